@@ -1,0 +1,37 @@
+# make reproduce   set up, then the paper's ablation over k: table, figure, report
+# make test        set up, then the test suite
+# make bench       set up, then the speed of decoding and guessing
+# make lint        set up, then ruff
+# make setup       .venv with the `sqa` command; done once, again when the pinned versions change
+#
+# PYTHON=/path/to/python3.12 make setup   takes another interpreter (3.11 or newer)
+# PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu make setup   takes the small torch without CUDA
+
+PYTHON ?= python3
+VENV := .venv
+STAMP := $(VENV)/.sqa-installed
+
+.PHONY: setup reproduce test bench lint
+
+setup: $(STAMP)
+
+$(STAMP): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+	  { echo "make: Python 3.11 or newer is needed, $(PYTHON) is $$($(PYTHON) --version 2>&1 | tail -n 1); set PYTHON=/path/to/python3.11" >&2; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check $$(grep '^torch==' requirements.lock)
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	@touch $@
+
+reproduce: setup
+	$(VENV)/bin/sqa ablation configs/ablation.yaml
+
+test: setup
+	$(VENV)/bin/python -m pytest -q
+
+bench: setup
+	$(VENV)/bin/sqa bench
+
+lint: setup
+	$(VENV)/bin/ruff check .

@@ -1,0 +1,66 @@
+"""`python -m guessers.evaluate GUESSER...`: accuracy on complete questions, as TSV on stdout.
+
+For each guesser and question set: n, accuracy at 1, 10 and 50, and the mean reciprocal rank over the best 50.  The text
+is the human English reference.  A question whose page the guesser does not know counts as wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from tqdm import tqdm
+
+from sqa.answers import is_right
+from sqa.datasets import load_questions
+from sqa.errors import SqaError
+from sqa.registry import GUESSERS
+from sqa.types import Guess
+
+DATASETS = ("guessdev", "xqb-es", "xqb-pl")
+COLUMNS = ("guesser", "dataset", "n", "acc@1", "acc@10", "acc@50", "mrr")
+DEPTH = 50
+
+
+def rank_of(guesses: Sequence[Guess], page: str) -> int:
+    """1-based rank of the first right guess, 0 if there is none."""
+    return next((rank for rank, guess in enumerate(guesses, start=1) if is_right(guess.page, page)), 0)
+
+
+def evaluate(guesser: Any, texts: Sequence[str], pages: Sequence[str]) -> tuple[float, float, float, float]:
+    """Accuracy at 1, 10 and 50 and mean reciprocal rank (0 beyond 50), all in 0..1."""
+    found = (guesser.guess([text], DEPTH)[0] for text in tqdm(texts, mininterval=1, leave=False))
+    ranks = np.array([rank_of(guesses, page) for guesses, page in zip(found, pages, strict=True)])
+    reciprocal = np.where(ranks > 0, 1 / np.maximum(ranks, 1), 0.0)
+    at_1, at_10, at_50 = (float(np.mean((ranks > 0) & (ranks <= depth))) for depth in (1, 10, DEPTH))
+    return at_1, at_10, at_50, float(reciprocal.mean())
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command. Returns its exit code."""
+    parser = argparse.ArgumentParser(prog="python -m guessers.evaluate", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("guessers", nargs="+", help="NAME, or NAME=MODEL with a bundled model or a folder")
+    parser.add_argument("--datasets", nargs="+", default=DATASETS, help="question sets (default: %(default)s)")
+    options = parser.parse_args(arguments)
+    try:
+        print("\t".join(COLUMNS), flush=True)
+        for argument in options.guessers:
+            name, _, model = argument.partition("=")
+            config_class = GUESSERS.config_class(name)
+            guesser = GUESSERS.build(name, config_class(model=model) if model else config_class())
+            for dataset in options.datasets:
+                questions = load_questions(dataset)
+                scores = evaluate(guesser, [q.reference_text for q in questions], [q.page for q in questions])
+                row = [argument, dataset, str(len(questions)), *(f"{score:.4f}" for score in scores)]
+                print("\t".join(row), flush=True)
+    except SqaError as error:
+        print(error, file=sys.stderr)
+        return error.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,39 @@
+"""`sqa train guesser CONFIG`: trains what the config's `kind` names and writes it to the config's `output`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from sqa import config as configs
+from sqa.datasets import Tossup, load_tossups
+from sqa.errors import ConfigError
+from sqa.folds import fold_of
+
+KINDS = ("bm25", "gru")
+
+
+def main(config_path: Path, output: Path | None = None) -> Path:
+    """Train a guesser; returns its folder (the config's `output` unless another is given)."""
+    kind = configs.read_yaml(config_path).get("kind")
+    if kind == "bm25":
+        from guessers import bm25
+
+        config = configs.load(config_path, bm25.Bm25Training)
+        guesser = bm25.Bm25Guesser.fit(mapped_tossups(config.folds), config.pair_min_count)
+    elif kind == "gru":
+        from guessers import gru_train
+
+        config = configs.load(config_path, gru_train.GruTraining)
+        tossups, dev = mapped_tossups(config.folds), mapped_tossups(("dev",))
+        guesser = gru_train.train(config, gru_train.Material.of(tossups, dev, config.vocabulary))
+    else:
+        raise ConfigError(f"{config_path} kind: expected one of {', '.join(KINDS)}, got {kind!r}")
+    folder = output or config.output
+    guesser.save(folder)
+    return folder
+
+
+def mapped_tossups(folds: Sequence[str]) -> list[Tossup]:
+    """The tossups of some folds whose answer has a page, the others teach no page."""
+    return [tossup for tossup in load_tossups() if tossup.page is not None and fold_of(tossup.id) in folds]

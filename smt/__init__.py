@@ -1,0 +1,1 @@
+"""Translators: neural wait-k models, command-line systems and fixed outputs."""

@@ -1,0 +1,193 @@
+"""Rough Polish for English sentences, word by word: a source side to train on where no English-Polish system exists.
+
+Each English sentence gets Polish words from a bilingual lexicon, inflected by Morfeusz 2 (Wolinski 2014) in the case
+its preposition asks for, adjectives agreeing with the noun that follows; articles and subject pronouns go, names keep
+their stem and take a Polish ending.  The result is not Polish that anyone would write.  It teaches a translator three
+things that parallel text from software lacks: the English of the questions, the inflected forms of many thousand
+words, and that names are to be carried over.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+
+_TOKEN = re.compile(r"[\w'’-]+|[^\w\s]+")
+
+# English preposition -> Polish preposition ("" = none) and the case it governs.
+_PREPOSITIONS = {
+    "of": ("", "gen"), "in": ("w", "loc"), "on": ("na", "loc"), "at": ("w", "loc"), "with": ("z", "inst"),
+    "from": ("z", "gen"), "to": ("do", "gen"), "into": ("do", "gen"), "by": ("przez", "acc"), "for": ("dla", "gen"),
+    "about": ("o", "loc"), "after": ("po", "loc"), "before": ("przed", "inst"), "under": ("pod", "inst"),
+    "between": ("między", "inst"), "during": ("podczas", "gen"), "through": ("przez", "acc"),
+    "without": ("bez", "gen"), "over": ("nad", "inst"), "near": ("koło", "gen"), "against": ("przeciw", "dat"),
+    "as": ("jako", "nom"), "since": ("od", "gen"), "until": ("do", "gen"), "among": ("wśród", "gen"),
+}  # fmt: skip
+_FIXED = {
+    "and": ("i", "oraz"), "or": ("lub", "albo"), "but": ("ale", "lecz"), "not": ("nie",), "is": ("jest", "to"),
+    "are": ("są",), "was": ("był", "była", "było"), "were": ("byli", "były"), "his": ("jego", "swój"),
+    "her": ("jej",), "its": ("jego", "jej"), "their": ("ich",), "he": ("", "on"), "she": ("", "ona"),
+    "it": ("", "to", "ono"), "they": ("", "oni"), "him": ("go", "jemu"), "them": ("ich", "je"), "a": ("",),
+    "an": ("",), "the": ("",), "has": ("ma", ""), "have": ("mają", ""), "had": ("miał", ""), "been": ("",),
+    "be": ("być",), "also": ("także", "też", "również"), "when": ("gdy", "kiedy"), "where": ("gdzie",),
+    "because": ("ponieważ",), "if": ("jeśli", "jeżeli"), "than": ("niż",), "while": ("podczas gdy",),
+    "did": ("",), "does": ("",), "do": ("",), "would": ("by",), "will": ("będzie",), "can": ("może", "można"),
+    "could": ("mógł", "mogła"), "whose": ("którego", "której", "których"), "there": ("tam",), "so": ("tak",),
+    "then": ("potem", "następnie"), "'s": ("",), "more": ("więcej", "bardziej"), "most": ("najbardziej",),
+    "only": ("tylko",), "points": ("punktów",), "name": ("nazwij", "podaj", "wymień"), "identify": ("podaj", "wskaż"),
+    "what": ("co", "jaki"), "how": ("jak",), "one": ("jeden", "jedna", "jednym", "jednego"), "two": ("dwa", "dwie", "dwóch"),
+    "three": ("trzy", "trzech"), "all": ("wszystkie", "wszystkich"), "both": ("oba",),
+}  # fmt: skip
+_ADJECTIVAL = {"this": "ten", "these": "ten", "that": "który", "which": "który", "who": "który", "those": "tamten",
+               "another": "inny", "other": "inny", "many": "wielu", "some": "pewien", "first": "pierwszy",
+               "second": "drugi", "same": "sam"}  # fmt: skip
+_CASES = ("nom", "gen", "acc", "inst", "loc")
+_CASE_CHANCE = (0.45, 0.15, 0.25, 0.08, 0.07)
+_NAME_ENDINGS = {"gen": "a", "dat": "owi", "acc": "a", "inst": "em", "loc": "ie"}
+_FEMININE_ENDINGS = {"gen": "y", "dat": "ie", "acc": "ę", "inst": "ą", "loc": "ie"}
+
+
+class _Inflector:
+    """Inflected forms of Polish lemmas, chosen by case and number."""
+
+    def __init__(self) -> None:
+        import morfeusz2
+
+        self._morfeusz = morfeusz2.Morfeusz(generate=True, analyse=False)
+
+    @lru_cache(maxsize=100_000)  # noqa: B019 - lives as long as the one call that uses it
+    def forms(self, lemma: str) -> tuple[tuple[str, str], ...]:
+        """(form, tag) pairs of a lemma; empty when Morfeusz does not know it."""
+        if not lemma or " " in lemma:
+            return ()
+        return tuple((row[0], row[2]) for row in self._morfeusz.generate(lemma) if not row[2].startswith("ign"))
+
+    def inflect(self, lemma: str, case: str, plural: bool, ending: str, rng: np.random.Generator) -> str:
+        """A form of `lemma` for this case and number, or, for verbs, one that matches the English `ending`."""
+        number = "pl" if plural else "sg"
+        forms = self.forms(lemma)
+        nominal = [f for f, tag in forms if f":{number}:" in tag and case in re.split(r"[:.]", tag) and ":neg" not in tag]
+        verbal = [f for f, tag in forms if _fits(tag, ending)]
+        choices = [f for f in nominal if not f.startswith("nie")] or verbal or [f for f, _ in forms] or [lemma]
+        return choices[int(rng.integers(len(choices)))]
+
+
+def _fits(tag: str, ending: str) -> bool:
+    """Whether a verb tag of Morfeusz suits an English word's ending."""
+    if ending == "ed":
+        return tag.startswith(("praet:sg", "praet:pl")) and ":pri" not in tag and ":sec" not in tag
+    if ending == "s":
+        return tag.startswith("fin:sg:ter")
+    if ending == "ing":
+        return tag.startswith(("ger:sg", "pcon", "pact:sg:nom"))
+    return tag.startswith(("inf", "fin:pl:ter", "praet:sg"))
+
+
+def _stems(word: str) -> list[tuple[str, str]]:
+    """Dictionary forms an English word may have, with the ending taken off."""
+    found = [(word, "")]
+    for ending, rests in (("ies", ("y",)), ("es", ("", "e")), ("s", ("",)), ("ied", ("y",)), ("ed", ("", "e")), ("ing", ("", "e"))):
+        if word.endswith(ending) and len(word) > len(ending) + 2:
+            kind = "ed" if ending.endswith("ed") else "ing" if ending == "ing" else "s"
+            stem = word[: -len(ending)]
+            found.extend((stem + rest, kind) for rest in rests)
+            if len(stem) > 2 and stem[-1] == stem[-2]:
+                found.append((stem[:-1], kind))
+    return found
+
+
+class _Writer:
+    """Turns one English sentence into rough Polish."""
+
+    def __init__(self, lexicon: dict[str, list[str]], seed: int) -> None:
+        self.lexicon, self.inflector, self.rng = lexicon, _Inflector(), np.random.default_rng(seed)
+
+    def pick(self, choices: Sequence[str]) -> str:
+        return choices[int(self.rng.integers(len(choices)))]
+
+    def write(self, sentence: str) -> str:
+        """The sentence's rough Polish; an empty line where too many words are unknown."""
+        tokens = _TOKEN.findall(sentence)
+        out: list[str] = []
+        case, unknown, i = "nom", 0, 0
+        while i < len(tokens):
+            token = tokens[i]
+            lower = token.lower()
+            if not token[0].isalnum():
+                out.append(token)
+                case = "nom" if token in ".,;" else case
+                i += 1
+                continue
+            if lower in _PREPOSITIONS:
+                preposition, case = _PREPOSITIONS[lower]
+                out.append(preposition)
+                i += 1
+                continue
+            if lower in _FIXED:
+                out.append(self.pick(_FIXED[lower]))
+                i += 1
+                continue
+            if lower in _ADJECTIVAL:
+                out.append(self.inflector.inflect(_ADJECTIVAL[lower], case, lower == "these", "", self.rng))
+                i += 1
+                continue
+            words, used, known = self.content(tokens, i, case)
+            unknown += not known
+            out.extend(words)
+            i += used
+            if case == "nom" or self.rng.random() < 0.5:
+                case = str(self.rng.choice(_CASES, p=_CASE_CHANCE))
+        if unknown > 0.2 * len(tokens):
+            return ""
+        return _join(out)
+
+    def content(self, tokens: list[str], i: int, case: str) -> tuple[list[str], int, bool]:
+        """Polish words for the content word or phrase at i, how many tokens it took, whether it was known."""
+        for length in (3, 2):
+            phrase = " ".join(tokens[i : i + length]).lower()
+            if len(tokens) - i >= length and phrase in self.lexicon:
+                return self.pick(self.lexicon[phrase]).split(), length, True
+        token = tokens[i]
+        capitalised = token[0].isupper() and i > 0
+        if not capitalised or token.lower() in self.lexicon:
+            for stem, ending in _stems(token.lower()):
+                if stem in self.lexicon:
+                    polish = self.pick(self.lexicon[stem])
+                    if " " in polish:
+                        return polish.split(), 1, True
+                    return [self.inflector.inflect(polish, case, ending == "s", ending, self.rng)], 1, True
+        if token[0].isupper():
+            return [self.decline(token, case)], 1, True
+        return [token], 1, any(c.isdigit() for c in token)
+
+    def decline(self, name: str, case: str) -> str:
+        """A foreign name with the Polish ending of its case, now and then without."""
+        if case == "nom" or self.rng.random() < 0.35 or len(name) < 4 or not name.isalpha():
+            return name
+        if name.endswith("a"):
+            return name[:-1] + _FEMININE_ENDINGS[case]
+        return name + _NAME_ENDINGS[case] if name[-1] not in "eiouyáéíó" else name
+
+
+def _join(tokens: Sequence[str]) -> str:
+    """Words with blanks, closing punctuation attached to the word before, quotes left as they come in pairs."""
+    text = re.sub(r"\s+", " ", " ".join(token for token in tokens if token)).strip()
+    text = re.sub(r" ([.,;:!?)\]]+)", r"\1", text)
+    text = re.sub(r"([(\[]) ", r"\1", text)
+    text = re.sub(r"\" ([^\"]*) \"", r'"\1"', text)
+    return text[:1].upper() + text[1:]
+
+
+def back_translate_lexically(english: Sequence[str], entries: Sequence[tuple[str, str, str]], seed: int) -> list[str]:
+    """One line of rough Polish per English sentence (empty where the lexicon knows too little).
+
+    `entries` are (Polish, English, origin) lexicon rows.
+    """
+    lexicon: dict[str, list[str]] = {}
+    for polish, translation, _ in entries:
+        lexicon.setdefault(translation.lower(), []).append(polish)
+    writer = _Writer(lexicon, seed)
+    return [writer.write(sentence) for sentence in english]

@@ -1,0 +1,48 @@
+"""The wait-k schedule (Ma et al. 2019) and its training mask.
+
+k counts WORDS, in training and at the interface: target word j (1-based) is written after
+g(j) = min(k + j - 1, |S|) source words were read; every piece of that word sees the pieces of those words and no
+others.  The end of the source is one more read: its piece is seen from the word with k + j - 1 > |S| on.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from sqa.errors import ConfigError
+
+FULL = 10_000  # k of full-input translation: longer than any sentence
+HIDDEN_WORD = 2 * FULL  # word index of source padding: no k reveals it
+
+
+def parse_k(k: int | str) -> int:
+    """A config's k: a number of words >= 1, or "full"."""
+    if k == "full":
+        return FULL
+    if not isinstance(k, int) or isinstance(k, bool) or k < 1:
+        raise ConfigError(f"k: must be >= 1 or 'full', got {k!r}")
+    return k
+
+
+def visible(source_word: Tensor, target_word: Tensor, k: int) -> Tensor:
+    """Training mask: source_word (B, S) and target_word (B, T), 0-based word of each piece -> (B, T, S) bool.
+
+    Padding has a word index beyond FULL on the source side, so that no k reveals it.
+    """
+    return source_word[:, None, :] < target_word[:, :, None] + k
+
+
+def draw_k(choices: tuple[int, ...], weights: tuple[float, ...], rng: np.random.Generator) -> int:
+    """One k for one batch (multi-path training, Elbayad et al. 2020)."""
+    p = np.asarray(weights, dtype=float)
+    return int(choices[rng.choice(len(choices), p=p / p.sum())])
+
+
+def pad(rows: list[np.ndarray], value: int) -> Tensor:
+    """Ragged rows to one (B, longest) int64 tensor."""
+    out = np.full((len(rows), max(len(row) for row in rows)), value, dtype=np.int64)
+    for i, row in enumerate(rows):
+        out[i, : len(row)] = row
+    return torch.from_numpy(out)

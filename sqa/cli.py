@@ -1,0 +1,248 @@
+"""The `sqa` command.
+
+stdout is data (TSV, or JSON with --json); stderr is talk and progress bars.  Exit codes: 0 ok, 1 a check failed,
+2 usage or config, 3 data.  Every command imports what it needs when it runs, so that `sqa --help` is quick.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sqa import __version__
+from sqa.errors import ConfigError, SqaError
+
+if TYPE_CHECKING:
+    from sqa.config import RunConfig
+    from sqa.pipeline import RunResult
+
+_SETTINGS = {"no_args_is_help": True, "rich_markup_mode": None, "pretty_exceptions_enable": False}
+app = typer.Typer(help="Simultaneous translation evaluated by question answering.", add_completion=False, **_SETTINGS)
+data_app = typer.Typer(help="The data files: what there is, getting it, checking it.", **_SETTINGS)
+train_app = typer.Typer(help="Train a translator, a guesser or a buzzer.", **_SETTINGS)
+app.add_typer(data_app, name="data")
+app.add_typer(train_app, name="train")
+
+Config = Annotated[Path, typer.Argument(metavar="CONFIG", help="A YAML file; see configs/.", show_default=False)]
+Runs = Annotated[Path, typer.Option("--runs", metavar="DIR", help="Where results and the store of stages lie.")]
+Limit = Annotated[
+    int | None,
+    typer.Option("--limit", metavar="N", help="Take the first N questions only (N >= 1).", show_default=False),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of TSV.")]
+Names = Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Files by name; all when none is given.")]
+RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a finished run.", show_default=False)]
+Fresh = Annotated[bool, typer.Option("--fresh/--resume", help="Start anew, or go on from the last checkpoint.")]
+DEFAULT_RUNS = Path("runs")
+
+
+def main() -> None:
+    """The console script: one line per problem on stderr, never a traceback for a deliberate error."""
+    try:
+        app(prog_name="sqa")
+    except SqaError as error:
+        for line in str(error).splitlines():
+            print(f"sqa: {line}", file=sys.stderr)
+        sys.exit(error.exit_code)
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        print(f"sqa: {where}{error.strerror or error}", file=sys.stderr)
+        sys.exit(3)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"sqa {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")
+    ] = False,
+) -> None:
+    """Options before the command."""
+
+
+# --------------------------------------------------------------------------------------------------------- runs
+
+
+@app.command()
+def run(config: Config, runs: Runs = DEFAULT_RUNS, limit: Limit = None, as_json: Json = False) -> None:
+    """Translate, guess, buzz and score; write the run's folder and print its report."""
+    _finish(_run(config, runs, limit, "score"), runs, as_json)
+
+
+@app.command()
+def translate(config: Config, runs: Runs = DEFAULT_RUNS, limit: Limit = None, as_json: Json = False) -> None:
+    """Run the first stage only, and print where its rows lie."""
+    _show_stages(_run(config, runs, limit, "translate"), as_json)
+
+
+@app.command()
+def guess(config: Config, runs: Runs = DEFAULT_RUNS, limit: Limit = None, as_json: Json = False) -> None:
+    """Run the stages up to the guesses; translations that the store has are not made again."""
+    _show_stages(_run(config, runs, limit, "guess"), as_json)
+
+
+@app.command()
+def buzz(config: Config, runs: Runs = DEFAULT_RUNS, limit: Limit = None, as_json: Json = False) -> None:
+    """Run the stages up to the buzzes; what the store has is not made again."""
+    _show_stages(_run(config, runs, limit, "buzz"), as_json)
+
+
+@app.command()
+def score(config: Config, runs: Runs = DEFAULT_RUNS, limit: Limit = None, as_json: Json = False) -> None:
+    """Run the last stage, and those before it as far as the store lacks them; print the report as `run` does."""
+    _finish(_run(config, runs, limit, "score"), runs, as_json)
+
+
+@app.command()
+def compare(a: RunFolder, b: RunFolder, as_json: Json = False) -> None:
+    """Paired differences A - B over the same questions, with 95% intervals and two-sided p-values."""
+    from sqa import runs as folders
+
+    rows, notes = folders.compare(folders.read(a), folders.read(b))
+    for note in notes:
+        print(f"sqa: {note}", file=sys.stderr)
+    _print(folders.COMPARISON_HEADER, [row.cells() for row in rows], [asdict(row) for row in rows], as_json)
+
+
+def _run(path: Path, runs: Path, limit: int | None, until: str) -> RunResult:
+    from sqa import pipeline
+    from sqa.store import Store
+
+    return pipeline.run(_load(path, limit), Store(runs), until=until)
+
+
+def _load(path: Path, limit: int | None) -> RunConfig:
+    from sqa.config import load_run, with_limit
+
+    if limit is not None and limit < 1:
+        raise ConfigError(f"--limit: must be >= 1, got {limit}")
+    config = load_run(path)
+    return config if limit is None else with_limit(config, limit)
+
+
+def _finish(result: RunResult, runs: Path, as_json: bool) -> None:
+    from sqa import runs as folders
+
+    folder = folders.save(result, runs)
+    for name, reason in result.refusals.items():
+        print(f"sqa: {name}: no value: {reason}", file=sys.stderr)
+    print(f"sqa: {len(result.questions)} questions; report in {folder / folders.REPORT}", file=sys.stderr)
+    rows = folders.report_rows(result)
+    _print(folders.REPORT_HEADER, [row.cells() for row in rows], [asdict(row) for row in rows], as_json)
+
+
+def _show_stages(result: RunResult, as_json: bool) -> None:
+    header = ("stage", "questions", "blocks_made", "folder")
+    rows = [
+        (name, len(result.questions), result.made[name], str(result.store.folder(stage)))
+        for name, stage in result.stages.items()
+    ]
+    _print(header, rows, [dict(zip(header, row, strict=True)) for row in rows], as_json)
+
+
+# --------------------------------------------------------------------------------------------------------- data
+
+
+@data_app.command("list")
+def data_list(as_json: Json = False) -> None:
+    """Every file of the manifest, and whether a copy is here."""
+    from sqa import download
+
+    header = ("name", "here", "bytes", "records", "licence", "home")
+    rows = [
+        (e.name, "yes" if download.where(e.name) else "no", e.size, e.records, e.licence, e.home or e.how or "")
+        for e in download.entries()
+    ]
+    _print(header, rows, [dict(zip(header, row, strict=True)) for row in rows], as_json)
+
+
+@data_app.command("fetch")
+def data_fetch(names: Names = None) -> None:
+    """Get files from the mirror or their public home, resuming what was cut off; every byte is checked."""
+    from sqa import download
+
+    for name in names or [e.name for e in download.entries() if e.home or download.where(e.name)]:
+        path = download.fetch(name)
+        print(f"{name}\t{path}")
+
+
+@data_app.command("verify")
+def data_verify(names: Names = None, as_json: Json = False) -> None:
+    """Read every copy in full and compare it with the manifest.  Exit 3 on a wrong file, or a missing named one."""
+    from sqa import download
+
+    found = download.verify(names or None)
+    header = ("name", "state", "path", "message")
+    rows = [(status.entry.name, status.state, str(status.path or ""), status.message) for status in found]
+    _print(header, rows, [dict(zip(header, row, strict=True)) for row in rows], as_json)
+    bad = [s for s in found if s.state == "wrong" or (names and s.state != "ok")]
+    for status in bad:
+        print(f"sqa: {status.entry.name}: {status.message}", file=sys.stderr)
+    if bad:
+        raise typer.Exit(3)
+
+
+# ----------------------------------------------------------------------------------------- training and the rest
+
+
+@train_app.command("smt")
+def train_smt(config: Config, runs: Runs = DEFAULT_RUNS, fresh: Fresh = False) -> None:
+    """Train a wait-k translator; goes on from its last checkpoint unless told otherwise."""
+    _call("smt.train:main", config, runs, fresh)
+
+
+@train_app.command("guesser")
+def train_guesser(config: Config) -> None:
+    """Train a guesser on the tossups."""
+    _call("guessers.train:main", config)
+
+
+@train_app.command("buzzer")
+def train_buzzer(config: Config) -> None:
+    """Train a buzzer on the guesses for tossups that the guesser has not seen."""
+    _call("buzzers.train:main", config)
+
+
+@app.command()
+def ablation(config: Config, runs: Runs = DEFAULT_RUNS) -> None:
+    """The paper's experiment: every score over k, as table, figure and report."""
+    _call("experiments.ablation_over_k:main", config, runs)
+
+
+@app.command()
+def bench() -> None:
+    """Words per second of streaming and batched decoding, steps per second of the guessers."""
+    _call("experiments.bench:main")
+
+
+def _call(target: str, *arguments: Any) -> None:
+    """Call "module:function"; an int it returns is the exit code."""
+    module, _, function = target.partition(":")
+    code = getattr(import_module(module), function)(*arguments)
+    if isinstance(code, int) and code:
+        raise typer.Exit(code)
+
+
+def _print(header: Sequence[str], rows: Iterable[Sequence[Any]], objects: list[dict[str, Any]], as_json: bool) -> None:
+    """Data to stdout: TSV with a header, or a JSON list of objects."""
+    if as_json:
+        print(json.dumps(objects, indent=2, ensure_ascii=False))
+        return
+    for cells in (header, *rows):
+        print("\t".join(str(cell).replace("\t", " ").replace("\n", " ") for cell in cells))
+
+
+if __name__ == "__main__":
+    main()

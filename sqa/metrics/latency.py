@@ -1,0 +1,314 @@
+"""Latency in source units: AL, LAAL, AP, DAL, under four public conventions.
+
+    gamma = |y| / |x|
+    AL    = 1/tau sum_{i<=tau} (d_i - (i-1)/gamma),  tau = first i with d_i >= |x|, else all        (Ma et al. 2019)
+    LAAL  = AL with |y| = the longer of hypothesis and reference                                  (Papi et al. 2022)
+    AP    = sum d_i / (|x| |y|)                                                            (Cho and Esipova 2016)
+    DAL   = 1/|y| sum (d'_i - (i-1)/gamma),  d'_1 = d_1,  d'_i = max(d_i, d'_{i-1} + 1/gamma)
+                                                              (Arivazhagan et al. 2019; Cherry and Foster 2019)
+
+d_i is the number of source units read before target word i was written.  AL, LAAL and DAL are in source units (AL can
+be negative when the output runs ahead of the diagonal), AP is a share of the source (above 1 only when |y| is a
+shorter reference).  What |x|, |y| and d_i are differs between releases of the public scorers: that is a `Convention`.
+All sums are float64; all scorers before SimulEval 1.1 worked in float32 and differ from these in the seventh digit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from sqa import __version__
+from sqa.errors import ConfigError, DataError, NotComputable
+from sqa.metrics.ratio import ratio, ratio_many
+
+if TYPE_CHECKING:
+    from sqa.trace import QuestionTrace
+
+
+@dataclass(frozen=True, slots=True)
+class Convention:
+    """How one public scorer reads delays and lengths.
+
+    `eos`, `clip` and `late` concern the input, the others the formulas.
+    """
+
+    name: str
+    source: str  # where the rules were read
+    eos: bool  # the end of the sentence is a source unit and a target token: |x|+1, d = g + ended, one more d = |x|+1
+    clip: bool  # a delay above |x| counts as |x|
+    late: int  # added to every delay below |x| (1: the off-by-one of the first release)
+    al_reference: str  # |y| of AL, given a reference: "length"; "capped" (the ideal stops at |y|-1 words); "ignored"
+    ap_reference: bool  # AP divides by the reference length when one is given
+    cut: str  # AL leaves out words after the "first" word with d >= |x|, or those whose "previous" word has it
+    laal: bool  # the scorer knows LAAL
+
+
+SIMULEVAL_1_1 = Convention(
+    name="simuleval-1.1",
+    source="facebookresearch/SimulEval 536de82, evaluator/scorers/latency_scorer.py",
+    eos=False,
+    clip=False,
+    late=0,
+    al_reference="length",
+    ap_reference=True,
+    cut="first",
+    laal=True,
+)
+SIMULEVAL_1_0_2 = Convention(
+    name="simuleval-1.0.2",
+    source="facebookresearch/SimulEval v1.0.2, metrics/latency.py",
+    eos=True,
+    clip=False,
+    late=0,
+    al_reference="capped",
+    ap_reference=False,
+    cut="previous",
+    laal=False,
+)
+IWSLT_2020_FINAL = Convention(
+    name="iwslt-2020-final",
+    source="facebookresearch/fairseq 50ecb32b, examples/simultaneous_translation/utils/latency.py",
+    eos=True,
+    clip=True,
+    late=0,
+    al_reference="ignored",
+    ap_reference=False,
+    cut="previous",
+    laal=False,
+)
+IWSLT_2020_FIRST = Convention(
+    name="iwslt-2020-first",
+    source="facebookresearch/fairseq f04775e9 (the published guide), the same file",
+    eos=False,
+    clip=True,
+    late=1,
+    al_reference="ignored",
+    ap_reference=False,
+    cut="previous",
+    laal=False,
+)
+CONVENTIONS: dict[str, Convention] = {
+    c.name: c for c in (SIMULEVAL_1_1, IWSLT_2020_FINAL, IWSLT_2020_FIRST, SIMULEVAL_1_0_2)
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Delays:
+    """The delays of many sentences, laid end to end.  Made by `pack`."""
+
+    flat: np.ndarray  # (N,) float64, all delays in order
+    sentence: np.ndarray  # (N,) int64, which sentence each belongs to, ascending
+    index: np.ndarray  # (N,) int64, i-1: 0-based position within its sentence
+    hypothesis: np.ndarray  # (S,) float64, number of delays
+    source: np.ndarray  # (S,) float64, |x|
+    reference: np.ndarray  # (S,) float64, |y*|, nan where no reference is used
+
+    def total(self, values: np.ndarray) -> np.ndarray:
+        """Sums within sentences: (N,) -> (S,)."""
+        return np.bincount(self.sentence, weights=values, minlength=len(self.source))
+
+
+def pack(
+    delays: Sequence[Sequence[float]],
+    source_lengths: Sequence[float],
+    reference_lengths: Sequence[float] | None = None,
+) -> Delays:
+    """Delays, |x| and, if any, |y*| of S sentences.  Unequal numbers, negative or non-finite values: DataError."""
+    if len(delays) != len(source_lengths) or (reference_lengths is not None and len(reference_lengths) != len(delays)):
+        given = "none" if reference_lengths is None else len(reference_lengths)
+        raise DataError(
+            f"latency: {len(delays)} sentences with delays, {len(source_lengths)} source lengths, "
+            f"{given} reference lengths; the numbers must agree"
+        )
+    hypothesis = np.fromiter((len(row) for row in delays), dtype=np.int64, count=len(delays))  # (S,)
+    flat = np.array([d for row in delays for d in row], dtype=np.float64)  # (N,)
+    sentence = np.repeat(np.arange(len(delays)), hypothesis)  # (N,)
+    source = np.asarray(source_lengths, dtype=np.float64)  # (S,)
+    used = reference_lengths is not None
+    reference = np.asarray(reference_lengths, dtype=np.float64) if used else np.full(len(delays), np.nan)
+    for what, values, where in (
+        ("delay", flat, sentence),
+        ("source length", source, np.arange(len(source))),
+        ("reference length", reference if used else source, np.arange(len(source))),
+    ):
+        wrong = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
+        if len(wrong):
+            raise DataError(f"latency: sentence {where[wrong[0]]}: {what} {values[wrong[0]]} is not a number >= 0")
+    starts = np.cumsum(hypothesis) - hypothesis  # (S,)
+    index = np.arange(len(flat)) - np.repeat(starts, hypothesis)
+    return Delays(flat, sentence, index, hypothesis.astype(np.float64), source, reference)
+
+
+def _read(delays: Delays, convention: Convention) -> tuple[np.ndarray, np.ndarray]:
+    """Delays (N,) as the convention counts them, and |x| for each of them (N,)."""
+    source = delays.source[delays.sentence]  # (N,)
+    read = np.where(delays.flat < source, delays.flat + convention.late, delays.flat)
+    return (np.minimum(read, source) if convention.clip else read), source
+
+
+def _divide(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
+    """Quotients, nan where the denominator is 0."""
+    out = np.full(np.broadcast(numerator, denominator).shape, np.nan)
+    return np.divide(numerator, denominator, out=out, where=denominator != 0)
+
+
+def _counted(delays: Delays, read: np.ndarray, source: np.ndarray, cut: str) -> np.ndarray:
+    """Which words AL sums over (N,): up to and including the first that had seen the whole source."""
+    reached = read >= source  # (N,)
+    if cut == "previous":
+        before: np.ndarray = np.concatenate(([False], reached[:-1])) if len(reached) else reached
+        return (delays.index == 0) | ~before
+    running: np.ndarray = (
+        np.cumsum(reached) - reached
+    )  # (N,) words before this one, over all sentences, that had reached
+    first = np.flatnonzero(delays.index == 0)  # (sentences with words,)
+    at_start: np.ndarray = np.repeat(running[first], np.diff(np.append(first, len(reached))))  # (N,)
+    return running == at_start
+
+
+def _lagging(delays: Delays, convention: Convention, target: np.ndarray, cap: np.ndarray | None) -> np.ndarray:
+    """Mean lag behind the diagonal with |y| = target (S,); `cap` (S,) is the last index that the diagonal reaches."""
+    read, source = _read(delays, convention)
+    counted = _counted(delays, read, source, convention.cut)
+    steps = delays.index if cap is None else np.minimum(delays.index, cap[delays.sentence])
+    per_word = np.where(delays.source > 0, _divide(delays.source, target), np.nan)[delays.sentence]  # (N,) 1/gamma
+    beyond = (delays.index == 0) & (read > source)  # then AL = d_1, whatever gamma is
+    lag = np.where(beyond, read, read - steps * per_word)
+    return _divide(delays.total(np.where(counted, lag, 0.0)), delays.total(counted.astype(np.float64)))
+
+
+def average_lagging(delays: Delays, convention: Convention = SIMULEVAL_1_1) -> np.ndarray:
+    """AL of each sentence (S,), source units; nan for a sentence without words.
+
+    With `al_reference` "capped" the diagonal stands still after |y*| words, as SimulEval 1.0.2 had it.
+    """
+    if convention.al_reference == "ignored":
+        return _lagging(delays, convention, delays.hypothesis, None)
+    target = np.where(np.isnan(delays.reference), delays.hypothesis, delays.reference)
+    return _lagging(delays, convention, target, target - 1 if convention.al_reference == "capped" else None)
+
+
+def length_adaptive_average_lagging(delays: Delays, convention: Convention = SIMULEVAL_1_1) -> np.ndarray:
+    """LAAL of each sentence (S,), source units; equals AL when no reference length is given."""
+    if not convention.laal:
+        raise ConfigError(f"laal: not defined by convention {convention.name}; use {SIMULEVAL_1_1.name}")
+    return _lagging(delays, convention, np.fmax(delays.hypothesis, delays.reference), None)
+
+
+def average_proportion(delays: Delays, convention: Convention = SIMULEVAL_1_1) -> np.ndarray:
+    """AP of each sentence (S,), a share; above 1 when |y*| is shorter than the hypothesis."""
+    read, _ = _read(delays, convention)
+    target = delays.hypothesis
+    if convention.ap_reference:
+        target = np.where(np.isnan(delays.reference), target, delays.reference)
+    values = _divide(delays.total(read), delays.source * target)
+    return np.where(delays.hypothesis > 0, values, np.nan)
+
+
+def differentiable_average_lagging(delays: Delays, convention: Convention = SIMULEVAL_1_1) -> np.ndarray:
+    """DAL of each sentence (S,), source units; the hypothesis length is |y| in every convention.
+
+    The recursion unrolls: d'_i - (i-1)/gamma is the running maximum of d_j - (j-1)/gamma over j <= i.
+    """
+    read, _ = _read(delays, convention)
+    per_word = _divide(delays.source, delays.hypothesis)[delays.sentence]  # (N,) 1/gamma
+    lag = _running_maximum(read - delays.index * per_word, delays.index)
+    values = _divide(delays.total(lag), delays.hypothesis)
+    return np.where(delays.source > 0, values, np.nan)
+
+
+def _running_maximum(values: np.ndarray, index: np.ndarray) -> np.ndarray:
+    """Running maximum within sentences (N,) -> (N,), by doubling: log2 of the longest sentence passes."""
+    running = values.copy()
+    shift = 1
+    while len(index) and shift <= index.max():
+        inside = np.flatnonzero(index >= shift)
+        running[inside] = np.maximum(running[inside], running[inside - shift])
+        shift *= 2
+    return running
+
+
+FORMULAS: dict[str, Callable[[Delays, Convention], np.ndarray]] = {
+    "al": average_lagging,
+    "laal": length_adaptive_average_lagging,
+    "ap": average_proportion,
+    "dal": differentiable_average_lagging,
+}
+
+
+def trace_delays(trace: QuestionTrace, convention: Convention, reference: str) -> Delays:
+    """The delays of one question's sentences, in words, as the convention wants them.
+
+    With `reference` "question", a sentence's |y*| is its share of the question's human translation,
+    |reference words| * |x_i| / |x|: the two sides need not have equally many sentences.  A convention that counts
+    the end of the sentence gives every sentence one more token, so a sentence without words still has a delay there.
+    A retracted word has no single delay: NotComputable.
+    """
+    question = trace.question
+    rows: list[list[float]] = [[] for _ in question.sentences]
+    for step, emission in enumerate(trace.emissions):
+        if emission.erase:
+            raise NotComputable(f"latency: {question.id} step {step} retracts words; a revised word has no delay")
+        rows[emission.sentence].append(emission.g + (emission.ended and convention.eos))
+    lengths = [len(sentence) + convention.eos for sentence in question.sentences]
+    if convention.eos:
+        for row, length in zip(rows, lengths, strict=True):
+            row.append(length)
+    if reference == "none":
+        return pack(rows, lengths)
+    words = len(question.reference_text.split()) / len(question.words)  # reference words per source word
+    return pack(rows, lengths, [words * len(sentence) + convention.eos for sentence in question.sentences])
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """The mean of one formula over all sentences with a value, in words; resampled by question.
+
+    stats = [sum over sentences, number of sentences with a value, number of sentences without one].
+    """
+
+    higher_is_better: ClassVar[bool] = False
+
+    formula: str  # "al", "laal", "ap", "dal"
+    convention: str = SIMULEVAL_1_1.name  # a key of CONVENTIONS
+    reference: str = "none"  # |y*| of a sentence: "none" (use the hypothesis length) or "question" (see `trace_delays`)
+
+    def __post_init__(self) -> None:
+        wrong = []
+        if self.formula not in FORMULAS:
+            wrong.append(f"formula: must be one of {', '.join(FORMULAS)}, got {self.formula!r}")
+        if self.convention not in CONVENTIONS:
+            wrong.append(f"convention: must be one of {', '.join(CONVENTIONS)}, got {self.convention!r}")
+        elif self.formula == "laal" and not CONVENTIONS[self.convention].laal:
+            wrong.append(f"convention: laal is not defined by {self.convention}; use {SIMULEVAL_1_1.name}")
+        if self.reference not in ("none", "question"):
+            wrong.append(f"reference: must be none or question, got {self.reference!r}")
+        if wrong:
+            raise ConfigError([f"metrics.latency.{line}" for line in wrong])
+
+    @property
+    def name(self) -> str:
+        return self.formula if self.convention == SIMULEVAL_1_1.name else f"{self.formula}@{self.convention}"
+
+    def signature(self) -> str:
+        return (
+            f"{self.formula}|conv:{self.convention}|unit:word|mean:sentence|resample:question"
+            f"|ref:{self.reference}|v:{__version__}"
+        )
+
+    def stats(self, trace: QuestionTrace) -> np.ndarray:
+        """(3,): [sum, sentences with a value, sentences without one]."""
+        convention = CONVENTIONS[self.convention]
+        values = FORMULAS[self.formula](trace_delays(trace, convention, self.reference), convention)  # (S,)
+        defined = ~np.isnan(values)
+        return np.array([values[defined].sum(), defined.sum(), (~defined).sum()], dtype=np.float64)
+
+    def score(self, stats: np.ndarray) -> float:
+        return ratio(stats, self.name)
+
+    def score_many(self, stats: np.ndarray) -> np.ndarray:
+        return ratio_many(stats)

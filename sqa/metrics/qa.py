@@ -1,0 +1,338 @@
+"""Question answering while the question is still being read: expected wins, accuracy, reciprocal rank.
+
+Every position is the fraction of source CHARACTERS read when the target word became visible (equation 1 of Han,
+Carpuat and Boyd-Graber 2022 gives the words, `sqa.reveal` the characters).  A question without target words has no
+step: it is never answered, and counts as wrong.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from sqa import __version__
+from sqa.errors import ConfigError, NotComputable
+from sqa.metrics.ratio import ratio, ratio_many
+
+if TYPE_CHECKING:
+    from sqa.trace import QuestionTrace
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """Expected wins EW(t): the chance that a right answer at fraction t of the question comes before a human's.
+
+    EW(t) = c0 + c1 t + c2 t^2 + c3 t^3, a least-squares fit to recorded human games; not clipped, so it may pass 1 by
+    a hair near t = 0, and EW(1) is about .4, not 0.  t may exceed 1 where a caller's positions overshoot the text.
+    """
+
+    name: str
+    source: str  # where the coefficients come from
+    coefficients: tuple[float, float, float, float]  # c0, c1, c2, c3
+
+    def __call__(self, t: float | np.ndarray) -> float | np.ndarray:
+        """EW at fraction t >= 0, elementwise."""
+        c0, c1, c2, c3 = self.coefficients
+        return c0 + c1 * t + c2 * t**2 + c3 * t**3
+
+
+CURVES: dict[str, Curve] = {
+    curve.name: curve
+    for curve in (
+        Curve(
+            name="qanta2018",
+            source="Pinafore/qanta-codalab, curve_pipeline.pkl",
+            coefficients=(0.9930799808912602, 0.07753813168299144, -1.278222873334493, 0.5879804678680423),
+        ),
+        Curve(
+            name="xqb-interface",
+            source="h-j-han/xqb_interface, fixtures/curve_pipeline.pkl",
+            coefficients=(0.999352355315875, -0.09224063054267757, -1.149033601888297, 0.6098396790274875),
+        ),
+    )
+}
+
+
+def expected_wins(curve: Curve, fraction: np.ndarray, correct: np.ndarray, buzz: np.ndarray) -> float:
+    """EW at the first buzz if the top guess there is right, else 0; never buzzed 0.
+
+    `fraction` (n,) float, `correct` (n,) bool, `buzz` (n,) bool: one entry per step.
+    """
+    buzzed = np.flatnonzero(buzz)
+    if not len(buzzed) or not correct[buzzed[0]]:
+        return 0.0
+    return float(curve(fraction[buzzed[0]]))
+
+
+def oracle_expected_wins(curve: Curve, fraction: np.ndarray, correct: np.ndarray, never: float) -> float:
+    """EW at the first step whose top guess is right; `never` when there is none."""
+    right = np.flatnonzero(correct)
+    return float(curve(fraction[right[0]])) if len(right) else never
+
+
+def stable_expected_wins(curve: Curve, fraction: np.ndarray, correct: np.ndarray, never: float) -> float:
+    """EW at the first step from which the top guess stays right to the end; `never` when the last one is wrong."""
+    if not len(correct) or not correct[-1]:
+        return never
+    wrong = np.flatnonzero(~correct)
+    return float(curve(fraction[wrong[-1] + 1 if len(wrong) else 0]))
+
+
+def last_wrong_expected_wins(curve: Curve, fraction: np.ndarray, correct: np.ndarray) -> float:
+    """EW at the position OF the last wrong guess, EW(1) when no guess is wrong.
+
+    `score_stable` of Pinafore/qb and "expected_wins_optimal" of Pinafore/qanta-codalab.  It pays for a question whose
+    last guess is wrong and pays least for one that was right throughout; here for comparison with old numbers only.
+    """
+    wrong = np.flatnonzero(~correct)
+    return float(curve(fraction[wrong[-1]] if len(wrong) else 1.0))
+
+
+def _choice(metric: str, field: str, value: object, allowed: tuple[object, ...]) -> None:
+    if value not in allowed:
+        raise ConfigError(f"metrics.{metric}.{field}: must be one of {', '.join(map(str, allowed))}, got {value!r}")
+
+
+def _steps(trace: QuestionTrace, metric: str) -> tuple[np.ndarray, np.ndarray]:
+    """(fraction, correct) of every step.  No guesser ran: NotComputable."""
+    _require_guesses(trace, metric)
+    return trace.fraction, trace.correct
+
+
+def _require_guesses(trace: QuestionTrace, metric: str) -> None:
+    if trace.guesses is None:
+        raise NotComputable(f"{metric}: no guesser ran on {trace.question.id}")
+
+
+def _variant(base: str, curve: str, *extra: str) -> str:
+    """The metric's name: its base and what is not the default."""
+    parts = ([] if curve == "qanta2018" else [curve]) + [part for part in extra if part]
+    return "@".join([base, *parts])
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedWins:
+    """Mean over questions of EW at the buzzer's first buzz, 0 to about 1.  stats = [sum of EW, questions]."""
+
+    higher_is_better: ClassVar[bool] = True
+
+    curve: str = "qanta2018"  # a key of CURVES
+
+    def __post_init__(self) -> None:
+        _choice("ew", "curve", self.curve, tuple(CURVES))
+
+    @property
+    def name(self) -> str:
+        return _variant("ew", self.curve)
+
+    def signature(self) -> str:
+        return f"ew|curve:{self.curve}|pos:source-char|every:word|never:0|v:{__version__}"
+
+    def stats(self, trace: QuestionTrace) -> np.ndarray:
+        """(2,): [EW, 1]."""
+        fraction, correct = _steps(trace, self.name)
+        if trace.buzzes is None:
+            raise NotComputable(f"{self.name}: no buzzer ran on {trace.question.id}")
+        buzz = np.array([b.buzz for b in trace.buzzes], dtype=bool)
+        return np.array([expected_wins(CURVES[self.curve], fraction, correct, buzz), 1.0])
+
+    def score(self, stats: np.ndarray) -> float:
+        return ratio(stats, self.name)
+
+    def score_many(self, stats: np.ndarray) -> np.ndarray:
+        return ratio_many(stats)
+
+
+@dataclass(frozen=True, slots=True)
+class OracleExpectedWins:
+    """Mean over questions of EW when the buzz comes at the first right top guess.  stats = [sum of EW, questions].
+
+    A question never right wins nothing; `never` = "curve-end" gives it EW(1) instead, as the paper's code does.
+    """
+
+    higher_is_better: ClassVar[bool] = True
+
+    curve: str = "qanta2018"  # a key of CURVES
+    never: str = "0"  # "0" or "curve-end"
+
+    def __post_init__(self) -> None:
+        _choice("oracle-ew", "curve", self.curve, tuple(CURVES))
+        _choice("oracle-ew", "never", self.never, ("0", "curve-end"))
+
+    @property
+    def name(self) -> str:
+        return _variant("oracle-ew", self.curve, "" if self.never == "0" else self.never)
+
+    def signature(self) -> str:
+        return f"oracle-ew|curve:{self.curve}|pos:source-char|every:word|never:{self.never}|v:{__version__}"
+
+    def stats(self, trace: QuestionTrace) -> np.ndarray:
+        """(2,): [EW, 1]."""
+        curve = CURVES[self.curve]
+        never = 0.0 if self.never == "0" else float(curve(1.0))
+        return np.array([oracle_expected_wins(curve, *_steps(trace, self.name), never), 1.0])
+
+    def score(self, stats: np.ndarray) -> float:
+        return ratio(stats, self.name)
+
+    def score_many(self, stats: np.ndarray) -> np.ndarray:
+        return ratio_many(stats)
+
+
+@dataclass(frozen=True, slots=True)
+class StableExpectedWins:
+    """Mean over questions of EW when the buzz comes after the last wrong top guess.  stats = [sum of EW, questions].
+
+    `at` = "first-right": the step after the last wrong one, 0 when the last guess is wrong.  "last-wrong": the rule of
+    the two public repositories, see `last_wrong_expected_wins`; a question without steps then gets EW(1), as there.
+    """
+
+    higher_is_better: ClassVar[bool] = True
+
+    curve: str = "qanta2018"  # a key of CURVES
+    at: str = "first-right"  # "first-right" or "last-wrong"
+
+    def __post_init__(self) -> None:
+        _choice("stable-ew", "curve", self.curve, tuple(CURVES))
+        _choice("stable-ew", "at", self.at, ("first-right", "last-wrong"))
+
+    @property
+    def name(self) -> str:
+        return _variant("stable-ew", self.curve, "" if self.at == "first-right" else self.at)
+
+    def signature(self) -> str:
+        never = "0" if self.at == "first-right" else "last-step"
+        return f"stable-ew|curve:{self.curve}|pos:source-char|every:word|at:{self.at}|never:{never}|v:{__version__}"
+
+    def stats(self, trace: QuestionTrace) -> np.ndarray:
+        """(2,): [EW, 1]."""
+        curve, steps = CURVES[self.curve], _steps(trace, self.name)
+        if self.at == "last-wrong":
+            return np.array([last_wrong_expected_wins(curve, *steps), 1.0])
+        return np.array([stable_expected_wins(curve, *steps, 0.0), 1.0])
+
+    def score(self, stats: np.ndarray) -> float:
+        return ratio(stats, self.name)
+
+    def score_many(self, stats: np.ndarray) -> np.ndarray:
+        return ratio_many(stats)
+
+
+@dataclass(frozen=True, slots=True)
+class Accuracy:
+    """Share of questions whose answer is among the first `at` guesses on the full translation, 0 to 1.
+
+    stats = [1 if it is, questions].
+    """
+
+    higher_is_better: ClassVar[bool] = True
+
+    at: int = 1
+
+    def __post_init__(self) -> None:
+        if self.at < 1:
+            raise ConfigError(f"metrics.accuracy.at: must be >= 1, got {self.at}")
+
+    @property
+    def name(self) -> str:
+        return "accuracy" if self.at == 1 else f"accuracy@{self.at}"
+
+    def signature(self) -> str:
+        return f"accuracy|at:{self.at}|input:full|v:{__version__}"
+
+    def stats(self, trace: QuestionTrace) -> np.ndarray:
+        """(2,): [1 if the answer's rank is at most `at`, 1]."""
+        return np.array([float(0 < _final_rank(trace, self.name) <= self.at), 1.0])
+
+    def score(self, stats: np.ndarray) -> float:
+        return ratio(stats, self.name)
+
+    def score_many(self, stats: np.ndarray) -> np.ndarray:
+        return ratio_many(stats)
+
+
+@dataclass(frozen=True, slots=True)
+class ReciprocalRank:
+    """Mean reciprocal rank of the answer on the full translation, 0 to 1; 0 outside the first `top` guesses.
+
+    stats = [1/rank, questions].
+    """
+
+    higher_is_better: ClassVar[bool] = True
+
+    top: int = 50
+
+    @property
+    def name(self) -> str:
+        return "mrr" if self.top == 50 else f"mrr@{self.top}"
+
+    def signature(self) -> str:
+        return f"mrr|top:{self.top}|input:full|v:{__version__}"
+
+    def stats(self, trace: QuestionTrace) -> np.ndarray:
+        """(2,): [1/rank or 0, 1]."""
+        rank = _final_rank(trace, self.name)
+        return np.array([1.0 / rank if 0 < rank <= self.top else 0.0, 1.0])
+
+    def score(self, stats: np.ndarray) -> float:
+        return ratio(stats, self.name)
+
+    def score_many(self, stats: np.ndarray) -> np.ndarray:
+        return ratio_many(stats)
+
+
+def _final_rank(trace: QuestionTrace, metric: str) -> int:
+    """Rank of the answer at the last step, 0 when it is not listed or nothing was written."""
+    _require_guesses(trace, metric)
+    return int(trace.rank[-1]) if len(trace.rank) else 0
+
+
+def log_reciprocal_rank(rank: np.ndarray, top: int = 50, floor: float = -4.0) -> np.ndarray:
+    """Natural log of 1/rank per step (n,), `floor` where the answer is not in the first `top` (ln(1/50) = -3.91)."""
+    inside = (rank > 0) & (rank <= top)
+    return np.where(inside, -np.log(np.where(inside, rank, 1)), floor)
+
+
+@dataclass(frozen=True, slots=True)
+class LogRankCurve:
+    """Mean log reciprocal rank over the steps in each bin of the source-character position (Figure 6).
+
+    A step at fraction f falls into bin min(floor(f * bins), bins - 1).  Steps are pooled: a question weighs as much
+    as it has steps in the bin.  stats = [sum of logs per bin, steps per bin], (2 * bins,).
+    """
+
+    higher_is_better: ClassVar[bool] = True
+
+    bins: int = 25
+    top: int = 50
+    floor: float = -4.0
+
+    @property
+    def name(self) -> str:
+        return "log-mrr-curve"
+
+    def signature(self) -> str:
+        return (
+            f"log-mrr-curve|bins:{self.bins}|pos:source-char|every:word|pool:step|log:e"
+            f"|top:{self.top}|floor:{self.floor:g}|v:{__version__}"
+        )
+
+    @property
+    def centres(self) -> np.ndarray:
+        """(bins,) middle of each bin, fractions of the source characters."""
+        return (np.arange(self.bins) + 0.5) / self.bins
+
+    def stats(self, trace: QuestionTrace) -> np.ndarray:
+        """(2 * bins,): sums, then counts."""
+        _require_guesses(trace, self.name)
+        at = np.minimum((trace.fraction * self.bins).astype(np.int64), self.bins - 1)  # (n,)
+        logs = log_reciprocal_rank(trace.rank, self.top, self.floor)  # (n,)
+        sums = np.bincount(at, weights=logs, minlength=self.bins)
+        return np.concatenate([sums, np.bincount(at, minlength=self.bins)])
+
+    def score_many(self, stats: np.ndarray) -> np.ndarray:
+        """(B, 2 * bins) -> (B, bins), nan where no step falls into the bin."""
+        sums, counts = stats[:, : self.bins], stats[:, self.bins :]
+        return np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0)

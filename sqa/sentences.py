@@ -1,0 +1,68 @@
+"""Cuts a question into sentences of words without changing a word.
+
+The rules are Koehn and Schroeder's (package sentence-splitter, lists of abbreviations per language); on top of them
+come the few cases its lists lack in Quizbowl text: "EE. UU.", "Mt. McKinley", "w latach 90. XX wieku", and a stray
+quotation mark or number that would be a sentence by itself.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sentence_splitter import SentenceSplitter
+
+LANGUAGES = frozenset(
+    "ca cs da de el en es fi fr hu is it lt lv nl no pl pt ro ru sk sl sv tr".split()
+)  # what sentence-splitter 1.4 has abbreviations for
+
+# Abbreviations after which no sentence ends, beyond those of sentence-splitter; without the final full stop.
+_OPEN = {
+    "en": frozenset("Mt Ft Lt Col Capt Sgt Rev Hon".split()),
+    "es": frozenset("EE Mt St Sto Sta Dr Dra Sr Sra Srta Prof Ud Uds Gral p a d".split()),
+    "pl": frozenset("m.in tzw np ok ww Mt St".split()),
+}
+_ROMAN = re.compile(r"[IVXLC]+[.,;:]?$")
+_ORDINAL = re.compile(r"\d+\.$")  # a Polish ordinal: "90." = ninetieth
+_LETTER = re.compile(r"[^\W\d_]")
+
+
+@functools.cache
+def _splitter(language: str) -> SentenceSplitter:
+    from sentence_splitter import SentenceSplitter
+
+    return SentenceSplitter(language)
+
+
+def _continues(language: str, left: list[str], right: list[str]) -> bool:
+    """True if the cut between `left` and `right` falls inside a sentence."""
+    last = left[-1].lstrip("\"'“„«([¿¡")
+    if last.endswith(".") and last[:-1] in _OPEN.get(language, frozenset()):
+        return True
+    return language == "pl" and bool(_ORDINAL.match(last) and _ROMAN.match(right[0]))
+
+
+def _is_crumb(words: list[str]) -> bool:
+    """True for a piece with fewer than two words that hold a letter: no sentence of a question is that short."""
+    return sum(bool(_LETTER.search(word)) for word in words) < 2
+
+
+def split(text: str, language: str) -> tuple[tuple[str, ...], ...]:
+    """The sentences of `text`, each a tuple of words (what white space separates).
+
+    All words are kept in order: joined with single blanks they are " ".join(text.split()).  An empty text has no
+    sentences.  `language` is one of LANGUAGES.
+    """
+    line = " ".join(text.split())
+    if not line:
+        return ()
+    pieces = [piece.split() for piece in _splitter(language).split(line)]
+    merged: list[list[str]] = [pieces[0]]
+    for piece in pieces[1:]:
+        if _continues(language, merged[-1], piece) or _is_crumb(piece) or _is_crumb(merged[-1]):
+            merged[-1] = merged[-1] + piece
+        else:
+            merged.append(piece)
+    return tuple(tuple(piece) for piece in merged)

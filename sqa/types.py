@@ -1,0 +1,70 @@
+"""The values that flow through the task. All are frozen; none knows a model or a file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One question in the source language, with its human English translation and its answer.
+
+    `sentences` holds the source words, sentence by sentence (words = what white space separates), so that
+    " ".join of all words is the question's text with single blanks.  `reference` holds the human English
+    sentences; their number may differ from that of the source.  `page` is the answer's canonical page title.
+    """
+
+    id: str
+    dataset: str
+    language: str  # ISO 639-1 of the source: "es", "pl", "en"
+    sentences: tuple[tuple[str, ...], ...]
+    reference: tuple[str, ...]
+    page: str
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """All source words in order."""
+        return tuple(word for sentence in self.sentences for word in sentence)
+
+    @property
+    def text(self) -> str:
+        """The source text with single blanks; source character positions index into it."""
+        return " ".join(self.words)
+
+    @property
+    def reference_text(self) -> str:
+        """The human translation as one line."""
+        return " ".join(self.reference)
+
+
+@dataclass(frozen=True, slots=True)
+class Emission:
+    """One target word and the moment it became visible.
+
+    `g` is the number of words of THIS source sentence read when the word was known to be complete
+    (0 <= g <= |S_i|, never decreasing within a sentence).  `ended` is True when the translator had already
+    been told that the sentence is over.  `erase` is the number of trailing words of this sentence that this
+    write retracts (0 for append-only systems).
+    """
+
+    sentence: int  # 0-based
+    token: str  # a detokenised target word, without blanks
+    g: int
+    ended: bool
+    erase: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """A page and the guesser's score for it (higher is better; the scale is the guesser's own)."""
+
+    page: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Buzz:
+    """The buzzer's confidence at one step and whether it would answer there."""
+
+    score: float
+    buzz: bool

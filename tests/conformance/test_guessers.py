@@ -1,0 +1,134 @@
+"""The contract of every registered guesser."""
+
+from __future__ import annotations
+
+import pytest
+
+from sqa.datasets import load_questions
+from sqa.errors import ConfigError
+from sqa.interfaces import Guesser, IncrementalGuesser
+from sqa.registry import GUESSERS
+
+N = 50
+# bit by bit where a sum is taken in the same order; the GRU's matrix products differ in the last digits with their size
+TOLERANCE = {"bm25": 0.0, "gru": 1e-9}
+
+
+@pytest.fixture(scope="module", params=GUESSERS.names())
+def name(request) -> str:
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def guesser(name):
+    return GUESSERS.build(name, GUESSERS.config_class(name)())
+
+
+@pytest.fixture(scope="module")
+def texts() -> list[str]:
+    return [question.reference_text for question in load_questions("mini-en", limit=4)]
+
+
+def assert_same(name, got, expected):
+    """Equal guesses; where scores may differ in the last digits, pages within that distance may change places."""
+    tolerance = TOLERANCE[name]
+    assert len(got) == len(expected)
+    for left, right in zip(got, expected, strict=True):
+        assert len(left) == len(right)
+        if not tolerance:
+            assert list(left) == list(right)
+            continue
+        assert [g.score for g in left] == pytest.approx([g.score for g in right], abs=tolerance)
+        scores = {g.page: g.score for g in right}
+        for guess in left:
+            if guess.page in scores:
+                assert guess.score == pytest.approx(scores[guess.page], abs=tolerance)
+            else:
+                assert guess.score == pytest.approx(right[-1].score, abs=tolerance)
+
+
+def test_every_registered_guesser_has_a_tolerance():
+    assert set(TOLERANCE) == set(GUESSERS.names())
+
+
+def test_guesses_are_sorted_distinct_finite_and_known(guesser, texts):
+    assert isinstance(guesser, Guesser) and isinstance(guesser, IncrementalGuesser)
+    for guesses in guesser.guess(texts, N):
+        assert 0 < len(guesses) <= N
+        assert len({guess.page for guess in guesses}) == len(guesses)
+        assert {guess.page for guess in guesses} <= guesser.pages
+        assert guesses == sorted(guesses, key=lambda guess: (-guess.score, guess.page))
+        assert all(0 <= guess.score < float("inf") for guess in guesses)
+
+
+def test_one_list_per_text_in_order_alone_or_among_others(name, guesser, texts):
+    together = guesser.guess(texts, N)
+    assert len(together) == len(texts)
+    assert_same(name, [guesser.guess([text], N)[0] for text in texts], together)
+    assert guesser.guess([], N) == []
+
+
+def test_fewer_guesses_are_the_first_of_more(name, guesser, texts):
+    assert_same(name, guesser.guess(texts, 3), [guesses[:3] for guesses in guesser.guess(texts, N)])
+
+
+def test_incremental_equals_from_scratch(name, guesser, texts):
+    for text in texts:
+        words = text.split()
+        from_scratch = guesser.guess([" ".join(words[: end + 1]) for end in range(len(words))], N)
+        assert_same(name, guesser.guess_prefixes(words, N), from_scratch)
+
+
+def test_incremental_equals_from_scratch_with_few_guesses(name, guesser, texts):
+    words = texts[0].split()
+    from_scratch = guesser.guess([" ".join(words[: end + 1]) for end in range(len(words))], 2)
+    assert_same(name, guesser.guess_prefixes(words, 2), from_scratch)
+
+
+def test_a_guess_depends_on_the_words_so_far_only(name, guesser, texts):
+    words, others = texts[0].split(), texts[1].split()
+    middle = len(words) // 2
+    whole = guesser.guess_prefixes(words, N)[:middle]
+    assert_same(name, guesser.guess_prefixes([*words[:middle], *others], N)[:middle], whole)
+
+
+def test_the_answer_lists_are_the_callers_own(guesser, texts):
+    words = texts[0].split()
+    steps = guesser.guess_prefixes(words, N)
+    expected = [list(guesses) for guesses in steps]
+    steps[-2].clear()
+    assert steps[-1] == expected[-1] and steps[:-2] == expected[:-2]
+
+
+@pytest.mark.parametrize("text", ["", "   ", "qzxqzxv", "… — ¿?", "the of and", "東京"])
+def test_a_text_without_a_known_word_has_no_guesses(guesser, text):
+    assert guesser.guess([text], N) == [[]]
+    assert guesser.guess_prefixes(text.split(), N) == [[] for _ in text.split()]
+
+
+def test_an_unknown_first_word_changes_nothing_for_the_lists_length(guesser):
+    steps = guesser.guess_prefixes(["qzxqzxv", "the", "Bolivia"], N)
+    assert steps[0] == steps[1] == [] and steps[2]
+
+
+def test_it_reads_odd_words(guesser):
+    assert len(guesser.guess_prefixes(["Gabriel", "García", "Márquez's", "“Macondo”,", "x" * 5000], 5)) == 5
+
+
+def test_the_fingerprint_is_of_the_model_and_the_config(name, guesser):
+    config_class = GUESSERS.config_class(name)
+    assert GUESSERS.build(name, config_class()).fingerprint() == guesser.fingerprint()
+    other = {"bm25": {"k1": 3.0}, "gru": {"temperature": 2.0}}[name]
+    assert GUESSERS.build(name, config_class(**other)).fingerprint() != guesser.fingerprint()
+
+
+def test_an_unknown_model_is_named_with_the_nearest(name):
+    with pytest.raises(ConfigError, match=f"did you mean '{name}'"):
+        GUESSERS.build(name, GUESSERS.config_class(name)(model=f"{name}x"))
+
+
+def test_save_and_load_give_the_same_guesses(name, guesser, texts, tmp_path):
+    guesser.save(tmp_path)
+    loaded = type(guesser).load(tmp_path)
+    assert loaded.pages == guesser.pages
+    assert_same(name, loaded.guess(texts, N), guesser.guess(texts, N))

@@ -1,0 +1,48 @@
+"""Every registered metric keeps the contract of `sqa.interfaces.Metric`; every wrong name is caught."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+from sqa.errors import ConfigError
+from sqa.metrics import ALL, DEFAULT, build, problems
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_name_signature_and_direction(name):
+    [metric] = build([name])
+    assert metric.name == name
+    assert isinstance(metric.higher_is_better, bool)
+    base, _, _ = name.partition("@")
+    assert metric.signature().startswith(f"{base}|") and re.search(r"\|v(ersion)?:[\d.]+$", metric.signature())
+    assert metric.signature() == build([name])[0].signature()
+
+
+def test_signatures_differ_where_metrics_do():
+    signatures = [metric.signature() for metric in build(ALL)]
+    assert len(set(signatures)) == len(ALL)
+
+
+def test_default_is_a_selection_of_all():
+    assert set(DEFAULT) <= set(ALL) and [metric.name for metric in build()] == list(DEFAULT)
+
+
+def test_every_wrong_name_is_reported_with_the_nearest():
+    with pytest.raises(ConfigError) as caught:
+        build(["ew", "acuracy", "blue", "ew"])
+    assert caught.value.problems == (
+        "metrics[1]: no metric 'acuracy'; nearest is 'accuracy'",
+        "metrics[2]: no metric 'blue'; nearest is 'bleu'",
+        "metrics[3]: 'ew' is listed twice",
+    )
+    assert problems(ALL) == []
+
+
+def test_importing_the_package_is_light():
+    code = "import sys, sqa.metrics; print(sorted({'sacrebleu', 'pyarrow', 'pandas', 'torch'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,147 @@
+"""Small components with a plain, known behaviour, and the questions they are used on."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqa.types import Buzz, Emission, Guess, Question
+
+
+def question(
+    id: str = "q", sentences: Sequence[str] = ("uno dos", "tres cuatro cinco"), page: str = "Spain"
+) -> Question:
+    """A question whose reference is its upper-cased source."""
+    return Question(
+        id=id,
+        dataset="d",
+        language="es",
+        sentences=tuple(tuple(s.split()) for s in sentences),
+        reference=tuple(s.upper() for s in sentences),
+        page=page,
+    )
+
+
+def echo(q: Question) -> tuple[Emission, ...]:
+    """Wait-1 copying: every source word at once."""
+    return tuple(
+        Emission(i, word, g, False)
+        for i, sentence in enumerate(q.sentences)
+        for g, word in enumerate(sentence, start=1)
+    )
+
+
+def write_questions(path: Path, n: int) -> Path:
+    """A file of `n` questions; every third has an answer that EchoGuesser cannot name."""
+    pages = ("Spain", "France", "Atlantis")
+    with path.open("w", encoding="utf-8") as file:
+        for i in range(n):
+            page = pages[i % 3]
+            source = [f"pista número {i} sobre algo", f"la respuesta es {page.lower()} claro"]
+            record = {"id": f"q{i}", "language": "es", "source": source, "reference": source, "page": page}
+            file.write(json.dumps(record, ensure_ascii=False) + "\n")
+    return path
+
+
+@dataclass(frozen=True, slots=True)
+class EchoConfig:
+    """No more than the copying translator needs."""
+
+    k: int = 1  # source words read before the first is copied
+    delay: float = 0.0  # seconds per sentence
+
+    def __post_init__(self) -> None:
+        if self.k < 1:
+            raise ValueError(f"k: must be >= 1, got {self.k}")
+
+
+class EchoTranslator:
+    """Copies the source, k - 1 words behind."""
+
+    def __init__(self, config: EchoConfig) -> None:
+        self.config = config
+
+    def translate(self, source: Iterator[str]) -> Iterator[str]:
+        time.sleep(self.config.delay)
+        held: list[str] = []
+        for word in source:
+            held.append(word)
+            if len(held) >= self.config.k:
+                yield held.pop(0)
+        yield from held
+
+    def fingerprint(self) -> str:
+        return f"echo {self.config.k}"
+
+
+def build_translator(config: EchoConfig) -> EchoTranslator:
+    return EchoTranslator(config)
+
+
+@dataclass(frozen=True, slots=True)
+class GuesserConfig:
+    """The pages that are guessed when their name was read."""
+
+    pages: tuple[str, ...] = ("France", "Spain")
+
+
+class KeywordGuesser:
+    """Guesses the pages whose lower-cased name is a word of the text, the latest first."""
+
+    def __init__(self, config: GuesserConfig) -> None:
+        self.pages = frozenset(config.pages)
+
+    def guess(self, texts: Sequence[str], n: int) -> list[list[Guess]]:
+        return [self._guess(text.lower().split())[:n] for text in texts]
+
+    def _guess(self, words: list[str]) -> list[Guess]:
+        found = [Guess(page, 1.0 + words.index(page.lower())) for page in self.pages if page.lower() in words]
+        return sorted(found, key=lambda guess: (-guess.score, guess.page))
+
+    def fingerprint(self) -> str:
+        return " ".join(sorted(self.pages))
+
+
+def build_guesser(config: GuesserConfig) -> KeywordGuesser:
+    return KeywordGuesser(config)
+
+
+@dataclass(frozen=True, slots=True)
+class BuzzerConfig:
+    """When to buzz."""
+
+    threshold: float = 0.5
+
+
+class FirstGuessBuzzer:
+    """Buzzes when there is a guess above the threshold."""
+
+    def __init__(self, config: BuzzerConfig) -> None:
+        self.config = config
+
+    def decide(self, history: Sequence[Sequence[Guess]]) -> list[Buzz]:
+        scores = [guesses[0].score if guesses else 0.0 for guesses in history]
+        return [Buzz(score, score > self.config.threshold) for score in scores]
+
+    def fingerprint(self) -> str:
+        return str(self.config.threshold)
+
+
+def build_buzzer(config: BuzzerConfig) -> FirstGuessBuzzer:
+    return FirstGuessBuzzer(config)
+
+
+class OracleBuzzer(FirstGuessBuzzer):
+    """Is told the answer and buzzes on it."""
+
+    oracle = True
+
+    def decide_with_answer(self, history: Sequence[Sequence[Guess]], page: str) -> list[Buzz]:
+        return [Buzz(1.0, bool(guesses) and guesses[0].page == page) for guesses in history]
+
+
+def build_oracle(config: BuzzerConfig) -> OracleBuzzer:
+    return OracleBuzzer(config)

@@ -1,0 +1,233 @@
+"""The `sqa` command as a user types it: what it prints where, and one clear line for every bad input."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import yaml
+from doubles import write_questions
+
+from sqa import __version__, cli
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a command left behind."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def complaints(self) -> list[str]:
+        return [line for line in self.err.splitlines() if line.startswith("sqa: ")]
+
+
+class Shell:
+    """Runs `sqa` in this process, in a folder of its own."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+        self.folder, self._patch, self._capsys = folder, monkeypatch, capsys
+
+    def __call__(self, *words: str) -> Outcome:
+        self._patch.setattr(sys, "argv", ["sqa", *words])
+        with pytest.raises(SystemExit) as stopped:
+            cli.main()
+        captured = self._capsys.readouterr()
+        assert "Traceback" not in captured.err
+        return Outcome(int(stopped.value.code or 0), captured.out, captured.err)
+
+    def config(self, name: str = "t", **changes: object) -> str:
+        """Write NAME.yaml and give its name; a value None removes the key."""
+        base = {
+            "dataset": {"name": "questions.jsonl"},
+            "translator": {"name": "doubles:build_translator"},
+            "guesser": {"name": "doubles:build_guesser"},
+            "buzzer": {"name": "doubles:build_buzzer"},
+            "metrics": ["ew", "accuracy", "bleu", "al"],
+        }
+        mapping = {key: value for key, value in (base | changes).items() if value is not None}
+        (self.folder / f"{name}.yaml").write_text(yaml.safe_dump(mapping), encoding="utf-8")
+        return f"{name}.yaml"
+
+    def refused(self, code: int, *words: str) -> str:
+        """The one line that `sqa` complains with; nothing goes to stdout."""
+        outcome = self(*words)
+        assert (outcome.code, outcome.out) == (code, "")
+        [line] = outcome.complaints
+        return line.removeprefix("sqa: ")
+
+
+@pytest.fixture
+def sqa(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Shell:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("SQA_MIRROR", raising=False)
+    monkeypatch.setenv("SQA_CACHE", str(tmp_path / "cache"))
+    write_questions(tmp_path / "questions.jsonl", 6)
+    return Shell(tmp_path, monkeypatch, capsys)
+
+
+# ----------------------------------------------------------------------------------------------- what it does
+
+
+def test_version_and_help(sqa: Shell) -> None:
+    assert sqa("--version") == Outcome(0, f"sqa {__version__}\n", "")
+    assert "compare" in sqa("--help").out
+    assert sqa("frobnicate").code == 2
+
+
+def test_run_prints_the_report_it_writes(sqa: Shell) -> None:
+    outcome = sqa("run", sqa.config())
+    assert outcome.code == 0
+    assert outcome.out == (sqa.folder / "runs/t/report.tsv").read_text(encoding="utf-8")
+    assert outcome.out.splitlines()[0].split("\t")[:4] == ["metric", "value", "low", "high"]
+    again = sqa("run", "runs/t/config.yaml", "--runs", "elsewhere")
+    assert again.out == outcome.out
+
+
+def test_json_is_json(sqa: Shell) -> None:
+    rows = json.loads(sqa("run", sqa.config(guesser=None, buzzer=None), "--json").out)
+    values = {row["metric"]: row["value"] for row in rows}
+    assert values["ew"] is None and values["bleu"] == pytest.approx(100)
+
+
+def test_each_stage_by_itself(sqa: Shell) -> None:
+    made = {}
+    for stage in ("translate", "guess", "buzz"):
+        rows = [line.split("\t") for line in sqa(stage, sqa.config()).out.splitlines()[1:]]
+        made[stage] = [(row[0], int(row[2])) for row in rows]
+        assert all((sqa.folder / row[3] / "block-0000.parquet").is_file() for row in rows)
+    assert made == {
+        "translate": [("translate", 1)],
+        "guess": [("translate", 0), ("guess", 1)],
+        "buzz": [("translate", 0), ("guess", 0), ("buzz", 1)],
+    }
+    scored = sqa("score", sqa.config()).out
+    assert scored == sqa("run", sqa.config()).out == (sqa.folder / "runs/t/report.tsv").read_text(encoding="utf-8")
+
+
+def test_limit_is_a_run_of_its_own(sqa: Shell) -> None:
+    sqa("run", sqa.config(), "--limit", "2")
+    lines = (sqa.folder / "runs/t-limit2/report.tsv").read_text(encoding="utf-8").splitlines()
+    assert lines[1].split("\t")[4] == "2"
+    assert sqa.refused(2, "run", sqa.config(), "--limit", "0") == "--limit: must be >= 1, got 0"
+
+
+def test_compare(sqa: Shell) -> None:
+    sqa("run", sqa.config("a"))
+    sqa("run", sqa.config("b", translator={"name": "doubles:build_translator", "k": 3}))
+    lines = [line.split("\t") for line in sqa("compare", "runs/a", "runs/b").out.splitlines()]
+    assert [line[0] for line in lines] == ["metric", "ew", "accuracy", "bleu", "al"]
+    assert float(lines[4][3]) < 0
+    assert len(json.loads(sqa("compare", "runs/a", "runs/b", "--json").out)) == 4
+    assert "is not the folder of a finished run" in sqa.refused(2, "compare", "runs/a", "runs/none")
+
+
+def test_data_list(sqa: Shell) -> None:
+    lines = [line.split("\t") for line in sqa("data", "list").out.splitlines()]
+    assert lines[0][:2] == ["name", "here"]
+    assert ["xqb-es", "no"] in [line[:2] for line in lines]
+
+
+# ----------------------------------------------------------------------------------------------- what it refuses
+
+
+def test_a_mistyped_key_gets_the_nearest_name(sqa: Shell) -> None:
+    config = sqa.config(translator={"name": "doubles:build_translator", "K": 3}, buzer={"name": "mlp"}, buzzer=None)
+    outcome = sqa("run", config)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.complaints == [
+        "sqa: t.yaml buzer: unknown, did you mean 'buzzer'",
+        "sqa: t.yaml translator.K: unknown, did you mean 'k'",
+    ]
+
+
+def test_k_zero(sqa: Shell) -> None:
+    config = sqa.config(translator={"name": "waitk", "model": "es-en", "k": 0})
+    assert sqa.refused(2, "run", config) == "t.yaml translator.k: must be >= 1 or 'full', got 0"
+
+
+def test_a_config_that_is_not_utf8(sqa: Shell) -> None:
+    (sqa.folder / "t.yaml").write_bytes(b"dataset: \xff")
+    assert sqa.refused(2, "run", "t.yaml") == "t.yaml: not UTF-8 (byte 9); save it as UTF-8"
+
+
+def test_a_config_that_is_not_there(sqa: Shell) -> None:
+    assert sqa.refused(2, "run", "none.yaml") == "none.yaml: cannot be read: No such file or directory"
+
+
+def test_questions_that_are_not_utf8(sqa: Shell) -> None:
+    (sqa.folder / "questions.jsonl").write_bytes(b'{"source": "\xff"}\n')
+    assert "questions.jsonl" in sqa.refused(3, "run", sqa.config())
+
+
+@pytest.mark.parametrize("source", ["", "   ", []])
+def test_a_question_without_sentences(sqa: Shell, source: object) -> None:
+    record = {"language": "es", "source": source, "reference": "a", "page": "Spain"}
+    (sqa.folder / "questions.jsonl").write_text(json.dumps(record) + "\n", encoding="utf-8")
+    line = sqa.refused(3, "run", sqa.config())
+    assert line.startswith("questions.jsonl: record 0.source: a question needs at least one sentence")
+
+
+def test_a_truncated_parquet(sqa: Shell) -> None:
+    sqa("translate", sqa.config())
+    [block] = (sqa.folder / "runs/store/translate").glob("*/*.parquet")
+    block.write_bytes(block.read_bytes()[:-10])
+    relative = block.relative_to(sqa.folder)
+    assert sqa.refused(3, "run", sqa.config()) == (
+        f"{relative}: truncated or damaged, not a readable Parquet file; delete it and run again"
+    )
+    block.unlink()
+    assert sqa("run", sqa.config()).code == 0
+
+
+def test_a_wrong_checksum(sqa: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    mirror = sqa.folder / "mirror"
+    (mirror / "xqb").mkdir(parents=True)
+    (mirror / "xqb/xqb_es.json").write_text("[]", encoding="utf-8")
+    monkeypatch.setenv("SQA_MIRROR", str(mirror))
+    assert "xqb_es.json: 2 bytes, the manifest says" in sqa.refused(3, "run", sqa.config(dataset={"name": "xqb-es"}))
+    verified = sqa("data", "verify", "xqb-es")
+    assert verified.code == 3
+    assert verified.out.splitlines()[1].split("\t")[:2] == ["xqb-es", "wrong"]
+
+
+def test_a_hypothesis_file_with_a_line_too_few(sqa: Shell) -> None:
+    (sqa.folder / "system.txt").write_text("one line\n" * 11, encoding="utf-8")
+    config = sqa.config(translator={"name": "fixed", "text": "system.txt"})
+    assert sqa.refused(3, "run", config).startswith("system.txt: 11 lines, expected 12")
+
+
+def test_empty_hypotheses_are_scored_as_wrong_and_counted(sqa: Shell) -> None:
+    (sqa.folder / "system.txt").write_text("\n\n" + "spain france\n" * 10, encoding="utf-8")
+    outcome = sqa("run", sqa.config(translator={"name": "fixed", "text": "system.txt"}))
+    rows = {line.split("\t")[0]: line.split("\t") for line in outcome.out.splitlines()}
+    assert rows["empty-questions"][1] == "1" and rows["empty-sentences"][1] == "2"
+    assert rows["accuracy"][4] == "6"  # the empty question is one of them
+
+
+def test_an_answer_that_the_guesser_does_not_know(sqa: Shell) -> None:
+    rows = [line.split("\t") for line in sqa("run", sqa.config()).out.splitlines()]
+    assert [row[1:5] for row in rows if row[0] == "unknown-pages"] == [["2", "n/a", "n/a", "6"]]
+    assert [row[1] for row in rows if row[0] == "accuracy"] == ["0.666667"]
+
+
+def test_a_folder_that_cannot_be_written(sqa: Shell) -> None:
+    (sqa.folder / "runs").write_text("a file, not a folder")
+    assert sqa.refused(3, "translate", sqa.config()).startswith("runs/store")
+
+
+def test_unknown_names_of_data_files(sqa: Shell) -> None:
+    assert "'xqb-ess' is not in the manifest" in sqa.refused(2, "data", "fetch", "xqb-ess")
+
+
+@pytest.mark.parametrize("kind", ["smt", "guesser", "buzzer"])
+def test_training_with_a_config_of_the_wrong_kind(sqa: Shell, kind: str) -> None:
+    (sqa.folder / "t.yaml").write_text("nonsense: 1\n", encoding="utf-8")
+    outcome = sqa("train", kind, "t.yaml")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert all("t.yaml" in line for line in outcome.complaints) and outcome.complaints

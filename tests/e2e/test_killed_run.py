@@ -1,0 +1,67 @@
+"""`kill -9` at any moment, run again: the same bytes as a run that was let alone."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import yaml
+from doubles import write_questions
+
+from sqa.paths import ROOT
+
+QUESTIONS = 200  # four blocks
+
+
+def prepare(folder: Path) -> None:
+    folder.mkdir()
+    write_questions(folder / "questions.jsonl", QUESTIONS)
+    config = {
+        "dataset": {"name": "questions.jsonl"},
+        "translator": {"name": "doubles:build_translator", "k": 2, "delay": 0.001},
+        "guesser": {"name": "doubles:build_guesser"},
+        "buzzer": {"name": "doubles:build_buzzer"},
+    }
+    (folder / "t.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
+
+
+def start(folder: Path) -> subprocess.Popen[bytes]:
+    path = os.pathsep.join([str(ROOT), str(ROOT / "tests")])
+    environment = os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-m", "sqa.cli", "run", "t.yaml"]
+    silent = subprocess.DEVNULL
+    return subprocess.Popen(command, cwd=folder, env=environment, stdout=silent, stderr=silent, start_new_session=True)
+
+
+def kill_after(process: subprocess.Popen[bytes], folder: Path, blocks: int) -> bool:
+    """kill -9 as soon as there are `blocks` blocks; False if the run ended before."""
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline:
+        if len(list(folder.glob("runs/store/*/*/block-*.parquet"))) >= blocks:
+            os.killpg(process.pid, signal.SIGKILL)
+            return process.wait() == -signal.SIGKILL
+        if process.poll() is not None:
+            return False
+        time.sleep(0.002)
+    raise AssertionError("the run made no blocks for two minutes")
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.glob("runs/**/*")) if p.is_file()}
+
+
+def test_a_killed_run_ends_with_the_same_bytes(tmp_path: Path) -> None:
+    alone, killed = tmp_path / "alone", tmp_path / "killed"
+    for folder in (alone, killed):
+        prepare(folder)
+    kills = sum(kill_after(start(killed), killed, blocks) for blocks in (1, 3, 6))
+    assert kills >= 2  # the last may have come too late
+    assert start(alone).wait() == 0
+    assert start(killed).wait() == 0
+    expected = contents(alone)
+    assert len([name for name in expected if name.endswith(".parquet")]) == 4 * 4 + 1
+    assert contents(killed) == expected

@@ -1,0 +1,90 @@
+"""Expected wins and reciprocal ranks equal the numbers of the public code (vectors/expected_wins.json names it)."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sqa.metrics import qa
+from sqa.metrics.qa import CURVES
+
+VECTORS = json.loads((Path(__file__).parent / "vectors" / "expected_wins.json").read_text())
+CURVE = CURVES["qanta2018"]
+
+
+def test_curve():
+    for t, expected in VECTORS["curve"]["values"].items():
+        assert CURVE(float(t)) == pytest.approx(expected, rel=1e-14)
+
+
+def test_curve_ends_above_zero():
+    assert CURVE(1.0) == pytest.approx(0.3803757071078009, rel=1e-14)
+    assert CURVES["xqb-interface"](1.0) == pytest.approx(0.367917801912388, rel=1e-12)
+
+
+@pytest.mark.skipif(
+    not Path(os.environ.get("SQA_MIRROR", "/nonexistent"), "human", "ew_curves.json").is_file(),
+    reason="the published coefficients are not at hand: set SQA_MIRROR",
+)
+@pytest.mark.parametrize("name,key", [("qanta2018", "qanta_codalab"), ("xqb-interface", "xqb_interface")])
+def test_coefficients_are_the_published_ones(name, key):
+    published = json.loads(Path(os.environ["SQA_MIRROR"], "human", "ew_curves.json").read_text())[key]
+    assert CURVES[name].coefficients == (published["intercept"], *published["coef_x_x2_x3"])
+
+
+@pytest.mark.parametrize("case", VECTORS["curve_score_cases"], ids=lambda case: case["id"])
+def test_qb_and_codalab_scores(case):
+    fraction = np.array([step["char_index"] for step in case["guesses"]]) / case["text_length"]
+    correct = np.array([step["guess"] == case["page"] for step in case["guesses"]])
+    buzz = np.array([step["buzz"] for step in case["guesses"]])
+    won = qa.expected_wins(CURVE, fraction, correct, buzz)
+    assert won == pytest.approx(case["qb_score"], rel=1e-14)
+    assert won == pytest.approx(case["codalab_score"], rel=1e-14)
+    oracle = qa.oracle_expected_wins(CURVE, fraction, correct, never=CURVE(1.0))
+    assert oracle == pytest.approx(case["qb_score_optimal"], rel=1e-14)
+    last_wrong = qa.last_wrong_expected_wins(CURVE, fraction, correct)
+    assert last_wrong == pytest.approx(case["qb_score_stable"], rel=1e-14)
+    assert last_wrong == pytest.approx(case["codalab_score_optimal"], rel=1e-14)
+
+
+def test_simqa_positions_are_source_characters():
+    case = VECTORS["simqa_translated"]
+    chars = case["idx_info"]["srccharidx"]
+    fraction = np.array([chars[g] for g in case["idx_info"]["tgtdelay"]]) / len(case["src"])
+    correct = np.array([step["guess"] == "P" for step in case["guesses"]])
+    buzz = np.array([step["buzz"] for step in case["guesses"]])
+    assert qa.expected_wins(CURVE, fraction, correct, buzz) == pytest.approx(case["trans_score"], rel=1e-14)
+    oracle = qa.oracle_expected_wins(CURVE, fraction, correct, never=CURVE(1.0))
+    assert oracle == pytest.approx(case["trans_score_optimal"], rel=1e-14)
+
+
+def test_simqa_log_reciprocal_ranks():
+    case = VECTORS["simqa_translated"]
+    rank = np.array([step["guesses"].index("P") + 1 if "P" in step["guesses"] else 0 for step in case["guesses"]])
+    assert np.where(rank > 0, 1 / np.maximum(rank, 1), 0).tolist() == case["mrr_steps"]
+    assert qa.log_reciprocal_rank(rank) == pytest.approx(case["log_mrr_steps"], abs=1e-15)
+
+
+def test_simqa_through_a_trace():
+    """The same question as a trace: the positions come out of g, not out of the vector."""
+    from sqa.trace import QuestionTrace
+    from sqa.types import Buzz, Emission, Guess, Question
+
+    case = VECTORS["simqa_translated"]
+    words = tuple(case["src"].split())
+    question = Question("q", "d", "es", (words,), ("t",), "P")
+    delays = case["idx_info"]["tgtdelay"]
+    trace = QuestionTrace(
+        question,
+        tuple(Emission(0, t, g, g == 6) for t, g in zip(case["target_text"].split(), delays, strict=True)),
+        tuple(tuple(Guess(page, -float(i)) for i, page in enumerate(step["guesses"])) for step in case["guesses"]),
+        tuple(Buzz(float(step["buzz"]), step["buzz"]) for step in case["guesses"]),
+    )
+    metric = qa.ExpectedWins()
+    assert metric.score(metric.stats(trace)) == pytest.approx(case["trans_score"], rel=1e-14)
+    metric = qa.OracleExpectedWins(never="curve-end")
+    assert metric.score(metric.stats(trace)) == pytest.approx(case["trans_score_optimal"], rel=1e-14)

@@ -1,0 +1,78 @@
+"""AL, LAAL, AP and DAL equal what the public scorers, run unmodified, gave on the same delays.
+
+Each vector names its scorer and commit (vectors/latency.json, "provenance").  SimulEval 1.1 works in float64, the
+older three in torch float32: seven digits.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sqa.metrics.latency import CONVENTIONS, FORMULAS, SIMULEVAL_1_0_2, SIMULEVAL_1_1, pack
+
+VECTORS = json.loads((Path(__file__).parent / "vectors" / "latency.json").read_text())
+RUNS = [(f"{case['id']}-{i}", run) for case in VECTORS["cases"] for i, run in enumerate(case["runs"])]
+DIGITS = {"simuleval-1.1": 1e-12, "simuleval-1.0.2": 1e-6, "iwslt-2020-final": 1e-6, "iwslt-2020-first": 1e-6}
+
+
+def packed(runs):
+    """All runs of one convention, with a reference length or all without."""
+    references = [run["reference_length"] for run in runs]
+    return pack(
+        [run["delays"] for run in runs],
+        [run["source_length"] for run in runs],
+        None if None in references else references,
+    )
+
+
+@pytest.mark.parametrize("run", [run for _, run in RUNS], ids=[name for name, _ in RUNS])
+def test_one_sentence(run):
+    convention = CONVENTIONS[run["convention"]]
+    for formula, expected in run["values"].items():
+        [value] = FORMULAS[formula](packed([run]), convention)
+        assert value == pytest.approx(expected, rel=DIGITS[convention.name], abs=1e-9), formula
+
+
+@pytest.mark.parametrize("name,referenced", sorted({(r["convention"], bool(r["reference_length"])) for _, r in RUNS}))
+def test_all_sentences_at_once_give_the_same(name, referenced):
+    runs = [r for _, r in RUNS if (r["convention"], bool(r["reference_length"])) == (name, referenced)]
+    for formula in runs[0]["values"]:
+        together = FORMULAS[formula](packed(runs), CONVENTIONS[name])
+        alone = np.concatenate([FORMULAS[formula](packed([run]), CONVENTIONS[name]) for run in runs])
+        assert together == pytest.approx(alone, rel=1e-14)
+
+
+# ------------------------------------------------------------- published scores of 2,580 real simultaneous outputs
+# pe-trik/OmniSTEval @b275fac, MuST-C en-de tst-COMMON: SimulEval 1.0.2's instances.log and OmniSTEval's scores.tsv
+
+
+@pytest.fixture(scope="module")
+def mustc():
+    folder = Path(os.environ.get("SQA_MIRROR", ""), "simul", "mustc-en-de")
+    if "SQA_MIRROR" not in os.environ or not folder.is_dir():
+        pytest.skip("the MuST-C log is not at hand: set SQA_MIRROR")
+    log = [json.loads(line) for line in (folder / "instances.log").read_text().splitlines()]
+    return log, (folder / "references.txt").read_text().splitlines()
+
+
+@pytest.mark.parametrize("formula", ["al", "ap", "dal"])
+def test_mustc_sentences_as_simuleval_102_logged_them(mustc, formula):
+    log, _ = mustc
+    references = [row["reference_length"] + 1 for row in log]  # this release adds the end of the sentence
+    delays = pack([row["delays"] for row in log], [row["source_length"] for row in log], references)
+    published = [row["metric"]["latency"][formula.upper()] for row in log]
+    assert FORMULAS[formula](delays, SIMULEVAL_1_0_2) == pytest.approx(published, rel=1e-5, abs=1e-3)
+
+
+def test_mustc_corpus_as_omnisteval_published_it(mustc):
+    log, references = mustc
+    lengths = [len(references[row["index"]].split()) for row in log]
+    delays = pack([row["delays"] for row in log], [row["source_length"] for row in log], lengths)
+    means = {name: float(np.mean(formula(delays, SIMULEVAL_1_1))) for name, formula in FORMULAS.items()}
+    published = {"al": 1803.9192, "laal": 1857.7128, "ap": 0.7948, "dal": 3532.4812}
+    assert means == pytest.approx(published, abs=5e-5)

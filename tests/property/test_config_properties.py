@@ -1,0 +1,60 @@
+"""Configs survive the way to YAML and back; whatever a file holds, the answer is a config or a ConfigError."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import yaml
+from doubles import BuzzerConfig, EchoConfig, GuesserConfig
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sqa.config import ComponentConfig, DatasetConfig, RunConfig, load_run, run_from_mapping, to_mapping
+from sqa.errors import ConfigError
+from sqa.metrics import ALL
+
+NAME = st.text(st.characters(categories=["L", "N"], include_characters=" _-"), min_size=1).filter(str.strip)
+CONFIGS = st.builds(
+    RunConfig,
+    name=NAME,
+    dataset=st.builds(DatasetConfig, st.sampled_from(["mini-es", "mini-pl"]), st.none() | st.integers(1, 9999)),
+    translator=st.builds(
+        ComponentConfig, st.just("doubles:build_translator"), st.builds(EchoConfig, k=st.integers(1, 9))
+    ),
+    guesser=st.builds(
+        ComponentConfig,
+        st.just("doubles:build_guesser"),
+        st.builds(GuesserConfig, pages=st.lists(st.text(), max_size=3).map(tuple)),
+    ),
+    buzzer=st.none()
+    | st.builds(
+        ComponentConfig,
+        st.just("doubles:build_buzzer"),
+        st.builds(BuzzerConfig, threshold=st.floats(allow_nan=False, allow_infinity=False)),
+    ),
+    metrics=st.lists(st.sampled_from(ALL), min_size=1, unique=True).map(tuple),
+    seed=st.integers(0, 2**31),
+)
+PLAIN = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(CONFIGS)
+def test_a_config_survives_yaml(config: RunConfig) -> None:
+    text = yaml.safe_dump(to_mapping(config), sort_keys=False)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "x.yaml")
+        path.write_text(text, encoding="utf-8")
+        assert load_run(path) == config
+
+
+@given(st.dictionaries(st.sampled_from(["dataset", "translator", "guesser", "metrics", "seed", "name", "x"]), PLAIN))
+def test_any_mapping_is_a_config_or_a_config_error(mapping: dict) -> None:
+    try:
+        run_from_mapping({"name": "n", **mapping})
+    except ConfigError as error:
+        assert error.problems and all(error.problems)

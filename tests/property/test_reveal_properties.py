@@ -1,0 +1,58 @@
+"""Invariants of prefixes and traces over random questions and random valid emissions."""
+
+from __future__ import annotations
+
+import numpy as np
+from doubles import question
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sqa.reveal import hypotheses, prefixes
+from sqa.trace import check_emissions, emissions_rows, emissions_table
+from sqa.types import Emission, Question
+
+WORD = st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=6)
+
+
+@st.composite
+def cases(draw: st.DrawFn, revising: bool = False) -> tuple[Question, tuple[Emission, ...]]:
+    sentences = draw(st.lists(st.lists(WORD, min_size=1, max_size=5), min_size=1, max_size=4))
+    emissions: list[Emission] = []
+    for i, sentence in enumerate(sentences):
+        written, g, ended = 0, 0, False
+        for token in draw(st.lists(WORD, max_size=6)):
+            g = draw(st.integers(g, len(sentence)))
+            ended = ended or (g == len(sentence) and draw(st.booleans()))
+            erase = draw(st.integers(0, written)) if revising else 0
+            emissions.append(Emission(i, token, g, ended, erase))
+            written += 1 - erase
+    return question(sentences=[" ".join(sentence) for sentence in sentences]), tuple(emissions)
+
+
+@given(cases())
+def test_append_only_steps_grow(case: tuple[Question, tuple[Emission, ...]]) -> None:
+    q, emissions = case
+    check_emissions(q, emissions)
+    steps = prefixes(q, emissions)
+    assert steps.append_only
+    assert np.all(np.diff(steps.fraction) >= 0)
+    assert np.all((steps.fraction >= 0) & (steps.fraction <= 1))
+    assert np.all(np.diff(steps.source_words) >= 0)
+    assert steps.texts == tuple(" ".join(steps.words[: t + 1]) for t in range(len(emissions)))
+
+
+@given(cases(revising=True))
+def test_positions_and_last_text_under_revision(case: tuple[Question, tuple[Emission, ...]]) -> None:
+    q, emissions = case
+    check_emissions(q, emissions)
+    steps = prefixes(q, emissions)
+    for chars, words in zip(steps.source_chars, steps.source_words, strict=True):
+        assert chars == len(" ".join(q.words[:words]))
+    final = " ".join(text for text in hypotheses(q, emissions) if text)
+    assert not emissions or steps.texts[-1] == final
+
+
+@given(cases(revising=True))
+def test_emissions_survive_their_table(case: tuple[Question, tuple[Emission, ...]]) -> None:
+    q, emissions = case
+    assert emissions_rows(emissions_table({q.id: emissions})) == ({q.id: emissions} if emissions else {})

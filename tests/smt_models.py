@@ -1,0 +1,36 @@
+"""A small wait-k model with random weights and a real vocabulary: the decoding rules do not care how good it is."""
+
+from __future__ import annotations
+
+import functools
+
+import torch
+
+from smt.transformer import ModelConfig, Transformer
+from smt.vocab import Vocabulary
+from sqa.datasets import load_questions
+
+
+@functools.cache
+def vocabulary() -> Vocabulary:
+    """600 pieces learnt from the bundled questions."""
+    questions = [*load_questions("mini-es"), *load_questions("mini-en")]
+    return Vocabulary.train((" ".join(s) for q in questions for s in q.sentences), 600)
+
+
+def random_model(encoder: str = "causal", lexicon_width: int = 4, seed: int = 1) -> Transformer:
+    """Random weights, scaled up so that choices differ from step to step."""
+    torch.manual_seed(seed)
+    config = ModelConfig(
+        vocabulary=600, width=32, heads=4, feed_forward=64, encoder_layers=2, decoder_layers=2, dropout=0.0,
+        encoder=encoder, lexicon_width=lexicon_width,
+    )  # fmt: skip
+    model = Transformer(config).eval()
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if parameter.ndim == 2 and "embedding" not in name:
+                parameter.mul_(3.0)
+        if lexicon_width:
+            model.lexicon_ids.copy_(torch.randint(4, 600, model.lexicon_ids.shape))
+            model.lexicon_probabilities.copy_(torch.rand(model.lexicon_probabilities.shape) / lexicon_width)
+    return model

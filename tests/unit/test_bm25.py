@@ -1,0 +1,128 @@
+"""BM25 against its formula, worked out by hand and slowly, and its files."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from guessers.bm25 import Bm25Config, Bm25Guesser, Index
+from sqa.errors import ConfigError, DataError
+from sqa.models import pack_integers, unpack_integers
+
+
+@dataclass(frozen=True)
+class Doc:
+    page: str | None
+    text: str
+
+
+DOCS = [
+    Doc("Lima", "capital peru pacific coast"),
+    Doc("Cusco", "inca capital peru mountains inca"),
+    Doc("Lima", "city peru founded pizarro"),
+    Doc("Oslo", "capital norway fjord"),
+    Doc(None, "peru peru peru"),
+]
+
+
+def by_hand(query: str, config: Bm25Config, min_count: int) -> dict[str, float]:
+    """The sum of the module's docstring, term by term, on texts whose words are their own stems."""
+    pages = sorted({doc.page for doc in DOCS if doc.page})
+    texts = {page: " ".join(doc.text for doc in DOCS if doc.page == page).split() for page in pages}
+    pairs = {page: [pair for doc in DOCS if doc.page == page for pair in pairwise(doc.text.split())] for page in pages}
+    seen = Counter(pair for page in pages for pair in pairs[page])
+    pairs = {page: [pair for pair in pairs[page] if seen[pair] >= min_count] for page in pages}
+    words = query.split()
+    scores = dict.fromkeys(pages, 0.0)
+    for field, terms, boost in ((texts, words, 1), (pairs, list(pairwise(words)), config.pair_boost)):
+        mean = sum(map(len, field.values())) / len(pages)
+        for term in terms:
+            df = sum(term in field[page] for page in pages)
+            idf = math.log(1 + (len(pages) - df + 0.5) / (df + 0.5))
+            for page in pages:
+                tf = field[page].count(term)
+                norm = config.k1 * (1 - config.b + config.b * len(field[page]) / mean)
+                scores[page] += boost * idf * tf / (tf + norm)
+    return {page: score for page, score in scores.items() if score > 0}
+
+
+CONFIGS = [Bm25Config(), Bm25Config(k1=2, b=0.3, pair_boost=1.5), Bm25Config(b=0, pair_boost=0)]
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+@pytest.mark.parametrize("query", ["capital peru", "inca inca capital peru", "pizarro founded peru", "atlantis norway"])
+@pytest.mark.parametrize("min_count", [1, 2])
+def test_scores_are_the_formula(config, query, min_count):
+    guesser = Bm25Guesser.fit(DOCS, min_count, config)
+    found = {guess.page: guess.score for guess in guesser.guess([query], 10)[0]}
+    assert found == pytest.approx(by_hand(query, config, min_count))
+
+
+def test_a_tossup_without_a_page_teaches_nothing():
+    assert Bm25Guesser.fit(DOCS, 1).pages == {"Lima", "Cusco", "Oslo"}
+
+
+def test_equal_scores_are_ordered_by_title():
+    twins = [Doc("b", "sun moon"), Doc("a", "sun moon"), Doc("c", "sun moon")]
+    guesser = Bm25Guesser.fit(twins, 1)
+    for n in (1, 2, 3):
+        assert [guess.page for guess in guesser.guess(["sun moon"], n)[0]] == ["a", "b", "c"][:n]
+        assert guesser.guess_prefixes(["sun", "moon"], n) == guesser.guess(["sun", "sun moon"], n)
+
+
+WORDS = ["sun", "moon", "star", "dust", "ring", "comet", "the"]
+texts = st.lists(st.sampled_from(WORDS), min_size=1, max_size=8).map(" ".join)
+
+
+@given(
+    docs=st.lists(st.builds(Doc, page=st.sampled_from("abcdefgh"), text=texts), min_size=1, max_size=25),
+    words=st.lists(st.sampled_from([*WORDS, "unknown"]), min_size=1, max_size=15),
+    n=st.integers(1, 9),
+)
+def test_incremental_equals_from_scratch_to_the_last_bit(docs, words, n):
+    guesser = Bm25Guesser.fit(docs, 1)
+    prefixes = [" ".join(words[: end + 1]) for end in range(len(words))]
+    assert guesser.guess_prefixes(words, n) == guesser.guess(prefixes, n)
+
+
+def test_saved_tables_come_back(tmp_path):
+    index = Index.of(DOCS, 1)
+    index.save(tmp_path)
+    loaded = Index.load(tmp_path)
+    assert (loaded.titles, loaded.words) == (index.titles, index.words)
+    for name in ("pair_keys", "starts", "pages", "counts"):
+        np.testing.assert_array_equal(getattr(loaded, name), getattr(index, name))
+
+
+@given(st.lists(st.integers(0, 2**32 - 1)))
+def test_integers_survive_packing(values):
+    assert unpack_integers(pack_integers(np.array(values, np.int64))).tolist() == values
+
+
+@pytest.mark.parametrize("size", [0, 10, -20])
+def test_a_truncated_model_is_one_clear_error(tmp_path, size):
+    Index.of(DOCS, 1).save(tmp_path)
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:size])
+    with pytest.raises(DataError, match="damaged"):
+        Bm25Guesser.load(tmp_path)
+
+
+def test_a_model_of_another_kind_is_refused(tmp_path):
+    Index.of(DOCS, 1).save(tmp_path)
+    (tmp_path / "config.json").write_text('{"kind": "gru", "version": 1}')
+    with pytest.raises(DataError, match="expected a model of kind 'bm25', version 1, got 'gru', 1"):
+        Bm25Guesser.load(tmp_path)
+
+
+def test_wrong_numbers_are_named_together():
+    with pytest.raises(ConfigError) as caught:
+        Bm25Config(k1=0, b=2, pair_boost=-1)
+    assert len(caught.value.problems) == 3

@@ -1,0 +1,83 @@
+"""Prefix wait-k around a program: what is committed when, and what happens when the program misbehaves."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+
+import pytest
+
+from smt.command import CommandConfig, Engine, build
+from sqa.datasets import load_questions
+from sqa.errors import ConfigError, DataError
+from sqa.pipeline import CountedSource, stream
+from sqa.types import Question
+
+UPPER = (sys.executable, "-c", "import sys\nfor line in sys.stdin: print(line.rstrip().upper())")
+# Writes the sentence backwards: every prefix revises what came before, so the commits show the policy.
+REVERSE = (sys.executable, "-c", "import sys\nfor line in sys.stdin: print(*line.split()[::-1])")
+
+
+def question(*sentences: str) -> Question:
+    return Question("q", "test", "es", tuple(tuple(s.split()) for s in sentences), ("-",), "Page")
+
+
+def emissions(command, k, *sentences):
+    [found] = build(CommandConfig(command, k)).translate_batch([question(*sentences)])
+    return [(e.sentence, e.token, e.g, e.ended) for e in found]
+
+
+def test_wait_k_delays():
+    assert emissions(UPPER, 2, "a b c") == [(0, "A", 2, False), (0, "B", 3, False), (0, "C", 3, True)]
+
+
+def test_full_input_waits_for_the_end():
+    assert emissions(UPPER, "full", "a b") == [(0, "A", 2, True), (0, "B", 2, True)]
+
+
+def test_shorter_than_k():
+    assert emissions(UPPER, 5, "a b") == [(0, "A", 2, True), (0, "B", 2, True)]
+
+
+def test_commits_are_never_revised():
+    tokens = [token for _, token, _, _ in emissions(REVERSE, 1, "a b c d")]
+    assert tokens == ["a", "a", "a", "a"]  # word j of the reversed first j words
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, "full"])
+def test_streaming_equals_batched(k):
+    translator = build(CommandConfig(REVERSE, k))
+    q = question("uno dos tres cuatro", "cinco", "seis siete")
+    assert stream(translator, q) == translator.translate_batch([q])[0]
+
+
+def test_streaming_reads_no_further_than_it_writes():
+    source = CountedSource("a b c d e".split())
+    words = build(CommandConfig(UPPER, 3)).translate(source)
+    assert next(words) == "A" and source.read == 3
+
+
+def test_a_program_that_answers_too_few_lines_is_named():
+    silent = (sys.executable, "-c", "print('one')")
+    with pytest.raises(DataError, match="1 lines came back for 2"):
+        Engine(silent, 0).words(["a", "b"])
+
+
+def test_a_program_that_fails_is_named():
+    with pytest.raises(DataError, match="exit status 3"):
+        Engine((sys.executable, "-c", "raise SystemExit(3)"), 0).words(["a"])
+
+
+def test_a_program_that_is_not_there():
+    with pytest.raises(ConfigError, match="not installed"):
+        Engine(("no-such-translator-xyz",), 0)
+
+
+@pytest.mark.skipif(shutil.which("apertium") is None, reason="apertium-eng-spa is not installed")
+def test_apertium_translates_and_sentences_do_not_influence_each_other():
+    translator = build(CommandConfig(("apertium", "-u", "spa-eng"), "full"))
+    questions = load_questions("mini-es", limit=3)
+    together = translator.translate_batch(questions)
+    alone = [Engine(("apertium", "-u", "spa-eng"), 1).words([" ".join(s)])[0] for q in questions for s in q.sentences]
+    assert [tuple(e.token for e in es if e.sentence == i) for q, es in zip(questions, together, strict=True)
+            for i in range(len(q.sentences))] == alone  # fmt: skip

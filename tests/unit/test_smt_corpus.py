@@ -1,0 +1,79 @@
+"""Cleaning, weighing, packing and aligning parallel text."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from smt.corpus import CleanConfig, Packed, align, clean, is_clean, lexicon, pack, weigh
+from smt.vocab import EOS, normalise
+from tests.smt_models import vocabulary
+
+GOOD = ("La reina fundó una ciudad junto al río.", "The queen founded a city by the river.", "a")
+
+
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [
+        ("Abrir %s ahora mismo por favor", "Open %s right now please"),
+        ("Haga clic en <b>Aceptar</b> para seguir", "Click <b>OK</b> to go on"),
+        ("El fichero de configuración del servidor", "El fichero de configuración del servidor"),
+        ("Sí", "Yes"),
+        ("Una frase muy corta", "A sentence that goes on and on and on although its source said almost nothing at all"),
+        ("12 : 34 - 56 / 78 ( 90 ) 1", "12 : 34 - 56 / 78 ( 90 ) 1 and"),
+    ],
+)
+def test_useless_pairs_are_dropped(source, target):
+    assert not is_clean(source, target, CleanConfig())
+
+
+def test_clean_keeps_prose_once_and_drops_what_is_held_out():
+    held_out = ["Hola, mundo entero y verdadero."]
+    pairs = [GOOD, GOOD, ("Hola, mundo entero y verdadero!", "Hello, whole and true world!", "b")]
+    assert list(clean(pairs, held_out, CleanConfig())) == [GOOD]
+
+
+def test_overlap_is_seen_on_the_target_side_too():
+    assert not list(clean([GOOD], ["the queen FOUNDED a city by the river"], CleanConfig()))
+
+
+def test_weights_are_expected_copies():
+    rng = np.random.default_rng(0)
+    pairs = [("a", "b", "x")] * 1000 + [("c", "d", "y")] * 1000
+    mixed = weigh(pairs, {"x": 2.5}, 0.1, rng)
+    assert 2400 < sum(corpus == "x" for *_, corpus in mixed) < 2600
+    assert 60 < sum(corpus == "y" for *_, corpus in mixed) < 140
+
+
+def test_packed_round_trip(tmp_path):
+    pairs = [GOOD, ("Dos ríos", "Two rivers", "b")]
+    packed = pack(pairs, vocabulary(), [[(0, 1), (2, 2)], []])
+    packed.save(tmp_path)
+    again = Packed.load(tmp_path)
+    assert len(again) == 2
+    for field in Packed.FIELDS:
+        np.testing.assert_array_equal(getattr(again, field), getattr(packed, field))
+    first = again.source[again.source_start[0] : again.source_start[1]]
+    assert first[-1] == EOS and vocabulary().decode([int(i) for i in first[:-1]]) == normalise(GOOD[0])
+
+
+def test_pieces_of_a_word_do_not_depend_on_its_neighbours():
+    words = GOOD[0].split()
+    ids, index = vocabulary().words(words)
+    alone = [piece for word in words for piece in vocabulary().words([word])[0]]
+    assert ids == alone and index == sorted(index) and index[-1] == len(words) - 1
+
+
+def test_aligner_and_lexicon_find_translations():
+    words = {"reina": "queen", "ciudad": "city", "guerra": "war", "libro": "book", "rey": "king", "mar": "sea"}
+    rng = np.random.default_rng(0)
+    pairs = []
+    for _ in range(300):
+        chosen = rng.choice(sorted(words), 4)
+        pairs.append((" ".join(chosen), " ".join(words[w] for w in chosen), "-"))
+    packed = pack(pairs, vocabulary(), None)
+    links = align(packed)
+    ids, probabilities = lexicon(pack(pairs, vocabulary(), links), vocabulary().size, 4)
+    source, target = vocabulary().word("reina")[0], vocabulary().word("queen")[0]
+    assert target in ids[source][probabilities[source] > 0.2]
+    assert np.all(probabilities.sum(1) <= 1.0)

@@ -1,0 +1,107 @@
+"""The wait-k mask and the two decoders: equal words, equal g(j), nothing seen too early."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from smt.decode import decode_batch, decode_stream
+from smt.train import Batches
+from smt.corpus import pack
+from smt.waitk import FULL, HIDDEN_WORD, draw_k, parse_k, visible
+from sqa.datasets import load_questions
+from sqa.errors import ConfigError
+from sqa.pipeline import CountedSource
+from tests.smt_models import random_model, vocabulary
+
+SENTENCES = [list(s) for q in load_questions("mini-es", limit=6) for s in q.sentences]
+
+
+def streamed(model, sentence, k):
+    source = CountedSource(sentence)
+    return [(token, source.read, source.ended) for token in decode_stream(model, vocabulary(), source, k)]
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 6, 9, 15, FULL])
+@pytest.mark.parametrize("lexicon_width", [0, 4])
+def test_streaming_equals_batched(k, lexicon_width):
+    model = random_model(lexicon_width=lexicon_width)
+    batched = decode_batch(model, vocabulary(), SENTENCES, k)
+    assert any(batched)
+    for sentence, written in zip(SENTENCES, batched, strict=True):
+        assert streamed(model, sentence, k) == [tuple(word) for word in written]
+
+
+@pytest.mark.parametrize("k", [1, 3, 6])
+def test_g_is_never_ahead_of_the_schedule(k):
+    for sentence, written in zip(SENTENCES, decode_batch(random_model(), vocabulary(), SENTENCES, k), strict=True):
+        for j, word in enumerate(written, start=1):
+            assert min(k + j - 1, len(sentence)) <= word.g <= len(sentence)
+            assert not word.ended or word.g == len(sentence)
+
+
+def test_the_future_of_the_source_changes_nothing_written_before_it():
+    model, sentence, k = random_model(), SENTENCES[0], 3
+    changed = sentence[:8] + ["Xyzzy"] * (len(sentence) - 8)
+    a, b = streamed(model, sentence, k), streamed(model, changed, k)
+    early = [word for word in a if word[1] < 8]
+    assert early and [word for word in b if word[1] < 8] == early
+
+
+def test_full_input_reads_everything_first():
+    for sentence in SENTENCES[:3]:
+        for _, read, ended in streamed(random_model("bidirectional"), sentence, FULL):
+            assert read == len(sentence) and ended
+
+
+def test_bidirectional_streaming_equals_batched():
+    model = random_model("bidirectional")
+    for sentence, written in zip(SENTENCES, decode_batch(model, vocabulary(), SENTENCES, FULL), strict=True):
+        assert streamed(model, sentence, FULL) == [tuple(word) for word in written]
+
+
+def test_an_empty_sentence_gives_no_words():
+    assert decode_batch(random_model(), vocabulary(), [[], SENTENCES[0]], 3)[0] == []
+    assert streamed(random_model(), [], 3) == []
+
+
+def test_words_have_no_blanks_and_are_not_empty():
+    for written in decode_batch(random_model(), vocabulary(), SENTENCES, 3):
+        for word in written:
+            assert word.token.strip() == word.token and len(word.token.split()) == 1
+
+
+def test_mask_shows_k_plus_j_minus_1_words():
+    source_word = torch.tensor([[0, 0, 1, 2, 3, HIDDEN_WORD]])  # word 0 has two pieces; word 3 is the end; padding
+    target_word = torch.tensor([[0, 1, 1, 2]])
+    shown = visible(source_word, target_word, 1)[0].sum(1).tolist()
+    assert shown == [2, 3, 3, 4]
+    assert visible(source_word, target_word, FULL)[0].sum(1).tolist() == [5, 5, 5, 5]
+
+
+def test_training_mask_equals_what_streaming_sees():
+    """Teacher-forced logits under the mask are those of a model that was given only the visible source pieces."""
+    model, k = random_model(), 2
+    pair = (" ".join(SENTENCES[1]), "This is the second sentence of a test .", "-")
+    batch = Batches(pack([pair], vocabulary(), None), vocabulary().starts_word, 1000, 0).make(np.array([0]))
+    seen = visible(batch.source_word, batch.target_word, k)
+    with torch.inference_mode():
+        states, alignment, _ = model(batch.source, batch.target_input, seen)
+        for t in range(states.shape[1]):
+            source = batch.source[:, : int(seen[0, t].sum())]
+            cut, _, _ = model(source, batch.target_input[:, : t + 1], seen[:, : t + 1, : source.shape[1]])
+            torch.testing.assert_close(cut[0, t], states[0, t], rtol=1e-4, atol=1e-4)
+    assert torch.allclose(alignment.exp().sum(-1), torch.ones(alignment.shape[:2]), atol=1e-5)
+
+
+@pytest.mark.parametrize("k", [0, -1, True, 2.5, "all", None])
+def test_impossible_k_is_refused(k):
+    with pytest.raises(ConfigError, match="must be >= 1 or 'full'"):
+        parse_k(k)
+
+
+def test_multi_path_draws_by_weight():
+    rng = np.random.default_rng(0)
+    drawn = [draw_k((3, 9, FULL), (1.0, 0.0, 3.0), rng) for _ in range(400)]
+    assert 9 not in drawn and 60 < drawn.count(3) < 140
