@@ -59,7 +59,7 @@ def _answers(axes: Axes, rows: Sequence[Row]) -> None:
             _line(axes, ladder, ks, metric, color=colour, linestyle=dash, marker=marker, label=label)
             axes.plot([len(ks)], [human.intervals[metric].value], color=colour, marker=marker, fillstyle="none", linestyle="")
     axes.set_xticks(range(len(ks) + 1), [*map(str, ks), "human"])
-    axes.set_xlabel("k (source words read first); human = reference, sentence by sentence")
+    axes.set_xlabel("k (source words read first), human translation")
     axes.set_ylabel("expected wins")
     axes.set_ylim(bottom=0)
     axes.legend(ncols=2, loc="upper left", bbox_to_anchor=(0, 1.0), handlelength=2.6)
@@ -79,7 +79,7 @@ def _translation(axes: Axes, rows: Sequence[Row]) -> None:
                           va="center", fontsize=7, annotation_clip=False)  # fmt: skip
     lag = {row.cell.k: row.intervals["dal"].value for row in one if row.cell.family == "wait-k"}
     axes.set_xticks(range(len(ks)), [f"{k}\n{lag[k]:.1f}" for k in ks])
-    axes.set_xlim(-0.3, len(ks) + 0.3)
-    axes.set_xlabel("k, and below it the lag of the wait-k model in words (DAL)")
+    axes.set_xlim(-0.3, len(ks) + 0.4)
+    axes.set_xlabel("k, and the lag it gives the model (DAL, words)")
     axes.set_ylabel("BLEU")
     axes.set_ylim(bottom=0)

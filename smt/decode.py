@@ -8,7 +8,9 @@ Both follow the same rules, so that a test can ask for equal words and equal g(j
     word starts and the end of the sentence only, since the published word can no longer grow.
 3.  Choosing the end of the sentence before the source has ended means READ: there is nothing to say yet.  So
     g(j) = min(k + j - 1, |S|) unless the model waited by itself; it is never smaller.
-4.  A sentence may have 2 target pieces per visible source piece and 10 more; at the limit the end is chosen.
+4.  No phrase of up to 8 pieces is written twice in a row, and no piece inside a word three times ("Sing Sing" is
+    lost, so that small models cannot loop).  Digits are free.
+5.  A sentence may have 2 target pieces per visible source piece and 10 more; at the limit the end is chosen.
 """
 
 from __future__ import annotations
@@ -25,6 +27,8 @@ from smt.vocab import BOS, EOS, PAD, UNK, Vocabulary
 from smt.waitk import HIDDEN_WORD, pad
 
 BATCH_ROWS = 128
+REPEAT = 8  # longest phrase, in pieces, that may not be written twice in a row
+HISTORY = 2 * REPEAT - 1  # committed pieces that the rule looks back on
 
 
 class Written(NamedTuple):
@@ -36,7 +40,7 @@ class Written(NamedTuple):
 
 
 def piece_limit(visible_pieces: Tensor | int) -> Tensor | int:
-    """Target pieces allowed for this many visible source pieces (rule 4)."""
+    """Target pieces allowed for this many visible source pieces (rule 5)."""
     return 2 * visible_pieces + 10
 
 
@@ -51,13 +55,29 @@ class _Chooser:
         opens = self.starts_word.clone()
         opens[EOS] = True
         self.cannot_open = ~opens | self.never  # pieces that cannot follow a published word
+        self.free = torch.from_numpy(vocabulary.has_digit)  # pieces that may be repeated at will
 
-    def __call__(self, x: Tensor, alignment: Tensor | None, source: Tensor, word_open: Tensor, full: Tensor) -> Tensor:
-        """x (B, D), alignment log (B, S), source (B, S), word_open (B,), full (B,) -> pieces (B,)."""
+    def __call__(
+        self, x: Tensor, alignment: Tensor | None, source: Tensor, word_open: Tensor, full: Tensor, history: Tensor
+    ) -> Tensor:
+        """x (B, D), alignment log (B, S), source (B, S), word_open (B,), full (B,), history (B, HISTORY) -> pieces (B,)."""
         scores = self.model.logits(x, None if alignment is None else self.lexical(alignment.exp(), source))  # (B, V)
         banned = torch.where(word_open[:, None], self.never, self.cannot_open)
+        self.ban_repeats(history, banned)
         choice = scores.masked_fill(banned, float("-inf")).argmax(-1)
         return torch.where(full, EOS, choice)
+
+    def ban_repeats(self, history: Tensor, banned: Tensor) -> None:
+        """Mark in `banned` (B, V) what rule 4 forbids after `history` (B, HISTORY), newest last, -1 where there is none."""
+        for n in range(1, REPEAT + 1):
+            candidate = history[:, HISTORY - n]  # choosing it would write the last n pieces again
+            again = (history[:, HISTORY - n + 1 :] == history[:, HISTORY - 2 * n + 1 : HISTORY - n]).all(1)
+            again &= candidate >= 0
+            if n == 1:
+                inside = ~self.starts_word[candidate]
+                again &= ~inside | (history[:, -2] == candidate)
+            rows = (again & ~self.free[candidate]).nonzero().flatten()
+            banned[rows, candidate[rows]] = True
 
     def lexical(self, attention: Tensor, source: Tensor) -> Tensor:
         """Floored lexicon mixture (B, V) of attention (B, S): the sparse form of Transformer.lexicon_matrix."""
@@ -106,6 +126,7 @@ class _Group:
         shape = (b, c.heads, self.capacity, c.width // c.heads)
         self.past = [KeyValue(torch.zeros(shape), torch.zeros(shape)) for _ in model.decoder]
         self.last = torch.full((b,), BOS)
+        self.history = torch.full((b, HISTORY), -1)
         self.at = torch.zeros(b, dtype=torch.long)
         self.word_open = torch.zeros(b, dtype=torch.bool)
         self.rows = torch.arange(b)
@@ -129,7 +150,7 @@ class _Group:
         x, alignment = self.model.step(self.last, self.at, self.memory, visible, past, past_mask)
         full = self.at >= piece_limit(visible.sum(1))
         choice = self.chooser(
-            x[:, 0], None if alignment is None else alignment[:, 0], self.source, self.word_open, full
+            x[:, 0], None if alignment is None else alignment[:, 0], self.source, self.word_open, full, self.history
         )
         starts, end = self.chooser.starts_word[choice], choice == EOS
         ended = self.read > self.length
@@ -144,20 +165,22 @@ class _Group:
             self.open_pieces[int(self.rows[i])].append(int(choice[i]))
         self.word_open |= commit
         self.last = torch.where(commit, choice, self.last)
+        longer = torch.cat([self.history[:, 1:], choice[:, None]], 1)
+        self.history = torch.where(commit[:, None], longer, self.history)
         self.at += commit
         return end & ended
 
     def publish(self, i: int, ended: bool) -> None:
         """Record the open word of row i."""
         row = int(self.rows[i])
-        token = self.vocabulary.decode(self.open_pieces[row])
+        token = self.vocabulary.decode_word(self.open_pieces[row])
         self.open_pieces[row] = []
         if token:
             self.written[row].append(Written(token, min(int(self.read[i]), int(self.length[i])), ended))
 
     def keep(self, alive: Tensor) -> None:
         """Drop finished sentences from every tensor."""
-        for name in ("source", "source_word", "length", "read", "last", "at", "word_open", "rows"):
+        for name in ("source", "source_word", "length", "read", "last", "at", "word_open", "rows", "history"):
             setattr(self, name, getattr(self, name)[alive])
         width = int((self.source != PAD).sum(1).max()) if len(self.source) else 0
         self.source, self.source_word = self.source[:, :width], self.source_word[:, :width]
@@ -200,6 +223,7 @@ class _Stream:
         empty = torch.zeros(1, model.config.heads, 0, head)
         self.past = [KeyValue(empty, empty) for _ in model.decoder]
         self.last, self.at, self.open_pieces = BOS, 0, []
+        self.history = torch.full((1, HISTORY), -1)
 
     @torch.inference_mode()
     def feed(self, word: str | None) -> bool:
@@ -245,15 +269,16 @@ class _Stream:
         full = torch.tensor([self.at >= piece_limit(len(self.pieces))])
         word_open = torch.tensor([bool(self.open_pieces)])
         align = None if alignment is None else alignment[:, 0]
-        choice = int(self.chooser(x[:, 0], align, memory.pieces, word_open, full))
+        choice = int(self.chooser(x[:, 0], align, memory.pieces, word_open, full, self.history))
         boundary = choice == EOS or bool(self.chooser.starts_word[choice])
         token, complete = "", bool(self.open_pieces) and boundary
         if complete:
-            token, self.open_pieces = self.vocabulary.decode(self.open_pieces), []
+            token, self.open_pieces = self.vocabulary.decode_word(self.open_pieces), []
         if choice == EOS:
             return token, not self.ended, self.ended
         if complete and not self.ended:
             return token, True, False
         self.open_pieces.append(choice)
         self.last, self.at = choice, self.at + 1
+        self.history = torch.cat([self.history[:, 1:], torch.tensor([[choice]])], 1)
         return token, False, False

@@ -38,6 +38,7 @@ class Vocabulary:
         self.size: int = self._processor.get_piece_size()
         pieces = [self._processor.id_to_piece(i) for i in range(self.size)]
         self.starts_word = np.array([piece.startswith(WORD_START) for piece in pieces])  # (V,)
+        self.has_digit = np.array([any(c.isdigit() for c in piece) for piece in pieces])  # (V,)
         self._cache: dict[str, tuple[int, ...]] = {}
 
     @classmethod
@@ -91,6 +92,7 @@ class Vocabulary:
             index.extend([position] * len(pieces))
         return ids, index
 
-    def decode(self, ids: Sequence[int]) -> str:
-        """Text of a run of pieces, without leading blank."""
-        return self._processor.decode(list(ids)).strip()
+    def decode_word(self, ids: Sequence[int]) -> str:
+        """The word that a run of pieces spells; bytes that form no printable character are left out (may give "")."""
+        text = self._processor.decode(list(ids))
+        return "".join(c for c in text if c.isprintable() and not c.isspace() and c != "\ufffd")

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 import torch
 
-from smt.decode import decode_batch, decode_stream
-from smt.train import Batches
 from smt.corpus import pack
+from smt.decode import HISTORY, _Chooser, decode_batch, decode_stream
+from smt.train import Batches
 from smt.waitk import FULL, HIDDEN_WORD, draw_k, parse_k, visible
 from sqa.datasets import load_questions
 from sqa.errors import ConfigError
 from sqa.pipeline import CountedSource
 from tests.smt_models import random_model, vocabulary
 
-SENTENCES = [list(s) for q in load_questions("mini-es", limit=6) for s in q.sentences]
+SENTENCES = [list(s) for q in load_questions("mini-es", limit=1) for s in q.sentences[:3]]
 
 
 def streamed(model, sentence, k):
@@ -69,7 +69,7 @@ def test_an_empty_sentence_gives_no_words():
 def test_words_have_no_blanks_and_are_not_empty():
     for written in decode_batch(random_model(), vocabulary(), SENTENCES, 3):
         for word in written:
-            assert word.token.strip() == word.token and len(word.token.split()) == 1
+            assert word.token.split() == [word.token] and word.token.isprintable()
 
 
 def test_mask_shows_k_plus_j_minus_1_words():
@@ -105,3 +105,20 @@ def test_multi_path_draws_by_weight():
     rng = np.random.default_rng(0)
     drawn = [draw_k((3, 9, FULL), (1.0, 0.0, 3.0), rng) for _ in range(400)]
     assert 9 not in drawn and 60 < drawn.count(3) < 140
+
+
+def test_nothing_is_written_twice_in_a_row():
+    chooser = _Chooser(random_model(), vocabulary())
+    start = int(np.flatnonzero(vocabulary().starts_word)[5])
+    inside = int(np.flatnonzero(~vocabulary().starts_word & ~vocabulary().has_digit)[-5])
+
+    def banned(*history):
+        table = torch.zeros(1, vocabulary().size, dtype=torch.bool)
+        padded = torch.tensor([[-1] * (HISTORY - len(history)) + list(history)])
+        chooser.ban_repeats(padded, table)
+        return set(table[0].nonzero().flatten().tolist())
+
+    assert banned(start) == {start}  # no word twice
+    assert banned(inside) == set() and banned(inside, inside) == {inside}  # no piece inside a word three times
+    assert banned(start, inside, start) == {inside, start}  # no phrase twice
+    assert banned() == set()
