@@ -22,7 +22,7 @@ VERSION = 1  # of the code that turns guesses into buzzes
 class ThresholdConfig:
     """What `buzzer: {name: threshold, ...}` takes."""
 
-    threshold: float = 0.17 # part of the sum of the best ten scores at which to answer, above 0, at most 1
+    threshold: float = 0.17  # part of the sum of the best ten scores at which to answer, above 0, at most 1
 
     def __post_init__(self) -> None:
         if not 0 < self.threshold <= 1:

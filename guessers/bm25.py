@@ -221,7 +221,8 @@ class Bm25Guesser:
 
     def guess_prefixes(self, words: Sequence[str], n: int) -> list[list[Guess]]:
         """The guesses after each word; each word's postings are added once."""
-        reading, best = _Reading(self), _Best(self._titles, n)
+        reading = _Reading(self)
+        best = _Best(self._titles, reading.scores, n)
         steps = []
         for word in words:
             for pages, scores in reading.read(word):
@@ -248,16 +249,16 @@ class _Reading:
         self.scores = np.zeros(len(guesser._titles))
 
     def read(self, word: str) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Add a word's postings; yields, after each term, the pages that gained and their new scores."""
+        """Add a word's postings; yields, for each token of it, the pages that gained and their new scores."""
         guesser = self._guesser
         for stem in text.content_stems(word):
             id = guesser._word_ids.get(stem)
             if id is not None:
-                yield self._add(id)
                 if self._last is not None:
                     pair = guesser._pair_ids.get(self._last * len(guesser._word_ids) + id)
                     if pair is not None:
-                        yield self._add(pair)
+                        self._add(pair)  # pages with the pair have the word too: they are among those yielded
+                yield self._add(id)
             self._last = id
 
     def _add(self, term: int) -> tuple[np.ndarray, np.ndarray]:
@@ -272,10 +273,12 @@ class _Reading:
 class _Best:
     """The `n` best pages, kept up to date: scores never fall, so only pages that gained can enter."""
 
-    def __init__(self, titles: Sequence[str], n: int) -> None:
-        self._titles, self._n = titles, n
-        self._losses: dict[int, float] = {}  # the best pages, best first -> minus their scores
-        self._gained: dict[int, float] = {}  # pages that may have to move -> minus their new scores
+    def __init__(self, titles: Sequence[str], scores: np.ndarray, n: int) -> None:
+        """`scores` (P,) is the array that is being added to."""
+        self._titles, self._scores, self._n = titles, scores, n
+        self._order: list[int] = []  # the best pages, best first
+        self._known: dict[int, float] = {}  # of these pages, their scores
+        self._gained: dict[int, float] = {}  # pages that may have to move, with their new scores
         self._guesses: dict[int, Guess] = {}  # of the best pages, and old ones of pages that were among them
         self._list: list[Guess] = []  # the answer to the last call of `guesses`
         self._least = 0.0  # a page below this score is not among the best
@@ -283,27 +286,32 @@ class _Best:
     def gain(self, pages: np.ndarray, scores: np.ndarray) -> None:
         """These (distinct) pages now have these scores."""
         hits = (scores >= self._least).nonzero()[0]
-        if len(hits) > 2 * self._n:  # only the best n of many can stay; those listed already must be moved
-            listed = np.isin(pages, list(self._losses)).nonzero()[0]
-            hits = np.union1d(hits[_best_of(pages[hits], scores[hits], self._n)], listed)
-        self._gained.update(zip(pages[hits].tolist(), (-scores[hits]).tolist(), strict=True))
+        if len(hits) > 2 * self._n:  # only the best n of many can stay; those listed already are looked up again
+            hits = hits[_best_of(pages[hits], scores[hits], self._n)]
+            self._gained.update(zip(self._order, self._scores[self._order].tolist(), strict=True))
+        self._gained.update(zip(pages[hits].tolist(), scores[hits].tolist(), strict=True))
 
     def guesses(self) -> list[Guess]:
         """The best pages now: best first, equal scores by page number, that is by title."""
-        losses, gained, guesses = self._losses, self._gained, self._guesses
+        gained, known, order = self._gained, self._known, self._order
         if gained:
-            losses.update(gained)
-            order = sorted(losses, key=losses.__getitem__)
-            keys = list(map(losses.__getitem__, order))
-            if any(map(eq, keys, islice(keys, 1, None))):
-                order.sort(key=lambda page: (losses[page], page))
-            if len(order) >= self._n:
-                self._least = -keys[self._n - 1]
-            self._losses = losses = dict(zip(order[: self._n], keys, strict=False))
-            for page in gained.keys() & losses.keys():
-                guesses[page] = Guess(self._titles[page], -gained[page])
+            order += gained.keys() - known.keys()
+            known.update(gained)
+            order.sort(key=known.__getitem__, reverse=True)
+            scores = list(map(known.__getitem__, order))
+            if any(map(eq, scores, islice(scores, 1, None))):
+                order.sort(key=lambda page: (-known[page], page))
+            for page in order[self._n :]:
+                del known[page]
+            del order[self._n :]
+            if len(order) == self._n:
+                self._least = known[order[-1]]
+            titles, guesses = self._titles, self._guesses
+            for page, score in gained.items():
+                if page in known:
+                    guesses[page] = Guess(titles[page], score)
             self._gained = {}
-            self._list = list(map(guesses.__getitem__, losses))
+            self._list = list(map(guesses.__getitem__, order))
         return self._list.copy()
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -68,9 +67,6 @@ def test_importing_the_core_loads_nothing_heavy() -> None:
 
 
 def test_import_sqa_takes_less_than_half_a_second() -> None:
-    def seconds(code: str) -> float:
-        start = time.perf_counter()
-        subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
-        return time.perf_counter() - start
-
-    assert min(seconds("import sqa") for _ in range(3)) < 0.5
+    code = "import time; start = time.process_time(); import sqa; print(time.process_time() - start)"
+    found = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert float(found.stdout) < 0.5  # of processor time: a busy machine is no failure
