@@ -1,4 +1,4 @@
-"""The two-panel figure of the ablation: what answers gain (left) and what the translation gains (right) from waiting."""
+"""The ablation's two-panel figure: what answers gain (left) and what the translation gains (right) from waiting."""
 
 from __future__ import annotations
 
@@ -57,7 +57,9 @@ def _answers(axes: Axes, rows: Sequence[Row]) -> None:
         for metric, dash, marker, name in _LINES:
             label = f"{_NAMES.get(guesser, guesser)} {name}"
             _line(axes, ladder, ks, metric, color=colour, linestyle=dash, marker=marker, label=label)
-            axes.plot([len(ks)], [human.intervals[metric].value], color=colour, marker=marker, fillstyle="none", linestyle="")
+            axes.plot(
+                [len(ks)], [human.intervals[metric].value], color=colour, marker=marker, fillstyle="none", linestyle=""
+            )
     axes.set_xticks(range(len(ks) + 1), [*map(str, ks), "human"])
     axes.set_xlabel("k (source words read first), human translation")
     axes.set_ylabel("expected wins")

@@ -55,7 +55,11 @@ class AblationConfig:
     limit: int | None = None
 
     def __post_init__(self) -> None:
-        wrong = [f"{key}: must be >= 1, got {getattr(self, key)}" for key in ("resamples", "workers") if getattr(self, key) < 1]
+        wrong = [
+            f"{key}: must be >= 1, got {getattr(self, key)}"
+            for key in ("resamples", "workers")
+            if getattr(self, key) < 1
+        ]
         if wrong:
             raise ConfigError(wrong)
 
@@ -116,7 +120,9 @@ def usable(config: AblationConfig) -> list[str]:
             found.append(name)
             print(f"{name}: {len(questions)} questions", file=sys.stderr)
     if not found:
-        print(f"none of {', '.join(config.datasets)} can be had: running on {', '.join(config.fallback)}", file=sys.stderr)
+        print(
+            f"none of {', '.join(config.datasets)} can be had: running on {', '.join(config.fallback)}", file=sys.stderr
+        )
     return found or list(config.fallback)
 
 
@@ -157,7 +163,9 @@ def run_cells(todo: list[Cell], config: AblationConfig, runs: Path) -> list[Row]
         # Prefix translations of a command are remembered within a process, so its k stay together too.
         part = cell.family if cell.family not in ("wait-k",) else f"{cell.family} {cell.k}"
         groups.setdefault((cell.dataset, part), []).append(cell)
-    longest_first = sorted(groups.values(), key=lambda group: (group[0].dataset.endswith("pl"), len(group)), reverse=True)
+    longest_first = sorted(
+        groups.values(), key=lambda group: (group[0].dataset.endswith("pl"), len(group)), reverse=True
+    )
     rows: dict[str, Row] = {}
     with (
         ProcessPoolExecutor(config.workers, mp_context=get_context("spawn")) as pool,
@@ -197,4 +205,3 @@ def run_group(group: list[Cell], config: AblationConfig, runs: Path) -> list[Row
             int(result.stats[EMPTY_SENTENCES].sum(axis=0)[0]),
         ))  # fmt: skip
     return rows
-

@@ -29,7 +29,9 @@ def write_table(rows: Sequence[Row], path: Path) -> Path:
                 str(row.empty_sentences)]  # fmt: skip
         for name in names:
             interval = row.intervals.get(name)
-            line += ["n/a"] * 3 if interval is None else [f"{x:.6f}" for x in (interval.value, interval.low, interval.high)]
+            line += (
+                ["n/a"] * 3 if interval is None else [f"{x:.6f}" for x in (interval.value, interval.low, interval.high)]
+            )
         lines.append(line)
     write_text(path, tsv(header, lines))
     return path
@@ -41,7 +43,9 @@ def write_report(rows: Sequence[Row], verdicts: Sequence[Verdict], figures: Sequ
     for dataset in dict.fromkeys(row.cell.dataset for row in rows):
         mine = [row for row in rows if row.cell.dataset == dataset]
         parts += ["", f"## {dataset}", ""]
-        parts += [f"![{dataset}]({figure.name})" for figure in figures if figure.suffix == ".png" and dataset in figure.stem]
+        parts += [
+            f"![{dataset}]({figure.name})" for figure in figures if figure.suffix == ".png" and dataset in figure.stem
+        ]
         parts += ["", *_markdown_table(mine), "", *_notes(mine)]
     parts += ["", "## Signatures", ""]
     parts += [f"- `{signature}`" for signature in dict.fromkeys(s for row in rows for s in row.signatures.values())]
@@ -51,7 +55,9 @@ def write_report(rows: Sequence[Row], verdicts: Sequence[Verdict], figures: Sequ
 
 def _claims(verdicts: Sequence[Verdict]) -> list[str]:
     head = ["| data set | translator | guesser | claim | verdict | our numbers |", "|---|---|---|---|---|---|"]
-    return head + ["| " + " | ".join(cell.replace("|", "\\|") for cell in verdict.cells()) + " |" for verdict in verdicts]
+    return head + [
+        "| " + " | ".join(cell.replace("|", "\\|") for cell in verdict.cells()) + " |" for verdict in verdicts
+    ]
 
 
 def _markdown_table(rows: Sequence[Row]) -> list[str]:
@@ -72,6 +78,10 @@ def _notes(rows: Sequence[Row]) -> list[str]:
         unknown = next(row.unknown_pages for row in rows if row.cell.guesser == guesser)
         if unknown is not None:
             notes.append(f"{unknown} of the answer pages are unknown to {guesser}; those questions count as wrong.")
-    empty = [f"{row.cell.family} k={row.cell.k}: {row.empty_sentences}" for row in rows if row.empty_sentences and row.cell.guesser == rows[0].cell.guesser]
+    empty = [
+        f"{row.cell.family} k={row.cell.k}: {row.empty_sentences}"
+        for row in rows
+        if row.empty_sentences and row.cell.guesser == rows[0].cell.guesser
+    ]
     notes.append(f"Sentences with an empty translation: {', '.join(empty) or 'none'}.")
     return notes

@@ -52,7 +52,9 @@ def guessing(name: str, questions: Sequence[Question]) -> tuple[float, float]:
 
     def scratch() -> int:
         few = tqdm(texts[:GUESSED_QUESTIONS], desc=f"{name} from scratch", file=sys.stderr)
-        return sum(len(guesser.guess([" ".join(words[: i + 1])], N_GUESSES)) for words in few for i in range(len(words)))
+        return sum(
+            len(guesser.guess([" ".join(words[: i + 1])], N_GUESSES)) for words in few for i in range(len(words))
+        )
 
     guesser.guess_prefixes(texts[0], N_GUESSES)  # warm-up
     return rate(scratch), rate(lambda: sum(len(guesser.guess_prefixes(words, N_GUESSES)) for words in texts))

@@ -92,7 +92,10 @@ def _ew_peaks(ladder: _Ladder) -> _Judged:
     inside = peak not in (first, full)
     rise, fall = ladder.compare(peak, first, "ew"), ladder.compare(peak, full, "ew")
     significant = rise.p_randomization < SIGNIFICANT and fall.p_randomization < SIGNIFICANT
-    found = f"EW {ladder.show('ew', 3)}; peak k={peak.cell.k}, {_difference(rise)} over k={first.cell.k}, {_difference(fall)} over full"
+    found = (
+        f"EW {ladder.show('ew', 3)}; peak k={peak.cell.k}, {_difference(rise)} over k={first.cell.k}, "
+        f"{_difference(fall)} over full"
+    )
     return "EW rises, peaks and falls with k", found, inside, significant
 
 

@@ -1,4 +1,6 @@
-"""BLEU and chrF of a wait-k model by k, on the paper's test sets and on XQB.   python -m experiments.translation_quality es-en
+"""BLEU and chrF of a wait-k model by k, on the paper's test sets and on XQB.
+
+    python -m experiments.translation_quality es-en
 
 Claim (Han et al. 2022, Figure 3): BLEU only grows with k.  Prints TSV: model, test set, segments, k, BLEU, chrF, the
 share of sentences that come out empty, copied or looping, and sacrebleu's signature.

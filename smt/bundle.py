@@ -87,7 +87,9 @@ def load_model(folder: Path) -> tuple[Transformer, Vocabulary, dict[str, Any]]:
         known = {field.name for field in fields(ModelConfig)}
         unknown = sorted(set(config["model"]) - known)
         if config["format"] != FORMAT or unknown:
-            raise DataError(f"{folder}/config.json: format {config['format']} with {unknown or 'known keys'}, not {FORMAT}")
+            raise DataError(
+                f"{folder}/config.json: format {config['format']} with {unknown or 'known keys'}, not {FORMAT}"
+            )
         model = Transformer(ModelConfig(**{**config["model"], "dropout": 0.0}))
         stored = load_file(folder / "model.safetensors")
         model.load_state_dict(_unpack(stored))
@@ -95,9 +97,7 @@ def load_model(folder: Path) -> tuple[Transformer, Vocabulary, dict[str, Any]]:
         raise DataError(f"{folder}: not a translator of this program: {str(error).splitlines()[0]}") from error
     vocabulary = Vocabulary.load(folder / "vocabulary.model")
     if vocabulary.size != model.config.vocabulary:
-        raise DataError(
-            f"{folder}: vocabulary.model has {vocabulary.size} pieces, the model {model.config.vocabulary}"
-        )
+        raise DataError(f"{folder}: vocabulary.model has {vocabulary.size} pieces, the model {model.config.vocabulary}")
     return model.eval(), vocabulary, config["about"]
 
 
@@ -115,5 +115,7 @@ def model_folder(model: str) -> Path:
     folder = bundled if bundled.is_dir() else Path(model)
     if not folder.is_dir():
         names = sorted(path.parent.name for path in (DATA / "models").glob("*/vocabulary.model"))
-        raise ConfigError(f"translator.model: no model {model!r}; bundled are {', '.join(names) or 'none'}, or give a folder")
+        raise ConfigError(
+            f"translator.model: no model {model!r}; bundled are {', '.join(names) or 'none'}, or give a folder"
+        )
     return folder

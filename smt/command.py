@@ -59,9 +59,7 @@ class Engine:
     def _run(self, texts: Sequence[str]) -> list[str]:
         text = ("\n" * self.gap).join(texts) + "\n"
         try:
-            done = subprocess.run(
-                self.command, input=text.encode(), capture_output=True, timeout=TIMEOUT, check=True
-            )
+            done = subprocess.run(self.command, input=text.encode(), capture_output=True, timeout=TIMEOUT, check=True)
             lines = done.stdout.decode("utf-8").rstrip("\n").split("\n")[:: self.gap]
         except (OSError, subprocess.SubprocessError, UnicodeDecodeError) as error:
             raise DataError(f"command {' '.join(self.command)}: {error}") from error
@@ -104,7 +102,9 @@ class CommandTranslator:
         """Emissions of whole questions, all prefixes in one call of the program."""
         sentences = [sentence for question in questions for sentence in question.sentences]
         texts = [
-            " ".join(sentence[:n]) for sentence in sentences for n in range(min(self.k, len(sentence)), len(sentence) + 1)
+            " ".join(sentence[:n])
+            for sentence in sentences
+            for n in range(min(self.k, len(sentence)), len(sentence) + 1)
         ]
         known = dict(zip(texts, self.engine.words(texts), strict=True))
         return [

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -139,17 +140,17 @@ def align(packed: Packed, iterations: tuple[int, int, int] = (2, 2, 2)) -> list[
     import eflomal
 
     def lines(flat: np.ndarray, start: np.ndarray) -> list[str]:
-        return [" ".join(map(str, flat[a : b - 1])) for a, b in zip(start[:-1], start[1:], strict=True)]
+        return [" ".join(map(str, flat[a : b - 1])) for a, b in pairwise(start)]
 
     with tempfile.TemporaryDirectory() as folder:
         names = {name: str(Path(folder) / name) for name in ("source", "target", "forward", "reverse")}
         Path(names["source"]).write_text("\n".join(lines(packed.source, packed.source_start)) + "\n")
         Path(names["target"]).write_text("\n".join(lines(packed.target, packed.target_start)) + "\n")
-        with open(names["source"]) as source, open(names["target"]) as target:
+        with Path(names["source"]).open() as source, Path(names["target"]).open() as target:
             eflomal.Aligner(model=3, n_iterations=iterations).align(
                 source, target, links_filename_fwd=names["forward"], links_filename_rev=names["reverse"], quiet=True
             )
-        with open(names["forward"]) as forward, open(names["reverse"]) as reverse:
+        with Path(names["forward"]).open() as forward, Path(names["reverse"]).open() as reverse:
             return [_merge(a, b) for a, b in zip(forward, reverse, strict=True)]
 
 

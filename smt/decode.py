@@ -60,7 +60,7 @@ class _Chooser:
     def __call__(
         self, x: Tensor, alignment: Tensor | None, source: Tensor, word_open: Tensor, full: Tensor, history: Tensor
     ) -> Tensor:
-        """x (B, D), alignment log (B, S), source (B, S), word_open (B,), full (B,), history (B, HISTORY) -> pieces (B,)."""
+        """x (B, D), log alignment and source (B, S), word_open and full (B,), history (B, HISTORY) -> pieces (B,)."""
         scores = self.model.logits(x, None if alignment is None else self.lexical(alignment.exp(), source))  # (B, V)
         banned = torch.where(word_open[:, None], self.never, self.cannot_open)
         self.ban_repeats(history, banned)
@@ -68,7 +68,7 @@ class _Chooser:
         return torch.where(full, EOS, choice)
 
     def ban_repeats(self, history: Tensor, banned: Tensor) -> None:
-        """Mark in `banned` (B, V) what rule 4 forbids after `history` (B, HISTORY), newest last, -1 where there is none."""
+        """Mark in `banned` (B, V) what rule 4 forbids after `history` (B, HISTORY): newest last, -1 = none yet."""
         for n in range(1, REPEAT + 1):
             candidate = history[:, HISTORY - n]  # choosing it would write the last n pieces again
             again = (history[:, HISTORY - n + 1 :] == history[:, HISTORY - 2 * n + 1 : HISTORY - n]).all(1)
@@ -263,9 +263,7 @@ class _Stream:
         past = [KeyValue(kv.key[:, :, : self.at + 1], kv.value[:, :, : self.at + 1]) for kv in self.past]
         visible = torch.ones(1, len(self.pieces), dtype=torch.bool)
         mask = torch.ones(1, 1, 1, self.at + 1, dtype=torch.bool)
-        x, alignment = self.model.step(
-            torch.tensor([self.last]), torch.tensor([self.at]), memory, visible, past, mask
-        )
+        x, alignment = self.model.step(torch.tensor([self.last]), torch.tensor([self.at]), memory, visible, past, mask)
         full = torch.tensor([self.at >= piece_limit(len(self.pieces))])
         word_open = torch.tensor([bool(self.open_pieces)])
         align = None if alignment is None else alignment[:, 0]

@@ -4,7 +4,7 @@
     translator: {name: fixed, text: google.txt, unit: sentence}
 
 `reveal` says when its words are taken to appear.  "full": all words of a source sentence once that sentence was
-read (k = infinity).  "diagonal": target word j of |T| after ceil(j |S| / |T|) source words, an ideal interpreter's pace.
+read (k = infinity).  "diagonal": target word j of |T| after ceil(j |S| / |T|) source words, an interpreter's pace.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ _FIXED = {
     "could": ("mógł", "mogła"), "whose": ("którego", "której", "których"), "there": ("tam",), "so": ("tak",),
     "then": ("potem", "następnie"), "'s": ("",), "more": ("więcej", "bardziej"), "most": ("najbardziej",),
     "only": ("tylko",), "points": ("punktów",), "name": ("nazwij", "podaj", "wymień"), "identify": ("podaj", "wskaż"),
-    "what": ("co", "jaki"), "how": ("jak",), "one": ("jeden", "jedna", "jednym", "jednego"), "two": ("dwa", "dwie", "dwóch"),
+    "what": ("co", "jaki"), "how": ("jak",), "one": ("jeden", "jedna", "jednym"), "two": ("dwa", "dwie", "dwóch"),
     "three": ("trzy", "trzech"), "all": ("wszystkie", "wszystkich"), "both": ("oba",),
 }  # fmt: skip
 _ADJECTIVAL = {"this": "ten", "these": "ten", "that": "który", "which": "który", "who": "który", "those": "tamten",
@@ -69,7 +69,9 @@ class _Inflector:
         """A form of `lemma` for this case and number, or, for verbs, one that matches the English `ending`."""
         number = "pl" if plural else "sg"
         forms = self.forms(lemma)
-        nominal = [f for f, tag in forms if f":{number}:" in tag and case in re.split(r"[:.]", tag) and ":neg" not in tag]
+        nominal = [
+            f for f, tag in forms if f":{number}:" in tag and case in re.split(r"[:.]", tag) and ":neg" not in tag
+        ]
         verbal = [f for f, tag in forms if _fits(tag, ending)]
         choices = [f for f in nominal if not f.startswith("nie")] or verbal or [f for f, _ in forms] or [lemma]
         return choices[int(rng.integers(len(choices)))]
@@ -89,7 +91,14 @@ def _fits(tag: str, ending: str) -> bool:
 def _stems(word: str) -> list[tuple[str, str]]:
     """Dictionary forms an English word may have, with the ending taken off."""
     found = [(word, "")]
-    for ending, rests in (("ies", ("y",)), ("es", ("", "e")), ("s", ("",)), ("ied", ("y",)), ("ed", ("", "e")), ("ing", ("", "e"))):
+    for ending, rests in (
+        ("ies", ("y",)),
+        ("es", ("", "e")),
+        ("s", ("",)),
+        ("ied", ("y",)),
+        ("ed", ("", "e")),
+        ("ing", ("", "e")),
+    ):
         if word.endswith(ending) and len(word) > len(ending) + 2:
             kind = "ed" if ending.endswith("ed") else "ing" if ending == "ing" else "s"
             stem = word[: -len(ending)]

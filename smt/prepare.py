@@ -42,11 +42,13 @@ class CorpusConfig:
     aligned_sentences: int = 120_000  # sentences given to the aligner; the lexicon comes from these
     lexicon_width: int = 24  # translations kept per source piece
     seed: int = 0
-    clean: CleanConfig = CleanConfig()
+    clean: CleanConfig = field(default_factory=CleanConfig)
 
     def __post_init__(self) -> None:
         if self.vocabulary_size < 300:
-            raise ConfigError(f"corpus.vocabulary_size: must be >= 300 (byte pieces included), got {self.vocabulary_size}")
+            raise ConfigError(
+                f"corpus.vocabulary_size: must be >= 300 (byte pieces included), got {self.vocabulary_size}"
+            )
         if self.vocabulary_size > 65535:
             raise ConfigError(f"corpus.vocabulary_size: must be <= 65535, got {self.vocabulary_size}")
 
@@ -120,7 +122,9 @@ def _apertium(lines: list[str], mode: str) -> list[str]:
             ["apertium", "-u", mode], input="\n".join(lines) + "\n", capture_output=True, text=True, check=True
         )
     except (OSError, subprocess.CalledProcessError) as error:
-        raise DataError(f"apertium -u {mode}: {error}; install apertium-eng-spa or set back_translation: none") from error
+        raise DataError(
+            f"apertium -u {mode}: {error}; install apertium-eng-spa or set back_translation: none"
+        ) from error
     return done.stdout.split("\n")[:-1]
 
 

@@ -8,11 +8,10 @@ resumed sees the same batches, the same k and the same dropout as one that was n
 from __future__ import annotations
 
 import json
-import os
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -76,8 +75,8 @@ class SmtConfig:
 
     name: str  # results go to runs/smt/<name>
     corpus: CorpusConfig
-    model: ModelConfig = ModelConfig()
-    train: TrainConfig = TrainConfig()
+    model: ModelConfig = field(default_factory=ModelConfig)
+    train: TrainConfig = field(default_factory=TrainConfig)
     development: str = "flores-dev"  # part whose first sentences measure BLEU while training
     start: str | None = None  # a bundled model or a folder whose vocabulary and weights to begin with
 
@@ -167,7 +166,9 @@ class Batches:
         )
 
 
-def summed_entropy(model: Transformer, states: Tensor, lexical: Tensor | None, target: Tensor, smoothing: float) -> Tensor:
+def summed_entropy(
+    model: Transformer, states: Tensor, lexical: Tensor | None, target: Tensor, smoothing: float
+) -> Tensor:
     """Label-smoothed cross-entropy (Szegedy et al. 2016), in nats, summed: states (N, D), target (N,) -> ()."""
     return F.cross_entropy(model.logits(states, lexical), target, label_smoothing=smoothing, reduction="sum")
 
@@ -209,7 +210,9 @@ class Trainer:
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         if config.train.threads:
             torch.set_num_threads(config.train.threads)
-        torch.set_flush_denormal(True)
+        for kind in (np.float32, np.float64):
+            np.finfo(kind)  # numpy computes its limits once, and warns if denormals are flushed by then
+        torch.set_flush_denormal(True)  # tiny gradients of rare pieces make a step several times slower otherwise
         torch.manual_seed(config.train.seed)
         data = folder / "data"
         self.vocabulary = Vocabulary.load(data / "vocabulary.model")
@@ -223,7 +226,11 @@ class Trainer:
         self.model.to(self.device)
         t = config.train
         self.optimizer = torch.optim.AdamW(
-            self.model.parameters(), lr=t.learning_rate, betas=(0.9, 0.98), eps=1e-9, weight_decay=t.weight_decay,
+            self.model.parameters(),
+            lr=t.learning_rate,
+            betas=(0.9, 0.98),
+            eps=1e-9,
+            weight_decay=t.weight_decay,
             fused=True,
         )
         packed = Packed.load(data / "packed")
@@ -274,7 +281,7 @@ class Trainer:
         (draft / "state.json").write_text(json.dumps({"step": self.step}) + "\n")
         if target.exists():
             _remove(target)
-        os.replace(draft, target)
+        draft.replace(target)
         for old in checkpoints(self.folder)[: -self.config.train.keep]:
             _remove(old)
         return target

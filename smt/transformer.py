@@ -97,7 +97,10 @@ class Attention(nn.Module):
     def forward(self, x: Tensor, memory: KeyValue, mask: Tensor | None = None, causal: bool = False) -> Tensor:
         """Attend from x (B, T, D) to memory; mask (B, 1, T, S) is True where attention is allowed."""
         attended = F.scaled_dot_product_attention(
-            self._split(self.query(x)), *memory, attn_mask=mask, is_causal=causal,
+            self._split(self.query(x)),
+            *memory,
+            attn_mask=mask,
+            is_causal=causal,
             dropout_p=self.dropout if self.training else 0.0,
         )  # (B, H, T, D/H)
         return self.output(attended.transpose(1, 2).flatten(2))
@@ -145,8 +148,13 @@ class DecoderLayer(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
 
     def forward(
-        self, x: Tensor, cross: KeyValue, visible: Tensor, past: KeyValue | None = None,
-        at: Tensor | None = None, past_mask: Tensor | None = None,
+        self,
+        x: Tensor,
+        cross: KeyValue,
+        visible: Tensor,
+        past: KeyValue | None = None,
+        at: Tensor | None = None,
+        past_mask: Tensor | None = None,
     ) -> Tensor:
         """x (B, T, D) -> the same shape.
 

@@ -20,7 +20,19 @@ WORD_START = "\u2581"
 
 # Typographic variants that the corpora mix freely; one spelling each keeps the vocabulary small.
 _PUNCTUATION = str.maketrans(
-    {"’": "'", "‘": "'", "“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "–": "-", "—": "-", "…": "...", "\u00a0": " "}
+    {
+        "’": "'",
+        "‘": "'",
+        "“": '"',
+        "”": '"',
+        "„": '"',
+        "«": '"',
+        "»": '"',
+        "–": "-",
+        "—": "-",
+        "…": "...",
+        "\u00a0": " ",
+    }
 )
 
 

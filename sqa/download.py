@@ -223,7 +223,7 @@ def _remember(stamp: dict[str, Any], digest: str) -> None:
         note.parent.mkdir(parents=True, exist_ok=True)
         temporary = note.with_suffix(f".{os.getpid()}.tmp")
         temporary.write_text(json.dumps({**stamp, "sha256": digest}), encoding="utf-8")
-        os.replace(temporary, note)
+        temporary.replace(note)
 
 
 # --- download --------------------------------------------------------------------------------------------------------
@@ -263,7 +263,7 @@ def _download(item: Entry, url: str, target: Path, progress: bool) -> Path:
                 f"{item.name}: {url} gave {size} bytes with sha256 {digest}, the manifest says {item.size} bytes and "
                 f"{item.sha256}; the download was thrown away"
             )
-        os.replace(part, target)
+        part.replace(target)
     check(target, item, remembered=True)
     return target
 

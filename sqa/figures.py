@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,7 +19,7 @@ PAGE = 6.9  # inches, both columns
 
 @contextmanager
 def style() -> Iterator[None]:
-    """Matplotlib settings of every figure: small sans-serif, thin lines, no box, a file that only depends on its data."""
+    """Matplotlib settings of every figure: small sans-serif, thin lines, no box."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -44,7 +43,7 @@ def save(figure: Figure, folder: Path, stem: str) -> list[Path]:
         path = folder / f"{stem}.{kind}"
         draft = path.with_suffix(f".part.{kind}")
         figure.savefig(draft, format=kind, metadata=metadata)
-        os.replace(draft, path)
+        draft.replace(path)
         paths.append(path)
     pyplot.close(figure)
     return paths

@@ -19,7 +19,14 @@ KS = [1, 3, 6, "full"]
 def config(tmp_path_factory):
     """configs/ablation.yaml cut down: four questions of data that cannot be missing, one contestant, one process."""
     mapping = read_yaml(ROOT / "configs" / "ablation.yaml")
-    mapping |= {"datasets": ["nowhere.jsonl"], "fallback": ["mini-es"], "k": KS, "commands": {}, "resamples": 50, "limit": 4}
+    mapping |= {
+        "datasets": ["nowhere.jsonl"],
+        "fallback": ["mini-es"],
+        "k": KS,
+        "commands": {},
+        "resamples": 50,
+        "limit": 4,
+    }
     mapping |= {"contestants": mapping["contestants"][-1:], "workers": 1}
     path = tmp_path_factory.mktemp("ablation") / "ablation.yaml"
     path.write_text(yaml.safe_dump(mapping), encoding="utf-8")

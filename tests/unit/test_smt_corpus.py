@@ -55,7 +55,9 @@ def test_packed_round_trip(tmp_path):
         np.testing.assert_array_equal(getattr(again, field), getattr(packed, field))
     first = again.source[again.source_start[0] : again.source_start[1]]
     words = [vocabulary().decode_word(vocabulary().word(word)) for word in GOOD[0].split()]
-    assert first[-1] == EOS and list(first[:-1]) == vocabulary().words(words)[0] and " ".join(words) == normalise(GOOD[0])
+    assert (
+        first[-1] == EOS and list(first[:-1]) == vocabulary().words(words)[0] and " ".join(words) == normalise(GOOD[0])
+    )
 
 
 def test_pieces_of_a_word_do_not_depend_on_its_neighbours():
