@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
@@ -139,6 +140,9 @@ def prepare(config: CorpusConfig, folder: Path, vocabulary: Vocabulary | None = 
         return
     from sqa.datasets import load_parallel
 
+    for module in ("babel", "eflomal", *(["morfeusz2"] if config.back_translation == "lexical" else [])):
+        if find_spec(module) is None:
+            raise ConfigError(f"preparing training data needs {module}: pip install -e '.[train]'")
     folder.mkdir(parents=True, exist_ok=True)
     rng = np.random.default_rng(config.seed)
     banned = list(held_out(config.pair))

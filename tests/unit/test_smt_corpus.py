@@ -68,6 +68,7 @@ def test_pieces_of_a_word_do_not_depend_on_its_neighbours():
 
 
 def test_aligner_and_lexicon_find_translations():
+    pytest.importorskip("eflomal", reason="the extra 'train' is not installed")
     words = {"reina": "queen", "ciudad": "city", "guerra": "war", "libro": "book", "rey": "king", "mar": "sea"}
     rng = np.random.default_rng(0)
     pairs = []
