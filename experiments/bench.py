@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 
 from tqdm import tqdm
 
@@ -26,6 +27,7 @@ def main() -> None:
     questions = load_questions("xqb-es" if available("xqb-es") else "mini-es")
     print("what", "unit", "plain", "fast", "ratio", sep="\t")
     report("wait-k decoding: streaming, batched", "words/s", *decoding(questions))
+    others(questions)
     for name in ("bm25", "gru"):
         report(f"{name} guessing: from scratch, incremental", "steps/s", *guessing(name, questions))
 
@@ -45,6 +47,19 @@ def decoding(questions: Sequence[Question]) -> tuple[float, float]:
     return plain, fast
 
 
+def others(questions: Sequence[Question]) -> None:
+    """Our model inside SimulEval, and on CTranslate2, where these are installed (`make extras`)."""
+    if find_spec("simuleval"):
+        from experiments.bench_simuleval import words_per_second
+
+        report("wait-k: SimulEval agent around our model, batched", "words/s", *words_per_second(questions, "es-en", K))
+    if find_spec("ctranslate2"):
+        from experiments.bench_ctranslate import speeds
+
+        sentences = [sentence for question in questions for sentence in question.sentences]
+        report("full input: CTranslate2 on our weights, ours", "words/s", *reversed(speeds(sentences)))
+
+
 def guessing(name: str, questions: Sequence[Question]) -> tuple[float, float]:
     """Guess steps per second on human translations, every prefix from the start and carried on word by word."""
     guesser = GUESSERS.build(name, GUESSERS.config_class(name)())
@@ -56,7 +71,8 @@ def guessing(name: str, questions: Sequence[Question]) -> tuple[float, float]:
             len(guesser.guess([" ".join(words[: i + 1])], N_GUESSES)) for words in few for i in range(len(words))
         )
 
-    guesser.guess_prefixes(texts[0], N_GUESSES)  # warm-up
+    for words in texts:  # warm-up: compiles, and stems every word once for both
+        guesser.guess_prefixes(words, N_GUESSES)
     return rate(scratch), rate(lambda: sum(len(guesser.guess_prefixes(words, N_GUESSES)) for words in texts))
 
 

@@ -9,17 +9,17 @@ with boost 1 for words and `pair_boost` for pairs, N pages, df(t) of them with t
 This is BM25 as Lucene computes it since version 8 (Robertson and Zaragoza 2009, without the constant k1 + 1), but for
 lengths, which Lucene stores in a byte and this file exactly.  A token that occurs twice in the text counts twice.
 
-A score is a sum over the words read, so the next word only adds its postings; nothing is read twice.
+A score is a sum over the words read, so the next word only adds its postings; nothing is read twice.  That loop is in
+guessers/bm25_kernel.py.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice, pairwise
-from operator import eq
+from itertools import pairwise, repeat
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -166,11 +166,15 @@ class Index:
             raise DataError(f"{folder}: the model lacks {error}; restore or train it again") from error
         starts = np.concatenate([[0], np.cumsum(frequency)])
         fits = len(deltas) == len(counts) == starts[-1] and len(starts) == len(words) + len(second) + 1
-        if not (fits and len(per_word) == len(words) and per_word.sum() == len(second)):
+        if fits and len(per_word) == len(words) and per_word.sum() == len(second):
+            running = np.cumsum(deltas)
+            before = np.concatenate([[0], running])[starts[:-1]]  # the sum of all steps of earlier terms
+            pages = running - np.repeat(before, frequency)
+            fits = pages.max(initial=-1) < len(titles)
+        else:
+            fits = False
+        if not fits:
             raise DataError(f"{folder}: the model's tables do not fit together; restore or train it again")
-        running = np.cumsum(deltas)
-        before = np.concatenate([[0], running])[starts[:-1]]  # the sum of all steps of earlier terms
-        pages = running - np.repeat(before, frequency)
         first = np.repeat(np.arange(len(words)), per_word)
         return cls(tuple(titles), tuple(words), first * len(words) + second, starts, pages, counts)
 
@@ -185,7 +189,7 @@ class Bm25Guesser:
         self._word_ids = {word: id for id, word in enumerate(index.words)}
         self._pair_ids = dict(zip(index.pair_keys.tolist(), range(len(index.words), len(index.starts)), strict=False))
         self._starts: list[int] = index.starts.tolist()
-        self._pages = index.pages
+        self._pages = np.ascontiguousarray(index.pages)
         self._weights = index.weights(config)
 
     @classmethod
@@ -221,107 +225,67 @@ class Bm25Guesser:
 
     def guess_prefixes(self, words: Sequence[str], n: int) -> list[list[Guess]]:
         """The guesses after each word; each word's postings are added once."""
-        reading = _Reading(self)
-        best = _Best(self._titles, reading.scores, n)
-        steps = []
-        for word in words:
-            for pages, scores in reading.read(word):
-                best.gain(pages, scores)
-            steps.append(best.guesses())
-        return steps
+        from guessers.bm25_kernel import best_pages  # here, since numba takes a while to import
+
+        n = min(n, len(self._titles))
+        if n < 1:
+            return [[] for _ in words]
+        terms: list[int] = []
+        ends = []
+        for of_word in self._terms(words):
+            terms += of_word
+            ends.append(len(terms))
+        pages, scores, listing, first, last = best_pages(
+            np.array(terms, np.int64),
+            np.array(ends, np.int64),
+            self.index.starts,
+            self._pages,
+            self._weights,
+            len(self._titles),
+            n,
+        )
+        titles = map(self._titles.__getitem__, pages.tolist())
+        guesses = np.fromiter(_guesses(titles, scores.tolist()), dtype=object, count=len(pages))
+        listed = guesses[listing].tolist()
+        return [listed[start:end] for start, end in zip(first.tolist(), last.tolist(), strict=True)]
 
     def _guess(self, line: str, n: int) -> list[Guess]:
-        reading = _Reading(self)
-        for word in line.split():
-            for _ in reading.read(word):
-                pass
-        scores = reading.scores
-        order = np.lexsort((np.arange(len(scores)), -scores))[:n]  # equal scores by page number, that is by title
-        return [Guess(self._titles[page], float(scores[page])) for page in order.tolist() if scores[page] > 0]
+        all_scores = np.zeros(len(self._titles))
+        for terms in self._terms(line.split()):
+            for term in terms:
+                start, end = self._starts[term], self._starts[term + 1]
+                pages = self._pages[start:end]
+                scores = all_scores.take(pages)
+                scores += self._weights[start:end]
+                all_scores[pages] = scores
+        order = np.lexsort((np.arange(len(all_scores)), -all_scores))[:n]  # equal scores by page number, that is title
+        return [Guess(self._titles[page], float(all_scores[page])) for page in order.tolist() if all_scores[page] > 0]
+
+    def _terms(self, words: Iterable[str]) -> Iterator[list[int]]:
+        """The known terms of each word: its words and the pairs that end with one of them."""
+        word_ids, pair_ids, n_words = self._word_ids, self._pair_ids, len(self._word_ids)
+        last: int | None = None  # id of the word before, None if unknown
+        for word in words:
+            terms = []
+            for stem in text.content_stems(word):
+                id = word_ids.get(stem)
+                if id is not None:
+                    if last is not None and (pair := pair_ids.get(last * n_words + id)) is not None:
+                        terms.append(pair)
+                    terms.append(id)
+                last = id
+            yield terms
 
 
-class _Reading:
-    """A text being read: the score of every page so far, and the last word for the next pair."""
-
-    def __init__(self, guesser: Bm25Guesser) -> None:
-        self._guesser = guesser
-        self._last: int | None = None  # id of the token before, None if unknown
-        self.scores = np.zeros(len(guesser._titles))
-
-    def read(self, word: str) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Add a word's postings; yields, for each token of it, the pages that gained and their new scores."""
-        guesser = self._guesser
-        for stem in text.content_stems(word):
-            id = guesser._word_ids.get(stem)
-            if id is not None:
-                if self._last is not None:
-                    pair = guesser._pair_ids.get(self._last * len(guesser._word_ids) + id)
-                    if pair is not None:
-                        self._add(pair)  # pages with the pair have the word too: they are among those yielded
-                yield self._add(id)
-            self._last = id
-
-    def _add(self, term: int) -> tuple[np.ndarray, np.ndarray]:
-        start, end = self._guesser._starts[term], self._guesser._starts[term + 1]
-        pages = self._guesser._pages[start:end]
-        scores = self.scores.take(pages)
-        scores += self._guesser._weights[start:end]
-        self.scores[pages] = scores
-        return pages, scores
+_SET_PAGE, _SET_SCORE = Guess.__dict__["page"].__set__, Guess.__dict__["score"].__set__
 
 
-class _Best:
-    """The `n` best pages, kept up to date: scores never fall, so only pages that gained can enter."""
-
-    def __init__(self, titles: Sequence[str], scores: np.ndarray, n: int) -> None:
-        """`scores` (P,) is the array that is being added to."""
-        self._titles, self._scores, self._n = titles, scores, n
-        self._order: list[int] = []  # the best pages, best first
-        self._known: dict[int, float] = {}  # of these pages, their scores
-        self._gained: dict[int, float] = {}  # pages that may have to move, with their new scores
-        self._guesses: dict[int, Guess] = {}  # of the best pages, and old ones of pages that were among them
-        self._list: list[Guess] = []  # the answer to the last call of `guesses`
-        self._least = 0.0  # a page below this score is not among the best
-
-    def gain(self, pages: np.ndarray, scores: np.ndarray) -> None:
-        """These (distinct) pages now have these scores."""
-        hits = (scores >= self._least).nonzero()[0]
-        if len(hits) > 2 * self._n:  # only the best n of many can stay; those listed already are looked up again
-            hits = hits[_best_of(pages[hits], scores[hits], self._n)]
-            self._gained.update(zip(self._order, self._scores[self._order].tolist(), strict=True))
-        self._gained.update(zip(pages[hits].tolist(), scores[hits].tolist(), strict=True))
-
-    def guesses(self) -> list[Guess]:
-        """The best pages now: best first, equal scores by page number, that is by title."""
-        gained, known, order = self._gained, self._known, self._order
-        if gained:
-            order += gained.keys() - known.keys()
-            known.update(gained)
-            order.sort(key=known.__getitem__, reverse=True)
-            scores = list(map(known.__getitem__, order))
-            if any(map(eq, scores, islice(scores, 1, None))):
-                order.sort(key=lambda page: (-known[page], page))
-            for page in order[self._n :]:
-                del known[page]
-            del order[self._n :]
-            if len(order) == self._n:
-                self._least = known[order[-1]]
-            titles, guesses = self._titles, self._guesses
-            for page, score in gained.items():
-                if page in known:
-                    guesses[page] = Guess(titles[page], score)
-            self._gained = {}
-            self._list = list(map(guesses.__getitem__, order))
-        return self._list.copy()
-
-
-def _best_of(pages: np.ndarray, scores: np.ndarray, n: int) -> np.ndarray:
-    """Where the `n` highest scores of these (distinct) pages stand, best first, equal scores by page number."""
-    places = np.arange(len(pages))
-    if len(pages) > n:
-        least = np.partition(scores, len(pages) - n)[len(pages) - n]
-        places = np.flatnonzero(scores >= least)
-    return places[np.lexsort((pages[places], -scores[places]))[:n]]
+def _guesses(titles: Iterable[str], scores: Sequence[float]) -> list[Guess]:
+    """list(map(Guess, titles, scores)) in a third of the time: it is __init__ of a frozen class that is slow."""
+    made = list(map(object.__new__, repeat(Guess, len(scores))))
+    deque(map(_SET_PAGE, made, titles), maxlen=0)
+    deque(map(_SET_SCORE, made, scores), maxlen=0)
+    return made
 
 
 def build(config: Bm25Config) -> Bm25Guesser:

@@ -4,7 +4,8 @@ After Han et al. (2022) and QANTA's RNN guesser: word vectors -> one GRU layer -
 softmax over pages.  Different from theirs, for few data and one CPU: the GRU reads forwards only (so a prefix that
 grew by one word costs one step), stems without stop words, and the features are the last state together with a running
 weighted mean of states and word vectors and a running maximum of the states (all computable step by step); the
-softmax layer is factorised (features -> bottleneck -> pages).
+softmax layer is factorised (features -> bottleneck -> pages).  The running mean starts from the zero vector with some
+weight: a mean of three words would otherwise be as long as one of a hundred, and the guesser as sure.
 
 Shapes: B texts, L tokens, E embedding, H hidden, F features, D bottleneck, P pages.
 """
@@ -12,6 +13,7 @@ Shapes: B texts, L tokens, E embedding, H hidden, F features, D bottleneck, P pa
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -25,6 +27,7 @@ from sqa.errors import ConfigError, DataError
 from sqa.models import folder_digest, pack_strings, read_tensors, resolve_model, unpack_strings, write_tensors
 from sqa.types import Guess
 
+PRIOR = 8.0  # first weight of the zero vector in the running mean, in words that count fully
 VERSION = 1  # of the code that turns words into guesses; raise it when guesses change
 BLOCK = 512  # prefixes scored at once: (BLOCK, P) float32 stays in tens of megabytes
 
@@ -66,7 +69,8 @@ class PrefixGru(nn.Module):
         self.shape = shape
         self.embedding = nn.Embedding(shape.vocabulary + 1, shape.embedding)
         self.gru = nn.GRU(shape.embedding, shape.hidden, batch_first=True)
-        self.salience = nn.Linear(shape.embedding, 1)  # how much a word counts in the running mean
+        self.salience = nn.Linear(shape.embedding, 1)  # how much a word counts in the running mean, 0..1
+        self.log_prior = nn.Parameter(torch.tensor([math.log(PRIOR)]))  # weight of the zero vector in it
         self.norm = nn.BatchNorm1d(shape.features)
         self.dropout = nn.Dropout(shape.dropout)
         self.bottleneck = nn.Linear(shape.features, shape.bottleneck)
@@ -77,7 +81,7 @@ class PrefixGru(nn.Module):
         words = self.dropout(self.embedding(ids))  # (B, L, E)
         states, _ = self.gru(words)  # (B, L, H)
         weight = torch.sigmoid(self.salience(words))  # (B, L, 1)
-        total = torch.cumsum(weight, 1)
+        total = torch.cumsum(weight, 1) + self.log_prior.exp()
         mean = torch.cumsum(weight * torch.cat([states, words], -1), 1) / total  # (B, L, H + E)
         return torch.cat([states, mean, torch.cummax(states, 1).values], -1)
 

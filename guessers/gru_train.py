@@ -1,7 +1,7 @@
 """Trains the GRU guesser on tossups: every tossup once an epoch, from a random sentence on, asked at several points.
 
-A tossup read from sentence s on gives one example per later sentence end (the prefix that begins at s), and one at a
-random word.  With s drawn at random this covers single sentences, whole questions and all prefixes in one pass of the
+A tossup read from sentence s on gives one example per later sentence end (the prefix that begins at s), and some at
+random words.  With s drawn at random this covers single sentences, whole questions and all prefixes in one pass of the
 recurrent layer.  Word vectors and page vectors start as a truncated SVD of the BM25-weighted page-by-word matrix of the
 same tossups.
 """
@@ -47,6 +47,7 @@ class GruTraining:
     word_dropout: float
     start: Literal["svd", "random"]
     whole: float
+    points: int
     label_smoothing: float
     batch: int
     learning_rate: float
@@ -59,7 +60,7 @@ class GruTraining:
     def __post_init__(self) -> None:
         problems = [
             f"{name}: must be >= 1, got {getattr(self, name)}"
-            for name in ("vocabulary", "embedding", "hidden", "bottleneck", "batch", "epochs", "stop_after")
+            for name in ("vocabulary", "embedding", "hidden", "bottleneck", "points", "batch", "epochs", "stop_after")
             if getattr(self, name) < 1
         ]
         problems += [
@@ -128,7 +129,14 @@ class Material:
 def train(config: GruTraining, material: Material) -> GruGuesser:
     """Train to the end, resuming from `config.work`/checkpoint.pt if there is one; returns the best guesser."""
     torch.manual_seed(config.seed)
-    torch.set_flush_denormal(True)
+    torch.set_flush_denormal(True)  # the gradients of rare words are tiny, and tiny numbers are slow
+    try:
+        return _train(config, material)
+    finally:
+        torch.set_flush_denormal(False)
+
+
+def _train(config: GruTraining, material: Material) -> GruGuesser:
     words, pages = material.words, material.pages
     network = PrefixGru(
         Shape(len(words), len(pages), config.embedding, config.hidden, config.bottleneck, config.dropout)
@@ -140,7 +148,7 @@ def train(config: GruTraining, material: Material) -> GruGuesser:
     while run.epoch < config.epochs and run.stale < config.stop_after:
         loss = _epoch(run, material.train)
         accuracy = dev_accuracy(network, material.dev, config.batch)
-        run.finish_epoch(accuracy[1.0])
+        run.finish_epoch(sum(accuracy.values()) / len(accuracy))
         shares = "  ".join(f"{fraction:.2f}: {value:.4f}" for fraction, value in accuracy.items())
         tqdm.write(f"epoch {run.epoch}  loss {loss:.3f}  dev accuracy by fraction read  {shares}  lr {run.rate():.1e}")
     network.load_state_dict(run.best)
@@ -257,7 +265,7 @@ def _draw(example: Example, config: GruTraining, rng: np.random.Generator) -> tu
     ids = example.ids[begin:].copy()
     ids[rng.random(len(ids)) < config.word_dropout] = 0
     ends = [int(end) - begin for end in example.ends[first:]]
-    return ids, sorted({end - 1 for end in ends} | {int(rng.integers(len(ids)))})
+    return ids, sorted({end - 1 for end in ends} | set(rng.integers(len(ids), size=config.points).tolist()))
 
 
 @torch.inference_mode()

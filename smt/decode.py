@@ -2,33 +2,38 @@
 
 Both follow the same rules, so that a test can ask for equal words and equal g(j):
 
-1.  READ k words; then, per target word, WRITE its pieces and READ one more source word.
+1.  READ k words; then, per target word, WRITE its pieces and READ one more source word.  With an emission rate r
+    other than 1, word j + 1 needs k + floor(j / r) source words: now and then two are read, or none.
 2.  A word is known to be complete when the model's next choice starts another word or ends the sentence.  It is
     published with the g of that moment; the choice itself is thrown away and made again after the READ, now among
     word starts and the end of the sentence only, since the published word can no longer grow.
 3.  Choosing the end of the sentence before the source has ended means READ: there is nothing to say yet.  So
     g(j) = min(k + j - 1, |S|) unless the model waited by itself; it is never smaller.
-4.  No phrase of up to 8 pieces is written twice in a row, and no piece inside a word three times ("Sing Sing" is
-    lost, so that small models cannot loop).  Digits are free.
-5.  A sentence may have 2 target pieces per visible source piece and 10 more; at the limit the end is chosen.
+4.  What may be chosen at all: smt/choose.py.
+
+Letters in the shape comments: B sentences, L decoder layers, H heads, D width, S source and T target pieces.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
 from typing import NamedTuple
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
-from smt.transformer import LEXICON_FLOOR, KeyValue, Memory, Transformer
-from smt.vocab import BOS, EOS, PAD, UNK, Vocabulary
-from smt.waitk import HIDDEN_WORD, pad
+from smt.choose import Chooser, Lexicon, Past, piece_limit
+from smt.transformer import KeyValue, Memory, Transformer
+from smt.vocab import BOS, EOS, PAD, Vocabulary
+from smt.waitk import HIDDEN_WORD, pad, reads_after
 
-BATCH_ROWS = 128
-REPEAT = 8  # longest phrase, in pieces, that may not be written twice in a row
-HISTORY = 2 * REPEAT - 1  # committed pieces that the rule looks back on
+BATCH_ROWS = 256  # sentences decoded together
+ENCODED_ROWS = 32  # sentences encoded together: little padding, and the activations stay in the cache
+ALIVE = 0.75  # finished sentences are dropped when fewer than this share go on; copying for every one costs more
+GROWTH = 32  # target positions by which the caches grow
 
 
 class Written(NamedTuple):
@@ -39,191 +44,227 @@ class Written(NamedTuple):
     ended: bool
 
 
-def piece_limit(visible_pieces: Tensor | int) -> Tensor | int:
-    """Target pieces allowed for this many visible source pieces (rule 5)."""
-    return 2 * visible_pieces + 10
-
-
-class _Chooser:
-    """Turns decoder states into the next piece under the rules above."""
-
-    def __init__(self, model: Transformer, vocabulary: Vocabulary) -> None:
-        self.model = model
-        self.starts_word = torch.from_numpy(vocabulary.starts_word)  # (V,)
-        self.never = torch.zeros(vocabulary.size, dtype=torch.bool)
-        self.never[[PAD, UNK, BOS]] = True
-        opens = self.starts_word.clone()
-        opens[EOS] = True
-        self.cannot_open = ~opens | self.never  # pieces that cannot follow a published word
-        self.free = torch.from_numpy(vocabulary.has_digit)  # pieces that may be repeated at will
-
-    def __call__(
-        self, x: Tensor, alignment: Tensor | None, source: Tensor, word_open: Tensor, full: Tensor, history: Tensor
-    ) -> Tensor:
-        """x (B, D), log alignment and source (B, S), word_open and full (B,), history (B, HISTORY) -> pieces (B,)."""
-        scores = self.model.logits(x, None if alignment is None else self.lexical(alignment.exp(), source))  # (B, V)
-        banned = torch.where(word_open[:, None], self.never, self.cannot_open)
-        self.ban_repeats(history, banned)
-        choice = scores.masked_fill(banned, float("-inf")).argmax(-1)
-        return torch.where(full, EOS, choice)
-
-    def ban_repeats(self, history: Tensor, banned: Tensor) -> None:
-        """Mark in `banned` (B, V) what rule 4 forbids after `history` (B, HISTORY): newest last, -1 = none yet."""
-        for n in range(1, REPEAT + 1):
-            candidate = history[:, HISTORY - n]  # choosing it would write the last n pieces again
-            again = (history[:, HISTORY - n + 1 :] == history[:, HISTORY - 2 * n + 1 : HISTORY - n]).all(1)
-            again &= candidate >= 0
-            if n == 1:
-                inside = ~self.starts_word[candidate]
-                again &= ~inside | (history[:, -2] == candidate)
-            rows = (again & ~self.free[candidate]).nonzero().flatten()
-            banned[rows, candidate[rows]] = True
-
-    def lexical(self, attention: Tensor, source: Tensor) -> Tensor:
-        """Floored lexicon mixture (B, V) of attention (B, S): the sparse form of Transformer.lexicon_matrix."""
-        ids = self.model.lexicon_ids[source].long().flatten(1)  # (B, S * W)
-        weight = (self.model.lexicon_probabilities[source] * attention[:, :, None]).flatten(1)
-        out = torch.full((len(source), self.model.config.vocabulary), LEXICON_FLOOR)
-        return out.scatter_add_(1, ids, weight)
-
-
 @torch.inference_mode()
 def decode_batch(
-    model: Transformer, vocabulary: Vocabulary, sentences: Sequence[Sequence[str]], k: int
+    model: Transformer,
+    vocabulary: Vocabulary,
+    sentences: Sequence[Sequence[str]],
+    k: int,
+    emission_rate: float = 1.0,
 ) -> list[list[Written]]:
     """Translate whole sentences at once; the very words and g of `decode_stream`.
 
-    Sentences are sorted by length and go in groups of BATCH_ROWS; an empty sentence gives no words.
+    BATCH_ROWS sentences of similar length at a time; an empty sentence gives no words.
     """
-    results: list[list[Written]] = [[] for _ in sentences]
-    order = sorted((i for i, s in enumerate(sentences) if s), key=lambda i: len(sentences[i]), reverse=True)
-    chooser = _Chooser(model, vocabulary)
-    for start in range(0, len(order), BATCH_ROWS):
-        rows = order[start : start + BATCH_ROWS]
-        group = _Group(model, vocabulary, chooser, [sentences[i] for i in rows], k)
-        for i, written in zip(rows, group.run(), strict=True):
-            results[i] = written
-    return results
+    return _Batch(model, vocabulary, sentences, k, emission_rate).run()
 
 
-class _Group:
-    """The state of one group of sentences while it is decoded."""
+@dataclass(slots=True)
+class _Rows:
+    """The tensors of B sentences in the middle of decoding."""
+
+    source: Tensor  # (B, S)
+    source_word: Tensor  # (B, S) which word each piece belongs to
+    cross: Tensor  # (B, 2 L, H, S, D/H) keys and values of the source, layer by layer
+    align_key: Tensor  # (B, S, D), or (B, S, 0) without a lexicon
+    cache: Tensor  # (B, 2 L, H, T, D/H) keys and values of the target
+    length: Tensor  # (B,) |S| in words
+    read: Tensor  # (B,) words read; |S| + 1: told that the source has ended
+    last: Tensor  # (B,) the piece chosen last
+    at: Tensor  # (B,) its position
+    words: Tensor  # (B,) target words finished
+    word_open: Tensor  # (B,) whether its word can still grow
+    alive: Tensor  # (B,) whether the sentence goes on
+    last_pieces: Tensor  # (B, REPEAT) see Past
+    runs: Tensor  # (B, REPEAT) see Past
+
+    def keep(self, rows: Tensor) -> None:
+        """Keep these rows (B,) bool only, and as many positions as they use."""
+        pieces, written = int((self.source[rows] != PAD).sum(1).max()), int(self.at[rows].max())
+        for field in fields(self):
+            part = getattr(self, field.name)
+            if field.name in _POSITIONS:
+                part = part.narrow(_POSITIONS[field.name], 0, written if field.name == "cache" else pieces)
+            setattr(self, field.name, part[rows])
+
+    @classmethod
+    def joined(cls, parts: Sequence[_Rows]) -> _Rows:
+        """All rows of some groups."""
+        together = {}
+        for field in fields(cls):
+            tensors = [getattr(part, field.name) for part in parts]
+            if dim := _POSITIONS.get(field.name):
+                size = max(tensor.shape[dim] for tensor in tensors)
+                tensors = [_lengthen(tensor, dim, size, _FILL.get(field.name, 0)) for tensor in tensors]
+            together[field.name] = torch.cat(tensors)
+        return cls(**together)
+
+
+_POSITIONS = {"source": 1, "source_word": 1, "cross": 3, "align_key": 1, "cache": 3}  # the dimension that counts them
+_FILL = {"source": PAD, "source_word": HIDDEN_WORD}
+
+
+def _lengthen(x: Tensor, dim: int, size: int, value: int = 0) -> Tensor:
+    """x with `value` appended along a dimension up to `size`."""
+    missing = size - x.shape[dim]
+    return F.pad(x, [0, 0] * (x.dim() - dim - 1) + [0, missing], value=value) if missing > 0 else x
+
+
+def _layers(stacked: Tensor) -> list[KeyValue]:
+    """Keys and values of each layer in (B, 2 L, H, S, D/H), as views."""
+    return [KeyValue(stacked[:, i], stacked[:, i + 1]) for i in range(0, stacked.shape[1], 2)]
+
+
+class _Batch:
+    """Some sentences and what is written of them."""
 
     def __init__(
-        self, model: Transformer, vocabulary: Vocabulary, chooser: _Chooser, sentences: list[Sequence[str]], k: int
+        self, model: Transformer, vocabulary: Vocabulary, sentences: Sequence[Sequence[str]], k: int, rate: float
     ) -> None:
-        self.model, self.vocabulary, self.chooser = model, vocabulary, chooser
-        segmented = [vocabulary.words(words) for words in sentences]
-        self.source = pad([np.array([*ids, EOS]) for ids, _ in segmented], PAD)  # (B, S)
-        words = [np.array([*index, len(s)]) for (_, index), s in zip(segmented, sentences, strict=True)]
-        self.source_word = pad(words, HIDDEN_WORD)  # (B, S)
-        self.length = torch.tensor([len(s) for s in sentences])  # |S| in words
-        self.read = torch.minimum(torch.tensor(k), self.length + 1)  # |S| + 1: told that the source has ended
-        states, _ = model.encode(self.source)
-        self.memory = model.remember(states, self.source)
-        b, c = len(sentences), model.config
-        self.capacity = int(piece_limit(self.source.shape[1])) + 1
-        shape = (b, c.heads, self.capacity, c.width // c.heads)
-        self.past = [KeyValue(torch.zeros(shape), torch.zeros(shape)) for _ in model.decoder]
-        self.last = torch.full((b,), BOS)
-        self.history = torch.full((b, HISTORY), -1)
-        self.at = torch.zeros(b, dtype=torch.long)
-        self.word_open = torch.zeros(b, dtype=torch.bool)
-        self.rows = torch.arange(b)
+        self.model, self.vocabulary, self.sentences, self.k, self.rate = model, vocabulary, sentences, k, rate
+        self.chooser = Chooser(model, vocabulary)
+        self.numbers: list[int] = []  # which sentence each row is
         self.open_pieces: list[list[int]] = [[] for _ in sentences]
         self.written: list[list[Written]] = [[] for _ in sentences]
 
     def run(self) -> list[list[Written]]:
         """Decode to the end of every sentence."""
-        while len(self.rows):
-            done = self.advance()
-            if done.any():
-                self.keep(~done)
+        order = sorted((i for i, s in enumerate(self.sentences) if s), key=lambda i: len(self.sentences[i]))
+        for start in range(0, len(order), BATCH_ROWS):
+            self.numbers = order[start : start + BATCH_ROWS]
+            rows = self.encode(self.numbers)
+            lexicon = self.chooser.lexicon(rows.source)
+            while going := int(rows.alive.sum()):
+                if going < ALIVE * len(rows.alive):
+                    self.numbers = [number for number, on in zip(self.numbers, rows.alive.tolist(), strict=True) if on]
+                    rows.keep(rows.alive)
+                    lexicon = self.chooser.lexicon(rows.source)
+                self.advance(rows, lexicon)
         return self.written
 
-    def advance(self) -> Tensor:
-        """One choice per sentence; returns which sentences ended (B,)."""
-        visible = self.source_word < self.read[:, None]  # (B, S)
-        longest = int(self.at.max()) + 1
-        past = [KeyValue(kv.key[:, :, :longest], kv.value[:, :, :longest]) for kv in self.past]
-        past_mask = (torch.arange(longest) <= self.at[:, None])[:, None, None]  # (B, 1, 1, Tmax)
-        x, alignment = self.model.step(self.last, self.at, self.memory, visible, past, past_mask)
-        full = self.at >= piece_limit(visible.sum(1))
-        choice = self.chooser(
-            x[:, 0], None if alignment is None else alignment[:, 0], self.source, self.word_open, full, self.history
+    def encode(self, numbers: Sequence[int]) -> _Rows:
+        """The rows of some sentences before anything is written."""
+        chunks = [numbers[i : i + ENCODED_ROWS] for i in range(0, len(numbers), ENCODED_ROWS)]
+        return _Rows.joined([self.begin([self.sentences[i] for i in chunk]) for chunk in chunks])
+
+    def begin(self, sentences: Sequence[Sequence[str]]) -> _Rows:
+        """Sentences of which nothing is written yet."""
+        segmented = [self.vocabulary.words(words) for words in sentences]
+        source = pad([np.array([*ids, EOS]) for ids, _ in segmented], PAD)
+        words = [np.array([*index, len(s)]) for (_, index), s in zip(segmented, sentences, strict=True)]
+        memory = self.model.remember(self.model.encode(source)[0], source)
+        cross = torch.stack([part for layer in memory.cross for part in layer], 1)
+        length = torch.tensor([len(s) for s in sentences])
+        b, past = len(sentences), Past.none(len(sentences))
+        return _Rows(
+            source=source,
+            source_word=pad(words, HIDDEN_WORD),
+            cross=cross,
+            align_key=cross.new_zeros(*source.shape, 0) if memory.align_key is None else memory.align_key,
+            cache=cross.new_zeros(*cross.shape[:3], GROWTH, cross.shape[4]),
+            length=length,
+            read=torch.minimum(torch.tensor(self.k), length + 1),
+            last=torch.full((b,), BOS),
+            at=torch.zeros(b, dtype=torch.long),
+            words=torch.zeros(b, dtype=torch.long),
+            word_open=torch.zeros(b, dtype=torch.bool),
+            alive=torch.ones(b, dtype=torch.bool),
+            last_pieces=past.last,
+            runs=past.run,
         )
-        starts, end = self.chooser.starts_word[choice], choice == EOS
-        ended = self.read > self.length
-        complete = self.word_open & (starts | end)
-        for i in complete.nonzero().flatten().tolist():
-            self.publish(i, bool(ended[i]))
-        self.word_open &= ~complete
-        wait = ~ended & (end | (complete & starts))
-        commit = ~end & ~wait
-        self.read += wait
-        for i in commit.nonzero().flatten().tolist():
-            self.open_pieces[int(self.rows[i])].append(int(choice[i]))
-        self.word_open |= commit
-        self.last = torch.where(commit, choice, self.last)
-        longer = torch.cat([self.history[:, 1:], choice[:, None]], 1)
-        self.history = torch.where(commit[:, None], longer, self.history)
-        self.at += commit
-        return end & ended
 
-    def publish(self, i: int, ended: bool) -> None:
-        """Record the open word of row i."""
-        row = int(self.rows[i])
-        token = self.vocabulary.decode_word(self.open_pieces[row])
-        self.open_pieces[row] = []
-        if token:
-            self.written[row].append(Written(token, min(int(self.read[i]), int(self.length[i])), ended))
+    def advance(self, rows: _Rows, lexicon: Lexicon | None) -> None:
+        """One choice per sentence; those that have ended stay as they are."""
+        longest = int(rows.at.max()) + 1
+        if longest > rows.cache.shape[3]:
+            rows.cache = _lengthen(rows.cache, 3, longest + GROWTH)
+        visible = rows.source_word < rows.read[:, None]  # (B, S)
+        pieces = visible.sum(1)
+        most = int(pieces.max())  # what no sentence has read yet need not be looked at
+        cached = torch.arange(longest) <= rows.at[:, None]  # (B, T)
+        align_key = rows.align_key[:, :most] if rows.align_key.shape[2] else None
+        memory = Memory(_layers(rows.cross[:, :, :, :most]), align_key, rows.source[:, :most])
+        cache = _layers(rows.cache[:, :, :, :longest])
+        x, alignment = self.model.step(rows.last, rows.at, memory, visible[:, :most], cache, cached)
+        full = rows.at >= piece_limit(pieces)
+        past = Past(rows.last_pieces, rows.runs)
+        attention = None if alignment is None else alignment[:, 0]
+        choice = self.chooser(x[:, 0], attention, lexicon, rows.word_open, full, past)
+        starts, end = self.chooser.starts(choice, rows.last), choice == EOS
+        ended = rows.read > rows.length
+        complete = rows.word_open & (starts | end) & rows.alive
+        due = torch.where(complete, reads_after(rows.words + 1, self.rate), 1)
+        due = torch.where(end, due.clamp_min(1), due)
+        wait = ~ended & (end | complete) & (due > 0) & rows.alive
+        commit = ~end & ~wait & rows.alive
+        self.record(torch.stack([complete, commit, choice, ended, torch.minimum(rows.read, rows.length)], 1))
+        rows.word_open = (rows.word_open & ~complete) | commit
+        rows.words += complete
+        rows.read = torch.minimum(rows.read + wait * due, rows.length + 1)
+        rows.last = torch.where(commit, choice, rows.last)
+        longer = past.then(choice)
+        rows.last_pieces = torch.where(commit[:, None], longer.last, past.last)
+        rows.runs = torch.where(commit[:, None], longer.run, past.run)
+        rows.at += commit
+        rows.alive &= ~(end & ended)
 
-    def keep(self, alive: Tensor) -> None:
-        """Drop finished sentences from every tensor."""
-        for name in ("source", "source_word", "length", "read", "last", "at", "word_open", "rows", "history"):
-            setattr(self, name, getattr(self, name)[alive])
-        width = int((self.source != PAD).sum(1).max()) if len(self.source) else 0
-        self.source, self.source_word = self.source[:, :width], self.source_word[:, :width]
-        cross = [KeyValue(kv.key[alive, :, :width], kv.value[alive, :, :width]) for kv in self.memory.cross]
-        align_key = self.memory.align_key
-        self.memory = Memory(cross, None if align_key is None else align_key[alive, :width], self.source)
-        self.past = [KeyValue(kv.key[alive], kv.value[alive]) for kv in self.past]
+    def record(self, step: Tensor) -> None:
+        """Publish the complete words and note the committed pieces: (B, 5) complete, commit, piece, ended, g."""
+        for number, (complete, commit, piece, ended, g) in zip(self.numbers, step.tolist(), strict=True):
+            if complete:
+                token = self.vocabulary.decode_word(self.open_pieces[number])
+                self.open_pieces[number] = []
+                if token:
+                    self.written[number].append(Written(token, g, bool(ended)))
+            if commit:
+                self.open_pieces[number].append(piece)
 
 
-def decode_stream(model: Transformer, vocabulary: Vocabulary, source: Iterator[str], k: int) -> Iterator[str]:
-    """Translate while reading: pulls a word from `source` for READ, yields a word for WRITE."""
-    stream = _Stream(model, vocabulary)
+def decode_stream(
+    model: Transformer,
+    vocabulary: Vocabulary,
+    source: Iterator[str],
+    k: int,
+    chooser: Chooser | None = None,
+    emission_rate: float = 1.0,
+) -> Iterator[str]:
+    """Translate while reading: pulls a word from `source` for READ, yields a word for WRITE.
+
+    `chooser` may be given so that its tables are not made again for every sentence.
+    """
+    stream = _Stream(model, vocabulary, chooser or Chooser(model, vocabulary), emission_rate)
     for _ in range(k):
         if not stream.feed(next(source, None)):
             break
     if not stream.words:
         return
     while True:
-        token, wait, finished = stream.advance()
+        token, reads, finished = stream.advance()
         if token:
             yield token
         if finished:
             return
-        if wait:
-            stream.feed(next(source, None))
+        for _ in range(reads):
+            if not stream.feed(next(source, None)):
+                break
 
 
 class _Stream:
     """The state of one sentence while it is read and written."""
 
-    def __init__(self, model: Transformer, vocabulary: Vocabulary) -> None:
-        self.model, self.vocabulary = model, vocabulary
-        self.chooser = _Chooser(model, vocabulary)
+    def __init__(self, model: Transformer, vocabulary: Vocabulary, chooser: Chooser, rate: float) -> None:
+        self.model, self.vocabulary, self.chooser, self.rate = model, vocabulary, chooser, rate
         self.bidirectional = model.config.encoder == "bidirectional"
-        self.words, self.ended = 0, False
+        self.words, self.ended = 0, False  # source words read, whether the end was told
+        self.written = 0  # target words finished
         self.pieces: list[int] = []  # of the source read so far
         self.encoder_past: list[KeyValue] | None = None
         self.memory: Memory | None = None
         head = model.config.width // model.config.heads
         empty = torch.zeros(1, model.config.heads, 0, head)
-        self.past = [KeyValue(empty, empty) for _ in model.decoder]
+        self.cache = [KeyValue(empty, empty) for _ in model.decoder]
         self.last, self.at, self.open_pieces = BOS, 0, []
-        self.history = torch.full((1, HISTORY), -1)
+        self.past = Past.none(1)
 
     @torch.inference_mode()
     def feed(self, word: str | None) -> bool:
@@ -251,32 +292,38 @@ class _Stream:
         return not self.ended
 
     @torch.inference_mode()
-    def advance(self) -> tuple[str, bool, bool]:
-        """One choice: (word published or "", whether to READ, whether the sentence is finished)."""
+    def advance(self) -> tuple[str, int, bool]:
+        """One choice: (word published or "", how often to READ, whether the sentence is finished)."""
         memory = self.memory
         assert memory is not None
-        if self.past[0].key.shape[2] <= self.at:
-            self.past = [
+        if self.cache[0].key.shape[2] <= self.at:
+            self.cache = [
                 KeyValue(*(torch.cat([part, part.new_zeros(*part.shape[:2], 16, part.shape[3])], 2) for part in kv))
-                for kv in self.past
+                for kv in self.cache
             ]
-        past = [KeyValue(kv.key[:, :, : self.at + 1], kv.value[:, :, : self.at + 1]) for kv in self.past]
+        cache = [KeyValue(kv.key[:, :, : self.at + 1], kv.value[:, :, : self.at + 1]) for kv in self.cache]
         visible = torch.ones(1, len(self.pieces), dtype=torch.bool)
-        mask = torch.ones(1, 1, 1, self.at + 1, dtype=torch.bool)
-        x, alignment = self.model.step(torch.tensor([self.last]), torch.tensor([self.at]), memory, visible, past, mask)
+        cached = torch.ones(1, self.at + 1, dtype=torch.bool)
+        x, alignment = self.model.step(
+            torch.tensor([self.last]), torch.tensor([self.at]), memory, visible, cache, cached
+        )
         full = torch.tensor([self.at >= piece_limit(len(self.pieces))])
         word_open = torch.tensor([bool(self.open_pieces)])
         align = None if alignment is None else alignment[:, 0]
-        choice = int(self.chooser(x[:, 0], align, memory.pieces, word_open, full, self.history))
-        boundary = choice == EOS or bool(self.chooser.starts_word[choice])
-        token, complete = "", bool(self.open_pieces) and boundary
-        if complete:
+        lexicon = self.chooser.lexicon(memory.pieces)
+        choice = int(self.chooser(x[:, 0], align, lexicon, word_open, full, self.past))
+        starts = self.chooser.starts(torch.tensor(choice), torch.tensor(self.last))
+        boundary = choice == EOS or bool(starts)
+        token, reads = "", 0
+        if self.open_pieces and boundary:
             token, self.open_pieces = self.vocabulary.decode_word(self.open_pieces), []
+            self.written += 1
+            reads = int(reads_after(torch.tensor(self.written), self.rate))
         if choice == EOS:
-            return token, not self.ended, self.ended
-        if complete and not self.ended:
-            return token, True, False
+            return token, max(reads, 1), self.ended
+        if reads and not self.ended:
+            return token, reads, False
         self.open_pieces.append(choice)
         self.last, self.at = choice, self.at + 1
-        self.history = torch.cat([self.history[:, 1:], torch.tensor([[choice]])], 1)
-        return token, False, False
+        self.past = self.past.then(torch.tensor([choice]))
+        return token, 0, False

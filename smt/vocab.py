@@ -9,6 +9,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import sentencepiece
@@ -44,12 +45,16 @@ def normalise(text: str) -> str:
 class Vocabulary:
     """Pieces <-> ids of one SentencePiece model (pad 0, unk 1, bos 2, eos 3)."""
 
+    FILE = "vocabulary.model"  # its name in a model's folder
+
     def __init__(self, model: bytes) -> None:
         self.model = model
         self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)
         self.size: int = self._processor.get_piece_size()
+        self.source_size = self.size  # one vocabulary for both languages
         pieces = [self._processor.id_to_piece(i) for i in range(self.size)]
         self.starts_word = np.array([piece.startswith(WORD_START) for piece in pieces])  # (V,)
+        self.joins_next = np.zeros(self.size, dtype=bool)  # (V,) pieces after which a word goes on, whatever comes
         self.has_digit = np.array([any(c.isdigit() for c in piece) for piece in pieces])  # (V,)
         self._cache: dict[str, tuple[int, ...]] = {}
 
@@ -62,8 +67,10 @@ class Vocabulary:
             raise DataError(f"{path}: not a readable SentencePiece model ({error})") from error
 
     @classmethod
-    def train(cls, lines: Iterable[str], size: int, seed_sentences: int = 400_000) -> Vocabulary:
-        """Learn `size` pieces (unigram, byte fallback) from `lines` of both languages."""
+    def train(
+        cls, lines: Iterable[str], size: int, seed_sentences: int = 400_000, kind: Literal["unigram", "bpe"] = "unigram"
+    ) -> Vocabulary:
+        """Learn `size` pieces (byte fallback) from `lines` of both languages."""
         import io
 
         model = io.BytesIO()
@@ -71,7 +78,7 @@ class Vocabulary:
             sentence_iterator=iter(lines),
             model_writer=model,
             vocab_size=size,
-            model_type="unigram",
+            model_type=kind,
             character_coverage=0.9997,
             byte_fallback=True,
             input_sentence_size=seed_sentences,

@@ -26,6 +26,20 @@ def parse_k(k: int | str) -> int:
     return k
 
 
+def paced(words: Tensor, emission_rate: float) -> Tensor:
+    """Source words beyond k read before target word number words + 1, floor(words / r); all int64.
+
+    An emission rate r below 1 (target words written per source word read) reads one word more now and then, so that a
+    translation shorter than its source keeps k words behind (Ma et al. 2019, Section 4: catch-up).
+    """
+    return words if emission_rate == 1.0 else (words.double() / emission_rate).floor().long()
+
+
+def reads_after(words: Tensor, emission_rate: float) -> Tensor:
+    """READs due when target word number `words` is finished (int64, from 1): 1 at rate 1."""
+    return paced(words, emission_rate) - paced(words - 1, emission_rate)
+
+
 def visible(source_word: Tensor, target_word: Tensor, k: int) -> Tensor:
     """Training mask: source_word (B, S) and target_word (B, T), 0-based word of each piece -> (B, T, S) bool.
 

@@ -13,7 +13,7 @@ import pytest
 from sqa.paths import ROOT
 
 OUTER = {"smt", "guessers", "buzzers"}
-HEAVY = {"torch", "transformers", "tensorflow"}
+HEAVY = {"torch", "transformers", "tensorflow", "numba"}
 
 
 def imported(path: Path) -> Iterator[str]:

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import FrozenInstanceError, dataclass
 from itertools import pairwise
 
+import numba
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guessers.bm25 import Bm25Config, Bm25Guesser, Index
+from guessers.bm25 import Bm25Config, Bm25Guesser, Index, build
+from guessers.bm25_kernel import _compiled
+from sqa.datasets import load_questions
 from sqa.errors import ConfigError, DataError
-from sqa.models import pack_integers, unpack_integers
+from sqa.models import pack_integers, read_tensors, unpack_integers, write_tensors
+from sqa.paths import ROOT
+from sqa.types import Guess
 
 
 @dataclass(frozen=True)
@@ -83,13 +90,66 @@ texts = st.lists(st.sampled_from(WORDS), min_size=1, max_size=8).map(" ".join)
 
 @given(
     docs=st.lists(st.builds(Doc, page=st.sampled_from("abcdefgh"), text=texts), min_size=1, max_size=25),
-    words=st.lists(st.sampled_from([*WORDS, "unknown"]), min_size=1, max_size=15),
-    n=st.integers(1, 9),
+    words=st.lists(st.sampled_from([*WORDS, "unknown", "sun-moon", "ring-dust-ring"]), min_size=1, max_size=15),
+    n=st.integers(0, 9),
+    config=st.sampled_from(CONFIGS),
 )
-def test_incremental_equals_from_scratch_to_the_last_bit(docs, words, n):
-    guesser = Bm25Guesser.fit(docs, 1)
+def test_incremental_equals_from_scratch_to_the_last_bit(docs, words, n, config):
+    guesser = Bm25Guesser.fit(docs, 1, config)
     prefixes = [" ".join(words[: end + 1]) for end in range(len(words))]
     assert guesser.guess_prefixes(words, n) == guesser.guess(prefixes, n)
+
+
+@pytest.mark.mirror
+@pytest.mark.slow
+def test_incremental_equals_from_scratch_on_all_of_xqb():
+    guesser = build(Bm25Config())
+    for question in load_questions("xqb-es"):
+        words = question.reference_text.split()
+        plain = guesser.guess([" ".join(words[: end + 1]) for end in range(len(words))], 50)
+        for n in (1, 7, 50):
+            assert guesser.guess_prefixes(words, n) == [guesses[:n] for guesses in plain], question.id
+
+
+def test_more_pages_than_there_are_and_none():
+    guesser = Bm25Guesser.fit(DOCS, 1)
+    assert [len(guesses) for guesses in guesser.guess_prefixes(["peru", "of", "norway"], 10**9)] == [2, 2, 3]
+    assert guesser.guess_prefixes(["peru", "norway"], 0) == [[], []]
+    assert Bm25Guesser.fit([], 1).guess_prefixes(["peru"], 5) == [[]]
+
+
+def test_incremental_guesses_are_whole_and_frozen():
+    guess = Bm25Guesser.fit(DOCS, 1).guess_prefixes(["norway"], 5)[0][0]
+    assert type(guess) is Guess and type(guess.page) is str and type(guess.score) is float
+    assert guess == Guess("Oslo", guess.score) and hash(guess) == hash(Guess("Oslo", guess.score))
+    with pytest.raises(FrozenInstanceError):
+        guess.score = 0.0
+
+
+def test_a_guess_lives_on_through_the_steps_that_do_not_change_it():
+    steps = Bm25Guesser.fit(DOCS, 1).guess_prefixes(["norway", "of", "peru"], 5)
+    assert steps[0] == steps[1] and steps[0] is not steps[1] and steps[0][0] is steps[1][0]
+    assert any(guess is steps[0][0] for guess in steps[2])
+
+
+def test_only_the_incremental_path_imports_numba():
+    code = """
+import sys
+from guessers.bm25 import Bm25Config, build
+build(Bm25Config()).guess(["Bolivia"], 1)
+assert "numba" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
+
+
+def test_where_no_machine_code_can_be_kept_it_is_compiled_again(monkeypatch):
+    def njit(function=None, cache=False):
+        if cache:
+            raise RuntimeError("cannot cache function: no locator available")
+        return function
+
+    monkeypatch.setattr(numba, "njit", njit)
+    assert _compiled(len) is len
 
 
 def test_saved_tables_come_back(tmp_path):
@@ -113,6 +173,15 @@ def test_a_truncated_model_is_one_clear_error(tmp_path, size):
     path.write_bytes(path.read_bytes()[:size])
     with pytest.raises(DataError, match="damaged"):
         Bm25Guesser.load(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["page_steps", "pages_per_term", "pairs_per_word"])
+def test_tables_that_do_not_fit_together_are_one_clear_error(tmp_path, name):
+    Index.of(DOCS, 1).save(tmp_path)
+    tensors, config = read_tensors(tmp_path, "bm25", 1)
+    write_tensors(tmp_path, dict(tensors) | {name: pack_integers(unpack_integers(tensors[name]) + 3)}, config)
+    with pytest.raises(DataError, match="do not fit together"):
+        Index.load(tmp_path)
 
 
 def test_a_model_of_another_kind_is_refused(tmp_path):

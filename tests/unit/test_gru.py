@@ -34,8 +34,8 @@ def material() -> Material:
 def config(tmp_path) -> GruTraining:
     return GruTraining(
         kind="gru", output=tmp_path / "out", work=tmp_path / "work", folds=("guesser",), vocabulary=500, embedding=2,
-        hidden=8, bottleneck=2, dropout=0.1, word_dropout=0.1, start="svd", whole=0.4, label_smoothing=0.0, batch=6,
-        learning_rate=0.03, clip=0.25, epochs=6, patience=3, stop_after=9, seed=0,
+        hidden=8, bottleneck=2, dropout=0.1, word_dropout=0.1, start="svd", whole=0.4, points=1, label_smoothing=0.0,
+        batch=6, learning_rate=0.03, clip=0.25, epochs=6, patience=3, stop_after=9, seed=0,
     )  # fmt: skip
 
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 import torch
 
+from smt.choose import Chooser, Past
 from smt.corpus import pack
-from smt.decode import HISTORY, _Chooser, decode_batch, decode_stream
+from smt.decode import decode_batch, decode_stream
 from smt.train import Batches
-from smt.waitk import FULL, HIDDEN_WORD, draw_k, parse_k, visible
+from smt.vocab import PAD
+from smt.waitk import FULL, HIDDEN_WORD, draw_k, parse_k, reads_after, visible
 from sqa.datasets import load_questions
 from sqa.errors import ConfigError
 from sqa.pipeline import CountedSource
@@ -18,9 +22,10 @@ from tests.smt_models import random_model, vocabulary
 SENTENCES = [list(s) for q in load_questions("mini-es", limit=1) for s in q.sentences[:3]]
 
 
-def streamed(model, sentence, k):
+def streamed(model, sentence, k, rate=1.0):
     source = CountedSource(sentence)
-    return [(token, source.read, source.ended) for token in decode_stream(model, vocabulary(), source, k)]
+    words = decode_stream(model, vocabulary(), source, k, emission_rate=rate)
+    return [(token, source.read, source.ended) for token in words]
 
 
 @pytest.mark.parametrize("k", [1, 2, 3, 6, 9, 15, FULL])
@@ -31,6 +36,22 @@ def test_streaming_equals_batched(k, lexicon_width):
     assert any(batched)
     for sentence, written in zip(SENTENCES, batched, strict=True):
         assert streamed(model, sentence, k) == [tuple(word) for word in written]
+
+
+@pytest.mark.parametrize("rate", [0.6, 0.97, 1.4])
+def test_an_emission_rate_paces_both_alike(rate):
+    model = random_model()
+    for sentence, written in zip(SENTENCES, decode_batch(model, vocabulary(), SENTENCES, 2, rate), strict=True):
+        assert written and streamed(model, sentence, 2, rate) == [tuple(word) for word in written]
+        for j, word in enumerate(written, start=1):
+            assert word.g >= min(2 + math.floor((j - 1) / rate), len(sentence))
+
+
+def test_reads_between_words_add_up_to_the_schedule():
+    words = torch.arange(1, 60)
+    for rate in (0.6, 0.97, 1.0, 1.4):
+        reads = reads_after(words, rate).cumsum(0)
+        assert reads.tolist() == [math.floor(j / rate) for j in words.tolist()]
 
 
 @pytest.mark.parametrize("k", [1, 3, 6])
@@ -108,15 +129,15 @@ def test_multi_path_draws_by_weight():
 
 
 def test_nothing_is_written_twice_in_a_row():
-    chooser = _Chooser(random_model(), vocabulary())
+    chooser = Chooser(random_model(), vocabulary())
     start = int(np.flatnonzero(vocabulary().starts_word)[5])
     inside = int(np.flatnonzero(~vocabulary().starts_word & ~vocabulary().has_digit)[-5])
 
     def banned(*history):
-        table = torch.zeros(1, vocabulary().size, dtype=torch.bool)
-        padded = torch.tensor([[-1] * (HISTORY - len(history)) + list(history)])
-        chooser.ban_repeats(padded, table)
-        return set(table[0].nonzero().flatten().tolist())
+        past = Past.none(1)
+        for piece in history:
+            past = past.then(torch.tensor([piece]))
+        return set(chooser.repeats(past)[0].tolist()) - {PAD}
 
     assert banned(start) == {start}  # no word twice
     assert banned(inside) == set() and banned(inside, inside) == {inside}  # no piece inside a word three times

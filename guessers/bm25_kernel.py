@@ -1,0 +1,90 @@
+"""The loop over a text's postings, compiled by numba: BM25's fast path.
+
+Only `Bm25Guesser.guess_prefixes` imports this module.  The import and the first call take half a second, and two more
+where no earlier process has left the machine code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numba
+import numpy as np
+
+
+def _compiled(function: Callable) -> Callable:
+    """The function as machine code, kept beside this file or, where that is read-only, in the user's cache folder."""
+    try:
+        return numba.njit(cache=True)(function)
+    except RuntimeError:  # neither can be written: every process compiles for itself
+        return numba.njit(function)
+
+
+@_compiled
+def _climb(pages: np.ndarray, scores: np.ndarray, records: np.ndarray, place: int) -> None:
+    """Move what stands at `place` up to where it belongs: best first, equal scores by page number."""
+    page, score, record = pages[place], scores[place], records[place]
+    while place > 0 and (scores[place - 1] < score or (scores[place - 1] == score and pages[place - 1] > page)):
+        pages[place], scores[place], records[place] = pages[place - 1], scores[place - 1], records[place - 1]
+        place -= 1
+    pages[place], scores[place], records[place] = page, score, record
+
+
+@_compiled
+def best_pages(
+    terms: np.ndarray,
+    ends: np.ndarray,
+    starts: np.ndarray,
+    pages: np.ndarray,
+    weights: np.ndarray,
+    n_pages: int,
+    n: int,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """The `n` best pages of a text after each of its words.
+
+    terms (K,) int64 are the text's in order, of which word t has terms[ends[t - 1] : ends[t]]; ends (T,) int64.
+    starts (terms + 1,) int64, pages (postings,) int64 and weights (postings,) float64 are the index; 1 <= n <= n_pages.
+
+    Returns record_pages (R,) int64, record_scores (R,) float64, listing (L,), first (T,) and last (T,) int64.  A record
+    is a page with a score that it had while it was listed.  After word t the best pages are the records
+    listing[first[t] : last[t]], best first, equal scores by page number; steps that change nothing share their part.
+
+    Scores never fall, so a page outside the list can enter only when it gains: a posting costs an addition and, as a
+    rule, one comparison.
+    """
+    all_scores, listed = np.zeros(n_pages), np.zeros(n_pages, np.bool_)
+    best, scores, records, size = np.empty(n, np.int64), np.empty(n), np.empty(n, np.int64), 0  # the list now
+    record_pages, record_scores, made = np.empty(len(terms) * n, np.int64), np.empty(len(terms) * n), 0
+    listing, filled = np.empty(len(terms) * n, np.int64), 0
+    first, last = np.zeros(len(ends), np.int64), np.zeros(len(ends), np.int64)
+    for step in range(len(ends)):
+        changed = False
+        for term in terms[0 if step == 0 else ends[step - 1] : ends[step]]:
+            for posting in range(starts[term], starts[term + 1]):
+                page = pages[posting]
+                score = all_scores[page] + weights[posting]
+                all_scores[page] = score
+                if listed[page]:
+                    place = 0
+                    while best[place] != page:
+                        place += 1
+                elif size < n:
+                    place = size
+                    size += 1
+                elif score > scores[n - 1] or (score == scores[n - 1] and page < best[n - 1]):
+                    place = n - 1
+                    listed[best[place]] = False
+                else:
+                    continue
+                listed[page] = changed = True
+                best[place], scores[place], records[place] = page, score, -1
+                _climb(best, scores, records, place)
+        if changed:
+            for place in range(size):
+                if records[place] < 0:
+                    record_pages[made], record_scores[made], records[place] = best[place], scores[place], made
+                    made += 1
+                listing[filled + place] = records[place]
+            filled += size
+        first[step], last[step] = filled - size, filled
+    return record_pages[:made], record_scores[:made], listing[:filled], first, last
