@@ -2,6 +2,7 @@
 # make test        set up, then the test suite
 # make bench       set up, then the speed of decoding and guessing
 # make lint        set up, then ruff
+# make extras      set up, then the packages of other systems: SimulEval, COMET, phrase-based SMT (tests without them skip)
 # make setup       .venv with the `sqa` command; done once, again when the pinned versions change
 #
 # PYTHON=/path/to/python3.12 make setup   takes another interpreter (3.11 or newer)
@@ -11,7 +12,7 @@ PYTHON ?= python3
 VENV := .venv
 STAMP := $(VENV)/.sqa-installed
 
-.PHONY: setup reproduce test bench lint
+.PHONY: setup extras reproduce test bench lint
 
 setup: $(STAMP)
 
@@ -23,6 +24,9 @@ $(STAMP): requirements.lock pyproject.toml
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
 	@touch $@
+
+extras: setup
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements-extras.lock
 
 reproduce: setup
 	$(VENV)/bin/sqa ablation configs/ablation.yaml

@@ -10,7 +10,7 @@ import shutil
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from tqdm import tqdm
 
 from experiments.ablation_figure import draw
 from experiments.ablation_report import write_report, write_table
+from experiments.ablation_seeds import Trained, trained, write_seeds
 from experiments.claims import judge
 from sqa import metrics as metric_names
 from sqa.config import RunConfig, load, run_from_mapping, with_limit
@@ -53,6 +54,7 @@ class AblationConfig:
     seed: int = 0
     workers: int = 2
     limit: int | None = None
+    sweeps: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         wrong = [
@@ -69,10 +71,16 @@ class Cell:
     """One run of the ablation: a translator at one k, answered by one contestant on one data set."""
 
     dataset: str
-    family: str  # "wait-k", "apertium wait-k", "reference"
+    family: str  # "wait-k", "apertium wait-k", "reference", or of ablation_seeds
     k: int | str  # a number of words, "full", "diagonal"
     guesser: str
     run: RunConfig
+    seed: int | None = None  # of the translator's training, where several were trained
+
+    @property
+    def translator(self) -> str:
+        """The family, with the seed where there are several."""
+        return self.family if self.seed is None else f"{self.family}, seed {self.seed}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,17 +100,19 @@ def main(config_path: Path, runs: Path) -> None:
     """`sqa ablation CONFIG`: run everything that the store lacks, write table, figures and report, print the claims."""
     config = load(config_path, AblationConfig)
     metric_names.build(config.metrics)
-    rows = run_cells(list(cells(config, usable(config))), config, runs)
+    datasets, models = usable(config), trained(runs, config.sweeps, config.k)
+    rows = run_cells(list(cells(config, datasets, models)), config, runs)
     folder = runs / config.name
     folder.mkdir(parents=True, exist_ok=True)
-    verdicts = judge(rows, config.resamples, config.seed)
+    verdicts = judge([row for row in rows if row.cell.seed is None], config.resamples, config.seed)
     table = write_table(rows, folder / "table.tsv")
     figures = [path for dataset in dict.fromkeys(row.cell.dataset for row in rows)
                for path in draw([row for row in rows if row.cell.dataset == dataset], folder)]  # fmt: skip
     report = write_report(rows, verdicts, figures, folder / "report.md")
+    seeds = write_seeds(rows, folder)
     for verdict in verdicts:
         print("\t".join(verdict.cells()))
-    for path in (table, *figures, report):
+    for path in (table, *figures, report, *seeds):
         print(path)
 
 
@@ -126,34 +136,39 @@ def usable(config: AblationConfig) -> list[str]:
     return found or list(config.fallback)
 
 
-def cells(config: AblationConfig, datasets: list[str]) -> Iterator[Cell]:
-    """Every run of the ablation."""
+def cells(config: AblationConfig, datasets: list[str], models: dict[str, list[Trained]]) -> Iterator[Cell]:
+    """Every run of the ablation; `models` are those of its sweeps, per source language."""
     for dataset in datasets:
         language = dataset[-2:]
-        for family, k, translator in systems(config, language):
+        for family, k, translator, seed in systems(config, language, models.get(language, [])):
             for contestant in config.contestants:
                 guesser = str(contestant.guesser["name"])
-                name = f"{config.name}-{dataset}-{family.replace(' ', '-')}-{k}-{guesser}"
+                at = k if seed is None else f"{k}-seed{seed}"
+                name = f"{config.name}-{dataset}-{family.replace(' ', '-')}-{at}-{guesser}"
                 run = run_from_mapping({
                     "name": name, "dataset": {"name": dataset}, "translator": translator, "guesser": contestant.guesser,
                     "buzzer": contestant.buzzer, "metrics": list(config.metrics), "seed": config.seed,
                 })  # fmt: skip
-                yield Cell(dataset, family, k, guesser, with_limit(run, config.limit) if config.limit else run)
+                yield Cell(dataset, family, k, guesser, with_limit(run, config.limit) if config.limit else run, seed)
 
 
-def systems(config: AblationConfig, language: str) -> Iterator[tuple[str, int | str, dict[str, Any]]]:
-    """(family, k, translator mapping) of one source language."""
+def systems(
+    config: AblationConfig, language: str, models: list[Trained]
+) -> Iterator[tuple[str, int | str, dict[str, Any], int | None]]:
+    """(family, k, translator mapping, seed) of one source language."""
     if language in config.models:
         for k in config.k:
-            yield "wait-k", k, {"name": "waitk", "model": config.models[language], "k": k}
+            yield "wait-k", k, {"name": "waitk", "model": config.models[language], "k": k}, None
+    for family, k, seed, model in models:
+        yield family, k, {"name": "waitk", "model": str(model), "k": k}, seed
     command = config.commands.get(language)
     if command and shutil.which(command[0]):
         for k in config.k:
-            yield f"{command[0]} wait-k", k, {"name": "command", "command": list(command), "k": k}
+            yield f"{command[0]} wait-k", k, {"name": "command", "command": list(command), "k": k}, None
     elif command:
         print(f"{command[0]} is not installed: no rows for it", file=sys.stderr)
     for reveal in ("full", "diagonal"):
-        yield "reference", reveal, {"name": "fixed", "text": "reference", "reveal": reveal}
+        yield "reference", reveal, {"name": "fixed", "text": "reference", "reveal": reveal}, None
 
 
 def run_cells(todo: list[Cell], config: AblationConfig, runs: Path) -> list[Row]:
@@ -161,7 +176,7 @@ def run_cells(todo: list[Cell], config: AblationConfig, runs: Path) -> list[Row]
     groups: dict[tuple[str, str], list[Cell]] = {}
     for cell in todo:
         # Prefix translations of a command are remembered within a process, so its k stay together too.
-        part = cell.family if cell.family not in ("wait-k",) else f"{cell.family} {cell.k}"
+        part = cell.run.translator.options.model + f" {cell.k}" if cell.run.translator.name == "waitk" else cell.family
         groups.setdefault((cell.dataset, part), []).append(cell)
     longest_first = sorted(
         groups.values(), key=lambda group: (group[0].dataset.endswith("pl"), len(group)), reverse=True

@@ -25,7 +25,7 @@ def write_table(rows: Sequence[Row], path: Path) -> Path:
     lines = []
     for row in rows:
         unknown = "n/a" if row.unknown_pages is None else str(row.unknown_pages)
-        line = [row.cell.dataset, row.cell.family, str(row.cell.k), row.cell.guesser, str(row.n), unknown,
+        line = [row.cell.dataset, row.cell.translator, str(row.cell.k), row.cell.guesser, str(row.n), unknown,
                 str(row.empty_sentences)]  # fmt: skip
         for name in names:
             interval = row.intervals.get(name)
@@ -64,7 +64,7 @@ def _markdown_table(rows: Sequence[Row]) -> list[str]:
     head = "| translator | k | guesser | " + " | ".join(name for _, name, _ in SHOWN) + " |"
     lines = [head, "|---" * (3 + len(SHOWN)) + "|"]
     for row in rows:
-        cells = [row.cell.family, str(row.cell.k), row.cell.guesser]
+        cells = [row.cell.translator, str(row.cell.k), row.cell.guesser]
         for metric, _, digits in SHOWN:
             i = row.intervals.get(metric)
             cells.append("n/a" if i is None else f"{i.value:.{digits}f} [{i.low:.{digits}f}, {i.high:.{digits}f}]")
@@ -79,7 +79,7 @@ def _notes(rows: Sequence[Row]) -> list[str]:
         if unknown is not None:
             notes.append(f"{unknown} of the answer pages are unknown to {guesser}; those questions count as wrong.")
     empty = [
-        f"{row.cell.family} k={row.cell.k}: {row.empty_sentences}"
+        f"{row.cell.translator} k={row.cell.k}: {row.empty_sentences}"
         for row in rows
         if row.empty_sentences and row.cell.guesser == rows[0].cell.guesser
     ]

@@ -1,9 +1,9 @@
-"""Any command-line translator (one line in, one line out) as a simultaneous system, by prefix wait-k.
+"""Any command-line translator (one line in, one line out) as a simultaneous system, by a policy of `smt.policies`.
 
     translator: {name: command, command: [apertium, -u, spa-eng], k: 6}
+    translator: {name: command, command: [apertium, -u, spa-eng], policy: local-agreement, n: 2}
 
-After every source word the prefix read so far is translated anew; target word j is committed from the translation of
-the first k + j - 1 words, and never revised.  At the end of the sentence the rest of the full translation follows.
+After every source word the prefix read so far is translated anew; the policy says what of that is written.
 """
 
 from __future__ import annotations
@@ -11,15 +11,14 @@ from __future__ import annotations
 import hashlib
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from smt.waitk import FULL, parse_k
+from smt.policies import PolicyName, PolicyTranslator, Remembered, parse_policy
 from sqa.errors import ConfigError, DataError
-from sqa.types import Emission, Question
 
-VERSION = 1  # raise when the policy changes its output
+VERSION = 2  # raise when the words that come from the same program change
 TIMEOUT = 600  # seconds for one call of the command
 
 
@@ -28,11 +27,13 @@ class CommandConfig:
     """The program and the policy around it."""
 
     command: tuple[str, ...]  # program and arguments; reads lines on stdin, writes as many on stdout
-    k: int | str = "full"  # source WORDS read before the first target word, or "full"
+    k: int | str = "full"  # wait-k: source WORDS read before the first target word, or "full"
     blank_lines: int = 1  # put between sentences and expected back, so that the program sees them apart
+    policy: PolicyName = "wait-k"  # when to write what: see smt/policies.py
+    n: int | None = None  # local-agreement: translations that must agree (2); hold, retranslate: words held back
 
     def __post_init__(self) -> None:
-        parse_k(self.k)
+        parse_policy(self.policy, self.k, self.n)
         if not self.command:
             raise ConfigError("command: a program is needed, e.g. [apertium, -u, spa-eng]")
         if self.blank_lines < 0:
@@ -40,21 +41,20 @@ class CommandConfig:
 
 
 class Engine:
-    """The program; remembers what it translated, for prefixes recur between sentences and values of k."""
+    """The program as a full-input system."""
 
     def __init__(self, command: tuple[str, ...], blank_lines: int) -> None:
         self.command, self.gap = command, blank_lines + 1
-        self._known: dict[str, tuple[str, ...]] = {}
         if shutil.which(command[0]) is None:
             raise ConfigError(f"command: {command[0]!r} is not installed or not on PATH")
 
     def words(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
-        """Target words of each text, from one call of the program for all that are new."""
-        new = list(dict.fromkeys(text for text in texts if text not in self._known))
-        if new:
-            for text, line in zip(new, self._run(new), strict=True):
-                self._known[text] = tuple(line.split())
-        return [self._known[text] for text in texts]
+        """Target words of each text, from one call of the program."""
+        return [tuple(line.split()) for line in self._run(texts)] if texts else []
+
+    def fingerprint(self) -> str:
+        """Hash of the command (the program's own version is not visible from here)."""
+        return hashlib.sha256(f"{VERSION} {self.command} {self.gap}".encode()).hexdigest()
 
     def _run(self, texts: Sequence[str]) -> list[str]:
         text = ("\n" * self.gap).join(texts) + "\n"
@@ -72,61 +72,12 @@ class Engine:
 
 
 @lru_cache(maxsize=8)
-def engine(command: tuple[str, ...], blank_lines: int) -> Engine:
-    """One engine per command, so that runs with different k share its memory."""
-    return Engine(command, blank_lines)
+def engine(command: tuple[str, ...], blank_lines: int) -> Remembered:
+    """One engine per command, so that runs with different policies share its memory."""
+    return Remembered(Engine(command, blank_lines))
 
 
-class CommandTranslator:
-    """Prefix wait-k around an `Engine`."""
-
-    def __init__(self, config: CommandConfig) -> None:
-        self.config, self.k = config, parse_k(config.k)
-        self.engine = engine(config.command, config.blank_lines)
-
-    def translate(self, source: Iterator[str]) -> Iterator[str]:
-        """Words of one sentence, written while `source` is read."""
-        read: list[str] = []
-        written = 0
-        for word in source:
-            read.append(word)
-            if len(read) >= self.k:
-                hypothesis = self.engine.words([" ".join(read)])[0]
-                if len(hypothesis) > written:
-                    yield hypothesis[written]
-                    written += 1
-        if read:
-            yield from self.engine.words([" ".join(read)])[0][written:]
-
-    def translate_batch(self, questions: Sequence[Question]) -> list[list[Emission]]:
-        """Emissions of whole questions, all prefixes in one call of the program."""
-        sentences = [sentence for question in questions for sentence in question.sentences]
-        texts = [
-            " ".join(sentence[:n])
-            for sentence in sentences
-            for n in range(min(self.k, len(sentence)), len(sentence) + 1)
-        ]
-        known = dict(zip(texts, self.engine.words(texts), strict=True))
-        return [
-            [emission for i, sentence in enumerate(question.sentences) for emission in self._policy(i, sentence, known)]
-            for question in questions
-        ]
-
-    def _policy(self, index: int, sentence: Sequence[str], known: dict[str, tuple[str, ...]]) -> list[Emission]:
-        emissions: list[Emission] = []
-        for n in range(min(self.k, len(sentence)), len(sentence) + 1):
-            hypothesis = known[" ".join(sentence[:n])]
-            if n >= self.k and len(hypothesis) > len(emissions):
-                emissions.append(Emission(index, hypothesis[len(emissions)], n, False))
-        rest = known[" ".join(sentence)][len(emissions) :]
-        return emissions + [Emission(index, word, len(sentence), True) for word in rest]
-
-    def fingerprint(self) -> str:
-        """Hash of the command and the policy (the program's own version is not visible from here)."""
-        key = f"{VERSION} {self.config.command} {self.config.blank_lines} {min(self.k, FULL)}"
-        return hashlib.sha256(key.encode()).hexdigest()
-
-
-def build(config: CommandConfig) -> CommandTranslator:
+def build(config: CommandConfig) -> PolicyTranslator:
     """The translator of a config."""
-    return CommandTranslator(config)
+    policy = parse_policy(config.policy, config.k, config.n)
+    return PolicyTranslator(engine(config.command, config.blank_lines), policy)

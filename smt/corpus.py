@@ -1,72 +1,16 @@
-"""From parallel corpora to packed training data: clean, weigh, segment, align.
-
-Cleaning drops pairs that teach a translator nothing about descriptive prose: user-interface strings with
-placeholders, untranslated lines, lopsided lengths, and anything that overlaps a development or test set.
-"""
+"""From clean parallel text (smt/clean.py) to packed training data: weigh, segment, align."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 
-from smt.vocab import EOS, Vocabulary, normalise
-
-Pair = tuple[str, str, str]  # source, target, corpus
-
-_NOISE = re.compile(r"[<>{}|\\_$@#%=~^\[\]]|https?:|www\.|\.{4}|--\w|\(\*\)|\(\"|&\w|\w&|::|/\w+/")
-
-
-@dataclass(frozen=True, slots=True)
-class CleanConfig:
-    """Limits of the cleaner."""
-
-    min_words: int = 2  # words, either side; shorter lines come from the lexicons instead
-    max_words: int = 80  # words, either side
-    max_ratio: float = 2.0  # longer side over shorter side, after adding `ratio_slack` words to both
-    ratio_slack: int = 3  # words
-    min_letters: float = 0.7  # share of letters and blanks among the characters
-
-
-def is_clean(source: str, target: str, config: CleanConfig) -> bool:
-    """Whether a normalised pair is worth learning from."""
-    x, y = source.split(), target.split()
-    if not (config.min_words <= len(x) <= config.max_words and config.min_words <= len(y) <= config.max_words):
-        return False
-    shorter, longer = sorted((len(x) + config.ratio_slack, len(y) + config.ratio_slack))
-    if longer > config.max_ratio * shorter:
-        return False
-    if _NOISE.search(source) or _NOISE.search(target):
-        return False
-    if len(y) > 3 and source == target:
-        return False
-    return all(
-        sum(c.isalpha() or c == " " for c in side) >= config.min_letters * len(side) for side in (source, target)
-    )
-
-
-def _key(text: str) -> str:
-    return re.sub(r"\W+", "", text.lower())
-
-
-def clean(pairs: Iterable[Pair], held_out: Iterable[str], config: CleanConfig) -> Iterator[Pair]:
-    """Normalised, deduplicated pairs; none shares a side with a `held_out` sentence (letters and digits compared)."""
-    banned = {_key(line) for line in held_out}
-    seen: set[int] = set()
-    for source, target, corpus in pairs:
-        source, target = normalise(source), normalise(target)
-        if not is_clean(source, target, config):
-            continue
-        source_key, target_key = _key(source), _key(target)
-        fingerprint = hash((source_key, target_key))
-        if fingerprint in seen or source_key in banned or target_key in banned:
-            continue
-        seen.add(fingerprint)
-        yield source, target, corpus
+from smt.clean import Pair
+from smt.vocab import EOS, Vocabulary
 
 
 def weigh(pairs: Sequence[Pair], weights: dict[str, float], default: float, rng: np.random.Generator) -> list[Pair]:

@@ -15,9 +15,11 @@ if TYPE_CHECKING:
     from smt.vocab import Vocabulary
 
 
-def translate_lines(model: Transformer, vocabulary: Vocabulary, lines: Sequence[str], k: int | str) -> list[str]:
+def translate_lines(
+    model: Transformer, vocabulary: Vocabulary, lines: Sequence[str], k: int | str, emission_rate: float = 1.0
+) -> list[str]:
     """One translation per line, as text."""
-    written = decode_batch(model, vocabulary, [line.split() for line in lines], parse_k(k))
+    written = decode_batch(model, vocabulary, [line.split() for line in lines], parse_k(k), emission_rate)
     return [" ".join(word.token for word in words) for words in written]
 
 
@@ -35,7 +37,7 @@ def bleu_by_k(
     sources, references = [row[0] for row in rows], [row[1] for row in rows]
     scores = {}
     for k in ks:
-        hypotheses = translate_lines(model, vocabulary, sources, k)
+        hypotheses = translate_lines(model, vocabulary, sources, k, config.train.emission_rate)
         scores[str(k)] = sacrebleu.corpus_bleu(hypotheses, [references]).score
     model.train(training)
     return scores

@@ -18,14 +18,18 @@ from typing import Literal
 
 import numpy as np
 
-from smt.corpus import CleanConfig, Packed, Pair, align, clean, lexicon, pack, weigh
+from smt.clean import CleanConfig, Pair, Report, aligned_enough, clean
+from smt.corpus import Packed, align, lexicon, pack, weigh
+from smt.language import Languages
 from smt.vocab import Vocabulary, normalise
 from sqa.errors import ConfigError, DataError
+from sqa.store import write_text
 
 HELD_OUT = {
     "es-en": ("newstest2011", "newstest2012", "newstest2013", "flores-dev", "xquad-sentences", "xquad-paragraphs"),
     "pl-en": ("newstest2020", "flores-dev", "ntrex128"),
 }
+KNOWN_LANGUAGE = "flores-dev"  # part that the test of the language learns from
 LEXICON_ARTEFACT = re.compile(r"^[a-z]+(the|of|in|to)[a-z]*$")
 
 
@@ -40,6 +44,7 @@ class CorpusConfig:
     back_translation_every: int = 1  # every n-th tossup sentence is back-translated
     lexicon_weight: float = 1.0  # bilingual lexicons and CLDR names
     vocabulary_size: int = 8000  # pieces, both languages together
+    vocabulary_kind: Literal["unigram", "bpe"] = "unigram"  # how SentencePiece learns them
     aligned_sentences: int = 120_000  # sentences given to the aligner; the lexicon comes from these
     lexicon_width: int = 24  # translations kept per source piece
     seed: int = 0
@@ -129,42 +134,100 @@ def _apertium(lines: list[str], mode: str) -> list[str]:
     return done.stdout.split("\n")[:-1]
 
 
-def prepare(config: CorpusConfig, folder: Path, vocabulary: Vocabulary | None = None) -> None:
-    """Write vocabulary.model (learnt, unless given), the lexicon's arrays and packed/ into `folder`.
-
-    Does nothing when a preparation of the same config is there.
-    """
-    done = folder / "prepared.json"
-    wanted = json.dumps(asdict(config), sort_keys=True)
-    if done.exists() and json.loads(done.read_text())["config"] == wanted:
-        return
+def cleaned(config: CorpusConfig, folder: Path, report: Report) -> Iterator[Pair]:
+    """The pairs of all parallel corpora and of the back-translated tossups that the cleaner lets through."""
     from sqa.datasets import load_parallel
 
-    for module in ("babel", "eflomal", *(["morfeusz2"] if config.back_translation == "lexical" else [])):
-        if find_spec(module) is None:
-            raise ConfigError(f"preparing training data needs {module}: pip install -e '.[train]'")
-    folder.mkdir(parents=True, exist_ok=True)
-    rng = np.random.default_rng(config.seed)
-    banned = list(held_out(config.pair))
     sources = [load_parallel(config.pair, "train")]
     if config.back_translation != "none":
         sources.append(back_translate(config, folder))
-    pairs = list(clean((pair for source in sources for pair in source), banned, config.clean))
+    languages = None
+    if config.clean.language:
+        known = ((normalise(s), normalise(t)) for s, t, _ in load_parallel(config.pair, KNOWN_LANGUAGE))
+        languages = Languages(list(known))
+    raw = (pair for source in sources for pair in source)
+    passed = clean(raw, held_out(config.pair), config.clean, report, languages)
+    return aligned_enough(passed, config.clean.min_aligned, report)
+
+
+def _need(config: CorpusConfig) -> None:
+    for module in ("babel", "eflomal", *(["morfeusz2"] if config.back_translation == "lexical" else [])):
+        if find_spec(module) is None:
+            raise ConfigError(f"preparing training data needs {module}: pip install -e '.[train]'")
+
+
+def is_prepared(config: CorpusConfig, folder: Path) -> bool:
+    """Whether `folder` holds the training data of this config.
+
+    Keys that the data was written without have their default, and the weight of a corpus that gave it nothing does
+    not matter unless it was left out on purpose, by a weight of 0.
+    """
+    done = folder / "prepared.json"
+    if not done.exists():
+        return False
+    written = json.loads(done.read_text())
+    stored, wanted = json.loads(written["config"]), asdict(config)
+    stored["clean"] = asdict(CleanConfig()) | stored["clean"]
+    stored = asdict(CorpusConfig(config.pair)) | stored
+    left_out = {corpus for side in (stored, wanted) for corpus, weight in side["weights"].items() if not weight}
+    for side in (stored, wanted):
+        given, default = side["weights"], side["default_weight"]
+        side["weights"] = {corpus: given.get(corpus, default) for corpus in {*written["corpora"], *left_out}}
+    return stored == wanted
+
+
+def prepare(config: CorpusConfig, folder: Path, vocabulary: Vocabulary | None = None) -> None:
+    """Write vocabulary.model (learnt, unless given), the lexicon's arrays, packed/ and clean.tsv into `folder`.
+
+    Does nothing when a preparation of the same config is there.
+    """
+    if is_prepared(config, folder):
+        return
+    _need(config)
+    folder.mkdir(parents=True, exist_ok=True)
+    rng = np.random.default_rng(config.seed)
+    dropped = Report()
+    pairs = list(cleaned(config, folder, dropped))
+    write_text(folder / "clean.tsv", dropped.text())
     weights = {**config.weights, "freedict": config.lexicon_weight, "cldr": config.lexicon_weight}
     entries = [(normalise(s), normalise(t), c) for s, t, c in [*lexicon_pairs(config.pair), *names(config.pair[:2])]]
     mixed = weigh(pairs + entries, weights, config.default_weight, rng)
     counts = report(mixed)
-    vocabulary = vocabulary or Vocabulary.train((line for s, t, _ in mixed for line in (s, t)), config.vocabulary_size)
+    lines = (line for s, t, _ in mixed for line in (s, t))
+    vocabulary = vocabulary or Vocabulary.train(lines, config.vocabulary_size, kind=config.vocabulary_kind)
     (folder / "vocabulary.model").write_bytes(vocabulary.model)
     packed, ids, probabilities = _aligned(mixed, vocabulary, config)
     packed.save(folder / "packed")
     np.save(folder / "lexicon_ids.npy", ids)
     np.save(folder / "lexicon_probabilities.npy", probabilities)
-    done.write_text(json.dumps({"config": wanted, "corpora": counts, "pairs": len(packed)}, indent=1) + "\n")
+    wanted = json.dumps(asdict(config), sort_keys=True)
+    write_text(
+        folder / "prepared.json",
+        json.dumps({"config": wanted, "corpora": counts, "pairs": len(packed)}, indent=1) + "\n",
+    )
+
+
+def clean_only(config: CorpusConfig, folder: Path) -> Report:
+    """Write the cleaned pairs to corpus.tsv (source, target, corpus) and the counts to clean.tsv in `folder`."""
+    _need(config)
+    folder.mkdir(parents=True, exist_ok=True)
+    counts, draft = Report(), folder / "corpus.tsv.part"
+    with draft.open("w", encoding="utf-8") as file:
+        for pair in cleaned(config, folder, counts):
+            file.write("\t".join(pair) + "\n")
+    draft.replace(folder / "corpus.tsv")
+    write_text(folder / "clean.tsv", counts.text())
+    return counts
 
 
 def _aligned(mixed: list[Pair], vocabulary: Vocabulary, config: CorpusConfig) -> tuple[Packed, np.ndarray, np.ndarray]:
-    """Pack `mixed` with links for its first `aligned_sentences` pairs (it is shuffled), and their lexicon."""
+    """Pack `mixed` with links for its first `aligned_sentences` pairs (it is shuffled), and their lexicon.
+
+    Nothing is aligned where no lexicon is wanted (`lexicon_width` 0).
+    """
+    if not config.lexicon_width:
+        nothing = np.zeros((vocabulary.size, 0), dtype=np.int32)
+        return pack(mixed, vocabulary, None), nothing, nothing.astype(np.float32)
     head = pack(mixed[: config.aligned_sentences], vocabulary, None)
     links = align(head)
     links.extend([()] * (len(mixed) - len(links)))  # type: ignore[list-item]
@@ -183,3 +246,15 @@ def report(mixed: list[Pair]) -> dict[str, dict[str, int]]:
     for corpus, row in sorted(counts.items(), key=lambda item: -item[1]["target_words"]):
         print(f"{corpus:24s} {row['pairs']:8d} pairs {row['target_words']:9d} target words", file=sys.stderr)
     return counts
+
+
+def main(config_path: Path, runs: Path) -> None:
+    """`sqa clean CONFIG`: write the cleaned pairs to runs/smt/<name>/clean/ and print what each step dropped."""
+    from smt.train import SmtConfig
+    from sqa.config import load
+
+    config = load(config_path, SmtConfig)
+    folder = runs / "smt" / config.name / "clean"
+    counts = clean_only(config.corpus, folder)
+    print(folder / "corpus.tsv", file=sys.stderr)
+    print(counts.text(), end="")

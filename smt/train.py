@@ -10,7 +10,8 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Literal
@@ -18,17 +19,20 @@ from typing import Literal
 import numpy as np
 import torch
 import torch.nn.functional as F
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import Tensor
 from tqdm import tqdm
 
+from smt.batches import Batch, Batches, seen_by
 from smt.bundle import load_model, model_folder, save_model
+from smt.checkpoints import MOMENTS, average, checkpoints, remove, write
 from smt.corpus import Packed
-from smt.prepare import CorpusConfig, prepare
+from smt.prepare import CorpusConfig, is_prepared, prepare
 from smt.transformer import ModelConfig, Transformer
-from smt.vocab import BOS, PAD, Vocabulary
-from smt.waitk import FULL, HIDDEN_WORD, draw_k, pad, parse_k, visible
-from sqa.errors import ConfigError, DataError
+from smt.vocab import PAD, Vocabulary
+from smt.waitk import FULL, draw_k, parse_k
+from sqa.errors import ConfigError
+from sqa.store import write_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +44,7 @@ class TrainConfig:
     accumulate: int = 1  # batches per optimiser step
     k: tuple[int | str, ...] = (3, 6, 9, 12, 15, "full")  # one value: single-k; several: multi-path, one k a batch
     k_weights: tuple[float, ...] = ()  # chance of each k, same order; empty = equal
+    emission_rate: float = 1.0  # target words written per source word read, see `seen_by`
     learning_rate: float = 1.5e-3  # the peak, reached after `warmup` steps
     warmup: int = 300  # steps of linear rise
     schedule: Literal["inverse_sqrt", "constant"] = "inverse_sqrt"  # between the rise and the final fall
@@ -67,6 +72,8 @@ class TrainConfig:
         for name in ("steps", "batch_pieces", "accumulate", "checkpoint_every", "keep"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"train.{name}: must be >= 1, got {getattr(self, name)}")
+        if not 0.5 <= self.emission_rate <= 1:
+            raise ConfigError(f"train.emission_rate: must be in [0.5, 1], got {self.emission_rate}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +86,8 @@ class SmtConfig:
     train: TrainConfig = field(default_factory=TrainConfig)
     development: str = "flores-dev"  # part whose first sentences measure BLEU while training
     start: str | None = None  # a bundled model or a folder whose vocabulary and weights to begin with
+    data: str | None = None  # name of another training under the same --runs whose prepared data is used; null = own
+    full_encoder: Literal["causal", "bidirectional"] = "causal"  # encoder of a sweep's full-input runs
 
     def __post_init__(self) -> None:
         if self.model.vocabulary != self.corpus.vocabulary_size:
@@ -90,82 +99,6 @@ class SmtConfig:
             raise ConfigError("train.k: a bidirectional encoder reads ahead, so only 'full' is possible")
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """Tensors of one batch; word indices are 0-based, the end-of-sentence piece has the next index."""
-
-    source: Tensor  # (B, S) int64
-    source_word: Tensor  # (B, S)
-    target_input: Tensor  # (B, T)
-    target: Tensor  # (B, T)
-    target_word: Tensor  # (B, T)
-    links: Tensor  # (L, 3) sentence, target piece, source piece
-
-    def to(self, device: torch.device) -> Batch:
-        """The same on another device."""
-        return Batch(*(getattr(self, name).to(device, non_blocking=True) for name in self.__slots__))
-
-
-class Batches:
-    """Length-bucketed batches in an order that depends on (seed, epoch) alone."""
-
-    def __init__(self, packed: Packed, starts_word: np.ndarray, batch_pieces: int, seed: int) -> None:
-        self.packed, self.starts_word, self.batch_pieces, self.seed = packed, starts_word, batch_pieces, seed
-        self.lengths = np.stack([np.diff(packed.source_start), np.diff(packed.target_start)], 1)  # (N, 2)
-        self._epoch, self._order = -1, []
-        self._per_epoch = len(self.order(0))  # later epochs differ by a batch or two; `at` wraps around
-
-    def order(self, epoch: int) -> list[np.ndarray]:
-        """Sentence numbers of each batch of an epoch."""
-        if epoch != self._epoch:
-            rng = np.random.default_rng((self.seed, epoch))
-            noise = rng.random(len(self.lengths))
-            by_length = np.lexsort((noise, self.lengths[:, 0], self.lengths[:, 1]))
-            batches: list[np.ndarray] = []
-            start, widest = 0, 0
-            for i, n in enumerate(by_length):
-                widest_now = max(widest, int(self.lengths[n].max()))
-                if i > start and widest_now * (i + 1 - start) > self.batch_pieces:
-                    batches.append(by_length[start:i])
-                    start, widest_now = i, int(self.lengths[n].max())
-                widest = widest_now
-            batches.append(by_length[start:])
-            self._epoch, self._order = epoch, [batches[i] for i in rng.permutation(len(batches))]
-        return self._order
-
-    def at(self, number: int) -> Batch:
-        """The number-th batch since the start of the training."""
-        epoch, within = divmod(number, self._per_epoch)
-        order = self.order(epoch)
-        return self.make(order[within % len(order)])
-
-    def _words(self, ids: np.ndarray) -> np.ndarray:
-        """0-based word of each piece; the final EOS counts as a word of its own."""
-        start = self.starts_word[ids]
-        start[0] = True
-        start[-1] = True
-        return np.cumsum(start) - 1
-
-    def make(self, sentences: np.ndarray) -> Batch:
-        """Tensors of these sentences."""
-        p = self.packed
-        source = [np.asarray(p.source[p.source_start[n] : p.source_start[n + 1]]) for n in sentences]
-        target = [np.asarray(p.target[p.target_start[n] : p.target_start[n + 1]]) for n in sentences]
-        links = [p.links[p.link_start[n] : p.link_start[n + 1]] for n in sentences]
-        rows = [
-            np.stack([np.full(len(link), i), link[:, 1], link[:, 0]], 1).astype(np.int64)
-            for i, link in enumerate(links)
-        ]
-        return Batch(
-            pad(source, PAD),
-            pad([self._words(x) for x in source], HIDDEN_WORD),
-            pad([np.concatenate([[BOS], y[:-1]]) for y in target], PAD),
-            pad(target, PAD),
-            pad([self._words(y) for y in target], 0),
-            torch.from_numpy(np.concatenate(rows)),
-        )
-
-
 def summed_entropy(
     model: Transformer, states: Tensor, lexical: Tensor | None, target: Tensor, smoothing: float
 ) -> Tensor:
@@ -174,10 +107,15 @@ def summed_entropy(
 
 
 def losses(
-    model: Transformer, batch: Batch, k: int, smoothing: float, entropy_of: Callable[..., Tensor] = summed_entropy
+    model: Transformer,
+    batch: Batch,
+    k: int,
+    smoothing: float,
+    entropy_of: Callable[..., Tensor] = summed_entropy,
+    emission_rate: float = 1.0,
 ) -> tuple[Tensor, Tensor | None, int]:
     """Summed label-smoothed cross-entropy, mean guided-alignment loss (None without links), target pieces."""
-    seen = visible(batch.source_word, batch.target_word, k)  # (B, T, S)
+    seen = seen_by(batch, k, emission_rate)  # (B, T, S)
     states, alignment, memory = model(batch.source, batch.target_input, seen)
     real = batch.target != PAD  # (B, T)
     lexical = None
@@ -202,19 +140,29 @@ def rate(config: TrainConfig, step: int) -> float:
     return config.learning_rate * rise * held * fall
 
 
+@contextmanager
+def denormals_flushed() -> Iterator[None]:
+    """Tiny numbers count as 0 in here: the gradients of rare pieces make a step several times slower otherwise."""
+    for kind in (np.float32, np.float64):
+        np.finfo(kind)  # numpy computes its limits once, and warns if denormals are flushed by then
+    torch.set_flush_denormal(True)
+    try:
+        yield
+    finally:
+        torch.set_flush_denormal(False)
+
+
 class Trainer:
     """The state of a training: model, optimiser, step."""
 
-    def __init__(self, config: SmtConfig, folder: Path) -> None:
+    def __init__(self, config: SmtConfig, folder: Path, data: Path | None = None) -> None:
         self.config, self.folder = config, folder
+        self.log = StepLog(folder / "steps.tsv")
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         if config.train.threads:
             torch.set_num_threads(config.train.threads)
-        for kind in (np.float32, np.float64):
-            np.finfo(kind)  # numpy computes its limits once, and warns if denormals are flushed by then
-        torch.set_flush_denormal(True)  # tiny gradients of rare pieces make a step several times slower otherwise
         torch.manual_seed(config.train.seed)
-        data = folder / "data"
+        data = data or folder / "data"
         self.vocabulary = Vocabulary.load(data / "vocabulary.model")
         self.model = Transformer(config.model)
         if config.model.lexicon_width:
@@ -254,7 +202,7 @@ class Trainer:
             batch = batch.to(self.device)
             k = draw_k(self.ks, t.k_weights or (1.0,) * len(self.ks), rng)
             with torch.autocast(self.device.type, torch.bfloat16, enabled=self.device.type == "cuda"):
-                entropy, guided, n = losses(self.model, batch, k, t.label_smoothing, self.entropy_of)
+                entropy, guided, n = losses(self.model, batch, k, t.label_smoothing, self.entropy_of, t.emission_rate)
             loss = entropy / expected
             if guided is not None:
                 loss = loss + t.alignment_weight * guided / t.accumulate
@@ -268,48 +216,58 @@ class Trainer:
 
     def save(self) -> Path:
         """Write checkpoint-<step> whole or not at all, and drop the oldest beyond `keep`."""
-        target = self.folder / f"checkpoint-{self.step:07d}"
-        draft = target.with_suffix(".part")
-        draft.mkdir(parents=True, exist_ok=True)
-        save_file({k: v.contiguous() for k, v in self.model.state_dict().items()}, draft / "model.safetensors")
-        moments = {
-            f"{name}.{key}": value.contiguous()
-            for name, parameter in self.model.named_parameters()
-            for key, value in self.optimizer.state[parameter].items()
-        }
-        save_file(moments, draft / "optimizer.safetensors")
-        (draft / "state.json").write_text(json.dumps({"step": self.step}) + "\n")
-        if target.exists():
-            _remove(target)
-        draft.replace(target)
-        for old in checkpoints(self.folder)[: -self.config.train.keep]:
-            _remove(old)
-        return target
+        moments = {name: self.optimizer.state[parameter] for name, parameter in self.model.named_parameters()}
+        return write(self.folder, self.step, self.model, moments, self.config.train.keep)
 
     def resume(self) -> None:
         """Continue from the newest checkpoint; without one, begin with the weights of `start`, if that is given."""
         found = checkpoints(self.folder)
         if not found:
             if self.config.start is not None:
-                self.model.load_state_dict(load_model(model_folder(self.config.start))[0].state_dict())
-            return
-        newest = found[-1]
-        self.model.load_state_dict(load_file(newest / "model.safetensors", device=str(self.device)))
-        moments = load_file(newest / "optimizer.safetensors", device=str(self.device))
-        for name, parameter in self.model.named_parameters():
-            keys = ("step", "exp_avg", "exp_avg_sq")
-            self.optimizer.state[parameter] = {key: moments[f"{name}.{key}"] for key in keys}
-        self.step = json.loads((newest / "state.json").read_text())["step"]
+                self.start_from(model_folder(self.config.start))
+        else:
+            newest = found[-1]
+            self.model.load_state_dict(load_file(newest / "model.safetensors", device=str(self.device)))
+            moments = load_file(newest / "optimizer.safetensors", device=str(self.device))
+            for name, parameter in self.model.named_parameters():
+                self.optimizer.state[parameter] = {key: moments[f"{name}.{key}"] for key in MOMENTS}
+            self.step = json.loads((newest / "state.json").read_text())["step"]
+        self.log.cut(self.step)
 
-    def run(self) -> None:
-        """Train to the last step with a progress bar, checkpoints, development BLEU and a log line per measurement."""
+    def start_from(self, folder: Path) -> None:
+        """Take over a model's weights.  They fit if the sizes do: a causal encoder's also start a bidirectional one."""
+        model, vocabulary, _ = load_model(folder)
+        free = ("dropout", "encoder")
+        theirs, ours = (
+            {k: v for k, v in asdict(c).items() if k not in free} for c in (model.config, self.config.model)
+        )
+        wrong = [
+            f"model.{key}: {folder} has {theirs[key]}, got {ours[key]}" for key in ours if ours[key] != theirs[key]
+        ]
+        if vocabulary.model != self.vocabulary.model:
+            wrong.append(f"start: the training data was not segmented with the vocabulary of {folder}; prepare it anew")
+        if wrong:
+            raise ConfigError(wrong)
+        self.model.load_state_dict(model.state_dict())
+
+    def run(self, stop: Path | None = None) -> bool:
+        """Train to the last step with a progress bar, checkpoints, development BLEU and log lines.
+
+        A file at `stop` ends the training after the current step, with a checkpoint; returns whether the last step
+        was reached.
+        """
+        with denormals_flushed():
+            return self._run(stop or self.folder / "stop")
+
+    def _run(self, stop: Path) -> bool:
         t = self.config.train
-        log = self.folder / "log.jsonl"
         bar = tqdm(total=t.steps, initial=self.step, unit="step", dynamic_ncols=True, file=sys.stderr)
         bleu: dict[str, float] = {}
         since, pieces, window = time.monotonic(), 0, []
-        while self.step < t.steps:
+        while self.step < t.steps and not stop.exists():
+            began = time.monotonic()
             loss, n = self.train_step()
+            self.log.add(self.step, loss, n, rate(t, self.step - 1), time.monotonic() - began)
             pieces, window = pieces + n, [*window[-99:], loss]
             bar.update()
             elapsed = time.monotonic() - since
@@ -319,10 +277,13 @@ class Trainer:
             if t.evaluate_every and (self.step % t.evaluate_every == 0 or self.step == t.steps):
                 bleu = {f"bleu_{k}": round(v, 2) for k, v in self.evaluate().items()}
                 row = {"step": self.step, "loss": float(np.mean(window)), "pieces_per_s": pieces / elapsed, **bleu}
-                with log.open("a") as file:
+                with (self.folder / "log.jsonl").open("a") as file:
                     file.write(json.dumps(row) + "\n")
                 since, pieces = time.monotonic(), 0
         bar.close()
+        if self.step < t.steps:
+            self.save()
+        return self.step == t.steps
 
     def evaluate(self) -> dict[str, float]:
         """Development BLEU per k of `evaluate_k`."""
@@ -331,52 +292,78 @@ class Trainer:
         return bleu_by_k(self.model, self.vocabulary, self.config, self.config.train.evaluate_k)
 
 
-def checkpoints(folder: Path) -> list[Path]:
-    """Complete checkpoints, oldest first."""
-    return sorted(path for path in folder.glob("checkpoint-???????") if (path / "state.json").exists())
+class StepLog:
+    """steps.tsv: one line per optimiser step; after a kill it goes on where the training does."""
 
+    HEADER = "step\tloss\tpieces\tlearning_rate\tseconds\n"
 
-def _remove(folder: Path) -> None:
-    for file in folder.iterdir():
-        file.unlink()
-    folder.rmdir()
+    def __init__(self, path: Path) -> None:
+        self.path = path
 
+    def cut(self, step: int) -> None:
+        """Drop what was logged after `step`: it will be done again."""
+        lines = self.path.read_text().splitlines(keepends=True)[1:] if self.path.exists() else []
+        kept = [line for line in lines if line.endswith("\n") and int(line.split("\t")[0]) <= step]
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        write_text(self.path, "".join([self.HEADER, *kept]))
 
-def average(folder: Path, last: int) -> dict[str, Tensor]:
-    """Mean of the weights of the `last` newest checkpoints."""
-    found = checkpoints(folder)[-last:]
-    if not found:
-        raise DataError(f"{folder}: no checkpoint to average; train first")
-    total: dict[str, Tensor] = {}
-    for path in found:
-        for name, value in load_file(path / "model.safetensors").items():
-            total[name] = total[name] + value if name in total and value.is_floating_point() else value
-    return {name: value / len(found) if value.is_floating_point() else value for name, value in total.items()}
+    def add(self, step: int, loss: float, pieces: int, learning_rate: float, seconds: float) -> None:
+        """One step: number from 1, smoothed cross-entropy (nats per piece), target pieces, learning rate, time."""
+        with self.path.open("a") as file:
+            file.write(f"{step}\t{loss!r}\t{pieces}\t{learning_rate:.6g}\t{seconds:.4f}\n")
 
 
 def work_folder(config: SmtConfig, runs: Path) -> Path:
-    """Where this training keeps its data and checkpoints."""
+    """Where this training keeps its checkpoints, and its data unless it shares another's."""
     return runs / "smt" / config.name
 
 
-def train(config: SmtConfig, runs: Path, fresh: bool = False) -> Path:
-    """Prepare data if needed, train (resuming), average, and write the finished model; returns its folder."""
+def prepared_data(config: SmtConfig, runs: Path) -> Path:
+    """The folder of the training data, prepared if need be; with `data`, that of another training, as it is."""
+    vocabulary = Vocabulary.load(model_folder(config.start) / "vocabulary.model") if config.start else None
+    folder = runs / "smt" / (config.data or config.name) / "data"
+    if config.data is None:
+        prepare(config.corpus, folder, vocabulary)
+    elif not is_prepared(config.corpus, folder):
+        raise ConfigError(f"data: {folder} holds no data prepared with this `corpus`; set data: null to prepare it")
+    return folder
+
+
+def train(config: SmtConfig, runs: Path, fresh: bool = False) -> Path | None:
+    """Prepare data if needed, train and finish in `work_folder`; see `train_in`."""
     folder = work_folder(config, runs)
     if fresh:
         for path in checkpoints(folder):
-            _remove(path)
-    vocabulary = Vocabulary.load(model_folder(config.start) / "vocabulary.model") if config.start else None
-    prepare(config.corpus, folder / "data", vocabulary)
-    trainer = Trainer(config, folder)
+            remove(path)
+    return train_in(folder, config, prepared_data(config, runs))
+
+
+def train_in(folder: Path, config: SmtConfig, data: Path, stop: Path | None = None) -> Path | None:
+    """Train (resuming), average, and write the finished model; its folder, or None if a stop file ended it early."""
+    trainer = Trainer(config, folder, data)
     trainer.resume()
-    trainer.run()
+    if not trainer.run(stop or folder / "stop"):
+        return None
     model = Transformer(replace(config.model, dropout=0.0))
     model.load_state_dict(average(folder, config.train.keep))
     return save_model(model, trainer.vocabulary, folder / "model", {"training": asdict(config), "steps": trainer.step})
 
 
 def main(config_path: Path, runs: Path, fresh: bool = False) -> None:
-    """`sqa train smt CONFIG`: train (resuming unless `fresh`) and print the model's folder."""
-    from sqa.config import load
+    """`sqa train smt CONFIG`: train (resuming unless `fresh`) and print the model's folder.
 
-    print(train(load(config_path, SmtConfig), runs, fresh))
+    A config of `kind: pbmt` is phrase-based.
+    """
+    from sqa.config import load, read_yaml
+
+    if read_yaml(config_path).get("kind") == "pbmt":
+        from smt import statistical_train
+
+        return statistical_train.main(config_path, runs, fresh)
+    config = load(config_path, SmtConfig)
+    folder = train(config, runs, fresh)
+    if folder is None:
+        stop = work_folder(config, runs) / "stop"
+        print(f"sqa: stopped; delete {stop} and run again to go on", file=sys.stderr)
+    else:
+        print(folder)

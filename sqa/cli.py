@@ -27,8 +27,10 @@ _SETTINGS = {"no_args_is_help": True, "rich_markup_mode": None, "pretty_exceptio
 app = typer.Typer(help="Simultaneous translation evaluated by question answering.", add_completion=False, **_SETTINGS)
 data_app = typer.Typer(help="The data files: what there is, getting it, checking it.", **_SETTINGS)
 train_app = typer.Typer(help="Train a translator, a guesser or a buzzer.", **_SETTINGS)
+convert_app = typer.Typer(help="Take over models trained elsewhere.", **_SETTINGS)
 app.add_typer(data_app, name="data")
 app.add_typer(train_app, name="train")
+app.add_typer(convert_app, name="convert")
 
 Config = Annotated[Path, typer.Argument(metavar="CONFIG", help="A YAML file; see configs/.", show_default=False)]
 Runs = Annotated[Path, typer.Option("--runs", metavar="DIR", help="Where results and the store of stages lie.")]
@@ -198,9 +200,20 @@ def data_verify(names: Names = None, as_json: Json = False) -> None:
 
 
 @train_app.command("smt")
-def train_smt(config: Config, runs: Runs = DEFAULT_RUNS, fresh: Fresh = False) -> None:
-    """Train a wait-k translator; goes on from its last checkpoint unless told otherwise."""
-    _call("smt.train:main", config, runs, fresh)
+def train_smt(
+    config: Config,
+    runs: Runs = DEFAULT_RUNS,
+    fresh: Fresh = False,
+    sweep: Annotated[
+        str | None, typer.Option("--sweep", metavar="k=...", help="One model per k: k=3,6,full,multi.")
+    ] = None,
+    seeds: Annotated[int | None, typer.Option("--seeds", metavar="N", help="Trainings per k (default 1).")] = None,
+) -> None:
+    """Train a translator, or one per k and seed; goes on from the last checkpoint unless told otherwise."""
+    if sweep is not None or seeds is not None:
+        _call("smt.sweep:main", config, runs, sweep, 1 if seeds is None else seeds, fresh)
+    else:
+        _call("smt.train:main", config, runs, fresh)
 
 
 @train_app.command("guesser")
@@ -215,10 +228,50 @@ def train_buzzer(config: Config) -> None:
     _call("buzzers.train:main", config)
 
 
+@convert_app.command("fairseq")
+def convert_fairseq(
+    checkpoint: Annotated[Path, typer.Argument(metavar="CHECKPOINT", show_default=False)],
+    source_dict: Annotated[Path, typer.Option("--source-dict", help="dict.SRC.txt of fairseq-preprocess.")],
+    target_dict: Annotated[Path, typer.Option("--target-dict", help="dict.TGT.txt of fairseq-preprocess.")],
+    output: Annotated[Path, typer.Option("--output", help="The folder to make.")],
+    bpe: Annotated[str, typer.Option("--bpe", help="subword-nmt, sentencepiece or none.")] = "none",
+    codes: Annotated[
+        Path | None, typer.Option("--codes", help="BPE codes, or the source's SentencePiece model.")
+    ] = None,
+    moses: Annotated[str, typer.Option("--moses", help="Source language, if a Moses tokeniser came first.")] = "",
+) -> None:
+    """Convert a fairseq Transformer (also wait-k of its example and of attn2d) to a model of this program."""
+    made = import_module("smt.fairseq").convert(checkpoint, source_dict, target_dict, output, bpe, codes, moses)
+    _print(
+        ("architecture", "parameters", "k_pieces", "folder"),
+        [(made.architecture, made.parameters, made.k, made.folder)],
+        [],
+        as_json=False,
+    )
+
+
+@convert_app.command("ctranslate2")
+def convert_ctranslate2(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="A model folder, or a hub name.", show_default=False)],
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder to make.", show_default=False)],
+    storage: Annotated[str, typer.Option("--storage", help="Numbers written: float32, float16 or int8.")] = "float32",
+    revision: Annotated[str | None, typer.Option("--revision", help="Of the hub's model.")] = None,
+    download: Annotated[bool, typer.Option("--download", help="Fetch the model from the hub if need be.")] = False,
+) -> None:
+    """Convert a full-input model for CTranslate2, a fast engine: one of `transformers`, or ours without a lexicon."""
+    print(import_module("smt.ctranslate_export").convert(model, folder, storage, revision, download))
+
+
 @app.command()
 def ablation(config: Config, runs: Runs = DEFAULT_RUNS) -> None:
     """The paper's experiment: every score over k, as table, figure and report."""
     _call("experiments.ablation_over_k:main", config, runs)
+
+
+@app.command()
+def clean(config: Config, runs: Runs = DEFAULT_RUNS) -> None:
+    """Clean the parallel text of a training config; print what each step dropped."""
+    _call("smt.prepare:main", config, runs)
 
 
 @app.command()

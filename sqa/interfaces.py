@@ -10,7 +10,7 @@ from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
-from sqa.types import Buzz, Emission, Guess, Question
+from sqa.types import Buzz, Emission, Guess, Question, Write
 
 
 @runtime_checkable
@@ -18,10 +18,11 @@ class Translator(Protocol):
     """Writes target words while source words are pulled.
 
     `next(source)` is READ and `yield` is WRITE: the number of words pulled when a word is yielded IS g(j), so a
-    translator cannot look ahead.  `source` raises StopIteration at the end of the sentence.
+    translator cannot look ahead.  `source` raises StopIteration at the end of the sentence.  A translator that takes
+    words back yields a `Write` instead of a word where it does.
     """
 
-    def translate(self, source: Iterator[str]) -> Iterator[str]: ...
+    def translate(self, source: Iterator[str]) -> Iterator[str | Write]: ...
 
 
 @runtime_checkable

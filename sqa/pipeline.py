@@ -35,7 +35,7 @@ from sqa.interfaces import BatchTranslator, Buzzer, Guesser, IncrementalGuesser,
 from sqa.registry import BUZZERS, GUESSERS, TRANSLATORS, Registry
 from sqa.store import Stage, Store, blocks_of, dataset_fingerprint, digest
 from sqa.trace import QuestionTrace, Score
-from sqa.types import Buzz, Emission, Guess, Question
+from sqa.types import Buzz, Emission, Guess, Question, Write
 
 BLOCK_SIZE = 64  # questions per block
 N_GUESSES = 50  # guesses kept per step
@@ -237,8 +237,9 @@ def stream(translator: Translator, question: Question) -> list[Emission]:
     emissions: list[Emission] = []
     for i, sentence in enumerate(question.sentences):
         source = CountedSource(sentence)
-        for token in translator.translate(source):
-            emissions.append(Emission(i, token, source.read, source.ended))
+        for written in translator.translate(source):
+            token, erase = written if isinstance(written, Write) else (written, 0)
+            emissions.append(Emission(i, token, source.read, source.ended, erase))
     return emissions
 
 
@@ -296,12 +297,12 @@ def buzz(buzzer: Buzzer, questions: Sequence[Question], guesses: Mapping[str, tr
 
 
 def score(metrics: Sequence[Metric], traces: Sequence[QuestionTrace], tick: Tick) -> pa.Table:
-    """Additive statistics of a block, and two counts: questions and sentences for which nothing was written."""
+    """Additive statistics of a block, and two counts: questions and sentences whose final translation is empty."""
     rows: dict[str, dict[str, Score]] = {}
     for trace in traces:
         scores = {metric.name: _score(metric, trace) for metric in metrics}
         empty = sum(not hypothesis for hypothesis in trace.hypotheses)
-        scores[EMPTY_QUESTIONS] = Score((float(not trace.emissions), 1.0))
+        scores[EMPTY_QUESTIONS] = Score((float(not any(trace.hypotheses)), 1.0))
         scores[EMPTY_SENTENCES] = Score((float(empty), float(len(trace.hypotheses))))
         rows[trace.question.id] = scores
         tick(1)

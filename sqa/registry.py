@@ -83,7 +83,18 @@ def did_you_mean(name: str, known: typing.Iterable[str]) -> str:
 
 TRANSLATORS = Registry(
     "translator",
-    {"waitk": "smt.neural:build", "command": "smt.command:build", "fixed": "smt.fixed:build"},
+    {
+        "waitk": "smt.neural:build",
+        "prefix": "smt.prefix:build",
+        "command": "smt.command:build",
+        "pretrained": "smt.pretrained:build",
+        "ctranslate2": "smt.ctranslate:build",
+        "pbmt": "smt.statistical:build",
+        "moses": "smt.moses:build",
+        "simuleval": "smt.simuleval_agent:build",
+        "recorded": "smt.recorded:build",
+        "fixed": "smt.fixed:build",
+    },
 )
 GUESSERS = Registry("guesser", {"bm25": "guessers.bm25:build", "gru": "guessers.gru:build"})
 BUZZERS = Registry(

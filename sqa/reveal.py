@@ -3,6 +3,9 @@
 A *step* is one emission.  Its text is every target word of the question so far, joined by single blanks.  Its source
 position is equation 1 of Han, Carpuat and Boyd-Graber (2022): the lengths of the finished source sentences plus the
 words read of the current one.  Expected wins take the position in CHARACTERS, as a fraction of the source text.
+
+A translator that revises retracts the last words of its sentence and writes others in their place.  Its steps are
+still one word each: the first step of a revision shows the text without what was retracted and with one new word.
 """
 
 from __future__ import annotations
@@ -21,7 +24,8 @@ from sqa.types import Emission, Question
 class Prefixes:
     """The steps of one question.  All arrays have shape (n,), n = number of emissions, and are read-only.
 
-    words         every token, in the order written; for an append-only trace text t is " ".join(words[: t + 1])
+    words         every token, in the order written; for an append-only trace text t is " ".join(words[: t + 1]),
+                  else a token may be "" (a write that only retracts)
     append_only   no emission retracts anything
     source_words  int64, source words read at each step, 0 .. number of source words (equation 1)
     source_chars  int64, len(" ".join(source[:source_words])), 0 .. len(question.text)
@@ -66,10 +70,15 @@ def hypotheses(question: Question, emissions: Sequence[Emission]) -> list[str]:
     """The final translation of each source sentence, "" where nothing (or nothing lasting) was written."""
     final: list[list[str]] = [[] for _ in question.sentences]
     for e in emissions:
-        words = final[e.sentence]
-        del words[len(words) - e.erase :]
-        words.append(e.token)
+        _apply(e, final[e.sentence])
     return [" ".join(words) for words in final]
+
+
+def _apply(emission: Emission, words: list[str]) -> None:
+    """Change the words that are visible by one write."""
+    del words[len(words) - emission.erase :]
+    if emission.token:
+        words.append(emission.token)
 
 
 def _chars_at(words: Sequence[str]) -> np.ndarray:
@@ -85,7 +94,6 @@ def _visible(emissions: Sequence[Emission]) -> list[list[str]]:
     steps: list[list[str]] = []
     seen: list[str] = []
     for e in emissions:
-        del seen[len(seen) - e.erase :]
-        seen.append(e.token)
+        _apply(e, seen)
         steps.append(list(seen))
     return steps

@@ -42,7 +42,7 @@ class ReportRow:
     low: float | None  # 95% percentile bootstrap interval over questions
     high: float | None
     n: int  # questions (for empty-sentences: sentences)
-    unit: str  # "0-1", "0-100", "words", "questions", "sentences"
+    unit: str  # "0-1", "0-100", "words", "per word", "questions", "sentences"
     signature: str
 
     def cells(self) -> list[str]:
@@ -104,7 +104,7 @@ def report_rows(result: RunResult) -> list[ReportRow]:
 
 def _metric_row(result: RunResult, metric: Any) -> ReportRow:
     base = metric.name.partition("@")[0]
-    unit = "words" if base in _WORDS else "0-100" if base in _PERCENT else "0-1"
+    unit = "words" if base in _WORDS else "per word" if base == "ne" else "0-100" if base in _PERCENT else "0-1"
     n, signature = len(result.questions), metric.signature()
     if metric.name in result.refusals:
         return ReportRow(metric.name, None, None, None, n, unit, signature)

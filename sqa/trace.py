@@ -146,8 +146,8 @@ def check_emissions(question: Question, emissions: Sequence[Emission]) -> None:
     """Raise TraceError at the first emission that breaks a rule.
 
     Sentences come in order and exist; 0 <= g <= |S_i|, not decreasing within a sentence; a sentence that has ended
-    was read whole and stays ended; a token is not empty and holds no white space; no write retracts words of another
-    sentence.
+    was read whole and stays ended; a token holds no white space, and is empty only where words are retracted; no write
+    retracts words of another sentence.
     """
     if not question.words:
         raise TraceError("the question has no words", question.id)
@@ -166,13 +166,13 @@ def check_emissions(question: Question, emissions: Sequence[Emission]) -> None:
                 problem = f"sentence {at} has ended but only {e.g} of its {size} words were read"
             elif ended and not e.ended:
                 problem = f"sentence {at} had ended before this step"
-            elif not e.token or e.token.split() != [e.token]:
+            elif not (e.token.split() == [e.token] or (e.token == "" and e.erase)):
                 problem = f"a token must be one word without blanks, got {e.token!r}"
             elif not 0 <= e.erase <= written:
                 problem = f"erase must be in 0..{written} (words of sentence {at} so far), got {e.erase}"
         if problem:
             raise TraceError(problem, question.id, step)
-        g, ended, written = e.g, e.ended, written - e.erase + 1
+        g, ended, written = e.g, e.ended, written - e.erase + bool(e.token)
 
 
 def check_guesses(question: Question, steps: int, guesses: Sequence[Sequence[Guess]], n: int) -> None:

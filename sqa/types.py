@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +49,17 @@ class Emission:
     """
 
     sentence: int  # 0-based
-    token: str  # a detokenised target word, without blanks
+    token: str  # a detokenised target word, without blanks; "" only where words are retracted and none follows
     g: int
     ended: bool
     erase: int = 0
+
+
+class Write(NamedTuple):
+    """What a translator yields in place of a plain word when it retracts words of the sentence it is at."""
+
+    token: str  # a target word; "" = nothing takes the place of what is retracted (then erase > 0)
+    erase: int = 0  # trailing words of this sentence retracted first
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from sqa.trace import QuestionTrace
 
 _QA, _LATENCY, _QUALITY = "sqa.metrics.qa", "sqa.metrics.latency", "sqa.metrics.quality"
+_REVISION = "sqa.metrics.revision"
 
 # name -> (module, class, arguments)
 _TABLE: dict[str, tuple[str, str, dict[str, Any]]] = {
@@ -47,6 +48,7 @@ _TABLE: dict[str, tuple[str, str, dict[str, Any]]] = {
         for formula in ("al", "ap", "dal")
         for convention in ("iwslt-2020-first", "iwslt-2020-final", "simuleval-1.0.2")
     },
+    "ne": (_REVISION, "NormalizedErasure", {}),
 }
 
 ALL: tuple[str, ...] = tuple(_TABLE)  # every name that `build` knows

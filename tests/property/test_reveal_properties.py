@@ -24,8 +24,9 @@ def cases(draw: st.DrawFn, revising: bool = False) -> tuple[Question, tuple[Emis
             g = draw(st.integers(g, len(sentence)))
             ended = ended or (g == len(sentence) and draw(st.booleans()))
             erase = draw(st.integers(0, written)) if revising else 0
+            token = "" if erase and draw(st.booleans()) else token
             emissions.append(Emission(i, token, g, ended, erase))
-            written += 1 - erase
+            written += bool(token) - erase
     return question(sentences=[" ".join(sentence) for sentence in sentences]), tuple(emissions)
 
 

@@ -1,4 +1,4 @@
-"""Prefix wait-k around a program: what is committed when, and what happens when the program misbehaves."""
+"""Policies around a program: what is committed when, and what happens when the program misbehaves."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ import sys
 
 import pytest
 
-from smt.command import CommandConfig, Engine, build
+from smt.command import CommandConfig, Engine, build, engine
 from sqa.datasets import load_questions
 from sqa.errors import ConfigError, DataError
 from sqa.pipeline import CountedSource, stream
+from sqa.reveal import hypotheses
 from sqa.types import Question
 
 UPPER = (sys.executable, "-c", "import sys\nfor line in sys.stdin: print(line.rstrip().upper())")
@@ -44,11 +45,39 @@ def test_commits_are_never_revised():
     assert tokens == ["a", "a", "a", "a"]  # word j of the reversed first j words
 
 
-@pytest.mark.parametrize("k", [1, 2, 3, "full"])
-def test_streaming_equals_batched(k):
-    translator = build(CommandConfig(REVERSE, k))
+POLICIES = [
+    {"k": 1},
+    {"k": 3},
+    {},
+    {"policy": "local-agreement"},
+    {"policy": "hold", "n": 1},
+    {"policy": "retranslate"},
+]
+
+
+@pytest.mark.parametrize("keys", POLICIES)
+def test_streaming_equals_batched(keys):
     q = question("uno dos tres cuatro", "cinco", "seis siete")
-    assert stream(translator, q) == translator.translate_batch([q])[0]
+    batched = build(CommandConfig(REVERSE, **keys)).translate_batch([q])[0]
+    engine.cache_clear()  # else the second would only remember what the first was told
+    assert stream(build(CommandConfig(REVERSE, **keys)), q) == batched
+
+
+def test_policies_share_the_programs_memory_and_not_its_fingerprint():
+    built = [build(CommandConfig(UPPER, **keys)) for keys in POLICIES]
+    assert len({id(translator.system) for translator in built}) == 1
+    assert len({translator.fingerprint() for translator in built}) == len(POLICIES)
+    assert build(CommandConfig(UPPER, blank_lines=0)).fingerprint() not in {t.fingerprint() for t in built}
+
+
+def test_keys_of_another_policy_are_refused():
+    with pytest.raises(ConfigError, match="k: hold takes n"):
+        CommandConfig(UPPER, 3, policy="hold", n=2)
+
+
+def test_retranslation_takes_back_what_the_program_takes_back():
+    [found] = build(CommandConfig(REVERSE, policy="retranslate")).translate_batch([question("a b")])
+    assert [(e.token, e.g, e.erase) for e in found] == [("a", 1, 0), ("b", 2, 1), ("a", 2, 0)]
 
 
 def test_streaming_reads_no_further_than_it_writes():
@@ -81,3 +110,14 @@ def test_apertium_translates_and_sentences_do_not_influence_each_other():
     alone = [Engine(("apertium", "-u", "spa-eng"), 1).words([" ".join(s)])[0] for q in questions for s in q.sentences]
     assert [tuple(e.token for e in es if e.sentence == i) for q, es in zip(questions, together, strict=True)
             for i in range(len(q.sentences))] == alone  # fmt: skip
+
+
+@pytest.mark.skipif(shutil.which("apertium") is None, reason="apertium-eng-spa is not installed")
+def test_apertium_ends_at_the_same_text_whether_it_revises_or_waits():
+    command = ("apertium", "-u", "spa-eng")
+    questions = load_questions("mini-es", limit=2)
+    full = build(CommandConfig(command)).translate_batch(questions)
+    revised = build(CommandConfig(command, policy="retranslate")).translate_batch(questions)
+    for q, waited, changed in zip(questions, full, revised, strict=True):
+        assert hypotheses(q, changed) == hypotheses(q, waited)
+    assert any(e.erase for emissions in revised for e in emissions)

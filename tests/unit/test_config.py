@@ -179,7 +179,9 @@ def test_problems_of_any_dataclass(tmp_path: Path) -> None:
     ]
 
 
-RUNS = [path for path in sorted((ROOT / "configs").glob("*.yaml")) if path.name.startswith(("mini_", "xqb_"))]
+RUNS = [
+    path for path in sorted((ROOT / "configs").glob("*.yaml")) if path.name.startswith(("mini_", "xqb_", "pretrained_"))
+]
 
 
 @pytest.mark.parametrize("path", RUNS, ids=lambda path: path.name)

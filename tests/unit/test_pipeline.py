@@ -25,7 +25,7 @@ from sqa.errors import ConfigError, NotComputable, TraceError
 from sqa.pipeline import CountedSource, Parts, run, stream
 from sqa.store import Store
 from sqa.trace import QuestionTrace, buzzes_rows, emissions_rows, guesses_rows, scores_rows
-from sqa.types import Buzz, Emission, Guess, Question
+from sqa.types import Buzz, Emission, Guess, Question, Write
 
 Q = question()
 
@@ -67,6 +67,25 @@ def test_streaming_records_the_words_pulled() -> None:
         (1, "tres", 2, False),
         (1, "cuatro", 3, False),
         (1, "cinco", 3, True),
+    ]
+
+
+class Revising:
+    """Shows the last source word only."""
+
+    def translate(self, source: Iterator[str]) -> Iterator[str | Write]:
+        yield next(source)
+        for word in source:
+            yield Write(word, erase=1)
+        yield Write("", erase=1)
+
+
+def test_streaming_records_what_is_retracted() -> None:
+    emissions = stream(Revising(), question(sentences=["uno dos"]))
+    assert emissions == [
+        Emission(0, "uno", 1, False),
+        Emission(0, "dos", 2, False, erase=1),
+        Emission(0, "", 2, True, erase=1),
     ]
 
 
@@ -149,6 +168,9 @@ def test_a_refusal_is_kept_as_such_and_empty_output_is_counted() -> None:
     assert rows[Q.id]["refusing"].refusal == "not here"
     assert rows[Q.id]["empty-questions"].stats == (0.0, 1.0)
     assert rows[Q.id]["empty-sentences"].stats == (1.0, 2.0)
+    gone = (Emission(0, "a", 1, False), Emission(0, "", 2, False, erase=1))
+    rows = scores_rows(pipeline.score([], [QuestionTrace(Q, gone)], ignore))
+    assert rows[Q.id]["empty-questions"].stats == (1.0, 1.0)
 
 
 def test_a_run_from_end_to_end(tmp_path: Path) -> None:

@@ -38,6 +38,13 @@ def test_a_retraction_shows_the_text_after_it() -> None:
     assert hypotheses(Q, emissions) == ["c", "e"]
 
 
+def test_a_write_may_only_retract() -> None:
+    emissions = (Emission(0, "a", 1, False), Emission(0, "", 2, False, erase=1), Emission(1, "b", 1, False))
+    steps = prefixes(Q, emissions)
+    assert steps.texts == ("a", "", "b")
+    assert hypotheses(Q, emissions) == ["", "b"]
+
+
 def test_no_emissions() -> None:
     steps = prefixes(Q, ())
     assert (steps.words, steps.texts, steps.fraction.tolist()) == ((), (), [])

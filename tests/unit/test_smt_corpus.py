@@ -1,40 +1,15 @@
-"""Cleaning, weighing, packing and aligning parallel text."""
+"""Weighing, packing and aligning parallel text."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from smt.corpus import CleanConfig, Packed, align, clean, is_clean, lexicon, pack, weigh
+from smt.corpus import Packed, align, lexicon, pack, weigh
 from smt.vocab import EOS, normalise
 from tests.smt_models import vocabulary
 
 GOOD = ("La reina fundó una ciudad junto al río.", "The queen founded a city by the river.", "a")
-
-
-@pytest.mark.parametrize(
-    ("source", "target"),
-    [
-        ("Abrir %s ahora mismo por favor", "Open %s right now please"),
-        ("Haga clic en <b>Aceptar</b> para seguir", "Click <b>OK</b> to go on"),
-        ("El fichero de configuración del servidor", "El fichero de configuración del servidor"),
-        ("Sí", "Yes"),
-        ("Una frase muy corta", "A sentence that goes on and on and on although its source said almost nothing at all"),
-        ("12 : 34 - 56 / 78 ( 90 ) 1", "12 : 34 - 56 / 78 ( 90 ) 1 and"),
-    ],
-)
-def test_useless_pairs_are_dropped(source, target):
-    assert not is_clean(source, target, CleanConfig())
-
-
-def test_clean_keeps_prose_once_and_drops_what_is_held_out():
-    held_out = ["Hola, mundo entero y verdadero."]
-    pairs = [GOOD, GOOD, ("Hola, mundo entero y verdadero!", "Hello, whole and true world!", "b")]
-    assert list(clean(pairs, held_out, CleanConfig())) == [GOOD]
-
-
-def test_overlap_is_seen_on_the_target_side_too():
-    assert not list(clean([GOOD], ["the queen FOUNDED a city by the river"], CleanConfig()))
 
 
 def test_weights_are_expected_copies():

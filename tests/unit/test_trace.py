@@ -43,6 +43,11 @@ Q = question()  # "uno dos" + "tres cuatro cinco"
         ([Emission(0, "a\u00a0b", 1, False)], "one word without blanks"),
         ([Emission(0, "a", 1, False, erase=1)], r"erase must be in 0\.\.0"),
         ([Emission(0, "a", 1, False), Emission(1, "b", 1, False, erase=1)], r"q step 1: erase must be in 0\.\.0"),
+        ([Emission(0, "", 1, False, erase=1)], r"erase must be in 0\.\.0"),
+        (
+            [Emission(0, "a", 1, False), Emission(0, "", 1, False, 1), Emission(0, "b", 1, False, 1)],
+            r"step 2: erase .* 0\.\.0",
+        ),
     ],
 )
 def test_a_broken_rule_is_named_with_question_and_step(emissions: list[Emission], message: str) -> None:

@@ -1,0 +1,59 @@
+"""A small sweep that needs no data but the bundled questions; as a program, what a test kills or runs twice.
+
+python -m tests.sweep_process RUNS KS SEEDS STEPS
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+
+import sqa.datasets
+from smt.corpus import lexicon, pack
+from smt.prepare import CorpusConfig
+from smt.sweep import parse_sweep, sweep, table
+from smt.train import SmtConfig, TrainConfig
+from smt.transformer import ModelConfig
+from tests.smt_models import vocabulary
+
+CORPUS = CorpusConfig("es-en", vocabulary_size=600, lexicon_width=4)
+QUESTIONS = sqa.datasets.load_questions("mini-es", limit=20)
+
+
+def sentence_pairs(*_: str) -> list[tuple[str, str, str]]:
+    """In place of `sqa.datasets.load_parallel`: sentences of the bundled questions."""
+    return [(" ".join(x), y, "mini") for q in QUESTIONS for x, y in zip(q.sentences, q.reference, strict=True)]
+
+
+def prepared(runs: Path, name: str = "mini") -> Path:
+    """Training data in runs/smt/<name>/data as `prepare` would have left it."""
+    pairs, data = sentence_pairs(), runs / "smt" / name / "data"
+    packed = pack(pairs, vocabulary(), [[(0, 0), (1, 1)]] * len(pairs))
+    packed.save(data / "packed")
+    (data / "vocabulary.model").write_bytes(vocabulary().model)
+    ids, probabilities = lexicon(packed, 600, 4)
+    np.save(data / "lexicon_ids.npy", ids)
+    np.save(data / "lexicon_probabilities.npy", probabilities)
+    (data / "prepared.json").write_text(json.dumps({"config": json.dumps(asdict(CORPUS)), "corpora": {}}))
+    return data
+
+
+def config(steps: int = 4, **train: object) -> SmtConfig:
+    """A training of seconds, with dropout, on data prepared under the name "mini"."""
+    settings = {"batch_pieces": 300, "warmup": 2, "cooldown": 2, "checkpoint_every": 3, "keep": 2, "evaluate_every": 0}
+    settings |= {"evaluate_sentences": 1, "k": (2, "full"), "threads": 1, "steps": steps}
+    return SmtConfig(
+        "tiny", CORPUS, ModelConfig(600, 32, 2, 64, 1, 1, 0.1, lexicon_width=4),
+        TrainConfig(**settings | train), data="mini",
+    )  # fmt: skip
+
+
+if __name__ == "__main__":
+    sqa.datasets.load_parallel = sentence_pairs
+    finished = sweep(config(int(sys.argv[4])), parse_sweep(sys.argv[2]), int(sys.argv[3]), Path(sys.argv[1]))
+    for row in table(finished):
+        print("\t".join(row))

@@ -1,0 +1,53 @@
+"""A toy language of a few hundred sentences, and phrase-based SMT trained on it in seconds."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import pytest
+
+from smt import statistical_train
+from smt.statistical_config import LanguageConfig, PartsConfig, PbmtConfig, PhraseConfig, TuningConfig
+
+NOUNS = {"perro": "dog", "gato": "cat", "libro": "book", "autor": "author", "rey": "king", "barco": "ship"}
+VERBS = {"mira": "watches", "tiene": "has", "busca": "seeks"}
+COLOURS = {"rojo": "red", "negro": "black", "viejo": "old"}
+CONFIG = PbmtConfig(
+    kind="pbmt",
+    name="tiny",
+    corpus=PartsConfig("es-en", {"made": 300, "other": 1}),
+    phrases=PhraseConfig(iterations=4, longest=4, once=2, best=5),
+    language=LanguageConfig(order=2, once=2),
+    tuning=TuningConfig(("flores-dev",), sentences=6, rounds=2, candidates=10),
+)
+
+
+def pairs():
+    """Adjectives follow the noun in the one language and precede it in the other."""
+    for (a, x), (v, y), (b, z), (c, w) in itertools.product(
+        NOUNS.items(), VERBS.items(), NOUNS.items(), COLOURS.items()
+    ):
+        yield f"El {a} {c} {v} el {b}.", f"The {w} {x} {y} the {z}.", "made"
+    yield "Ana", "Ana", "other"
+
+
+def train_tiny(runs: Path) -> Path:
+    """Train under a runs folder; the model's folder."""
+    with pytest.MonkeyPatch.context() as patch:
+        use_tiny_language(patch)
+        statistical_train.train(CONFIG, runs)
+    return runs / "smt" / CONFIG.name / "model"
+
+
+def use_tiny_language(patch: pytest.MonkeyPatch) -> None:
+    rows = list(pairs())
+    patch.setattr(statistical_train, "cleaned", lambda config, folder, report: iter(rows))
+    patch.setattr(statistical_train, "lexicon_pairs", lambda pair: iter([("reina", "queen", "freedict")]))
+    patch.setattr(statistical_train, "names", lambda language: iter([("España", "Spain", "cldr")]))
+    patch.setattr("sqa.datasets.load_parallel", lambda pair, part: (Row(*row) for row in rows[::23]))
+
+
+class Row:
+    def __init__(self, source, target, corpus):
+        self.source, self.target, self.corpus = source, target, corpus
