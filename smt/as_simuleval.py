@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from enum import Enum, auto
 from pathlib import Path
 from queue import SimpleQueue
-from threading import Thread
+from threading import Thread, current_thread
 from typing import Any, NamedTuple
 
 import yaml
@@ -69,7 +69,8 @@ class Pushed:
         self._written: list[str | Write] = []
         self._to: SimpleQueue[str | _Signal | None] = SimpleQueue()
         self._from: SimpleQueue[Turn] = SimpleQueue()
-        Thread(target=self._run, name="translator", daemon=True).start()
+        self._thread = Thread(target=self._run, name="translator", daemon=True)
+        self._thread.start()
 
     def push(self, word: str | None) -> Turn:
         """Give one source word, or None = the sentence is over; what was written until the next one was asked for.
@@ -87,8 +88,10 @@ class Pushed:
         self._to.put(_Signal.RESTART)
 
     def close(self) -> None:
-        """End the thread; nothing can be pushed any more."""
+        """End the thread and wait for it: the program may not end while torch ends a thread's workers."""
         self._to.put(_Signal.CLOSE)
+        if self._thread is not current_thread():
+            self._thread.join(timeout=10)
 
     def _run(self) -> None:
         """The thread: a sentence after the other."""
