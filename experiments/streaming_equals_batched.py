@@ -1,6 +1,6 @@
 """Claim: streaming and batched decoding give the same words and the same g(j) on every sentence, for every k.
 
-    python -m experiments.streaming_equals_batched xqb-es es-en
+    python -m experiments.streaming_equals_batched xqb-es es-en [K ...]
 
 Exit code 1 and the sentence when one differs.  A sample of this is in the tests; all of it takes minutes per k.
 """
@@ -19,12 +19,12 @@ from sqa.pipeline import stream
 KS: tuple[int | str, ...] = (1, 3, 6, 9, 12, 15, "full")
 
 
-def main(dataset: str, model: str) -> int:
-    """Compare all sentences for every k; prints one line per k."""
+def main(dataset: str, model: str, *ks: str) -> int:
+    """Compare all sentences for each of `ks` (none given: for every k of KS); prints one line per k."""
     torch.set_num_threads(1)
     questions = load_questions(dataset)
     different = 0
-    for k in KS:
+    for k in [k if k == "full" else int(k) for k in ks] or KS:
         translator = build(WaitKConfig(model, k))
         batched = translator.translate_batch(questions)
         wrong = words = 0
@@ -42,4 +42,4 @@ def main(dataset: str, model: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:3]))
+    sys.exit(main(*sys.argv[1:]))

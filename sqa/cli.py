@@ -269,6 +269,19 @@ def ablation(config: Config, runs: Runs = DEFAULT_RUNS) -> None:
 
 
 @app.command()
+def translations(
+    config: Config,
+    runs: Runs = DEFAULT_RUNS,
+    sets: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME", help="A test set of the config; all when none is given."),
+    ] = None,
+) -> None:
+    """BLEU, chrF and lag of every translator on every test set: table and figure."""
+    _call("experiments.translation_table:main", config, runs, sets or ())
+
+
+@app.command()
 def clean(config: Config, runs: Runs = DEFAULT_RUNS) -> None:
     """Clean the parallel text of a training config; print what each step dropped."""
     _call("smt.prepare:main", config, runs)
