@@ -42,6 +42,16 @@ def normalise(text: str) -> str:
     return " ".join(unicodedata.normalize("NFC", text).translate(_PUNCTUATION).split())
 
 
+def joined(words: Iterable[Sequence[int]]) -> tuple[list[int], list[int]]:
+    """Piece ids of a sentence whose words have these pieces and, for each piece, the 0-based index of its word."""
+    ids: list[int] = []
+    index: list[int] = []
+    for position, pieces in enumerate(words):
+        ids.extend(pieces)
+        index.extend([position] * len(pieces))
+    return ids, index
+
+
 class Vocabulary:
     """Pieces <-> ids of one SentencePiece model (pad 0, unk 1, bos 2, eos 3)."""
 
@@ -103,13 +113,7 @@ class Vocabulary:
 
     def words(self, words: Sequence[str]) -> tuple[list[int], list[int]]:
         """Piece ids of a sentence and, for each piece, the 0-based index of its word."""
-        ids: list[int] = []
-        index: list[int] = []
-        for position, word in enumerate(words):
-            pieces = self.word(word)
-            ids.extend(pieces)
-            index.extend([position] * len(pieces))
-        return ids, index
+        return joined(map(self.word, words))
 
     def decode_word(self, ids: Sequence[int]) -> str:
         """The word that a run of pieces spells; bytes that form no printable character are left out (may give "")."""

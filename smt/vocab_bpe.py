@@ -18,7 +18,7 @@ from typing import Literal, get_args
 import numpy as np
 import sentencepiece
 
-from smt.vocab import UNK, WORD_START
+from smt.vocab import UNK, WORD_START, joined
 from sqa.errors import ConfigError, DataError
 
 FORMAT = 1
@@ -177,13 +177,7 @@ class BpeVocabulary:
 
     def words(self, words: Sequence[str]) -> tuple[list[int], list[int]]:
         """Source piece ids of a sentence and, for each piece, the 0-based index of its word."""
-        ids: list[int] = []
-        index: list[int] = []
-        for position, word in enumerate(words):
-            pieces = self.word(word)
-            ids.extend(pieces)
-            index.extend([position] * len(pieces))
-        return ids, index
+        return joined(map(self.word, words))
 
     def decode_word(self, ids: Sequence[int]) -> str:
         """The word that a run of target pieces spells; what forms no printable character is left out (may give "")."""
