@@ -13,6 +13,7 @@ from importlib.util import find_spec
 
 from tqdm import tqdm
 
+from experiments.bench_latency import rows as latency_rows
 from sqa.datasets import available, load_questions
 from sqa.pipeline import N_GUESSES, stream
 from sqa.registry import GUESSERS, TRANSLATORS
@@ -48,7 +49,7 @@ def decoding(questions: Sequence[Question]) -> tuple[float, float]:
 
 
 def others(questions: Sequence[Question]) -> None:
-    """Our model inside SimulEval, and on CTranslate2, where these are installed (`make extras`)."""
+    """Our model inside SimulEval and on CTranslate2, logs scored by SimulEval, where installed (`make extras`)."""
     if find_spec("simuleval"):
         from experiments.bench_simuleval import words_per_second
 
@@ -58,6 +59,8 @@ def others(questions: Sequence[Question]) -> None:
 
         sentences = [sentence for question in questions for sentence in question.sentences]
         report("full input: CTranslate2 on our weights, ours", "words/s", *reversed(speeds(sentences)))
+    for row in latency_rows():
+        report(*row)
 
 
 def guessing(name: str, questions: Sequence[Question]) -> tuple[float, float]:

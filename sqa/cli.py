@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -285,6 +285,29 @@ def translations(
 def clean(config: Config, runs: Runs = DEFAULT_RUNS) -> None:
     """Clean the parallel text of a training config; print what each step dropped."""
     _call("smt.prepare:main", config, runs)
+
+
+@app.command()
+def latency(
+    log: Annotated[str, typer.Argument(metavar="LOG", help="instances.log or JSON lines; - is standard input.")],
+    convention: Annotated[str, typer.Option(help="Whose formulas; see the README.")] = "simuleval-1.1",
+    references: Annotated[Path | None, typer.Option(metavar="FILE", help="A reference for each line of LOG.")] = None,
+    unit: Annotated[Literal["word", "char"], typer.Option(help="What references are counted in.")] = "word",
+    source: Annotated[
+        Literal["auto", "text", "speech"], typer.Option(help="What delays count: words, or ms of speech.")
+    ] = "auto",
+    end: Annotated[
+        Literal["auto", "log"], typer.Option(help="log: do not add the end of the sentence to texts without it.")
+    ] = "auto",
+    use_ref_len: Annotated[bool, typer.Option("--use-ref-len/--no-use-ref-len", help="|y| of the reference.")] = True,
+    computation_aware: Annotated[bool, typer.Option("--computation-aware", help="From elapsed.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Every latency of a log: means as TSV, or with --json one line a sentence."""
+    from sqa.latency_log import LogOptions, main
+
+    options = LogOptions(convention, unit, source, end, references, use_ref_len, computation_aware)
+    main(log, options, as_json)
 
 
 @app.command()

@@ -1,4 +1,4 @@
-"""Latency in source units: AL, LAAL, AP, DAL, under four public conventions.
+"""Latency in source units: AL, LAAL, YAAL, AP, DAL, ATD and offsets, under five public conventions.
 
     gamma = |y| / |x|
     AL    = 1/tau sum_{i<=tau} (d_i - (i-1)/gamma),  tau = first i with d_i >= |x|, else all        (Ma et al. 2019)
@@ -6,10 +6,14 @@
     AP    = sum d_i / (|x| |y|)                                                            (Cho and Esipova 2016)
     DAL   = 1/|y| sum (d'_i - (i-1)/gamma),  d'_1 = d_1,  d'_i = max(d_i, d'_{i-1} + 1/gamma)
                                                               (Arivazhagan et al. 2019; Cherry and Foster 2019)
+    YAAL  = LAAL over the words with d_i < |x| only; a sentence without one has no value     (Polak et al. 2025)
+    LongYAAL = LAAL over all words: of long-form text, where a segment's end is not the end of the source
+    ATD   sqa/metrics/token_delay.py                                                          (Kano et al. 2023)
+    start offset d_1,  end offset d_last - |x|,  RTF d_last / |x|,  chunks: number of words           (SimulEval 1.1)
 
-d_i is the number of source units read before target word i was written.  AL, LAAL and DAL are in source units (AL can
-be negative when the output runs ahead of the diagonal), AP is a share of the source (above 1 only when |y| is a
-shorter reference).  What |x|, |y| and d_i are differs between releases of the public scorers: that is a `Convention`.
+d_i is the number of source units read before target word i was written.  All but AP, RTF and chunks are in source
+units (AL is negative when the output runs ahead of the diagonal), AP is a share of the source (above 1 only when |y| is
+a shorter reference).  What |x|, |y| and d_i are differs between releases of the public scorers: that is a `Convention`.
 All sums are float64; all scorers before SimulEval 1.1 worked in float32 and differ from these in the seventh digit.
 """
 
@@ -17,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -24,6 +29,7 @@ import numpy as np
 from sqa import __version__
 from sqa.errors import ConfigError, DataError, NotComputable
 from sqa.metrics.ratio import ratio, ratio_many
+from sqa.metrics.token_delay import average_token_delay
 
 if TYPE_CHECKING:
     from sqa.trace import QuestionTrace
@@ -44,7 +50,7 @@ class Convention:
     al_reference: str  # |y| of AL, given a reference: "length"; "capped" (the ideal stops at |y|-1 words); "ignored"
     ap_reference: bool  # AP divides by the reference length when one is given
     cut: str  # AL leaves out words after the "first" word with d >= |x|, or those whose "previous" word has it
-    laal: bool  # the scorer knows LAAL
+    formulas: tuple[str, ...]  # keys of FORMULAS: what the scorer knows
 
 
 SIMULEVAL_1_1 = Convention(
@@ -56,7 +62,18 @@ SIMULEVAL_1_1 = Convention(
     al_reference="length",
     ap_reference=True,
     cut="first",
-    laal=True,
+    formulas=("al", "laal", "ap", "dal", "atd", "start-offset", "end-offset", "chunks", "rtf"),
+)
+OMNISTEVAL_0_1_10 = Convention(
+    name="omnisteval-0.1.10",
+    source="OmniSTEval 0.1.10, omnisteval/scoring.py",
+    eos=False,
+    clip=False,
+    late=0,
+    al_reference="length",
+    ap_reference=True,
+    cut="first",
+    formulas=("al", "laal", "ap", "dal", "yaal", "long-yaal"),
 )
 SIMULEVAL_1_0_2 = Convention(
     name="simuleval-1.0.2",
@@ -67,7 +84,7 @@ SIMULEVAL_1_0_2 = Convention(
     al_reference="capped",
     ap_reference=False,
     cut="previous",
-    laal=False,
+    formulas=("al", "ap", "dal"),
 )
 IWSLT_2020_FINAL = Convention(
     name="iwslt-2020-final",
@@ -78,7 +95,7 @@ IWSLT_2020_FINAL = Convention(
     al_reference="ignored",
     ap_reference=False,
     cut="previous",
-    laal=False,
+    formulas=("al", "ap", "dal"),
 )
 IWSLT_2020_FIRST = Convention(
     name="iwslt-2020-first",
@@ -89,10 +106,10 @@ IWSLT_2020_FIRST = Convention(
     al_reference="ignored",
     ap_reference=False,
     cut="previous",
-    laal=False,
+    formulas=("al", "ap", "dal"),
 )
 CONVENTIONS: dict[str, Convention] = {
-    c.name: c for c in (SIMULEVAL_1_1, IWSLT_2020_FINAL, IWSLT_2020_FIRST, SIMULEVAL_1_0_2)
+    c.name: c for c in (SIMULEVAL_1_1, OMNISTEVAL_0_1_10, IWSLT_2020_FINAL, IWSLT_2020_FIRST, SIMULEVAL_1_0_2)
 }
 
 
@@ -106,6 +123,7 @@ class Delays:
     hypothesis: np.ndarray  # (S,) float64, number of delays
     source: np.ndarray  # (S,) float64, |x|
     reference: np.ndarray  # (S,) float64, |y*|, nan where no reference is used
+    speech: bool = False  # delays are milliseconds of speech, not words or characters of text
 
     def total(self, values: np.ndarray) -> np.ndarray:
         """Sums within sentences: (N,) -> (S,)."""
@@ -116,6 +134,7 @@ def pack(
     delays: Sequence[Sequence[float]],
     source_lengths: Sequence[float],
     reference_lengths: Sequence[float] | None = None,
+    speech: bool = False,
 ) -> Delays:
     """Delays, |x| and, if any, |y*| of S sentences.  Unequal numbers, negative or non-finite values: DataError."""
     if len(delays) != len(source_lengths) or (reference_lengths is not None and len(reference_lengths) != len(delays)):
@@ -125,7 +144,7 @@ def pack(
             f"{given} reference lengths; the numbers must agree"
         )
     hypothesis = np.fromiter((len(row) for row in delays), dtype=np.int64, count=len(delays))  # (S,)
-    flat = np.array([d for row in delays for d in row], dtype=np.float64)  # (N,)
+    flat = np.fromiter(chain.from_iterable(delays), dtype=np.float64, count=int(hypothesis.sum()))  # (N,)
     sentence = np.repeat(np.arange(len(delays)), hypothesis)  # (N,)
     source = np.asarray(source_lengths, dtype=np.float64)  # (S,)
     used = reference_lengths is not None
@@ -140,7 +159,7 @@ def pack(
             raise DataError(f"latency: sentence {where[wrong[0]]}: {what} {values[wrong[0]]} is not a number >= 0")
     starts = np.cumsum(hypothesis) - hypothesis  # (S,)
     index = np.arange(len(flat)) - np.repeat(starts, hypothesis)
-    return Delays(flat, sentence, index, hypothesis.astype(np.float64), source, reference)
+    return Delays(flat, sentence, index, hypothesis.astype(np.float64), source, reference, speech)
 
 
 def _read(delays: Delays, convention: Convention) -> tuple[np.ndarray, np.ndarray]:
@@ -150,7 +169,7 @@ def _read(delays: Delays, convention: Convention) -> tuple[np.ndarray, np.ndarra
     return (np.minimum(read, source) if convention.clip else read), source
 
 
-def _divide(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
+def divide(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
     """Quotients, nan where the denominator is 0."""
     out = np.full(np.broadcast(numerator, denominator).shape, np.nan)
     return np.divide(numerator, denominator, out=out, where=denominator != 0)
@@ -162,12 +181,15 @@ def _counted(delays: Delays, read: np.ndarray, source: np.ndarray, cut: str) -> 
     if cut == "previous":
         before: np.ndarray = np.concatenate(([False], reached[:-1])) if len(reached) else reached
         return (delays.index == 0) | ~before
-    running: np.ndarray = (
-        np.cumsum(reached) - reached
-    )  # (N,) words before this one, over all sentences, that had reached
-    first = np.flatnonzero(delays.index == 0)  # (sentences with words,)
-    at_start: np.ndarray = np.repeat(running[first], np.diff(np.append(first, len(reached))))  # (N,)
-    return running == at_start
+    return _before_first(np.concatenate(([False], reached[:-1])) & (delays.index > 0), delays.index)
+
+
+def _before_first(reached: np.ndarray, index: np.ndarray) -> np.ndarray:
+    """Which words (N,) come before the first one of their sentence that has `reached` (N,)."""
+    so_far = np.cumsum(reached)  # (N,) over all sentences
+    first = np.flatnonzero(index == 0)  # (sentences with words,)
+    earlier = np.repeat((so_far - reached)[first], np.diff(np.append(first, len(reached))))  # (N,)
+    return so_far == earlier
 
 
 def _lagging(delays: Delays, convention: Convention, target: np.ndarray, cap: np.ndarray | None) -> np.ndarray:
@@ -175,10 +197,10 @@ def _lagging(delays: Delays, convention: Convention, target: np.ndarray, cap: np
     read, source = _read(delays, convention)
     counted = _counted(delays, read, source, convention.cut)
     steps = delays.index if cap is None else np.minimum(delays.index, cap[delays.sentence])
-    per_word = np.where(delays.source > 0, _divide(delays.source, target), np.nan)[delays.sentence]  # (N,) 1/gamma
+    per_word = np.where(delays.source > 0, divide(delays.source, target), np.nan)[delays.sentence]  # (N,) 1/gamma
     beyond = (delays.index == 0) & (read > source)  # then AL = d_1, whatever gamma is
     lag = np.where(beyond, read, read - steps * per_word)
-    return _divide(delays.total(np.where(counted, lag, 0.0)), delays.total(counted.astype(np.float64)))
+    return divide(delays.total(np.where(counted, lag, 0.0)), delays.total(counted.astype(np.float64)))
 
 
 def average_lagging(delays: Delays, convention: Convention = SIMULEVAL_1_1) -> np.ndarray:
@@ -194,9 +216,22 @@ def average_lagging(delays: Delays, convention: Convention = SIMULEVAL_1_1) -> n
 
 def length_adaptive_average_lagging(delays: Delays, convention: Convention = SIMULEVAL_1_1) -> np.ndarray:
     """LAAL of each sentence (S,), source units; equals AL when no reference length is given."""
-    if not convention.laal:
-        raise ConfigError(f"laal: not defined by convention {convention.name}; use {SIMULEVAL_1_1.name}")
     return _lagging(delays, convention, np.fmax(delays.hypothesis, delays.reference), None)
+
+
+def yet_another_average_lagging(
+    delays: Delays, convention: Convention = OMNISTEVAL_0_1_10, long_form: bool = False
+) -> np.ndarray:
+    """YAAL of each sentence (S,), source units; nan where no word was written before the source had ended.
+
+    With `long_form` all words count: the segment's end is then not the end of the recording (LongYAAL).
+    """
+    read, source = _read(delays, convention)
+    target = np.fmax(delays.hypothesis, delays.reference)
+    counted = np.ones(len(read)) if long_form else (_before_first(read >= source, delays.index)).astype(np.float64)
+    per_word = np.where(delays.source > 0, divide(delays.source, target), np.nan)[delays.sentence]  # (N,) 1/gamma
+    lag = read - delays.index * per_word
+    return divide(delays.total(np.where(counted > 0, lag, 0.0)), delays.total(counted))
 
 
 def average_proportion(delays: Delays, convention: Convention = SIMULEVAL_1_1) -> np.ndarray:
@@ -205,7 +240,7 @@ def average_proportion(delays: Delays, convention: Convention = SIMULEVAL_1_1) -
     target = delays.hypothesis
     if convention.ap_reference:
         target = np.where(np.isnan(delays.reference), target, delays.reference)
-    values = _divide(delays.total(read), delays.source * target)
+    values = divide(delays.total(read), delays.source * target)
     return np.where(delays.hypothesis > 0, values, np.nan)
 
 
@@ -215,13 +250,13 @@ def differentiable_average_lagging(delays: Delays, convention: Convention = SIMU
     The recursion unrolls: d'_i - (i-1)/gamma is the running maximum of d_j - (j-1)/gamma over j <= i.
     """
     read, _ = _read(delays, convention)
-    per_word = _divide(delays.source, delays.hypothesis)[delays.sentence]  # (N,) 1/gamma
-    lag = _running_maximum(read - delays.index * per_word, delays.index)
-    values = _divide(delays.total(lag), delays.hypothesis)
+    per_word = divide(delays.source, delays.hypothesis)[delays.sentence]  # (N,) 1/gamma
+    lag = running_maximum(read - delays.index * per_word, delays.index)
+    values = divide(delays.total(lag), delays.hypothesis)
     return np.where(delays.source > 0, values, np.nan)
 
 
-def _running_maximum(values: np.ndarray, index: np.ndarray) -> np.ndarray:
+def running_maximum(values: np.ndarray, index: np.ndarray) -> np.ndarray:
     """Running maximum within sentences (N,) -> (N,), by doubling: log2 of the longest sentence passes."""
     running = values.copy()
     shift = 1
@@ -232,36 +267,77 @@ def _running_maximum(values: np.ndarray, index: np.ndarray) -> np.ndarray:
     return running
 
 
+def degeneracy(delays: Delays) -> dict[str, float]:
+    """OmniSTEval's test of a policy that waits for the end, over all sentences; shares in percent.
+
+    SWF   words written before the source had ended
+    EFSW  of the source, what lies beyond the mean lag: sum max(0, |x| - YAAL) / sum |x|, sentences with a YAAL only
+    DSPTV EFSW - SWF; beyond 20 either way the policy is likely degenerate.  nan where nothing could be counted.
+    """
+    yaal = yet_another_average_lagging(delays)  # (S,)
+    source = np.where(np.isnan(yaal), 0.0, delays.source)
+    early = delays.flat < delays.source[delays.sentence]
+    swf = 100 * early.mean() if len(early) else np.nan
+    efsw = 100 * np.nansum(np.maximum(0, source - yaal)) / source.sum() if source.sum() else np.nan
+    return {"SWF": float(swf), "EFSW": float(efsw), "DSPTV": float(efsw - swf)}
+
+
+def _first_and_last(delays: Delays) -> tuple[np.ndarray, np.ndarray]:
+    """d_1 and d_last of each sentence (S,), nan for a sentence without words."""
+    ends = np.full((2, len(delays.source)), np.nan)
+    starts = delays.index == 0
+    ends[0, delays.sentence[starts]] = delays.flat[starts]
+    ends[1, delays.sentence] = delays.flat  # the last assignment stays
+    return ends[0], ends[1]
+
+
 FORMULAS: dict[str, Callable[[Delays, Convention], np.ndarray]] = {
     "al": average_lagging,
     "laal": length_adaptive_average_lagging,
     "ap": average_proportion,
     "dal": differentiable_average_lagging,
+    "atd": lambda delays, _: average_token_delay(delays),
+    "yaal": yet_another_average_lagging,
+    "long-yaal": lambda delays, convention: yet_another_average_lagging(delays, convention, long_form=True),
+    "start-offset": lambda delays, _: _first_and_last(delays)[0],
+    "end-offset": lambda delays, _: _first_and_last(delays)[1] - delays.source,
+    "chunks": lambda delays, _: np.where(delays.hypothesis > 0, delays.hypothesis, np.nan),
+    "rtf": lambda delays, _: divide(_first_and_last(delays)[1], delays.source),
 }
 
 
-def trace_delays(trace: QuestionTrace, convention: Convention, reference: str) -> Delays:
-    """The delays of one question's sentences, in words, as the convention wants them.
+def trace_delays(
+    trace: QuestionTrace, convention: Convention, reference: str, unit: str = "word", stream: str = "sentence"
+) -> Delays:
+    """The delays of one question's sentences, in source words, as the convention wants them.
 
-    With `reference` "question", a sentence's |y*| is its share of the question's human translation,
-    |reference words| * |x_i| / |x|: the two sides need not have equally many sentences.  A convention that counts
-    the end of the sentence gives every sentence one more token, so a sentence without words still has a delay there.
-    A retracted word has no single delay: NotComputable.
+    With `unit` "char" a token counts once per character and |y*| is in characters, as SimulEval does for languages
+    without blanks; delays stay source words.  With `stream` "question" the whole question is one long sentence, its
+    delays those of equation 1.  With `reference` "question", a sentence's |y*| is its share of the question's human
+    translation, |reference| * |x_i| / |x|: the two sides need not have equally many sentences.  A convention that
+    counts the end of the sentence gives every sentence one more token, so a sentence without words still has a delay
+    there.  A retracted word has no single delay: NotComputable.
     """
     question = trace.question
-    rows: list[list[float]] = [[] for _ in question.sentences]
+    whole = stream == "question"
+    parts = [question.words] if whole else question.sentences
+    last = len(question.sentences) - 1
+    rows: list[list[float]] = [[] for _ in parts]
     for step, emission in enumerate(trace.emissions):
         if emission.erase:
             raise NotComputable(f"latency: {question.id} step {step} retracts words; a revised word has no delay")
-        rows[emission.sentence].append(emission.g + (emission.ended and convention.eos))
-    lengths = [len(sentence) + convention.eos for sentence in question.sentences]
+        ended = convention.eos and emission.ended and (not whole or emission.sentence == last)
+        delay = (int(trace.source_words[step]) if whole else emission.g) + ended
+        rows[0 if whole else emission.sentence] += [delay] * (len(emission.token) if unit == "char" else 1)
+    lengths = [len(part) + convention.eos for part in parts]
     if convention.eos:
         for row, length in zip(rows, lengths, strict=True):
             row.append(length)
     if reference == "none":
         return pack(rows, lengths)
-    words = len(question.reference_text.split()) / len(question.words)  # reference words per source word
-    return pack(rows, lengths, [words * len(sentence) + convention.eos for sentence in question.sentences])
+    size = sum(map(len, question.reference)) if unit == "char" else len(question.reference_text.split())
+    per_word = size / len(question.words)  # reference units per source word
+    return pack(rows, lengths, [per_word * len(part) + convention.eos for part in parts])
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,9 +349,11 @@ class Latency:
 
     higher_is_better: ClassVar[bool] = False
 
-    formula: str  # "al", "laal", "ap", "dal"
+    formula: str  # a key of FORMULAS
     convention: str = SIMULEVAL_1_1.name  # a key of CONVENTIONS
     reference: str = "none"  # |y*| of a sentence: "none" (use the hypothesis length) or "question" (see `trace_delays`)
+    unit: str = "word"  # what a delay belongs to: a target "word" or "char"
+    stream: str = "sentence"  # what is one sequence: a "sentence", or a whole "question"
 
     def __post_init__(self) -> None:
         wrong = []
@@ -283,27 +361,36 @@ class Latency:
             wrong.append(f"formula: must be one of {', '.join(FORMULAS)}, got {self.formula!r}")
         if self.convention not in CONVENTIONS:
             wrong.append(f"convention: must be one of {', '.join(CONVENTIONS)}, got {self.convention!r}")
-        elif self.formula == "laal" and not CONVENTIONS[self.convention].laal:
-            wrong.append(f"convention: laal is not defined by {self.convention}; use {SIMULEVAL_1_1.name}")
-        if self.reference not in ("none", "question"):
-            wrong.append(f"reference: must be none or question, got {self.reference!r}")
+        elif self.formula in FORMULAS and self.formula not in CONVENTIONS[self.convention].formulas:
+            has = ", ".join(name for name, c in CONVENTIONS.items() if self.formula in c.formulas)
+            wrong.append(f"convention: {self.formula} is not defined by {self.convention}; use {has}")
+        for key, choices in (
+            ("reference", ("none", "question")),
+            ("unit", ("word", "char")),
+            ("stream", ("sentence", "question")),
+        ):
+            if getattr(self, key) not in choices:
+                wrong.append(f"{key}: must be {choices[0]} or {choices[1]}, got {getattr(self, key)!r}")
         if wrong:
             raise ConfigError([f"metrics.latency.{line}" for line in wrong])
 
     @property
     def name(self) -> str:
-        return self.formula if self.convention == SIMULEVAL_1_1.name else f"{self.formula}@{self.convention}"
+        usual = next(c.name for c in CONVENTIONS.values() if self.formula in c.formulas)
+        variants = [v for v in (self.convention, self.unit, self.stream) if v not in (usual, "word", "sentence")]
+        return "@".join([self.formula, *variants])
 
     def signature(self) -> str:
         return (
-            f"{self.formula}|conv:{self.convention}|unit:word|mean:sentence|resample:question"
+            f"{self.formula}|conv:{self.convention}|unit:{self.unit}|mean:{self.stream}|resample:question"
             f"|ref:{self.reference}|v:{__version__}"
         )
 
     def stats(self, trace: QuestionTrace) -> np.ndarray:
         """(3,): [sum, sentences with a value, sentences without one]."""
         convention = CONVENTIONS[self.convention]
-        values = FORMULAS[self.formula](trace_delays(trace, convention, self.reference), convention)  # (S,)
+        delays = trace_delays(trace, convention, self.reference, self.unit, self.stream)
+        values = FORMULAS[self.formula](delays, convention)  # (S,)
         defined = ~np.isnan(values)
         return np.array([values[defined].sum(), defined.sum(), (~defined).sum()], dtype=np.float64)
 

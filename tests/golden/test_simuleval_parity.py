@@ -21,14 +21,14 @@ from smt.recorded import RecordedConfig
 from smt.recorded import build as build_recorded
 from sqa.config import run_from_mapping
 from sqa.datasets import load_questions
-from sqa.metrics.latency import FORMULAS, pack
+from sqa.metrics.latency import FORMULAS, SIMULEVAL_1_1, pack
 from sqa.paths import ROOT
 from sqa.pipeline import run
 from sqa.registry import TRANSLATORS
 from sqa.store import Store
 
 pytestmark = pytest.mark.slow
-LATENCY = ("AL", "LAAL", "AP", "DAL")
+LATENCY = ("AL", "LAAL", "AP", "DAL")  # ATD: its command takes every log for speech
 AGENT = '''
 from simuleval.agents import TextToTextAgent
 from simuleval.agents.actions import ReadAction, WriteAction
@@ -165,6 +165,27 @@ def test_an_agent_on_the_bundled_questions_and_back_into_simuleval(tmp_path):
     assert theirs == pytest.approx(our_scores(questions, [t.emissions for t in result.traces]), abs=5.1e-4)
     for metric in result.metrics:
         assert theirs[metric.name.upper()] == pytest.approx(metric.score(result.stats[metric.name].sum(0)), abs=5.1e-4)
+
+
+@pytest.mark.parametrize("speech", [False, True])
+def test_average_token_delay_of_random_sentences(speech):
+    """The scorer's own class, given sentences directly: read from a log it takes text for speech."""
+    from simuleval.evaluator.instance import LogInstance, TextInputInstance
+    from simuleval.evaluator.scorers.latency_scorer import ATDScorer
+
+    rng, rows = np.random.default_rng(0), []
+    for _ in range(200):
+        source = int(rng.integers(1, 30))
+        delays = np.sort(rng.integers(0 if speech else 1, source + 1, size=rng.integers(1, 30)))
+        rows.append((delays * 130.0 if speech else delays).tolist())
+
+    class Sentence(LogInstance if speech else TextInputInstance):
+        def __init__(self, delays):
+            self.delays = delays
+
+    theirs = [ATDScorer()({0: Sentence(row)}) for row in rows]
+    ours = FORMULAS["atd"](pack(rows, [max(row) + 1 for row in rows], speech=speech), SIMULEVAL_1_1)
+    assert ours == pytest.approx(theirs, rel=1e-9, abs=1e-9)
 
 
 # -------------------------------------------------------------------------------------------------- the real questions

@@ -93,7 +93,7 @@ def test_bounds_and_orderings(some):
 def test_latency_bounds(rows):
     delays = pack(*rows)
     modern = CONVENTIONS["simuleval-1.1"]
-    values = {name: formula(pack(rows[0], rows[1]), modern) for name, formula in FORMULAS.items()}
+    values = {name: FORMULAS[name](pack(rows[0], rows[1]), modern) for name in modern.formulas}
     wordless = np.array([not row for row in rows[0]])
     sizes = np.array(rows[1], dtype=float)
     for name, value in values.items():

@@ -33,7 +33,9 @@ def test_wait_k_on_equal_lengths(k, size):
 def test_full_input():
     delays = pack([[12] * 7], [12])
     values = {name: formula(delays, CONVENTIONS["simuleval-1.1"])[0] for name, formula in FORMULAS.items()}
-    assert values == pytest.approx({"al": 12, "laal": 12, "ap": 1, "dal": 12})
+    offsets = {"start-offset": 12, "end-offset": 0, "chunks": 7, "rtf": 1}
+    assert np.isnan(values.pop("yaal")) and values.pop("long-yaal") == pytest.approx(12 - 3 * 12 / 7)
+    assert values == pytest.approx({"al": 12, "laal": 12, "ap": 1, "dal": 12, "atd": 12} | offsets)
 
 
 def test_al_rewards_overgeneration_and_laal_does_not():
@@ -88,9 +90,10 @@ def test_sentences_without_words_are_counted_not_scored():
 def test_revision_is_refused():
     question = Question("q7", "made", "es", (("w",) * 4,), ("a",), "P")
     trace = QuestionTrace(question, (Emission(0, "a", 1, False), Emission(0, "b", 2, False, erase=1)))
-    for formula in FORMULAS:
-        with pytest.raises(NotComputable, match="q7 step 1 retracts"):
-            Latency(formula).stats(trace)
+    for convention in CONVENTIONS.values():
+        for formula in convention.formulas:
+            with pytest.raises(NotComputable, match="q7 step 1 retracts"):
+                Latency(formula, convention.name).stats(trace)
 
 
 def test_undefined_values_are_nan():
@@ -121,3 +124,17 @@ def test_unknown_settings_are_all_named():
     assert len(caught.value.problems) == 3
     with pytest.raises(ConfigError, match="laal is not defined by iwslt-2020-final"):
         Latency("laal", "iwslt-2020-final")
+
+
+def test_characters_and_whole_questions():
+    """Two sentences; the second has g counted on from the first's end (equation 1)."""
+    trace = trace_of((3, [(1, False), (3, True)]), (2, [(2, True)]), reference=("one two", "three"))
+    modern = CONVENTIONS["simuleval-1.1"]
+    by_char = trace_delays(trace, modern, "question", unit="char")  # every token is "t"
+    assert by_char.flat.tolist() == [1, 3, 2] and by_char.reference == pytest.approx([12 * 3 / 5, 12 * 2 / 5])
+    whole = trace_delays(trace, modern, "question", stream="question")
+    assert whole.flat.tolist() == [1, 3, 5] and whole.source.tolist() == [5] and whole.reference.tolist() == [3]
+    assert Latency("dal", stream="question").name == "dal@question"
+    assert "unit:char" in Latency("laal", unit="char").signature()
+    counted = trace_delays(trace, CONVENTIONS["iwslt-2020-final"], "none", stream="question")
+    assert counted.flat.tolist() == [1, 3, 6, 6] and counted.source.tolist() == [6]
