@@ -69,11 +69,29 @@ class Chooser:
         self, x: Tensor, alignment: Tensor | None, lexicon: Lexicon | None, word_open: Tensor, full: Tensor, past: Past
     ) -> Tensor:
         """x (B, D), log alignment (B, S), word_open and full (B,) -> pieces (B,)."""
-        lexical = None if alignment is None or lexicon is None else self.lexical(alignment.exp(), lexicon)
-        scores = self.model.logits(x, lexical)  # (B, V)
-        scores.masked_fill_(self.banned[word_open.long()], float("-inf"))
-        scores.scatter_(1, self.repeats(past), float("-inf"))
+        scores = self.forbid(self.logits(x, alignment, lexicon), word_open, past)  # (B, V)
         return torch.where(full, EOS, scores.argmax(-1))
+
+    def log_probabilities(
+        self, x: Tensor, alignment: Tensor | None, lexicon: Lexicon | None, word_open: Tensor, full: Tensor, past: Past
+    ) -> Tensor:
+        """The same -> (B, V): the model's log probability of each piece, -inf where the rules forbid it."""
+        scores = self.forbid(self.logits(x, alignment, lexicon).log_softmax(-1), word_open, past)
+        if bool(full.any()):
+            ends = scores[full, EOS]
+            scores[full] = float("-inf")
+            scores[full, EOS] = ends
+        return scores
+
+    def logits(self, x: Tensor, alignment: Tensor | None, lexicon: Lexicon | None) -> Tensor:
+        """What the model says of each piece (B, V), the lexicon included."""
+        lexical = None if alignment is None or lexicon is None else self.lexical(alignment.exp(), lexicon)
+        return self.model.logits(x, lexical)
+
+    def forbid(self, scores: Tensor, word_open: Tensor, past: Past) -> Tensor:
+        """scores (B, V), in place, with -inf for what the rules 1 and 3 forbid; the end is never among it."""
+        scores.masked_fill_(self.banned[word_open.long()], float("-inf"))
+        return scores.scatter_(1, self.repeats(past), float("-inf"))
 
     def starts(self, choice: Tensor, last: Tensor) -> Tensor:
         """Whether each choice (B,) begins a word after the piece before it (B,)."""

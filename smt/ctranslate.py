@@ -18,7 +18,7 @@ from typing import Any, Literal, Protocol
 
 import sentencepiece
 
-from smt.decode import piece_limit
+from smt.choose import piece_limit
 from smt.full_input import batches
 from smt.hub import TextCodec, files_fingerprint, load_tokenizer, need
 from smt.policies import PolicyName, PolicyTranslator, Remembered, parse_policy

@@ -1,4 +1,8 @@
-"""The trained wait-k Transformer as a translator: `translator: {name: waitk, model: es-en, k: 6}`."""
+"""A trained Transformer of ours as a wait-k translator: `translator: {name: waitk, model: es-en, k: 6}`.
+
+It goes on from what it wrote, whatever it was trained for: a model trained on complete sentences only is run by
+test-time wait-k (Ma et al. 2019), also with a bidirectional encoder, which then encodes what was read after every READ.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +11,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from smt.beam import GREEDY, Beam, search_batch, search_stream
+from smt.beam import VERSION as SEARCH
 from smt.bundle import folder_fingerprint, load_model, model_folder
 from smt.choose import Chooser
-from smt.decode import decode_batch, decode_stream
-from smt.waitk import FULL, parse_k
+from smt.decode import Written, decode_batch, decode_stream
+from smt.waitk import Schedule, Unit, parse_k
 from sqa.errors import ConfigError
 from sqa.types import Emission, Question
 
@@ -22,36 +28,44 @@ class WaitKConfig:
     """Which model and how far behind the reader it writes."""
 
     model: str  # a bundled model (es-en, pl-en) or the folder of a trained one
-    k: int | str = "full"  # source WORDS read before the first target word, or "full" = the whole sentence
-
+    k: int | str = "full"  # source words (or pieces) read before the first target word, or "full" = the whole sentence
     emission_rate: float = 1.0  # target words written per source word read, 0.5 to 2 (the paper: 0.97)
+    unit: Unit = "word"  # what k and the rate count; piece = as fairseq counts, see smt/decode.py
+    beam: int = 1  # hypotheses searched before a word is published, see smt/beam.py; 1 = greedy
+    look_ahead: int = 2  # with a beam: words of a hypothesis while the source goes on; the first is published
 
     def __post_init__(self) -> None:
-        parse_k(self.k)
         if not 0.5 <= self.emission_rate <= 2:
             raise ConfigError(f"emission_rate: must be in [0.5, 2], got {self.emission_rate}")
+        Schedule(parse_k(self.k), self.emission_rate, self.unit)
+        Beam(self.beam, self.look_ahead)
 
 
 class WaitKTranslator:
-    """Greedy wait-k translation; streaming and batched give the same words and the same g."""
+    """Wait-k translation; streaming and batched give the same words and the same g."""
 
-    def __init__(self, folder: Path, k: int | str, emission_rate: float = 1.0) -> None:
+    def __init__(
+        self, folder: Path, k: int | str, emission_rate: float = 1.0, unit: Unit = "word", beam: Beam = GREEDY
+    ) -> None:
         self.model, self.vocabulary, self.about = load_model(folder)
-        self.k, self.emission_rate = parse_k(k), emission_rate
-        if self.model.config.encoder == "bidirectional" and self.k != FULL:
-            raise ConfigError(f"translator.k: {folder} reads whole sentences only (bidirectional encoder), got {k}")
+        self.schedule, self.beam = Schedule(parse_k(k), emission_rate, unit), beam
         self.chooser = Chooser(self.model, self.vocabulary)
-        rules = f"{VERSION} {self.k} {emission_rate} {folder_fingerprint(folder)}"
+        # Options at their usual values are not named: results stored before there were any stay valid.
+        options = f" {unit}" * (unit != "word") + f" {SEARCH} {beam!r}" * (beam.n > 1)
+        rules = f"{VERSION} {self.schedule.k} {emission_rate}{options} {folder_fingerprint(folder)}"
         self._fingerprint = hashlib.sha256(rules.encode()).hexdigest()
 
     def translate(self, source: Iterator[str]) -> Iterator[str]:
         """Words of one sentence, written while `source` is read."""
-        return decode_stream(self.model, self.vocabulary, source, self.k, self.chooser, self.emission_rate)
+        if self.beam.n > 1:
+            return search_stream(self.model, self.vocabulary, source, self.schedule, self.beam, self.chooser)
+        k, rate, unit = self.schedule.k, self.schedule.rate, self.schedule.unit
+        return decode_stream(self.model, self.vocabulary, source, k, self.chooser, rate, unit)
 
     def translate_batch(self, questions: Sequence[Question]) -> list[list[Emission]]:
         """Emissions of whole questions."""
         sentences = [sentence for question in questions for sentence in question.sentences]
-        written = iter(decode_batch(self.model, self.vocabulary, sentences, self.k, self.emission_rate))
+        written = iter(self._written(sentences))
         return [
             [
                 Emission(i, word.token, word.g, word.ended)
@@ -61,6 +75,12 @@ class WaitKTranslator:
             for question in questions
         ]
 
+    def _written(self, sentences: Sequence[Sequence[str]]) -> list[list[Written]]:
+        if self.beam.n > 1:
+            return search_batch(self.model, self.vocabulary, sentences, self.schedule, self.beam)
+        k, rate, unit = self.schedule.k, self.schedule.rate, self.schedule.unit
+        return decode_batch(self.model, self.vocabulary, sentences, k, rate, unit)
+
     def fingerprint(self) -> str:
         """Hash of everything that decides the output."""
         return self._fingerprint
@@ -68,4 +88,5 @@ class WaitKTranslator:
 
 def build(config: WaitKConfig) -> WaitKTranslator:
     """The translator of a config."""
-    return WaitKTranslator(model_folder(config.model), config.k, config.emission_rate)
+    beam = Beam(config.beam, config.look_ahead)
+    return WaitKTranslator(model_folder(config.model), config.k, config.emission_rate, config.unit, beam)

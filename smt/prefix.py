@@ -2,8 +2,10 @@
 
     translator: {name: prefix, model: es-en, policy: local-agreement, n: 2}
 
-Unlike `waitk`, which goes on from what it wrote, the model translates every prefix from the start.  So it may have a
-bidirectional encoder, and `policy: wait-k` is a wait-k that it was never trained for.
+The model translates every prefix from the start, and `policy: wait-k` takes word j of the newest translation behind the
+words written before, which that translation need not begin with.  Test-time wait-k as Ma et al. 2019 define it, where
+the model goes on from the words it wrote, is `waitk` with the same model; it runs models trained on complete sentences
+at any k, also those with a bidirectional encoder.
 """
 
 from __future__ import annotations
@@ -14,11 +16,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from smt.beam import GREEDY, Beam, search_batch
+from smt.beam import VERSION as SEARCH
 from smt.bundle import folder_fingerprint, load_model, model_folder
 from smt.decode import decode_batch
 from smt.neural import VERSION as DECODING
 from smt.policies import PolicyName, PolicyTranslator, Remembered, parse_policy
-from smt.waitk import FULL
+from smt.waitk import FULL, Schedule
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,21 +33,29 @@ class PrefixConfig:
     policy: PolicyName = "wait-k"  # when to write what: see smt/policies.py
     k: int | str = "full"  # wait-k: source WORDS read before the first target word, or "full"
     n: int | None = None  # local-agreement: translations that must agree (2); hold, retranslate: words held back
+    beam: int = 1  # hypotheses kept while a prefix is translated, see smt/beam.py; 1 = greedy
 
     def __post_init__(self) -> None:
         parse_policy(self.policy, self.k, self.n)
+        Beam(self.beam)
 
 
 class NeuralSystem:
-    """Greedy full-input translation with a model of ours."""
+    """Full-input translation with a model of ours, greedy or by beam search."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, beam: Beam = GREEDY) -> None:
         self.model, self.vocabulary, self.about = load_model(folder)
-        self._fingerprint = hashlib.sha256(f"{DECODING} {folder_fingerprint(folder)}".encode()).hexdigest()
+        self.beam = beam
+        options = f" beam {SEARCH} {beam.n}" * (beam.n > 1)  # greedy is not named: older results stay valid
+        self._fingerprint = hashlib.sha256(f"{DECODING}{options} {folder_fingerprint(folder)}".encode()).hexdigest()
 
     def words(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
         """Target words of each text."""
-        written = decode_batch(self.model, self.vocabulary, [text.split() for text in texts], FULL)
+        sentences = [text.split() for text in texts]
+        if self.beam.n > 1:
+            written = search_batch(self.model, self.vocabulary, sentences, Schedule(FULL), self.beam)
+        else:
+            written = decode_batch(self.model, self.vocabulary, sentences, FULL)
         return [tuple(word.token for word in words) for words in written]
 
     def fingerprint(self) -> str:
@@ -52,13 +64,13 @@ class NeuralSystem:
 
 
 @lru_cache(maxsize=2)
-def system(folder: Path, digest: str) -> Remembered:
-    """One system per model (`digest` is of its files), so that runs with different policies share its memory."""
-    return Remembered(NeuralSystem(folder))
+def system(folder: Path, digest: str, beam: int = 1) -> Remembered:
+    """One system per model (`digest` is of its files) and beam: runs with different policies share its memory."""
+    return Remembered(NeuralSystem(folder, Beam(beam)))
 
 
 def build(config: PrefixConfig) -> PolicyTranslator:
     """The translator of a config."""
     folder = model_folder(config.model)
-    shared = system(folder, folder_fingerprint(folder))
+    shared = system(folder, folder_fingerprint(folder), config.beam)
     return PolicyTranslator(shared, parse_policy(config.policy, config.k, config.n))

@@ -3,9 +3,14 @@
 k counts WORDS, in training and at the interface: target word j (1-based) is written after
 g(j) = min(k + j - 1, |S|) source words were read; every piece of that word sees the pieces of those words and no
 others.  The end of the source is one more read: its piece is seen from the word with k + j - 1 > |S| on.
+
+When decoding, k may count PIECES instead, as fairseq's does: smt/decode.py.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
 
 import numpy as np
 import torch
@@ -38,6 +43,30 @@ def paced(words: Tensor, emission_rate: float) -> Tensor:
 def reads_after(words: Tensor, emission_rate: float) -> Tensor:
     """READs due when target word number `words` is finished (int64, from 1): 1 at rate 1."""
     return paced(words, emission_rate) - paced(words - 1, emission_rate)
+
+
+Unit = Literal["word", "piece"]
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """When to READ: k source words or pieces first, then one for each of the same kind written (at rate 1)."""
+
+    k: int  # >= 1; FULL = all of the source first
+    rate: float = 1.0  # emission rate, see `paced`
+    unit: Unit = "word"  # what k counts, on both sides
+
+    def __post_init__(self) -> None:
+        if self.unit not in get_args(Unit):
+            raise ConfigError(f"unit: must be word or piece, got {self.unit!r}")
+
+    def words_after(self, words: Tensor) -> Tensor:
+        """Words to READ when target word number `words` is finished; none where pieces are counted."""
+        return reads_after(words, self.rate) if self.unit == "word" else torch.zeros_like(words)
+
+    def pieces_before(self, pieces: Tensor) -> Tensor:
+        """Source pieces (the end is one) to be read before target piece number pieces + 1; 1 where words count."""
+        return self.k + paced(pieces, self.rate) if self.unit == "piece" else torch.ones_like(pieces)
 
 
 def visible(source_word: Tensor, target_word: Tensor, k: int) -> Tensor:
