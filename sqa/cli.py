@@ -27,10 +27,12 @@ _SETTINGS = {"no_args_is_help": True, "rich_markup_mode": None, "pretty_exceptio
 app = typer.Typer(help="Simultaneous translation evaluated by question answering.", add_completion=False, **_SETTINGS)
 data_app = typer.Typer(help="The data files: what there is, getting it, checking it.", **_SETTINGS)
 train_app = typer.Typer(help="Train a translator, a guesser or a buzzer.", **_SETTINGS)
+curve_app = typer.Typer(help="Expected-wins curves from human buzzes.", **_SETTINGS)
 convert_app = typer.Typer(help="Take over models trained elsewhere.", **_SETTINGS)
 app.add_typer(data_app, name="data")
 app.add_typer(train_app, name="train")
 app.add_typer(convert_app, name="convert")
+app.add_typer(curve_app, name="curve")
 
 Config = Annotated[Path, typer.Argument(metavar="CONFIG", help="A YAML file; see configs/.", show_default=False)]
 Runs = Annotated[Path, typer.Option("--runs", metavar="DIR", help="Where results and the store of stages lie.")]
@@ -42,7 +44,15 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of TSV.")
 Names = Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Files by name; all when none is given.")]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a finished run.", show_default=False)]
 Fresh = Annotated[bool, typer.Option("--fresh/--resume", help="Start anew, or go on from the last checkpoint.")]
+Curves = Annotated[list[Path] | None, typer.Option("--curve", metavar="FILE", help="A curve file; may be repeated.")]
 DEFAULT_RUNS = Path("runs")
+PAPER = {  # figure or table of the paper -> what makes it, and from which of configs/
+    "fig3": ("experiments.ablation_over_k:main", "ablation.yaml"),
+    "fig6": ("experiments.figure6:main", "figure6.yaml"),
+    "fig7": ("experiments.figure7:main", "figure7.yaml"),
+    "fig8": ("experiments.translation_table:main", "translation_table.yaml"),
+    "table1": ("experiments.guesser_report:main", "guessers.yaml"),
+}
 
 
 def main() -> None:
@@ -282,6 +292,25 @@ def translations(
 
 
 @app.command()
+def guessers(config: Config = Path("configs/guessers.yaml"), runs: Runs = DEFAULT_RUNS) -> None:
+    """Accuracy, MRR and EW of every guesser as the question goes on, by category: tables and figure."""
+    _call("experiments.guesser_report:main", config, runs)
+
+
+@app.command()
+def reproduce(
+    item: Annotated[str, typer.Argument(metavar="ITEM", help=f"One of {', '.join(PAPER)}, or all.")],
+    runs: Runs = DEFAULT_RUNS,
+) -> None:
+    """A figure or table of the paper from our runs, with its claims judged; what the runs lack is made first."""
+    if item not in (*PAPER, "all"):
+        raise ConfigError(f"{item}: expected one of {', '.join(PAPER)}, all")
+    for name, (target, config) in PAPER.items():
+        if item in (name, "all"):
+            _call(target, Path("configs", config), runs)
+
+
+@app.command()
 def clean(config: Config, runs: Runs = DEFAULT_RUNS) -> None:
     """Clean the parallel text of a training config; print what each step dropped."""
     _call("smt.prepare:main", config, runs)
@@ -314,6 +343,61 @@ def latency(
 def bench() -> None:
     """Words per second of streaming and batched decoding, steps per second of the guessers."""
     _call("experiments.bench:main")
+
+
+@curve_app.command("fit")
+def curve_fit(
+    buzzes: Annotated[
+        str, typer.Argument(metavar="BUZZES", help="human-buzzes, or a .jsonl, .jsonl.zst or .csv.", show_default=False)
+    ],
+    output: Annotated[Path, typer.Option("--output", metavar="FILE.json", help="The curve; figures go beside it.")],
+    method: Annotated[
+        Literal["cubic", "monotone"], typer.Option("--method", help="As published, or the data, never rising.")
+    ] = "cubic",
+    beyond_end: Annotated[
+        Literal["refuse", "keep", "clip", "drop"],
+        typer.Option("--beyond-end", help="What is done with positions above 1."),
+    ] = "refuse",
+    first_of_game: Annotated[
+        bool, typer.Option("--first-of-game", help="Take only the first buzz of each game on a question.")
+    ] = False,
+    unit: Annotated[
+        Literal["questions", "games"], typer.Option("--unit", help="What the band resamples.")
+    ] = "questions",
+    resamples: Annotated[int, typer.Option("--resamples", metavar="N", help="Of the band.")] = 1000,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Of the band.")] = 0,
+) -> None:
+    """Fit an expected-wins curve to people's buzzes; `ew@FILE.json` is then a metric."""
+    from sqa import curve_commands
+    from sqa.curve_fit import FitConfig
+
+    config = FitConfig(method, beyond_end, first_of_game, unit, resamples, seed)
+    curve_commands.main(buzzes, output, config)
+
+
+@curve_app.command("show")
+def curve_show(
+    files: Annotated[list[Path] | None, typer.Argument(metavar="[FILE]...", show_default=False)] = None,
+    output: Annotated[Path | None, typer.Option("--output", metavar="FILE.png", help="Draw them as well.")] = None,
+) -> None:
+    """EW(t) of the published curves and of the files."""
+    _call("sqa.curve_commands:show", files or (), output)
+
+
+@curve_app.command("table")
+def curve_table(
+    configs: Annotated[list[Path], typer.Argument(metavar="CONFIG...", show_default=False)],
+    curves: Curves = None,
+    runs: Runs = DEFAULT_RUNS,
+) -> None:
+    """EW, oracle EW and stable EW of runs under every curve, side by side."""
+    _call("experiments.curve_table:main", configs, curves or (), runs)
+
+
+@app.command("head-to-head")
+def head_to_head(config: Config, runs: Runs = DEFAULT_RUNS) -> None:
+    """Guessers and buzzers against the people who played the same questions."""
+    _call("experiments.head_to_head:main", config, runs)
 
 
 def _call(target: str, *arguments: Any) -> None:

@@ -5,6 +5,7 @@ Question sets, by name:
     xqb-es, xqb-pl            the cross-lingual Quizbowl set (Han et al.), with human English references
     mini-es, mini-pl, mini-en the set bundled with this project; mini-en is its English side, read as if it were foreign
     guessdev                  the QANTA 2018 guessdev fold in English: source and reference are the same text
+    human-buzzes              the English tossups on which people's buzzes are recorded (`sqa.human_buzzes`)
     any/file.json, .jsonl     your own: records {source, reference, page, language, id?}, see `_own_questions`
 
 Some XQB sources occur twice (2 in Spanish, 6 in Polish) with different references: both stay, both count.
@@ -152,6 +153,22 @@ def _guessdev() -> Iterator[Question]:
             )
 
 
+def _human_buzz_questions() -> Iterator[Question]:
+    """The tossups of the human buzzes that have an answer page: 2,569 of 3,418."""
+    path = download.path_of("human-buzz-questions")
+    for i, record in enumerate(records.json_lines(path)):
+        if record.get("page") is not None:
+            yield _question(
+                f"{path}: record {i}",
+                id=_text(f"{path}: record {i}", "id", record.get("id")),
+                dataset="human-buzzes",
+                language="en",
+                source=record.get("text"),
+                reference=record.get("text"),
+                page=record["page"],
+            )
+
+
 def _own_questions(path: Path) -> Iterator[Question]:
     """A user's file: JSON (a list, or a mapping with a list "questions") or JSON lines, .zst or not.
 
@@ -232,6 +249,7 @@ _SETS: Mapping[str, _QuestionSet] = {
     "mini-pl": _QuestionSet(lambda: _mini("pl"), (MINI,)),
     "mini-en": _QuestionSet(lambda: _mini("en"), (MINI,)),
     "guessdev": _QuestionSet(lambda: _guessdev(), ("guessdev",)),
+    "human-buzzes": _QuestionSet(lambda: _human_buzz_questions(), ("human-buzz-questions",)),
 }
 
 

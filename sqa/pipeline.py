@@ -16,7 +16,7 @@ runs that share a translation share its file.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -51,6 +51,13 @@ class ChecksQuestions(Protocol):
     """Optional for a translator: it wants to see the whole data set first (a file of translations must fit it)."""
 
     def check(self, questions: Sequence[Question]) -> None: ...
+
+
+@runtime_checkable
+class ChecksTexts(Protocol):
+    """Optional for a guesser: it wants to see all texts of the run first (each of them may cost money)."""
+
+    def check_texts(self, texts: Iterable[Sequence[str]]) -> None: ...
 
 
 class Parts:
@@ -191,10 +198,12 @@ def run(
     if config.guesser is not None and "guess" in wanted:
         guesser = parts.component(GUESSERS, config.guesser)
         unknown = _unknown_pages(guesser, questions)
-        worker.work(
-            worker.stage("guess", GUESSERS, config.guesser, guesser, ("translate",)),
-            lambda index, block, tick: guess(guesser, block, worker.emissions(index, block), tick),
-        )
+        stage = worker.stage("guess", GUESSERS, config.guesser, guesser, ("translate",))
+        if isinstance(guesser, ChecksTexts):
+            translated = Traces(store, worker.blocks, {"translate": worker.stages["translate"]})
+            missing = store.missing(stage, len(worker.blocks))
+            guesser.check_texts(trace.prefixes.texts for index in missing for trace in translated.block(index))
+        worker.work(stage, lambda index, block, tick: guess(guesser, block, worker.emissions(index, block), tick))
     if config.buzzer is not None and "buzz" in wanted:
         buzzer = parts.component(BUZZERS, config.buzzer)
         worker.work(

@@ -96,7 +96,10 @@ TRANSLATORS = Registry(
         "fixed": "smt.fixed:build",
     },
 )
-GUESSERS = Registry("guesser", {"bm25": "guessers.bm25:build", "gru": "guessers.gru:build"})
+GUESSERS = Registry(
+    "guesser",
+    {"bm25": "guessers.bm25:build", "gru": "guessers.gru:build", "llm": "guessers.llm:build"},
+)
 BUZZERS = Registry(
     "buzzer",
     {"threshold": "buzzers.threshold:build", "mlp": "buzzers.mlp:build", "oracle": "buzzers.oracle:build"},

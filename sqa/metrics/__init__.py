@@ -3,7 +3,8 @@
 A metric turns one question's trace into additive statistics and the sum of statistics into a score, so that
 resampling (`sqa.significance`) needs to know no metric by name.  A name is `base` or `base@variant`; the built
 metric's `name` is the name it was built from, and its `signature()` says everything that makes two numbers
-comparable.
+comparable.  `ew`, `oracle-ew` and `stable-ew` also take the file of a curve as variant: `ew@curves/mine.json`
+(`sqa curve fit` writes such files).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sqa.errors import ConfigError, NotComputable
+from sqa.errors import ConfigError, DataError, NotComputable
 
 if TYPE_CHECKING:
     from sqa.interfaces import Metric
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 
 _QA, _LATENCY, _QUALITY = "sqa.metrics.qa", "sqa.metrics.latency", "sqa.metrics.quality"
 _REVISION = "sqa.metrics.revision"
+
+_VARIANTS: dict[str, dict[str, str]] = {"": {}, "@char": {"unit": "char"}, "@question": {"stream": "question"}}
+_YAAL = {"reference": "question", "convention": "omnisteval-0.1.10"}
 
 # name -> (module, class, arguments)
 _TABLE: dict[str, tuple[str, str, dict[str, Any]]] = {
@@ -39,10 +43,20 @@ _TABLE: dict[str, tuple[str, str, dict[str, Any]]] = {
     "mrr": (_QA, "ReciprocalRank", {}),
     "bleu": (_QUALITY, "Bleu", {}),
     "chrf": (_QUALITY, "ChrF", {}),
-    "al": (_LATENCY, "Latency", {"formula": "al"}),
-    "laal": (_LATENCY, "Latency", {"formula": "laal", "reference": "question"}),
-    "ap": (_LATENCY, "Latency", {"formula": "ap"}),
-    "dal": (_LATENCY, "Latency", {"formula": "dal"}),
+    **{
+        f"{formula}{variant}": (_LATENCY, "Latency", {"formula": formula} | more)
+        for formula in ("al", "ap", "dal", "atd", "start-offset", "end-offset")
+        for variant, more in _VARIANTS.items()
+    },
+    **{
+        f"laal{variant}": (_LATENCY, "Latency", {"formula": "laal", "reference": "question"} | more)
+        for variant, more in _VARIANTS.items()
+    },
+    **{
+        f"{formula}{variant}": (_LATENCY, "Latency", _YAAL | {"formula": formula} | more)
+        for formula in ("yaal", "long-yaal")
+        for variant, more in _VARIANTS.items()
+    },
     **{
         f"{formula}@{convention}": (_LATENCY, "Latency", {"formula": formula, "convention": convention})
         for formula in ("al", "ap", "dal")
@@ -51,7 +65,9 @@ _TABLE: dict[str, tuple[str, str, dict[str, Any]]] = {
     "ne": (_REVISION, "NormalizedErasure", {}),
 }
 
-ALL: tuple[str, ...] = tuple(_TABLE)  # every name that `build` knows
+_CURVED = {"ew": "ExpectedWins", "oracle-ew": "OracleExpectedWins", "stable-ew": "StableExpectedWins"}
+
+ALL: tuple[str, ...] = tuple(_TABLE)  # every name that `build` knows, but for those with a file
 DEFAULT: tuple[str, ...] = (  # what a run reports when its config names no metrics
     "ew",
     "ew@xqb-interface",
@@ -74,13 +90,31 @@ def problems(names: Iterable[str], where: str = "metrics") -> list[str]:
     """One line per name that no metric has or that occurs twice; empty when `build` would accept all of them."""
     lines, seen = [], set()
     for index, name in enumerate(names):
-        if name not in _TABLE:
+        if name not in _TABLE and not _has_curve_file(name):
             near = get_close_matches(str(name), ALL, n=1, cutoff=0.0)
             lines.append(f"{where}[{index}]: no metric {name!r}; nearest is {near[0]!r}")
         elif name in seen:
             lines.append(f"{where}[{index}]: {name!r} is listed twice")
+        elif name not in _TABLE:
+            lines += [f"{where}[{index}]: {problem}" for problem in _curve_problems(name)]
         seen.add(name)
     return lines
+
+
+def _has_curve_file(name: object) -> bool:
+    """True for `ew@file.json` and the like."""
+    base, _, curve = name.partition("@") if isinstance(name, str) else ("", "", "")
+    return base in _CURVED and curve.endswith(".json")
+
+
+def _curve_problems(name: str) -> list[str]:
+    from sqa.metrics.curve import curve_named
+
+    try:
+        curve_named(name.partition("@")[2])
+    except DataError as error:
+        return str(error).splitlines()
+    return []
 
 
 def build(names: Sequence[str] = DEFAULT) -> list[Metric]:
@@ -90,7 +124,8 @@ def build(names: Sequence[str] = DEFAULT) -> list[Metric]:
         raise ConfigError(wrong)
     built = []
     for name in names:
-        module, attribute, arguments = _TABLE[name]
+        base, _, curve = name.partition("@")
+        module, attribute, arguments = _TABLE.get(name) or (_QA, _CURVED[base], {"curve": curve})
         built.append(getattr(import_module(module), attribute)(**arguments))
     return built
 

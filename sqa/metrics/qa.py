@@ -7,55 +7,22 @@ step: it is never answered, and counts as wrong.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from sqa import __version__
 from sqa.errors import ConfigError, NotComputable
+from sqa.metrics.curve import CURVES as CURVES  # users of this module find the curves here too
+from sqa.metrics.curve import AnyCurve, curve_named
 from sqa.metrics.ratio import ratio, ratio_many
 
 if TYPE_CHECKING:
     from sqa.trace import QuestionTrace
 
 
-@dataclass(frozen=True, slots=True)
-class Curve:
-    """Expected wins EW(t): the chance that a right answer at fraction t of the question comes before a human's.
-
-    EW(t) = c0 + c1 t + c2 t^2 + c3 t^3, a least-squares fit to recorded human games; not clipped, so it may pass 1 by
-    a hair near t = 0, and EW(1) is about .4, not 0.  t may exceed 1 where a caller's positions overshoot the text.
-    """
-
-    name: str
-    source: str  # where the coefficients come from
-    coefficients: tuple[float, float, float, float]  # c0, c1, c2, c3
-
-    def __call__(self, t: float | np.ndarray) -> float | np.ndarray:
-        """EW at fraction t >= 0, elementwise."""
-        c0, c1, c2, c3 = self.coefficients
-        return c0 + c1 * t + c2 * t**2 + c3 * t**3
-
-
-CURVES: dict[str, Curve] = {
-    curve.name: curve
-    for curve in (
-        Curve(
-            name="qanta2018",
-            source="Pinafore/qanta-codalab, curve_pipeline.pkl",
-            coefficients=(0.9930799808912602, 0.07753813168299144, -1.278222873334493, 0.5879804678680423),
-        ),
-        Curve(
-            name="xqb-interface",
-            source="h-j-han/xqb_interface, fixtures/curve_pipeline.pkl",
-            coefficients=(0.999352355315875, -0.09224063054267757, -1.149033601888297, 0.6098396790274875),
-        ),
-    )
-}
-
-
-def expected_wins(curve: Curve, fraction: np.ndarray, correct: np.ndarray, buzz: np.ndarray) -> float:
+def expected_wins(curve: AnyCurve, fraction: np.ndarray, correct: np.ndarray, buzz: np.ndarray) -> float:
     """EW at the first buzz if the top guess there is right, else 0; never buzzed 0.
 
     `fraction` (n,) float, `correct` (n,) bool, `buzz` (n,) bool: one entry per step.
@@ -66,13 +33,13 @@ def expected_wins(curve: Curve, fraction: np.ndarray, correct: np.ndarray, buzz:
     return float(curve(fraction[buzzed[0]]))
 
 
-def oracle_expected_wins(curve: Curve, fraction: np.ndarray, correct: np.ndarray, never: float) -> float:
+def oracle_expected_wins(curve: AnyCurve, fraction: np.ndarray, correct: np.ndarray, never: float) -> float:
     """EW at the first step whose top guess is right; `never` when there is none."""
     right = np.flatnonzero(correct)
     return float(curve(fraction[right[0]])) if len(right) else never
 
 
-def stable_expected_wins(curve: Curve, fraction: np.ndarray, correct: np.ndarray, never: float) -> float:
+def stable_expected_wins(curve: AnyCurve, fraction: np.ndarray, correct: np.ndarray, never: float) -> float:
     """EW at the first step from which the top guess stays right to the end; `never` when the last one is wrong."""
     if not len(correct) or not correct[-1]:
         return never
@@ -80,7 +47,7 @@ def stable_expected_wins(curve: Curve, fraction: np.ndarray, correct: np.ndarray
     return float(curve(fraction[wrong[-1] + 1 if len(wrong) else 0]))
 
 
-def last_wrong_expected_wins(curve: Curve, fraction: np.ndarray, correct: np.ndarray) -> float:
+def last_wrong_expected_wins(curve: AnyCurve, fraction: np.ndarray, correct: np.ndarray) -> float:
     """EW at the position OF the last wrong guess, EW(1) when no guess is wrong.
 
     `score_stable` of Pinafore/qb and "expected_wins_optimal" of Pinafore/qanta-codalab.  It pays for a question whose
@@ -118,17 +85,18 @@ class ExpectedWins:
 
     higher_is_better: ClassVar[bool] = True
 
-    curve: str = "qanta2018"  # a key of CURVES
+    curve: str = "qanta2018"  # a key of CURVES, or a file (.json)
+    _curve: AnyCurve = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        _choice("ew", "curve", self.curve, tuple(CURVES))
+        object.__setattr__(self, "_curve", curve_named(self.curve, "metrics.ew.curve"))
 
     @property
     def name(self) -> str:
         return _variant("ew", self.curve)
 
     def signature(self) -> str:
-        return f"ew|curve:{self.curve}|pos:source-char|every:word|never:0|v:{__version__}"
+        return f"ew|curve:{self._curve.name}|pos:source-char|every:word|never:0|v:{__version__}"
 
     def stats(self, trace: QuestionTrace) -> np.ndarray:
         """(2,): [EW, 1]."""
@@ -136,7 +104,7 @@ class ExpectedWins:
         if trace.buzzes is None:
             raise NotComputable(f"{self.name}: no buzzer ran on {trace.question.id}")
         buzz = np.array([b.buzz for b in trace.buzzes], dtype=bool)
-        return np.array([expected_wins(CURVES[self.curve], fraction, correct, buzz), 1.0])
+        return np.array([expected_wins(self._curve, fraction, correct, buzz), 1.0])
 
     def score(self, stats: np.ndarray) -> float:
         return ratio(stats, self.name)
@@ -154,11 +122,12 @@ class OracleExpectedWins:
 
     higher_is_better: ClassVar[bool] = True
 
-    curve: str = "qanta2018"  # a key of CURVES
+    curve: str = "qanta2018"  # a key of CURVES, or a file (.json)
     never: str = "0"  # "0" or "curve-end"
+    _curve: AnyCurve = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        _choice("oracle-ew", "curve", self.curve, tuple(CURVES))
+        object.__setattr__(self, "_curve", curve_named(self.curve, "metrics.oracle-ew.curve"))
         _choice("oracle-ew", "never", self.never, ("0", "curve-end"))
 
     @property
@@ -166,11 +135,11 @@ class OracleExpectedWins:
         return _variant("oracle-ew", self.curve, "" if self.never == "0" else self.never)
 
     def signature(self) -> str:
-        return f"oracle-ew|curve:{self.curve}|pos:source-char|every:word|never:{self.never}|v:{__version__}"
+        return f"oracle-ew|curve:{self._curve.name}|pos:source-char|every:word|never:{self.never}|v:{__version__}"
 
     def stats(self, trace: QuestionTrace) -> np.ndarray:
         """(2,): [EW, 1]."""
-        curve = CURVES[self.curve]
+        curve = self._curve
         never = 0.0 if self.never == "0" else float(curve(1.0))
         return np.array([oracle_expected_wins(curve, *_steps(trace, self.name), never), 1.0])
 
@@ -191,11 +160,12 @@ class StableExpectedWins:
 
     higher_is_better: ClassVar[bool] = True
 
-    curve: str = "qanta2018"  # a key of CURVES
+    curve: str = "qanta2018"  # a key of CURVES, or a file (.json)
     at: str = "first-right"  # "first-right" or "last-wrong"
+    _curve: AnyCurve = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        _choice("stable-ew", "curve", self.curve, tuple(CURVES))
+        object.__setattr__(self, "_curve", curve_named(self.curve, "metrics.stable-ew.curve"))
         _choice("stable-ew", "at", self.at, ("first-right", "last-wrong"))
 
     @property
@@ -204,11 +174,13 @@ class StableExpectedWins:
 
     def signature(self) -> str:
         never = "0" if self.at == "first-right" else "last-step"
-        return f"stable-ew|curve:{self.curve}|pos:source-char|every:word|at:{self.at}|never:{never}|v:{__version__}"
+        return (
+            f"stable-ew|curve:{self._curve.name}|pos:source-char|every:word|at:{self.at}|never:{never}|v:{__version__}"
+        )
 
     def stats(self, trace: QuestionTrace) -> np.ndarray:
         """(2,): [EW, 1]."""
-        curve, steps = CURVES[self.curve], _steps(trace, self.name)
+        curve, steps = self._curve, _steps(trace, self.name)
         if self.at == "last-wrong":
             return np.array([last_wrong_expected_wins(curve, *steps), 1.0])
         return np.array([stable_expected_wins(curve, *steps, 0.0), 1.0])
