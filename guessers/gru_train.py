@@ -1,16 +1,15 @@
-"""Trains the GRU guesser on tossups: every tossup once an epoch, from a random sentence on, asked at several points.
+"""Trains the GRU guesser: Adam, clipped gradients, a rate that falls when the dev accuracy stalls, early stopping.
 
-A tossup read from sentence s on gives one example per later sentence end (the prefix that begins at s), and some at
-random words.  With s drawn at random this covers single sentences, whole questions and all prefixes in one pass of the
-recurrent layer.  Word vectors and page vectors start as a truncated SVD of the BM25-weighted page-by-word matrix of the
-same tossups.
+What an epoch shows of the tossups: guessers/gru_examples.py.  Word vectors come from a file of pretrained ones, or
+start, and with them the page vectors of the forward network, as a truncated SVD of the BM25-weighted page-by-word
+matrix of the same tossups, or at random.
 """
 
 from __future__ import annotations
 
 import pickle
-from collections import Counter
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
@@ -22,11 +21,11 @@ from scipy.sparse.linalg import svds
 from torch import Tensor, nn
 from tqdm import tqdm
 
-from guessers import text
-from guessers.gru import GruGuesser, PrefixGru, Shape
-from sqa.datasets import Tossup
+from guessers import vectors
+from guessers.gru import GruGuesser, Unit
+from guessers.gru_examples import Drawing, Example, Material, batches, padded
+from guessers.gru_network import Direction, Network, PrefixGru, Shape, network_of
 from sqa.errors import ConfigError, DataError
-from sqa.sentences import split
 
 CHECKPOINT = "checkpoint.pt"  # in the work folder
 
@@ -42,7 +41,7 @@ class GruTraining:
     vocabulary: int
     embedding: int
     hidden: int
-    bottleneck: int
+    bottleneck: int | None
     dropout: float
     word_dropout: float
     start: Literal["svd", "random"]
@@ -56,74 +55,54 @@ class GruTraining:
     patience: int
     stop_after: int
     seed: int
+    direction: Direction = "forward"
+    units: Unit = "stems"
+    vectors: Path | None = None
+    examples: Literal["prefix", "sentence"] = "prefix"
+    word_swaps: float = 0.0
+    noisy_texts: Path | None = None
+    noisy_share: float = 0.5
+    rate_factor: float = 0.3
 
     def __post_init__(self) -> None:
+        least = {"vocabulary": 1, "embedding": 1, "hidden": 1, "points": 1, "batch": 2, "epochs": 1, "stop_after": 1}
         problems = [
-            f"{name}: must be >= 1, got {getattr(self, name)}"
-            for name in ("vocabulary", "embedding", "hidden", "bottleneck", "points", "batch", "epochs", "stop_after")
-            if getattr(self, name) < 1
+            f"{name}: must be >= {number}, got {getattr(self, name)}"
+            for name, number in least.items()
+            if getattr(self, name) < number
         ]
         problems += [
             f"{name}: must be in [0, 1), got {getattr(self, name)}"
-            for name in ("dropout", "word_dropout", "whole", "label_smoothing")
+            for name in ("dropout", "word_dropout", "whole", "label_smoothing", "word_swaps")
             if not 0 <= getattr(self, name) < 1
         ]
-        if self.start == "svd" and self.bottleneck != self.embedding:
+        if not 0 <= self.noisy_share <= 1:
+            problems.append(f"noisy_share: must be in [0, 1], got {self.noisy_share}")
+        if not 0 < self.rate_factor < 1:
+            problems.append(f"rate_factor: must be in (0, 1), got {self.rate_factor}")
+        if self.direction == "bidirectional" and self.bottleneck is not None:
+            problems.append(f"bottleneck: must be null, the bidirectional network has none, got {self.bottleneck}")
+        if self.direction == "forward" and (self.bottleneck or 0) < 1:
+            problems.append(f"bottleneck: must be >= 1, got {self.bottleneck}")
+        elif self.direction == "forward" and self.start == "svd" and self.bottleneck != self.embedding:
             problems.append(f"bottleneck: start: svd needs it equal to embedding ({self.embedding})")
+        if self.vectors is not None and self.start == "svd":
+            problems.append("start: must be random where `vectors` names a file")
         if problems:
             raise ConfigError(problems)
 
-
-@dataclass(frozen=True, slots=True)
-class Example:
-    """One tossup as numbers."""
-
-    ids: np.ndarray  # (L,) int32 token ids
-    ends: np.ndarray  # (S,) int32, tokens up to the end of each sentence; increasing, the last is L
-    page: int
-
-
-class Codec:
-    """Words and pages as numbers, taken from the training tossups."""
-
-    def __init__(self, tossups: Sequence[Tossup], vocabulary: int) -> None:
-        count: Counter[str] = Counter()
-        for tossup in tossups:
-            for word in tossup.text.split():
-                count.update(text.content_stems(word))
-        common = sorted(count.items(), key=lambda item: (-item[1], item[0]))[:vocabulary]
-        self.words = [word for word, times in common if times > 1]
-        self.pages = sorted({tossup.page for tossup in tossups if tossup.page})
-        self._ids = {word: id for id, word in enumerate(self.words, start=1)}
-        self._page_ids = {page: id for id, page in enumerate(self.pages)}
-
-    def example(self, tossup: Tossup) -> Example:
-        """A tossup whose page may be unknown (page -1)."""
-        ids: list[int] = []
-        ends: list[int] = []
-        for sentence in split(tossup.text, "en"):
-            ids += [self._ids.get(stem, 0) for word in sentence for stem in text.content_stems(word)]
-            if len(ids) > (ends[-1] if ends else 0):
-                ends.append(len(ids))
-        page = self._page_ids.get(tossup.page or "", -1)
-        return Example(np.array(ids, np.int32), np.array(ends, np.int32), page)
-
-
-@dataclass(frozen=True, slots=True)
-class Material:
-    """What a training reads: tossups as numbers, and the words and pages behind the numbers."""
-
-    words: tuple[str, ...]
-    pages: tuple[str, ...]
-    train: tuple[Example, ...]
-    dev: tuple[Example, ...]
-
-    @classmethod
-    def of(cls, tossups: Sequence[Tossup], dev: Sequence[Tossup], vocabulary: int) -> Material:
-        """Words and pages come from `tossups` only."""
-        codec = Codec(tossups, vocabulary)
-        train = tuple(codec.example(tossup) for tossup in tqdm(tossups, "reading tossups", mininterval=5))
-        return cls(tuple(codec.words), tuple(codec.pages), train, tuple(codec.example(tossup) for tossup in dev))
+    def drawing(self) -> Drawing:
+        """What of this decides the examples of an epoch."""
+        return Drawing(
+            sentences=self.examples == "sentence",
+            whole=self.whole,
+            points=self.points,
+            word_dropout=self.word_dropout,
+            word_swaps=self.word_swaps,
+            noisy_share=self.noisy_share,
+            batch=self.batch,
+            seed=self.seed,
+        )
 
 
 def train(config: GruTraining, material: Material) -> GruGuesser:
@@ -137,34 +116,41 @@ def train(config: GruTraining, material: Material) -> GruGuesser:
 
 
 def _train(config: GruTraining, material: Material) -> GruGuesser:
+    found = len(material.train), len(material.dev)
+    if found[0] < 2 or found[1] < 1:
+        raise DataError(f"a training needs two tossups, and one to stop by, got {found[0]} and {found[1]}")
+    if config.noisy_texts is not None and not material.noisy:
+        raise DataError(f"{config.noisy_texts}: has no text of a tossup that is trained on")
     words, pages = material.words, material.pages
-    network = PrefixGru(
-        Shape(len(words), len(pages), config.embedding, config.hidden, config.bottleneck, config.dropout)
-    )
-    if config.start == "svd" and not (config.work / CHECKPOINT).is_file():
-        start_from_svd(network, material.train)
+    sizes = (len(words), len(pages), config.embedding, config.hidden, config.bottleneck or 0)
+    network = network_of(Shape(*sizes, config.dropout, config.direction))
     run = _Run(config, network)
-    run.resume()
+    if not run.resume():
+        set_start(network, config, material)
     while run.epoch < config.epochs and run.stale < config.stop_after:
-        loss = _epoch(run, material.train)
+        loss = _epoch(run, material)
         accuracy = dev_accuracy(network, material.dev, config.batch)
         run.finish_epoch(sum(accuracy.values()) / len(accuracy))
         shares = "  ".join(f"{fraction:.2f}: {value:.4f}" for fraction, value in accuracy.items())
-        tqdm.write(f"epoch {run.epoch}  loss {loss:.3f}  dev accuracy by fraction read  {shares}  lr {run.rate():.1e}")
+        tqdm.write(
+            f"epoch {run.epoch}  loss {loss:.3f}  dev accuracy by fraction read  {shares}  lr {run.rate():.1e}  "
+            f"core minutes {run.seconds / 60:.1f}"
+        )
     network.load_state_dict(run.best)
-    return GruGuesser(network, words, pages)
+    return GruGuesser(network, words, pages, config.units)
 
 
 class _Run:
     """What a training has to remember: network, optimiser, schedule, best weights. Saved after every epoch."""
 
-    def __init__(self, config: GruTraining, network: PrefixGru) -> None:
+    def __init__(self, config: GruTraining, network: Network) -> None:
         self.config, self.network = config, network
-        self.optimiser = torch.optim.Adam(network.parameters(), lr=config.learning_rate)
+        self.optimiser = torch.optim.Adam(network.parameters(), lr=config.learning_rate, fused=True)
         self.schedule = torch.optim.lr_scheduler.ReduceLROnPlateau(
-            self.optimiser, mode="max", factor=0.3, patience=config.patience
+            self.optimiser, mode="max", factor=config.rate_factor, patience=config.patience
         )
         self.epoch, self.stale, self.best_accuracy = 0, 0, -1.0
+        self.seconds, self._since = 0.0, time.process_time()  # of processor time in all runs so far
         self.best: dict[str, Tensor] = {}
         self.path = config.work / CHECKPOINT
 
@@ -176,6 +162,8 @@ class _Run:
         """Count the epoch, keep the best weights, step the schedule, save."""
         self.epoch += 1
         self.stale += 1
+        now = time.process_time()
+        self.seconds, self._since = self.seconds + now - self._since, now
         if accuracy > self.best_accuracy:
             self.best_accuracy, self.stale = accuracy, 0
             self.best = {name: tensor.clone() for name, tensor in self.network.state_dict().items()}
@@ -189,16 +177,16 @@ class _Run:
                 "best": self.best,
                 "optimiser": self.optimiser.state_dict(),
                 "schedule": self.schedule.state_dict(),
-                "counts": (self.epoch, self.stale, self.best_accuracy),
+                "counts": (self.epoch, self.stale, self.best_accuracy, self.seconds),
             },
             temporary,
         )
         temporary.replace(self.path)
 
-    def resume(self) -> None:
-        """Go on from the checkpoint, if there is one. ConfigError if it is another config's."""
+    def resume(self) -> bool:
+        """Go on from the checkpoint; False if there is none. ConfigError if it is another config's."""
         if not self.path.is_file():
-            return
+            return False
         try:
             saved = torch.load(self.path, weights_only=True)
         except (RuntimeError, pickle.UnpicklingError) as error:
@@ -209,7 +197,8 @@ class _Run:
         self.optimiser.load_state_dict(saved["optimiser"])
         self.schedule.load_state_dict(saved["schedule"])
         self.best = saved["best"]
-        self.epoch, self.stale, self.best_accuracy = saved["counts"]
+        self.epoch, self.stale, self.best_accuracy, self.seconds = saved["counts"]
+        return True
 
 
 def _identity(config: GruTraining) -> str:
@@ -218,19 +207,17 @@ def _identity(config: GruTraining) -> str:
     return repr({key: value for key, value in asdict(config).items() if key not in skip})
 
 
-def _epoch(run: _Run, examples: Sequence[Example]) -> float:
+def _epoch(run: _Run, material: Material) -> float:
     """One pass over the tossups; returns the mean loss per point asked. Random by seed and epoch only."""
     config, network = run.config, run.network
-    rng = np.random.default_rng([config.seed, run.epoch])
     torch.manual_seed(config.seed * 1000 + run.epoch)
     criterion = nn.CrossEntropyLoss(label_smoothing=config.label_smoothing)
     network.train()
     total = count = 0.0
-    batches = list(_batches(examples, config, rng))
-    bar = tqdm(batches, f"epoch {run.epoch + 1}", mininterval=10)
+    bar = tqdm(list(batches(material, config.drawing(), run.epoch)), f"epoch {run.epoch + 1}", mininterval=10)
     for ids, rows, columns, pages in bar:
         network.zero_grad(set_to_none=True)
-        logits = network.logits(network.features(ids)[rows, columns])  # (N, P)
+        logits = network.logits(network.features_at(ids, rows, columns))  # (N, P)
         loss = criterion(logits, pages)
         loss.backward()
         nn.utils.clip_grad_norm_(network.parameters(), config.clip)
@@ -240,61 +227,46 @@ def _epoch(run: _Run, examples: Sequence[Example]) -> float:
     return total / count
 
 
-def _batches(
-    examples: Sequence[Example], config: GruTraining, rng: np.random.Generator
-) -> Iterator[tuple[Tensor, Tensor, Tensor, Tensor]]:
-    """Batches of similar length: ids (B, L), and of the points asked the rows (N,), columns (N,) and pages (N,)."""
-    drawn = [_draw(example, config, rng) for example in examples]
-    noisy = np.array([len(ids) for ids, _ in drawn]) + rng.uniform(0, 8, len(drawn))
-    order = np.argsort(noisy)
-    starts = np.arange(0, len(order), config.batch)
-    for start in rng.permutation(starts):
-        chosen = order[start : start + config.batch]
-        ids = np.zeros((len(chosen), max(len(drawn[i][0]) for i in chosen)), np.int64)
-        for row, i in enumerate(chosen):
-            ids[row, : len(drawn[i][0])] = drawn[i][0]
-        points = [(row, point, examples[i].page) for row, i in enumerate(chosen) for point in drawn[i][1]]
-        rows, columns, pages = (torch.tensor(column) for column in zip(*points, strict=True))
-        yield torch.from_numpy(ids), rows, columns, pages
-
-
-def _draw(example: Example, config: GruTraining, rng: np.random.Generator) -> tuple[np.ndarray, list[int]]:
-    """The tossup from a random sentence on, some words hidden, and the places (token index) to ask at."""
-    first = 0 if rng.random() < config.whole else int(rng.integers(len(example.ends)))
-    begin = 0 if first == 0 else int(example.ends[first - 1])
-    ids = example.ids[begin:].copy()
-    ids[rng.random(len(ids)) < config.word_dropout] = 0
-    ends = [int(end) - begin for end in example.ends[first:]]
-    return ids, sorted({end - 1 for end in ends} | set(rng.integers(len(ids), size=config.points).tolist()))
-
-
 @torch.inference_mode()
-def dev_accuracy(network: PrefixGru, examples: Sequence[Example], batch: int) -> dict[float, float]:
+def dev_accuracy(network: Network, examples: Sequence[Example], batch: int) -> dict[float, float]:
     """Share of tossups whose top page is right after 25, 50, 75 and 100 % of the tokens."""
     network.eval()
     right = {0.25: 0, 0.5: 0, 0.75: 0, 1.0: 0}
-    ordered = sorted(examples, key=lambda example: len(example.ids))
+    ordered = sorted((e for e in examples if len(e.ids)), key=lambda example: len(example.ids))
     for start in range(0, len(ordered), batch):
         chunk = ordered[start : start + batch]
-        ids = np.zeros((len(chunk), max(len(example.ids) for example in chunk)), np.int64)
-        for row, example in enumerate(chunk):
-            ids[row, : len(example.ids)] = example.ids
-        features = network.features(torch.from_numpy(ids))
+        ids, rows = padded([example.ids for example in chunk]), torch.arange(len(chunk))
         gold = torch.tensor([example.page for example in chunk])
-        for fraction in right:
-            at = torch.tensor([max(0, int(len(example.ids) * fraction) - 1) for example in chunk])
-            logits = network.logits(features[torch.arange(len(chunk)), at])
-            right[fraction] += int((logits.argmax(-1) == gold).sum())
+        at = [torch.tensor([max(0, int(len(e.ids) * fraction) - 1) for e in chunk]) for fraction in right]
+        features = network.features_at(ids, rows.repeat(len(at)), torch.cat(at)).split(len(chunk))
+        for fraction, part in zip(right, features, strict=True):
+            right[fraction] += int((network.logits(part).argmax(-1) == gold).sum())
     return {fraction: count / len(examples) for fraction, count in right.items()}
 
 
-def start_from_svd(network: PrefixGru, examples: Sequence[Example]) -> None:
-    """Set word and page vectors so that the untrained network already retrieves pages by latent semantics.
+def set_start(network: Network, config: GruTraining, material: Material) -> None:
+    """Word vectors (and page vectors) of the untrained network, as the config says."""
+    if config.vectors is not None:
+        stems = config.units == "stems"
+        table, found = vectors.table(config.vectors, material.words, config.embedding, stems=stems)
+        tqdm.write(f"{found} of {len(material.words)} words have a vector in {config.vectors}")
+        with torch.no_grad():
+            network.embedding.weight.copy_(torch.from_numpy(table))
+    elif config.start == "svd":
+        start_from_svd(network, material.train)
+
+
+def start_from_svd(network: Network, examples: Sequence[Example]) -> None:
+    """Set word and page vectors so that an untrained forward network already retrieves pages by latent semantics.
 
     W (pages x words) holds BM25 weights; W ~ U S V'.  Words get V S^1/2, pages U S^1/2, and the bottleneck passes the
-    running mean of the word vectors on.
+    running mean of the word vectors on.  The bidirectional network has no such mean: it gets the word vectors only.
+    ConfigError if there are too few pages or words for vectors of that width.
     """
     shape = network.shape
+    if shape.embedding >= min(shape.pages, shape.vocabulary + 1):
+        most = min(shape.pages - 1, shape.vocabulary)
+        raise ConfigError(f"embedding: must be <= {most} with start: svd (fewer than pages), got {shape.embedding}")
     rows = np.concatenate([np.full(len(example.ids), example.page) for example in examples])
     columns = np.concatenate([example.ids for example in examples])
     counts = sparse.csr_matrix((np.ones(len(rows)), (rows, columns)), (shape.pages, shape.vocabulary + 1))
@@ -312,6 +284,8 @@ def start_from_svd(network: PrefixGru, examples: Sequence[Example]) -> None:
     page /= np.linalg.norm(page, axis=1).mean()
     with torch.no_grad():
         network.embedding.weight.copy_(torch.from_numpy(word.copy()))
+        if not isinstance(network, PrefixGru):
+            return
         network.pages.weight.copy_(torch.from_numpy(page.copy()))
         network.pages.bias.zero_()
         network.bottleneck.weight.mul_(0.3)

@@ -1,0 +1,125 @@
+"""The two networks of the GRU guesser: one that reads forwards only, and the published one, which reads both ways.
+
+PrefixGru           word vectors -> one forward GRU -> last state, running weighted mean of states and word vectors,
+                    running maximum of the states -> batch norm -> dropout -> bottleneck -> pages.  All features can be
+                    computed step by step, so a prefix that grew by one word costs one step.  The running mean starts
+                    from the zero vector with some weight: a mean of three words would otherwise be as long as one of a
+                    hundred, and the guesser as sure.
+BidirectionalGru    QANTA's RNN guesser (Pinafore/qb, qanta/guesser/rnn.py, with dropout on the word vectors as in its
+                    later PyTorch version): word vectors -> one GRU in each direction -> last state of each -> linear ->
+                    batch norm over the pages -> dropout.  The backward GRU begins at the end of the prefix, so every
+                    prefix is read anew.
+
+Shapes: B texts, L tokens, N prefixes, E embedding, H hidden, F features, D bottleneck, P pages.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence
+
+PRIOR = 8.0  # first weight of the zero vector in the running mean, in words that count fully
+
+READ_TOGETHER = 128  # prefixes of similar length that the bidirectional network guesses from at once
+
+Direction = Literal["forward", "bidirectional"]
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Sizes of a network; saved with it."""
+
+    vocabulary: int  # word types, without the unknown word
+    pages: int  # classes
+    embedding: int  # E
+    hidden: int  # H, states of one direction
+    bottleneck: int  # D; the bidirectional network has none and ignores it
+    dropout: float  # in training: on word vectors and features (forward) or on word vectors and logits
+    direction: Direction = "forward"
+
+    @property
+    def features(self) -> int:
+        """F: last state, mean of states and word vectors, maximum of states; bidirectional: two last states."""
+        return 3 * self.hidden + self.embedding if self.direction == "forward" else 2 * self.hidden
+
+
+class PrefixGru(nn.Module):
+    """Token ids -> logits over pages after every token that is asked for. Id 0 is the unknown word."""
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        self.shape = shape
+        self.embedding = nn.Embedding(shape.vocabulary + 1, shape.embedding)
+        self.gru = nn.GRU(shape.embedding, shape.hidden, batch_first=True)
+        self.salience = nn.Linear(shape.embedding, 1)  # how much a word counts in the running mean, 0..1
+        self.log_prior = nn.Parameter(torch.tensor([math.log(PRIOR)]))  # weight of the zero vector in it
+        self.norm = nn.BatchNorm1d(shape.features)
+        self.dropout = nn.Dropout(shape.dropout)
+        self.bottleneck = nn.Linear(shape.features, shape.bottleneck)
+        self.pages = nn.Linear(shape.bottleneck, shape.pages)
+
+    def features(self, ids: Tensor) -> Tensor:
+        """(B, L) int64 -> (B, L, F): what is known after each token; position t depends on ids[:, : t + 1] only."""
+        words = self.dropout(self.embedding(ids))  # (B, L, E)
+        states, _ = self.gru(words)  # (B, L, H)
+        weight = torch.sigmoid(self.salience(words))  # (B, L, 1)
+        total = torch.cumsum(weight, 1) + self.log_prior.exp()
+        mean = torch.cumsum(weight * torch.cat([states, words], -1), 1) / total  # (B, L, H + E)
+        return torch.cat([states, mean, torch.cummax(states, 1).values], -1)
+
+    def features_at(self, ids: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
+        """(B, L) ids, (N,) rows, (N,) columns -> (N, F): the features of ids[row, : column + 1]."""
+        return self.features(ids)[rows, columns]
+
+    def logits(self, features: Tensor) -> Tensor:
+        """(N, F) -> (N, P)."""
+        return self.pages(self.bottleneck(self.dropout(self.norm(features))))
+
+
+class BidirectionalGru(nn.Module):
+    """Token ids -> logits over pages of the prefixes that are asked for. Id 0 is the unknown word."""
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        self.shape = shape
+        self.embedding = nn.Embedding(shape.vocabulary + 1, shape.embedding)
+        self.gru = nn.GRU(shape.embedding, shape.hidden, batch_first=True, bidirectional=True)
+        self.pages = nn.Linear(shape.features, shape.pages)
+        self.norm = nn.BatchNorm1d(shape.pages)
+        self.dropout = nn.Dropout(shape.dropout)
+
+    def features_at(self, ids: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
+        """(B, L) ids, (N,) rows, (N,) columns -> (N, F): the last states of both readings of ids[row, : column + 1].
+
+        Outside training READ_TOGETHER prefixes are read at a time, best in order of length.
+        """
+        if self.training:
+            return self._last_states(ids, rows, columns)
+        parts = zip(rows.split(READ_TOGETHER), columns.split(READ_TOGETHER), strict=True)
+        return torch.cat([self._last_states(ids, *part) for part in parts])
+
+    def _last_states(self, ids: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
+        lengths = columns + 1
+        words = self.dropout(self.embedding(ids[rows, : int(lengths.max())]))  # (N, L, E)
+        packed = pack_padded_sequence(words, lengths, batch_first=True, enforce_sorted=False)
+        _, last = self.gru(packed)  # (2, N, H)
+        return torch.cat([last[0], last[1]], -1)
+
+    def logits(self, features: Tensor) -> Tensor:
+        """(N, F) -> (N, P)."""
+        return self.dropout(self.norm(self.pages(features)))
+
+
+Network = PrefixGru | BidirectionalGru
+
+
+def network_of(shape: Shape) -> Network:
+    """An untrained network of a shape. KeyError for an unknown direction."""
+    networks: Mapping[str, type[Network]] = {"forward": PrefixGru, "bidirectional": BidirectionalGru}
+    return networks[shape.direction](shape)

@@ -1,0 +1,201 @@
+"""Noise for the training text of a guesser that will read machine translation.
+
+Words are hidden and neighbours swapped while training.  Machine-translated tossups are made once:
+
+    python -m guessers.noise --output runs/train/noisy.es.jsonl --tossups 3000
+
+translates English tossups into the foreign language (Apertium) and back with the project's own simultaneous model, each
+at one k out of several.  All of it is keyed by seed and tossup id: a tossup gets the same noise whatever stands beside
+it.  The file has one JSON object a line, {"id", "k", "by", "sentences": [English, ...]}; `by` names what made it.  A
+killed run goes on after the tossups it finished.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import shlex
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tqdm import tqdm
+
+from sqa import records
+from sqa.datasets import Tossup
+from sqa.errors import ConfigError, DataError, SqaError
+from sqa.registry import TRANSLATORS
+from sqa.sentences import split
+from sqa.types import Question
+
+BLOCK = 100  # tossups translated together; what a kill can lose
+KS = ("3", "6", "9", "12", "15", "full")
+
+
+def rng_for(seed: int, tossup_id: str, time: int = 0) -> np.random.Generator:
+    """The random numbers of one tossup at one time (epoch), whatever was drawn before."""
+    name = int.from_bytes(hashlib.sha256(tossup_id.encode()).digest()[:8], "big")
+    return np.random.default_rng([seed, time, name])
+
+
+def hide_words(ids: np.ndarray, share: float, rng: np.random.Generator) -> np.ndarray:
+    """(L,) token ids with about `share` of them replaced by 0, the unknown word."""
+    return np.where(rng.random(len(ids)) < share, 0, ids) if share else ids
+
+
+def swap_words(ids: np.ndarray, share: float, rng: np.random.Generator) -> np.ndarray:
+    """(L,) token ids of which about `share` begin a pair of neighbours that changed places; no token moves twice."""
+    swapped = ids.copy()
+    free = 0
+    for place in np.flatnonzero(rng.random(max(0, len(ids) - 1)) < share) if share else ():
+        if place >= free:
+            swapped[[place, place + 1]] = swapped[[place + 1, place]]
+            free = place + 2
+    return swapped
+
+
+def load_texts(path: Path) -> dict[str, tuple[str, ...]]:
+    """Machine-translated sentences by tossup id, as the command wrote them. DataError names the line that is wrong."""
+    found: dict[str, tuple[str, ...]] = {}
+    for number, record in enumerate(records.json_lines(path), start=1):
+        name, sentences = record.get("id"), record.get("sentences")
+        if (
+            not isinstance(name, str)
+            or not isinstance(sentences, list)
+            or not all(isinstance(sentence, str) for sentence in sentences)
+        ):
+            raise DataError(f"{path}: record {number}: expected a text 'id' and 'sentences', a list of texts")
+        if name in found:
+            raise DataError(f"{path}: record {number}: the tossup {name!r} is there twice")
+        found[name] = tuple(sentences)
+    return found
+
+
+# --- making the texts
+
+
+class RoundTrip:
+    """English -> foreign -> English by two registered translators, the second at a k of its own for every tossup."""
+
+    def __init__(self, there: Any, back: Mapping[str, Any]) -> None:
+        """`there` and each of `back` (by k) have `translate_batch` and `fingerprint`."""
+        self._there, self._back = there, back
+        prints = [there.fingerprint(), *(back[k].fingerprint() for k in sorted(back))]
+        self.by = hashlib.sha256(" ".join(prints).encode()).hexdigest()[:12]
+
+    @classmethod
+    def of(cls, command: Sequence[str], model: str, ks: Sequence[str]) -> RoundTrip:
+        """A command-line translator there, the trained wait-k model back."""
+        there = TRANSLATORS.config_class("command")(command=tuple(command))
+        settings = TRANSLATORS.config_class("waitk")
+        back = {k: TRANSLATORS.build("waitk", settings(model=model, k=int(k) if k.isdecimal() else k)) for k in ks}
+        return cls(TRANSLATORS.build("command", there), back)
+
+    def k_of(self, tossup_id: str, seed: int) -> str:
+        """The k at which a tossup is translated back."""
+        ks = list(self._back)
+        return ks[int(rng_for(seed, tossup_id).integers(len(ks)))]
+
+    def records(self, tossups: Sequence[Tossup], seed: int) -> list[dict[str, Any]]:
+        """One record a tossup, in their order."""
+        english = [_question(t.id, split(t.text, "en")) for t in tossups]
+        foreign = [
+            _question(question.id, _by_sentence(question, emissions))
+            for question, emissions in zip(english, self._there.translate_batch(english), strict=True)
+        ]
+        made: dict[str, dict[str, Any]] = {}
+        for k, translator in self._back.items():
+            chosen = [question for question in foreign if self.k_of(question.id, seed) == k]
+            for question, emissions in zip(chosen, translator.translate_batch(chosen), strict=True):
+                lines = [" ".join(words) for words in _by_sentence(question, emissions)]
+                made[question.id] = {"id": question.id, "k": k, "by": self.by, "sentences": lines}
+        return [made[tossup.id] for tossup in tossups]
+
+
+def _question(name: str, sentences: Iterable[Sequence[str]]) -> Question:
+    """A text as translators take it; sentences without words are left out."""
+    kept = tuple(tuple(words) for words in sentences if words)
+    return Question(id=name, dataset="tossups", language="", sentences=kept, reference=(), page="")
+
+
+def _by_sentence(question: Question, emissions: Sequence[Any]) -> list[list[str]]:
+    """The target words of each source sentence."""
+    found: list[list[str]] = [[] for _ in question.sentences]
+    for emission in emissions:
+        found[emission.sentence].append(emission.token)
+    return found
+
+
+def choose(tossups: Iterable[Tossup], n: int, seed: int) -> list[Tossup]:
+    """`n` tossups, chosen and ordered by a hash of seed and id; more tossups to choose from move none of them."""
+    return sorted(tossups, key=lambda t: hashlib.sha256(f"{seed} {t.id}".encode()).digest())[:n]
+
+
+def write(path: Path, tossups: Sequence[Tossup], trip: RoundTrip, seed: int) -> None:
+    """Translate the tossups to `path`, block by block, after those that are there.
+
+    ConfigError if the file was made from other tossups or by other translators.
+    """
+    kept = _finished(path, tossups, trip, seed)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("r+b" if path.is_file() else "wb") as file:
+        file.truncate(sum(map(len, kept)))  # half a line of a killed run goes
+        file.seek(0, 2)
+        bar = tqdm(total=len(tossups), initial=len(kept), desc="translating", unit=" tossups")
+        for start in range(len(kept), len(tossups), BLOCK):
+            block = trip.records(tossups[start : start + BLOCK], seed)
+            file.write(b"".join(_line(record) for record in block))
+            file.flush()
+            bar.update(len(block))
+
+
+def _finished(path: Path, tossups: Sequence[Tossup], trip: RoundTrip, seed: int) -> list[bytes]:
+    """The whole lines of an earlier run."""
+    if not path.is_file():
+        return []
+    lines = [line for line in path.read_bytes().splitlines(keepends=True) if line.endswith(b"\n")]
+    for number, line in enumerate(lines):
+        try:
+            record = json.loads(line)
+        except ValueError as error:
+            raise DataError(f"{path}:{number + 1}: not JSON ({error}); remove the file to start again") from error
+        expected = tossups[number].id if number < len(tossups) else None
+        if (record.get("id"), record.get("by")) != (expected, trip.by) or record.get("k") != trip.k_of(expected, seed):
+            raise ConfigError(
+                f"{path}:{number + 1}: made from other tossups, translators, k or seed; remove it or name another file"
+            )
+    return lines
+
+
+def _line(record: Mapping[str, Any]) -> bytes:
+    return (json.dumps(record, ensure_ascii=False) + "\n").encode()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command. Returns its exit code."""
+    parser = argparse.ArgumentParser(prog="python -m guessers.noise", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--output", type=Path, required=True, help="file of the texts, JSON lines")
+    parser.add_argument("--tossups", type=int, default=3000, help="how many, of the fold that guessers learn from")
+    parser.add_argument("--there", default="apertium -u eng-spa", help="command from English (default: %(default)s)")
+    parser.add_argument("--model", default="es-en", help="wait-k model back (default: %(default)s)")
+    parser.add_argument("--k", nargs="+", default=KS, help="one of these for each tossup (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=0, help="of the choice of tossups and k (default: %(default)s)")
+    options = parser.parse_args(arguments)
+    from guessers.train import mapped_tossups  # not at the top: it comes from there to here
+
+    try:
+        if options.tossups < 1:
+            raise ConfigError(f"--tossups: must be >= 1, got {options.tossups}")
+        trip = RoundTrip.of(shlex.split(options.there), options.model, options.k)
+        write(options.output, choose(mapped_tossups(("guesser",)), options.tossups, options.seed), trip, options.seed)
+    except SqaError as error:
+        print(error, file=sys.stderr)
+        return error.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
