@@ -3,6 +3,7 @@
 # make bench       set up, then the speed of decoding and guessing
 # make lint        set up, then ruff
 # make extras      set up, then the packages of other systems: SimulEval, COMET, phrase-based SMT (tests without them skip)
+# make elasticsearch   set up, then start the server of docker-compose.yml and fill its index (ELASTIC_PASSWORD set)
 # make setup       .venv with the `sqa` command; done once, again when the pinned versions change
 #
 # PYTHON=/path/to/python3.12 make setup   takes another interpreter (3.11 or newer)
@@ -12,7 +13,7 @@ PYTHON ?= python3
 VENV := .venv
 STAMP := $(VENV)/.sqa-installed
 
-.PHONY: setup extras reproduce test bench lint
+.PHONY: setup extras reproduce test bench lint elasticsearch
 
 setup: $(STAMP)
 
@@ -39,3 +40,7 @@ bench: setup
 
 lint: setup
 	$(VENV)/bin/ruff check .
+
+elasticsearch: setup
+	docker compose up --wait elasticsearch
+	$(VENV)/bin/python -m guessers.elastic_index configs/guesser_bm25_lucene.yaml

@@ -8,6 +8,8 @@ Two fields, the words of a page (stems without stop words) and its pairs of succ
 with boost 1 for words and `pair_boost` for pairs, N pages, df(t) of them with t, |d| the tokens of d in the field.
 This is BM25 as Lucene computes it since version 8 (Robertson and Zaragoza 2009, without the constant k1 + 1), but for
 lengths, which Lucene stores in a byte and this file exactly.  A token that occurs twice in the text counts twice.
+With `similarity: lucene` or `elasticsearch` lengths and scores are theirs (guessers/lucene.py); on a model counted with
+their analyzer (configs/guesser_bm25_lucene.yaml) this guesser is then the twin of guessers/elastic.py.
 
 A score is a sum over the words read, so the next word only adds its postings; nothing is read twice.  That loop is in
 guessers/bm25_kernel.py.
@@ -16,30 +18,23 @@ guessers/bm25_kernel.py.
 from __future__ import annotations
 
 import hashlib
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise, repeat
+from itertools import repeat
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
 
 import numpy as np
 
-from guessers import text
-from sqa.errors import ConfigError, DataError
-from sqa.models import (
-    folder_digest,
-    pack_integers,
-    pack_strings,
-    read_tensors,
-    resolve_model,
-    unpack_integers,
-    unpack_strings,
-    write_tensors,
-)
+from guessers import lucene
+from guessers.bm25_index import ANALYZERS, VERSION, Index, Profile
+from guessers.tfidf import tfidf_weights
+from sqa.errors import ConfigError
+from sqa.models import folder_digest, resolve_model
 from sqa.types import Guess
 
-VERSION = 1  # of the code that turns words into guesses; raise it when guesses change
+Similarity = Literal["exact", "lucene", "elasticsearch", "tfidf"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +45,7 @@ class Bm25Config:
     k1: float = 0.6  # how slowly repeated words saturate, > 0
     b: float = 0.9  # how much long pages are discounted, 0 (not) to 1 (in proportion)
     pair_boost: float = 0.5  # weight of the pairs of words, >= 0
+    similarity: Similarity = "exact"  # lucene, elasticsearch: as these compute it; tfidf: see guessers/tfidf.py
 
     def __post_init__(self) -> None:
         problems = [] if self.k1 > 0 else [f"k1: must be > 0, got {self.k1}"]
@@ -66,117 +62,30 @@ class Bm25Training:
     kind: Literal["bm25"]
     output: Path
     folds: tuple[str, ...]
-    pair_min_count: int  # pairs seen less often are left out
+    bonus: bool = False  # bonus parts too (guessers/bonus.py)
+    analyzer: Literal["stems", "standard", "english"] = "stems"
+    pair_min_count: int | None = None  # pairs seen less often are left out; None = no pairs
 
 
-class Profile(Protocol):
-    """What a page is learnt from."""
-
-    @property
-    def text(self) -> str: ...
-    @property
-    def page(self) -> str | None: ...
-
-
-@dataclass(frozen=True)
-class Index:
-    """Term counts by page. Terms 0..W-1 are words, the others pairs (their key: first word * W + second word)."""
-
-    titles: tuple[str, ...]  # sorted
-    words: tuple[str, ...]  # sorted
-    pair_keys: np.ndarray  # (pairs,) int64, increasing
-    starts: np.ndarray  # (terms + 1,) int64, where a term's postings begin
-    pages: np.ndarray  # (postings,) int64, increasing within a term
-    counts: np.ndarray  # (postings,) int64, >= 1
-
-    @classmethod
-    def of(cls, tossups: Iterable[Profile], pair_min_count: int) -> Index:
-        """Count the tossups that have a page."""
-        by_page: dict[str, Counter[str | tuple[str, str]]] = {}
-        total: Counter[str | tuple[str, str]] = Counter()
-        for tossup in tossups:
-            if tossup.page is not None:
-                stems = [stem for word in tossup.text.split() for stem in text.content_stems(word)]
-                terms = Counter([*stems, *pairwise(stems)])
-                by_page.setdefault(tossup.page, Counter()).update(terms)
-                total.update(terms)
-        titles, words = sorted(by_page), sorted(term for term in total if isinstance(term, str))
-        word_id = {word: id for id, word in enumerate(words)}
-        keys = sorted(
-            word_id[term[0]] * len(words) + word_id[term[1]]
-            for term, count in total.items()
-            if isinstance(term, tuple) and count >= pair_min_count
-        )
-        pair_id = {key: len(words) + i for i, key in enumerate(keys)}
-        rows: list[tuple[int, int, int]] = []
-        for page, title in enumerate(titles):
-            for term, count in by_page[title].items():
-                if isinstance(term, str):
-                    rows.append((word_id[term], page, count))
-                elif (id := pair_id.get(word_id[term[0]] * len(words) + word_id[term[1]])) is not None:
-                    rows.append((id, page, count))
-        table = np.array(rows, dtype=np.int64).reshape(-1, 3)
-        table = table[np.lexsort((table[:, 1], table[:, 0]))]
-        frequency = np.bincount(table[:, 0], minlength=len(words) + len(keys))
-        starts = np.concatenate([[0], np.cumsum(frequency)])
-        return cls(tuple(titles), tuple(words), np.array(keys, np.int64), starts, table[:, 1], table[:, 2])
-
-    def weights(self, config: Bm25Config) -> np.ndarray:
-        """(postings,) float64, what one occurrence of the term adds to the page's score."""
-        n, words = len(self.titles), len(self.words)
-        frequency = np.diff(self.starts)
-        idf = np.log1p((n - frequency + 0.5) / (frequency + 0.5))  # (terms,)
-        idf[words:] *= config.pair_boost
-        weights = np.empty(len(self.pages))
-        for field in (slice(0, self.starts[words]), slice(self.starts[words], len(self.pages))):
-            pages, counts = self.pages[field], self.counts[field].astype(np.float64)
-            if len(pages):
-                length = np.bincount(pages, counts, minlength=n)
-                norm = config.k1 * (1 - config.b + config.b * length / length.mean())
-                weights[field] = counts / (counts + norm[pages])
-        return weights * np.repeat(idf, frequency)
-
-    def save(self, folder: Path) -> None:
-        """Write model.safetensors and config.json."""
-        words = len(self.words)
-        deltas = np.diff(self.pages, prepend=0)
-        firsts = self.starts[:-1]
-        deltas[firsts] = self.pages[firsts]
-        first, second = np.divmod(self.pair_keys, max(words, 1))
-        tensors = {
-            "titles": pack_strings(self.titles),
-            "words": pack_strings(self.words),
-            "pairs_per_word": pack_integers(np.bincount(first, minlength=words)),
-            "pair_seconds": pack_integers(second),
-            "pages_per_term": pack_integers(np.diff(self.starts)),
-            "page_steps": pack_integers(deltas),
-            "counts": pack_integers(self.counts),
-        }
-        write_tensors(folder, tensors, {"kind": "bm25", "version": VERSION})
-
-    @classmethod
-    def load(cls, folder: Path) -> Index:
-        """Read what `save` wrote; DataError if it is damaged."""
-        tensors, _ = read_tensors(folder, "bm25", VERSION)
-        try:
-            titles, words = unpack_strings(tensors["titles"]), unpack_strings(tensors["words"])
-            names = ("pairs_per_word", "pair_seconds", "pages_per_term", "page_steps", "counts")
-            per_word, second, frequency, deltas, counts = (unpack_integers(tensors[name]) for name in names)
-        except KeyError as error:
-            raise DataError(f"{folder}: the model lacks {error}; restore or train it again") from error
-        starts = np.concatenate([[0], np.cumsum(frequency)])
-        fits = len(deltas) == len(counts) == starts[-1] and len(starts) == len(words) + len(second) + 1
-        if fits and len(per_word) == len(words) and per_word.sum() == len(second):
-            running = np.cumsum(deltas)
-            before = np.concatenate([[0], running])[starts[:-1]]  # the sum of all steps of earlier terms
-            pages = running - np.repeat(before, frequency)
-            fits = pages.max(initial=-1) < len(titles)
+def weights(index: Index, config: Bm25Config) -> np.ndarray:
+    """(postings,) float64, what one occurrence of the term adds to the page's score."""
+    if config.similarity == "tfidf":
+        return tfidf_weights(index, config.b, config.pair_boost)
+    n = len(index.titles)
+    weighted = np.empty(len(index.pages))
+    for (terms, postings), boost in zip(index.fields(), (1.0, config.pair_boost), strict=True):
+        pages, counts, frequency = index.pages[postings], index.counts[postings], np.diff(index.starts)[terms]
+        if not len(pages):
+            continue
+        if config.similarity == "exact":
+            length = np.bincount(pages, counts, minlength=n)
+            norm = config.k1 * (1 - config.b + config.b * length / length.mean())
+            idf = boost * np.log1p((n - frequency + 0.5) / (frequency + 0.5))  # (terms,)
+            weighted[postings] = counts / (counts + norm[pages]) * np.repeat(idf, frequency)
         else:
-            fits = False
-        if not fits:
-            raise DataError(f"{folder}: the model's tables do not fit together; restore or train it again")
-        first = np.repeat(np.arange(len(words)), per_word)
-        return cls(tuple(titles), tuple(words), first * len(words) + second, starts, pages, counts)
+            boost *= config.k1 + 1 if config.similarity == "elasticsearch" else 1
+            weighted[postings] = lucene.bm25_weights(counts, pages, frequency, n, config.k1, config.b, boost)
+    return weighted
 
 
 class Bm25Guesser:
@@ -190,12 +99,19 @@ class Bm25Guesser:
         self._pair_ids = dict(zip(index.pair_keys.tolist(), range(len(index.words), len(index.starts)), strict=False))
         self._starts: list[int] = index.starts.tolist()
         self._pages = np.ascontiguousarray(index.pages)
-        self._weights = index.weights(config)
+        self._weights = weights(index, config)
+        self._analyze = ANALYZERS[index.analyzer]
 
     @classmethod
-    def fit(cls, tossups: Iterable[Profile], pair_min_count: int = 2, config: Bm25Config | None = None) -> Bm25Guesser:
-        """Count the tossups' words."""
-        return cls(Index.of(tossups, pair_min_count), config or Bm25Config())
+    def fit(
+        cls,
+        profiles: Iterable[Profile],
+        pair_min_count: int | None = 2,
+        config: Bm25Config | None = None,
+        analyzer: str = "stems",
+    ) -> Bm25Guesser:
+        """Count the words of tossups, or of anything with a text and a page."""
+        return cls(Index.of(profiles, pair_min_count, analyzer), config or Bm25Config())
 
     @classmethod
     def load(cls, folder: Path, config: Bm25Config | None = None) -> Bm25Guesser:
@@ -213,7 +129,7 @@ class Bm25Guesser:
 
     def fingerprint(self) -> str:
         """sha256 of the index' files, the code version and the config's numbers."""
-        numbers = (self._config.k1, self._config.b, self._config.pair_boost)
+        numbers = (self._config.k1, self._config.b, self._config.pair_boost, self._config.similarity)
         return hashlib.sha256(f"bm25 {VERSION} {self._digest} {numbers!r}".encode()).hexdigest()
 
     def guess(self, texts: Sequence[str], n: int) -> list[list[Guess]]:
@@ -267,7 +183,7 @@ class Bm25Guesser:
         last: int | None = None  # id of the word before, None if unknown
         for word in words:
             terms = []
-            for stem in text.content_stems(word):
+            for stem in self._analyze(word):
                 id = word_ids.get(stem)
                 if id is not None:
                     if last is not None and (pair := pair_ids.get(last * n_words + id)) is not None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from guessers.bonus import Bonus, clean_bonus
 from sqa import config as configs
 from sqa.datasets import Tossup, load_tossups
 from sqa.errors import ConfigError
 from sqa.folds import fold_of
 
-KINDS = ("bm25", "gru")
+KINDS = ("bert", "bm25", "gru")
 
 
 def main(config_path: Path, output: Path | None = None) -> Path:
@@ -20,13 +21,21 @@ def main(config_path: Path, output: Path | None = None) -> Path:
         from guessers import bm25
 
         config = configs.load(config_path, bm25.Bm25Training)
-        guesser = bm25.Bm25Guesser.fit(mapped_tossups(config.folds), config.pair_min_count)
+        counted = lessons(config.folds, config.bonus)
+        guesser = bm25.Bm25Guesser.fit(counted, config.pair_min_count, analyzer=config.analyzer)
     elif kind == "gru":
-        from guessers import gru_train
+        from guessers import gru_train, noise
 
         config = configs.load(config_path, gru_train.GruTraining)
         tossups, dev = mapped_tossups(config.folds), mapped_tossups(("dev",))
-        guesser = gru_train.train(config, gru_train.Material.of(tossups, dev, config.vocabulary))
+        texts = noise.load_texts(config.noisy_texts) if config.noisy_texts else {}
+        material = gru_train.Material.of(tossups, dev, config.vocabulary, config.units, texts)
+        guesser = gru_train.train(config, material)
+    elif kind == "bert":
+        from guessers import bert_train
+
+        config = configs.load(config_path, bert_train.BertTraining)
+        guesser = bert_train.train(config, lessons(config.folds, config.bonus), mapped_tossups(("dev",)))
     else:
         raise ConfigError(f"{config_path} kind: expected one of {', '.join(KINDS)}, got {kind!r}")
     folder = output or config.output
@@ -37,3 +46,8 @@ def main(config_path: Path, output: Path | None = None) -> Path:
 def mapped_tossups(folds: Sequence[str]) -> list[Tossup]:
     """The tossups of some folds whose answer has a page, the others teach no page."""
     return [tossup for tossup in load_tossups() if tossup.page is not None and fold_of(tossup.id) in folds]
+
+
+def lessons(folds: Sequence[str], with_bonus: bool) -> list[Tossup | Bonus]:
+    """The tossups of some folds, and on demand the bonus parts that repeat no held-out question; all have a page."""
+    return [*mapped_tossups(folds), *(clean_bonus() if with_bonus else ())]

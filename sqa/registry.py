@@ -98,9 +98,21 @@ TRANSLATORS = Registry(
 )
 GUESSERS = Registry(
     "guesser",
-    {"bm25": "guessers.bm25:build", "gru": "guessers.gru:build", "llm": "guessers.llm:build"},
+    {
+        "bm25": "guessers.bm25:build",
+        "tfidf": "guessers.tfidf:build",
+        "gru": "guessers.gru:build",
+        "elasticsearch": "guessers.elastic:build",
+        "llm": "guessers.llm:build",
+    },
 )
 BUZZERS = Registry(
     "buzzer",
-    {"threshold": "buzzers.threshold:build", "mlp": "buzzers.mlp:build", "oracle": "buzzers.oracle:build"},
+    {
+        "threshold": "buzzers.threshold:build",
+        "logistic": "buzzers.logistic:build",
+        "mlp": "buzzers.mlp:build",
+        "recurrent": "buzzers.recurrent:build",
+        "oracle": "buzzers.oracle:build",
+    },
 )

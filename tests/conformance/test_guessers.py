@@ -7,14 +7,20 @@ import pytest
 from sqa.datasets import load_questions
 from sqa.errors import ConfigError
 from sqa.interfaces import Guesser, IncrementalGuesser
+from sqa.paths import ROOT
 from sqa.registry import GUESSERS
 
 N = 50
 # bit by bit where a sum is taken in the same order; the GRU's matrix products differ in the last digits with their size
-TOLERANCE = {"bm25": 0.0, "gru": 1e-9}
+TOLERANCE = {"bm25": 0.0, "tfidf": 0.0, "gru": 1e-9}
+MODEL = {"bm25": "bm25", "tfidf": "bm25", "gru": "gru"}  # the bundled one
+ELSEWHERE = {  # no bundled model: the contract is tested against a server of the test's own
+    "elasticsearch": "tests/unit/test_elastic.py",
+    "llm": "tests/unit/test_llm.py",
+}
 
 
-@pytest.fixture(scope="module", params=GUESSERS.names())
+@pytest.fixture(scope="module", params=TOLERANCE)
 def name(request) -> str:
     return request.param
 
@@ -47,8 +53,9 @@ def assert_same(name, got, expected):
                 assert guess.score == pytest.approx(right[-1].score, abs=tolerance)
 
 
-def test_every_registered_guesser_has_a_tolerance():
-    assert set(TOLERANCE) == set(GUESSERS.names())
+def test_every_registered_guesser_is_tested():
+    assert {*TOLERANCE, *ELSEWHERE} == set(GUESSERS.names()) and set(MODEL) == set(TOLERANCE)
+    assert all((ROOT / path).is_file() for path in ELSEWHERE.values())
 
 
 def test_guesses_are_sorted_distinct_finite_and_known(guesser, texts):
@@ -118,17 +125,18 @@ def test_it_reads_odd_words(guesser):
 def test_the_fingerprint_is_of_the_model_and_the_config(name, guesser):
     config_class = GUESSERS.config_class(name)
     assert GUESSERS.build(name, config_class()).fingerprint() == guesser.fingerprint()
-    other = {"bm25": {"k1": 3.0}, "gru": {"temperature": 2.0}}[name]
+    other = {"bm25": {"k1": 3.0}, "tfidf": {"b": 0.5}, "gru": {"temperature": 2.0}}[name]
     assert GUESSERS.build(name, config_class(**other)).fingerprint() != guesser.fingerprint()
 
 
 def test_an_unknown_model_is_named_with_the_nearest(name):
-    with pytest.raises(ConfigError, match=f"did you mean '{name}'"):
-        GUESSERS.build(name, GUESSERS.config_class(name)(model=f"{name}x"))
+    model = MODEL[name]
+    with pytest.raises(ConfigError, match=f"did you mean '{model}'"):
+        GUESSERS.build(name, GUESSERS.config_class(name)(model=f"{model}x"))
 
 
 def test_save_and_load_give_the_same_guesses(name, guesser, texts, tmp_path):
     guesser.save(tmp_path)
-    loaded = type(guesser).load(tmp_path)
+    loaded = GUESSERS.build(name, GUESSERS.config_class(name)(model=str(tmp_path)))
     assert loaded.pages == guesser.pages
     assert_same(name, loaded.guess(texts, N), guesser.guess(texts, N))

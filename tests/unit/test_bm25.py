@@ -15,8 +15,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guessers.bm25 import Bm25Config, Bm25Guesser, Index, build
+from guessers import tfidf
+from guessers.bm25 import Bm25Config, Bm25Guesser, build
+from guessers.bm25_index import Index
 from guessers.bm25_kernel import _compiled
+from guessers.tfidf import TfidfConfig
 from sqa.datasets import load_questions
 from sqa.errors import ConfigError, DataError
 from sqa.models import pack_integers, read_tensors, unpack_integers, write_tensors
@@ -61,6 +64,7 @@ def by_hand(query: str, config: Bm25Config, min_count: int) -> dict[str, float]:
 
 
 CONFIGS = [Bm25Config(), Bm25Config(k1=2, b=0.3, pair_boost=1.5), Bm25Config(b=0, pair_boost=0)]
+WEIGHTINGS = [*CONFIGS, *(Bm25Config(similarity=name) for name in ("lucene", "elasticsearch", "tfidf"))]
 
 
 @pytest.mark.parametrize("config", CONFIGS)
@@ -92,7 +96,7 @@ texts = st.lists(st.sampled_from(WORDS), min_size=1, max_size=8).map(" ".join)
     docs=st.lists(st.builds(Doc, page=st.sampled_from("abcdefgh"), text=texts), min_size=1, max_size=25),
     words=st.lists(st.sampled_from([*WORDS, "unknown", "sun-moon", "ring-dust-ring"]), min_size=1, max_size=15),
     n=st.integers(0, 9),
-    config=st.sampled_from(CONFIGS),
+    config=st.sampled_from(WEIGHTINGS),
 )
 def test_incremental_equals_from_scratch_to_the_last_bit(docs, words, n, config):
     guesser = Bm25Guesser.fit(docs, 1, config)
@@ -152,11 +156,90 @@ def test_where_no_machine_code_can_be_kept_it_is_compiled_again(monkeypatch):
     assert _compiled(len) is len
 
 
-def test_saved_tables_come_back(tmp_path):
-    index = Index.of(DOCS, 1)
+def test_the_last_word_of_a_text_makes_no_pair_with_the_next_text():
+    index = Index.of([Doc("Lima", "sun moon"), Doc("Lima", ""), Doc("Lima", "of the"), Doc("Lima", "star dust")], 1)
+    pairs = {tuple(index.words[id] for id in divmod(key, len(index.words))) for key in index.pair_keys.tolist()}
+    assert pairs == {("sun", "moon"), ("star", "dust")}
+
+
+def test_an_index_without_pairs_has_only_words():
+    index = Index.of(DOCS, None)
+    assert len(index.pair_keys) == 0 and index.words == Index.of(DOCS, 1).words
+    found = Bm25Guesser(index, Bm25Config()).guess(["capital peru"], 5)
+    assert found == Bm25Guesser.fit(DOCS, 1, Bm25Config(pair_boost=0)).guess(["capital peru"], 5)
+
+
+@pytest.mark.parametrize(("analyzer", "known"), [("stems", "found"), ("standard", "founded"), ("english", "found")])
+def test_a_guesser_reads_words_as_its_model_was_counted(tmp_path, analyzer, known):
+    Bm25Guesser.fit(DOCS, None, analyzer=analyzer).save(tmp_path)
+    loaded = Bm25Guesser.load(tmp_path)
+    assert loaded.index.analyzer == analyzer and known in loaded.index.words
+    assert [guess.page for guess in loaded.guess(["Founded,"], 5)[0]] == ["Lima"]
+
+
+def test_an_unknown_analyzer_is_one_clear_error(tmp_path):
+    Index.of(DOCS, 1).save(tmp_path)
+    path = tmp_path / "config.json"
+    path.write_text(path.read_text().replace("stems", "polish"))
+    with pytest.raises(DataError, match="analyzer 'polish' is none of stems, standard, english"):
+        Index.load(tmp_path)
+
+
+def test_elasticsearch_is_lucene_times_k1_plus_1():
+    query = ["capital peru inca"]
+    lucene, elastic = (
+        Bm25Guesser.fit(DOCS, None, Bm25Config(k1=2, b=0.75, similarity=name)).guess(query, 5)[0]
+        for name in ("lucene", "elasticsearch")
+    )
+    assert [guess.score for guess in elastic] == pytest.approx([3 * guess.score for guess in lucene])
+    exact = Bm25Guesser.fit(DOCS, None, Bm25Config(k1=2, b=0.75)).guess(query, 5)[0]
+    assert [guess.score for guess in lucene] == pytest.approx([guess.score for guess in exact])  # no length over 40
+
+
+def test_tfidf_is_its_formula():
+    """guessers/tfidf.py, term by term, on texts whose words are their own stems."""
+    config = TfidfConfig(b=0.7, pair_boost=0.5)
+    texts = {page: [doc.text.split() for doc in DOCS if doc.page == page] for page in ("Lima", "Cusco", "Oslo")}
+    counts = {page: Counter(t for words in of for t in [*words, *pairwise(words)]) for page, of in texts.items()}
+
+    def idf(term):
+        boost = 0.5 if isinstance(term, tuple) else 1
+        return boost * (1 + math.log(3 / sum(term in counts[page] for page in counts)))
+
+    query = "inca inca capital peru".split()
+    terms = [term for term in [*query, *pairwise(query)] if any(term in counts[page] for page in counts)]
+    expected = {}
+    for page, tf in counts.items():
+        length = math.sqrt(sum((idf(term) * (1 + math.log(tf[term]))) ** 2 for term in tf))
+        score = sum(idf(term) ** 2 * (1 + math.log(tf[term])) for term in terms if term in tf) / length**0.7
+        expected |= {page: score} if score else {}
+    weights = Bm25Config(b=config.b, pair_boost=config.pair_boost, similarity="tfidf")
+    guesser = Bm25Guesser.fit(DOCS, 1, weights)
+    assert {g.page: g.score for g in guesser.guess([" ".join(query)], 5)[0]} == pytest.approx(expected)
+    assert guesser.guess_prefixes(query, 5)[-1] == guesser.guess([" ".join(query)], 5)[0]
+
+
+def test_tfidf_takes_the_bm25_models_counts(tmp_path):
+    Index.of(DOCS, 1).save(tmp_path)
+    guesser = tfidf.build(TfidfConfig(model=str(tmp_path)))
+    assert guesser.guess(["fjord"], 1)[0][0].page == "Oslo"
+    assert guesser.fingerprint() != Bm25Guesser.load(tmp_path).fingerprint()
+    with pytest.raises(ConfigError) as caught:
+        TfidfConfig(b=1.5, pair_boost=-1)
+    assert len(caught.value.problems) == 2
+
+
+def test_the_fingerprint_names_the_similarity():
+    guesser, other = (Bm25Guesser.fit(DOCS, 1, Bm25Config(similarity=name)) for name in ("exact", "lucene"))
+    assert guesser.fingerprint() != other.fingerprint()
+
+
+@pytest.mark.parametrize("analyzer", ["stems", "standard"])
+def test_saved_tables_come_back(tmp_path, analyzer):
+    index = Index.of(DOCS, 1, analyzer)
     index.save(tmp_path)
     loaded = Index.load(tmp_path)
-    assert (loaded.titles, loaded.words) == (index.titles, index.words)
+    assert (loaded.titles, loaded.words, loaded.analyzer) == (index.titles, index.words, analyzer)
     for name in ("pair_keys", "starts", "pages", "counts"):
         np.testing.assert_array_equal(getattr(loaded, name), getattr(index, name))
 

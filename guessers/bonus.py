@@ -1,0 +1,201 @@
+"""Bonus parts as training text: short clues with answers, less those that repeat a question the project is judged on.
+
+A quiz packet has bonuses beside its tossups, three short clues each, and these know pages that no tossup has.  The file
+(`bonus-parts` in data/manifest.yaml) was never checked against the questions that guessers and buzzers are tested on.
+So it is checked here, against all of them (`held_out`): XQB's human references, QANTA's guessdev, the bundled
+questions, the tossups of recorded human buzzes, and the tossups of the folds `buzzer` and `dev`.  A clue goes if it, or
+its bonus' opening, repeats one of these questions
+
+    in wording   at least 25 % of its runs of four words are in the question, and at least 3 of them
+    in facts     it has the question's answer, and at least 75 % of its stems (stop words aside, 6 or more) are in the
+                 question, in any order: what is left of a clue that was translated there and back
+
+where runs that more than 20 of the questions have ("this man who wrote") count for nothing.  Half of such shares is
+still chance: two writers who say what an author is known for use the same names.
+
+`python -m guessers.bonus` prints how many clues there are and why how many go.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from tqdm import tqdm
+
+from guessers import text
+from sqa import answers, download, records
+from sqa.datasets import load_guessdev, load_questions, load_tossups
+from sqa.errors import DataError
+from sqa.folds import fold_of
+
+RUN = 4  # words of a run
+PHRASE = 20  # a run in more questions than this is a phrase
+WORDING, MIN_RUNS = 0.25, 3  # share of a clue's runs, and number, that make it a repetition
+FACTS, MIN_STEMS = 0.75, 6  # share of a clue's stems, of so many at least
+GUESSED_PAGES = frozenset({"skey", "alt-alias", "alt-assign", "or-alias"})  # labels found by a far-fetched rule
+
+Verdict = Literal["kept", "no page", "wording", "facts"]
+
+
+@dataclass(frozen=True, slots=True)
+class Bonus:
+    """One part of a bonus: a clue and its answer."""
+
+    id: str
+    text: str
+    page: str | None  # as the tossups spell it; None where the answer has no known page
+    answer: str
+    opening: str  # what is read before all three parts; it may be about any of them
+    category: str
+    tournament: str
+    year: int | None
+
+
+class Asked(Protocol):
+    """A text with an answer page, "" or None if unknown."""
+
+    @property
+    def text(self) -> str: ...
+    @property
+    def page(self) -> str | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOut:
+    """A question that guessers or buzzers are judged on, in English."""
+
+    text: str
+    page: str | None
+
+
+def load_bonus() -> list[Bonus]:
+    """All bonus parts in the order of the file, unchecked; a page that tossups have is spelt as there.
+
+    57 ids occur twice; the later ones get "#2" appended.
+    """
+    spelling = {answers.key(tossup.page): tossup.page for tossup in load_tossups() if tossup.page}
+    path = download.path_of("bonus-parts")
+    found: list[Bonus] = []
+    seen: Counter[str] = Counter()
+    for i, record in enumerate(records.json_lines(path)):
+        try:
+            name, clue, page, answer = (record[key] for key in ("id", "text", "page", "answer"))
+            opening, source = record["leadin"], record["page_src"]
+        except KeyError as error:
+            raise DataError(f"{path}: record {i} has no {error}") from error
+        seen[name] += 1
+        title = None if page is None or source in GUESSED_PAGES else answers.canonical(page)
+        found.append(
+            Bonus(
+                id=name if seen[name] == 1 else f"{name}#{seen[name]}",
+                text=" ".join(clue.split()),
+                page=None if title is None else spelling.get(answers.key(title), title),
+                answer=answer,
+                opening=" ".join(opening.split()),
+                category=record.get("category") or "",
+                tournament=record.get("set") or "",
+                year=record.get("year"),
+            )
+        )
+    return found
+
+
+def held_out() -> list[HeldOut]:
+    """Every question that a guesser or a buzzer is judged on."""
+    found = [
+        HeldOut(question.reference_text, question.page)
+        for name in ("xqb-es", "xqb-pl", "mini-en")
+        for question in load_questions(name)
+    ]
+    found += [HeldOut(tossup.text, tossup.page) for tossup in load_guessdev()]
+    found += [HeldOut(tossup.text, tossup.page) for tossup in load_tossups() if fold_of(tossup.id) != "guesser"]
+    path = download.path_of("human-buzz-questions")
+    found += [HeldOut(record["text"], record.get("page")) for record in records.json_lines(path)]
+    return found
+
+
+class Overlap:
+    """Finds out whether a clue repeats one of some questions."""
+
+    def __init__(self, questions: Iterable[Asked]) -> None:
+        with_run: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
+        self._stems: defaultdict[str, list[frozenset[str]]] = defaultdict(list)  # by answer
+        for number, question in enumerate(questions):
+            for run in _runs(question.text):
+                with_run[run].append(number)
+            if question.page:
+                self._stems[answers.key(question.page)].append(_stems(question.text))
+        self._phrases = frozenset(run for run, numbers in with_run.items() if len(numbers) > PHRASE)
+        self._with_run = {run: numbers for run, numbers in with_run.items() if run not in self._phrases}
+
+    def wording(self, clue: str) -> float:
+        """The largest share of the clue's runs that one question has; 0 if that is fewer than MIN_RUNS runs. 0..1."""
+        runs = _runs(clue) - self._phrases
+        shared = Counter(number for run in runs for number in self._with_run.get(run, ()))
+        most = max(shared.values(), default=0)
+        return most / len(runs) if most >= MIN_RUNS else 0.0
+
+    def facts(self, clue: str, page: str) -> float:
+        """The largest share of the clue's stems in a question with that answer; 0 for fewer than MIN_STEMS. 0..1."""
+        own = _stems(clue)
+        if len(own) < MIN_STEMS:
+            return 0.0
+        return max((len(own & stems) / len(own) for stems in self._stems.get(answers.key(page), ())), default=0.0)
+
+    def verdict(self, bonus: Bonus) -> Verdict:
+        """Whether the clue may be trained on, or why not."""
+        if bonus.page is None:
+            return "no page"
+        parts = (bonus.text, bonus.opening)
+        if any(self.wording(part) >= WORDING for part in parts):
+            return "wording"
+        if any(self.facts(part, bonus.page) >= FACTS for part in parts):
+            return "facts"
+        return "kept"
+
+
+@functools.lru_cache(maxsize=8)  # the parts of a bonus follow each other with the same opening
+def _runs(line: str) -> frozenset[tuple[str, ...]]:
+    tokens = [token for word in line.split() for token in text.tokens(word)]
+    return frozenset(zip(*(tokens[start:] for start in range(RUN)), strict=False))
+
+
+@functools.lru_cache(maxsize=8)
+def _stems(line: str) -> frozenset[str]:
+    return frozenset(stem for word in line.split() for stem in text.content_stems(word))
+
+
+def sift(clues: Sequence[Bonus], questions: Collection[Asked]) -> dict[Verdict, list[Bonus]]:
+    """The clues by verdict, in their order."""
+    overlap = Overlap(questions)
+    sifted: dict[Verdict, list[Bonus]] = {"kept": [], "no page": [], "wording": [], "facts": []}
+    for clue in tqdm(clues, "bonus parts against held-out questions", mininterval=2, leave=False):
+        sifted[overlap.verdict(clue)].append(clue)
+    return sifted
+
+
+@functools.cache
+def _clean() -> tuple[Bonus, ...]:
+    return tuple(sift(load_bonus(), held_out())["kept"])
+
+
+def clean_bonus() -> list[Bonus]:
+    """The bonus parts that have a page and repeat no held-out question, in the order of the file."""
+    return list(_clean())
+
+
+def main() -> None:
+    """Print the counts as TSV."""
+    sifted = sift(load_bonus(), held_out())
+    print("verdict", "clues", "pages", sep="\t")
+    for verdict, clues in sifted.items():
+        print(verdict, len(clues), len({clue.page for clue in clues} - {None}), sep="\t", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
