@@ -340,6 +340,24 @@ def latency(
 
 
 @app.command()
+def diagnose(
+    run: RunFolder,
+    top: Annotated[int, typer.Option("--top", metavar="N", help="Findings shown.")] = 20,
+    questions: Annotated[
+        list[str] | None, typer.Option("--questions", metavar="ID", help="This question only; may be repeated.")
+    ] = None,
+    kinds: Annotated[
+        list[str] | None,
+        typer.Option("--kind", metavar="KIND", help="hallucination, omission or drop; may be repeated."),
+    ] = None,
+    priors: Annotated[Path | None, typer.Option("--priors", metavar="DIR", help="Priors of the word aligner.")] = None,
+    as_json: Json = False,
+) -> None:
+    """The worst step-wise errors of a run: word, source span, rank of the answer before and after."""
+    _call("sqa.diagnose_command:main", run, top, questions or (), kinds or (), priors, None, as_json)
+
+
+@app.command()
 def bench() -> None:
     """Words per second of streaming and batched decoding, steps per second of the guessers."""
     _call("experiments.bench:main")

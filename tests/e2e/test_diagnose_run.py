@@ -1,0 +1,182 @@
+"""`sqa diagnose RUN` from a finished run to its table, and one clear line for every run it cannot read."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+import yaml
+
+from experiments import planted_errors
+from sqa import runs
+from sqa.config import load_run
+from sqa.datasets import load_questions
+from sqa.diagnose import StepErrors
+from sqa.diagnose_command import HEADER, LINKS, main
+from sqa.errors import ConfigError, DataError
+from sqa.finished import open_run
+from sqa.pipeline import run
+from sqa.store import Store
+from sqa.trace import QuestionTrace
+
+QUESTION = {"id": "q", "language": "es", "page": "Spain", "reference": ["Spain it is"]}
+SOURCE = ["el país llamado Spain era grande", "ganó contra France después"]
+
+
+@pytest.fixture
+def finished(tmp_path: Path) -> Path:
+    """A run that copies the source; the guesser names Spain once it read that, and France above it later."""
+    return make(tmp_path, guesser={"name": "doubles:build_guesser"})
+
+
+def make(folder: Path, records: list[dict] | None = None, **parts: object) -> Path:
+    questions = folder / "questions.jsonl"
+    records = records or [{**QUESTION, "source": SOURCE}]
+    questions.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+    config = {"dataset": {"name": str(questions)}, "translator": {"name": "doubles:build_translator"}, **parts}
+    config["metrics"] = ["al"]
+    (folder / "r.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
+    result = run(load_run(folder / "r.yaml"), Store(folder / "runs"), progress=False)
+    return runs.save(result, folder / "runs")
+
+
+def test_the_drop_is_at_the_word_that_caused_it(finished: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("eflomal")
+    main(finished, kinds=["drop"])
+    captured = capsys.readouterr()
+    header, line = captured.out.splitlines()
+    assert tuple(header.split("\t")) == HEADER
+    cells = dict(zip(HEADER, line.split("\t"), strict=True))
+    assert (cells["question"], cells["kind"], cells["target"]) == ("q", "drop", "France")
+    assert (cells["rank_before"], cells["rank_after"], cells["step"], cells["read"]) == ("1", "2", "8", "9")
+    assert (cells["source_at"], cells["source"]) == ("8", "France")
+    assert "sqa: drop: 1 in 1 of 1 questions, 0.7 nats of log MRR lost there" in captured.err.splitlines()
+    assert (finished / LINKS).is_file()
+    main(finished, top=1, questions=["q"], kinds=["drop"], as_json=True)
+    [found] = json.loads(capsys.readouterr().out)
+    assert found["loss"] == pytest.approx(math.log(2))
+
+
+def test_open_run_reads_what_the_pipeline_wrote(finished: Path) -> None:
+    opened = open_run(finished)
+    [trace] = opened.traces
+    assert trace.hypotheses == SOURCE
+    assert trace.guesses is not None
+    assert opened.questions == load_questions(opened.config.dataset.name)
+
+
+def test_runs_that_cannot_be_diagnosed(finished: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="is not the folder of a finished run"):
+        main(tmp_path)
+    with pytest.raises(ConfigError, match="'qq' is not a question of .*, did you mean 'q'"):
+        main(finished, questions=["qq"])
+    (tmp_path / "unguessed").mkdir()
+    with pytest.raises(ConfigError, match="no guesser ran"):
+        main(make(tmp_path / "unguessed"))
+
+
+def test_languages_that_cannot_be_aligned(tmp_path: Path) -> None:
+    french = {**QUESTION, "source": SOURCE, "language": "de"}
+    guesser = {"name": "doubles:build_guesser"}
+    with pytest.raises(ConfigError, match="no priors for aligning de-en"):
+        main(make(tmp_path, [french], guesser=guesser))
+    mixed = [{**QUESTION, "source": SOURCE, "id": "p"}, french]
+    (tmp_path / "mixed").mkdir()
+    with pytest.raises(ConfigError, match="questions in de, es; one language at a time"):
+        main(make(tmp_path / "mixed", mixed, guesser=guesser))
+
+
+def test_a_store_of_another_schema_or_none(finished: Path) -> None:
+    [manifest] = (finished.parent / "store" / "translate").glob("*/manifest.json")
+    text = manifest.read_text()
+    manifest.write_text(json.dumps({**json.loads(text), "schema_version": 0}))
+    with pytest.raises(DataError, match="has trace schema version 0, expected 1; run it again"):
+        open_run(finished)
+    manifest.write_text("{")
+    with pytest.raises(DataError, match="damaged .*; delete its folder and run the config again"):
+        open_run(finished)
+    manifest.write_text(json.dumps({**json.loads(text), "block_size": 3}))
+    with pytest.raises(DataError, match="describes another stage"):
+        open_run(finished)
+    manifest.unlink()
+    with pytest.raises(DataError, match="is missing; run the config again with --runs"):
+        open_run(finished)
+
+
+def test_other_questions_than_the_run_had(finished: Path) -> None:
+    path = Path(open_run(finished).config.dataset.name)
+    path.write_text(path.read_text().replace("grande", "enorme"))
+    with pytest.raises(DataError, match="made from other questions"):
+        open_run(finished)
+
+
+# ------------------------------------------------------------------------------------------------- planted errors
+
+
+def translated(n: int = 4) -> list[planted_errors.Translated]:
+    source = (tuple("uno dos tres cuatro, cinco seis siete ocho".split()),)
+    words = ("alpha", "beta", "gamma", "delta")
+    lines = [f"{w}one {w}two {w}three {w}four, {w}five {w}six {w}seven {w}eight".split() for w in words]
+    base = planted_errors.Question
+    return [planted_errors.Translated(base(f"q{i}", "t", "es", source, ("x",), "Page"), [lines[i]]) for i in range(n)]
+
+
+def test_a_perfect_detector_scores_one_and_an_idle_one_nothing() -> None:
+    own = {t.question.id: set(t.lines[0]) for t in translated()}
+
+    def perfect(traces: list[QuestionTrace]) -> list[StepErrors]:
+        return [found(t, [e.token not in own[t.question.id] for e in t.emissions]) for t in traces]
+
+    def idle(traces: list[QuestionTrace]) -> list[StepErrors]:
+        return [found(t, [False] * len(t.emissions)) for t in traces]
+
+    words, sentences = planted_errors.rows_of("t", translated(), perfect, 0)
+    assert (words.kind, words.planted, words.precision, words.recall, words.false_alarms) == (
+        "hallucination", 4, 1.0, 1.0, 0.0,
+    )  # fmt: skip
+    assert (sentences.kind, sentences.flagged, sentences.precision) == ("omission", 0, None)
+    words, _ = planted_errors.rows_of("t", translated(), idle, 0)
+    assert (words.precision, words.recall) == (None, 0.0)
+
+
+def found(trace: QuestionTrace, flags: list[bool]) -> StepErrors:
+    return StepErrors(trace.question.id, None, tuple(flags), tuple(flags), ((),) * len(flags), ())
+
+
+def test_what_is_planted_depends_on_seed_and_question_alone() -> None:
+    lines = translated()[0].lines
+    pool = ["stranger", "guest", "intruder"]
+
+    def drawn(seed: int, question: str) -> tuple:
+        return planted_errors.insert_words(lines, pool, planted_errors.rng_for(seed, question, "insert"))
+
+    assert drawn(0, "q1") == drawn(0, "q1")
+    assert len({str(drawn(seed, "q1")) for seed in range(9)}) > 1
+    spoilt, marks = drawn(0, "q1")
+    assert sum(marks) == 1
+    assert [w for w, planted in zip(spoilt[0], marks, strict=True) if not planted] == lines[0]
+
+
+def test_clauses_lie_between_commas() -> None:
+    assert planted_errors.clauses("a b c d, e f, g h i j k".split()) == [(0, 4), (6, 11)]
+    assert planted_errors.clauses("one clause only, no".split()) == []
+    assert planted_errors.clauses("no comma in it at all".split()) == []
+
+
+@pytest.mark.parametrize("name", ["references:xx", "book:es", "es"])
+def test_an_unknown_material_is_refused(name: str) -> None:
+    with pytest.raises(ConfigError, match=r"expected references:es\|pl, news:es\|pl or run:FOLDER"):
+        planted_errors.material(name, None)
+
+
+@pytest.mark.mirror
+@pytest.mark.slow
+def test_planted_words_are_found(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("eflomal")
+    planted_errors.main(["references:es", "--limit", "40", "--json"])
+    words, sentences = json.loads(capsys.readouterr().out)
+    assert words["recall"] >= 0.8
+    assert words["precision"] >= 0.6
+    assert sentences["recall"] >= 0.8
