@@ -23,6 +23,7 @@ from sqa.types import Guess
 
 N_GUESSES = 10
 N_FEATURES = 22
+SIGNALS = ("share", "score", "margin")  # what a fixed threshold can look at
 
 
 def features(history: Sequence[Sequence[Guess]]) -> np.ndarray:
@@ -63,3 +64,14 @@ def share(guesses: Sequence[Guess]) -> float:
     """The top guess's part of the sum of the best ten scores, 0..1; 0 without guesses or with a sum of 0."""
     total = sum(guess.score for guess in guesses[:N_GUESSES])
     return guesses[0].score / total if total > 0 else 0.0
+
+
+def signals(guesses: Sequence[Guess]) -> tuple[float, float, float]:
+    """SIGNALS of one step: the share of the best ten, the top score, and by how much it leads.
+
+    A share of fewer than ten and a lead over nobody are -inf: they would be largest where least is known.
+    """
+    if not guesses:
+        return (-np.inf, -np.inf, -np.inf)
+    lead = guesses[0].score - guesses[1].score if len(guesses) > 1 else -np.inf
+    return (share(guesses) if len(guesses) >= N_GUESSES else -np.inf, guesses[0].score, lead)

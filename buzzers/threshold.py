@@ -1,50 +1,84 @@
-"""The threshold buzzer: answers once the top guess stands out.
+"""The threshold buzzer: answers once the top guess stands out, by one of three signals.
 
-It stands out when its part of the sum of the best ten scores reaches `threshold` (QANTA's TF-IDF baseline does this
-with .3).  The part lies between .1 (ten equal guesses) and 1, whatever scale the guesser's scores have; a single guess,
-as in the first words of a question, stands out by nature, so there have to be ten.
+share    its part of the sum of the best ten scores (QANTA's TF-IDF baseline answers at .3): between .1, ten equal
+         guesses, and 1, whatever scale the guesser's scores have; a single guess, as in the first words of a
+         question, stands out by nature, so there have to be ten
+score    its score
+margin   its lead over the second guess; there has to be one
 """
 
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
 
-from buzzers.features import N_GUESSES, share
-from sqa.errors import ConfigError
+import numpy as np
+
+from buzzers.features import SIGNALS, signals
+from sqa.errors import ConfigError, DataError
+from sqa.models import read_tensors, resolve_model, write_tensors
 from sqa.types import Buzz, Guess
 
-VERSION = 1  # of the code that turns guesses into buzzes
+VERSION = 2  # of the files and of the code that turns guesses into buzzes
+KIND = "buzzer-threshold"
+
+Signal = Literal["share", "score", "margin"]
 
 
 @dataclass(frozen=True, slots=True)
 class ThresholdConfig:
     """What `buzzer: {name: threshold, ...}` takes."""
 
-    threshold: float = 0.17  # part of the sum of the best ten scores at which to answer, above 0, at most 1
+    threshold: float | None = None  # value of the signal at which to answer, above 0; null = the model's, else .17
+    signal: Signal | None = None  # what is compared with it; null = the model's, else share
+    model: str | None = None  # a tuned threshold: the guesser it was tuned for (bundled: bm25, gru), or a model folder
 
     def __post_init__(self) -> None:
-        if not 0 < self.threshold <= 1:
-            raise ConfigError(f"threshold: must be above 0 and at most 1, got {self.threshold}")
+        if self.threshold is not None and not self.threshold > 0:
+            raise ConfigError(f"threshold: must be above 0, got {self.threshold}")
+        if self.threshold is not None and self.signal in (None, "share") and self.model is None and self.threshold > 1:
+            raise ConfigError(f"threshold: must be at most 1, the largest share, got {self.threshold}")
+        if self.model is not None and self.signal is not None:
+            raise ConfigError("signal: a model has its own; leave out one of the two")
 
 
 class ThresholdBuzzer:
-    """Buzzes where the top guess's share reaches the threshold."""
+    """Buzzes where the signal reaches the threshold."""
 
-    def __init__(self, config: ThresholdConfig) -> None:
-        self._threshold = config.threshold
+    def __init__(self, threshold: float = 0.17, signal: Signal = "share") -> None:
+        self.threshold, self.signal = threshold, signal
 
     def decide(self, history: Sequence[Sequence[Guess]]) -> list[Buzz]:
-        """One buzz per step; the score is the share, 0 with fewer than ten guesses."""
-        shares = [share(guesses) if len(guesses) >= N_GUESSES else 0.0 for guesses in history]
-        return [Buzz(value, value >= self._threshold) for value in shares]
+        """One buzz per step; the score is the signal, 0 where there is none."""
+        column = SIGNALS.index(self.signal)
+        values = [signals(guesses)[column] for guesses in history]
+        return [Buzz(value if math.isfinite(value) else 0.0, value >= self.threshold) for value in values]
 
     def fingerprint(self) -> str:
-        """sha256 of the code version and the threshold."""
-        return hashlib.sha256(f"threshold {VERSION} {self._threshold!r}".encode()).hexdigest()
+        """sha256 of the code version, the signal and the threshold."""
+        return hashlib.sha256(f"threshold {VERSION} {self.signal} {self.threshold!r}".encode()).hexdigest()
+
+    def save(self, folder: Path, guesser: str) -> None:
+        """Write a model folder; `guesser` says on whose guesses it was tuned."""
+        config = {"kind": KIND, "version": VERSION, "guesser": guesser, "signal": self.signal}
+        write_tensors(folder, {"threshold": np.array([self.threshold])}, config)
+
+    @classmethod
+    def load(cls, folder: Path, threshold: float | None = None) -> ThresholdBuzzer:
+        """Read what `save` wrote; DataError if it is damaged."""
+        tensors, config = read_tensors(folder, KIND, VERSION)
+        own = tensors.get("threshold", np.zeros(0))
+        if own.shape != (1,) or config.get("signal") not in SIGNALS:
+            raise DataError(f"{folder}: not a tuned threshold; restore or train it again")
+        return cls(float(own[0]) if threshold is None else threshold, config["signal"])
 
 
 def build(config: ThresholdConfig) -> ThresholdBuzzer:
-    """The buzzer of a config."""
-    return ThresholdBuzzer(config)
+    """The buzzer of a config. Raises ConfigError for an unknown model."""
+    if config.model is not None:
+        return ThresholdBuzzer.load(resolve_model(config.model, prefix=f"{KIND}-"), config.threshold)
+    return ThresholdBuzzer(0.17 if config.threshold is None else config.threshold, config.signal or "share")

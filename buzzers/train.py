@@ -1,44 +1,90 @@
-"""`sqa train buzzer CONFIG`: trains the MLP buzzer on a guesser's guesses for tossups the guesser never saw.
+"""`sqa train buzzer CONFIG`: trains a buzzer on a guesser's guesses for tossups the guesser never saw.
 
 Every word of a tossup of the fold `buzzer` is a step, its label whether the top guess is right; tossups whose answer
 has no page are part of it (the guesser is never right there, as with answers it does not know).  One tossup in eight is
-kept back: it chooses the epoch (accuracy of the labels, as in QANTA) and the chance at which to answer (expected wins).
+kept back for tuning: the epoch and the chance at which to answer (expected wins), and the calibration of the chance.
+With `noise` every tossup is read twice, once as it is and once spoilt (`buzzers.noise`), as translations are.
 The fold `dev` is read at the end only, to report.
+
+`python -m buzzers.train CONFIG...` trains several in one go; all that share a guesser share its guesses.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from tqdm import tqdm
 
-from buzzers.features import N_GUESSES, features, share
-from buzzers.mlp import MlpBuzzer
+from buzzers import calibration, logistic, mlp, recurrent, wins
+from buzzers.features import SIGNALS
+from buzzers.fit import FitConfig, StateNetwork, StepNetwork, fit
+from buzzers.learnt import Card, LearntBuzzer, Network
+from buzzers.noise import spoil
+from buzzers.played import DataChoice, Played, guesser_of, play
+from buzzers.threshold import ThresholdBuzzer
 from sqa import config as configs
-from sqa.answers import is_right
 from sqa.datasets import Tossup, load_tossups
-from sqa.errors import ConfigError, DataError
+from sqa.errors import ConfigError, DataError, SqaError
 from sqa.folds import fold_of
-from sqa.metrics.qa import CURVES, expected_wins, oracle_expected_wins, stable_expected_wins
-from sqa.registry import GUESSERS
+from sqa.metrics.qa import oracle_expected_wins, stable_expected_wins
 
-CURVE = CURVES["qanta2018"]
-KEPT_BACK = 8  # one in so many tossups chooses epoch and threshold
-THRESHOLDS = np.round(np.arange(0.02, 0.99, 0.02), 2)  # chances tried
-SHARES = np.round(np.arange(0.11, 0.60, 0.01), 2)  # thresholds of the threshold buzzer tried, for comparison
+if TYPE_CHECKING:
+    from torch import nn
+
+KEPT_BACK = 8  # one in so many tossups is for tuning
 
 
 @dataclass(frozen=True, slots=True)
-class GuesserChoice:
-    """Whose guesses to train on."""
+class MlpShape:
+    """Keys under `network` of an MLP."""
 
-    name: str  # a registered guesser
-    model: str  # its model, which must not have seen the folds `buzzer` and `dev`
+    hidden: int  # rectified units
+
+    def __post_init__(self) -> None:
+        if self.hidden < 1:
+            raise ConfigError(f"hidden: must be >= 1, got {self.hidden}")
+
+
+@dataclass(frozen=True, slots=True)
+class RecurrentShape:
+    """Keys under `network` of a recurrent buzzer."""
+
+    cell: Literal["gru", "lstm"]
+    hidden: int  # units of the state
+    dropout: float  # part of the state left out in training, 0..1
+    skip: bool  # the output sees the step's features beside the state
+
+    def __post_init__(self) -> None:
+        problems = [f"hidden: must be >= 1, got {self.hidden}"] if self.hidden < 1 else []
+        if not 0 <= self.dropout < 1:
+            problems.append(f"dropout: must be at least 0 and below 1, got {self.dropout}")
+        if problems:
+            raise ConfigError(problems)
+
+
+@dataclass(frozen=True, slots=True)
+class ThresholdTraining:
+    """Keys of configs/buzzer_threshold_*.yaml; see there for meanings and units."""
+
+    kind: Literal["threshold"]
+    output: Path
+    data: DataChoice
+
+
+@dataclass(frozen=True, slots=True)
+class LogisticTraining:
+    """Keys of configs/buzzer_logistic_*.yaml; see there for meanings and units."""
+
+    kind: Literal["logistic"]
+    output: Path
+    data: DataChoice
+    training: FitConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,143 +93,156 @@ class MlpTraining:
 
     kind: Literal["mlp"]
     output: Path
-    guesser: GuesserChoice
-    limit: int | None
-    hidden: int
-    batch: int
-    epochs: int
-    learning_rate: float
-    weight_decay: float
-    seed: int
-
-    def __post_init__(self) -> None:
-        problems = [
-            f"{name}: must be >= 1, got {getattr(self, name)}"
-            for name in ("hidden", "batch", "epochs")
-            if getattr(self, name) < 1
-        ]
-        if problems:
-            raise ConfigError(problems)
+    data: DataChoice
+    network: MlpShape
+    training: FitConfig
 
 
 @dataclass(frozen=True, slots=True)
-class Played:
-    """One tossup as a guesser played it; n steps, one a word."""
+class RecurrentTraining:
+    """Keys of configs/buzzer_recurrent_*.yaml; see there for meanings and units."""
 
-    rows: np.ndarray  # (n, 22) float32 features
-    right: np.ndarray  # (n,) bool, the top guess is right
-    guessed: np.ndarray  # (n,) bool, there is a guess
-    share: np.ndarray  # (n,) float64, what the threshold buzzer looks at
-    fraction: np.ndarray  # (n,) float64, characters read / characters
+    kind: Literal["recurrent"]
+    output: Path
+    data: DataChoice
+    network: RecurrentShape
+    training: FitConfig
+
+
+Learning = LogisticTraining | MlpTraining | RecurrentTraining
+KINDS: dict[str, type] = {
+    "threshold": ThresholdTraining,
+    "logistic": LogisticTraining,
+    "mlp": MlpTraining,
+    "recurrent": RecurrentTraining,
+}
 
 
 def main(config_path: Path, output: Path | None = None) -> Path:
     """Train a buzzer; returns its folder (the config's `output` unless another is given)."""
-    config = configs.load(config_path, MlpTraining)
-    choice = config.guesser
-    guesser = GUESSERS.build(choice.name, GUESSERS.config_class(choice.name)(model=choice.model))
-    tossups = load_tossups()
-    played = {fold: list(play(guesser, _fold(tossups, fold, config.limit), fold)) for fold in ("buzzer", "dev")}
-    kept = played["buzzer"][::KEPT_BACK]
-    learnt = [one for place, one in enumerate(played["buzzer"]) if place % KEPT_BACK]
-    if not learnt or not played["dev"]:
+    config = load_config(config_path)
+    learnt, kept, dev = material(config.data)
+    if not learnt or not kept or not dev["dev"]:
         raise DataError(f"{config_path}: too few tossups to train on; raise limit")
-    tensors = fit(config, learnt, kept)
-    chances = MlpBuzzer(tensors, 0.0).chances
-    threshold = float(max(THRESHOLDS, key=lambda value: wins(kept, chances, value)))
-    cut = float(max(SHARES, key=lambda value: share_wins(kept, value)))
     folder = output or config.output
-    MlpBuzzer(tensors, threshold).save(folder, choice.name)
-    dev = played["dev"]
-    report = {
-        "tossups": {"learnt": len(learnt), "kept back": len(kept), "dev": len(dev)},
-        "threshold": threshold,
-        "dev expected wins": wins(dev, chances, threshold),
-        "dev label accuracy": label_accuracy(dev, chances),
-        "dev expected wins, threshold buzzer": share_wins(dev, cut),
-        "threshold buzzer": cut,
-        "dev expected wins, oracle": _mean(oracle_expected_wins(CURVE, p.fraction, p.right, 0.0) for p in dev),
-        "dev expected wins, stable": _mean(stable_expected_wins(CURVE, p.fraction, p.right, 0.0) for p in dev),
-    }
-    tqdm.write(json.dumps(report, indent=1))
+    report: dict[str, Any] = {"read": {"learnt": len(learnt), "kept back": len(kept)}}
+    if isinstance(config, ThresholdTraining):
+        tuned, column = tune([*learnt, *kept])
+        tuned.save(folder, config.data.guesser)
+        report |= {"signal": tuned.signal, "threshold": tuned.threshold}
+        for name, played in dev.items():
+            report[name] = dev_wins(played, [one.signals[:, column] for one in played], tuned.threshold)
+    else:
+        buzzer, epoch = learn(config, learnt, kept)
+        buzzer.save(folder)
+        report |= {"epoch": epoch, "threshold": buzzer.threshold}
+        for name, played in dev.items():
+            chances = [buzzer.chances(one.rows) for one in played]
+            report[name] = dev_wins(played, chances, buzzer.threshold) | quality(played, chances)
+    tqdm.write(f"{folder} {json.dumps(report, indent=1)}", file=sys.stderr)
     return folder
 
 
-def _fold(tossups: Sequence[Tossup], fold: str, limit: int | None) -> list[Tossup]:
-    return [tossup for tossup in tossups if fold_of(tossup.id) == fold][:limit]
+def material(data: DataChoice) -> tuple[list[Played], list[Played], dict[str, list[Played]]]:
+    """What to learn from, what to tune on, and the fold `dev` as it is and, if there is noise, spoilt."""
+    guesser = guesser_of(data)
+    learnt: list[Played] = []
+    kept: list[Played] = []
+    dev: dict[str, list[Played]] = {}
+    for rate in (0.0, data.noise) if data.noise else (0.0,):
+        mark = " spoilt" if rate else ""
+        for fold in ("buzzer", "dev"):
+            tossups = fold_tossups(fold, data.limit)
+            played = play(guesser, spoil(tossups, rate) if rate else tossups, fold + mark, data.cache)
+            if fold == "dev":
+                dev[fold + mark] = played
+            else:
+                learnt += [one for place, one in enumerate(played) if place % KEPT_BACK]
+                kept += played[::KEPT_BACK]
+    return learnt, kept, dev
 
 
-def play(guesser: Any, tossups: Sequence[Tossup], name: str) -> Iterator[Played]:
-    """Let the guesser read each tossup word by word."""
-    for tossup in tqdm(tossups, f"guessing {name}", mininterval=2):
-        words = tossup.text.split()
-        history = guesser.guess_prefixes(words, N_GUESSES)
-        read = np.cumsum([len(word) + 1 for word in words]) - 1  # characters up to the end of each word
-        yield Played(
-            rows=features(history),
-            right=np.array([bool(g) and tossup.page is not None and is_right(g[0].page, tossup.page) for g in history]),
-            guessed=np.array([bool(g) for g in history]),
-            share=np.array([share(g) if len(g) >= N_GUESSES else 0.0 for g in history]),
-            fraction=read / read[-1],
-        )
+def load_config(path: Path) -> ThresholdTraining | Learning:
+    """A training config.  ConfigError naming every problem."""
+    kind = configs.read_yaml(path).get("kind")
+    if kind not in KINDS:
+        raise ConfigError(f"{path} kind: expected one of {', '.join(KINDS)}, got {kind!r}")
+    return configs.load(path, KINDS[kind])
 
 
-def fit(config: MlpTraining, learnt: Sequence[Played], kept: Sequence[Played]) -> dict[str, np.ndarray]:
-    """The tensors of the epoch whose labels on `kept` are best."""
-    import torch
-    from torch import nn
-
-    torch.manual_seed(config.seed)
-    rows = np.concatenate([one.rows for one in learnt])
-    mean, deviation = rows.mean(0, dtype=np.float64), rows.std(0, dtype=np.float64)
-    deviation[deviation < 1e-6] = 1.0  # a feature that never changes says nothing
-    x = torch.from_numpy(((rows - mean) / deviation).astype(np.float32))  # (N, 22)
-    y = torch.from_numpy(np.concatenate([one.right for one in learnt]).astype(np.float32))  # (N,)
-    network = nn.Sequential(nn.Linear(x.shape[1], config.hidden), nn.ReLU(), nn.Linear(config.hidden, 1))
-    optimiser = torch.optim.Adam(network.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay)
-    criterion = nn.BCEWithLogitsLoss()
-    best: tuple[float, dict[str, np.ndarray]] = (-1.0, {})
-    bar = tqdm(range(config.epochs), "training")
-    for _ in bar:
-        order, total = torch.randperm(len(x)), 0.0
-        for start in range(0, len(x), config.batch):
-            chosen = order[start : start + config.batch]
-            loss = criterion(network(x[chosen]).squeeze(1), y[chosen])
-            optimiser.zero_grad()
-            loss.backward()
-            optimiser.step()
-            total += loss.item() * len(chosen)
-        tensors = {
-            "mean": mean.astype(np.float32),
-            "deviation": deviation.astype(np.float32),
-            "hidden.weight": network[0].weight.detach().numpy().copy(),
-            "hidden.bias": network[0].bias.detach().numpy().copy(),
-            "output.weight": network[2].weight.detach().numpy()[0].copy(),
-            "output.bias": network[2].bias.detach().numpy().copy(),
-        }
-        accuracy = label_accuracy(kept, MlpBuzzer(tensors, 0.0).chances)
-        best = max(best, (accuracy, tensors), key=lambda pair: pair[0])
-        bar.set_postfix(loss=f"{total / len(x):.4f}", accuracy=f"{accuracy:.4f}")
-    return best[1]
+def fold_tossups(fold: str, limit: int | None) -> list[Tossup]:
+    """The first `limit` tossups of a fold, those without a page too."""
+    return [tossup for tossup in load_tossups() if fold_of(tossup.id) == fold][:limit]
 
 
-def wins(played: Sequence[Played], chances: Any, threshold: float) -> float:
-    """Mean expected wins over tossups of answering at the first step with that chance."""
-    return _mean(
-        expected_wins(CURVE, one.fraction, one.right, one.guessed & (chances(one.rows) >= threshold)) for one in played
-    )
+def tune(played: Sequence[Played]) -> tuple[ThresholdBuzzer, int]:
+    """The threshold with the best expected wins over all signals, and its signal's column in `Played.signals`."""
+    best = (-1.0, 0.0, 0)
+    for column in range(len(SIGNALS)):
+        threshold, reached = wins.best_threshold(played, [one.signals[:, column] for one in played])
+        best = max(best, (reached, threshold, column), key=lambda entry: entry[0])
+    _, threshold, column = best
+    return ThresholdBuzzer(threshold, SIGNALS[column]), column
 
 
-def share_wins(played: Sequence[Played], threshold: float) -> float:
-    """The same for the threshold buzzer."""
-    return _mean(expected_wins(CURVE, one.fraction, one.right, one.share >= threshold) for one in played)
+def learn(config: Learning, learnt: Sequence[Played], kept: Sequence[Played]) -> tuple[LearntBuzzer, int]:
+    """The fitted, calibrated and tuned buzzer, and the epoch it is of."""
+    network, make = _network(config)
+    fitted = fit(config.training, make, learnt, kept)
+    logits = fitted.logits(kept)
+    guessed = np.concatenate([one.guessed for one in kept])
+    right = np.concatenate([one.right for one in kept])
+    tensors = fitted.tensors | {"calibration": calibration.fit(np.concatenate(logits)[guessed], right[guessed])}
+    training = {"noise": config.data.noise, **asdict(config.training), "epoch": fitted.epoch}
+    untuned = LearntBuzzer(network, tensors, Card(config.data.guesser, config.training.features, 0.0, training))
+    threshold, _ = wins.best_threshold(kept, [untuned.chances(one.rows) for one in kept])
+    card = Card(config.data.guesser, config.training.features, threshold, training)
+    return LearntBuzzer(network, tensors, card), fitted.epoch
 
 
-def label_accuracy(played: Sequence[Played], chances: Any) -> float:
-    """Share of steps where "the chance is at least one half" agrees with "the top guess is right"."""
-    agree = [(chances(one.rows) >= 0.5) == one.right for one in played]
-    return float(np.concatenate(agree).mean())
+def _network(config: Learning) -> tuple[Network, Callable[[int], nn.Module]]:
+    """What evaluates it, and what makes the one to fit from the number of features."""
+    if isinstance(config, LogisticTraining):
+        return logistic.NETWORK, lambda width: StepNetwork(width, 0)
+    if isinstance(config, MlpTraining):
+        return mlp.NETWORK, lambda width: StepNetwork(width, config.network.hidden)
+    shape = config.network
+    return recurrent.NETWORK, lambda width: StateNetwork(width, shape.hidden, shape.cell, shape.dropout, shape.skip)
 
 
-def _mean(values: Iterator[float]) -> float:
-    return float(np.mean(list(values)))
+def quality(played: Sequence[Played], chances: Sequence[np.ndarray]) -> dict[str, float]:
+    """Label accuracy, ECE and Brier score over the steps with a guess."""
+    guessed = np.concatenate([one.guessed for one in played])
+    right = np.concatenate([one.right for one in played])[guessed]
+    chance = np.concatenate(chances)[guessed]
+    return {
+        "label accuracy": float(((chance >= 0.5) == right).mean()),
+        "expected calibration error": calibration.expected_calibration_error(chance, right),
+        "brier score": calibration.brier(chance, right),
+    }
+
+
+def dev_wins(dev: Sequence[Played], scores: Sequence[np.ndarray], threshold: float) -> dict[str, float]:
+    """Expected wins of the buzzer, of the two oracles, and the buzzer's share of theirs."""
+    own = float(wins.wins(dev, scores, np.array([threshold])).mean())
+    oracle = float(np.mean([oracle_expected_wins(wins.CURVE, one.fraction, one.right, 0.0) for one in dev]))
+    stable = float(np.mean([stable_expected_wins(wins.CURVE, one.fraction, one.right, 0.0) for one in dev]))
+    found = {"expected wins": own, "expected wins, stable": stable, "expected wins, oracle": oracle}
+    if stable > 0:
+        found |= {"share of stable": own / stable, "share of oracle": own / oracle}
+    return found
+
+
+def command(paths: Sequence[str]) -> int:
+    """`python -m buzzers.train CONFIG...`; the exit code."""
+    try:
+        for path in paths:
+            print(main(Path(path)))
+    except SqaError as error:
+        print("\n".join(f"sqa: {line}" for line in str(error).splitlines()), file=sys.stderr)
+        return error.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(command(sys.argv[1:]))

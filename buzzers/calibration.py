@@ -1,0 +1,86 @@
+"""Is a buzzer's chance of being right the share of steps at which it is right?
+
+The fit is isotonic: steps are sorted by logit and cut into bins of equal size, neighbouring bins whose shares of right
+steps fall instead of growing are merged (pool adjacent violators), and the shares' logits are joined by straight lines.
+A slope of a hundredth on top keeps any two different logits apart, so a threshold means the same before and after.
+
+reliability        steps by their chance in ten bins of equal width: mean chance against share right
+ECE                sum over bins of (steps in the bin / steps) * |mean chance - share right|, 0..1
+Brier score        mean of (chance - right)^2, 0..1
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+BINS = 10
+KNOTS = 20  # bins of the fit
+SLOPE = 0.01  # per unit of the logit, so that the fit grows everywhere
+
+
+class Bin(NamedTuple):
+    """The steps whose chance lies in low..high; nan means where there are none."""
+
+    low: float
+    high: float
+    steps: int
+    chance: float  # mean
+    right: float  # share
+
+
+def fit(logits: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """(2, k) knots, 1 <= k <= 20: logits, growing, and what to add to a hundredth of the logit there, not falling.
+
+    `logits` (n,) finite and `right` (n,) bool, n >= 1.
+    """
+    order = np.argsort(logits, kind="stable")
+    pools: list[list[float]] = []  # [steps, sum of logits, right steps]
+    for part in np.array_split(order, min(KNOTS, len(order))):
+        pools.append([len(part), float(logits[part].sum(dtype=np.float64)), float(right[part].sum())])
+        while len(pools) > 1 and (_chance(pools[-1]) <= _chance(pools[-2]) or _mean(pools[-1]) <= _mean(pools[-2])):
+            last = pools.pop()
+            pools[-1] = [a + b for a, b in zip(pools[-1], last, strict=True)]
+    at = np.array([_mean(pool) for pool in pools])
+    chance = np.array([_chance(pool) for pool in pools])
+    return np.stack([at, np.log(chance / (1 - chance)) - SLOPE * at]).astype(np.float32)
+
+
+def apply(knots: np.ndarray, logits: np.ndarray) -> np.ndarray:
+    """Logits (n,) -> chances (n,) float64, growing with the logit."""
+    at, height = knots.astype(np.float64)
+    logits = logits.astype(np.float64)
+    return np.exp(-np.logaddexp(0, -(np.interp(logits, at, height) + SLOPE * logits)))
+
+
+def _chance(pool: list[float]) -> float:
+    """Share of right steps, never 0 or 1: half a step of each kind is added."""
+    return (pool[2] + 0.5) / (pool[0] + 1)
+
+
+def _mean(pool: list[float]) -> float:
+    return pool[1] / pool[0]
+
+
+def reliability(chances: np.ndarray, right: np.ndarray, bins: int = BINS) -> list[Bin]:
+    """The bins of chances (n,) in 0..1 with labels (n,)."""
+    at = np.minimum((chances * bins).astype(np.int64), bins - 1)
+    table = []
+    for place in range(bins):
+        inside = at == place
+        n = int(inside.sum())
+        means = (float(chances[inside].mean()), float(right[inside].mean())) if n else (np.nan, np.nan)
+        table.append(Bin(place / bins, (place + 1) / bins, n, *means))
+    return table
+
+
+def expected_calibration_error(chances: np.ndarray, right: np.ndarray, bins: int = BINS) -> float:
+    """ECE of chances (n,), n >= 1."""
+    table = [row for row in reliability(chances, right, bins) if row.steps]
+    return sum(row.steps * abs(row.chance - row.right) for row in table) / len(chances)
+
+
+def brier(chances: np.ndarray, right: np.ndarray) -> float:
+    """Brier score of chances (n,), n >= 1."""
+    return float(np.mean((chances - right) ** 2))

@@ -1,0 +1,185 @@
+"""Fitting a buzzer's network to whole questions.
+
+Objective `label`: cross entropy of "the top guess is right", step by step, as in QANTA.  Objective `wins`: with p_t the
+chance that the buzzer answers at step t if it has not yet, right_t the label and EW_t the curve at step t,
+
+    sum_t EW_t right_t p_t prod_{s<t} (1 - p_s)
+
+is the question's expected wins if every step's answer were drawn with that chance.  It is differentiable, so it is
+raised directly, through the whole question; a part of the cross entropy beside it keeps p a chance of being right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import binary_cross_entropy_with_logits, softplus
+from tqdm import tqdm
+
+from buzzers import wins
+from buzzers.learnt import WIDTHS, standardise
+from buzzers.played import Played
+from sqa.errors import ConfigError
+
+GRADIENT_NORM = 1.0  # longer gradients are cut to this
+AT_ONCE = 256  # questions scored at a time
+
+
+@dataclass(frozen=True, slots=True)
+class FitConfig:
+    """Keys under `training` in configs/buzzer_*.yaml; see there for meanings and units."""
+
+    features: Literal["qanta", "all"]
+    objective: Literal["wins", "label"]
+    label_weight: float
+    batch: int
+    epochs: int
+    learning_rate: float
+    weight_decay: float
+    seed: int
+
+    def __post_init__(self) -> None:
+        problems = [
+            f"{name}: must be >= 1, got {getattr(self, name)}"
+            for name in ("batch", "epochs")
+            if getattr(self, name) < 1
+        ]
+        problems += [
+            f"{name}: must be >= 0, got {getattr(self, name)}"
+            for name in ("label_weight", "weight_decay", "seed")
+            if getattr(self, name) < 0
+        ]
+        if self.learning_rate <= 0:
+            problems.append(f"learning_rate: must be above 0, got {self.learning_rate}")
+        if problems:
+            raise ConfigError(problems)
+
+
+class Batch(NamedTuple):
+    """B questions, padded to the longest."""
+
+    rows: Tensor  # (B, n, d), standardised
+    right: Tensor  # (B, n), 1 where the top guess is right
+    guessed: Tensor  # (B, n), 1 where there is a guess, so not in the padding
+    worth: Tensor  # (B, n), the curve where the top guess is right, else 0
+
+
+class StepNetwork(nn.Module):
+    """One logit per step from the features of that step: logistic regression, or an MLP if there are hidden units."""
+
+    def __init__(self, width: int, units: int) -> None:
+        super().__init__()
+        self.hidden = nn.Linear(width, units) if units else None
+        self.output = nn.Linear(units or width, 1)
+
+    def forward(self, rows: Tensor) -> Tensor:
+        """(B, n, d) -> (B, n)."""
+        inner = rows if self.hidden is None else torch.relu(self.hidden(rows))
+        return self.output(inner).squeeze(-1)
+
+
+class StateNetwork(nn.Module):
+    """One logit per step from a state that the steps so far have made."""
+
+    def __init__(self, width: int, units: int, cell: Literal["gru", "lstm"], dropout: float, skip: bool) -> None:
+        super().__init__()
+        self.cell = {"gru": nn.GRU, "lstm": nn.LSTM}[cell](width, units, batch_first=True)
+        self.dropout = nn.Dropout(dropout)
+        self.skip = skip
+        self.output = nn.Linear(units + width if skip else units, 1)
+
+    def forward(self, rows: Tensor) -> Tensor:
+        """(B, n, d) -> (B, n)."""
+        states = self.dropout(self.cell(rows)[0])  # (B, n, H)
+        return self.output(torch.cat([states, rows], dim=-1) if self.skip else states).squeeze(-1)
+
+
+class Fitted(NamedTuple):
+    """A fitted network."""
+
+    tensors: dict[str, np.ndarray]  # the network's, mean and deviation; float32
+    logits: Callable[[Sequence[Played]], list[np.ndarray]]  # per question (n,), uncalibrated
+    epoch: int  # the one that was kept, from 1
+
+
+def fit(
+    config: FitConfig, make: Callable[[int], nn.Module], learnt: Sequence[Played], kept: Sequence[Played]
+) -> Fitted:
+    """The network of the epoch with the best expected wins on `kept`; `make` takes the number of features."""
+    torch.manual_seed(config.seed)
+    width = WIDTHS[config.features]
+    rows = np.concatenate([one.rows[:, :width] for one in learnt])
+    mean, deviation = rows.mean(0, dtype=np.float64), rows.std(0, dtype=np.float64)
+    deviation[deviation < 1e-6] = 1.0  # a feature that never changes says nothing
+    scale = (mean.astype(np.float32), deviation.astype(np.float32))
+    network = make(width)
+    optimiser = torch.optim.Adam(network.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay)
+    decay = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, config.epochs)
+    by_length = sorted(learnt, key=lambda one: len(one.right))
+    batches = [batch_of(by_length[i : i + config.batch], scale) for i in range(0, len(by_length), config.batch)]
+    best, state, at = -1.0, network.state_dict(), 0
+    bar = tqdm(range(1, config.epochs + 1), "training", mininterval=2)
+    for epoch in bar:
+        network.train()
+        for place in torch.randperm(len(batches)).tolist():
+            optimiser.zero_grad()
+            loss(network(batches[place].rows), batches[place], config).backward()
+            nn.utils.clip_grad_norm_(network.parameters(), GRADIENT_NORM)
+            optimiser.step()
+        decay.step()
+        _, reached = wins.best_threshold(kept, logits_of(network, kept, scale))
+        if reached > best:
+            best, at = reached, epoch
+            state = {name: tensor.clone() for name, tensor in network.state_dict().items()}
+        bar.set_postfix(wins=f"{reached:.4f}", best=f"{best:.4f}")
+    network.load_state_dict(state)
+    tensors = {name: tensor.numpy() for name, tensor in state.items()} | {"mean": scale[0], "deviation": scale[1]}
+    return Fitted(tensors, lambda played: logits_of(network, played, scale), at)
+
+
+def batch_of(played: Sequence[Played], scale: tuple[np.ndarray, np.ndarray]) -> Batch:
+    """Questions as one padded batch; `scale` is mean and deviation (d,)."""
+    longest, width = max(len(one.right) for one in played), len(scale[0])
+    rows = np.zeros((len(played), longest, width), np.float32)
+    right, guessed, worth = (np.zeros((len(played), longest), np.float32) for _ in range(3))
+    for place, one in enumerate(played):
+        n = len(one.right)
+        rows[place, :n] = standardise(one.rows[:, :width], *scale)
+        right[place, :n], guessed[place, :n] = one.right, one.guessed
+        worth[place, :n] = np.where(one.right, wins.CURVE(one.fraction), 0)
+    return Batch(*map(torch.from_numpy, (rows, right, guessed, worth)))
+
+
+def loss(logits: Tensor, batch: Batch, config: FitConfig) -> Tensor:
+    """What training lowers, for logits (B, n): a scalar."""
+    entropy = binary_cross_entropy_with_logits(logits, batch.right, weight=batch.guessed, reduction="sum")
+    label = entropy / batch.guessed.sum().clamp(min=1)
+    if config.objective == "label":
+        return label
+    return config.label_weight * label - soft_wins(logits, batch).mean()
+
+
+def soft_wins(logits: Tensor, batch: Batch) -> Tensor:
+    """(B,) expected wins if each step's answer is drawn with the chance sigmoid(logit); never without a guess."""
+    wait = -softplus(logits) * batch.guessed  # ln(1 - p), (B, n)
+    waited = torch.cumsum(wait, dim=1) - wait  # ln of the chance that no step before answered
+    answer = torch.exp(waited - softplus(-logits)) * batch.guessed
+    return (answer * batch.worth).sum(1)
+
+
+@torch.no_grad()
+def logits_of(network: nn.Module, played: Sequence[Played], scale: tuple[np.ndarray, np.ndarray]) -> list[np.ndarray]:
+    """Per question (n,) float32."""
+    network.eval()
+    found = []
+    for start in range(0, len(played), AT_ONCE):
+        group = played[start : start + AT_ONCE]
+        found += [
+            row[: len(o.right)] for row, o in zip(network(batch_of(group, scale).rows).numpy(), group, strict=True)
+        ]
+    return found

@@ -1,0 +1,145 @@
+"""A trained buzzer, whatever its network: standardised features -> logit -> calibrated chance -> answer or wait.
+
+The networks are evaluated in numpy, one step after another, so that a step's chance is the same to the last bit
+whether the question goes on after it or not.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from buzzers import calibration
+from buzzers import features as qanta
+from buzzers.shape import N_SHAPE, shape
+from sqa.errors import ConfigError, DataError
+from sqa.models import folder_digest, read_tensors, resolve_model, write_tensors
+from sqa.types import Buzz, Guess
+
+VERSION = 2  # of the files and of the code that turns guesses into buzzes
+WIDTHS = {"qanta": qanta.N_FEATURES, "all": qanta.N_FEATURES + N_SHAPE}  # numbers per step by set of features
+CLIP = 8.0  # standardised features are kept within so many deviations
+
+Tensors = Mapping[str, np.ndarray]
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """A kind of network: how it is called, which tensors it has, what it computes."""
+
+    kind: str  # "mlp"
+    shapes: Callable[[int, Tensors], dict[str, tuple[int, ...]]]  # (features, tensors) -> shape each tensor must have
+    logits: Callable[[Tensors, np.ndarray], np.ndarray]  # (tensors, (n, d) standardised) -> (n,)
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """What a model's config.json says beside kind and version."""
+
+    guesser: str  # whose guesses it learnt from
+    features: str  # a key of WIDTHS
+    threshold: float  # chance at which it answers
+    training: Mapping[str, Any]  # objective, seed, ...; for people
+
+    @classmethod
+    def of(cls, config: Mapping[str, Any], folder: Path) -> Card:
+        """From config.json; DataError if a field is missing or of another type."""
+        types = {"guesser": str, "features": str, "threshold": float, "training": dict}
+        wrong = [name for name, type_ in types.items() if not isinstance(config.get(name), type_)]
+        if wrong or config["features"] not in WIDTHS:
+            problem = ", ".join(wrong) or "features"
+            raise DataError(f"{folder}: config.json: {problem}: not what a trained buzzer has; train it again")
+        return cls(**{name: config[name] for name in types})
+
+
+class LearntBuzzer:
+    """A trained network and the chance at which it answers."""
+
+    def __init__(self, network: Network, tensors: Tensors, card: Card, digest: str = "") -> None:
+        """`tensors`: float32, mean (d,), deviation (d,), calibration (2, k) (`calibration.fit`), and the
+        network's own.  `digest` names them in the fingerprint.  ValueError for tensors of other names or shapes."""
+        width = WIDTHS[card.features]
+        wanted: dict[str, tuple[int, ...]] = {
+            "mean": (width,),
+            "deviation": (width,),
+            "calibration": (2, tensors["calibration"].shape[-1]),
+        } | network.shapes(width, tensors)
+        if {name: array.shape for name, array in tensors.items()} != wanted:
+            raise ValueError(f"a {network.kind} buzzer of {width} features has {wanted}")
+        self.network, self.tensors, self.card, self._digest = network, tensors, card, digest
+
+    @property
+    def threshold(self) -> float:
+        """Chance of being right at which it answers, 0..1."""
+        return self.card.threshold
+
+    def chances(self, rows: np.ndarray) -> np.ndarray:
+        """(n, 45) rows of `all_features` for one question -> (n,) float64, the chance that the top guess is right."""
+        t = self.tensors
+        rows = rows[:, : WIDTHS[self.card.features]]
+        logits = self.network.logits(t, standardise(rows, t["mean"], t["deviation"]))
+        return calibration.apply(t["calibration"], logits)
+
+    def decide(self, history: Sequence[Sequence[Guess]]) -> list[Buzz]:
+        """One buzz per step. Without a guess there is nothing to answer: chance 0."""
+        if not history:
+            return []
+        rows = qanta.features(history) if self.card.features == "qanta" else all_features(history)
+        chances = self.chances(rows).tolist()
+        return [
+            Buzz(chance, chance >= self.threshold) if guesses else Buzz(0.0, False)
+            for chance, guesses in zip(chances, history, strict=True)
+        ]
+
+    def fingerprint(self) -> str:
+        """sha256 of the model's files, the code version and the threshold."""
+        named = f"{self.network.kind} {VERSION} {self._digest} {self.threshold!r}"
+        return hashlib.sha256(named.encode()).hexdigest()
+
+    def save(self, folder: Path) -> None:
+        """Write model.safetensors and config.json."""
+        card = {name: getattr(self.card, name) for name in ("guesser", "features", "threshold", "training")}
+        write_tensors(folder, self.tensors, {"kind": f"buzzer-{self.network.kind}", "version": VERSION} | card)
+
+
+def all_features(history: Sequence[Sequence[Guess]]) -> np.ndarray:
+    """(n, 45) float32: QANTA's 22 features, then the 23 of `buzzers.shape`."""
+    return np.concatenate([qanta.features(history), shape(history)], axis=1)
+
+
+def standardise(rows: np.ndarray, mean: np.ndarray, deviation: np.ndarray) -> np.ndarray:
+    """(n, d) features in deviations from the mean, within -8..8."""
+    return np.clip((rows - mean) / deviation, -CLIP, CLIP)
+
+
+def affine(rows: np.ndarray, weight: np.ndarray, bias: np.ndarray) -> np.ndarray:
+    """(n, d), (h, d), (h,) -> (n, h), each row by a product of its own: the same bits whatever n is."""
+    return np.matmul(rows[:, None, :], weight.T)[:, 0] + bias
+
+
+def load(network: Network, folder: Path, threshold: float | None = None) -> LearntBuzzer:
+    """Read what `save` wrote; DataError if it is damaged."""
+    tensors, config = read_tensors(folder, f"buzzer-{network.kind}", VERSION)
+    card = Card.of(config, folder)
+    if threshold is not None:
+        card = Card(card.guesser, card.features, threshold, card.training)
+    try:
+        return LearntBuzzer(network, tensors, card, folder_digest(folder))
+    except (ValueError, KeyError) as error:
+        raise DataError(f"{folder}: not a {network.kind} buzzer ({error}); restore or train it again") from error
+
+
+def bundled(network: Network, model: str, threshold: float | None) -> LearntBuzzer:
+    """The bundled buzzer of that kind for the guesser `model`, or the one in the folder `model`.  ConfigError."""
+    return load(network, resolve_model(model, prefix=f"buzzer-{network.kind}-"), threshold)
+
+
+def check_threshold(threshold: float | None) -> None:
+    """ConfigError unless it is a chance or None."""
+    if threshold is not None and not 0 <= threshold <= 1:
+        raise ConfigError(f"threshold: must be in 0..1 or null, got {threshold}")

@@ -1,0 +1,39 @@
+"""Spoilt tossups: what a buzzer that reads machine translation must have met before.
+
+A translation loses words and puts wrong ones in their place, so a guesser's scores grow more slowly and lead by less
+than on the original.  Here every word of a tossup is spoilt with a chance drawn once per tossup, uniformly from 0 to
+`rate`: half of the spoilt words become "the", which tells a guesser nothing, half another tossup's word, which misleads
+it.  The number of words, hence of steps, stays.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from sqa.datasets import Tossup
+
+EMPTY = "the"
+
+
+def spoil(tossups: Sequence[Tossup], rate: float) -> list[Tossup]:
+    """The tossups with up to a part `rate` (0..1) of their words spoilt; the same ones every time."""
+    words = [word for tossup in tossups for word in tossup.text.split()]
+    return [_spoilt(tossup, words, rate) for tossup in tossups]
+
+
+def _spoilt(tossup: Tossup, words: Sequence[str], rate: float) -> Tossup:
+    seed = int.from_bytes(hashlib.sha256(f"spoilt {tossup.id}".encode()).digest()[:8], "big")
+    rng = np.random.default_rng(seed)
+    own = tossup.text.split()
+    chance = rng.uniform(0, rate)
+    draw, misled = rng.random(len(own)) < chance, rng.random(len(own)) < 0.5
+    other = rng.integers(0, len(words), len(own))
+    text = " ".join(
+        word if not hit else words[place] if wrong else EMPTY
+        for word, hit, wrong, place in zip(own, draw.tolist(), misled.tolist(), other.tolist(), strict=True)
+    )
+    return replace(tossup, text=text)
