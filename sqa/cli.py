@@ -17,35 +17,26 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from sqa import __version__
+from sqa.cli_curves import curve_app
+from sqa.cli_parts import DEFAULT_RUNS, SETTINGS, Config, Fresh, Json, Limit, Names, RunFolder, Runs, call
+from sqa.cli_protocols import client_app, serve_app
 from sqa.errors import ConfigError, SqaError
 
 if TYPE_CHECKING:
     from sqa.config import RunConfig
     from sqa.pipeline import RunResult
 
-_SETTINGS = {"no_args_is_help": True, "rich_markup_mode": None, "pretty_exceptions_enable": False}
-app = typer.Typer(help="Simultaneous translation evaluated by question answering.", add_completion=False, **_SETTINGS)
-data_app = typer.Typer(help="The data files: what there is, getting it, checking it.", **_SETTINGS)
-train_app = typer.Typer(help="Train a translator, a guesser or a buzzer.", **_SETTINGS)
-curve_app = typer.Typer(help="Expected-wins curves from human buzzes.", **_SETTINGS)
-convert_app = typer.Typer(help="Take over models trained elsewhere.", **_SETTINGS)
+app = typer.Typer(help="Simultaneous translation evaluated by question answering.", add_completion=False, **SETTINGS)
+data_app = typer.Typer(help="The data files: what there is, getting it, checking it.", **SETTINGS)
+train_app = typer.Typer(help="Train a translator, a guesser or a buzzer.", **SETTINGS)
+convert_app = typer.Typer(help="Take over models trained elsewhere.", **SETTINGS)
 app.add_typer(data_app, name="data")
 app.add_typer(train_app, name="train")
 app.add_typer(convert_app, name="convert")
 app.add_typer(curve_app, name="curve")
+app.add_typer(serve_app, name="serve")
+app.add_typer(client_app, name="client")
 
-Config = Annotated[Path, typer.Argument(metavar="CONFIG", help="A YAML file; see configs/.", show_default=False)]
-Runs = Annotated[Path, typer.Option("--runs", metavar="DIR", help="Where results and the store of stages lie.")]
-Limit = Annotated[
-    int | None,
-    typer.Option("--limit", metavar="N", help="Take the first N questions only (N >= 1).", show_default=False),
-]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of TSV.")]
-Names = Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Files by name; all when none is given.")]
-RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a finished run.", show_default=False)]
-Fresh = Annotated[bool, typer.Option("--fresh/--resume", help="Start anew, or go on from the last checkpoint.")]
-Curves = Annotated[list[Path] | None, typer.Option("--curve", metavar="FILE", help="A curve file; may be repeated.")]
-DEFAULT_RUNS = Path("runs")
 PAPER = {  # figure or table of the paper -> what makes it, and from which of configs/
     "fig3": ("experiments.ablation_over_k:main", "ablation.yaml"),
     "fig6": ("experiments.figure6:main", "figure6.yaml"),
@@ -221,21 +212,21 @@ def train_smt(
 ) -> None:
     """Train a translator, or one per k and seed; goes on from the last checkpoint unless told otherwise."""
     if sweep is not None or seeds is not None:
-        _call("smt.sweep:main", config, runs, sweep, 1 if seeds is None else seeds, fresh)
+        call("smt.sweep:main", config, runs, sweep, 1 if seeds is None else seeds, fresh)
     else:
-        _call("smt.train:main", config, runs, fresh)
+        call("smt.train:main", config, runs, fresh)
 
 
 @train_app.command("guesser")
 def train_guesser(config: Config) -> None:
     """Train a guesser on the tossups."""
-    _call("guessers.train:main", config)
+    call("guessers.train:main", config)
 
 
 @train_app.command("buzzer")
 def train_buzzer(config: Config) -> None:
     """Train a buzzer on the guesses for tossups that the guesser has not seen."""
-    _call("buzzers.train:main", config)
+    call("buzzers.train:main", config)
 
 
 @convert_app.command("fairseq")
@@ -275,7 +266,7 @@ def convert_ctranslate2(
 @app.command()
 def ablation(config: Config, runs: Runs = DEFAULT_RUNS) -> None:
     """The paper's experiment: every score over k, as table, figure and report."""
-    _call("experiments.ablation_over_k:main", config, runs)
+    call("experiments.ablation_over_k:main", config, runs)
 
 
 @app.command()
@@ -288,13 +279,13 @@ def translations(
     ] = None,
 ) -> None:
     """BLEU, chrF and lag of every translator on every test set: table and figure."""
-    _call("experiments.translation_table:main", config, runs, sets or ())
+    call("experiments.translation_table:main", config, runs, sets or ())
 
 
 @app.command()
 def guessers(config: Config = Path("configs/guessers.yaml"), runs: Runs = DEFAULT_RUNS) -> None:
     """Accuracy, MRR and EW of every guesser as the question goes on, by category: tables and figure."""
-    _call("experiments.guesser_report:main", config, runs)
+    call("experiments.guesser_report:main", config, runs)
 
 
 @app.command()
@@ -307,13 +298,13 @@ def reproduce(
         raise ConfigError(f"{item}: expected one of {', '.join(PAPER)}, all")
     for name, (target, config) in PAPER.items():
         if item in (name, "all"):
-            _call(target, Path("configs", config), runs)
+            call(target, Path("configs", config), runs)
 
 
 @app.command()
 def clean(config: Config, runs: Runs = DEFAULT_RUNS) -> None:
     """Clean the parallel text of a training config; print what each step dropped."""
-    _call("smt.prepare:main", config, runs)
+    call("smt.prepare:main", config, runs)
 
 
 @app.command()
@@ -354,76 +345,38 @@ def diagnose(
     as_json: Json = False,
 ) -> None:
     """The worst step-wise errors of a run: word, source span, rank of the answer before and after."""
-    _call("sqa.diagnose_command:main", run, top, questions or (), kinds or (), priors, None, as_json)
+    call("sqa.diagnose_command:main", run, top, questions or (), kinds or (), priors, None, as_json)
 
 
 @app.command()
-def bench() -> None:
-    """Words per second of streaming and batched decoding, steps per second of the guessers."""
-    _call("experiments.bench:main")
-
-
-@curve_app.command("fit")
-def curve_fit(
-    buzzes: Annotated[
-        str, typer.Argument(metavar="BUZZES", help="human-buzzes, or a .jsonl, .jsonl.zst or .csv.", show_default=False)
-    ],
-    output: Annotated[Path, typer.Option("--output", metavar="FILE.json", help="The curve; figures go beside it.")],
-    method: Annotated[
-        Literal["cubic", "monotone"], typer.Option("--method", help="As published, or the data, never rising.")
-    ] = "cubic",
-    beyond_end: Annotated[
-        Literal["refuse", "keep", "clip", "drop"],
-        typer.Option("--beyond-end", help="What is done with positions above 1."),
-    ] = "refuse",
-    first_of_game: Annotated[
-        bool, typer.Option("--first-of-game", help="Take only the first buzz of each game on a question.")
-    ] = False,
-    unit: Annotated[
-        Literal["questions", "games"], typer.Option("--unit", help="What the band resamples.")
-    ] = "questions",
-    resamples: Annotated[int, typer.Option("--resamples", metavar="N", help="Of the band.")] = 1000,
-    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Of the band.")] = 0,
+def view(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of finished runs.", show_default=False)],
+    output: Annotated[
+        Path | None, typer.Option("--output", metavar="FILE.html", help="Default: view.html in the first RUN.")
+    ] = None,
+    questions: Annotated[
+        list[str] | None, typer.Option("--questions", metavar="ID", help="This question only; may be repeated.")
+    ] = None,
+    guesses: Annotated[int, typer.Option("--guesses", metavar="N", help="Guesses shown at each word.")] = 5,
+    curve: Annotated[str, typer.Option("--curve", metavar="NAME|FILE", help="Expected-wins curve.")] = "qanta2018",
+    priors: Annotated[Path | None, typer.Option("--priors", metavar="DIR", help="Priors of the word aligner.")] = None,
 ) -> None:
-    """Fit an expected-wins curve to people's buzzes; `ew@FILE.json` is then a metric."""
-    from sqa import curve_commands
-    from sqa.curve_fit import FitConfig
+    """One HTML page to watch runs word by word, without any network."""
+    from sqa.viewer_data import ViewConfig
 
-    config = FitConfig(method, beyond_end, first_of_game, unit, resamples, seed)
-    curve_commands.main(buzzes, output, config)
-
-
-@curve_app.command("show")
-def curve_show(
-    files: Annotated[list[Path] | None, typer.Argument(metavar="[FILE]...", show_default=False)] = None,
-    output: Annotated[Path | None, typer.Option("--output", metavar="FILE.png", help="Draw them as well.")] = None,
-) -> None:
-    """EW(t) of the published curves and of the files."""
-    _call("sqa.curve_commands:show", files or (), output)
-
-
-@curve_app.command("table")
-def curve_table(
-    configs: Annotated[list[Path], typer.Argument(metavar="CONFIG...", show_default=False)],
-    curves: Curves = None,
-    runs: Runs = DEFAULT_RUNS,
-) -> None:
-    """EW, oracle EW and stable EW of runs under every curve, side by side."""
-    _call("experiments.curve_table:main", configs, curves or (), runs)
+    call("sqa.viewer:main", runs, output, questions or (), ViewConfig(guesses=guesses, curve=curve, priors=priors))
 
 
 @app.command("head-to-head")
 def head_to_head(config: Config, runs: Runs = DEFAULT_RUNS) -> None:
     """Guessers and buzzers against the people who played the same questions."""
-    _call("experiments.head_to_head:main", config, runs)
+    call("experiments.head_to_head:main", config, runs)
 
 
-def _call(target: str, *arguments: Any) -> None:
-    """Call "module:function"; an int it returns is the exit code."""
-    module, _, function = target.partition(":")
-    code = getattr(import_module(module), function)(*arguments)
-    if isinstance(code, int) and code:
-        raise typer.Exit(code)
+@app.command()
+def bench() -> None:
+    """Words per second of streaming and batched decoding, steps per second of the guessers."""
+    call("experiments.bench:main")
 
 
 def _print(header: Sequence[str], rows: Iterable[Sequence[Any]], objects: list[dict[str, Any]], as_json: bool) -> None:

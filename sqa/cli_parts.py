@@ -1,0 +1,32 @@
+"""What the modules of the command line share: settings, common arguments, and calling a command's function lazily."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+SETTINGS = {"no_args_is_help": True, "rich_markup_mode": None, "pretty_exceptions_enable": False}
+
+Config = Annotated[Path, typer.Argument(metavar="CONFIG", help="A YAML file; see configs/.", show_default=False)]
+Runs = Annotated[Path, typer.Option("--runs", metavar="DIR", help="Where results and the store of stages lie.")]
+Limit = Annotated[
+    int | None,
+    typer.Option("--limit", metavar="N", help="Take the first N questions only (N >= 1).", show_default=False),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of TSV.")]
+Names = Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Files by name; all when none is given.")]
+RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a finished run.", show_default=False)]
+Fresh = Annotated[bool, typer.Option("--fresh/--resume", help="Start anew, or go on from the last checkpoint.")]
+Curves = Annotated[list[Path] | None, typer.Option("--curve", metavar="FILE", help="A curve file; may be repeated.")]
+DEFAULT_RUNS = Path("runs")
+
+
+def call(target: str, *arguments: Any) -> None:
+    """Call "module:function"; an int it returns is the exit code."""
+    module, _, function = target.partition(":")
+    code = getattr(import_module(module), function)(*arguments)
+    if isinstance(code, int) and code:
+        raise typer.Exit(code)

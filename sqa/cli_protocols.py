@@ -1,0 +1,69 @@
+"""`sqa serve` and `sqa client`: other people's programs at our servers, and the other way round."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from sqa.cli_parts import SETTINGS
+from sqa.errors import ConfigError
+
+serve_app = typer.Typer(help="Servers for other people's programs.", **SETTINGS)
+client_app = typer.Typer(help="Clients of other people's servers.", **SETTINGS)
+
+
+@serve_app.command("iwslt")
+def serve_iwslt(
+    target: Annotated[Path, typer.Option("--tgt-file", metavar="FILE", help="References; of speech a .json may do.")],
+    source: Annotated[Path | None, typer.Option("--src-file", metavar="FILE", help="Sentences, or .wav paths.")] = None,
+    tokenizer: Annotated[Literal["13a", "none"], typer.Option("--tokenizer", help="Of BLEU.")] = "13a",
+    kind: Annotated[Literal["text", "speech"], typer.Option("--scorer-type", help="What is read out.")] = "text",
+    output: Annotated[Path | None, typer.Option("--output", metavar="DIR", help="For text, delay and scores.")] = None,
+    host: Annotated[str, typer.Option("--host", help="Beyond loopback a token is needed.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", metavar="N")] = 12321,
+    dialect: Annotated[
+        Literal["iwslt-2020", "simuleval-1.0.2"], typer.Option("--dialect", help="How GET / and GET /result answer.")
+    ] = "iwslt-2020",
+    strict: Annotated[bool, typer.Option("--strict-2020", help="Keep the originals' mistakes.")] = False,
+    token: Annotated[
+        str | None, typer.Option("--token", envvar="SQA_TOKEN", help="Clients send it as a bearer token.")
+    ] = None,
+    max_body: Annotated[int, typer.Option("--max-body", metavar="BYTES", help="Of a request.")] = 1 << 20,
+    max_sessions: Annotated[int, typer.Option("--max-sessions", metavar="N")] = 1024,
+) -> None:
+    """Read sentences out word by word, score what comes back; the server of IWSLT 2020."""
+    from sqa.protocols import iwslt
+
+    try:
+        from sqa.protocols.iwslt_http import ServeConfig
+    except ModuleNotFoundError as error:
+        raise ConfigError(iwslt.MISSING) from error
+    config = ServeConfig(tokenizer, dialect, strict, output, host, port, token, max_body, max_sessions)
+    iwslt.serve(source, target, kind, config)
+
+
+@client_app.command("iwslt")
+def client_iwslt(
+    arguments: Annotated[list[str] | None, typer.Argument(metavar="[-- AGENT OPTIONS]", show_default=False)] = None,
+    agent: Annotated[
+        str | None, typer.Option("--agent", metavar="FILE.py:CLASS", help="An agent as in the published guide.")
+    ] = None,
+    translator: Annotated[
+        str | None, typer.Option("--translator", metavar="YAML", help="As in a config, or a config file.")
+    ] = None,
+    url: Annotated[str, typer.Option("--url", help="The server.")] = "http://localhost:12321",
+    start: Annotated[int, typer.Option("--start-idx", metavar="N", help="First sentence, from 0.")] = 0,
+    end: Annotated[int | None, typer.Option("--end-idx", metavar="N", help="Last sentence, included.")] = None,
+    threads: Annotated[int, typer.Option("--num-threads", metavar="N", help="Each with an agent of its own.")] = 1,
+    reset: Annotated[bool, typer.Option("--reset-server", help="Forget first what was translated.")] = False,
+    scores: Annotated[bool, typer.Option("--scores", help="Print the server's scores at the end.")] = False,
+    session: Annotated[str, typer.Option("--session", metavar="ID", help="A session apart from all others.")] = "",
+    token: Annotated[str, typer.Option("--token", envvar="SQA_TOKEN")] = "",
+    guide: Annotated[bool, typer.Option("--guide", help="By the routes of the published guide.")] = False,
+) -> None:
+    """Translate what an evaluation server reads out, with an agent or a translator of this project."""
+    from sqa.protocols import iwslt
+
+    iwslt.run_client(url, agent, translator, arguments or (), start, end, threads, reset, scores, session, token, guide)

@@ -1,0 +1,342 @@
+"use strict";
+// The page: what is shown at a moment, and the controls.  Texts of the data are set as textContent, never as HTML.
+
+const page = JSON.parse(document.getElementById("data").textContent);
+const by = (id) => document.getElementById(id);
+const NONE = "-"; // no second system
+const PACE = 220; // ms per word when playing
+const state = { question: 0, runs: [0, page.runs.length > 1 ? 1 : null], place: 0 };
+let shown = null; // of the question: { question, source, words: [span], moments, systems: [{...played, run, box, ...}] }
+let playing = null;
+let linking = null;
+
+function element(name, text, className) {
+  const made = document.createElement(name);
+  if (text !== undefined) made.textContent = text;
+  if (className) made.className = className;
+  return made;
+}
+
+/** A span per word, blanks between; the spans are returned. */
+function spell(box, words, language) {
+  box.textContent = "";
+  if (language) box.lang = language;
+  return words.map((word) => {
+    const span = element("span", word);
+    box.append(span, " ");
+    return span;
+  });
+}
+
+/** Many words keep their class from one moment to the next. */
+function setClass(span, name) {
+  if (span.className !== name) span.className = name;
+}
+
+const number = (value, digits = 2) => value.toFixed(digits).replace("-", "−");
+const rankText = (rank) => (rank ? `rank ${rank}` : `not among the first ${page.top}`);
+
+// ------------------------------------------------------------------------------------------------------- a question
+
+/** Lay out the chosen question for the chosen systems, then show the moment. */
+function open(moment) {
+  if (shown) for (const system of shown.systems) for (const drawn of system.charts) drawn.destroy();
+  const question = page.questions[state.question];
+  const source = sourceOf(question);
+  const systems = state.runs.filter((run) => run !== null).map((run) => ({
+    ...played(page.runs[run].traces[state.question], source.words.length), run: page.runs[run],
+  }));
+  shown = { question, source, systems, moments: allMoments(systems, source.words.length) };
+  shown.words = spell(by("source"), source.words, question.language);
+  by("source").append(element("span", `→ ${question.answer}`, "answer"));
+  by("reference").textContent = question.reference;
+  by("systems").textContent = "";
+  for (const system of systems) layOut(system);
+  by("moment").max = shown.moments.length - 1;
+  by("question").value = String(state.question);
+  by("left").value = String(state.runs[0]);
+  by("right").value = state.runs[1] === null ? NONE : String(state.runs[1]);
+  const from = typeof moment === "function" ? moment() : moment;
+  state.place = from ? placeOf(shown.moments, from) : shown.moments.length - 1;
+  render();
+}
+
+function layOut(system) {
+  const box = by("system").content.firstElementChild.cloneNode(true);
+  const one = (selector) => box.querySelector(selector);
+  const { run, trace } = system;
+  box.setAttribute("aria-label", `System ${run.name}`);
+  one(".name").textContent = run.name;
+  one(".parts").textContent = Object.entries(run.parts).map(([part, what]) => `${part}: ${what}`).join(" · ");
+  for (const note of run.notes) one(".notes").append(element("li", note));
+  system.box = box;
+  system.spans = spell(one(".translation"), system.words);
+  system.marks = system.words.map((_, step) => ({ 1: "loose", 2: "bad" })[trace.u?.[step]] || "");
+  one(".key").hidden = !run.aligned;
+  by("systems").append(box);
+  layOutGuesses(system, one(".guesses"));
+  system.buzzLine = one(".buzz");
+  system.captions = { rank: one(".rank figcaption"), wins: one(".wins figcaption") };
+  one(".rank").hidden = one(".wins").hidden = !run.guessed;
+  draw(system);
+  one(".worst").hidden = one(".findings").hidden = !run.aligned;
+  for (const finding of trace.f || []) one(".findings").append(findingItem(system, finding));
+  if (run.aligned && !trace.f.length) one(".findings").replaceWith(element("p", "None found.", "parts"));
+}
+
+/** Rows for the guesses; their bars go from the lowest score (0 if none is below) to the highest of the question. */
+function layOutGuesses(system, table) {
+  system.rows = [];
+  if (!system.run.guessed) return table.replaceWith(element("p", "No guesser ran.", "parts"));
+  const scores = system.trace.g.flatMap((row) => row.filter((_, i) => i % 2));
+  const low = Math.min(0, ...scores), high = Math.max(...scores, low + 1e-9);
+  table.setAttribute("aria-label", `Best guesses of ${system.run.name}, bars from score ${low} to ${high}`);
+  const most = Math.max(0, ...system.trace.g.map((row) => row.length / 2));
+  for (let i = 0; i < most; i++) {
+    const row = element("tr"), title = element("td"), bar = element("td"), score = element("td");
+    const meter = element("meter");
+    Object.assign(meter, { min: low, max: high });
+    bar.append(meter);
+    row.append(title, bar, score);
+    table.tBodies[0].append(row);
+    system.rows.push({ row, title, meter, score });
+  }
+}
+
+function draw(system) {
+  system.charts = [];
+  if (!system.run.guessed) return;
+  const toStep = (step) => system.words[step] !== undefined && goTo(momentOf(system, step));
+  const toShare = (share) => {
+    let w = 0;
+    while (w < shown.source.words.length && shown.source.fraction[w + 1] <= share) w += 1;
+    goTo([w, Infinity]);
+  };
+  const plot = (name) => system.box.querySelector(`${name} .plot`);
+  system.charts = [
+    rankChart(plot(".rank"), system, page, toStep),
+    winsChart(plot(".wins"), system, shown.source, page, toShare),
+  ];
+  const bad = Array.from(system.trace.u || "").filter((mark) => mark !== "0").length;
+  const marks = system.run.aligned ? `${bad} of ${system.words.length} words unaligned` : "unaligned words not marked";
+  plot(".rank").setAttribute("role", "img");
+  plot(".rank").setAttribute("aria-label", `Log reciprocal rank of the answer after each word; ${marks}`);
+  plot(".wins").setAttribute("role", "img");
+  plot(".wins").setAttribute("aria-label", `Human expected-wins curve (${page.curve.name}) and buzzer score; ${buzzed(system)}`);
+}
+
+function findingItem(system, finding) {
+  const what = [finding.words, finding.source && `(${finding.source})`].filter(Boolean).join(" ");
+  const place = (rank) => (rank === null ? `>${page.top}` : String(rank));
+  const ranks = system.run.guessed ? `, rank ${place(finding.before)} → ${place(finding.after)}` : "";
+  const item = element("li"), button = element("button", `${finding.kind}: ${what}${ranks}`);
+  button.type = "button";
+  button.title = `severity ${finding.severity}; go there`;
+  button.addEventListener("click", () => goTo(finding.last < 0 ? [0, 0] : momentOf(system, finding.last)));
+  item.append(button);
+  return item;
+}
+
+/** When the buzzer answered first, and what that is worth. */
+function buzzed(system) {
+  const { trace, run } = system;
+  if (!run.buzzed) return "no buzzer ran";
+  if (trace.z === null) return "the buzzer never answers";
+  const share = shown.source.fraction[system.read[trace.z]];
+  const right = trace.r[trace.z] === 1;
+  const wins = right ? `right, expected wins ${number(curveAt(page.curve, share))}` : "wrong, expected wins 0";
+  return `first buzz at ${Math.round(100 * share)}% of the source: ${wins}`;
+}
+
+// --------------------------------------------------------------------------------------------------------- a moment
+
+function render() {
+  const moment = shown.moments[state.place], { source } = shown, w = moment[0];
+  const linked = new Set();
+  for (const system of shown.systems) {
+    renderSystem(system, stepsAt(system, moment), source.fraction[w]);
+    for (const i of (system.trace.l || [])[stepsAt(system, moment) - 1] || []) linked.add(i);
+  }
+  shown.words.forEach((span, i) => {
+    setClass(span, `${i < w ? "read" : "unread"} ${i === w - 1 ? "edge" : ""} ${i < w && linked.has(i) ? "linked" : ""}`);
+  });
+  const written = shown.systems.map((system) => stepsAt(system, moment)).join(" and ");
+  by("clock").textContent = `${w} of ${source.words.length} words read, ${written} written`;
+  by("moment").value = String(state.place);
+  by("moment").setAttribute("aria-valuetext", by("clock").textContent);
+  clearTimeout(linking); // browsers refuse addresses that change too often
+  linking = setTimeout(writeHash, 150);
+}
+
+function renderSystem(system, steps, share) {
+  const { trace, run } = system, step = steps - 1;
+  system.spans.forEach((span, i) => {
+    setClass(span, `${system.marks[i]} ${i >= steps ? "later" : i === step ? "now" : ""}`); // later: keeps its place
+    span.hidden = system.gone[i] < steps;
+  });
+  if (!run.guessed) return;
+  const row = steps ? trace.g[step] : [];
+  system.rows.forEach((cells, i) => {
+    const there = 2 * i < row.length;
+    const right = there && trace.r[step] === i + 1;
+    cells.row.className = right ? "right" : "";
+    cells.title.textContent = there ? (right ? "✓ " : "") + page.pages[row[2 * i]] : "";
+    cells.title.title = there ? page.pages[row[2 * i]] : "";
+    cells.meter.hidden = !there;
+    if (there) {
+      cells.meter.value = row[2 * i + 1];
+      cells.meter.setAttribute("aria-label", `score of ${page.pages[row[2 * i]]}`);
+    }
+    cells.score.textContent = there ? number(row[2 * i + 1]) : "";
+  });
+  const score = steps && run.buzzed ? `buzzer score ${number(trace.b[step], 3)}` : run.buzzed ? "nothing written yet" : "no buzzer ran";
+  const after = run.buzzed && trace.z !== null && steps > trace.z ? ", has buzzed" : "";
+  system.buzzLine.textContent = score + after;
+  const log = steps ? logRank(trace.r[step], page.floor) : page.floor;
+  system.captions.rank.textContent = steps ? `Answer: ${rankText(trace.r[step])}, log MRR ${number(log)}` : "Answer: no guess yet";
+  system.captions.wins.textContent = `A right answer here wins ${number(curveAt(page.curve, share))}; ${buzzed(system)}`;
+  system.charts[0].move(steps ? steps : null);
+  system.charts[1].move(share);
+}
+
+function goTo(moment) {
+  state.place = placeOf(shown.moments, moment);
+  render();
+}
+
+function stepBy(count) {
+  state.place = Math.min(Math.max(state.place + count, 0), shown.moments.length - 1);
+  render();
+}
+
+/** To the end of the next sentence, or of the one before. */
+function sentenceBy(direction) {
+  const w = shown.moments[state.place][0], ends = [0, ...shown.source.ends];
+  const target = direction > 0 ? ends.find((end) => end > w) : ends.findLast((end) => end < w);
+  if (target !== undefined) goTo([target, target ? Infinity : 0]);
+  else if (direction > 0) stepBy(Infinity);
+}
+
+function questionBy(count) {
+  const next = state.question + count;
+  if (next < 0 || next >= page.questions.length) return;
+  state.question = next;
+  open([0, 0]);
+}
+
+function play(on) {
+  clearInterval(playing);
+  playing = null;
+  if (on) {
+    if (state.place === shown.moments.length - 1) state.place = 0;
+    playing = setInterval(() => (state.place === shown.moments.length - 1 ? play(false) : stepBy(1)), PACE);
+  }
+  by("play").textContent = on ? "⏸" : "▶";
+  by("play").setAttribute("aria-label", on ? "Pause" : "Play");
+}
+
+// ---------------------------------------------------------------------------------------------- links, light and dark
+
+function writeHash() {
+  const [w, j] = shown.moments[state.place];
+  const names = state.runs.map((run) => (run === null ? NONE : page.runs[run].name));
+  const hash = "#" + new URLSearchParams({ q: shown.question.id, m: `${w}.${j}`, a: names[0], b: names[1] });
+  by("link").href = hash;
+  if (location.hash !== hash) history.replaceState(null, "", hash);
+}
+
+/** Show what an address names: q question, m moment "w.j" or step (of the first system), a and b systems. */
+function readHash(hash) {
+  const asked = new URLSearchParams(hash.slice(1));
+  const problems = [];
+  const find = (key, names, otherwise) => {
+    if (!asked.has(key)) return otherwise;
+    const place = names.indexOf(asked.get(key));
+    if (place < 0) problems.push(`this page has no “${asked.get(key)}”`);
+    return place < 0 ? otherwise : place;
+  };
+  const names = page.runs.map((run) => run.name);
+  state.question = find("q", page.questions.map((question) => question.id), state.question);
+  state.runs[0] = find("a", names, state.runs[0]);
+  state.runs[1] = asked.get("b") === NONE ? null : find("b", names, state.runs[1]);
+  const moment = /^(\d+)\.(\d+)$/.exec(asked.get("m") || "");
+  const step = /^\d+$/.exec(asked.get("step") || "");
+  open(() => {
+    const first = shown.systems[0];
+    if (moment) return [Number(moment[1]), Number(moment[2])];
+    if (step && first.words.length) return momentOf(first, Math.min(Number(step[0]), first.words.length - 1));
+    return null;
+  });
+  by("problem").hidden = !problems.length;
+  by("problem").textContent = problems.length ? `The address cannot be followed: ${problems.join("; ")}.` : "";
+}
+
+function isDark() {
+  return (document.documentElement.dataset.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
+}
+
+/** Set the theme (undefined: as the system has it) and draw the charts in its colours. */
+function setTheme(theme) {
+  if (theme) document.documentElement.dataset.theme = theme;
+  by("theme").setAttribute("aria-pressed", String(isDark()));
+  if (!shown) return;
+  for (const system of shown.systems) {
+    for (const drawn of system.charts) drawn.destroy();
+    draw(system);
+  }
+  render();
+}
+
+// -------------------------------------------------------------------------------------------------------- the controls
+
+function onKey(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  const inMenu = event.target.tagName === "SELECT";
+  const onButton = event.target.closest("button, summary, a");
+  const keys = {
+    ArrowLeft: () => (event.shiftKey ? sentenceBy(-1) : stepBy(-1)),
+    ArrowRight: () => (event.shiftKey ? sentenceBy(1) : stepBy(1)),
+    Home: () => stepBy(-Infinity),
+    End: () => stepBy(Infinity),
+    ArrowUp: () => questionBy(-1),
+    ArrowDown: () => questionBy(1),
+    " ": () => play(playing === null),
+    d: () => setTheme(isDark() ? "light" : "dark"),
+  };
+  const act = keys[event.key.length === 1 ? event.key.toLowerCase() : event.key];
+  if (!act || inMenu || (event.key === " " && onButton)) return; // menus and buttons keep their own keys
+  event.preventDefault();
+  act();
+}
+
+function start() {
+  page.questions.forEach((question, i) => by("question").append(new Option(`${i + 1}. ${question.answer} (${question.id})`, i)));
+  page.runs.forEach((run, i) => {
+    by("left").append(new Option(run.name, i));
+    by("right").append(new Option(run.name, i));
+  });
+  by("right").append(new Option("none", NONE));
+  by("about").textContent = `sqa ${page.sqa}; human curve: ${page.curve.name} (${page.curve.source}); ` +
+    `log MRR is ${page.floor} where the answer is not among the first ${page.top} guesses.`;
+  by("question").addEventListener("change", (event) => { state.question = Number(event.target.value); open([0, 0]); });
+  const choose = (side) => (event) => {
+    state.runs[side] = event.target.value === NONE ? null : Number(event.target.value);
+    open(shown.moments[state.place]);
+  };
+  by("left").addEventListener("change", choose(0));
+  by("right").addEventListener("change", choose(1));
+  by("previous").addEventListener("click", () => questionBy(-1));
+  by("next").addEventListener("click", () => questionBy(1));
+  by("moment").addEventListener("input", (event) => { state.place = Number(event.target.value); render(); });
+  by("play").addEventListener("click", () => play(playing === null));
+  by("theme").addEventListener("click", () => setTheme(isDark() ? "light" : "dark"));
+  document.addEventListener("keydown", onKey);
+  // the event's address: by now a late writeHash may have put back the old one
+  addEventListener("hashchange", (event) => readHash(new URL(event.newURL).hash));
+  addEventListener("resize", () => { for (const system of shown.systems) for (const drawn of system.charts) drawn.resize(); });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => setTheme());
+  readHash(location.hash);
+  setTheme();
+}
+
+start();

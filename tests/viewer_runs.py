@@ -1,0 +1,62 @@
+"""Finished runs of two copying systems, and an aligner that needs no package, for the tests of the viewer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import yaml
+
+from sqa import runs
+from sqa.alignment import Alignment, Words
+from sqa.config import load_run
+from sqa.pipeline import run
+from sqa.store import Store
+
+EVIL = "</script><script>document.title='hacked'</script><img src=x onerror=\"document.title='hacked'\">"
+RECORDS = [
+    {
+        "id": "q0",
+        "language": "es",
+        "page": "Spain",
+        "source": ["el país llamado Spain era grande", "ganó contra France después"],
+        "reference": [EVIL],
+    },
+    {"id": "q1", "language": "es", "page": EVIL, "source": ["<b>uno</b> &amp; France"], "reference": ["one & two"]},
+    {"id": "q2", "language": "es", "page": "Atlantis", "source": ["nada", "de nada"], "reference": ["nothing"]},
+]
+
+
+def make(folder: Path, name: str, k: int = 1, **parts: object) -> Path:
+    """The folder of a run that copies the source k - 1 words behind; its guesser names Spain and France once read."""
+    questions = folder / "questions.jsonl"
+    questions.write_text("".join(json.dumps(record) + "\n" for record in RECORDS), encoding="utf-8")
+    config = {
+        "dataset": {"name": str(questions)},
+        "translator": {"name": "doubles:build_translator", "k": k},
+        "guesser": {"name": "doubles:build_guesser"},
+        "buzzer": {"name": "doubles:build_buzzer", "threshold": 0.5},
+        "metrics": ["al"],
+        **parts,
+    }
+    path = folder / f"{name}.yaml"
+    path.write_text(yaml.safe_dump({key: value for key, value in config.items() if value is not None}))
+    return runs.save(run(load_run(path), Store(folder / "runs"), progress=False), folder / "runs")
+
+
+class CopyAligner:
+    """Links equal words; "grande" it does not know."""
+
+    pair = "es-en"
+
+    def align(self, pairs: Sequence[tuple[Words, Words]]) -> list[Alignment]:
+        return [self._align(*pair) for pair in pairs]
+
+    def _align(self, source: Words, target: Words) -> Alignment:
+        links = [(s, t) for s, x in enumerate(source) for t, y in enumerate(target) if x == y != "grande"]
+        trust = [
+            [float(any(link[side] == i for link in links)) for i in range(len((source, target)[side]))]
+            for side in (0, 1)
+        ]
+        return Alignment(tuple(links), tuple(trust[0]), tuple(trust[1]))
