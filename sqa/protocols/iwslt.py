@@ -1,0 +1,82 @@
+"""`sqa serve iwslt` and `sqa client iwslt`: simultaneous translation evaluated over HTTP, as at IWSLT 2020.
+
+    sqa serve iwslt --src-file SRC --tgt-file TGT --output DIR
+    sqa client iwslt --translator '{name: waitk, model: es-en, k: 3}' --reset-server --scores
+
+The server reads source sentences out a word (or 10 ms of speech) at a time and notes how much was read when each target
+word comes back.  Programs written for the server of the IWSLT 2020 shared task, for its published guide, or for
+SimulEval 1.0.2 work unchanged; what differs from the originals on purpose is listed in `iwslt_session`, and
+`--strict-2020` undoes it.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from sqa.errors import ConfigError
+
+if TYPE_CHECKING:
+    from sqa.protocols.iwslt_http import ServeConfig
+
+MISSING = "sqa serve iwslt needs the package aiohttp; install the extra: pip install 'sqa[serve]'"
+
+
+def serve(source: Path | None, target: Path, kind: Literal["text", "speech"], config: ServeConfig) -> None:
+    """Serve the files until interrupted.  aiohttp missing: ConfigError."""
+    try:
+        from aiohttp import web
+    except ModuleNotFoundError as error:
+        raise ConfigError(MISSING) from error
+    from sqa.protocols.iwslt_corpus import load
+    from sqa.protocols.iwslt_http import make_app
+
+    corpus = load(source, target, kind, config.strict)
+    print(
+        f"sqa: {len(corpus.targets)} sentences of {corpus.kind} at http://{config.host}:{config.port}", file=sys.stderr
+    )
+    web.run_app(
+        make_app(corpus, config), host=config.host, port=config.port, print=None, access_log=None, shutdown_timeout=1.0
+    )
+
+
+def run_client(
+    url: str,
+    agent: str | None,
+    translator: str | None,
+    arguments: Sequence[str],
+    start: int,
+    end: int | None,
+    threads: int,
+    reset: bool,
+    scores: bool,
+    session: str,
+    token: str,
+    guide: bool,
+) -> None:
+    """Translate with an agent or a translator, if one is given, and print the scores, if they are wanted, as JSON."""
+    from sqa.protocols.iwslt_client import EvaluationService, TranslatorAgent, agent_builder, evaluate, translator_from
+
+    if agent is not None and translator is not None:
+        raise ConfigError("--agent and --translator: give one of them")
+    if threads < 1 or start < 0:
+        raise ConfigError(f"--num-threads must be at least 1 and --start-idx at least 0, got {threads} and {start}")
+    service = EvaluationService(url, session, token, guide)
+    if agent is None and arguments:
+        raise ConfigError(f"{' '.join(arguments)}: options of an agent, and no --agent was given")
+    build = agent_builder(agent, arguments) if agent is not None else None
+    if translator is not None:
+        shared = TranslatorAgent(translator_from(translator))
+        if threads > 1:
+            raise ConfigError("--num-threads: a translator works at one sentence at a time; leave it at 1")
+        build = lambda: shared  # noqa: E731
+    if reset:
+        service.new_session()
+    if build is not None:
+        number = evaluate(build, service, start, end, threads)
+        print(f"sqa: {number} sentences translated", file=sys.stderr)
+    if scores:
+        print(json.dumps(service.get_scores()))

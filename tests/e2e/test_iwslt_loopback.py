@@ -1,0 +1,260 @@
+"""Clients and the evaluation server over real sockets: routes, sessions, many clients, bad clients."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+import requests
+from iwslt_loopback import WaitAgent, serving
+
+from sqa.datasets import load_questions
+from sqa.errors import ConfigError, DataError
+from sqa.metrics.latency import FORMULAS, IWSLT_2020_FINAL, pack
+from sqa.pipeline import stream
+from sqa.protocols import iwslt
+from sqa.protocols.iwslt_client import EvaluationService, TranslatorAgent, evaluate
+from sqa.protocols.iwslt_corpus import EOS, TextCorpus
+from sqa.protocols.iwslt_http import ServeConfig
+from sqa.protocols.iwslt_scores import bleu
+from sqa.types import Question, Write
+
+GUIDE = TextCorpus((tuple("Alice and Bob are good friends".split()),), ("Alice und Bob sind gute freunde.",))
+
+
+def corpus_of(dataset: str) -> TextCorpus:
+    sentences = tuple(words for question in load_questions(dataset, 2) for words in question.sentences)
+    return TextCorpus(sentences, tuple(" ".join(words).upper() for words in sentences))
+
+
+class Copier:
+    """Wait-2, then a word for a word, all in capitals."""
+
+    def translate(self, source: Iterator[str]) -> Iterator[str | Write]:
+        held: list[str] = [word for word in (next(source, None), next(source, None)) if word]
+        while held:
+            yield held.pop(0).upper()
+            if (word := next(source, None)) is not None:
+                held.append(word)
+
+    def fingerprint(self) -> str:
+        return "copier"
+
+
+# --------------------------------------------------------------------------------------------------------- clients
+
+
+def test_the_guides_routes_and_its_table() -> None:
+    """The guide's wait-3 table, as it was after the next day's correction and as it was published."""
+    for strict, expected in ((False, (3.0, 3.0, 0.795918345451355)), (True, (4.0, 4.0, 0.9166666865348816))):
+        with serving(GUIDE, ServeConfig(strict=strict)) as url:
+            service = EvaluationService(url, guide=True)
+            service.new_session()
+            assert service.corpus_info() == {"num_sentences": 1}
+            WaitAgent(GUIDE.targets).decode(service)
+            scores = service.get_scores()
+        assert (scores["AL"], scores["DAL"], scores["AP"]) == expected
+        assert scores["BLEU"] == pytest.approx(100)
+
+
+def test_the_guides_replies() -> None:
+    with serving(GUIDE) as url:
+        get = {"sent_id": 0, "value": None}
+        for path, params, status, text in (
+            ("/start", {}, 200, ""),
+            ("/get", {"info": json.dumps({"sent_id": None, "value": None})}, 200, '{"num_sentences": 1}'),
+            ("/get", {"info": json.dumps(get)}, 200, '{"sent_id": 0, "segment_id": 0, "segment": "Alice"}'),
+            ("/send", {"hypo": json.dumps({"0": "two words"})}, 200, ""),  # one token: this route does not split
+            ("/send", {"hypo": "no json"}, 500, None),
+            ("/get", {"info": json.dumps({"sent_id": 7, "value": None})}, 500, None),
+            ("/get", {}, 400, None),
+        ):
+            reply = requests.get(url + path, params=params, timeout=30)
+            assert reply.status_code == status
+            assert text is None or reply.text == text
+        assert requests.get(f"{url}/result?instance_id=0", timeout=30).json()["prediction_length"] == 1
+
+
+def test_a_translator_of_ours_gives_the_delays_of_a_run() -> None:
+    corpus = corpus_of("mini-es")
+    with serving(corpus) as url:
+        agent = TranslatorAgent(Copier())
+        assert evaluate(lambda: agent, EvaluationService(url), end=3) == 4
+        for number in range(4):
+            got = requests.get(f"{url}/result", params={"instance_id": number}, timeout=30).json()
+            question = Question("q", "d", "es", (corpus.sources[number],), ("-",), "page")
+            emissions = stream(agent.translator, question)
+            assert got["prediction"].split() == [*(e.token for e in emissions), EOS]
+            assert got["delays"] == [*(e.g + e.ended for e in emissions), len(corpus.sources[number]) + 1]
+
+
+def test_the_client_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    agent = tmp_path / "agent.py"
+    agent.write_text(
+        "from iwslt_loopback import WaitAgent\n"
+        "class Mine(WaitAgent):\n"
+        "    def __init__(self, args): super().__init__((args.reference,), args.k)\n"
+        "    @staticmethod\n"
+        "    def add_args(parser):\n"
+        "        parser.add_argument('--k', type=int)\n"
+        "        parser.add_argument('--reference')\n"
+    )
+    with serving(GUIDE) as url:
+
+        def run(name: str | None, arguments: tuple[str, ...], translator: str | None = None, threads: int = 1) -> None:
+            iwslt.run_client(
+                url, name, translator, arguments, 0, None, threads, True, True, session="", token="", guide=False
+            )
+
+        run(f"{agent}:Mine", ("--k", "3", "--reference", GUIDE.targets[0]), threads=4)
+        assert json.loads(capsys.readouterr().out)["AL"] == 3.0
+        with pytest.raises(ConfigError, match="give one of them"):
+            run("a.py:A", (), "{name: x}")
+        with pytest.raises(ConfigError, match="options of an agent"):
+            run(None, ("--k",))
+    with pytest.raises(DataError, match="GET http"):
+        EvaluationService(url).corpus_info()
+
+
+# ------------------------------------------------------------------------------------------------- sessions, limits
+
+
+def test_sessions_do_not_see_each_other() -> None:
+    with serving(GUIDE, ServeConfig(max_sessions=2)) as url:
+        one, two = EvaluationService(url, session="one"), EvaluationService(url, session="two")
+        assert [one.get_src(0)["segment"] for _ in range(2)] == ["Alice", "and"]
+        assert two.get_src(0)["segment"] == "Alice"
+        two.new_session()
+        assert (one.get_src(0)["segment"], two.get_src(0)["segment"]) == ("Bob", "Alice")
+        assert requests.get(f"{url}/src?sent_id=0", timeout=30).status_code == 503  # a third has no room
+        assert requests.delete(f"{url}/sessions/one", timeout=30).status_code == 200
+        assert requests.get(f"{url}/src?sent_id=0", timeout=30).json()["segment"] == "Alice"
+        assert requests.get(f"{url}/sessions/../src", timeout=30).status_code in (400, 404, 503, 200)
+        assert requests.get(f"{url}/sessions/a%2Fb/src?sent_id=0", timeout=30).status_code == 404
+
+
+def test_the_token(tmp_path: Path) -> None:
+    with serving(GUIDE, ServeConfig(token="secret")) as url:
+        assert requests.get(url, timeout=30).status_code == 200
+        for method, path in (("POST", "/"), ("GET", "/start"), ("PUT", "/hypo?sent_id=0"), ("GET", "/src?sent_id=0")):
+            assert requests.request(method, url + path, timeout=30).status_code == 401
+        assert EvaluationService(url, token="secret").get_src(0)["segment"] == "Alice"
+
+
+def test_bad_clients_harm_nobody() -> None:
+    with serving(GUIDE) as url, ExitStack() as stack:
+        host, port = url.removeprefix("http://").split(":")
+        stalled = stack.enter_context(socket.create_connection((host, int(port))))
+        stalled.sendall(b"PUT /hypo?sent_id=0 HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nhalf")
+        vanished = socket.create_connection((host, int(port)))
+        vanished.sendall(b"GET /src?sent_id=0 HT")
+        vanished.close()
+        body = iter([b"x" * (1 << 20)] * 100)
+        try:
+            status = requests.put(f"{url}/hypo?sent_id=0", data=body, timeout=30).status_code
+        except requests.ConnectionError:
+            status = 413  # hung up on before it had read the answer
+        assert status == 413
+        for path, status in (
+            ("/src?sent_id=-1", 500),
+            ("/src?sent_id=99999999999999999999", 500),
+            ("/src?sent_id=1e3", 500),
+            ("/src?sent_id=0&segment_size=x", 500),
+            ("/get?info=" + "[" * 2000, 500),
+            ("/send?hypo=[1]", 500),
+            ('/send?hypo={"0": 5}', 500),
+            ('/send?hypo={"a": "b"}', 500),
+        ):
+            assert requests.get(url + path, timeout=30).status_code == status, path
+        reply = requests.put(f"{url}/hypo?sent_id=0", data=b"\xff\xfe", timeout=30)
+        assert reply.status_code == 500
+        service = EvaluationService(url, session="good")
+        WaitAgent(GUIDE.targets).decode(service)
+        assert service.get_scores()["AL"] == 3.0
+
+
+async def translate(url: str, client: int, corpus: TextCorpus, http: aiohttp.ClientSession) -> dict[str, Any]:
+    """One client in a session of its own: wait-k with its own k and its own words; its scores."""
+    base = f"{url}/sessions/client-{client}"
+    k = client % 7 + 1
+    for number, words in enumerate(corpus.sources):
+        read = written = 0
+        while written <= len(words):
+            if read < min(k + written, len(words) + 1):
+                async with http.get(f"{base}/src", params={"sent_id": number}) as reply:
+                    segment = (await reply.json(content_type=None))["segment"]
+                assert segment == [*words, EOS][read]
+                read += 1
+                continue
+            word = EOS if written == len(words) else f"{client}-{words[written]}"
+            async with http.put(f"{base}/hypo", params={"sent_id": number}, data=word.encode()) as reply:
+                assert reply.status == 200
+            written += 1
+    async with http.get(f"{base}/result") as reply:
+        return await reply.json(content_type=None)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dataset", ["mini-es", pytest.param("xqb-es", marks=pytest.mark.mirror)])
+def test_many_clients_at_once_get_the_scores_of_one_alone(dataset: str) -> None:
+    clients, corpus = 200, corpus_of(dataset)
+    corpus = TextCorpus(corpus.sources[:2], corpus.targets[:2])
+
+    async def run(url: str) -> list[dict[str, Any]]:
+        async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=clients)) as http:
+            return await asyncio.gather(*(translate(url, client, corpus, http) for client in range(clients)))
+
+    with serving(corpus) as url:
+        started = time.monotonic()
+        results = asyncio.run(run(url))
+        seconds = time.monotonic() - started
+    requests_sent = clients * sum(2 * (len(words) + 1) for words in corpus.sources)
+    print(f"{clients} clients: {requests_sent} requests in {seconds:.1f} s, {requests_sent / seconds:.0f} a second")
+    for client, scores in enumerate(results):
+        k = client % 7 + 1
+        delays = [[min(k + i, len(w) + 1) for i in range(len(w) + 1)] for w in corpus.sources]
+        packed = pack(delays, [len(w) + 1 for w in corpus.sources])
+        for key in ("AL", "AP", "DAL"):
+            expected = FORMULAS[key.lower()](packed, IWSLT_2020_FINAL).mean()
+            assert scores[key] == pytest.approx(expected, rel=1e-6), (client, key)
+        texts = [" ".join(f"{client}-{word}" for word in words) for words in corpus.sources]
+        assert scores["BLEU"] == bleu(texts, corpus.targets, "13a")
+
+
+def test_the_server_process_serves_and_ends(tmp_path: Path) -> None:
+    (tmp_path / "src").write_text("one two\n")
+    (tmp_path / "tgt").write_text("eins zwei\n")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    program = (
+        "from pathlib import Path; from sqa.protocols import iwslt; from sqa.protocols.iwslt_http import ServeConfig;"
+        f"iwslt.serve(Path('src'), Path('tgt'), 'text', ServeConfig(port={port}, output=Path('out')))"
+    )
+    server = subprocess.Popen([sys.executable, "-c", program], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    try:
+        service = EvaluationService(f"http://127.0.0.1:{port}")
+        for _ in range(600):
+            try:
+                service.corpus_info()
+                break
+            except DataError:
+                assert server.poll() is None
+                time.sleep(0.2)
+        evaluate(lambda: TranslatorAgent(Copier()), service)
+        assert service.get_scores()["DAL"] == 2.0
+        assert (tmp_path / "out" / "text").read_text() == "ONE TWO\n"
+    finally:
+        server.terminate()
+        _, errors = server.communicate(timeout=60)
+    assert f"1 sentences of text at http://127.0.0.1:{port}" in errors and "Traceback" not in errors
