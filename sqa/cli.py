@@ -19,7 +19,7 @@ import typer
 from sqa import __version__
 from sqa.cli_curves import curve_app
 from sqa.cli_parts import DEFAULT_RUNS, SETTINGS, Config, Fresh, Json, Limit, Names, RunFolder, Runs, call
-from sqa.cli_protocols import client_app, serve_app
+from sqa.cli_protocols import RAW, client_app, scorer, serve_app, validate_app
 from sqa.errors import ConfigError, SqaError
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ app.add_typer(convert_app, name="convert")
 app.add_typer(curve_app, name="curve")
 app.add_typer(serve_app, name="serve")
 app.add_typer(client_app, name="client")
+app.add_typer(validate_app, name="validate")
 
 PAPER = {  # figure or table of the paper -> what makes it, and from which of configs/
     "fig3": ("experiments.ablation_over_k:main", "ablation.yaml"),
@@ -377,6 +378,9 @@ def head_to_head(config: Config, runs: Runs = DEFAULT_RUNS) -> None:
 def bench() -> None:
     """Words per second of streaming and batched decoding, steps per second of the guessers."""
     call("experiments.bench:main")
+
+
+app.command(context_settings=RAW)(scorer)
 
 
 def _print(header: Sequence[str], rows: Iterable[Sequence[Any]], objects: list[dict[str, Any]], as_json: bool) -> None:

@@ -1,4 +1,4 @@
-"""`sqa serve` and `sqa client`: other people's programs at our servers, and the other way round."""
+"""`sqa serve`, `client`, `scorer` and `validate`: the wire formats of other people's programs."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from typing import Annotated, Literal
 
 import typer
 
-from sqa.cli_parts import SETTINGS
+from sqa.cli_parts import SETTINGS, Json, call
 from sqa.errors import ConfigError
 
 serve_app = typer.Typer(help="Servers for other people's programs.", **SETTINGS)
 client_app = typer.Typer(help="Clients of other people's servers.", **SETTINGS)
+validate_app = typer.Typer(help="Check and score submissions.", **SETTINGS)
+RAW = {"allow_extra_args": True, "ignore_unknown_options": True}  # arguments in other programs' own style
 
 
 @serve_app.command("iwslt")
@@ -67,3 +69,38 @@ def client_iwslt(
     from sqa.protocols import iwslt
 
     iwslt.run_client(url, agent, translator, arguments or (), start, end, threads, reset, scores, session, token, guide)
+
+
+def scorer(
+    context: typer.Context,
+    metric: Annotated[str, typer.Argument(metavar="METRIC", help="bleu, chrf, ter or meteor.", show_default=False)],
+    tokenize: Annotated[str, typer.Option("--tokenize", help="bleu: a tokeniser of sacrebleu.")] = "13a",
+    lowercase: Annotated[bool, typer.Option("--lowercase", help="bleu, chrf: compare without case.")] = False,
+    word_order: Annotated[int, typer.Option("--word-order", help="chrf: word n-grams; 2 is chrF++.")] = 0,
+    eval_lines: Annotated[
+        Literal["total", "each"] | None,
+        typer.Option("--eval-lines", help="Replies to EVAL: one, or (meteor's default) one for each and one for all."),
+    ] = None,
+) -> None:
+    """A metric for programs that speak cdec's SCORE/EVAL protocol; meteor takes its jar's arguments as well."""
+    from sqa.protocols.scorer import ScorerConfig
+    from sqa.protocols.scorer import main as answer
+
+    answer(ScorerConfig(metric, tokenize, lowercase, word_order, eval_lines, tuple(context.args)))
+
+
+@validate_app.command("vist", context_settings=RAW | {"help_option_names": []})
+def validate_vist(context: typer.Context) -> None:
+    """The VIST challenge's evaluator: -testFile F -gsFile G [--template T] [--all-errors] [--json]."""
+    call("sqa.protocols.vist:main", context.args)
+
+
+@validate_app.command("sqa")
+def validate_sqa(
+    submission: Annotated[str, typer.Argument(metavar="SUBMISSION", help="Rows as JSON lines.")] = "",
+    questions: Annotated[str, typer.Option("--questions", metavar="NAME", help="The question set.")] = "",
+    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON schema of a line.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Check a submission of (question, step, token, g) rows; then EW and latency."""
+    call("sqa.protocols.submission:main", submission, questions, as_json, schema)

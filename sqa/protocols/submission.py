@@ -1,0 +1,198 @@
+"""Submissions to a shared task on simultaneous question answering: checked in full, then scored.
+
+One JSON object a line, for every target word of every question of a set:
+
+    {"question": "mini-001", "step": 0, "token": "The", "g": 3, "guess": "Peru", "buzz": false}
+
+`g` counts the source words of the whole question that had been read; `guess` and `buzz` are the system's answer at
+this step and whether it would buzz: in every row, or in none (then there is no EW).  Nothing written for a question is
+one row with step 0 and an empty token, so that a file that is cut off is noticed.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+from sqa.datasets import load_questions
+from sqa.errors import ConfigError, DataError, NotComputable
+from sqa.metrics import build, collect
+from sqa.trace import QuestionTrace
+from sqa.types import Buzz, Emission, Guess, Question
+
+METRICS = ("ew", "oracle-ew", "accuracy", "bleu", "chrf", "al", "laal", "ap", "dal")
+SHOWN = 20  # problems printed; the rest is counted
+SCHEMA: dict[str, Any] = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "title": "One line of a submission",
+    "type": "object",
+    "required": ["question", "step", "token", "g"],
+    "additionalProperties": False,
+    "dependentRequired": {"guess": ["buzz"], "buzz": ["guess"]},
+    "properties": {
+        "question": {"type": "string", "description": "the question's id"},
+        "step": {"type": "integer", "minimum": 0, "description": "0, 1, 2, ... within the question"},
+        "token": {"type": "string", "pattern": "^\\S*$", "description": "one target word; empty: nothing was written"},
+        "g": {"type": "integer", "minimum": 0, "description": "source words of the question read, never falling"},
+        "guess": {"type": "string", "description": "the page that would be answered; empty: none"},
+        "buzz": {"type": "boolean", "description": "whether the system would buzz here"},
+    },
+}
+_TYPES: dict[str, tuple[type, ...]] = {"string": (str,), "integer": (int,), "boolean": (bool,)}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line that keeps the schema."""
+
+    line: int
+    question: str
+    step: int
+    token: str
+    g: int
+    guess: str | None = None
+    buzz: bool | None = None
+
+
+def main(submission: str, questions: str, as_json: bool = False, schema: bool = False) -> int:
+    """Checks and scores; 0, or 1 after every problem was listed."""
+    if schema:
+        print(json.dumps(SCHEMA, indent=2))
+        return 0
+    problems: list[str] = []
+    traces = read(Path(submission), load_questions(questions), problems)
+    if problems:
+        if as_json:
+            print(json.dumps({"valid": False, "problems": problems, "scores": []}, indent=2, ensure_ascii=False))
+        else:
+            for problem in problems[:SHOWN]:
+                print(f"sqa: {submission}:{problem}", file=sys.stderr)
+            if len(problems) > SHOWN:
+                print(f"sqa: {submission}: and {len(problems) - SHOWN} more", file=sys.stderr)
+        return 1
+    found = list(scores(traces))
+    if as_json:
+        print(json.dumps({"valid": True, "problems": [], "scores": found}, indent=2, ensure_ascii=False))
+        return 0
+    print("metric\tvalue\tsignature")
+    for row in found:
+        print(f"{row['metric']}\t{'' if row['value'] is None else row['value']}\t{row['signature']}")
+        if row["refusal"]:
+            print(f"sqa: {row['metric']}: no value: {row['refusal']}", file=sys.stderr)
+    return 0
+
+
+def scores(traces: Sequence[QuestionTrace]) -> Iterator[dict[str, Any]]:
+    """Every metric's value, or why it has none."""
+    for metric in build(METRICS):
+        value, refusal = None, None
+        try:
+            value = metric.score(collect(traces, metric).sum(axis=0))
+        except NotComputable as error:
+            refusal = str(error)
+        yield {"metric": metric.name, "value": value, "refusal": refusal, "signature": metric.signature()}
+
+
+def read(path: Path, questions: Sequence[Question], problems: list[str]) -> list[QuestionTrace]:
+    """The traces of a submission, in the order of `questions`; every problem is added to `problems`."""
+    if not questions:
+        raise ConfigError("--questions: the set has no questions")
+    rows: dict[str, list[Row]] = {question.id: [] for question in questions}
+    answered = set()
+    torn: set[object] = set()  # questions with a row that cannot be read, whose steps are therefore not counted
+    for row in _rows(path, problems, torn):
+        answered.add(row.guess is not None)
+        if row.question in rows:
+            rows[row.question].append(row)
+        else:
+            problems.append(f"{row.line}: question: the set has no {row.question!r}")
+    if len(answered) > 1:
+        problems.append("0: guess, buzz: some rows have them and some do not")
+    for question in questions:
+        problems.extend(_problems(question, rows[question.id], question.id in torn))
+    if problems:
+        return []
+    return [_trace(question, rows[question.id], True in answered) for question in questions]
+
+
+def _rows(path: Path, problems: list[str], torn: set[object]) -> Iterator[Row]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: not UTF-8: {error.reason} at byte {error.start}") from error
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            found = json.loads(line)
+        except (ValueError, RecursionError):
+            problems.append(f"{number}: not JSON: {line[:60]!r}")
+            continue
+        wrong = list(_against_schema(found))
+        problems.extend(f"{number}: {problem}" for problem in wrong)
+        if not wrong:
+            yield Row(number, **found)
+        elif isinstance(found, Mapping) and isinstance(found.get("question"), str):
+            torn.add(found["question"])
+
+
+def _against_schema(found: object) -> Iterator[str]:
+    """What is wrong with one line, by SCHEMA."""
+    if not isinstance(found, Mapping):
+        yield "an object was expected"
+        return
+    properties = SCHEMA["properties"]
+    for name in SCHEMA["required"]:
+        if name not in found:
+            yield f"{name}: is missing"
+    for name, others in SCHEMA["dependentRequired"].items():
+        if name in found and others[0] not in found:
+            yield f"{others[0]}: is missing, although there is {name}"
+    for name, value in found.items():
+        rule = properties.get(name)
+        if rule is None:
+            yield f"{name}: no such field; there are {', '.join(properties)}"
+        elif not isinstance(value, _TYPES[rule["type"]]) or (rule["type"] == "integer" and isinstance(value, bool)):
+            yield f"{name}: {rule['type']} expected, got {value!r}"
+        elif rule.get("minimum") is not None and value < rule["minimum"]:
+            yield f"{name}: must be >= {rule['minimum']}, got {value}"
+        elif "pattern" in rule and value and value.split() != [value]:
+            yield f"{name}: one word without blanks expected, got {value!r}"
+
+
+def _problems(question: Question, rows: Sequence[Row], torn: bool) -> Iterator[str]:
+    """What is wrong with the rows of one question."""
+    if not rows and not torn:
+        yield f"0: question {question.id}: has no rows (nothing written is one row with an empty token)"
+    g, size = 0, len(question.words)
+    for step, row in enumerate(rows):
+        if row.step != step and not torn:
+            yield f"{row.line}: step: {question.id} is at step {step}, got {row.step}"
+            torn = True  # one slip is told once
+        if not g <= row.g <= size:
+            yield f"{row.line}: g: must be in {g}..{size} (words of {question.id} read, never falling), got {row.g}"
+        else:
+            g = row.g
+        if not row.token and len(rows) > 1:
+            yield f"{row.line}: token: empty, although {question.id} has other rows"
+
+
+def _trace(question: Question, rows: Sequence[Row], answered: bool) -> QuestionTrace:
+    """The inverse of equation 1: a word written after g words belongs to the sentence that holds word g."""
+    ends = list(accumulate(len(sentence) for sentence in question.sentences))
+    written = [row for row in rows if row.token]
+    emissions = []
+    for row in written:
+        sentence = next(i for i, end in enumerate(ends) if row.g <= end)
+        before = ends[sentence - 1] if sentence else 0
+        emissions.append(Emission(sentence, row.token, row.g - before, False))
+    if not answered:
+        return QuestionTrace(question, tuple(emissions))
+    guesses = tuple((Guess(row.guess, 1.0),) if row.guess else () for row in written)
+    buzzes = tuple(Buzz(float(bool(row.buzz)), bool(row.buzz)) for row in written)
+    return QuestionTrace(question, tuple(emissions), guesses, buzzes)
