@@ -28,7 +28,7 @@ from torch import Tensor, nn
 
 from guessers import bert_encoder, text
 from guessers.bert_encoder import Device, Encoder, Precision, spans
-from guessers.gru import _dequantise, _quantise
+from guessers.gru import dequantise, quantise
 from sqa.errors import ConfigError, DataError
 from sqa.models import folder_digest, pack_strings, read_tensors, resolve_model, unpack_strings, write_tensors
 from sqa.types import Guess
@@ -198,7 +198,7 @@ class BertGuesser:
         tensors: dict[str, np.ndarray] = dict(self._parts.tuned)
         for name, tensor in self._head.state_dict().items():
             if name == "pages.weight":
-                tensors |= _quantise(name, tensor.numpy())
+                tensors |= quantise(name, tensor.numpy())
             elif tensor.is_floating_point():
                 tensors[name] = tensor.numpy().astype(np.float32 if name.startswith("norm.") else np.float16)
         tensors["weights"] = self._parts.weights
@@ -236,7 +236,7 @@ def _read(folder: Path) -> tuple[Head, Parts]:
         tuned = {name: tensors.pop(name) for name in list(tensors) if name.startswith(TUNED)}
         if len(titles) != shape.pages:
             raise ValueError(f"{len(titles)} titles for {shape.pages} pages")
-        state = {name: torch.from_numpy(array) for name, array in _dequantise(tensors).items()}
+        state = {name: torch.from_numpy(array) for name, array in dequantise(tensors).items()}
         head = Head(shape)
         head.load_state_dict(state | {"norm.num_batches_tracked": torch.tensor(0)})
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
@@ -250,14 +250,14 @@ def tuned_tensors(before: Mapping[str, Tensor], after: Mapping[str, Tensor]) -> 
     tensors: dict[str, np.ndarray] = {}
     for name, tensor in after.items():
         change = (tensor - before[name]).numpy()
-        tensors |= _quantise(f"{TUNED}{name}", change.reshape(-1, change.shape[-1]))
+        tensors |= quantise(f"{TUNED}{name}", change.reshape(-1, change.shape[-1]))
     return tensors
 
 
 def add_tuned(model: nn.Module, tuned: Mapping[str, np.ndarray], folder: Path) -> None:
     """Add what `tuned_tensors` gave to an encoder's weights; DataError where they do not fit."""
     weights: dict[str, Any] = dict(model.named_parameters())
-    for name, change in _dequantise(dict(tuned)).items():
+    for name, change in dequantise(dict(tuned)).items():
         weight = weights.get(name.removeprefix(TUNED))
         if weight is None or weight.numel() != change.size:
             raise DataError(f"{folder}: its {name} does not fit the encoder; they do not belong together")

@@ -134,7 +134,7 @@ class GruGuesser:
         tensors: dict[str, np.ndarray] = {}
         for name, tensor in self._network.state_dict().items():
             if name in ("embedding.weight", "pages.weight"):
-                tensors |= _quantise(name, tensor.numpy())
+                tensors |= quantise(name, tensor.numpy())
             elif tensor.is_floating_point():
                 tensors[name] = tensor.numpy().astype(np.float32 if name.startswith("norm.") else np.float16)
         tensors["words"] = pack_strings(self._words)
@@ -151,7 +151,7 @@ class GruGuesser:
             words, titles = unpack_strings(tensors.pop("words")), unpack_strings(tensors.pop("titles"))
             if units not in UNITS or (len(words), len(titles)) != (shape.vocabulary, shape.pages):
                 raise ValueError(f"{len(words)} {units} and {len(titles)} pages for {shape}")
-            state = {name: torch.from_numpy(array) for name, array in _dequantise(tensors).items()}
+            state = {name: torch.from_numpy(array) for name, array in dequantise(tensors).items()}
             network = network_of(shape)
             network.load_state_dict(state | {"norm.num_batches_tracked": torch.tensor(0)})
         except (KeyError, TypeError, ValueError, RuntimeError) as error:
@@ -159,7 +159,7 @@ class GruGuesser:
         return cls(network, words, titles, units, temperature, folder_digest(folder))
 
 
-def _quantise(name: str, array: np.ndarray) -> dict[str, np.ndarray]:
+def quantise(name: str, array: np.ndarray) -> dict[str, np.ndarray]:
     """(R, C) float -> int8 of the same shape and a float16 step per row: value = int8 * step."""
     step = (np.abs(array).max(1, keepdims=True) / 127).astype(np.float16)
     step = np.maximum(step, np.finfo(np.float16).tiny)
@@ -167,7 +167,7 @@ def _quantise(name: str, array: np.ndarray) -> dict[str, np.ndarray]:
     return {name: codes, f"{name}.step": step}
 
 
-def _dequantise(tensors: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+def dequantise(tensors: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """All tensors as float32, codes multiplied by their steps."""
     plain = {}
     for name, array in tensors.items():

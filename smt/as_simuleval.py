@@ -16,20 +16,16 @@ import weakref
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator
 from enum import Enum, auto
-from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread, current_thread
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import yaml
 from simuleval.agents import TextToTextAgent
 from simuleval.agents.actions import Action, ReadAction, WriteAction
 from simuleval.utils import entrypoint
 
-from sqa.config import load_run, run_from_mapping
 from sqa.errors import ConfigError
-from sqa.interfaces import Translator
-from sqa.registry import TRANSLATORS
+from sqa.one_translator import translator_from
 from sqa.types import Write
 
 Translate = Callable[[Iterator[str]], Iterator[str | Write]]
@@ -127,7 +123,7 @@ class TranslatorAgent(TextToTextAgent):
     """A translator of this project, for SimulEval."""
 
     def __init__(self, args: Namespace) -> None:
-        self.translator = _translator(args.translator)
+        self.translator = translator_from(args.translator)
         self._pushed = Pushed(self.translator.translate)
         self._given = 0  # source words of this sentence that the translator has
         weakref.finalize(self, self._pushed.close)
@@ -174,23 +170,3 @@ def _appended(word: str | Write) -> str:
             raise ConfigError("--translator: it retracts words; a SimulEval agent can only append")
         return word.token
     return word
-
-
-def _translator(text: str) -> Any:
-    """The translator of `--translator`.  ConfigError names what is wrong with it."""
-    if Path(text).suffix in (".yaml", ".yml"):
-        component = load_run(Path(text)).translator
-    else:
-        try:
-            mapping = yaml.safe_load(text)
-        except yaml.YAMLError as error:
-            raise ConfigError(f"--translator: not valid YAML: {' '.join(str(error).split())}") from error
-        component = run_from_mapping(
-            {"name": "agent", "dataset": {"name": "mini-es"}, "translator": mapping}
-        ).translator
-    translator = TRANSLATORS.build(component.name, component.options)
-    if not isinstance(translator, Translator):
-        raise ConfigError(
-            f"--translator: {component.name!r} knows whole data sets only, it cannot be given a word at a time"
-        )
-    return translator

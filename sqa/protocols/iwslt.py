@@ -58,7 +58,8 @@ def run_client(
     guide: bool,
 ) -> None:
     """Translate with an agent or a translator, if one is given, and print the scores, if they are wanted, as JSON."""
-    from sqa.protocols.iwslt_client import EvaluationService, TranslatorAgent, agent_builder, evaluate, translator_from
+    from sqa.one_translator import translator_from
+    from sqa.protocols.iwslt_client import EvaluationService, TranslatorAgent, agent_builder, evaluate
 
     if agent is not None and translator is not None:
         raise ConfigError("--agent and --translator: give one of them")

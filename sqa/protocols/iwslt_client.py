@@ -24,13 +24,10 @@ from types import ModuleType
 from typing import Any
 
 import requests
-import yaml
 
-from sqa.config import load_run, run_from_mapping
 from sqa.errors import ConfigError, DataError
 from sqa.interfaces import Translator
 from sqa.protocols.iwslt_corpus import EOS
-from sqa.registry import TRANSLATORS
 from sqa.types import Write
 
 GET = 0
@@ -240,23 +237,6 @@ def agent_builder(name: str, arguments: Sequence[str]) -> Callable[[], Agent]:
     if unknown:
         raise ConfigError(f"--agent: {name} does not know {' '.join(unknown)}")
     return lambda: agent(parsed)
-
-
-def translator_from(text: str) -> Translator:
-    """The translator of `--translator`: YAML as under `translator:` in a config, or a config file."""
-    if Path(text).suffix in (".yaml", ".yml"):
-        component = load_run(Path(text)).translator
-    else:
-        try:
-            mapping = yaml.safe_load(text)
-        except yaml.YAMLError as error:
-            raise ConfigError(f"--translator: not valid YAML: {' '.join(str(error).split())}") from error
-        run = {"name": "agent", "dataset": {"name": "mini-es"}, "translator": mapping}
-        component = run_from_mapping(run).translator
-    translator = TRANSLATORS.build(component.name, component.options)
-    if not isinstance(translator, Translator):
-        raise ConfigError(f"--translator: {component.name!r} cannot be given a word at a time")
-    return translator
 
 
 def _module(place: str) -> ModuleType:

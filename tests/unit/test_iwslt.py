@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from sqa.errors import ConfigError, DataError
 from sqa.metrics.latency import FORMULAS, IWSLT_2020_FINAL, IWSLT_2020_FIRST, SIMULEVAL_1_0_2, pack
-from sqa.protocols.iwslt_client import agent_builder, translator_from
+from sqa.one_translator import translator_from
+from sqa.protocols.iwslt_client import agent_builder
 from sqa.protocols.iwslt_corpus import EOS, BadSegmentSize, TextCorpus, load
 from sqa.protocols.iwslt_float32 import sentence_latency, total
 from sqa.protocols.iwslt_http import ServeConfig
