@@ -23,12 +23,12 @@ import math
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-import orjson
+from msgspec import DecodeError, Struct, ValidationError, field
+from msgspec.json import Decoder
 
 from sqa.errors import ConfigError, DataError
 from sqa.metrics.latency import CONVENTIONS, FORMULAS, Convention, Delays, degeneracy, pack
@@ -96,18 +96,35 @@ def convention_named(name: str) -> Convention:
     return CONVENTIONS[found[0]]
 
 
+class _Line(Struct, gc=False):
+    """What is read of a line; the other keys are skipped unread, which takes half the time."""
+
+    delays: list[int | float]
+    source_length: int | float
+    reference_length: int | float | None = None
+    reference: str | None = None
+    prediction: str | None = None
+    index: int | None = None
+
+
+class _TimedLine(_Line, gc=False):
+    """The same with computing time in the delays."""
+
+    delays: list[int | float] = field(name="elapsed")
+
+
 def score(path: str, options: LogOptions) -> Scored:
     """Score a log ("-" = standard input).  What is wrong with it: DataError "FILE:LINE: ..."."""
     convention = convention_named(options.convention)
-    rows = _rows(path)
+    rows = _rows(path, _TimedLine if options.computation_aware else _Line)
     delays = _pack(path, rows, options, convention)
     suffix = "_CA" if options.computation_aware else ""
     values = {NAMES[name] + suffix: FORMULAS[name](delays, convention) for name in convention.formulas}
     whole = degeneracy(delays) if "yaal" in convention.formulas and not options.computation_aware else {}
-    return Scored(convention, values, tuple(row.get("index", i) for i, row in enumerate(rows)), whole)
+    return Scored(convention, values, tuple(range(len(rows))), whole)
 
 
-def _rows(path: str) -> list[dict[str, Any]]:
+def _rows(path: str, kind: type[_Line]) -> list[_Line]:
     """The objects of a log, line by line."""
     if path == "-":
         text = sys.stdin.buffer.read(MAX_BYTES + 1)
@@ -119,91 +136,75 @@ def _rows(path: str) -> list[dict[str, Any]]:
     lines = text.splitlines()
     if not lines:
         raise DataError(f"{path}:1: the log is empty")
-    rows = [_parsed(path, number, line) for number, line in enumerate(lines, start=1)]
-    for number, row in enumerate(rows, start=1):
-        if not isinstance(row, dict):
-            raise DataError(f"{path}:{number}: expected a JSON object, got {_short(row)}")
+    decoder = Decoder(kind)
+    rows = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            rows.append(decoder.decode(line))
+        except ValidationError as error:
+            raise DataError(f"{path}:{number}: {error}") from error
+        except DecodeError as error:
+            raise DataError(f"{path}:{number}: not JSON ({error})") from error
     return rows
 
 
-def _parsed(path: str, number: int, line: bytes) -> Any:
-    try:
-        return orjson.loads(line)
-    except orjson.JSONDecodeError as error:
-        raise DataError(f"{path}:{number}: not JSON ({error})") from error
-
-
-def _pack(path: str, rows: Sequence[dict[str, Any]], options: LogOptions, convention: Convention) -> Delays:
+def _pack(path: str, rows: Sequence[_Line], options: LogOptions, convention: Convention) -> Delays:
     """The delays of a log as its convention counts them."""
-    key = "elapsed" if options.computation_aware else "delays"
-    delays = _delays(path, rows, key)
-    lengths = [_length(path, number, row, "source_length") for number, row in enumerate(rows, start=1)]
+    delays = [row.delays for row in rows]
+    lengths = [row.source_length for row in rows]
+    _check_lengths(path, "source_length", lengths)
     _check_order(path, rows)
     speech = options.source == "speech"
     if options.source == "auto":
         speech = any(isinstance(length, float) for length in lengths)
     references = _references(path, rows, options) if options.use_reference else [None] * len(rows)
-    ends = _ends(path, rows, delays)
+    ends = _ends(path, rows)
     counted = options.end == "auto" and convention.eos
     if counted and not speech:
         lengths = [length + 1 for length in lengths]
-        if not ends:
-            delays = [[*row, length] for row, length in zip(delays, lengths, strict=True)]
     if counted:
         references = [None if reference is None or not speech else reference + 1 for reference in references]
     known = [reference for reference in references if reference is not None]
     if known and len(known) < len(references):
         number = references.index(None) + 1
         raise DataError(f"{path}:{number}: no reference_length and no reference, though other lines have one")
-    return pack(delays, lengths, known or None, speech)
+    if counted and not speech and not ends:
+        delays = [[*row, length] for row, length in zip(delays, lengths, strict=True)]
+    negative = next((n for n, row in enumerate(delays, start=1) if row and row[0] < 0), None)
+    if negative is not None:
+        raise DataError(f"{path}:{negative}: the first delay is {delays[negative - 1][0]}; delays start at 0 or more")
+    packed = pack(delays, lengths, known or None, speech)
+    _check_rising(path, packed, "elapsed" if options.computation_aware else "delays")
+    return packed
 
 
-def _delays(path: str, rows: Sequence[dict[str, Any]], key: str) -> list[list[float]]:
-    """The delays of every line, checked."""
-    delays = [row.get(key) for row in rows]
-    for number, values in enumerate(delays, start=1):
-        if not isinstance(values, list):
-            raise DataError(f"{path}:{number}: {key} must be a list of numbers, got {_short(values)}")
-    if not set(map(type, chain.from_iterable(delays))) <= {int, float}:
-        number = next(i for i, values in enumerate(delays, 1) if not set(map(type, values)) <= {int, float})
-        raise DataError(f"{path}:{number}: {key} must be a list of numbers, got {_short(delays[number - 1])}")
-    sizes = np.fromiter(map(len, delays), dtype=np.int64, count=len(delays))  # (S,)
-    flat = np.fromiter(chain.from_iterable(delays), dtype=np.float64, count=int(sizes.sum()))  # (N,)
-    before = np.concatenate(([0.0], flat[:-1]))
-    before[(np.cumsum(sizes) - sizes)[sizes > 0]] = 0.0  # the first of a line has none before it
-    wrong = np.flatnonzero(flat < before)
+def _check_rising(path: str, delays: Delays, key: str) -> None:
+    """Delays never fall within a line."""
+    before = np.concatenate(([0.0], delays.flat[:-1])) * (delays.index > 0)  # (N,)
+    wrong = np.flatnonzero(delays.flat < before)
     if len(wrong):
-        line = int(np.searchsorted(np.cumsum(sizes), wrong[0], side="right"))
-        place = int(wrong[0] - (np.cumsum(sizes) - sizes)[line])
-        value, after = delays[line][place], f" after {delays[line][place - 1]}" if place else ""
-        rule = "they start at 0 or more and never fall"
-        raise DataError(f"{path}:{line + 1}: {key}[{place}] is {value}{after}; {rule}")
-    return delays
+        line, place = delays.sentence[wrong[0]] + 1, delays.index[wrong[0]]
+        value, last = delays.flat[wrong[0]], before[wrong[0]]
+        raise DataError(f"{path}:{line}: {key}[{place}] is {value:g} after {last:g}; they never fall")
 
 
-def _length(path: str, number: int, row: dict[str, Any], key: str) -> float:
-    value = row.get(key)
-    if type(value) not in (int, float) or not 0 < value < math.inf:
-        raise DataError(f"{path}:{number}: {key} must be a number above 0, got {_short(value)}")
-    return value
+def _check_lengths(path: str, key: str, lengths: Sequence[float | None]) -> None:
+    """Lengths, where there are any, are positive."""
+    for number, length in enumerate(lengths, start=1):
+        if length is not None and not 0 < length < math.inf:
+            raise DataError(f"{path}:{number}: {key} must be a number above 0, got {length}")
 
 
-def _check_order(path: str, rows: Sequence[dict[str, Any]]) -> None:
+def _check_order(path: str, rows: Sequence[_Line]) -> None:
     """The indices, where there are any, count the lines."""
     for place, row in enumerate(rows):
-        if row.get("index", place) != place:
-            raise DataError(
-                f"{path}:{place + 1}: index {_short(row['index'])} where {place} is due; is a sentence missing?"
-            )
+        if row.index is not None and row.index != place:
+            raise DataError(f"{path}:{place + 1}: index {row.index} where {place} is due; is a sentence missing?")
 
 
-def _ends(path: str, rows: Sequence[dict[str, Any]], delays: list[list[float]]) -> bool:
+def _ends(path: str, rows: Sequence[_Line]) -> bool:
     """Whether the log gives the end of the sentence a delay.  Some lines with it and some without: DataError."""
-    marked = {
-        number: str(row.get("prediction", "")).endswith(EOS)
-        for number, (row, written) in enumerate(zip(rows, delays, strict=True), start=1)
-        if written
-    }
+    marked = {n: (row.prediction or "").endswith(EOS) for n, row in enumerate(rows, start=1) if row.delays}
     with_end = [number for number, mark in marked.items() if mark]
     if with_end and len(with_end) < len(marked):
         number = next(number for number, mark in marked.items() if not mark)
@@ -213,30 +214,24 @@ def _ends(path: str, rows: Sequence[dict[str, Any]], delays: list[list[float]]) 
     return bool(with_end)
 
 
-def _references(path: str, rows: Sequence[dict[str, Any]], options: LogOptions) -> list[float | None]:
+def _references(path: str, rows: Sequence[_Line], options: LogOptions) -> list[float | None]:
     """|y*| of every line, None where the log has none."""
     if options.references is not None:
         lines = options.references.read_text(encoding="utf-8").splitlines()
         if len(lines) != len(rows):
             raise DataError(f"{options.references}: {len(lines)} references for {len(rows)} lines of {path}")
         return [float(_size(line, options.unit)) for line in lines]
-    lengths: list[float | None] = []
-    for number, row in enumerate(rows, start=1):
-        if row.get("reference_length") is not None:
-            lengths.append(_length(path, number, row, "reference_length"))
-        else:
-            lengths.append(float(_size(row["reference"], options.unit)) if row.get("reference") else None)
-    return lengths
+    lengths = [row.reference_length for row in rows]
+    _check_lengths(path, "reference_length", lengths)
+    return [
+        float(_size(row.reference, options.unit)) if length is None and row.reference else length
+        for row, length in zip(rows, lengths, strict=True)
+    ]
 
 
 def _size(text: str, unit: str) -> int:
     """Words, split at each single blank as SimulEval does (at least 1), or characters."""
     return len(text.strip()) if unit == "char" else text.count(" ") + 1
-
-
-def _short(value: object) -> str:
-    text = json.dumps(value)
-    return text if len(text) <= 40 else text[:37] + "..."
 
 
 def main(path: str, options: LogOptions, as_json: bool) -> None:

@@ -260,9 +260,10 @@ def running_maximum(values: np.ndarray, index: np.ndarray) -> np.ndarray:
     """Running maximum within sentences (N,) -> (N,), by doubling: log2 of the longest sentence passes."""
     running = values.copy()
     shift = 1
-    while len(index) and shift <= index.max():
-        inside = np.flatnonzero(index >= shift)
-        running[inside] = np.maximum(running[inside], running[inside - shift])
+    longest = int(index.max(initial=0))
+    while shift <= longest:
+        inside = index[shift:] >= shift
+        running[shift:] = np.where(inside, np.maximum(running[shift:], running[:-shift]), running[shift:])
         shift *= 2
     return running
 
