@@ -21,6 +21,7 @@ CONTINUED = "multi-path wait-k"  # one model for every k, trained on for as long
 SHIPPED = "wait-k"  # the bundled model, which they began with
 SHOWN = (("bleu", "BLEU", 1), ("ew", "EW", 3), ("oracle-ew", "oracle EW", 3), ("accuracy", "accuracy", 3))
 _LOOKS = ((SEPARATE, COLOURS[0], "o"), (CONTINUED, COLOURS[1], "s"), (SHIPPED, GREY, ""))
+_NAMES = {SEPARATE: "a model for each k", CONTINUED: "one multi-path model", SHIPPED: "the shipped model"}
 
 
 class Trained(NamedTuple):
@@ -140,18 +141,20 @@ def draw(summary: Mapping[tuple, Mapping[str, Over]], dataset: str, folder: Path
             _panel(axis, {key[1:3]: v for key, v in summary.items() if key[0] == dataset and key[3] == guesser}, metric)
             axis.set_ylabel(label)
             axis.set_xlabel("k (source words read first)")
-        axes[0][0].legend(loc="lower right", handlelength=2)
+        handles, labels = axes[0][0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside upper center", ncols=len(labels), handlelength=2)
         return save(figure, folder, f"seeds_{dataset}")
 
 
 def _panel(axis: Axes, mine: Mapping[tuple, Mapping[str, Over]], metric: str) -> None:
     ks = sorted({k for _, k in mine}, key=lambda k: 10**9 if k == "full" else int(k))
-    for family, colour, marker in _LOOKS:
+    for place, (family, colour, marker) in enumerate(_LOOKS):
+        aside = 0.16 * (place - 1)  # else the bars hide one another
         at = [i for i, k in enumerate(ks) if (family, k) in mine]
         found = [mine[family, ks[i]][metric] for i in at]
         if found:
             axis.errorbar(
-                at, [o.mean for o in found], [o.deviation or 0.0 for o in found],
-                color=colour, marker=marker, label=family, capsize=2,
+                [i + aside for i in at], [o.mean for o in found], [o.deviation or 0.0 for o in found],
+                color=colour, marker=marker, label=_NAMES[family], capsize=2,
             )  # fmt: skip
     axis.set_xticks(range(len(ks)), list(map(str, ks)))
