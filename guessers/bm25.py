@@ -18,10 +18,8 @@ guessers/bm25_kernel.py.
 from __future__ import annotations
 
 import hashlib
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import repeat
 from pathlib import Path
 from typing import Literal
 
@@ -161,8 +159,8 @@ class Bm25Guesser:
             n,
         )
         titles = map(self._titles.__getitem__, pages.tolist())
-        guesses = np.fromiter(_guesses(titles, scores.tolist()), dtype=object, count=len(pages))
-        listed = guesses[listing].tolist()
+        listed = np.fromiter(Guess.many(titles, scores.tolist()), dtype=object, count=len(pages))
+        listed = listed[listing].tolist()
         return [listed[start:end] for start, end in zip(first.tolist(), last.tolist(), strict=True)]
 
     def _guess(self, line: str, n: int) -> list[Guess]:
@@ -191,17 +189,6 @@ class Bm25Guesser:
                     terms.append(id)
                 last = id
             yield terms
-
-
-_SET_PAGE, _SET_SCORE = Guess.__dict__["page"].__set__, Guess.__dict__["score"].__set__
-
-
-def _guesses(titles: Iterable[str], scores: Sequence[float]) -> list[Guess]:
-    """list(map(Guess, titles, scores)) in a third of the time: it is __init__ of a frozen class that is slow."""
-    made = list(map(object.__new__, repeat(Guess, len(scores))))
-    deque(map(_SET_PAGE, made, titles), maxlen=0)
-    deque(map(_SET_SCORE, made, scores), maxlen=0)
-    return made
 
 
 def build(config: Bm25Config) -> Bm25Guesser:

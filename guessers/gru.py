@@ -121,10 +121,12 @@ class GruGuesser:
         """(N, P) -> the n best of each row, best first, equal scores by title."""
         scores = torch.softmax(logits / self._temperature, -1)
         values, pages = torch.topk(scores, min(n, scores.shape[1]), dim=1)
+        tied = (values[:, 1:] == values[:, :-1]).any(1).tolist()
         rows = []
-        for row_values, row_pages in zip(values.tolist(), pages.tolist(), strict=True):
-            pairs = sorted(zip(row_values, row_pages, strict=True), key=lambda pair: (-pair[0], pair[1]))
-            rows.append([Guess(self._titles[page], score) for score, page in pairs])
+        for row_values, row_pages, some_tied in zip(values.tolist(), pages.tolist(), tied, strict=True):
+            if some_tied:
+                row_pages = [page for _, page in sorted(zip([-v for v in row_values], row_pages, strict=True))]
+            rows.append(Guess.many(map(self._titles.__getitem__, row_pages), row_values))
         return rows
 
     # --- files

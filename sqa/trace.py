@@ -287,7 +287,7 @@ def guesses_rows(table: pa.Table) -> dict[str, Guesses]:
     pages = column.values.field("page").dictionary_encode()
     titles = pages.dictionary.to_pylist()
     scores = column.values.field("score").to_numpy().tolist()
-    flat = [Guess(titles[i], score) for i, score in zip(pages.indices.to_numpy().tolist(), scores, strict=True)]
+    flat = Guess.many(map(titles.__getitem__, pages.indices.to_numpy().tolist()), scores)
     rows = [tuple(flat[start:end]) for start, end in pairwise(offsets)]
     return _by_question(table, rows)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 
@@ -62,12 +64,16 @@ class Write(NamedTuple):
     erase: int = 0  # trailing words of this sentence retracted first
 
 
-@dataclass(frozen=True, slots=True)
-class Guess:
+class Guess(NamedTuple):
     """A page and the guesser's score for it (higher is better; the scale is the guesser's own)."""
 
     page: str
     score: float
+
+    @classmethod
+    def many(cls, pages: Iterable[str], scores: Iterable[float]) -> list[Guess]:
+        """list(map(Guess, pages, scores)) in a third of the time: a run has a million of them."""
+        return list(map(partial(tuple.__new__, cls), zip(pages, scores, strict=True)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import math
 import subprocess
 import sys
 from collections import Counter
-from dataclasses import FrozenInstanceError, dataclass
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numba
@@ -126,7 +126,7 @@ def test_incremental_guesses_are_whole_and_frozen():
     guess = Bm25Guesser.fit(DOCS, 1).guess_prefixes(["norway"], 5)[0][0]
     assert type(guess) is Guess and type(guess.page) is str and type(guess.score) is float
     assert guess == Guess("Oslo", guess.score) and hash(guess) == hash(Guess("Oslo", guess.score))
-    with pytest.raises(FrozenInstanceError):
+    with pytest.raises(AttributeError):
         guess.score = 0.0
 
 
