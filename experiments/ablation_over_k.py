@@ -23,7 +23,7 @@ from experiments.ablation_report import write_report, write_table
 from experiments.ablation_seeds import Trained, trained, write_seeds
 from experiments.claims import judge
 from sqa import metrics as metric_names
-from sqa.config import RunConfig, load, run_from_mapping, with_limit
+from sqa.config import QualityConfig, RunConfig, load, run_from_mapping, to_mapping, with_limit
 from sqa.errors import ConfigError, SqaError
 from sqa.significance import Interval, bootstrap_many
 
@@ -55,6 +55,7 @@ class AblationConfig:
     workers: int = 2
     limit: int | None = None
     sweeps: dict[str, str] = field(default_factory=dict)
+    quality: tuple[QualityConfig, ...] = ()
 
     def __post_init__(self) -> None:
         wrong = [
@@ -148,6 +149,7 @@ def cells(config: AblationConfig, datasets: list[str], models: dict[str, list[Tr
                 run = run_from_mapping({
                     "name": name, "dataset": {"name": dataset}, "translator": translator, "guesser": contestant.guesser,
                     "buzzer": contestant.buzzer, "metrics": list(config.metrics), "seed": config.seed,
+                    "quality": to_mapping(config.quality),
                 })  # fmt: skip
                 yield Cell(dataset, family, k, guesser, with_limit(run, config.limit) if config.limit else run, seed)
 

@@ -23,6 +23,8 @@ from sqa.registry import BUZZERS, GUESSERS, TRANSLATORS, Registry, did_you_mean
 
 C = TypeVar("C")
 
+_WRITTEN_IF_ANY = {"written": "if any"}  # of a field that configs without it do not show when written
+
 
 @dataclass(frozen=True, slots=True)
 class DatasetConfig:
@@ -53,6 +55,26 @@ class ComponentConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class QualityConfig:
+    """An entry of `quality:`, a metric of texts that needs a model, a program or a file; see sqa/metrics/segment.py."""
+
+    kind: str  # "comet", "external", ...
+    options: Any  # instance of the dataclass that the kind's build function takes
+
+    @property
+    def name(self) -> str:
+        """What the report calls it."""
+        return getattr(self.options, "name", self.kind)
+
+    def for_run(self, run: str) -> QualityConfig:
+        """The same with `{run}` in the name of a file replaced by the run's name."""
+        file = getattr(self.options, "file", "")
+        if "{run}" not in file:
+            return self
+        return QualityConfig(self.kind, dataclasses.replace(self.options, file=file.replace("{run}", run)))
+
+
+@dataclass(frozen=True, slots=True)
 class RunConfig:
     """One run: what `sqa run CONFIG` reads.  Without a guesser or a buzzer only what needs none is scored."""
 
@@ -63,11 +85,15 @@ class RunConfig:
     buzzer: ComponentConfig | None = None
     metrics: tuple[str, ...] = field(default_factory=lambda: _default_metrics())
     seed: int = 0  # of the resampling behind the intervals
+    quality: tuple[QualityConfig, ...] = field(default=(), metadata=_WRITTEN_IF_ANY)
 
     def __post_init__(self) -> None:
-        from sqa.metrics import problems
+        from sqa.metrics import ALL, problems
 
         found = problems(self.metrics)
+        names = [entry.name for entry in self.quality]
+        for name in dict.fromkeys(name for name in names if names.count(name) > 1 or name in ALL):
+            found.append(f"quality: two metrics would be called {name!r}; give one a `name`")
         if not self.metrics:
             found.append("metrics: at least one is needed")
         if self.buzzer is not None and self.guesser is None:
@@ -145,8 +171,11 @@ def to_mapping(config: Any) -> Any:
     """Plain YAML values of a config: what `run_from_mapping` reads back to an equal config."""
     if isinstance(config, ComponentConfig):
         return {"name": config.name, **to_mapping(config.options)}
+    if isinstance(config, QualityConfig):
+        return {config.kind: to_mapping(config.options)}
     if is_dataclass(config):
-        return {f.name: to_mapping(getattr(config, f.name)) for f in fields(config)}
+        shown = (f.name for f in fields(config) if getattr(config, f.name) or f.metadata != _WRITTEN_IF_ANY)
+        return {name: to_mapping(getattr(config, name)) for name in shown}
     if isinstance(config, Mapping):
         return {key: to_mapping(value) for key, value in config.items()}
     if isinstance(config, (tuple, list)):
@@ -172,6 +201,31 @@ def _component(registry: Registry, value: Any, where: str, problems: list[str]) 
     options = {key: option for key, option in value.items() if key != "name"}
     config = _dataclass(cls, options, where, problems)
     return None if config is None else ComponentConfig(name, config)
+
+
+def _quality(value: Any, where: str, problems: list[str]) -> tuple[QualityConfig, ...]:
+    """[{comet: {model: m}}, {external: [program, argument]}] -> QualityConfigs; one mapping stands for its items."""
+    from sqa.metrics.segment import QUALITY
+
+    items: list[tuple[str, Any]] = []  # (kind, options)
+    entries = [{kind: options} for kind, options in value.items()] if isinstance(value, Mapping) else value
+    for i, entry in enumerate(entries if isinstance(entries, (list, tuple)) else [entries]):
+        if isinstance(entry, Mapping) and len(entry) == 1:
+            items += entry.items()
+        else:
+            problems.append(f"{where}[{i}]: expected {{comet: {{model: folder}}}} or the like, got {_kind(entry)}")
+    found = []
+    for i, (kind, options) in enumerate(items):
+        try:
+            cls = QUALITY.config_class(str(kind))
+        except ConfigError as error:
+            problems += [f"{where}[{i}]: {problem}" for problem in error.problems]
+            continue
+        short = {"model": options} if isinstance(options, str) else {"command": options}
+        mapping = short if isinstance(options, (str, list)) else options
+        config = _dataclass(cls, mapping, f"{where}[{i}].{kind}", problems)
+        found.append(QualityConfig(str(kind), config))
+    return tuple(found)
 
 
 def _dataclass(
@@ -211,6 +265,8 @@ def _dataclass(
 def _value(hint: Any, value: Any, where: str, problems: list[str]) -> Any:
     """`value` as the type `hint`, or None after adding to `problems`."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if hint == tuple[QualityConfig, ...]:
+        return _quality(value, where, problems)
     if origin in (Union, types.UnionType):
         return _union(hint, arguments, value, where, problems)
     if is_dataclass(hint):

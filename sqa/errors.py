@@ -6,6 +6,7 @@
         ChecksumError             exit 3   a file's sha256 or size differs from the manifest
       TraceError                  exit 3   a trace breaks its rules; carries question_id and step
       NotComputable               exit 1   a metric is undefined here; never turned into 0
+      RemoteProtocolError         exit 1   the program at the other end broke the protocol or is gone
 
 A message says what is wrong, where, what was expected and what to do.
 """
@@ -55,3 +56,7 @@ class TraceError(SqaError):
 
 class NotComputable(SqaError):
     """A number is undefined on this input (an empty set, a metric under revision)."""
+
+
+class RemoteProtocolError(SqaError):
+    """The program at the other end broke the protocol or is gone; carries what it said."""

@@ -28,7 +28,7 @@ import pyarrow as pa
 from sqa import metrics as metric_names
 from sqa import trace as tr
 from sqa.answers import key as answer_key
-from sqa.config import ComponentConfig, DatasetConfig, RunConfig, to_mapping
+from sqa.config import ComponentConfig, DatasetConfig, QualityConfig, RunConfig, to_mapping
 from sqa.datasets import load_questions
 from sqa.errors import ConfigError, DataError, NotComputable, TraceError
 from sqa.interfaces import BatchTranslator, Buzzer, Guesser, IncrementalGuesser, Metric, Translator
@@ -78,6 +78,15 @@ class Parts:
         identity = digest([registry.kind, config.name, to_mapping(config.options)])
         if identity not in self._components:
             self._components[identity] = registry.build(config.name, config.options)
+        return self._components[identity]
+
+    def quality(self, config: QualityConfig) -> Any:
+        """The metric of an entry of `quality:`."""
+        from sqa.text_scores import metric_of
+
+        identity = digest(["quality", to_mapping(config)])
+        if identity not in self._components:
+            self._components[identity] = metric_of(config)
         return self._components[identity]
 
 
@@ -132,6 +141,7 @@ class RunResult:
     metrics: list[Metric]
     unknown_pages: int | None  # questions whose answer page the guesser does not know; None = it does not say
     made: dict[str, int] = field(default_factory=dict)  # blocks made now, by stage; the others were in the store
+    texts: dict[str, dict[str, Score]] = field(default_factory=dict)  # question id -> metric of texts -> score
 
     @property
     def keys(self) -> dict[str, str]:
@@ -149,7 +159,7 @@ class RunResult:
         rows: dict[str, dict[str, Score]] = {}
         for index in range(len(blocks_of(self.questions, BLOCK_SIZE))):
             rows |= tr.scores_rows(self.store.read(self.stages["score"], index, tr.SCORES))
-        return rows
+        return {id: scores | self.texts.get(id, {}) for id, scores in rows.items()}
 
     @cached_property
     def stats(self) -> dict[str, np.ndarray]:
@@ -210,16 +220,25 @@ def run(
             worker.stage("buzz", BUZZERS, config.buzzer, buzzer, ("guess",)),
             lambda index, block, tick: buzz(buzzer, block, worker.guesses(index, block), tick),
         )
-    metrics = metric_names.build(config.metrics)
+    metrics, texts = metric_names.build(config.metrics), {}
     if "score" in wanted:
+        from sqa.metrics.segment import TextMetric
+        from sqa.text_scores import score_texts
+
+        of_texts = [metric for metric in metrics if isinstance(metric, TextMetric)]
+        of_traces = [metric for metric in metrics if not isinstance(metric, TextMetric)]
         traces = Traces(store, worker.blocks, dict(worker.stages))
-        implementation = " ".join(metric.signature() for metric in metrics)
+        implementation = " ".join(metric.signature() for metric in of_traces)
         upstream = tuple(worker.stages[name].key for name in STAGES if name in worker.stages)
         worker.work(
             Stage("score", implementation, str(VERSION), upstream, worker.dataset, BLOCK_SIZE),
-            lambda index, block, tick: score(metrics, traces.block(index), tick),
+            lambda index, block, tick: score(of_traces, traces.block(index), tick),
         )
-    return RunResult(config, questions, worker.stages, store, metrics, unknown, worker.made)
+        asked = [*of_texts, *(parts.quality(entry.for_run(config.name)) for entry in config.quality)]
+        if asked:
+            scored, texts = score_texts(asked, traces, store, progress)
+            metrics = [scored.pop(metric.name, metric) for metric in metrics] + list(scored.values())
+    return RunResult(config, questions, worker.stages, store, metrics, unknown, worker.made, texts)
 
 
 # ------------------------------------------------------------------------------------------------------- stages

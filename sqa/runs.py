@@ -22,7 +22,7 @@ import yaml
 
 from sqa import metrics as metric_names
 from sqa.config import RunConfig, load_run, to_mapping
-from sqa.errors import ConfigError, DataError, NotComputable
+from sqa.errors import ConfigError, DataError, NotComputable, RemoteProtocolError
 from sqa.pipeline import EMPTY_QUESTIONS, EMPTY_SENTENCES, RunResult
 from sqa.significance import Comparison, bootstrap, compare_many
 from sqa.store import read_table, write_table, write_text
@@ -42,7 +42,7 @@ class ReportRow:
     low: float | None  # 95% percentile bootstrap interval over questions
     high: float | None
     n: int  # questions (for empty-sentences: sentences)
-    unit: str  # "0-1", "0-100", "words", "per word", "questions", "sentences"
+    unit: str  # "0-1", "0-100", "words", "per word", "per 100 words", "mean score", "score", "questions", "sentences"
     signature: str
 
     def cells(self) -> list[str]:
@@ -105,6 +105,7 @@ def report_rows(result: RunResult) -> list[ReportRow]:
 def _metric_row(result: RunResult, metric: Any) -> ReportRow:
     base = metric.name.partition("@")[0]
     unit = "words" if base in _WORDS else "per word" if base == "ne" else "0-100" if base in _PERCENT else "0-1"
+    unit = getattr(metric, "scale", unit)
     n, signature = len(result.questions), metric.signature()
     if metric.name in result.refusals:
         return ReportRow(metric.name, None, None, None, n, unit, signature)
@@ -112,6 +113,8 @@ def _metric_row(result: RunResult, metric: Any) -> ReportRow:
         interval = bootstrap(result.stats[metric.name], metric, RESAMPLES, result.config.seed)
     except NotComputable:
         return ReportRow(metric.name, None, None, None, n, unit, signature)
+    except RemoteProtocolError as error:
+        return ReportRow(metric.name, None, None, None, n, unit, f"not computed: {' '.join(str(error).split())}")
     low, high = _defined(interval.low), _defined(interval.high)
     return ReportRow(metric.name, interval.value, low, high, n, unit, signature)
 
@@ -172,7 +175,7 @@ def compare(a: SavedRun, b: SavedRun, n_resamples: int = RESAMPLES) -> tuple[lis
         else:
             names.append(name)
     comparable = []
-    for metric in metric_names.build(names):
+    for metric in metrics_of(names, a):
         try:
             metric.score(a.stats[metric.name].sum(axis=0))
             metric.score(b.stats[metric.name].sum(axis=0))
@@ -185,6 +188,20 @@ def compare(a: SavedRun, b: SavedRun, n_resamples: int = RESAMPLES) -> tuple[lis
     pairs = [(a.stats[metric.name], b.stats[metric.name]) for metric in comparable]
     compared = compare_many(pairs, comparable, n_resamples, a.config.seed)
     return [_comparison_row(metric, c) for metric, c in zip(comparable, compared, strict=True)], notes
+
+
+def metrics_of(names: Sequence[str], run: SavedRun) -> list[Any]:
+    """The metrics of these names, those of the run's `quality:` included."""
+    entries = {entry.name: entry for entry in run.config.quality}
+    built = {metric.name: metric for metric in metric_names.build([name for name in names if name not in entries])}
+    if entries.keys() & set(names):
+        from sqa.metrics.segment import QUALITY, saved
+
+        for name in entries.keys() & set(names):
+            entry = entries[name].for_run(run.config.name)
+            mean = saved(name, run.signatures[name], entry.kind)
+            built[name] = mean or QUALITY.build(entry.kind, entry.options)
+    return [built[name] for name in names]
 
 
 def _comparison_row(metric: Any, c: Comparison) -> ComparisonRow:

@@ -4,7 +4,8 @@ A metric turns one question's trace into additive statistics and the sum of stat
 resampling (`sqa.significance`) needs to know no metric by name.  A name is `base` or `base@variant`; the built
 metric's `name` is the name it was built from, and its `signature()` says everything that makes two numbers
 comparable.  `ew`, `oracle-ew` and `stable-ew` also take the file of a curve as variant: `ew@curves/mine.json`
-(`sqa curve fit` writes such files).
+(`sqa curve fit` writes such files).  Metrics that need a model, a program or a file are entries of a config's
+`quality:` instead: sqa/metrics/segment.py.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ _TABLE: dict[str, tuple[str, str, dict[str, Any]]] = {
     "mrr": (_QA, "ReciprocalRank", {}),
     "bleu": (_QUALITY, "Bleu", {}),
     "chrf": (_QUALITY, "ChrF", {}),
+    "ter": (_QUALITY, "Ter", {}),
     **{
         f"{formula}{variant}": (_LATENCY, "Latency", {"formula": formula} | more)
         for formula in ("al", "ap", "dal", "atd", "start-offset", "end-offset")
@@ -68,7 +70,7 @@ _TABLE: dict[str, tuple[str, str, dict[str, Any]]] = {
 _CURVED = {"ew": "ExpectedWins", "oracle-ew": "OracleExpectedWins", "stable-ew": "StableExpectedWins"}
 
 ALL: tuple[str, ...] = tuple(_TABLE)  # every name that `build` knows, but for those with a file
-DEFAULT: tuple[str, ...] = (  # what a run reports when its config names no metrics
+DEFAULT: tuple[str, ...] = (  # what a run reports when its config names no metrics; not ter, which is slow on questions
     "ew",
     "ew@xqb-interface",
     "oracle-ew",

@@ -1,23 +1,27 @@
-"""BLEU and chrF of the final translations, by sacrebleu, on detokenised text.
+"""BLEU, chrF and TER of the final translations, by sacrebleu, on detokenised text.
 
 One segment is one question: the hypothesis is all its target words on one line, the reference the human translation
 on one line, because the two sides may have different numbers of sentences.  Statistics and scores of a corpus are
 sacrebleu's own, so the score equals `sacrebleu.corpus_bleu` on the same lines exactly; only resampling, which needs
-thousands of scores, has a vectorised copy of the two formulas.
+thousands of scores, has a vectorised copy of the three formulas.  TER takes a third of a second for a question, so
+runs keep its statistics by text (`sqa.text_scores`), as they do for the models of sqa/metrics/segment.py.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
+from sacrebleu.metrics.ter import TER
 
 from sqa.errors import NotComputable
 
 if TYPE_CHECKING:
+    from sqa.metrics.segment import Segment
     from sqa.trace import QuestionTrace
 
 
@@ -25,25 +29,28 @@ def lines(trace: QuestionTrace) -> tuple[str, str]:
     """(hypothesis, reference) of one question, one line each.  No human translation: NotComputable."""
     reference = trace.question.reference_text
     if not reference.strip():
-        raise NotComputable(f"bleu, chrf: {trace.question.id} has no human translation")
+        raise NotComputable(f"bleu, chrf, ter: {trace.question.id} has no human translation")
     return " ".join(sentence for sentence in trace.hypotheses if sentence), reference
 
 
-def _segment(scorer: BLEU | CHRF, trace: QuestionTrace) -> np.ndarray:
+def _segment(scorer: BLEU | CHRF | TER, trace: QuestionTrace) -> np.ndarray:
     """sacrebleu's statistics of one question, and 1 for the question, (d + 1,)."""
-    hypothesis, reference = lines(trace)
+    return _statistics(scorer, *lines(trace))
+
+
+def _statistics(scorer: BLEU | CHRF | TER, hypothesis: str, reference: str) -> np.ndarray:
     [stats] = scorer._extract_corpus_statistics([hypothesis], [[reference]])
     return np.array([*stats, 1.0], dtype=np.float64)
 
 
-def _score(scorer: BLEU | CHRF, stats: np.ndarray, name: str) -> float:
+def _score(scorer: BLEU | CHRF | TER, stats: np.ndarray, name: str) -> float:
     """sacrebleu's score of summed statistics (d + 1,), 0 to 100.  No question: NotComputable."""
     if not stats[-1] > 0:
         raise NotComputable(f"{name}: there is no question to score")
     return float(scorer._compute_score_from_stats([int(value) for value in stats[:-1]]).score)
 
 
-def _signature(scorer: BLEU | CHRF, name: str) -> str:
+def _signature(scorer: BLEU | CHRF | TER, name: str) -> str:
     scorer.corpus_score(["-"], [["-"]])  # sacrebleu knows the number of references only after it has seen some
     return f"{name}|segment:question|{scorer.get_signature()}"
 
@@ -117,3 +124,38 @@ class ChrF:
         bottom = factor * precision + recall
         scores = 100 * (1 + factor) * precision * recall / np.where(bottom > 0, bottom, 1.0)
         return np.where(stats[:, -1] > 0, scores, np.nan)
+
+
+@dataclass(frozen=True, slots=True)
+class Ter:
+    """Corpus TER, 0 = no edit is needed, 100 = as many as there are reference words, or more (Snover et al. 2006).
+
+    sacrebleu's defaults: Tercom's tokens, no case.  stats = [edits, reference words, questions], (3,).
+    """
+
+    name: ClassVar[str] = "ter"
+    higher_is_better: ClassVar[bool] = False
+    scale: ClassVar[str] = "per 100 words"
+
+    scorer: TER = field(default_factory=TER, repr=False, compare=False)
+
+    def signature(self) -> str:
+        return _signature(self.scorer, self.name)
+
+    def fingerprint(self) -> str:
+        return self.signature()
+
+    def measure(self, segments: Sequence[Segment]) -> list[tuple[float, ...]]:
+        return [tuple(map(float, _statistics(self.scorer, s.hypothesis, s.reference))) for s in segments]
+
+    def stats(self, trace: QuestionTrace) -> np.ndarray:
+        return _segment(self.scorer, trace)
+
+    def score(self, stats: np.ndarray) -> float:
+        return _score(self.scorer, stats, self.name)
+
+    def score_many(self, stats: np.ndarray) -> np.ndarray:
+        """(B, 3) -> (B,); nan without questions.  An empty reference: 100 with edits, else 0, as sacrebleu has it."""
+        edits, words, questions = stats.T
+        scores = np.where(words > 0, 100 * edits / np.maximum(words, 1), np.where(edits > 0, 100.0, 0.0))
+        return np.where(questions > 0, scores, np.nan)

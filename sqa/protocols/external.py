@@ -13,28 +13,32 @@ from __future__ import annotations
 import math
 import os
 import selectors
+import shutil
 import subprocess
 import time
-from collections.abc import Sequence
+import weakref
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Literal
+from functools import cached_property
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Literal, TypeVar
 
 import numpy as np
 
-from sqa.errors import ConfigError, DataError, NotComputable, SqaError
-from sqa.metrics.quality import lines
+from sqa.errors import ConfigError, DataError, NotComputable, RemoteProtocolError, SqaError
+from sqa.hub import file_digest
+from sqa.metrics.segment import Segment, segment_of
 from sqa.protocols.cdec import HANDSHAKE
+from sqa.store import digest
 
 if TYPE_CHECKING:
     from sqa.trace import QuestionTrace
 
+T = TypeVar("T")
+
 LINE_LIMIT = 1 << 20  # bytes of one reply
 TAIL = 2000  # bytes of stderr that are kept
 SHOWN = 300  # characters of a wrong reply that an error quotes
-
-
-class RemoteProtocolError(SqaError):
-    """The program at the other end broke the protocol or is gone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +50,11 @@ class ExternalConfig:
     start_timeout: float = 600.0  # seconds for the first reply, in which the program loads its data
     eval_lines: Literal["auto", "total", "each"] = "auto"  # replies to EVAL; auto: found out by asking
     higher_is_better: bool = True
+    name: str = ""  # in the report; "" = external:PROGRAM
 
     def __post_init__(self) -> None:
+        if not self.name and self.command:
+            object.__setattr__(self, "name", f"external:{Path(self.command[0]).name}")
         if not self.command or not self.command[0]:
             raise ConfigError("external.command: a program is needed, e.g. [./my_metric, --quiet]")
         for name in ("timeout", "start_timeout"):
@@ -263,26 +270,70 @@ def _open(stream: IO[bytes] | None) -> IO[bytes]:
 
 
 class ExternalMetric:
-    """A running program as a metric of runs.  stats = [the program's statistics of one question, 1], (size + 1,)."""
+    """An external program as a metric of runs.  stats = [the program's statistics of one question, 1], (size + 1,).
 
-    def __init__(self, program: External) -> None:
-        self.program = program
-        self.name = f"external:{os.path.basename(program.config.command[0])}"  # noqa: PTH119
-        self.higher_is_better = program.config.higher_is_better
+    The program is started when it is first needed and ended with this object.
+    """
+
+    scale = "score"
+
+    def __init__(self, config: ExternalConfig) -> None:
+        self.config = config
+        self.name, self.higher_is_better = config.name, config.higher_is_better
+        self._files = _files_digest(config.command)
+
+    @cached_property
+    def program(self) -> External:
+        """The running program."""
+        started = External.start(self.config)
+        weakref.finalize(self, started.close)
+        return started
 
     def signature(self) -> str:
-        return f"{self.name}|segment:question|command:{' '.join(self.program.config.command)}"
+        command = " ".join(Path(word).name if Path(word).is_file() else word for word in self.config.command)
+        return f"{self.name}|segment:question|command:{command}|files:{self._files[:12] or 'none'}"
+
+    def fingerprint(self) -> str:
+        """The command, and the contents of the files it names: a program that changes otherwise needs a new name."""
+        return f"external {self.name} {self.config.command} {self._files}"
+
+    def measure(self, segments: Sequence[Segment]) -> list[tuple[float, ...]]:
+        """The program's statistics of each segment, and 1."""
+        return self._ask(lambda program: [(*program.stats([s.reference], s.hypothesis), 1.0) for s in segments])
 
     def stats(self, trace: QuestionTrace) -> np.ndarray:
-        hypothesis, reference = lines(trace)
-        return np.array([*self.program.stats([reference], hypothesis), 1.0], dtype=np.float64)
+        return np.array(self.measure([segment_of(trace)])[0], dtype=np.float64)
 
     def score(self, stats: np.ndarray) -> float:
         if not stats[-1] > 0:
             raise NotComputable(f"{self.name}: there is no question to score")
-        return self.program.score([float(value) for value in stats[:-1]])
+        return self._ask(lambda program: program.score([float(value) for value in stats[:-1]]))
+
+    def score_many(self, stats: np.ndarray) -> np.ndarray:
+        """(B, size + 1) -> (B,), each by the program; nan without questions."""
+        scores = np.full(len(stats), np.nan)
+        filled = stats[:, -1] > 0
+        if filled.any():
+            scores[filled] = self._ask(lambda program: program.scores(stats[filled, :-1].tolist())[:-1])
+        return scores
+
+    def _ask(self, question: Callable[[External], T]) -> T:
+        """An answer of the program; one that broke the protocol is left behind, so that the next run starts anew."""
+        try:
+            return question(self.program)
+        except RemoteProtocolError:
+            self.__dict__.pop("program", None)
+            raise
+
+
+def _files_digest(command: Sequence[str]) -> str:
+    """sha256 over the program and those of its arguments that are files; "" where none is."""
+    paths = [Path(found) for found in (shutil.which(command[0]), *command[1:]) if found and Path(found).is_file()]
+    return digest([file_digest(path) for path in paths]) if paths else ""
 
 
 def build(config: ExternalConfig) -> ExternalMetric:
-    """The metric of a config; starts the program."""
-    return ExternalMetric(External.start(config))
+    """The metric of a config; the program is not yet started.  No such program: ConfigError."""
+    if shutil.which(config.command[0]) is None:
+        raise ConfigError(f"external.command: {config.command[0]!r} is no program that can be started")
+    return ExternalMetric(config)

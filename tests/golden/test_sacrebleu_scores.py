@@ -1,6 +1,10 @@
-"""BLEU and chrF of a corpus equal sacrebleu on the same lines, to the last bit; resampled ones to 1e-9."""
+"""BLEU, chrF and TER of a corpus equal sacrebleu on the same lines, to the last bit; resampled ones to 1e-9."""
 
 from __future__ import annotations
+
+import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -8,6 +12,7 @@ import sacrebleu
 
 from sqa.metrics import build, collect
 from sqa.metrics.quality import lines
+from sqa.metrics.segment import segment_of
 from sqa.trace import QuestionTrace
 from sqa.types import Emission, Question
 
@@ -37,7 +42,10 @@ def trace_of(i, hypothesis, reference):
 TRACES = [trace_of(i, *pair) for i, pair in enumerate(PAIRS)]
 
 
-@pytest.mark.parametrize("name,reference_scorer", [("bleu", sacrebleu.corpus_bleu), ("chrf", sacrebleu.corpus_chrf)])
+@pytest.mark.parametrize(
+    "name,reference_scorer",
+    [("bleu", sacrebleu.corpus_bleu), ("chrf", sacrebleu.corpus_chrf), ("ter", sacrebleu.corpus_ter)],
+)
 @pytest.mark.parametrize("chosen", [range(6), [0], [2], [1, 2], [4], [0, 0, 5], [2, 4]], ids=str)
 def test_equal(name, reference_scorer, chosen):
     [metric] = build([name])
@@ -49,7 +57,7 @@ def test_equal(name, reference_scorer, chosen):
     assert metric.score_many(stats.sum(axis=0, keepdims=True))[0] == pytest.approx(expected, abs=1e-9)
 
 
-@pytest.mark.parametrize("name", ["bleu", "chrf"])
+@pytest.mark.parametrize("name", ["bleu", "chrf", "ter"])
 def test_resampled_scores_equal_sacrebleu(name):
     [metric] = build([name])
     weights = np.random.default_rng(0).multinomial(6, [1 / 6] * 6, size=300)
@@ -58,7 +66,35 @@ def test_resampled_scores_equal_sacrebleu(name):
 
 
 def test_signatures_are_sacrebleus():
-    bleu, chrf = build(["bleu", "chrf"])
+    bleu, chrf, ter = build(["bleu", "chrf", "ter"])
     version = sacrebleu.__version__
     assert bleu.signature() == f"bleu|segment:question|nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:{version}"
     assert chrf.signature() == f"chrf|segment:question|nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|version:{version}"
+    settings = "nrefs:1|case:lc|tok:tercom|norm:no|punct:yes|asian:no"
+    assert ter.signature() == f"ter|segment:question|{settings}|version:{version}"
+
+
+def test_ter_by_segment_is_ter_by_trace():
+    [ter] = build(["ter"])
+    by_text = ter.measure([segment_of(trace) for trace in TRACES])
+    assert np.array(by_text).tolist() == collect(TRACES, ter).tolist()
+
+
+def test_ter_of_an_empty_reference_is_sacrebleus():
+    [ter] = build(["ter"])
+    rows = np.array([[2.0, 0.0, 1.0], [0.0, 0.0, 1.0], [0.0, 0.0, 0.0]])
+    assert ter.score(rows[0]) == ter.score_many(rows)[0] == sacrebleu.corpus_ter(["a b"], [[""]]).score == 100
+    assert ter.score(rows[1]) == ter.score_many(rows)[1] == 0
+    assert np.isnan(ter.score_many(rows)[2])
+
+
+def test_the_command_line_says_the_same(tmp_path):
+    hypotheses, references = zip(*map(lines, TRACES), strict=True)
+    for name, texts in (("h", hypotheses), ("r", references)):
+        (tmp_path / name).write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
+    command = [sys.executable, "-m", "sacrebleu", "r", "-i", "h", "-m", "bleu", "chrf", "ter", "-w", "10"]
+    printed = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    said = [(entry["name"].lower().rstrip("2"), entry["score"], entry["signature"]) for entry in json.loads(printed)]
+    for (name, score, signature), metric in zip(said, build(["bleu", "chrf", "ter"]), strict=True):
+        assert metric.name == name and metric.signature() == f"{name}|segment:question|{signature}"
+        assert metric.score(collect(TRACES, metric).sum(axis=0)) == pytest.approx(score, abs=1e-9)
