@@ -12,12 +12,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sqa import __version__
 from sqa.cli_curves import curve_app
+from sqa.cli_evidence import evidence_app
 from sqa.cli_parts import DEFAULT_RUNS, SETTINGS, Config, Fresh, Json, Limit, Names, RunFolder, Runs, call
 from sqa.cli_protocols import RAW, client_app, scorer, serve_app, validate_app
 from sqa.errors import ConfigError, SqaError
@@ -30,6 +31,7 @@ app = typer.Typer(help="Simultaneous translation evaluated by question answering
 data_app = typer.Typer(help="The data files: what there is, getting it, checking it.", **SETTINGS)
 train_app = typer.Typer(help="Train a translator, a guesser or a buzzer.", **SETTINGS)
 convert_app = typer.Typer(help="Take over models trained elsewhere.", **SETTINGS)
+app.add_typer(evidence_app)
 app.add_typer(data_app, name="data")
 app.add_typer(train_app, name="train")
 app.add_typer(convert_app, name="convert")
@@ -37,15 +39,6 @@ app.add_typer(curve_app, name="curve")
 app.add_typer(serve_app, name="serve")
 app.add_typer(client_app, name="client")
 app.add_typer(validate_app, name="validate")
-
-PAPER = {  # figure or table of the paper -> what makes it, and from which of configs/
-    "fig3": ("experiments.ablation_over_k:main", "ablation.yaml"),
-    "fig6": ("experiments.figure6:main", "figure6.yaml"),
-    "fig7": ("experiments.figure7:main", "figure7.yaml"),
-    "fig8": ("experiments.translation_table:main", "translation_table.yaml"),
-    "table1": ("experiments.guesser_report:main", "guessers.yaml"),
-    "table4": ("experiments.table4:main", "table4.yaml"),
-}
 
 
 def main() -> None:
@@ -266,122 +259,9 @@ def convert_ctranslate2(
 
 
 @app.command()
-def ablation(config: Config, runs: Runs = DEFAULT_RUNS) -> None:
-    """The paper's experiment: every score over k, as table, figure and report."""
-    call("experiments.ablation_over_k:main", config, runs)
-
-
-@app.command()
-def translations(
-    config: Config,
-    runs: Runs = DEFAULT_RUNS,
-    sets: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="NAME", help="A test set of the config; all when none is given."),
-    ] = None,
-) -> None:
-    """BLEU, chrF and lag of every translator on every test set: table and figure."""
-    call("experiments.translation_table:main", config, runs, sets or ())
-
-
-@app.command()
-def guessers(config: Config = Path("configs/guessers.yaml"), runs: Runs = DEFAULT_RUNS) -> None:
-    """Accuracy, MRR and EW of every guesser as the question goes on, by category: tables and figure."""
-    call("experiments.guesser_report:main", config, runs)
-
-
-@app.command()
-def reproduce(
-    item: Annotated[str, typer.Argument(metavar="ITEM", help=f"One of {', '.join(PAPER)}, or all.")],
-    runs: Runs = DEFAULT_RUNS,
-) -> None:
-    """A figure or table of the paper from our runs, with its claims judged; what the runs lack is made first."""
-    if item not in (*PAPER, "all"):
-        raise ConfigError(f"{item}: expected one of {', '.join(PAPER)}, all")
-    if item != "all":
-        target, config = PAPER[item]
-        return call(target, Path("configs", config), runs)
-    missing = []
-    for name, (target, config) in PAPER.items():
-        try:
-            call(target, Path("configs", config), runs)
-        except SqaError as error:  # the others can still be made
-            missing.append(name)
-            print(f"{name}: not made: {error}", file=sys.stderr)
-    if missing:
-        raise typer.Exit(1)
-
-
-@app.command()
 def clean(config: Config, runs: Runs = DEFAULT_RUNS) -> None:
     """Clean the parallel text of a training config; print what each step dropped."""
     call("smt.prepare:main", config, runs)
-
-
-@app.command()
-def latency(
-    log: Annotated[str, typer.Argument(metavar="LOG", help="instances.log or JSON lines; - is standard input.")],
-    convention: Annotated[str, typer.Option(help="Whose formulas; see the README.")] = "simuleval-1.1",
-    references: Annotated[Path | None, typer.Option(metavar="FILE", help="A reference for each line of LOG.")] = None,
-    unit: Annotated[Literal["word", "char"], typer.Option(help="What references are counted in.")] = "word",
-    source: Annotated[
-        Literal["auto", "text", "speech"], typer.Option(help="What delays count: words, or ms of speech.")
-    ] = "auto",
-    end: Annotated[
-        Literal["auto", "log"], typer.Option(help="log: do not add the end of the sentence to texts without it.")
-    ] = "auto",
-    use_ref_len: Annotated[bool, typer.Option("--use-ref-len/--no-use-ref-len", help="|y| of the reference.")] = True,
-    computation_aware: Annotated[bool, typer.Option("--computation-aware", help="From elapsed.")] = False,
-    as_json: Json = False,
-) -> None:
-    """Every latency of a log: means as TSV, or with --json one line a sentence."""
-    from sqa.latency_log import LogOptions, main
-
-    options = LogOptions(convention, unit, source, end, references, use_ref_len, computation_aware)
-    main(log, options, as_json)
-
-
-@app.command()
-def diagnose(
-    run: RunFolder,
-    top: Annotated[int, typer.Option("--top", metavar="N", help="Findings shown.")] = 20,
-    questions: Annotated[
-        list[str] | None, typer.Option("--questions", metavar="ID", help="This question only; may be repeated.")
-    ] = None,
-    kinds: Annotated[
-        list[str] | None,
-        typer.Option("--kind", metavar="KIND", help="hallucination, omission or drop; may be repeated."),
-    ] = None,
-    priors: Annotated[Path | None, typer.Option("--priors", metavar="DIR", help="Priors of the word aligner.")] = None,
-    as_json: Json = False,
-) -> None:
-    """The worst step-wise errors of a run: word, source span, rank of the answer before and after."""
-    call("sqa.diagnose_command:main", run, top, questions or (), kinds or (), priors, None, as_json)
-
-
-@app.command()
-def view(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of finished runs.", show_default=False)],
-    output: Annotated[
-        Path | None, typer.Option("--output", metavar="FILE.html", help="Default: view.html in the first RUN.")
-    ] = None,
-    questions: Annotated[
-        list[str] | None, typer.Option("--questions", metavar="ID", help="This question only; may be repeated.")
-    ] = None,
-    guesses: Annotated[int, typer.Option("--guesses", metavar="N", help="Guesses shown at each word.")] = 5,
-    curve: Annotated[str, typer.Option("--curve", metavar="NAME|FILE", help="Expected-wins curve.")] = "qanta2018",
-    priors: Annotated[Path | None, typer.Option("--priors", metavar="DIR", help="Priors of the word aligner.")] = None,
-) -> None:
-    """One HTML page to watch runs word by word, without any network."""
-    from sqa.viewer_data import ViewConfig
-
-    call("sqa.viewer:main", runs, output, questions or (), ViewConfig(guesses=guesses, curve=curve, priors=priors))
-
-
-@app.command("head-to-head")
-def head_to_head(config: Config, runs: Runs = DEFAULT_RUNS) -> None:
-    """Guessers and buzzers against the people who played the same questions."""
-    call("experiments.head_to_head:main", config, runs)
 
 
 @app.command()
