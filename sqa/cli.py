@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sqa import __version__
+from sqa.cli_board import board_app
 from sqa.cli_curves import curve_app
 from sqa.cli_evidence import evidence_app
 from sqa.cli_parts import DEFAULT_RUNS, SETTINGS, Config, Fresh, Json, Limit, Names, RunFolder, Runs, call
@@ -36,6 +37,7 @@ app.add_typer(data_app, name="data")
 app.add_typer(train_app, name="train")
 app.add_typer(convert_app, name="convert")
 app.add_typer(curve_app, name="curve")
+app.add_typer(board_app, name="board")
 app.add_typer(serve_app, name="serve")
 app.add_typer(client_app, name="client")
 app.add_typer(validate_app, name="validate")

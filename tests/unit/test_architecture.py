@@ -44,10 +44,10 @@ def test_outer_packages_know_only_themselves_and_the_core(package: str) -> None:
         assert not roots & ((OUTER | {"experiments"}) - {package}), path
 
 
-def test_the_core_does_not_import_protocols() -> None:
+def test_the_core_does_not_import_protocols_or_the_board() -> None:
     for path in files("sqa"):
-        if path.parent.name != "protocols" and not path.stem.startswith("cli"):  # the command line joins all parts
-            assert not any(name.startswith("sqa.protocols") for name in imported(path)), path
+        if path.parent.name not in ("protocols", "board") and not path.stem.startswith("cli"):  # which joins all parts
+            assert not any(name.startswith(("sqa.protocols", "sqa.board")) for name in imported(path)), path
 
 
 def test_only_the_trace_names_its_columns() -> None:

@@ -1,0 +1,90 @@
+"""The board's files, by fsspec: a folder by default, s3://bucket/folder by URL (with s3fs), memory:// in tests.
+
+    datasets/<task>/[<prefix>-]<name>.jsonl               examples, as in Dynabench
+    models/<task>/<name>.<kind>                           a submission, or a run's config
+    predictions/<task>/<model>/[<prefix>-]<name>.jsonl    what the model answered
+
+A file is there whole or not at all.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from fsspec.core import url_to_fs
+
+from sqa.errors import ConfigError, DataError
+
+
+class Files:
+    """Files below one URL, each there whole or not at all."""
+
+    def __init__(self, url: str) -> None:
+        try:
+            self._fs, self._root = url_to_fs(url)
+        except (ValueError, ImportError) as error:  # an unknown protocol, or one whose package is not installed
+            raise ConfigError(f"--files: {url}: {error}") from error
+
+    def write(self, path: str, data: bytes) -> None:
+        """Write a file; readers see the old one or the new one."""
+        whole = f"{self._root}/{path}"
+        self._fs.makedirs(whole.rpartition("/")[0], exist_ok=True)
+        file = self._fs.open(whole, "wb", autocommit=False)
+        file.write(data)
+        file.close()
+        file.commit()
+
+    def read(self, path: str) -> bytes:
+        """The bytes of a file.  Missing: DataError."""
+        try:
+            return self._fs.cat_file(f"{self._root}/{path}")
+        except FileNotFoundError as error:
+            raise DataError(f"{path}: is missing from the board's files") from error
+
+    def read_lines(self, path: str) -> list[dict[str, Any]]:
+        """The objects of a file of JSON lines."""
+        return [json.loads(line) for line in self.read(path).decode().split("\n") if line]
+
+
+def as_lines(rows: Iterable[Mapping[str, Any]]) -> bytes:
+    """Objects as JSON lines."""
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
+
+
+def data_path(task: str, name: str, prefix: str = "") -> str:
+    """Where the examples of a data set lie."""
+    return f"datasets/{task}/{prefixed(prefix, name)}.jsonl"
+
+
+def model_path(task: str, name: str, kind: str) -> str:
+    """Where a model's file lies."""
+    return f"models/{task}/{name}.{kind}"
+
+
+def predictions_path(task: str, model: str, name: str, prefix: str = "") -> str:
+    """Where a model's answers to a data set lie."""
+    return f"predictions/{task}/{model}/{prefixed(prefix, name)}.jsonl"
+
+
+def prefixed(prefix: str, name: str) -> str:
+    """ "fairness-mnli-dev" of fairness and mnli-dev; the name alone without a prefix."""
+    return f"{prefix}-{name}" if prefix else name
+
+
+def split_prefix(name: str, known: Iterable[str]) -> tuple[str, str | None]:
+    """The data set of a name and its prefix or None: the inverse of `prefixed`.  Neither is known: DataError."""
+    known = set(known)
+    if name in known:
+        return name, None
+    prefix, _, rest = name.partition("-")
+    if rest in known:
+        return rest, prefix
+    raise DataError(f"Dataset {name} not found.")
+
+
+def job_name(endpoint: str, prefix: str | None, dataset: str, timestamp: int) -> str:
+    """The name of an evaluation, at most 63 characters, the time stamp whole, as Dynabench names its jobs."""
+    suffix = f"-{timestamp}"
+    return "-".join(filter(None, (endpoint, prefix, dataset)))[: 63 - len(suffix)] + suffix

@@ -1,0 +1,233 @@
+"""The metrics of the board, as Dynabench registers them: get_<name>(predictions, targets) and what the number means.
+
+    EVAL    of a data set: predictions and targets are lists, one entry per example
+    DELTA   of its perturbed copies: the share of examples on which a model's answer stays what it was
+    JOB     of the work itself: throughput, memory
+
+A metric of questions is additive as well (`Additive.stats`), which gives intervals and paired differences.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sqa import metrics as question_metrics
+from sqa.errors import ConfigError, DataError, NotComputable
+from sqa.interfaces import Metric
+from sqa.registry import did_you_mean
+from sqa.trace import Buzzes, Emissions, Guesses, QuestionTrace
+from sqa.types import Question
+
+Get = Callable[[Sequence[Any], Sequence[Any]], float]
+
+
+@dataclass(frozen=True, slots=True)
+class Meta:
+    """What a number means; `offset` is added after the direction, so that more is better and nothing negative."""
+
+    unit: str
+    pretty_name: str
+    utility_direction: int = 1  # 1: more is better, -1: less is
+    offset: float = 0.0
+
+
+class Answer(NamedTuple):
+    """What a model did on one question."""
+
+    emissions: Emissions
+    guesses: Guesses | None
+    buzzes: Buzzes | None
+
+    @property
+    def page(self) -> str:
+        """The top guess on the complete translation, "" where there is none."""
+        return self.guesses[-1][0].page if self.guesses and self.guesses[-1] else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Additive:
+    """A metric of `sqa.metrics` as Dynabench would call it; predictions are Answers, targets are Questions."""
+
+    name: str  # a name that `sqa.metrics.build` knows
+
+    def __call__(self, predictions: Sequence[Answer], targets: Sequence[Question]) -> float:
+        return self.metric.score(self.stats(predictions, targets).sum(axis=0))
+
+    @property
+    def metric(self) -> Metric:
+        """The metric itself."""
+        [metric] = question_metrics.build([self.name])
+        return metric
+
+    def stats(self, predictions: Sequence[Answer], targets: Sequence[Question]) -> np.ndarray:
+        """(n, d) additive statistics, one row per question."""
+        traces = [QuestionTrace(question, *answer) for answer, question in zip(predictions, targets, strict=True)]
+        return question_metrics.collect(traces, self.metric)
+
+
+get_ew = Additive("ew")
+get_oracle_ew = Additive("oracle-ew")
+get_qa_accuracy = Additive("accuracy")
+get_corpus_bleu = Additive("bleu")
+get_chrf = Additive("chrf")
+get_al = Additive("al")
+get_laal = Additive("laal")
+get_ap = Additive("ap")
+get_dal = Additive("dal")
+
+
+# ------------------------------------------------------------------------------------------- metrics of labels
+
+
+def get_accuracy(predictions: Sequence[str], targets: Sequence[str | Sequence[str]]) -> float:
+    """Percent of predictions that are the label, or one of a list of labels; two digits, as the original has it."""
+    hits = [_equal(label, target) for label, target in _pairs(predictions, targets, "accuracy")]
+    return round(100 * sum(hits) / len(hits), 2)
+
+
+def get_macro_f1(predictions: Sequence[str], targets: Sequence[str]) -> float:
+    """Unweighted mean over all labels of F1, in percent with two digits; a label never found has F1 0."""
+    pairs = _pairs(predictions, targets, "macro_f1")
+    right = Counter(target for label, target in pairs if label == target)
+    seen = Counter(label for label, _ in pairs) + Counter(target for _, target in pairs)
+    return round(100 * sum(2 * right[label] / seen[label] for label in seen) / len(seen), 2)
+
+
+def get_squad_f1(predictions: Sequence[str], targets: Sequence[str | Sequence[str]]) -> float:
+    """Mean F1 of words after SQuAD's normalisation, the best of several answers, in percent with two digits."""
+    scores = []
+    for text, target in _pairs(predictions, targets, "squad_f1"):
+        answers = [target] if isinstance(target, str) else list(target) or [""]
+        scores.append(max(_word_f1(answer, text) for answer in answers))
+    return round(100 * sum(scores) / len(scores), 2)
+
+
+def get_bleu(predictions: Sequence[str], targets: Sequence[str]) -> float:
+    """sacrebleu's corpus BLEU, 0 to 100, not rounded."""
+    from sacrebleu import corpus_bleu
+
+    pairs = _pairs(predictions, targets, "bleu")
+    return float(corpus_bleu([text for text, _ in pairs], [[target for _, target in pairs]]).score)
+
+
+def get_unperturbed_percent(predictions: Sequence[Sequence[Any]], targets: Sequence[Any], metric: Get) -> float:
+    """Mean over examples of `metric` on the predictions for their perturbed copies, two digits.
+
+    The target is the model's own prediction for the unperturbed example.  Examples without copies do not count; none
+    with one: NotComputable.  Each example's value is rounded before the mean, as in the original (83.34, not 83.33).
+    """
+    pairs = [(copies, target) for copies, target in zip(predictions, targets, strict=True) if copies]
+    if not pairs:
+        raise NotComputable("unperturbed percent: no example has a perturbed copy")
+    return round(sum(metric(copies, [target] * len(copies)) for copies, target in pairs) / len(pairs), 2)
+
+
+def _pairs(predictions: Sequence[Any], targets: Sequence[Any], name: str) -> list[tuple[Any, Any]]:
+    if len(predictions) != len(targets):
+        raise DataError(f"{name}: {len(predictions)} predictions for {len(targets)} targets")
+    if not targets:
+        raise NotComputable(f"{name}: there is no example to score")
+    return list(zip(predictions, targets, strict=True))
+
+
+def _equal(label: str, target: object) -> bool:
+    if isinstance(target, str):
+        return label == target
+    if isinstance(target, list | tuple):
+        return label in target
+    raise DataError(f"accuracy: a target must be a text or a list of texts, got {target!r}")
+
+
+def _word_f1(answer: str, text: str) -> float:
+    gold, found = _squad_words(answer), _squad_words(text)
+    if not gold or not found:
+        return float(gold == found)
+    same = sum((Counter(gold) & Counter(found)).values())
+    return 2 * same / (len(gold) + len(found))
+
+
+def _squad_words(text: str) -> list[str]:
+    bare = "".join(c for c in text.lower() if c not in string.punctuation)
+    return re.sub(r"\b(a|an|the)\b", " ", bare).split()
+
+
+# ---------------------------------------------------------------------------------------------- metrics of jobs
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """How one evaluation went."""
+
+    examples: int
+    seconds: float | None  # None: the model did not run (a submission, or results that were there already)
+    peak_bytes: int | None  # of the worker while it ran; None: not known
+
+
+def get_examples_per_second(job: Job) -> float:
+    """Examples a second of wall time."""
+    if job.seconds is None:
+        raise NotComputable("examples_per_second: the model did not run now")
+    return job.examples / job.seconds
+
+
+def get_memory_utilization(job: Job) -> float:
+    """GiB that the worker held at most, its own included."""
+    if job.seconds is None or job.peak_bytes is None:
+        raise NotComputable("memory_utilization: the model did not run now, or this system does not say")
+    return job.peak_bytes / 2**30
+
+
+# -------------------------------------------------------------------------------------------------- the registry
+
+
+@dataclass(frozen=True, slots=True)
+class EvalMetric:
+    """A registered metric of a data set."""
+
+    get: Get
+    meta: Meta
+
+
+EVAL: Mapping[str, EvalMetric] = {
+    "accuracy": EvalMetric(get_accuracy, Meta("%", "Accuracy")),
+    "macro_f1": EvalMetric(get_macro_f1, Meta("%", "Macro F1")),
+    "squad_f1": EvalMetric(get_squad_f1, Meta("%", "F1")),
+    "bleu": EvalMetric(get_bleu, Meta("", "BLEU")),
+    "ew": EvalMetric(get_ew, Meta("", "Expected wins")),
+    "oracle_ew": EvalMetric(get_oracle_ew, Meta("", "Oracle expected wins")),
+    "qa_accuracy": EvalMetric(get_qa_accuracy, Meta("", "Full-input accuracy")),
+    "corpus_bleu": EvalMetric(get_corpus_bleu, Meta("", "BLEU")),
+    "chrf": EvalMetric(get_chrf, Meta("", "chrF")),
+    "al": EvalMetric(get_al, Meta("words", "AL", -1, 50.0)),
+    "laal": EvalMetric(get_laal, Meta("words", "LAAL", -1, 50.0)),
+    "ap": EvalMetric(get_ap, Meta("", "AP", -1, 1.0)),
+    "dal": EvalMetric(get_dal, Meta("words", "DAL", -1, 50.0)),
+}
+DELTA: Mapping[str, Meta] = {
+    "fairness": Meta("%", "Fairness"),
+    "robustness": Meta("%", "Robustness"),
+    "simultaneous": Meta("%", "Speech-like input"),
+}
+JOB: Mapping[str, tuple[Callable[[Job], float], Meta]] = {
+    "examples_per_second": (get_examples_per_second, Meta("examples/second", "Throughput")),
+    "memory_utilization": (get_memory_utilization, Meta("GiB", "Memory", -1, 16.0)),
+}
+
+
+def meta_of(name: str) -> Meta:
+    """The meta data of any registered metric.  Unknown: ConfigError."""
+    if name in EVAL:
+        return EVAL[name].meta
+    if name in DELTA:
+        return DELTA[name]
+    if name in JOB:
+        return JOB[name][1]
+    known = [*EVAL, *DELTA, *JOB]
+    raise ConfigError(f"no metric {name!r}{did_you_mean(name, known)}; known: {', '.join(known)}")

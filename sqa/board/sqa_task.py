@@ -1,0 +1,263 @@
+"""The built-in task: simultaneous question answering on XQB, one task per source language.
+
+An example is a question: {"id", "language", "source": [sentence], "reference": [sentence], "page", "tags"}; perturbed
+copies have "input_id" and "transform" too.  A model sees "id", "language" and "source" and answers
+
+    {"id": "q", "answered": true, "steps": [{"sentence": 0, "token": "The", "g": 3, "ended": false, "erase": 0,
+                                             "guess": "Peru", "buzz": false}, ...]}
+
+with one step per target word; `guess` and `buzz` in every step if `answered`, else in none.  A registered model is the
+config of a run, run on the questions of the data set, or a submission file (`sqa.protocols.submission`) for them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from sqa.board import perturb as perturbing
+from sqa.board import tags as tagging
+from sqa.board.memory import PeakMemory
+from sqa.board.metrics import Answer, Job
+from sqa.board.task import KINDS, Example, Response, Task
+from sqa.config import DatasetConfig, RunConfig, load_run
+from sqa.datasets import load_questions
+from sqa.errors import ConfigError, DataError, TraceError
+from sqa.trace import QuestionTrace
+from sqa.types import Buzz, Emission, Guess, Question
+
+INPUT_KEYS = ("id", "language", "source")
+_STEP = {"sentence": int, "token": str, "g": int, "ended": bool, "erase": int, "guess": str, "buzz": bool}
+_SPOKEN = ("guess", "buzz")  # keys a step may lack
+SHOWN = 5  # problems of a submission that are told
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class QuestionData:
+    """Data sets of questions in one language."""
+
+    language: str
+
+    def load(self, source: str, seed: int, perturbations: Sequence[str]) -> dict[str, list[Example]]:
+        """A question set of `sqa.datasets`, or a file of questions: the questions and their perturbed copies."""
+        questions = load_questions(source)
+        for question in questions:
+            if question.language != self.language:
+                raise DataError(f"{source}: {question.id} is in {question.language!r}, the task in {self.language!r}")
+        own = _own_categories(source)
+        categories, guessable = tagging.page_categories(), tagging.guessable_pages()
+        loaded: dict[str, list[Example]] = {"": []}
+        for question in questions:
+            category = own.get(question.id) or categories.get(tagging.key(question.page))
+            tags = tagging.tags_of(question, category, guessable)
+            loaded[""].append(_example(question, tags))
+            for name in perturbing.check(perturbations):
+                copy = perturbing.perturb(question, name, seed)
+                if copy is not None:
+                    family = perturbing.PERTURBATIONS[name].family
+                    more = {"input_id": question.id, "transform": name}
+                    loaded.setdefault(family, []).append(_example(copy, tags) | more)
+        return loaded
+
+    def label_field_converter(self, example: Example) -> dict[str, Any]:
+        """The answer is the question itself, which knows its page and its source."""
+        extra = {key: example[key] for key in ("input_id", "transform") if key in example}
+        return {"id": example["id"], "answer": question_of(example), "tags": list(example["tags"]), **extra}
+
+    def pred_field_converter(self, example: Example, response: Response) -> dict[str, Any]:
+        """The prediction is an `Answer`."""
+        steps = response["steps"]
+        emissions = tuple(Emission(s["sentence"], s["token"], s["g"], s["ended"], s["erase"]) for s in steps)
+        guesses = buzzes = None
+        if response["answered"]:
+            guesses = tuple((Guess(s["guess"], 1.0),) if s["guess"] else () for s in steps)
+            buzzes = tuple(Buzz(float(s["buzz"]), s["buzz"]) for s in steps)
+        return {"id": response["id"], "pred": Answer(emissions, guesses, buzzes)}
+
+
+def _own_categories(source: str) -> dict[str, str]:
+    """question id -> category, where the questions' own file tells it (the bundled set does)."""
+    from sqa.datasets import MINI
+    from sqa.records import json_document
+
+    if not source.startswith("mini-"):
+        return {}
+    language = source.removeprefix("mini-")
+    return {f"{q['id']}-{language}": q["category"] for q in json_document(MINI)["questions"]}
+
+
+def _example(question: Question, tags: Sequence[str]) -> dict[str, Any]:
+    return {
+        "id": question.id,
+        "language": question.language,
+        "source": [" ".join(words) for words in question.sentences],
+        "reference": list(question.reference),
+        "page": question.page,
+        "tags": list(tags),
+    }
+
+
+def question_of(example: Example) -> Question:
+    """The question of an example."""
+    sentences = tuple(tuple(sentence.split()) for sentence in example["source"])
+    return Question(
+        example["id"], "board", example["language"], sentences, tuple(example["reference"]), example["page"]
+    )
+
+
+# ------------------------------------------------------------------------------------------------------ responses
+
+
+def verify_response(response: Response, example: Example) -> None:
+    """DataError unless the response has the form of the module's text and its steps fit the question."""
+    where = f"response to {example['id']!r}"
+    if not isinstance(response, Mapping) or set(response) != {"id", "answered", "steps"}:
+        raise DataError(f"{where}: expected an object with id, answered and steps")
+    if response["id"] != example["id"] or not isinstance(response["answered"], bool):
+        raise DataError(f"{where}: has the id {response['id']!r} and answered {response['answered']!r}")
+    if not isinstance(response["steps"], list):
+        raise DataError(f"{where}: steps: expected a list")
+    keys = set(_STEP) if response["answered"] else set(_STEP) - set(_SPOKEN)
+    for number, step in enumerate(response["steps"]):
+        if not isinstance(step, Mapping) or set(step) != keys:
+            raise DataError(f"{where}: step {number}: expected an object with {', '.join(sorted(keys))}")
+        for key, value in step.items():
+            if type(value) is not _STEP[key]:
+                raise DataError(f"{where}: step {number}: {key}: expected {_STEP[key].__name__}, got {value!r}")
+    prediction = QuestionData("").pred_field_converter(example, response)["pred"]
+    try:
+        QuestionTrace(question_of(example), *prediction)
+    except TraceError as error:
+        raise DataError(f"{where}: {error}") from error
+
+
+def _response(trace: QuestionTrace) -> dict[str, Any]:
+    """A trace as a response: the top guess and the buzz at each step."""
+    answered = trace.guesses is not None and trace.buzzes is not None
+    steps: list[dict[str, Any]] = [dataclasses.asdict(emission) for emission in trace.emissions]
+    if answered:
+        for step, guesses, buzz in zip(steps, trace.guesses, trace.buzzes, strict=True):  # type: ignore[arg-type]
+            step |= {"guess": guesses[0].page if guesses else "", "buzz": buzz.buzz}
+    return {"id": trace.question.id, "answered": answered, "steps": steps}
+
+
+# --------------------------------------------------------------------------------------------------------- models
+
+
+def respond(kind: str, model: bytes, examples: Sequence[Example], work: Path) -> tuple[list[Response], Job]:
+    """The answers of a run's config or of a submission."""
+    if kind == "submission":
+        return submitted(model, examples), Job(len(examples), None, None)
+    return _run(config_of(model), examples, work)
+
+
+def submitted(submission: bytes, examples: Sequence[Example]) -> list[Response]:
+    """The answers of a submission's rows for these examples; its rows for other questions are left aside."""
+    from sqa.protocols import submission as protocol
+
+    wanted = {example["id"] for example in examples}
+    lines = submission.decode().split("\n")
+    # lines of other questions become empty ones, so that a problem is told with its line number
+    kept = [line if line.strip() and json.loads(line)["question"] in wanted else "" for line in lines]
+    problems: list[str] = []
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "submission.jsonl")
+        path.write_text("\n".join(kept), encoding="utf-8")
+        traces = protocol.read(path, [question_of(example) for example in examples], problems)
+    if problems:
+        more = f"; and {len(problems) - SHOWN} more" if len(problems) > SHOWN else ""
+        raise DataError(f"submission: {'; '.join(problems[:SHOWN])}{more}")
+    return [_response(trace) for trace in traces]
+
+
+def _run(config: RunConfig, examples: Sequence[Example], work: Path) -> tuple[list[Response], Job]:
+    """Run the stages up to the buzzes on the examples; the store below `work` keeps what a killed run had made."""
+    from sqa import pipeline
+    from sqa.store import Store
+
+    if config.guesser is None or config.buzzer is None:
+        raise ConfigError(f"{config.name}: a model of this task needs a guesser and a buzzer")
+    with tempfile.TemporaryDirectory() as folder, PeakMemory() as memory:
+        path = Path(folder, "board.jsonl")
+        lines = [json.dumps({k: e[k] for k in ("id", "language", "source", "reference", "page")}) for e in examples]
+        path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        here = dataclasses.replace(config, dataset=DatasetConfig(str(path)))
+        start = time.perf_counter()
+        result = pipeline.run(here, Store(work), until="buzz", progress=False)
+        seconds = time.perf_counter() - start
+        responses = [_response(trace) for trace in result.traces]
+    blocks = len(pipeline.blocks_of(result.questions, pipeline.BLOCK_SIZE))
+    whole = all(made == blocks for made in result.made.values())  # nothing was taken from the store
+    return responses, Job(len(examples), seconds if whole else None, memory.peak)
+
+
+def config_of(model: bytes) -> RunConfig:
+    """The run config in a model's file."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "model.yaml")
+        path.write_bytes(model)
+        return load_run(path)
+
+
+def check_model(kind: str, model: bytes) -> None:
+    """ConfigError for a config that cannot be one, DataError for a submission that no data set could fit."""
+    if kind not in KINDS:
+        raise ConfigError(f"model: its kind must be one of {', '.join(KINDS)}, got {kind!r}")
+    if kind == "config":
+        config = config_of(model)
+        if config.guesser is None or config.buzzer is None:
+            raise ConfigError("model: a model of this task needs a guesser and a buzzer")
+        return
+    try:
+        lines = model.decode().split("\n")
+    except UnicodeDecodeError as error:
+        raise DataError(f"submission: not UTF-8 at byte {error.start}") from error
+    rows = 0
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            _check_row(number, line)
+            rows += 1
+    if not rows:
+        raise DataError("submission: has no rows")
+
+
+def _check_row(number: int, line: str) -> None:
+    try:
+        row = json.loads(line)
+        json.dumps(row, ensure_ascii=False).encode()  # half a surrogate pair cannot be written
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"submission: {number}: not JSON: {line[:60]!r}") from error
+    if not isinstance(row, Mapping) or not isinstance(row.get("question"), str):
+        raise DataError(f"submission: {number}: expected an object with a question, see `sqa validate sqa --schema`")
+
+
+def _task(language: str) -> Task:
+    return Task(
+        code=f"sqa-{language}",
+        input_keys=INPUT_KEYS,
+        data=QuestionData(language),
+        verify_response=verify_response,
+        respond=respond,
+        answer=lambda prediction: prediction.page,
+        check_model=check_model,
+        eval_metrics=("ew", "oracle_ew", "qa_accuracy", "corpus_bleu", "chrf", "al", "laal", "ap", "dal"),
+        perf_metric="ew",
+        delta_metrics=perturbing.FAMILIES,
+        difference_metrics=("ew", "oracle_ew", "qa_accuracy", "chrf", "dal"),
+        default_weights=(("ew", 4.0), ("dal", 1.0), ("fairness", 1.0), ("robustness", 1.0), ("simultaneous", 1.0)),
+    )
+
+
+def spanish() -> Task:
+    """Questions in Spanish."""
+    return _task("es")
+
+
+def polish() -> Task:
+    """Questions in Polish."""
+    return _task("pl")

@@ -1,0 +1,53 @@
+"""The tags of a question: answer category, length, number of sentences, whether its page is guessable.
+
+    category:History      of the answer page: the question's own, else what most training tossups of the page are
+    length:50-74          source words, by steps of 25
+    sentences:3           source sentences; 6 and more are one tag
+    guessable:yes         the page is one that the bundled guesser can name, since its training data had it
+
+A category that nothing tells is no tag.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping
+from functools import cache
+
+from sqa import datasets, download
+from sqa.answers import key
+from sqa.registry import GUESSERS
+from sqa.types import Question
+
+STEP, LAST = 25, 125  # words
+MANY = 6  # sentences
+GUESSER = "bm25"
+
+
+def tags_of(question: Question, category: str | None, guessable: Collection[str]) -> list[str]:
+    """All tags of a question; `guessable` holds `answers.key` of the pages that can be named."""
+    start = min(len(question.words) // STEP * STEP, LAST)
+    length = f"{start}+" if start == LAST else f"{start}-{start + STEP - 1}"
+    sentences = f"{MANY}+" if len(question.sentences) >= MANY else str(len(question.sentences))
+    found = [f"category:{category}"] if category else []
+    yes = "yes" if key(question.page) in guessable else "no"
+    return [*found, f"length:{length}", f"sentences:{sentences}", f"guessable:{yes}"]
+
+
+@cache
+def guessable_pages() -> frozenset[str]:
+    """`answers.key` of every page that the bundled guesser can name."""
+    guesser = GUESSERS.build(GUESSER, GUESSERS.config_class(GUESSER)(model=GUESSER))
+    return frozenset(map(key, guesser.pages))
+
+
+@cache
+def page_categories() -> Mapping[str, str]:
+    """`answers.key` of a page -> the category of most of its training tossups; empty where these are not at hand."""
+    if download.where("tossups") is None:
+        return {}
+    counts: dict[str, Counter[str]] = {}
+    for tossup in datasets.load_tossups():
+        if tossup.page and tossup.category:
+            counts.setdefault(key(tossup.page), Counter())[tossup.category] += 1
+    return {page: min(found, key=lambda name: (-found[name], name)) for page, found in counts.items()}
