@@ -13,27 +13,36 @@ from sqa.errors import ConfigError
 serve_app = typer.Typer(help="Servers for other people's programs.", **SETTINGS)
 client_app = typer.Typer(help="Clients of other people's servers.", **SETTINGS)
 validate_app = typer.Typer(help="Check and score submissions.", **SETTINGS)
+Guesser = Annotated[str, typer.Option("--guesser", metavar="YAML", help="As in a config, or a config file.")]
+Buzzer = Annotated[str, typer.Option("--buzzer", metavar="YAML", help="As in a config; none: without one.")]
+Host = Annotated[str, typer.Option("--host", help="Beyond loopback a token is needed.")]
+Token = Annotated[str | None, typer.Option("--token", envvar="SQA_TOKEN", help="Clients must bring it.")]
 RAW = {"allow_extra_args": True, "ignore_unknown_options": True}  # arguments in other programs' own style
 
 
 @serve_app.command("iwslt")
 def serve_iwslt(
-    target: Annotated[Path, typer.Option("--tgt-file", metavar="FILE", help="References; of speech a .json may do.")],
+    target: Annotated[
+        Path | None, typer.Option("--tgt-file", metavar="FILE", help="References; of speech a .json may do.")
+    ] = None,
     source: Annotated[Path | None, typer.Option("--src-file", metavar="FILE", help="Sentences, or .wav paths.")] = None,
     tokenizer: Annotated[Literal["13a", "none"], typer.Option("--tokenizer", help="Of BLEU.")] = "13a",
     kind: Annotated[Literal["text", "speech"], typer.Option("--scorer-type", help="What is read out.")] = "text",
     output: Annotated[Path | None, typer.Option("--output", metavar="DIR", help="For text, delay and scores.")] = None,
-    host: Annotated[str, typer.Option("--host", help="Beyond loopback a token is needed.")] = "127.0.0.1",
+    host: Host = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", metavar="N")] = 12321,
     dialect: Annotated[
         Literal["iwslt-2020", "simuleval-1.0.2"], typer.Option("--dialect", help="How GET / and GET /result answer.")
     ] = "iwslt-2020",
     strict: Annotated[bool, typer.Option("--strict-2020", help="Keep the originals' mistakes.")] = False,
-    token: Annotated[
-        str | None, typer.Option("--token", envvar="SQA_TOKEN", help="Clients send it as a bearer token.")
-    ] = None,
+    token: Token = None,
     max_body: Annotated[int, typer.Option("--max-body", metavar="BYTES", help="Of a request.")] = 1 << 20,
     max_sessions: Annotated[int, typer.Option("--max-sessions", metavar="N")] = 1024,
+    questions: Annotated[
+        str, typer.Option("--questions", metavar="NAME", help="A question set in place of the files: EW too.")
+    ] = "",
+    guesser: Guesser = "",
+    buzzer: Buzzer = "",
 ) -> None:
     """Read sentences out word by word, score what comes back; the server of IWSLT 2020."""
     from sqa.protocols import iwslt
@@ -43,7 +52,37 @@ def serve_iwslt(
     except ModuleNotFoundError as error:
         raise ConfigError(iwslt.MISSING) from error
     config = ServeConfig(tokenizer, dialect, strict, output, host, port, token, max_body, max_sessions)
-    iwslt.serve(source, target, kind, config)
+    iwslt.serve(source, target, kind, config, questions, guesser, buzzer)
+
+
+@serve_app.command("qanta")
+def serve_qanta(
+    guesser: Guesser = "",
+    buzzer: Buzzer = "",
+    host: Host = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", metavar="N")] = 4861,
+    token: Token = None,
+    underscores: Annotated[bool, typer.Option("--underscores", help="Titles as QANTA's data has them.")] = False,
+) -> None:
+    """Answer Quizbowl questions as QANTA's systems do: /api/1.0/quizbowl/status, /act and /batch_act."""
+    call("sqa.protocols.qanta:serve", guesser, buzzer, host, port, token, underscores)
+
+
+@serve_app.command("simuleval")
+def serve_simuleval(
+    translator: Annotated[
+        str, typer.Option("--translator", metavar="YAML", help="As in a config, or a config file.")
+    ] = "",
+    agent: Annotated[
+        str, typer.Option("--agent", metavar="FILE.py:CLASS", help="A SimulEval agent instead; then -- its options.")
+    ] = "",
+    arguments: Annotated[list[str] | None, typer.Argument(metavar="[-- AGENT OPTIONS]", show_default=False)] = None,
+    host: Host = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", metavar="N")] = 12321,
+    token: Token = None,
+) -> None:
+    """Translate for `simuleval --remote-eval`, as `simuleval --standalone` does."""
+    call("smt.simuleval_server:serve", translator, agent, arguments or (), host, port, token)
 
 
 @client_app.command("iwslt")

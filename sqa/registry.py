@@ -92,6 +92,7 @@ TRANSLATORS = Registry(
         "pbmt": "smt.statistical:build",
         "moses": "smt.moses:build",
         "simuleval": "smt.simuleval_agent:build",
+        "simuleval_service": "smt.simuleval_service:build",
         "recorded": "smt.recorded:build",
         "fixed": "smt.fixed:build",
     },
@@ -104,6 +105,7 @@ GUESSERS = Registry(
         "gru": "guessers.gru:build",
         "elasticsearch": "guessers.elastic:build",
         "llm": "guessers.llm:build",
+        "qanta_service": "guessers.qanta_service:build",
     },
 )
 BUZZERS = Registry(
@@ -114,5 +116,6 @@ BUZZERS = Registry(
         "mlp": "buzzers.mlp:build",
         "recurrent": "buzzers.recurrent:build",
         "oracle": "buzzers.oracle:build",
+        "qanta_service": "buzzers.qanta_service:build",
     },
 )

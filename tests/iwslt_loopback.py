@@ -1,10 +1,10 @@
-"""An evaluation server on a free port of loopback, and an agent that waits and copies the reference."""
+"""Servers on a free port of loopback, and an agent that waits and copies the reference."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from threading import Event, Thread
 from typing import Any
 
@@ -13,15 +13,23 @@ from aiohttp import web
 from sqa.protocols.iwslt_client import DEFAULT_EOS, GET, SEND, Agent
 from sqa.protocols.iwslt_corpus import SpeechCorpus, TextCorpus
 from sqa.protocols.iwslt_http import ServeConfig, make_app
+from sqa.protocols.iwslt_questions import QuestionScorer
+
+
+def serving(
+    corpus: TextCorpus | SpeechCorpus, config: ServeConfig | None = None, scorer: QuestionScorer | None = None
+) -> AbstractContextManager[str]:
+    """The URL of an evaluation server that runs in a thread until the block ends."""
+    return serving_app(make_app(corpus, config or ServeConfig(), scorer))
 
 
 @contextmanager
-def serving(corpus: TextCorpus | SpeechCorpus, config: ServeConfig | None = None) -> Iterator[str]:
-    """The URL of a server that runs in a thread until the block ends."""
+def serving_app(app: web.Application) -> Iterator[str]:
+    """The URL of an application that runs in a thread until the block ends."""
     ready, stop, found = Event(), asyncio.Event(), {}
 
     async def run() -> None:
-        runner = web.AppRunner(make_app(corpus, config or ServeConfig()), access_log=None, shutdown_timeout=0.1)
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
         await runner.setup()
         site = web.TCPSite(runner, "127.0.0.1", 0)
         await site.start()
@@ -29,6 +37,7 @@ def serving(corpus: TextCorpus | SpeechCorpus, config: ServeConfig | None = None
         ready.set()
         await stop.wait()
         await runner.cleanup()
+        await asyncio.sleep(0.05)  # for the transports to close their sockets
 
     thread = Thread(target=lambda: asyncio.run(run()), daemon=True)
     thread.start()

@@ -1,6 +1,7 @@
 """`sqa serve iwslt` and `sqa client iwslt`: simultaneous translation evaluated over HTTP, as at IWSLT 2020.
 
     sqa serve iwslt --src-file SRC --tgt-file TGT --output DIR
+    sqa serve iwslt --questions xqb-es                  # expected wins too, while it is translated
     sqa client iwslt --translator '{name: waitk, model: es-en, k: 3}' --reset-server --scores
 
 The server reads source sentences out a word (or 10 ms of speech) at a time and notes how much was read when each target
@@ -20,27 +21,57 @@ from typing import TYPE_CHECKING, Literal
 from sqa.errors import ConfigError
 
 if TYPE_CHECKING:
+    from sqa.protocols.iwslt_corpus import SpeechCorpus, TextCorpus
     from sqa.protocols.iwslt_http import ServeConfig
+    from sqa.protocols.iwslt_questions import QuestionScorer
 
 MISSING = "sqa serve iwslt needs the package aiohttp; install the extra: pip install 'sqa[serve]'"
 
 
-def serve(source: Path | None, target: Path, kind: Literal["text", "speech"], config: ServeConfig) -> None:
-    """Serve the files until interrupted.  aiohttp missing: ConfigError."""
+def serve(
+    source: Path | None,
+    target: Path | None,
+    kind: Literal["text", "speech"],
+    config: ServeConfig,
+    questions: str = "",
+    guesser: str = "",
+    buzzer: str = "",
+) -> None:
+    """Serve the files, or the sentences of questions, until interrupted.  aiohttp missing: ConfigError.
+
+    `questions` is a question set or a file; `guesser` and `buzzer` are YAML, or a run's config file.
+    """
     try:
-        from aiohttp import web
+        from sqa.protocols.http_server import run_app
     except ModuleNotFoundError as error:
         raise ConfigError(MISSING) from error
     from sqa.protocols.iwslt_corpus import load
     from sqa.protocols.iwslt_http import make_app
 
-    corpus = load(source, target, kind, config.strict)
+    scorer = None
+    if questions:
+        if source or target or kind == "speech":
+            raise ConfigError("--questions: they are the source and the reference; leave the files and speech out")
+        scorer = question_scorer(questions, guesser, buzzer, config.tokenizer)
+        corpus: TextCorpus | SpeechCorpus = scorer.corpus()
+    elif target is None:
+        raise ConfigError("--tgt-file: a file of references is needed, or --questions")
+    else:
+        corpus = load(source, target, kind, config.strict)
+    app = make_app(corpus, config, scorer)
     print(
         f"sqa: {len(corpus.targets)} sentences of {corpus.kind} at http://{config.host}:{config.port}", file=sys.stderr
     )
-    web.run_app(
-        make_app(corpus, config), host=config.host, port=config.port, print=None, access_log=None, shutdown_timeout=1.0
-    )
+    run_app(app, config.host, config.port)
+
+
+def question_scorer(questions: str, guesser: str, buzzer: str, tokenizer: str = "13a") -> QuestionScorer:
+    """What scores the answers to a question set."""
+    from sqa.datasets import load_questions
+    from sqa.one_contestant import contestant_from
+    from sqa.protocols.iwslt_questions import QuestionScorer
+
+    return QuestionScorer(load_questions(questions), *contestant_from(guesser, buzzer), tokenizer)
 
 
 def run_client(

@@ -16,31 +16,37 @@ a client that stalls holds nothing but its own connection; a body that does not 
 from __future__ import annotations
 
 import asyncio
-import hmac
-import json
 import re
+import sys
 import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from http import HTTPStatus
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, Literal
 
 from aiohttp import web
 
-from sqa.errors import ConfigError
+from sqa.errors import ConfigError, SqaError
+from sqa.protocols.http_server import (
+    Refused,
+    address_problems,
+    check_token,
+    json_body,
+    json_reply,
+    page,
+    read_body,
+    reply,
+)
 from sqa.protocols.iwslt_corpus import BadSegmentSize, SpeechCorpus, TextCorpus
+from sqa.protocols.iwslt_questions import QuestionScorer
 from sqa.protocols.iwslt_scores import Files, NothingToScore
 from sqa.protocols.iwslt_session import Session, TooLong, UnknownSentence
 
 DIALECTS = ("iwslt-2020", "simuleval-1.0.2")
-BODY_SECONDS = 30.0  # for a request's body to arrive
 IDLE_SECONDS = 3600.0  # after which a session may make room for another
 SESSION_ID = "[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
-TYPE = "text/html; charset=UTF-8"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +62,8 @@ class ServeConfig:
     token: str | None = None  # "Authorization: Bearer TOKEN" is then needed for all but GET /
     max_body: int = 1 << 20  # bytes
     max_sessions: int = 1024
+    max_memory: int = 1 << 30  # bytes of all sessions, about
+    body_seconds: float = 30.0  # for a request's body to arrive
 
     def __post_init__(self) -> None:
         wrong = []
@@ -63,37 +71,23 @@ class ServeConfig:
             wrong.append(f"--tokenizer: must be 13a or none, got {self.tokenizer!r}")
         if self.dialect not in DIALECTS:
             wrong.append(f"--dialect: must be one of {', '.join(DIALECTS)}, got {self.dialect!r}")
-        if not 0 <= self.port <= 65535:
-            wrong.append(f"--port: must be 0 to 65535, got {self.port}")
-        if not is_loopback(self.host) and not self.token:
-            wrong.append(f"--host: {self.host} can be reached from other machines; give a --token")
-        if min(self.max_body, self.max_sessions) < 1:
-            wrong.append("--max-body and --max-sessions must be at least 1")
+        wrong += address_problems(self.host, self.port, self.token)
+        if min(self.max_body, self.max_sessions, self.max_memory) < 1 or not self.body_seconds > 0:
+            wrong.append("--max-body, --max-sessions, max_memory and body_seconds must be at least 1")
         if wrong:
             raise ConfigError(wrong)
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach an address."""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
-class Refused(Exception):
-    """A request that is answered with an error page."""
-
-    def __init__(self, status: int) -> None:
-        self.status = status
 
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-def make_app(corpus: TextCorpus | SpeechCorpus, config: ServeConfig) -> web.Application:
-    """The application: its sessions live as long as it."""
-    server = Server(corpus, config)
+def make_app(
+    corpus: TextCorpus | SpeechCorpus, config: ServeConfig, scorer: QuestionScorer | None = None
+) -> web.Application:
+    """The application: its sessions live as long as it.  `scorer`: the corpus is that of its questions."""
+    if scorer is not None and config.strict:
+        raise ConfigError("--questions: the original had none; leave out --strict-2020")
+    server = Server(corpus, config, scorer)
     app = web.Application(client_max_size=config.max_body, middlewares=[server.guarded])
     routes: list[tuple[str, str, Handler]] = [
         ("GET", "/", server.info),
@@ -119,27 +113,32 @@ def make_app(corpus: TextCorpus | SpeechCorpus, config: ServeConfig) -> web.Appl
 class Server:
     """The routes of one corpus."""
 
-    def __init__(self, corpus: TextCorpus | SpeechCorpus, config: ServeConfig) -> None:
+    def __init__(self, corpus: TextCorpus | SpeechCorpus, config: ServeConfig, scorer: QuestionScorer | None) -> None:
         self.corpus = corpus
         self.config = config
+        self.scorer = scorer
         self.sessions: dict[str, Session] = {}
+        self._answering: set[asyncio.Task[None]] = set()
+        self._copy = asyncio.Lock()
         self._scorer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="scorer")
 
     async def close(self, _: web.Application) -> None:
         """End the scoring thread."""
+        for task in self._answering:
+            task.cancel()
         self._scorer.shutdown(wait=False, cancel_futures=True)
 
     # ------------------------------------------------------------------------------------------------- routes
 
     async def info(self, request: web.Request) -> web.Response:
-        reply: dict[str, Any] = {"num_sentences": len(self.corpus.targets)}
+        found: dict[str, Any] = {"num_sentences": len(self.corpus.targets)}
         if self.config.dialect == "simuleval-1.0.2":
-            reply["data_type"] = self.corpus.kind
-        return _json(reply)
+            found["data_type"] = self.corpus.kind
+        return json_reply(found)
 
     async def reset(self, request: web.Request) -> web.Response:
         self._session(request).reset()
-        return _reply("")
+        return reply("")
 
     async def source(self, request: web.Request) -> web.Response:
         key = self._key(request)
@@ -152,27 +151,27 @@ class Server:
         key = self._key(request)
         number = _integer(_argument(request, key))
         try:
-            tokens = (await self._body(request)).decode("utf-8").split()
+            tokens = (await read_body(request, self.config.body_seconds)).decode("utf-8").split()
         except UnicodeDecodeError as error:
             raise Refused(500) from error
-        self._session(request).write(number, tokens, wrap=key == "sent_id")
-        return _reply("")
+        self._write(self._session(request), number, tokens, wrap=key == "sent_id")
+        return reply("")
 
     async def result(self, request: web.Request, guide: bool = False) -> web.Response:
         session = self._session(request)
         if "instance_id" in request.query and self._key(request) == "instance_id":
             number = _integer(_argument(request, "instance_id"))
-            return _json(await self._score(session.frozen().instance, number))
+            return json_reply(await self._frozen(session, "instance", number))
         if self.config.dialect == "simuleval-1.0.2" and not guide:
             session.scored = True
-            return _json(await self._score(session.frozen().nested_result, self.config.tokenizer))
+            return json_reply(await self._frozen(session, "nested_result", self.config.tokenizer))
         files = self._files(request, guide)
-        return _json(await self._score(session.frozen().result, self.config.tokenizer, files, guide))
+        return json_reply(await self._frozen(session, "result", self.config.tokenizer, files, guide))
 
     async def guide_get(self, request: web.Request) -> web.Response:
         wanted = _object(_argument(request, "info"))
         if wanted.get("sent_id") is None:
-            return _json({"num_sentences": len(self.corpus.targets)})
+            return json_reply({"num_sentences": len(self.corpus.targets)})
         value = wanted.get("value") or {}
         if not isinstance(value, dict):
             raise Refused(500)
@@ -186,12 +185,13 @@ class Server:
             raise Refused(500)
         session = self._session(request)
         for number, word in words.items():
-            session.write(_integer(number), [word])
-        return _reply("")
+            tokens = [word] if self.scorer is None else word.split()  # only a translation of words can be a trace
+            self._write(session, _integer(number), tokens)
+        return reply("")
 
     async def drop(self, request: web.Request) -> web.Response:
         self.sessions.pop(request.match_info["session"], None)
-        return _reply("")
+        return reply("")
 
     # ------------------------------------------------------------------------------------------------ the rest
 
@@ -199,19 +199,20 @@ class Server:
     async def guarded(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """The token, and error pages as the original's."""
         try:
-            if self.config.token and not (request.method == "GET" and request.path == "/"):
-                given = request.headers.get("Authorization", "")
-                if not hmac.compare_digest(given.encode(), f"Bearer {self.config.token}".encode()):
-                    raise Refused(401)
+            if not (request.method == "GET" and request.path == "/"):
+                check_token(request, self.config.token)
             return await handler(request)
         except (UnknownSentence, BadSegmentSize, NothingToScore):
-            return _page(500)
+            return page(500)
         except TooLong:
-            return _page(413)
+            return page(413)
+        except SqaError as error:  # of the guesser
+            _tell(error)
+            return page(500)
         except Refused as refused:
-            return _page(refused.status)
+            return page(refused.status)
         except web.HTTPException as error:
-            return _page(error.status)
+            return page(error.status)
 
     def _session(self, request: web.Request) -> Session:
         """The session of the path; a new one if there is room, else 503."""
@@ -220,7 +221,7 @@ class Server:
         if session is None:
             if len(self.sessions) >= self.config.max_sessions:
                 self._make_room()
-            session = self.sessions[name] = Session(self.corpus, self.config.strict)
+            session = self.sessions[name] = Session(self.corpus, self.config.strict, self.scorer)
         session.used = time.monotonic()
         return session
 
@@ -231,19 +232,52 @@ class Server:
         del self.sessions[name]
 
     def _segment(self, session: Session, key: str, number: int, size: int | None, guide: bool = False) -> web.Response:
+        self._check_room()
         if key == "sent_id":
-            return _json(session.read(number, size, guide))
-        return _json(session.read_instance(number, size))
+            return json_reply(session.read(number, size, guide))
+        return json_reply(session.read_instance(number, size))
+
+    def _write(self, session: Session, number: int, tokens: list[str], wrap: bool = True) -> None:
+        """Record tokens, if there is room for them; of questions, have the guesser name answers."""
+        self._check_room(sum(map(len, tokens)))
+        session.write(number, tokens, wrap)
+        if self.scorer is not None and tokens:
+            index = self.scorer.question_of(number)
+            if index not in session.waiting:
+                session.waiting.add(index)
+                task = asyncio.get_running_loop().create_task(self._answer(session, index))
+                self._answering.add(task)
+                task.add_done_callback(self._answering.discard)
+
+    def _check_room(self, more: int = 0) -> None:
+        """503 if all sessions together would take more memory than they may."""
+        if sum(session.size for session in self.sessions.values()) + more > self.config.max_memory:
+            raise Refused(503)
+
+    async def _answer(self, session: Session, index: int) -> None:
+        """Answer a question until nothing new was written of it meanwhile; one task for a session and a question."""
+        scorer, rows, waiting = self.scorer, session.rows, session.waiting
+        while scorer is not None and session.rows is rows:  # a reset puts others in their place
+            emissions = scorer.emissions(index, session.sentences)
+            if index in rows and rows[index][0] == len(emissions):
+                break
+            try:
+                rows[index] = (len(emissions), await self._score(scorer.row, index, emissions))
+            except SqaError as error:
+                _tell(error)
+                break
+        waiting.discard(index)
+
+    async def _frozen(self, session: Session, method: str, *arguments: Any) -> Any:
+        """What a method of the session gives on a copy, of which there is one at a time; its scored questions stay."""
+        async with self._copy:
+            copy, rows = session.frozen(), session.rows
+            found = await self._score(getattr(copy, method), *arguments)
+        rows |= {index: row for index, row in copy.rows.items() if row[0] >= rows.get(index, (0,))[0]}
+        return found
 
     async def _score(self, score: Callable[..., Any], *arguments: Any) -> Any:
         return await asyncio.get_running_loop().run_in_executor(self._scorer, partial(score, *arguments))
-
-    async def _body(self, request: web.Request) -> bytes:
-        try:
-            async with asyncio.timeout(BODY_SECONDS):
-                return await request.read()
-        except TimeoutError as error:
-            raise Refused(408) from error
 
     def _key(self, request: web.Request) -> str:
         """The name of the sentence number: that of the dialect; of either, if not strict."""
@@ -280,23 +314,13 @@ def _integer(value: object) -> int:
 
 def _object(text: str) -> dict[str, Any]:
     try:
-        value = json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
+        value = json_body(text.encode("utf-8", "replace"))
+    except ValueError as error:
         raise Refused(500) from error
     if not isinstance(value, dict):
         raise Refused(500)
     return value
 
 
-def _reply(text: str, status: int = 200) -> web.Response:
-    return web.Response(body=text.encode(), status=status, headers={"Content-Type": TYPE})
-
-
-def _json(value: object) -> web.Response:
-    return _reply(json.dumps(value))
-
-
-def _page(status: int) -> web.Response:
-    """tornado's error page."""
-    title = f"{status}: {HTTPStatus(status).phrase}"
-    return _reply(f"<html><title>{title}</title><body>{title}</body></html>", status)
+def _tell(error: SqaError) -> None:
+    print(f"sqa: {error}", file=sys.stderr)

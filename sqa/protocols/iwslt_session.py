@@ -20,6 +20,7 @@ from typing import Any
 from sqa.metrics.latency import IWSLT_2020_FINAL, IWSLT_2020_FIRST, SIMULEVAL_1_0_2
 from sqa.protocols.iwslt_corpus import BLOCK, EOS, SpeechCorpus, TextCorpus
 from sqa.protocols.iwslt_float32 import Latency, sentence_latency
+from sqa.protocols.iwslt_questions import MAX_WORDS, QuestionScorer, Row
 from sqa.protocols.iwslt_scores import (
     Files,
     NothingToScore,
@@ -32,6 +33,8 @@ from sqa.protocols.iwslt_scores import (
 )
 
 MAX_TOKENS = 10_000  # of one sentence
+TOKEN_BYTES = 250  # about what a token, its delay and its time take beside its letters
+SENTENCE_BYTES = 1500  # and a sentence beside its tokens
 
 
 class UnknownSentence(LookupError):
@@ -61,17 +64,23 @@ class Sentence:
 class Session:
     """All sentences of one client.  Methods are called from one thread; `frozen` may be scored in another."""
 
-    def __init__(self, corpus: TextCorpus | SpeechCorpus, strict: bool = False) -> None:
+    def __init__(
+        self, corpus: TextCorpus | SpeechCorpus, strict: bool = False, scorer: QuestionScorer | None = None
+    ) -> None:
+        """`scorer`: the corpus is that of its questions."""
         self.corpus = corpus
         self.strict = strict
+        self.scorer = scorer
         self.used = time.monotonic()
-        self.sentences: dict[int, Sentence] = {}
-        self.scored = False  # a result of all sentences was asked for since the last reset
+        self.reset()
 
     def reset(self) -> None:
         """Forget everything."""
-        self.sentences = {}
-        self.scored = False
+        self.sentences: dict[int, Sentence] = {}
+        self.scored = False  # a result of all sentences was asked for since the last reset
+        self.size = 0  # bytes that it takes, about
+        self.rows: dict[int, tuple[int, Row]] = {}  # question -> words that were scored, and their statistics
+        self.waiting: set[int] = set()  # questions that are about to be answered
 
     def sentence(self, number: int, writing: bool = False, wrap: bool = True) -> Sentence:
         """The state of a sentence.  `wrap`: where the original's list index took negative numbers."""
@@ -82,7 +91,10 @@ class Session:
             raise UnknownSentence(f"sentence {number}: the corpus has 0 to {len(self.corpus) - 1}")
         if number not in self.sentences and len(self.sentences) >= 2 * len(self.corpus) + MAX_TOKENS:
             raise TooLong("more sentences than the corpus can have")
-        return self.sentences.setdefault(number, Sentence())
+        if number not in self.sentences:
+            self.size += SENTENCE_BYTES
+            self.sentences[number] = Sentence()
+        return self.sentences[number]
 
     def read(self, number: int, size: int | None = None, guide: bool = False) -> dict[str, Any]:
         """The next segment, as the 2020 server's JSON.  With `guide` and `strict`, reading the end is no step."""
@@ -120,18 +132,21 @@ class Session:
         sentence = self.sentence(number, writing=True, wrap=wrap)
         if len(sentence.tokens) + len(tokens) > MAX_TOKENS:
             raise TooLong(f"sentence {number}: more than {MAX_TOKENS} tokens")
+        if self.scorer is not None and not self.scorer.has_room(number, len(tokens), self.sentences):
+            raise TooLong(f"sentence {number}: more than {MAX_WORDS} words of its question")
         self._start(sentence)
         for token in tokens:
             if sentence.finished and not (self.strict and wrap):
                 return
+            self.size += len(token) + TOKEN_BYTES
             sentence.tokens.append(token)
             sentence.delays.append(sentence.step)
             sentence.elapsed.append(self._elapsed(sentence))
 
     def frozen(self) -> Session:
         """A copy that later requests do not change."""
-        copy = Session(self.corpus, self.strict)
-        copy.scored = self.scored
+        copy = Session(self.corpus, self.strict, self.scorer)
+        copy.scored, copy.rows = self.scored, dict(self.rows)
         copy.sentences = {
             number: replace(s, tokens=[*s.tokens], delays=[*s.delays], elapsed=[*s.elapsed])
             for number, s in self.sentences.items()
@@ -152,6 +167,8 @@ class Session:
         sentences = [self._translated(number, first) for number in range(last + 1)]
         convention = IWSLT_2020_FIRST if first else IWSLT_2020_FINAL
         scores = flat_scores(sentences, tokenizer, convention, self.strict)
+        if self.scorer is not None:
+            scores |= self.scorer.result(self.sentences, self.rows)
         if files is not None:
             try:
                 write_files(files, sentences, scores)
@@ -174,7 +191,10 @@ class Session:
     # ---------------------------------------------------------------------------------- results of SimulEval 1.0.2
 
     def nested_result(self, tokenizer: str) -> dict[str, dict[str, float | None]]:
-        """{"Quality": {"BLEU"}, "Latency": {"AL", "AP", "DAL"}}, of speech with "_CA" beside each."""
+        """{"Quality": {"BLEU"}, "Latency": {"AL", "AP", "DAL"}}, of speech with "_CA" beside each.
+
+        Of questions also "Answers".
+        """
         numbers = range(min(len(self.corpus), len(self.corpus.targets)))
         states = [self.sentences.get(number, Sentence()) for number in numbers]
         texts = [" ".join(token for token in s.tokens if token != EOS) for s in states]
@@ -185,6 +205,9 @@ class Session:
             )
             pairs = ((key, value, aware[key]) for key, value in latency.items())
             latency = {name: v for key, a, b in pairs for name, v in ((key, a), (f"{key}_CA", b))}
+        if self.scorer is not None:
+            answers = self.scorer.result(self.sentences, self.rows)
+            return {"Quality": {"BLEU": answers.pop("BLEU")}, "Latency": latency, "Answers": answers}
         quality = bleu(texts, self.corpus.targets[: len(texts)], tokenizer)
         return {"Quality": {"BLEU": quality}, "Latency": latency}
 
@@ -210,8 +233,10 @@ class Session:
     def _metric(self, number: int, sentence: Sentence) -> dict[str, Any]:
         hypothesis = sentence.tokens if self.strict else [token for token in sentence.tokens if token != EOS]
         latency = self._latency(number, sentence.delays)
+        reference = self.corpus.targets[number]
+        known = reference or self.scorer is None  # a question's reference may have other sentences than its source
         metric: dict[str, Any] = {
-            "sentence_bleu": sentence_bleu(" ".join(hypothesis), self.corpus.targets[number]),
+            "sentence_bleu": sentence_bleu(" ".join(hypothesis), reference) if known else None,
             "latency": _named(latency, self.strict),
         }
         if self.corpus.kind == "speech":

@@ -20,7 +20,9 @@ def decide(buzzer, history):
     return buzzer.decide(history)
 
 
-@pytest.fixture(scope="module", params=BUZZERS.names())
+@pytest.fixture(
+    scope="module", params=[name for name in BUZZERS.names() if name != "qanta_service"]
+)  # it takes its own guesser's guesses only
 def name(request):
     return request.param
 

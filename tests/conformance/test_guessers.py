@@ -17,6 +17,7 @@ MODEL = {"bm25": "bm25", "tfidf": "bm25", "gru": "gru"}  # the bundled one
 ELSEWHERE = {  # no bundled model: the contract is tested against a server of the test's own
     "elasticsearch": "tests/unit/test_elastic.py",
     "llm": "tests/unit/test_llm.py",
+    "qanta_service": "tests/unit/test_qanta_service.py",
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import ExitStack
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
@@ -90,6 +91,25 @@ def moses(folder):
     return {"url": f"http://127.0.0.1:{server.server_address[1]}/RPC2", "tokenize": "none", "k": 3}
 
 
+SERVING = ExitStack()  # servers of the cases, until the module is done
+
+
+def served(folder):
+    from iwslt_loopback import serving_app
+
+    from smt.simuleval_http import ServiceConfig, make_app
+    from smt.simuleval_server import agent_of
+
+    app = make_app(agent_of("", agent(folder)["agent"]), ServiceConfig())
+    return {"url": SERVING.enter_context(serving_app(app))}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def servers_end():
+    with SERVING:
+        yield
+
+
 CASES = [
     plain("waitk", model="es-en", k=1),
     plain("waitk", model="es-en", k=6),
@@ -108,6 +128,7 @@ CASES = [
     Case("ctranslate2", exported, needs="ctranslate2"),
     Case("pbmt", statistical, needs="thot"),
     Case("moses", moses),
+    Case("simuleval_service", served, streams=False, needs="simuleval"),
 ]
 
 

@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
-import aiohttp
 import pytest
 import requests
 from iwslt_loopback import WaitAgent, serving
 
 from sqa.datasets import load_questions
 from sqa.errors import ConfigError, DataError
-from sqa.metrics.latency import FORMULAS, IWSLT_2020_FINAL, pack
 from sqa.pipeline import stream
 from sqa.protocols import iwslt
 from sqa.protocols.iwslt_client import EvaluationService, TranslatorAgent, evaluate
 from sqa.protocols.iwslt_corpus import EOS, TextCorpus
 from sqa.protocols.iwslt_http import ServeConfig
-from sqa.protocols.iwslt_scores import bleu
 from sqa.types import Question, Write
 
 GUIDE = TextCorpus((tuple("Alice and Bob are good friends".split()),), ("Alice und Bob sind gute freunde.",))
@@ -149,86 +143,6 @@ def test_the_token(tmp_path: Path) -> None:
         for method, path in (("POST", "/"), ("GET", "/start"), ("PUT", "/hypo?sent_id=0"), ("GET", "/src?sent_id=0")):
             assert requests.request(method, url + path, timeout=30).status_code == 401
         assert EvaluationService(url, token="secret").get_src(0)["segment"] == "Alice"
-
-
-def test_bad_clients_harm_nobody() -> None:
-    with serving(GUIDE) as url, ExitStack() as stack:
-        host, port = url.removeprefix("http://").split(":")
-        stalled = stack.enter_context(socket.create_connection((host, int(port))))
-        stalled.sendall(b"PUT /hypo?sent_id=0 HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nhalf")
-        vanished = socket.create_connection((host, int(port)))
-        vanished.sendall(b"GET /src?sent_id=0 HT")
-        vanished.close()
-        body = iter([b"x" * (1 << 20)] * 100)
-        try:
-            status = requests.put(f"{url}/hypo?sent_id=0", data=body, timeout=30).status_code
-        except requests.ConnectionError:
-            status = 413  # hung up on before it had read the answer
-        assert status == 413
-        for path, status in (
-            ("/src?sent_id=-1", 500),
-            ("/src?sent_id=99999999999999999999", 500),
-            ("/src?sent_id=1e3", 500),
-            ("/src?sent_id=0&segment_size=x", 500),
-            ("/get?info=" + "[" * 2000, 500),
-            ("/send?hypo=[1]", 500),
-            ('/send?hypo={"0": 5}', 500),
-            ('/send?hypo={"a": "b"}', 500),
-        ):
-            assert requests.get(url + path, timeout=30).status_code == status, path
-        reply = requests.put(f"{url}/hypo?sent_id=0", data=b"\xff\xfe", timeout=30)
-        assert reply.status_code == 500
-        service = EvaluationService(url, session="good")
-        WaitAgent(GUIDE.targets).decode(service)
-        assert service.get_scores()["AL"] == 3.0
-
-
-async def translate(url: str, client: int, corpus: TextCorpus, http: aiohttp.ClientSession) -> dict[str, Any]:
-    """One client in a session of its own: wait-k with its own k and its own words; its scores."""
-    base = f"{url}/sessions/client-{client}"
-    k = client % 7 + 1
-    for number, words in enumerate(corpus.sources):
-        read = written = 0
-        while written <= len(words):
-            if read < min(k + written, len(words) + 1):
-                async with http.get(f"{base}/src", params={"sent_id": number}) as reply:
-                    segment = (await reply.json(content_type=None))["segment"]
-                assert segment == [*words, EOS][read]
-                read += 1
-                continue
-            word = EOS if written == len(words) else f"{client}-{words[written]}"
-            async with http.put(f"{base}/hypo", params={"sent_id": number}, data=word.encode()) as reply:
-                assert reply.status == 200
-            written += 1
-    async with http.get(f"{base}/result") as reply:
-        return await reply.json(content_type=None)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("dataset", ["mini-es", pytest.param("xqb-es", marks=pytest.mark.mirror)])
-def test_many_clients_at_once_get_the_scores_of_one_alone(dataset: str) -> None:
-    clients, corpus = 200, corpus_of(dataset)
-    corpus = TextCorpus(corpus.sources[:2], corpus.targets[:2])
-
-    async def run(url: str) -> list[dict[str, Any]]:
-        async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=clients)) as http:
-            return await asyncio.gather(*(translate(url, client, corpus, http) for client in range(clients)))
-
-    with serving(corpus) as url:
-        started = time.monotonic()
-        results = asyncio.run(run(url))
-        seconds = time.monotonic() - started
-    requests_sent = clients * sum(2 * (len(words) + 1) for words in corpus.sources)
-    print(f"{clients} clients: {requests_sent} requests in {seconds:.1f} s, {requests_sent / seconds:.0f} a second")
-    for client, scores in enumerate(results):
-        k = client % 7 + 1
-        delays = [[min(k + i, len(w) + 1) for i in range(len(w) + 1)] for w in corpus.sources]
-        packed = pack(delays, [len(w) + 1 for w in corpus.sources])
-        for key in ("AL", "AP", "DAL"):
-            expected = FORMULAS[key.lower()](packed, IWSLT_2020_FINAL).mean()
-            assert scores[key] == pytest.approx(expected, rel=1e-6), (client, key)
-        texts = [" ".join(f"{client}-{word}" for word in words) for words in corpus.sources]
-        assert scores["BLEU"] == bleu(texts, corpus.targets, "13a")
 
 
 def test_the_server_process_serves_and_ends(tmp_path: Path) -> None:

@@ -1,0 +1,18 @@
+"""A SimulEval agent that copies, three words late, a word at a time."""
+
+from __future__ import annotations
+
+from simuleval.agents import TextToTextAgent
+from simuleval.agents.actions import Action, ReadAction, WriteAction
+from simuleval.utils import entrypoint
+
+
+@entrypoint
+class W(TextToTextAgent):
+    """One letter: the recorded service gives its name."""
+
+    def policy(self) -> Action:
+        source, written, ended = self.states.source, len(self.states.target), self.states.source_finished
+        if len(source) - written >= 3 or ended:
+            return WriteAction(source[written], finished=ended and written + 1 == len(source))
+        return ReadAction()
