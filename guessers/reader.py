@@ -27,6 +27,7 @@ import numpy as np
 from guessers.passages import Passage
 from sqa.download import sha256_of
 from sqa.errors import ConfigError, DataError
+from sqa.hub import find_model, need
 
 VERSION = 1  # raise when answers change
 
@@ -67,15 +68,11 @@ class Reader:
     def __init__(self, config: ReaderConfig) -> None:
         import torch
 
-        from guessers.bert_encoder import find_encoder, need
+        from guessers.bert_encoder import WANTED
 
-        need("transformers")
+        need("transformers", "pretrained")
         self.config = config
-        try:
-            self.folder = find_encoder(config.model, config.revision, config.download)
-        except ConfigError as error:
-            reason = str(error).removeprefix("encoder: ")
-            raise ConfigError(f"model {config.model} not found: {reason}") from error
+        self.folder = find_model(config.model, config.revision, config.download, WANTED)
         wanted = config.device
         self.device = torch.device(("cuda" if torch.cuda.is_available() else "cpu") if wanted == "auto" else wanted)
         self.tokenizer, self.model = _load(self.folder)

@@ -20,11 +20,12 @@ import sentencepiece
 
 from smt.choose import piece_limit
 from smt.full_input import batches
-from smt.hub import TextCodec, files_fingerprint, load_tokenizer, need
+from smt.hub import TextCodec, files_fingerprint, load_tokenizer
 from smt.policies import PolicyName, PolicyTranslator, Remembered, parse_policy
 from smt.transformer import Transformer
 from smt.vocab import BOS, PAD, UNK, Vocabulary
 from sqa.errors import ConfigError, DataError
+from sqa.hub import need
 
 VERSION = 1  # raise when translating changes its output
 MAX_PIECES = 1024  # source pieces where the tokenizer states no limit

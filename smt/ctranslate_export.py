@@ -26,11 +26,12 @@ from torch import Tensor, nn
 
 from smt.bundle import load_model, model_folder
 from smt.ctranslate import piece_names
-from smt.hub import check_model, find_model, load_tokenizer, need
+from smt.hub import WANTED, check_model, load_tokenizer
 from smt.pretrained import check_vocabulary, load_weights
 from smt.transformer import Attention, FeedForward, Transformer
 from smt.vocab import BOS, EOS, UNK, Vocabulary
 from sqa.errors import ConfigError, DataError
+from sqa.hub import find_model, need
 from sqa.paths import DATA
 from sqa.registry import did_you_mean
 
@@ -55,7 +56,7 @@ def convert(
     if bundled or (Path(model) / "vocabulary.model").is_file():
         network, vocabulary, _ = load_model(model_folder(model))
         return export(network, vocabulary, folder, storage)
-    return _convert_hub(find_model(model, revision, download), folder, storage)
+    return _convert_hub(find_model(model, revision, download, WANTED), folder, storage)
 
 
 def export(model: Transformer, vocabulary: Vocabulary, folder: Path, storage: Storage = "float32") -> Path:

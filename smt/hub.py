@@ -10,11 +10,11 @@ import json
 import re
 import warnings
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from sqa.errors import ConfigError, DataError
+from sqa.hub import need
 from sqa.registry import did_you_mean
 
 MODEL_TYPES = ("marian", "m2m_100", "mbart")  # config.json's model_type; NLLB is an m2m_100
@@ -22,39 +22,6 @@ WANTED = ("*.json", "*.safetensors", "*.spm", "*.model", "*.txt")  # fetched fro
 TOKENIZER_FILES = ("tokenizer.json", "source.spm", "sentencepiece.bpe.model", "spm_file", "vocabulary.model")
 MULTILINGUAL = ("M2M100Tokenizer", "NllbTokenizer", "MBartTokenizer", "MBart50Tokenizer")
 LANGUAGE_TOKEN = re.compile(r"[a-z]{2,3}_[A-Z][A-Za-z]{1,3}")  # en_XX of mBART, eng_Latn of NLLB
-
-
-def need(package: str, extra: str) -> None:
-    """ConfigError naming the extra of this project that installs a missing package."""
-    if find_spec(package) is None:
-        raise ConfigError(f"this needs the Python package {package}: pip install -e '.[{extra}]'")
-
-
-def find_model(model: str, revision: str | None, download: bool) -> Path:
-    """The folder of a model: `model` itself, or a hub name's files, fetched only with `download`."""
-    folder = Path(model).expanduser()
-    if folder.is_dir():
-        return folder
-    if model.startswith((".", "/", "~")) or model.count("/") > 1:
-        raise ConfigError(f"model: no folder {model!r}")
-    need("huggingface_hub", "pretrained")
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
-
-    patterns = list(WANTED)
-    try:
-        return Path(snapshot_download(model, revision=revision, local_files_only=not download, allow_patterns=patterns))
-    except HFValidationError as error:
-        raise ConfigError(f"model: {model!r} is neither a folder nor a name on the Hugging Face hub") from error
-    except (LocalEntryNotFoundError, HfHubHTTPError, OSError) as error:
-        if download:
-            reason = str(error).strip().partition("\n")[0]
-            raise DataError(f"model: {model!r} could not be fetched from the Hugging Face hub: {reason}") from error
-        at = f" at revision {revision!r}" if revision else ""
-        raise ConfigError(
-            f"model: {model!r}{at} is neither a folder nor in the local Hugging Face cache; "
-            "set download: true to fetch it"
-        ) from error
 
 
 def check_model(folder: Path) -> str:

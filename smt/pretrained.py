@@ -19,9 +19,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from smt.full_input import batches
-from smt.hub import TextCodec, check_model, files_fingerprint, find_model, load_tokenizer, need
+from smt.hub import WANTED, TextCodec, check_model, files_fingerprint, load_tokenizer
 from smt.policies import PolicyName, PolicyTranslator, Remembered, parse_policy
 from sqa.errors import ConfigError, DataError
+from sqa.hub import find_model, need
 
 VERSION = 1  # raise when translating changes its output
 
@@ -56,7 +57,7 @@ class Pretrained:
 
     def __init__(self, config: PretrainedConfig) -> None:
         self.config, self.device = config, pick_device(config.device)
-        self.folder = find_model(config.model, config.revision, config.download)
+        self.folder = find_model(config.model, config.revision, config.download, WANTED)
         self.model = load_weights(self.folder).to(self.device)
         self.codec = TextCodec(load_tokenizer(self.folder), config.source_language, config.target_language)
         self.limit = int(self.model.config.max_position_embeddings)  # pieces, source and target alike

@@ -370,7 +370,7 @@ def test_a_spoilt_encoder_is_one_line(tmp_path, spoil, message):
 
 def test_an_encoder_that_is_nowhere_is_named(tmp_path, monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    with pytest.raises(ConfigError, match="set download: true to fetch it"):
+    with pytest.raises(ConfigError, match="download: true would fetch it"):
         find_encoder("someone/no-such-encoder")
     with pytest.raises(ConfigError, match="neither a folder nor a name"):
         find_encoder(str(tmp_path / "no" / "such folder"))

@@ -15,10 +15,11 @@ import yaml
 from hub_models import LANGUAGES, save_models
 
 from smt.full_input import batches
-from smt.hub import check_model, find_model, load_tokenizer, need
+from smt.hub import WANTED, check_model, load_tokenizer
 from smt.pretrained import Pretrained, PretrainedConfig, build, load_weights
 from sqa.datasets import load_questions
 from sqa.errors import ConfigError, DataError
+from sqa.hub import find_model, need
 from sqa.paths import ROOT
 from sqa.pipeline import stream
 from sqa.trace import check_emissions
@@ -199,12 +200,12 @@ def test_a_tokenizer_of_another_model(folders, tmp_path):
 
 def test_nothing_is_fetched_unless_asked(tmp_path, monkeypatch):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
-    with pytest.raises(ConfigError, match="neither a folder nor in the local Hugging Face cache; set download: true"):
-        find_model("some/model", None, False)
-    with pytest.raises(ConfigError, match="no folder './model'"):
-        find_model("./model", None, True)
+    with pytest.raises(ConfigError, match="neither a folder nor in the local Hugging Face cache; download: true would"):
+        find_model("some/model", None, False, WANTED)
+    with pytest.raises(ConfigError, match="model ./model not found: there is no such folder"):
+        find_model("./model", None, True, WANTED)
     with pytest.raises(ConfigError, match="nor a name on the Hugging Face hub"):
-        find_model("not a name", None, False)
+        find_model("not a name", None, False, WANTED)
 
 
 def test_a_missing_package_is_named():
