@@ -98,6 +98,23 @@ def correlate(
 
 
 @evidence_app.command()
+def report(
+    runs: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="RUN...", help="Folders of finished runs; the first is compared with.", show_default=False
+        ),
+    ],
+    output: Annotated[
+        Path | None, typer.Option("--output", metavar="DIR", help="Default: report/ in the first RUN.")
+    ] = None,
+    html: Annotated[bool, typer.Option("--html/--no-html", help="The page beside the Markdown.")] = True,
+) -> None:
+    """Scores, tests, figures and origins of finished runs, as Markdown and one HTML page; what is missing and why."""
+    call("sqa.report:main", runs, output, html)
+
+
+@evidence_app.command()
 def latency(
     log: Annotated[str, typer.Argument(metavar="LOG", help="instances.log or JSON lines; - is standard input.")],
     convention: Annotated[str, typer.Option(help="Whose formulas; see the README.")] = "simuleval-1.1",
