@@ -16,6 +16,7 @@ runs that share a translation share its file.
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
@@ -142,6 +143,7 @@ class RunResult:
     unknown_pages: int | None  # questions whose answer page the guesser does not know; None = it does not say
     made: dict[str, int] = field(default_factory=dict)  # blocks made now, by stage; the others were in the store
     texts: dict[str, dict[str, Score]] = field(default_factory=dict)  # question id -> metric of texts -> score
+    seconds: dict[str, float] = field(default_factory=dict)  # wall time of each stage that was made now, and whole
 
     @property
     def keys(self) -> dict[str, str]:
@@ -238,7 +240,7 @@ def run(
         if asked:
             scored, texts = score_texts(asked, traces, store, progress)
             metrics = [scored.pop(metric.name, metric) for metric in metrics] + list(scored.values())
-    return RunResult(config, questions, worker.stages, store, metrics, unknown, worker.made, texts)
+    return RunResult(config, questions, worker.stages, store, metrics, unknown, worker.made, texts, worker.seconds)
 
 
 # ------------------------------------------------------------------------------------------------------- stages
@@ -356,6 +358,7 @@ class _Worker:
         self.dataset = dataset_fingerprint(questions)
         self.stages: dict[str, Stage] = {}
         self.made: dict[str, int] = {}
+        self.seconds: dict[str, float] = {}
 
     def stage(
         self, name: str, registry: Registry, config: ComponentConfig, component: Any, upstream: tuple[str, ...]
@@ -374,10 +377,13 @@ class _Worker:
         with self.store.working_on(stage):
             missing = self.store.missing(stage, len(self.blocks))
             todo = sum(len(self.blocks[index]) for index in missing)
+            start = time.perf_counter()
             with self._bar(stage.name, todo) as bar:
                 for index in missing:
                     self.store.write(stage, index, make(index, self.blocks[index], bar.update if bar else _silent))
                     self.made[stage.name] += 1
+            if len(missing) == len(self.blocks):
+                self.seconds[stage.name] = time.perf_counter() - start
 
     def emissions(self, index: int, block: Sequence[Question]) -> dict[str, tr.Emissions]:
         return read_emissions(self.store, self.stages["translate"], index, block)

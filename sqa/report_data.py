@@ -19,7 +19,6 @@ from sqa.errors import ConfigError, DataError, SqaError
 from sqa.runs import ComparisonRow, ReportRow, SavedRun
 from sqa.store import digest
 
-TIMES = "times.json"  # {stage: seconds}, where a run recorded them
 _MADE_FROM = ("model", "folder", "file", "text", "agent")  # settings that say enough without their key
 _TELLING = (*_MADE_FROM, "k", "reveal")  # settings that are shown even where they are the default
 _KEY = re.compile(r"[0-9a-f]{64}")
@@ -139,7 +138,7 @@ def _read(folder: Path, label: str) -> Reported:
     refusals = {name: _reason(row) for name, row in rows.items() if row.value is None}
     refusals |= {name: one_line(why).removeprefix(f"{name}: ") for name, why in summary["refusals"].items()}
     components, gaps = _components(folder, summary.get("stages"), label)
-    return Reported(label, saved, rows, refusals, components, _seconds(folder / TIMES), tuple(gaps))
+    return Reported(label, saved, rows, refusals, components, _seconds(folder / runs.TIMES), tuple(gaps))
 
 
 def read_rows(path: Path) -> dict[str, ReportRow]:

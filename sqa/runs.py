@@ -29,6 +29,7 @@ from sqa.store import read_table, write_table, write_text
 from sqa.trace import SCORES, Score, scores_rows, scores_table
 
 REPORT, CONFIG, SUMMARY, STATS = "report.tsv", "config.yaml", "run.json", "stats.parquet"
+TIMES = "times.json"  # {stage: seconds of wall time}, of the stages that were made for this run in one go
 RESAMPLES = 1000
 _WORDS, _PERCENT = frozenset({"al", "laal", "dal"}), frozenset({"bleu", "chrf"})
 
@@ -131,12 +132,24 @@ def save(result: RunResult, runs: Path) -> Path:
         "refusals": result.refusals,
         "stages": result.keys,
     }
+    times = _times(folder, result.keys) | result.seconds
     write_text(folder / CONFIG, yaml.safe_dump(to_mapping(result.config), sort_keys=False))
     scores = {q.id: result.scores[q.id] for q in result.questions}
     write_table(folder / STATS, scores_table(scores), _stamp(stage.dataset))
     write_text(folder / SUMMARY, json.dumps(summary, indent=2, ensure_ascii=False) + "\n")
+    write_text(folder / TIMES, json.dumps(times) + "\n")
     write_text(folder / REPORT, tsv(REPORT_HEADER, (row.cells() for row in report_rows(result))))
     return folder
+
+
+def _times(folder: Path, keys: Mapping[str, str]) -> dict[str, float]:
+    """What an earlier run in this folder recorded of the same stages, which are not made again."""
+    try:
+        earlier = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))["stages"]
+        times = json.loads((folder / TIMES).read_text(encoding="utf-8"))
+        return {name: seconds for name, seconds in times.items() if earlier.get(name) == keys.get(name)}
+    except (FileNotFoundError, ValueError, KeyError, AttributeError):
+        return {}  # none there, or not written by this program
 
 
 def read(folder: Path) -> SavedRun:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -52,9 +53,10 @@ def test_saving_twice_gives_the_same_bytes_and_it_reads_back(tmp_path: Path) -> 
     done = result(tmp_path)
     folder = runs.save(done, tmp_path / "runs")
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    assert set(before) == {"report.tsv", "config.yaml", "run.json", "stats.parquet"}
+    assert set(before) == {"report.tsv", "config.yaml", "run.json", "stats.parquet", "times.json"}
     runs.save(result(tmp_path), tmp_path / "runs")
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    assert set(json.loads(before["times.json"])) == set(done.stages)
     saved = runs.read(folder)
     assert saved.config == done.config == load_run(folder / "config.yaml")
     assert saved.questions == tuple(q.id for q in done.questions)
