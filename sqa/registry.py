@@ -100,6 +100,7 @@ TRANSLATORS = Registry(
 GUESSERS = Registry(
     "guesser",
     {
+        "bert": "guessers.bert:build",
         "bm25": "guessers.bm25:build",
         "tfidf": "guessers.tfidf:build",
         "gru": "guessers.gru:build",
