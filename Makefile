@@ -1,5 +1,5 @@
 # make reproduce   set up, then the paper's ablation over k: table, figure, report
-# make test        set up, then the test suite
+# make test        set up, then the test suite in two processes (WORKERS=8 make test: in eight)
 # make bench       set up, then the speed of decoding and guessing
 # make lint        set up, then ruff
 # make extras      set up, then the packages of other systems: SimulEval, COMET, phrase-based SMT (tests without them skip)
@@ -11,6 +11,7 @@
 
 PYTHON ?= python3
 VENV := .venv
+WORKERS ?= 2
 STAMP := $(VENV)/.sqa-installed
 
 .PHONY: setup extras reproduce test bench lint elasticsearch
@@ -33,7 +34,7 @@ reproduce: setup
 	$(VENV)/bin/sqa ablation configs/ablation.yaml
 
 test: setup
-	$(VENV)/bin/python -m pytest -q
+	OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest -q -n $(WORKERS) --dist loadfile
 
 bench: setup
 	$(VENV)/bin/sqa bench

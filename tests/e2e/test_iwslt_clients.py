@@ -60,7 +60,6 @@ def expected(
     ("dataset", "sentences"),
     [
         ("mini-en", 1),
-        pytest.param("mini-es", 4, marks=pytest.mark.slow),
         pytest.param("xqb-es", 2, marks=[pytest.mark.mirror, pytest.mark.slow]),
     ],
 )

@@ -46,7 +46,7 @@ def offline(tmp_path: Path, limit: int) -> dict[str, float | None]:
     return {KEYS[m.name]: m.score(result.stats[m.name].sum(axis=0)) for m in result.metrics}
 
 
-@pytest.mark.parametrize("limit", [9, pytest.param(45, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("limit", [9])
 def test_the_final_scores_are_those_of_a_run_on_the_mini_set(tmp_path: Path, limit: int) -> None:
     """BM25 and the MLP buzzer, and many sentences at once: a thread has every fourth of them."""
     scorer = QuestionScorer(load_questions("mini-en", limit), *contestant_from())

@@ -372,7 +372,7 @@ def test_an_encoder_that_is_nowhere_is_named(tmp_path, monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     with pytest.raises(ConfigError, match="download: true would fetch it"):
         find_encoder("someone/no-such-encoder")
-    with pytest.raises(ConfigError, match="neither a folder nor a name"):
+    with pytest.raises(ConfigError, match="there is no such folder"):
         find_encoder(str(tmp_path / "no" / "such folder"))
 
 
