@@ -20,7 +20,7 @@ from sqlalchemy.orm import aliased
 
 from sqa.board.storage import DATASETS, EVALUATIONS, MODELS, SCORES
 
-MAX_ATTEMPTS = 3  # an evaluation whose worker died that often is given up
+MAX_ATTEMPTS = 20  # an evaluation whose worker died that often is given up: it was not stopped by hand, it is the cause
 INSERT = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
 E = EVALUATIONS.c
 

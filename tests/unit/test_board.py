@@ -140,7 +140,7 @@ def test_a_mistake_of_the_program_ends_the_worker_and_is_given_up(board: Board) 
             worker.work(board, until_empty=True, lease_seconds=0.05, poll_seconds=0.05)
     assert worker.work(board, until_empty=True, lease_seconds=0.05, poll_seconds=0.05) == 0
     [row] = board.evaluations("toy")
-    assert row["state"] == "failed" and "died 3 times" in row["error"]
+    assert row["state"] == "failed" and f"died {queue.MAX_ATTEMPTS} times" in row["error"]
 
 
 def test_a_lost_lease_writes_nothing(board: Board) -> None:
