@@ -32,6 +32,7 @@ CONFIGS = {
         for kind, training in buzzers.train.KINDS.items()
         for guesser in ("bm25", "gru")
     },
+    "buzzer_mlp_bert": buzzers.train.KINDS["mlp"],
 }
 
 
