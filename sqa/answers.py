@@ -30,6 +30,8 @@ def key(page: str) -> str:
 
 def resolve(page: str, aliases: Mapping[str, str] = NO_ALIASES) -> str:
     """The canonical title, after the data set's own table of other spellings (spelling -> title), one step."""
+    if not aliases:
+        return canonical(page)
     by_key = {key(spelling): title for spelling, title in aliases.items()}
     return canonical(by_key.get(key(page), page))
 

@@ -26,6 +26,7 @@ import pyarrow as pa
 from sqa import reveal
 from sqa.answers import is_right
 from sqa.errors import TraceError
+from sqa.stored_guesses import StoredGuesses
 from sqa.types import Buzz, Emission, Guess, Question
 
 SCHEMA_VERSION = 1
@@ -69,7 +70,7 @@ SCORES = pa.schema(
 )
 
 Emissions = tuple[Emission, ...]
-Guesses = tuple[tuple[Guess, ...], ...]
+Guesses = Sequence[tuple[Guess, ...]]
 Buzzes = tuple[Buzz, ...]
 
 
@@ -110,6 +111,11 @@ class QuestionTrace:
     @cached_property
     def rank(self) -> np.ndarray:
         """(n,) int64, 1-based rank of the first right guess at each step, 0 where none of them is right."""
+        guesses = self._guessed()
+        if isinstance(guesses, StoredGuesses):
+            rank = guesses.rank(self.question.page)
+            rank.flags.writeable = False
+            return rank
         right: dict[str, bool] = {}
 
         def rank_of(guesses: Sequence[Guess]) -> int:
@@ -120,7 +126,7 @@ class QuestionTrace:
                     return place
             return 0
 
-        rank = np.array([rank_of(guesses) for guesses in self._guessed()], dtype=np.int64)
+        rank = np.array([rank_of(step) for step in guesses], dtype=np.int64)
         rank.flags.writeable = False
         return rank
 
@@ -280,16 +286,21 @@ def emissions_rows(table: pa.Table) -> dict[str, Emissions]:
     return _by_question(table, [Emission(*row) for row in zip(*columns, strict=True)])
 
 
-def guesses_rows(table: pa.Table) -> dict[str, Guesses]:
-    """The inverse of `guesses_table`; equal pages share one string."""
+def guesses_rows(table: pa.Table) -> dict[str, StoredGuesses]:
+    """The inverse of `guesses_table`; the steps of a question must stand together."""
     column = table.column("guesses").combine_chunks()
-    offsets = column.offsets.to_numpy().tolist()
+    offsets = column.offsets.to_numpy()  # from 0: the block was read whole
     pages = column.values.field("page").dictionary_encode()
     titles = pages.dictionary.to_pylist()
-    scores = column.values.field("score").to_numpy().tolist()
-    flat = Guess.many(map(titles.__getitem__, pages.indices.to_numpy().tolist()), scores)
-    rows = [tuple(flat[start:end]) for start, end in pairwise(offsets)]
-    return _by_question(table, rows)
+    indices, scores = pages.indices.to_numpy(), column.values.field("score").to_numpy()
+    found = {}
+    for id, rows in _by_question(table, range(len(table))).items():
+        if rows[-1] - rows[0] != len(rows) - 1:
+            raise TraceError("its steps do not stand together", id)
+        starts = offsets[rows[0] : rows[-1] + 2]
+        there = slice(starts[0], starts[-1])
+        found[id] = StoredGuesses(titles, indices[there], scores[there], starts - starts[0])
+    return found
 
 
 def buzzes_rows(table: pa.Table) -> dict[str, Buzzes]:
