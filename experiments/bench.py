@@ -6,6 +6,7 @@ results), on the same machine, within the same minute.
 
 from __future__ import annotations
 
+import gc
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -65,6 +66,7 @@ def others(questions: Sequence[Question]) -> None:
 
         sentences = [sentence for question in questions for sentence in question.sentences]
         report("full input: CTranslate2 on our weights, ours", "words/s", *reversed(speeds(sentences)))
+    settle()
     for row in latency_rows():
         report(*row)
 
@@ -85,8 +87,15 @@ def guessing(name: str, questions: Sequence[Question]) -> tuple[float, float]:
     return rate(scratch), rate(lambda: sum(len(guesser.guess_prefixes(words, N_GUESSES)) for words in texts))
 
 
+def settle() -> None:
+    """Take what earlier rows left behind out of the garbage collector's sight: its passes would count for the next."""
+    gc.collect()
+    gc.freeze()
+
+
 def rate(work: Callable[[], int]) -> float:
     """Units of work per second of wall time."""
+    settle()
     start = time.perf_counter()
     done = work()
     return done / (time.perf_counter() - start)
