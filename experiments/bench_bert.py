@@ -18,7 +18,7 @@ from tqdm import tqdm
 from guessers.bert import BertConfig, build
 from guessers.bert_encoder import Precision
 from sqa.datasets import available, load_questions
-from sqa.errors import DataError, SqaError
+from sqa.errors import DataError, returns_exit_code
 from sqa.types import Guess, Question
 
 TOLERANCE: dict[Precision, float] = {"float32": 1e-5, "int8": 1e-5, "bfloat16": 1e-2}  # of a score, 0..1
@@ -64,8 +64,9 @@ def same(left: Sequence[Guess], right: Sequence[Guess], tolerance: float) -> boo
     )
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure and print. Returns the exit code."""
+@returns_exit_code
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure and print."""
     parser = argparse.ArgumentParser(
         prog="python -m experiments.bench_bert", description=(__doc__ or "").splitlines()[0]
     )
@@ -74,17 +75,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     questions = load_questions("xqb-es" if available("xqb-es") else "mini-es", QUESTIONS)
     print("what", "unit", "plain", "fast", "ratio", sep="\t")
-    try:
-        for precision in options.precision:
-            speed = speeds(build(BertConfig(model=options.model, precision=precision)), questions)
-            numbers = (f"{value:.1f}" for value in (*speed, speed.fast / speed.plain))
-            print(
-                f"bert guessing, {precision}: one prefix at a time, bucketed", "steps/s", *numbers, sep="\t", flush=True
-            )
-    except SqaError as error:
-        print(error, file=sys.stderr)
-        return error.exit_code
-    return 0
+    for precision in options.precision:
+        speed = speeds(build(BertConfig(model=options.model, precision=precision)), questions)
+        numbers = (f"{value:.1f}" for value in (*speed, speed.fast / speed.plain))
+        print(f"bert guessing, {precision}: one prefix at a time, bucketed", "steps/s", *numbers, sep="\t", flush=True)
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ from tqdm import tqdm
 from guessers.bm25 import Bm25Guesser, Bm25Training
 from guessers.bm25_index import Profile
 from sqa import config as configs
-from sqa.errors import ConfigError, DataError, SqaError
+from sqa.errors import ConfigError, DataError, returns_exit_code
 from sqa.models import folder_digest
 
 if TYPE_CHECKING:
@@ -226,8 +226,9 @@ def reason(body: Any) -> str:
     return f"{error.get('type', '')}: {error.get('reason', '')}".strip(": ")[:300]
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """The command. Returns its exit code."""
+@returns_exit_code
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The command."""
     from guessers.train import lessons
 
     parser = argparse.ArgumentParser(
@@ -241,27 +242,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--k1", type=float, default=2.0, help="BM25's k1: 2.0 as QANTA (default), 1.2 is Lucene's own")
     parser.add_argument("--b", type=float, default=0.75, help="BM25's b (default: %(default)s)")
     options = parser.parse_args(arguments)
-    try:
-        config = configs.load(options.config, Bm25Training)
-        if config.analyzer == "stems" or config.pair_min_count is not None:
-            raise ConfigError(
-                f"{options.config}: a server's twin has analyzer: standard or english, pair_min_count: null"
-            )
-        client = connect(options.url, timeout=60.0, retries=5)
-        instead = embedded(str(config.output), options.k1, options.b)
-        with explained(client, options.index, instead):
-            number = check_server(client)
-        texts = lessons(config.folds, config.bonus)
-        Bm25Guesser.fit(texts, None, analyzer=config.analyzer).save(config.output)
-        identity = Identity(folder_digest(config.output), config.analyzer, options.k1, options.b)
-        documents = documents_of(texts)
-        with explained(client, options.index, instead):
-            fill(client, options.index, identity, documents, retries=5)
-        print(f"{len(documents)} pages in index {options.index} of Elasticsearch {number} at {where(client)}")
-    except SqaError as error:
-        print(error, file=sys.stderr)
-        return error.exit_code
-    return 0
+    config = configs.load(options.config, Bm25Training)
+    if config.analyzer == "stems" or config.pair_min_count is not None:
+        raise ConfigError(f"{options.config}: a server's twin has analyzer: standard or english, pair_min_count: null")
+    client = connect(options.url, timeout=60.0, retries=5)
+    instead = embedded(str(config.output), options.k1, options.b)
+    with explained(client, options.index, instead):
+        number = check_server(client)
+    texts = lessons(config.folds, config.bonus)
+    Bm25Guesser.fit(texts, None, analyzer=config.analyzer).save(config.output)
+    identity = Identity(folder_digest(config.output), config.analyzer, options.k1, options.b)
+    documents = documents_of(texts)
+    with explained(client, options.index, instead):
+        fill(client, options.index, identity, documents, retries=5)
+    print(f"{len(documents)} pages in index {options.index} of Elasticsearch {number} at {where(client)}")
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from tqdm import tqdm
 
 from sqa.answers import is_right
 from sqa.datasets import load_questions
-from sqa.errors import SqaError
+from sqa.errors import returns_exit_code
 from sqa.registry import GUESSERS
 from sqa.types import Guess
 
@@ -39,27 +39,23 @@ def evaluate(guesser: Any, texts: Sequence[str], pages: Sequence[str]) -> tuple[
     return at_1, at_10, at_50, float(reciprocal.mean())
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """The command. Returns its exit code."""
+@returns_exit_code
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The command."""
     parser = argparse.ArgumentParser(prog="python -m guessers.evaluate", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("guessers", nargs="+", help="NAME, or NAME=MODEL with a bundled model or a folder")
     parser.add_argument("--datasets", nargs="+", default=DATASETS, help="question sets (default: %(default)s)")
     options = parser.parse_args(arguments)
-    try:
-        print("\t".join(COLUMNS), flush=True)
-        for argument in options.guessers:
-            name, _, model = argument.partition("=")
-            config_class = GUESSERS.config_class(name)
-            guesser = GUESSERS.build(name, config_class(model=model) if model else config_class())
-            for dataset in options.datasets:
-                questions = load_questions(dataset)
-                scores = evaluate(guesser, [q.reference_text for q in questions], [q.page for q in questions])
-                row = [argument, dataset, str(len(questions)), *(f"{score:.4f}" for score in scores)]
-                print("\t".join(row), flush=True)
-    except SqaError as error:
-        print(error, file=sys.stderr)
-        return error.exit_code
-    return 0
+    print("\t".join(COLUMNS), flush=True)
+    for argument in options.guessers:
+        name, _, model = argument.partition("=")
+        config_class = GUESSERS.config_class(name)
+        guesser = GUESSERS.build(name, config_class(model=model) if model else config_class())
+        for dataset in options.datasets:
+            questions = load_questions(dataset)
+            scores = evaluate(guesser, [q.reference_text for q in questions], [q.page for q in questions])
+            row = [argument, dataset, str(len(questions)), *(f"{score:.4f}" for score in scores)]
+            print("\t".join(row), flush=True)
 
 
 if __name__ == "__main__":

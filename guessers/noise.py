@@ -26,7 +26,7 @@ from tqdm import tqdm
 
 from sqa import records
 from sqa.datasets import Tossup
-from sqa.errors import ConfigError, DataError, SqaError
+from sqa.errors import ConfigError, DataError, returns_exit_code
 from sqa.registry import TRANSLATORS
 from sqa.sentences import split
 from sqa.types import Question
@@ -174,8 +174,9 @@ def _line(record: Mapping[str, Any]) -> bytes:
     return (json.dumps(record, ensure_ascii=False) + "\n").encode()
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """The command. Returns its exit code."""
+@returns_exit_code
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The command."""
     parser = argparse.ArgumentParser(prog="python -m guessers.noise", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--output", type=Path, required=True, help="file of the texts, JSON lines")
     parser.add_argument("--tossups", type=int, default=3000, help="how many, of the fold that guessers learn from")
@@ -186,15 +187,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     from guessers.train import mapped_tossups  # not at the top: it comes from there to here
 
-    try:
-        if options.tossups < 1:
-            raise ConfigError(f"--tossups: must be >= 1, got {options.tossups}")
-        trip = RoundTrip.of(shlex.split(options.there), options.model, options.k)
-        write(options.output, choose(mapped_tossups(("guesser",)), options.tossups, options.seed), trip, options.seed)
-    except SqaError as error:
-        print(error, file=sys.stderr)
-        return error.exit_code
-    return 0
+    if options.tossups < 1:
+        raise ConfigError(f"--tossups: must be >= 1, got {options.tossups}")
+    trip = RoundTrip.of(shlex.split(options.there), options.model, options.k)
+    write(options.output, choose(mapped_tossups(("guesser",)), options.tossups, options.seed), trip, options.seed)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from sqa.cli_parts import DEFAULT_RUNS, SETTINGS, Config, Json, RunFolder, Runs, call
+from sqa.cli_parts import DEFAULT_RUNS, SETTINGS, Config, Json, Priors, QuestionIds, RunFolder, Runs, call
 from sqa.errors import ConfigError, SqaError
 
 evidence_app = typer.Typer(**SETTINGS)
@@ -141,14 +141,12 @@ def latency(
 def diagnose(
     run: RunFolder,
     top: Annotated[int, typer.Option("--top", metavar="N", help="Findings shown.")] = 20,
-    questions: Annotated[
-        list[str] | None, typer.Option("--questions", metavar="ID", help="This question only; may be repeated.")
-    ] = None,
+    questions: QuestionIds = None,
     kinds: Annotated[
         list[str] | None,
         typer.Option("--kind", metavar="KIND", help="hallucination, omission or drop; may be repeated."),
     ] = None,
-    priors: Annotated[Path | None, typer.Option("--priors", metavar="DIR", help="Priors of the word aligner.")] = None,
+    priors: Priors = None,
     as_json: Json = False,
 ) -> None:
     """The worst step-wise errors of a run: word, source span, rank of the answer before and after."""
@@ -161,12 +159,10 @@ def view(
     output: Annotated[
         Path | None, typer.Option("--output", metavar="FILE.html", help="Default: view.html in the first RUN.")
     ] = None,
-    questions: Annotated[
-        list[str] | None, typer.Option("--questions", metavar="ID", help="This question only; may be repeated.")
-    ] = None,
+    questions: QuestionIds = None,
     guesses: Annotated[int, typer.Option("--guesses", metavar="N", help="Guesses shown at each word.")] = 5,
     curve: Annotated[str, typer.Option("--curve", metavar="NAME|FILE", help="Expected-wins curve.")] = "qanta2018",
-    priors: Annotated[Path | None, typer.Option("--priors", metavar="DIR", help="Priors of the word aligner.")] = None,
+    priors: Priors = None,
 ) -> None:
     """One HTML page to watch runs word by word, without any network."""
     from sqa.viewer_data import ViewConfig

@@ -19,6 +19,10 @@ Limit = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of TSV.")]
 Names = Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Files by name; all when none is given.")]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a finished run.", show_default=False)]
+QuestionIds = Annotated[
+    list[str] | None, typer.Option("--questions", metavar="ID", help="This question only; may be repeated.")
+]
+Priors = Annotated[Path | None, typer.Option("--priors", metavar="DIR", help="Priors of the word aligner.")]
 Fresh = Annotated[bool, typer.Option("--fresh/--resume", help="Start anew, or go on from the last checkpoint.")]
 Curves = Annotated[list[Path] | None, typer.Option("--curve", metavar="FILE", help="A curve file; may be repeated.")]
 DEFAULT_RUNS = Path("runs")

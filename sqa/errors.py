@@ -13,7 +13,12 @@ A message says what is wrong, where, what was expected and what to do.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+import sys
+from collections.abc import Callable, Sequence
+from typing import ParamSpec
+
+P = ParamSpec("P")
 
 
 class SqaError(Exception):
@@ -60,3 +65,18 @@ class NotComputable(SqaError):
 
 class RemoteProtocolError(SqaError):
     """The program at the other end broke the protocol or is gone; carries what it said."""
+
+
+def returns_exit_code(main: Callable[P, None]) -> Callable[P, int]:
+    """Decorates what `python -m MODULE` calls: 0, or for a deliberate error its exit code and its text on stderr."""
+
+    @functools.wraps(main)
+    def wrapped(*arguments: P.args, **options: P.kwargs) -> int:
+        try:
+            main(*arguments, **options)
+        except SqaError as error:
+            print(error, file=sys.stderr)
+            return error.exit_code
+        return 0
+
+    return wrapped

@@ -11,6 +11,7 @@ import doubles
 import numpy as np
 import pytest
 import yaml
+from small_ablation import BUZZER, write_small_ablation
 
 from experiments import figure6, figure7
 from experiments.ablation_over_k import main as ablation
@@ -29,22 +30,16 @@ from sqa.types import Emission, Guess
 
 KS = [1, 3, 6, "full"]
 KEYWORD = {"name": "doubles:build_guesser"}
-FIRST = {"name": "doubles:build_buzzer"}
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """Configs cut down to four bundled questions and one process; a second contender that cannot be had."""
     folder = tmp_path_factory.mktemp("figures")
-    mapping = read_yaml(ROOT / "configs" / "ablation.yaml")
-    mapping |= {
-        "datasets": ["nowhere.jsonl"], "fallback": ["mini-es"], "k": KS, "commands": {}, "resamples": 50, "limit": 4,
-        "workers": 1, "contestants": [{"guesser": {"name": "bm25"}, "buzzer": FIRST}],
-    }  # fmt: skip
-    (folder / "ablation.yaml").write_text(yaml.safe_dump(mapping), encoding="utf-8")
-    bm25 = {"label": "BM25", "guesser": {"name": "bm25"}, "buzzer": FIRST}
-    keyword = {"label": "Keyword", "guesser": KEYWORD, "buzzer": FIRST}
-    gone = {"label": "Gone", "guesser": {"name": "bm25", "model": "nowhere"}, "buzzer": FIRST, "optional": True}
+    write_small_ablation(folder, KS, 4)
+    bm25 = {"label": "BM25", "guesser": {"name": "bm25"}, "buzzer": BUZZER}
+    keyword = {"label": "Keyword", "guesser": KEYWORD, "buzzer": BUZZER}
+    gone = {"label": "Gone", "guesser": {"name": "bm25", "model": "nowhere"}, "buzzer": BUZZER, "optional": True}
     for name in ("figure6", "figure7"):
         mapping = {"name": name, "ablation": "ablation.yaml", "contestants": [bm25, keyword, gone]}
         (folder / f"{name}.yaml").write_text(yaml.safe_dump(mapping), encoding="utf-8")

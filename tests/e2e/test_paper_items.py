@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import yaml
 from scipy.stats import kendalltau
+from small_ablation import write_small_ablation
 
 from experiments import figure5, figure9, figure10, stepwise, table2, table3, table5
 from experiments.ablation_over_k import main as ablation
@@ -47,13 +48,7 @@ class Diagonal:
 def folder(tmp_path_factory):
     """Configs cut down to a few bundled questions and one process."""
     folder = tmp_path_factory.mktemp("items")
-    mapping = read_yaml(ROOT / "configs" / "ablation.yaml")
-    mapping |= {
-        "datasets": ["nowhere.jsonl"], "fallback": ["mini-es"], "k": KS, "commands": {}, "resamples": 50,
-        "limit": LIMIT, "workers": 1,
-        "contestants": [{"guesser": {"name": "bm25"}, "buzzer": {"name": "doubles:build_buzzer"}}],
-    }  # fmt: skip
-    (folder / "ablation.yaml").write_text(yaml.safe_dump(mapping), encoding="utf-8")
+    write_small_ablation(folder, KS, LIMIT)
     for name in ("stepwise", "table2", "table5"):
         mapping = read_yaml(ROOT / "configs" / f"{name}.yaml")
         mapping |= {"table2": {"resamples": 200}, "stepwise": {"k": 3, "counted": [3, "full"]}}.get(name, {})

@@ -1,0 +1,30 @@
+"""configs/ablation.yaml cut down to some bundled questions, BM25 and one process."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import yaml
+
+from sqa.config import read_yaml
+from sqa.paths import ROOT
+
+BUZZER = {"name": "doubles:build_buzzer"}
+
+
+def write_small_ablation(folder: Path, ks: Sequence[int | str], limit: int) -> Path:
+    """folder/ablation.yaml."""
+    mapping = read_yaml(ROOT / "configs" / "ablation.yaml") | {
+        "datasets": ["nowhere.jsonl"],
+        "fallback": ["mini-es"],
+        "k": list(ks),
+        "commands": {},
+        "resamples": 50,
+        "limit": limit,
+        "workers": 1,
+        "contestants": [{"guesser": {"name": "bm25"}, "buzzer": BUZZER}],
+    }
+    path = folder / "ablation.yaml"
+    path.write_text(yaml.safe_dump(mapping), encoding="utf-8")
+    return path
