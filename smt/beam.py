@@ -237,8 +237,8 @@ class _Search:
         """Of the pieces that would complete the word of these rows (R,) bool leave the most probable one only."""
         if not bool(rows.any()):
             return
-        joins = self.chooser.joins_next[self.rows.last[rows]]
-        ends = self.chooser.starts_word & ~joins[:, None]  # (rows, V)
+        joins = self.chooser.rules.joins_next[self.rows.last[rows]]
+        ends = self.chooser.rules.starts_word & ~joins[:, None]  # (rows, V)
         ends[:, EOS] = True
         some = log_p[rows]
         value, piece = some.masked_fill(~ends, float("-inf")).max(1, keepdim=True)

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 from safetensors.torch import load_file, save_file
-from torch import Tensor, nn
+from torch import Tensor
 
 from sqa.errors import DataError
 
 MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # what Adam keeps of each parameter
 
 
-def write(folder: Path, step: int, model: nn.Module, moments: dict[str, dict[str, Tensor]], keep: int) -> Path:
+def write(
+    folder: Path, step: int, weights: Mapping[str, Tensor], moments: Mapping[str, Mapping[str, Tensor]], keep: int
+) -> Path:
     """Write checkpoint-<step> and drop the oldest beyond `keep`; `moments` are the optimiser's, per parameter."""
     target = folder / f"checkpoint-{step:07d}"
     draft = target.with_suffix(".part")
     draft.mkdir(parents=True, exist_ok=True)
-    save_file({k: v.contiguous() for k, v in model.state_dict().items()}, draft / "model.safetensors")
+    save_file({k: v.contiguous() for k, v in weights.items()}, draft / "model.safetensors")
     flat = {f"{name}.{key}": value.contiguous() for name, state in moments.items() for key, value in state.items()}
     save_file(flat, draft / "optimizer.safetensors")
     (draft / "state.json").write_text(json.dumps({"step": step}) + "\n")

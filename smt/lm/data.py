@@ -1,0 +1,159 @@
+"""Sentence pairs as batches for a causal language model, in the layout of smt/lm/layout.py.
+
+Letters in the shape comments: B sentence pairs, S source and T target pieces (both padded), N = S + T, V the pieces the
+output layer chooses from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from smt.lm.layout import OFFSET, Layout
+from smt.lm.network import mask_of
+from smt.lm.tokens import Tokens
+from smt.waitk import FULL, HIDDEN_WORD, pad
+
+IGNORED = -100  # label of a position whose next piece is not learnt
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """Segmented sentence pairs in flat arrays (memory-mapped when loaded).
+
+    Pair n's source segment is source[source_start[n] : source_start[n + 1]] with the words each piece needs read in
+    `needs`; its target words are the pieces target[target_start[n] : target_start[n + 1]] with the 0-based word of each
+    in `words`.  The pieces around them are the layout's.
+    """
+
+    source: np.ndarray  # int32
+    needs: np.ndarray  # int16
+    source_start: np.ndarray  # (pairs + 1,) int64
+    target: np.ndarray  # int32
+    words: np.ndarray  # int16
+    target_start: np.ndarray  # (pairs + 1,) int64
+
+    FIELDS = ("source", "needs", "source_start", "target", "words", "target_start")
+
+    def __len__(self) -> int:
+        return len(self.source_start) - 1
+
+    @classmethod
+    def of(cls, pairs: Sequence[tuple[str, str]], tokens: Tokens, layout: Layout, longest: int) -> Pairs:
+        """Segment pairs of (source, target) text; those of more than `longest` pieces on a side are left out."""
+        flat: dict[str, list[int]] = {name: [] for name in ("source", "needs", "target", "words")}
+        starts: tuple[list[int], list[int]] = ([0], [0])
+        for source_text, target_text in pairs:
+            source, needs = layout.source(tokens, source_text.split())
+            target, words = tokens.words(target_text.split())
+            if max(len(source), len(target)) <= longest and target:
+                for name, values in zip(flat, (source, needs, target, words), strict=True):
+                    flat[name].extend(values)
+                starts[0].append(len(flat["source"]))
+                starts[1].append(len(flat["target"]))
+        return cls(
+            np.array(flat["source"], np.int32),
+            np.array(flat["needs"], np.int16),
+            np.array(starts[0], np.int64),
+            np.array(flat["target"], np.int32),
+            np.array(flat["words"], np.int16),
+            np.array(starts[1], np.int64),
+        )
+
+    def save(self, folder: Path) -> None:
+        """Write one .npy per field."""
+        folder.mkdir(parents=True, exist_ok=True)
+        for field in self.FIELDS:
+            np.save(folder / f"{field}.npy", getattr(self, field))
+
+    @classmethod
+    def load(cls, folder: Path) -> Pairs:
+        """Memory-map what `save` wrote."""
+        return cls(*(np.load(folder / f"{field}.npy", mmap_mode="r", allow_pickle=False) for field in cls.FIELDS))
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Tensors of one batch of pairs."""
+
+    pieces: Tensor  # (B, N) source segment, padding, target segment without its last piece, padding
+    positions: Tensor  # (B, N)
+    source_needs: Tensor  # (B, S) words to be read before a source piece is seen; HIDDEN_WORD = padding
+    target_words: Tensor  # (B, T) 0-based word that each target position chooses a piece of
+    labels: Tensor  # (B, T) the piece chosen next, IGNORED where there is none to learn
+
+    def mask(self, k: Tensor, dtype: torch.dtype) -> Tensor:
+        """What each position looks at, to be added to the scores (B, 1, N, N); k (B,) source words."""
+        b, n = self.pieces.shape
+        s = self.source_needs.shape[1]
+        allowed = torch.ones(n, n, dtype=torch.bool).tril().expand(b, n, n).clone()
+        allowed[:, s:, :s] = self.source_needs[:, None, :] <= self.target_words[:, :, None] + k[:, None, None]
+        return mask_of(allowed, dtype)
+
+
+class Batches:
+    """Batches of similar length in an order that depends on (seed, epoch) alone."""
+
+    def __init__(self, pairs: Pairs, layout: Layout, batch_pieces: int, seed: int) -> None:
+        self.pairs, self.layout, self.batch_pieces, self.seed = pairs, layout, batch_pieces, seed
+        self.lengths = np.diff(pairs.source_start) + np.diff(pairs.target_start) + len(layout.asking)
+        self._epoch, self._order = -1, []
+        self._per_epoch = len(self.order(0))
+
+    def order(self, epoch: int) -> list[np.ndarray]:
+        """Pairs of each batch of an epoch."""
+        if epoch != self._epoch:
+            rng = np.random.default_rng((self.seed, epoch))
+            by_length = np.lexsort((rng.random(len(self.lengths)), self.lengths))
+            sizes = self.lengths[by_length]
+            batches, start = [], 0
+            for i in range(1, len(by_length) + 1):
+                if i == len(by_length) or sizes[i] * (i + 1 - start) > self.batch_pieces:
+                    batches.append(by_length[start:i])
+                    start = i
+            self._epoch, self._order = epoch, [batches[i] for i in rng.permutation(len(batches))]
+        return self._order
+
+    def at(self, number: int) -> Batch:
+        """The number-th batch since the start of the training."""
+        epoch, within = divmod(number, self._per_epoch)
+        order = self.order(epoch)
+        return self.make(order[within % len(order)], np.random.default_rng((self.seed, 2, number)))
+
+    def make(self, chosen: np.ndarray, rng: np.random.Generator) -> Batch:
+        """Tensors of these pairs.
+
+        The end of half of the targets is chosen with all of the source read, that of the others when the schedule
+        comes to it, as a word of its own: before the source has ended it means "nothing to say yet".
+        """
+        p, layout = self.pairs, self.layout
+        source = [np.asarray(p.source[p.source_start[n] : p.source_start[n + 1]]) for n in chosen]
+        needs = [np.asarray(p.needs[p.source_start[n] : p.source_start[n + 1]]) for n in chosen]
+        target, words, labels = [], [], []
+        for n in chosen:
+            pieces = p.target[p.target_start[n] : p.target_start[n + 1]]
+            word = p.words[p.target_start[n] : p.target_start[n + 1]].astype(np.int64)
+            last = FULL if rng.random() < 0.5 else int(word[-1]) + 1
+            target.append(np.concatenate([layout.asking, pieces]))
+            words.append(np.concatenate([np.zeros(len(layout.asking) - 1, np.int64), word, [last]]))
+            labels.append(np.concatenate([np.full(len(layout.asking) - 1, IGNORED), pieces, [layout.end]]))
+        left, right = pad(source, 0), pad(target, 0)
+        b, s = left.shape
+        positions = torch.cat([torch.arange(s), OFFSET + torch.arange(right.shape[1])]).expand(b, -1)
+        return Batch(
+            torch.cat([left, right], 1), positions, pad(needs, HIDDEN_WORD), pad(words, 0), pad(labels, IGNORED)
+        )
+
+
+def frequent(pairs: Pairs, tokens: Tokens, layout: Layout, size: int) -> Tensor:
+    """The pieces an output layer chooses from (V,), ascending: the `size` most frequent of the targets, the letters and
+    bytes that spell any other word, and the line break."""
+    counts = np.bincount(pairs.target, minlength=tokens.size)
+    order = np.argsort(-counts, kind="stable")[:size]
+    kept = np.concatenate([order[counts[order] > 0], np.flatnonzero(tokens.spelling), [layout.end]])
+    return torch.from_numpy(np.unique(kept))

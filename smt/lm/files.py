@@ -1,0 +1,148 @@
+"""A language model's folder as Hugging Face writes it, read without its package: config.json and *.safetensors."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from torch import Tensor
+
+from smt.lm.network import PROJECTIONS, CausalLM, Layer, Shape
+from sqa.errors import DataError
+
+CONFIG = "config.json"
+FAMILIES = ("gemma3_text", "llama", "qwen2", "qwen3")
+LARGEST = 1 << 22  # of any size in a configuration
+
+
+def read_shape(folder: Path) -> tuple[Shape, dict[str, Any]]:
+    """The shape a folder's config.json describes, and that file.  DataError for another family or a damaged file."""
+    path = folder / CONFIG
+    try:
+        config = json.loads(path.read_text(encoding="utf-8"))
+        return shape_of(config), config
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror}; give the folder of a language model") from error
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{path}: not JSON: {error}") from error
+    except (KeyError, TypeError, AttributeError) as error:
+        raise DataError(f"{path}: not the configuration of a language model: {error}") from error
+
+
+def shape_of(config: Mapping[str, Any]) -> Shape:
+    """The shape of a configuration; DataError for one that this network does not compute."""
+    family = config.get("model_type")
+    if family not in FAMILIES:
+        raise DataError(f"a language model of type {family!r}; this program computes {', '.join(FAMILIES)}")
+    if config.get("rope_scaling"):
+        raise DataError(f"rope_scaling {config['rope_scaling']} is not computed here")
+    for key in ("attn_logit_softcapping", "final_logit_softcapping", "attention_bias", "mlp_bias"):
+        if config.get(key):
+            raise DataError(f"{key} {config[key]} is not computed here")
+    gemma = family == "gemma3_text"
+    width, layers, heads = (_size(config, name) for name in ("hidden_size", "num_hidden_layers", "num_attention_heads"))
+    theta = float(config.get("rope_theta", 10_000.0))
+    kinds = config.get("layer_types") or ["full_attention"] * layers
+    sliding = [kind == "sliding_attention" for kind in kinds]
+    return Shape(
+        vocabulary=_size(config, "vocab_size"),
+        width=width,
+        layers=layers,
+        heads=heads,
+        key_heads=_size(config, "num_key_value_heads", heads),
+        head_size=_size(config, "head_dim", width // heads),
+        inner=_size(config, "intermediate_size"),
+        norm_epsilon=float(config["rms_norm_eps"]),
+        rope_bases=tuple(float(config["rope_local_base_freq"]) if gemma and local else theta for local in sliding),
+        windows=tuple(int(config.get("sliding_window") or 0) if local else 0 for local in sliding),
+        activation="gelu_tanh" if gemma else "silu",
+        embedding_scale=width**0.5 if gemma else 1.0,
+        query_scale=config["query_pre_attn_scalar"] ** -0.5 if gemma else 0.0,
+        head_norms=family in ("gemma3_text", "qwen3"),
+        output_norms=gemma,
+        attention_bias=family == "qwen2",
+        tied=bool(config.get("tie_word_embeddings", gemma)),
+    )
+
+
+def _size(config: Mapping[str, Any], key: str, default: int | None = None) -> int:
+    value = config[key] if default is None else config.get(key) or default
+    if not isinstance(value, int) or not 1 <= value <= LARGEST:
+        raise TypeError(f"{key} {value!r}: a number from 1 to {LARGEST}")
+    return value
+
+
+def load_network(folder: Path, dtype: torch.dtype) -> CausalLM:
+    """The model of a folder, matrices and states in `dtype`, nothing to be trained.  DataError if it does not fit."""
+    shape, config = read_shape(folder)
+    paths = sorted(folder.glob("*.safetensors"))
+    if not paths:
+        raise DataError(f"{folder}: no *.safetensors in it; pickled weights are never read")
+    stored: dict[str, Tensor] = {}
+    try:
+        for path in paths:
+            with safe_open(path, framework="pt") as file:
+                stored |= {name.removeprefix("model."): file.get_tensor(name) for name in file.keys()}
+        return _filled(shape, stored, config["model_type"] == "gemma3_text", dtype)
+    except (SafetensorError, OSError) as error:
+        raise DataError(f"{folder}: its weights cannot be read: {str(error).splitlines()[0]}") from error
+    except KeyError as error:
+        raise DataError(f"{folder}: its weights lack {error.args[0]}; not those of its {CONFIG}") from error
+    except RuntimeError as error:
+        raise DataError(f"{folder}: its weights do not fit its {CONFIG}: {str(error).splitlines()[0]}") from error
+
+
+def _filled(shape: Shape, stored: Mapping[str, Tensor], gemma: bool, dtype: torch.dtype) -> CausalLM:
+    with torch.device("meta"):
+        model = CausalLM(shape)
+    model = model.to_empty(device="cpu")
+    half = torch.arange(0, shape.head_size, 2, dtype=torch.float32) / shape.head_size
+    model.rates = torch.stack([base**-half for base in sorted(set(shape.rope_bases))])
+    model.dtype = dtype
+    _set(model, "embedding", stored["embed_tokens.weight"].to(dtype))
+    if not shape.tied:
+        _set(model, "output", stored["lm_head.weight"].to(dtype))
+    offset = 1.0 if gemma else 0.0  # Gemma stores what its norms add to 1
+    _set(model.norm, "weight", stored["norm.weight"].float() + offset)
+    for i, layer in enumerate(model.layers):
+        _fill_layer(
+            layer,
+            {k.removeprefix(f"layers.{i}."): v for k, v in stored.items() if k.startswith(f"layers.{i}.")},
+            offset,
+            dtype,
+        )
+    return model.eval()
+
+
+def _fill_layer(layer: Layer, stored: Mapping[str, Tensor], offset: float, dtype: torch.dtype) -> None:
+    names = {name: f"{'self_attn' if name[1] == '_' else 'mlp'}.{name}" for name in PROJECTIONS}
+    for projection in (layer.qkv, layer.out, layer.gate_up, layer.down):
+        parts = [stored[f"{names[name]}.weight"] for name in projection.names]
+        _set(projection, "weight", torch.cat(parts).to(dtype))
+        if projection.bias is not None:
+            _set(projection, "bias", torch.cat([stored[f"{names[name]}.bias"] for name in projection.names]).float())
+    norms = {"norm_attention": "input_layernorm"}
+    if layer.shape.output_norms:
+        norms |= {
+            "norm_attended": "post_attention_layernorm",
+            "norm_feed_forward": "pre_feedforward_layernorm",
+            "norm_fed": "post_feedforward_layernorm",
+        }
+    else:
+        norms["norm_feed_forward"] = "post_attention_layernorm"
+    if layer.shape.head_norms:
+        norms |= {"norm_query": "self_attn.q_norm", "norm_key": "self_attn.k_norm"}
+    for ours, theirs in norms.items():
+        _set(getattr(layer, ours), "weight", stored[f"{theirs}.weight"].float() + offset)
+
+
+def _set(module: torch.nn.Module, name: str, value: Tensor) -> None:
+    """Take over a tensor of the expected shape as it is, not copied."""
+    expected = getattr(module, name)
+    if expected.shape != value.shape:
+        raise RuntimeError(f"{name} of {tuple(value.shape)} where {tuple(expected.shape)} is expected")
+    setattr(module, name, torch.nn.Parameter(value, requires_grad=False))

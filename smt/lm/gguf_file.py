@@ -1,0 +1,159 @@
+"""A GGUF file (llama.cpp's format) unpacked into a folder as Hugging Face writes it: what smt/lm/files.py reads.
+
+Every tensor is dequantised once and kept in bfloat16.  The tokenizer is made from the file's own pieces and scores:
+the one that the transformers package makes of the same file cuts words wrongly.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors.torch import save_file
+from torch import Tensor
+
+from smt.lm.tokens import from_scores
+from sqa.errors import DataError
+from sqa.hub import file_digest, need
+from sqa.paths import cache_dir
+
+VERSION = 1  # raise when the same file would be unpacked otherwise
+MAGIC = b"GGUF"
+FAMILIES = {"gemma3": "gemma3_text", "llama": "llama"}  # GGUF's name of an architecture -> model_type
+GEMMA_LOCAL_BASE, GEMMA_FULL_EVERY = 10_000.0, 6  # constants of Gemma 3 that its GGUF files leave out
+_LAYER = {
+    "attn_q": "self_attn.q_proj", "attn_k": "self_attn.k_proj", "attn_v": "self_attn.v_proj",
+    "attn_output": "self_attn.o_proj", "attn_q_norm": "self_attn.q_norm", "attn_k_norm": "self_attn.k_norm",
+    "ffn_gate": "mlp.gate_proj", "ffn_up": "mlp.up_proj", "ffn_down": "mlp.down_proj",
+    "attn_norm": "input_layernorm", "post_attention_norm": "post_attention_layernorm",
+    "post_ffw_norm": "post_feedforward_layernorm",
+}  # fmt: skip
+
+
+def unpacked(path: Path) -> Path:
+    """The folder of a GGUF file's content, kept in the user's cache by the file's sha256.
+
+    DataError for a file that is no GGUF, is cut off, or holds a model that is not computed here.
+    """
+    need("gguf", "lm")
+    with path.open("rb") as file:
+        if file.read(4) != MAGIC:
+            raise DataError(f"{path}: not a GGUF file")
+    folder = cache_dir() / "lm" / f"{file_digest(path)[:16]}-{VERSION}"
+    if not (folder / "config.json").is_file():
+        draft = folder.with_name(f".{folder.name}.{uuid.uuid4().hex[:8]}")
+        draft.mkdir(parents=True)
+        try:
+            _unpack(path, draft)
+            if not folder.exists():
+                draft.replace(folder)
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+    return folder
+
+
+def _unpack(path: Path, folder: Path) -> None:
+    from gguf import GGUFReader
+
+    try:
+        reader = GGUFReader(path)
+        values = {name: field.contents() for name, field in reader.fields.items()}
+        config = _config(path, values)
+        save_file(_tensors(reader, config), folder / "model.safetensors")
+        tokens = {key: values[f"tokenizer.ggml.{key}"] for key in ("tokens", "scores", "token_type")}
+    except (ValueError, IndexError, KeyError, TypeError, OSError, OverflowError, MemoryError) as error:
+        raise DataError(f"{path}: a damaged or incomplete GGUF file: {str(error).splitlines()[0]}") from error
+    from_scores(tokens["tokens"], tokens["scores"], tokens["token_type"]).save(str(folder / "tokenizer.json"))
+    (folder / "config.json").write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
+
+
+def _config(path: Path, values: Mapping[str, Any]) -> dict[str, Any]:
+    """config.json of what a GGUF file describes."""
+    architecture = values["general.architecture"]
+    if architecture not in FAMILIES or values["tokenizer.ggml.model"] != "llama":
+        raise DataError(
+            f"{path}: architecture {architecture!r} with a tokenizer of kind {values['tokenizer.ggml.model']!r}; GGUF "
+            f"files of {', '.join(FAMILIES)} with SentencePiece pieces are read, of others give the Hugging Face folder"
+        )
+
+    def value(key: str, default: Any = None) -> Any:
+        return values[f"{architecture}.{key}"] if default is None else values.get(f"{architecture}.{key}", default)
+
+    heads, width, layers = value("attention.head_count"), value("embedding_length"), value("block_count")
+    config = {
+        "model_type": FAMILIES[architecture],
+        "architectures": ["Gemma3ForCausalLM" if architecture == "gemma3" else "LlamaForCausalLM"],
+        "vocab_size": len(values["tokenizer.ggml.tokens"]),
+        "hidden_size": width,
+        "num_hidden_layers": layers,
+        "num_attention_heads": heads,
+        "num_key_value_heads": value("attention.head_count_kv", heads),
+        "head_dim": value("attention.key_length", width // heads),
+        "intermediate_size": value("feed_forward_length"),
+        "rms_norm_eps": value("attention.layer_norm_rms_epsilon"),
+        "rope_theta": value("rope.freq_base", 10_000.0),
+        "max_position_embeddings": value("context_length"),
+        "bos_token_id": values["tokenizer.ggml.bos_token_id"],
+        "eos_token_id": values["tokenizer.ggml.eos_token_id"],
+        "tie_word_embeddings": architecture == "gemma3",
+    }
+    if architecture == "gemma3":
+        full = [(i + 1) % GEMMA_FULL_EVERY == 0 for i in range(layers)]
+        config |= {
+            "layer_types": ["full_attention" if f else "sliding_attention" for f in full],
+            "sliding_window": value("attention.sliding_window"),
+            "rope_local_base_freq": GEMMA_LOCAL_BASE,
+            "query_pre_attn_scalar": config["head_dim"],
+        }
+    return config
+
+
+def _tensors(reader: Any, config: Mapping[str, Any]) -> dict[str, Tensor]:
+    """All tensors by Hugging Face's names, bfloat16."""
+    from gguf.quants import dequantize
+
+    gemma = config["model_type"] == "gemma3_text"
+    found: dict[str, Tensor] = {}
+    for tensor in reader.tensors:
+        name = _name(tensor.name, gemma)
+        if name is None:
+            continue
+        values = torch.from_numpy(np.array(dequantize(tensor.data, tensor.tensor_type), dtype=np.float32))
+        if gemma and name.endswith("norm.weight"):
+            values = values - 1.0  # llama.cpp stores 1 + w
+        if not gemma and name.endswith(("q_proj.weight", "k_proj.weight")):
+            key = "num_attention_heads" if "q_proj" in name else "num_key_value_heads"
+            values = _unpaired(values, config[key])
+        found[name] = values.to(torch.bfloat16)
+    if not gemma and "lm_head.weight" not in found:
+        found["lm_head.weight"] = found["model.embed_tokens.weight"].clone()
+    return found
+
+
+def _name(name: str, gemma: bool) -> str | None:
+    """Hugging Face's name of a GGUF tensor; None for one that is not needed (tables of rotary positions)."""
+    whole = {
+        "token_embd.weight": "model.embed_tokens.weight",
+        "output_norm.weight": "model.norm.weight",
+        "output.weight": "lm_head.weight",
+    }
+    if name in whole:
+        return whole[name]
+    if not name.startswith("blk."):
+        return None
+    _, layer, part, kind = name.split(".")
+    if part == "ffn_norm":
+        return f"model.layers.{layer}.{'pre_feedforward' if gemma else 'post_attention'}_layernorm.{kind}"
+    return f"model.layers.{layer}.{_LAYER[part]}.{kind}"
+
+
+def _unpaired(weight: Tensor, heads: int) -> Tensor:
+    """llama.cpp stores the two halves of each head's rotary pairs by turns; back to halves: (H C, D)."""
+    rows, width = weight.shape
+    return weight.view(heads, rows // heads // 2, 2, width).transpose(1, 2).reshape(rows, width)

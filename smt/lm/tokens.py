@@ -1,0 +1,108 @@
+"""Words to pieces and back, with the tokenizer of a language model.
+
+A model's folder holds tokenizer.json.  One that came out of a GGUF file is made here from the file's pieces and scores:
+SentencePiece BPE joins the adjacent pair whose joined piece has the highest score until none joins; blanks are "▁",
+nothing is put in front, and characters that no piece covers become bytes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers
+
+from sqa.errors import DataError
+
+FILE = "tokenizer.json"
+BLANK = "▁"
+CONTROL = 3  # the type GGUF gives to pieces that no text contains: <bos>, <pad>
+
+
+def from_scores(pieces: Sequence[str], scores: Sequence[float], types: Sequence[int]) -> Tokenizer:
+    """The tokenizer of a SentencePiece BPE vocabulary; piece number = place."""
+    number = {piece: i for i, piece in enumerate(pieces)}
+    special = {i for i, kind in enumerate(types) if kind == CONTROL}
+    merges: list[tuple[float, int, str, str]] = []
+    for i, piece in enumerate(pieces):
+        if i in special or len(piece) < 2:
+            continue
+        for cut in range(1, len(piece)):
+            left, right = piece[:cut], piece[cut:]
+            if left in number and right in number:
+                merges.append((-scores[i], i, left, right))
+    merges.sort(key=lambda row: (row[0], row[1], number[row[2]], number[row[3]]))
+    model = models.BPE(
+        vocab=number, merges=[row[2:] for row in merges], unk_token="<unk>", fuse_unk=True, byte_fallback=True
+    )
+    tokenizer = Tokenizer(model)
+    tokenizer.normalizer = normalizers.Replace(" ", BLANK)
+    tokenizer.pre_tokenizer = pre_tokenizers.Split(BLANK, "merged_with_next")
+    tokenizer.decoder = decoders.Sequence([decoders.Replace(BLANK, " "), decoders.ByteFallback(), decoders.Fuse()])
+    tokenizer.add_special_tokens([AddedToken(pieces[i], special=True, normalized=False) for i in sorted(special)])
+    return tokenizer
+
+
+class Tokens:
+    """A tokenizer, word by word."""
+
+    def __init__(self, tokenizer: Tokenizer, bos: int | None) -> None:
+        self.tokenizer, self.bos = tokenizer, bos
+        self._words: dict[str, tuple[int, ...]] = {}
+        self.size = tokenizer.get_vocab_size()
+        texts = [tokenizer.id_to_token(i) or "" for i in range(self.size)]
+        mark = tokenizer.encode(" a", add_special_tokens=False).tokens[0][0]  # how a piece begins after a blank
+        self.starts_word = np.array([text.startswith(mark) for text in texts])  # (V,)
+        self.has_digit = np.array([any(c.isdigit() for c in text) for text in texts])  # (V,)
+        self.unprintable = np.array([_unprintable(text, mark) for text in texts])  # (V,) nothing a word is made of
+        self.spelling = np.array([_spells(text) for text in texts])  # (V,) single letters of Latin script, bytes
+
+    @classmethod
+    def load(cls, folder: Path, bos: int | None) -> Tokens:
+        """The tokenizer of a folder; DataError if it has none or a damaged one."""
+        path = folder / FILE
+        if not path.is_file():
+            raise DataError(f"{path}: not found; a language model's folder holds it")
+        try:
+            return cls(Tokenizer.from_file(str(path)), bos)
+        except Exception as error:  # the library raises nothing narrower
+            raise DataError(f"{path}: not a tokenizer: {str(error).splitlines()[0]}") from error
+
+    def text(self, text: str) -> list[int]:
+        """Pieces of a text as it stands: nothing is put before or after it."""
+        return self.tokenizer.encode(text, add_special_tokens=False).ids
+
+    def word(self, word: str) -> tuple[int, ...]:
+        """Pieces of a blank and a word."""
+        known = self._words.get(word)
+        if known is None:
+            known = self._words[word] = tuple(self.text(f" {word}"))
+        return known
+
+    def words(self, words: Sequence[str]) -> tuple[list[int], list[int]]:
+        """Pieces of words, a blank before each, and the 0-based word of every piece."""
+        pieces: list[int] = []
+        index: list[int] = []
+        for i, word in enumerate(words):
+            found = self.word(word)
+            pieces.extend(found)
+            index.extend([i] * len(found))
+        return pieces, index
+
+    def decode(self, pieces: Sequence[int]) -> str:
+        """The text of pieces, blanks at its ends cut off."""
+        return self.tokenizer.decode(list(pieces), skip_special_tokens=True).strip()
+
+
+def _spells(piece: str) -> bool:
+    bare = piece.removeprefix(BLANK)
+    return bool(re.fullmatch(r"<0x[0-9A-F]{2}>", piece)) or piece == BLANK or (len(bare) == 1 and ord(bare) < 0x250)
+
+
+def _unprintable(piece: str, mark: str) -> bool:
+    """Whether a piece is a control piece, empty, or has blanks in it (Llama and Qwen spell a line break "Ċ")."""
+    inside = piece.removeprefix(mark)
+    control = re.fullmatch(r"<[^<>]*[a-z_|][^<>]*>|\[multimodal\]", piece) is not None
+    return not piece or control or any(c.isspace() or c in f"{BLANK}ĠĊĉč" for c in inside)

@@ -1,0 +1,161 @@
+"""A causal language model as a translator.
+
+    translator: {name: causal-lm, model: lm-es-en, k: 6}                      trained for wait-k: an adapter
+    translator: {name: causal-lm, model: lm-es-en, policy: local-agreement}   the same, every prefix anew
+    translator: {name: causal-lm, model: gemma3-270m, source_language: es, policy: hold, n: 3}     untrained, by prompt
+
+An adapter (bundled, or the folder of one that `sqa train smt` made) goes on from what it wrote, at any k.  A language
+model without one translates whole texts after the prompt "Spanish: ...", "English:"; a policy of `smt.policies` makes
+it simultaneous.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Literal
+
+import torch
+
+from smt.lm.adapter import PEFT, adapter_digest, load_adapter
+from smt.lm.base import base_folder, load_base, load_fingerprint
+from smt.lm.decode import Writer, decode_batch, decode_stream, full_input
+from smt.lm.layout import Layout
+from smt.policies import PolicyName, PolicyTranslator, Remembered, parse_policy
+from smt.waitk import parse_k
+from sqa.errors import ConfigError
+from sqa.paths import DATA
+from sqa.types import Emission, Question
+
+VERSION = 1  # raise when decoding changes its output
+Precision = Literal["float32", "bfloat16"]
+
+
+@dataclass(frozen=True, slots=True)
+class CausalLmConfig:
+    """Which model, when it writes, and in which arithmetic."""
+
+    model: str  # an adapter (bundled name or folder), or a language model: packaged name, folder, .gguf file, hub name
+    base: str | None = None  # an adapter's language model, where it is not to be found under the name it was trained on
+    policy: PolicyName = "wait-k"  # when to write what: see smt/policies.py
+    k: int | str = "full"  # wait-k: source WORDS read before the first target word, or "full" = the whole sentence
+    n: int | None = None  # local-agreement: translations that must agree (2); hold, retranslate: words held back
+    source_language: str | None = None  # ISO 639-1 code or English name; an adapter knows its own
+    target_language: str = "en"
+    precision: Literal["auto", "float32", "bfloat16"] = "auto"  # auto = bfloat16 where the processor multiplies it
+    download: bool = False  # fetch a hub model that is not in the local cache
+
+    def __post_init__(self) -> None:
+        parse_policy(self.policy, self.k, self.n)
+
+
+@dataclass(frozen=True, slots=True)
+class _Loaded:
+    """What to load, whatever the policy."""
+
+    folder: Path  # of the language model
+    adapter: Path | None
+    languages: tuple[str, str]
+    precision: Precision
+
+
+def resolve(config: CausalLmConfig) -> _Loaded:
+    """Find the files of a config and decide the arithmetic.  ConfigError, DataError for what is not to be had."""
+    bundled = DATA / "models" / config.model
+    folder = bundled if (bundled / PEFT).is_file() else Path(config.model).expanduser()
+    precision: Precision = fast_precision() if config.precision == "auto" else config.precision
+    if (folder / PEFT).is_file():
+        about = load_adapter(folder).config
+        if config.source_language is not None:
+            raise ConfigError(f"source_language: the adapter {config.model} knows its languages; leave it out")
+        base = base_folder(config.base or about["base"]["name"], config.download)
+        return _Loaded(base, folder, (about["source"], about["target"]), precision)
+    if config.base is not None:
+        raise ConfigError(f"base: {config.model} is no adapter, so it takes none")
+    if config.source_language is None:
+        raise ConfigError(f"source_language: missing; the prompt for {config.model} names it (es, pl)")
+    base = base_folder(config.model, config.download)
+    return _Loaded(base, None, (config.source_language, config.target_language), precision)
+
+
+def fast_precision() -> Precision:
+    """bfloat16 where the processor multiplies matrices of it, else float32."""
+    if torch.cuda.is_available():
+        return "bfloat16"
+    supported = getattr(torch.backends.cpu, "get_cpu_capability", lambda: "")()
+    native = any(
+        getattr(torch.cpu, name, lambda: False)() for name in ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
+    )
+    return "bfloat16" if native and "AVX512" in supported else "float32"
+
+
+@lru_cache(maxsize=2)
+def writer(loaded: _Loaded, digest: str) -> Writer:
+    """One loaded model for all runs that differ in the policy only; `digest` is of the adapter's files."""
+    base = load_base(loaded.folder, getattr(torch, loaded.precision))
+    layout = Layout.of(base.tokens, *loaded.languages)
+    if loaded.adapter is None:
+        return Writer.of(base.network, base.tokens, layout, torch.arange(base.tokens.size), None)
+    adapter = load_adapter(loaded.adapter)
+    adapter.put_into(base)
+    return Writer.of(base.network, base.tokens, layout, adapter.pieces)
+
+
+class WaitKLm:
+    """An adapter's own wait-k; streaming and batched give the same words and the same g."""
+
+    def __init__(self, writer: Writer, k: int, fingerprint: str) -> None:
+        self.writer, self.k, self._fingerprint = writer, k, fingerprint
+
+    def translate(self, source: Iterator[str]) -> Iterator[str]:
+        """Words of one sentence, written while `source` is read."""
+        return decode_stream(self.writer, source, self.k)
+
+    def translate_batch(self, questions: Sequence[Question]) -> list[list[Emission]]:
+        """Emissions of whole questions."""
+        sentences = [sentence for question in questions for sentence in question.sentences]
+        written = iter(decode_batch(self.writer, sentences, self.k))
+        return [
+            [Emission(i, word.token, word.g, word.ended) for i in range(len(q.sentences)) for word in next(written)]
+            for q in questions
+        ]
+
+    def fingerprint(self) -> str:
+        """Hash of everything that decides the output."""
+        return self._fingerprint
+
+
+class FullInputLm:
+    """The same model reading whole texts."""
+
+    def __init__(self, writer: Writer, fingerprint: str) -> None:
+        self.writer, self._fingerprint = writer, fingerprint
+
+    def words(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
+        """Target words of each text; a blank text gives ()."""
+        return full_input(self.writer, texts)
+
+    def fingerprint(self) -> str:
+        """Hash of everything that decides the words."""
+        return self._fingerprint
+
+
+@lru_cache(maxsize=2)
+def _system(loaded: _Loaded, digest: str, fingerprint: str) -> Remembered:
+    return Remembered(FullInputLm(writer(loaded, digest), fingerprint))
+
+
+def build(config: CausalLmConfig) -> WaitKLm | PolicyTranslator:
+    """The translator of a config."""
+    loaded = resolve(config)
+    digest = adapter_digest(loaded.adapter) if loaded.adapter else ""
+    base = load_fingerprint(loaded.folder)
+    rules = f"causal-lm {VERSION} {loaded.precision} {loaded.languages} {base} {digest}"
+    if loaded.adapter is not None and config.policy == "wait-k":
+        k = parse_k(config.k)
+        return WaitKLm(writer(loaded, digest), k, hashlib.sha256(f"{rules} {k}".encode()).hexdigest())
+    whole = hashlib.sha256(f"{rules} whole texts".encode()).hexdigest()
+    return PolicyTranslator(_system(loaded, digest, whole), parse_policy(config.policy, config.k, config.n))

@@ -1,0 +1,66 @@
+"""Tiny language models made here: random weights, a real tokenizer file, the families that are computed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import torch
+from transformers import (
+    Gemma3ForCausalLM,
+    Gemma3TextConfig,
+    LlamaConfig,
+    LlamaForCausalLM,
+    Qwen2Config,
+    Qwen2ForCausalLM,
+    Qwen3Config,
+    Qwen3ForCausalLM,
+)
+
+from smt.lm.tokens import from_scores
+
+WORDS = "el la casa perro grande the house dog big of is a Spanish English Polish".split()
+SIZES = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 3, "num_attention_heads": 4,
+         "num_key_value_heads": 2, "max_position_embeddings": 512, "rms_norm_eps": 1e-6}  # fmt: skip
+
+
+def tokenizer():
+    """Whole words, letters and bytes; the longer piece wins."""
+    letters = [chr(c) for c in range(33, 127)] + list("áéíóúñąćęłńóśźż\n")
+    pieces = ["<pad>", "<eos>", "<bos>", "<unk>", *[f"<0x{b:02X}>" for b in range(256)], *dict.fromkeys(letters), "▁"]
+    for word in WORDS:
+        for piece in (f"▁{word}"[:end] for end in range(2, len(word) + 2)):
+            pieces.append(piece)
+        pieces += [word[:end] for end in range(2, len(word) + 1)]
+    pieces = list(dict.fromkeys(pieces))
+    types = [3, 3, 3, 2, *[6] * 256, *[1] * (len(pieces) - 260)]
+    return from_scores(pieces, [float(len(p)) for p in pieces], types), pieces
+
+
+def make(folder: Path, family: str, seed: int = 0) -> Path:
+    """A model's folder as `save_pretrained` writes it."""
+    tokens, pieces = tokenizer()
+    size = {"vocab_size": len(pieces), "bos_token_id": 2, "eos_token_id": 1, "pad_token_id": 0, **SIZES}
+    torch.manual_seed(seed)
+    if family == "gemma3_text":
+        kinds = ["sliding_attention", "full_attention", "sliding_attention"]
+        config = Gemma3TextConfig(head_dim=16, query_pre_attn_scalar=24, layer_types=kinds, sliding_window=512, **size)
+        model = Gemma3ForCausalLM(config)
+    elif family == "llama":
+        model = LlamaForCausalLM(LlamaConfig(head_dim=8, tie_word_embeddings=False, **size))
+    elif family == "qwen2":
+        model = Qwen2ForCausalLM(Qwen2Config(tie_word_embeddings=True, **size))
+    else:
+        model = Qwen3ForCausalLM(Qwen3Config(head_dim=16, tie_word_embeddings=True, **size))
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            parameter.normal_(0, 0.3 if "norm" in name or "bias" in name else 0.15)
+    model.eval().save_pretrained(folder)
+    tokens.save(str(folder / "tokenizer.json"))
+    return folder
+
+
+def change(folder: Path, **values: object) -> None:
+    """Set keys of a folder's config.json."""
+    path = folder / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | values))
