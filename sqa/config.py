@@ -100,10 +100,15 @@ class RunConfig:
             found.append("buzzer: needs a guesser")
         if self.seed < 0:
             found.append(f"seed: must be >= 0, got {self.seed}")
-        if not self.name or Path(self.name).name != self.name or self.name.startswith("."):
-            found.append(f"name: must be a plain folder name, got {self.name!r}")
+        found += folder_name(self.name)
         if found:
             raise ConfigError(found)
+
+
+def folder_name(name: str, key: str = "name") -> list[str]:
+    """What is wrong with a name that becomes a folder below --runs: it must not lead anywhere else."""
+    plain = name and Path(name).name == name and not name.startswith(".") and name.isprintable()
+    return [] if plain else [f"{key}: must be a plain folder name, got {name[:60]!r}"]
 
 
 def _default_metrics() -> tuple[str, ...]:
@@ -127,11 +132,15 @@ def load_run(path: Path) -> RunConfig:
 
 
 def load(path: Path, cls: type[C]) -> C:
-    """Read a YAML file into the frozen dataclass `cls` (dataclasses may nest).  ConfigError lists all problems."""
+    """Read a YAML file into the frozen dataclass `cls` (dataclasses may nest).  ConfigError lists all problems.
+
+    A `name` is that of the folder of results, see `folder_name`.
+    """
     mapping = read_yaml(Path(path))
-    problems: list[str] = []
+    name = mapping.get("name")
+    problems = folder_name(name) if isinstance(name, str) else []
     config = _dataclass(cls, mapping, "", problems)
-    if config is None:
+    if config is None or problems:
         raise ConfigError([f"{path} {problem}" for problem in problems])
     return config
 
