@@ -27,6 +27,7 @@ from tqdm import tqdm
 from guessers.bert import BertGuesser, EncoderName, Head, Parts, Shape, add_tuned, tuned_tensors
 from guessers.bert_encoder import Device, Encoder, Precision, find_encoder, load_encoder, rarity, weights_digest
 from guessers.bert_reading import SHARD, Lesson, Material, Reading, Sums, read
+from sqa.atomic import atomic
 from sqa.errors import ConfigError, DataError
 
 CHECKPOINT, TUNING = "head.pt", "tuning.pt"  # in the work folder
@@ -144,12 +145,10 @@ class _Run:
 
     def save(self) -> None:
         """Write all of it."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = self.path.with_suffix(".tmp")
         content = {"identity": self.identity, "now": self.states(), "best": self.best}
         content |= {"optimiser": self.optimiser.state_dict(), "counts": (self.done, self.stale, self.best_accuracy)}
-        torch.save(content, temporary)
-        temporary.replace(self.path)
+        with atomic(self.path) as partial:
+            torch.save(content, partial)
 
     def resume(self) -> None:
         """Go on from what was saved, if anything was. ConfigError if it is another config's."""

@@ -25,6 +25,7 @@ from guessers import vectors
 from guessers.gru import GruGuesser, Unit
 from guessers.gru_examples import Drawing, Example, Material, batches, padded
 from guessers.gru_network import Direction, Network, PrefixGru, Shape, network_of
+from sqa.atomic import atomic
 from sqa.errors import ConfigError, DataError
 
 CHECKPOINT = "checkpoint.pt"  # in the work folder
@@ -168,20 +169,16 @@ class _Run:
             self.best_accuracy, self.stale = accuracy, 0
             self.best = {name: tensor.clone() for name, tensor in self.network.state_dict().items()}
         self.schedule.step(accuracy)
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = self.path.with_suffix(".tmp")
-        torch.save(
-            {
-                "config": _identity(self.config),
-                "network": self.network.state_dict(),
-                "best": self.best,
-                "optimiser": self.optimiser.state_dict(),
-                "schedule": self.schedule.state_dict(),
-                "counts": (self.epoch, self.stale, self.best_accuracy, self.seconds),
-            },
-            temporary,
-        )
-        temporary.replace(self.path)
+        content = {
+            "config": _identity(self.config),
+            "network": self.network.state_dict(),
+            "best": self.best,
+            "optimiser": self.optimiser.state_dict(),
+            "schedule": self.schedule.state_dict(),
+            "counts": (self.epoch, self.stale, self.best_accuracy, self.seconds),
+        }
+        with atomic(self.path) as partial:
+            torch.save(content, partial)
 
     def resume(self) -> bool:
         """Go on from the checkpoint; False if there is none. ConfigError if it is another config's."""

@@ -22,6 +22,7 @@ from smt.clean import CleanConfig, Pair, Report, aligned_enough, clean
 from smt.corpus import Packed, align, lexicon, pack, weigh
 from smt.language import Languages
 from smt.vocab import Vocabulary, normalise
+from sqa.atomic import atomic
 from sqa.errors import ConfigError, DataError
 from sqa.store import write_text
 
@@ -114,7 +115,7 @@ def back_translate(config: CorpusConfig, folder: Path) -> Iterator[Pair]:
             from smt.lexical import back_translate_lexically
 
             made = back_translate_lexically(english, list(lexicon_pairs(config.pair)) + list(names("pl")), config.seed)
-        file.write_text("\n".join(made) + "\n", encoding="utf-8")
+        write_text(file, "\n".join(made) + "\n")
     sources = file.read_text(encoding="utf-8").split("\n")[:-1]
     if len(sources) != len(english):
         raise DataError(f"{file}: {len(sources)} lines for {len(english)} tossup sentences; delete it and run again")
@@ -211,11 +212,10 @@ def clean_only(config: CorpusConfig, folder: Path) -> Report:
     """Write the cleaned pairs to corpus.tsv (source, target, corpus) and the counts to clean.tsv in `folder`."""
     _need(config)
     folder.mkdir(parents=True, exist_ok=True)
-    counts, draft = Report(), folder / "corpus.tsv.part"
-    with draft.open("w", encoding="utf-8") as file:
+    counts = Report()
+    with atomic(folder / "corpus.tsv") as partial, partial.open("w", encoding="utf-8") as file:
         for pair in cleaned(config, folder, counts):
             file.write("\t".join(pair) + "\n")
-    draft.replace(folder / "corpus.tsv")
     write_text(folder / "clean.tsv", counts.text())
     return counts
 

@@ -12,14 +12,11 @@ own multi-path training, the control for the separate ones.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
-import os
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import fmean, stdev
@@ -29,6 +26,7 @@ from smt.bundle import folder_fingerprint, load_model, model_folder
 from smt.checkpoints import checkpoints, remove
 from smt.train import SmtConfig, prepared_data, train_in, work_folder
 from smt.waitk import parse_k
+from sqa.atomic import held
 from sqa.errors import ConfigError, DataError
 from sqa.store import write_text
 
@@ -130,22 +128,6 @@ def _changes(old: Any, new: Any, where: str = "") -> Iterator[str]:
             yield from _changes(old.get(key), new.get(key), f"{where}.{key}" if where else key)
     elif old != new:
         yield where.removeprefix("config.")
-
-
-@contextmanager
-def held(folder: Path, wait: bool) -> Iterator[bool]:
-    """Hold a folder against other processes; False if one has it and `wait` is not set.  Ends with the process."""
-    folder.mkdir(parents=True, exist_ok=True)
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-        except BlockingIOError:
-            yield False
-        else:
-            yield True
-    finally:
-        os.close(handle)
 
 
 def finish(run: Run, data: Path) -> bool:

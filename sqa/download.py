@@ -22,6 +22,7 @@ from typing import IO, Any, Literal
 
 import yaml
 
+from sqa.atomic import atomic
 from sqa.errors import ChecksumError, ConfigError, DataError
 from sqa.paths import DATA, cache_dir
 
@@ -145,7 +146,7 @@ def fetch(name: str, *, progress: bool = True) -> Path:
         except ChecksumError:
             if item.home is None:
                 raise
-            target.unlink()
+            target.unlink(missing_ok=True)  # another process may replace it too
     if item.home is None:
         raise DataError(
             f"{item.name}: no public home has this very file, it can only come from a mirror: set SQA_MIRROR to a "
@@ -220,10 +221,8 @@ def _recall(stamp: dict[str, Any]) -> str | None:
 def _remember(stamp: dict[str, Any], digest: str) -> None:
     note = _note(stamp)
     with suppress(OSError):  # a cache that cannot be written costs time, not correctness
-        note.parent.mkdir(parents=True, exist_ok=True)
-        temporary = note.with_suffix(f".{os.getpid()}.tmp")
-        temporary.write_text(json.dumps({**stamp, "sha256": digest}), encoding="utf-8")
-        temporary.replace(note)
+        with atomic(note) as partial:
+            partial.write_text(json.dumps({**stamp, "sha256": digest}), encoding="utf-8")
 
 
 # --- download --------------------------------------------------------------------------------------------------------
@@ -233,9 +232,12 @@ def _remember(stamp: dict[str, Any], digest: str) -> None:
 def _locked(part: Path) -> Iterator[IO[bytes]]:
     """The .part file open for appending, by one process at a time."""
     part.parent.mkdir(parents=True, exist_ok=True)
-    with part.open("ab") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield file
+    while True:
+        with part.open("ab") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            if part.is_file() and part.stat().st_ino == os.fstat(file.fileno()).st_ino:
+                yield file
+                return  # else the one before has finished it or thrown it away: begin with a new one
 
 
 def _download(item: Entry, url: str, target: Path, progress: bool) -> Path:

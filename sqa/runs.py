@@ -21,6 +21,7 @@ import numpy as np
 import yaml
 
 from sqa import metrics as metric_names
+from sqa.atomic import held
 from sqa.config import RunConfig, load_run, to_mapping
 from sqa.errors import ConfigError, DataError, NotComputable, RemoteProtocolError
 from sqa.pipeline import EMPTY_QUESTIONS, EMPTY_SENTENCES, RunResult
@@ -121,8 +122,17 @@ def _metric_row(result: RunResult, metric: Any) -> ReportRow:
 
 
 def save(result: RunResult, runs: Path) -> Path:
-    """Write the folder of a run, each file whole or not at all, the report last.  Returns the folder."""
+    """Write the folder of a run, each file whole or not at all, the report last.  Returns the folder.
+
+    The folder is held meanwhile: of several equal runs each finds the times of the one before it.
+    """
     folder = runs / result.config.name
+    with held(folder):
+        _save(result, folder)
+    return folder
+
+
+def _save(result: RunResult, folder: Path) -> None:
     stage = result.stages["score"]
     summary = {
         "dataset": stage.dataset,
@@ -139,7 +149,6 @@ def save(result: RunResult, runs: Path) -> Path:
     write_text(folder / SUMMARY, json.dumps(summary, indent=2, ensure_ascii=False) + "\n")
     write_text(folder / TIMES, json.dumps(times) + "\n")
     write_text(folder / REPORT, tsv(REPORT_HEADER, (row.cells() for row in report_rows(result))))
-    return folder
 
 
 def _times(folder: Path, keys: Mapping[str, str]) -> dict[str, float]:
