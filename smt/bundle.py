@@ -22,6 +22,7 @@ from smt.transformer import ModelConfig, Transformer
 from smt.vocab import Vocabulary
 from smt.vocab_bpe import BpeVocabulary
 from sqa.errors import ConfigError, DataError
+from sqa.finite import check_weights
 from sqa.paths import DATA
 
 FORMAT = 1
@@ -111,6 +112,7 @@ def load_model(folder: Path) -> tuple[Transformer, Vocabulary | BpeVocabulary, d
         model.load_state_dict(_unpack(stored))
     except (ValueError, KeyError, TypeError, RuntimeError, SafetensorError) as error:
         raise DataError(f"{folder}: not a translator of this program: {str(error).splitlines()[0]}") from error
+    check_weights(folder, model.state_dict().items())
     vocabulary = VOCABULARIES[vocabulary_file.name].load(vocabulary_file)
     sizes = (vocabulary.source_size, vocabulary.size)
     expected = (model.config.source_vocabulary or model.config.vocabulary, model.config.vocabulary)

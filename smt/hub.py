@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from sqa.errors import ConfigError, DataError
-from sqa.hub import need
+from sqa.hub import check_shards, need
 from sqa.registry import did_you_mean
 
 MODEL_TYPES = ("marian", "m2m_100", "mbart")  # config.json's model_type; NLLB is an m2m_100
@@ -44,6 +44,7 @@ def check_model(folder: Path) -> str:
             f"{folder}: no *.safetensors weights{f' (pickled {pickled[0]} is not read)' if pickled else ''}; take a "
             "revision that has them (on the hub often refs/pr/N), or save it with safe_serialization=True"
         )
+    check_shards(folder)
     check_tokenizer(folder)
     return model_type
 

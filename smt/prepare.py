@@ -7,6 +7,7 @@ CLDR, bilingual lexicons) and English tossups with a machine-made source side (b
 from __future__ import annotations
 
 import json
+import math
 import re
 import subprocess
 import sys
@@ -52,6 +53,16 @@ class CorpusConfig:
     clean: CleanConfig = field(default_factory=CleanConfig)
 
     def __post_init__(self) -> None:
+        numbers = {f"weights.{name}": weight for name, weight in self.weights.items()}
+        numbers |= {
+            key: getattr(self, key) for key in ("default_weight", "lexicon_weight", "aligned_sentences", "seed")
+        }
+        numbers["lexicon_width"] = self.lexicon_width
+        wrong = [f"corpus.{key}: must be >= 0, got {n}" for key, n in numbers.items() if not 0 <= n < math.inf]
+        if self.back_translation_every < 1:
+            wrong.append(f"corpus.back_translation_every: must be >= 1, got {self.back_translation_every}")
+        if wrong:
+            raise ConfigError(wrong)
         if self.vocabulary_size < 300:
             raise ConfigError(
                 f"corpus.vocabulary_size: must be >= 300 (byte pieces included), got {self.vocabulary_size}"

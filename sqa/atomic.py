@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -89,3 +90,12 @@ def claimed(folder: Path) -> Iterator[None]:
             yield
         finally:
             holder.unlink(missing_ok=True)
+
+
+def empty(folder: Path) -> None:
+    """Remove everything in a folder that this process holds, but for the note of who holds it."""
+    for path in folder.iterdir():
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        elif path.name != HOLDER:
+            path.unlink()

@@ -8,7 +8,9 @@ wrong key, a missing key or a wrong type is a problem "FILE key: what was expect
 from __future__ import annotations
 
 import dataclasses
+import math
 import re
+import sys
 import types
 import typing
 from collections.abc import Mapping
@@ -297,6 +299,9 @@ def _value(hint: Any, value: Any, where: str, problems: list[str]) -> Any:
         near = did_you_mean(value, [a for a in arguments if isinstance(a, str)]) if isinstance(value, str) else ""
         problems.append(f"{where}: expected {_describe(hint)}, got {value!r}{near}")
         return None
+    if hint is float and _fits(hint, value) and not _finite(value):
+        problems.append(f"{where}: expected a finite number, got {_kind(value)}")
+        return None
     if isinstance(hint, type) and _fits(hint, value):
         return float(value) if hint is float else Path(value) if hint is Path else value
     problems.append(f"{where}: expected {_describe(hint)}, got {_kind(value)}")
@@ -326,6 +331,11 @@ def _fits(hint: type, value: Any) -> bool:
     if hint is float:
         return isinstance(value, (int, float)) and not isinstance(value, bool)
     return type(value) is hint
+
+
+def _finite(value: float) -> bool:
+    """No NaN, no infinity, no whole number beyond the greatest float."""
+    return math.isfinite(value) if isinstance(value, float) else abs(value) <= sys.float_info.max
 
 
 def _describe(hint: Any) -> str:

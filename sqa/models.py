@@ -15,6 +15,7 @@ from safetensors.numpy import load_file, save
 
 from sqa.atomic import atomic, held
 from sqa.errors import ConfigError, DataError
+from sqa.finite import check_weights
 from sqa.paths import DATA
 from sqa.registry import did_you_mean
 
@@ -49,6 +50,7 @@ def read_tensors(folder: Path, kind: str, version: int) -> tuple[dict[str, np.nd
         raise DataError(f"{folder}: cannot read the model: {error}") from error
     except (ValueError, SafetensorError) as error:
         raise DataError(f"{folder}: the model is damaged ({error}); restore or train it again") from error
+    check_weights(folder, ((name, array) for name, array in tensors.items() if array.dtype.kind == "f"))
     found, its = (config.get("kind"), config.get("version")) if isinstance(config, dict) else (None, None)
     if (found, its) != (kind, version):
         raise DataError(f"{folder}: expected a model of kind {kind!r}, version {version}, got {found!r}, {its!r}")
