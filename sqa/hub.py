@@ -52,22 +52,26 @@ def check_shards(folder: Path) -> None:
 
     An index of shards may name any file, a pickle too, which would be loaded as what it is; config.json may name one.
     """
-    from safetensors import SafetensorError, safe_open
-
     named = {"config.json": _weights_of_config(folder)}
-    named |= {path.name: _shards(path) for path in sorted(folder.glob("*.index.json"))}
+    named |= {path.name: _shards(path) for path in sorted(folder.glob("*.safetensors.index.json"))}
     for index, shards in named.items():
         for shard in shards:
             if not shard.endswith((".safetensors", ".safetensors.index.json")) or Path(shard).name != shard:
                 raise DataError(f"{folder / index}: names {shard!r}; weights must be *.safetensors files beside it")
             if not (folder / shard).is_file():
                 raise DataError(f"{folder / index}: names {shard!r}, which is not there; get the whole model again")
-    for path in sorted(folder.glob("*.safetensors")):
-        try:
-            with safe_open(path, framework="numpy"):
-                pass
-        except (SafetensorError, OSError) as error:
-            raise DataError(f"{path}: not a safetensors file ({error}); get it again") from error
+            if shard.endswith(".safetensors"):
+                _check_shard(folder / shard)
+
+
+def _check_shard(path: Path) -> None:
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="numpy"):
+            pass
+    except (SafetensorError, OSError) as error:
+        raise DataError(f"{path}: not a safetensors file ({error}); get it again") from error
 
 
 def _shards(index: Path) -> set[str]:
