@@ -24,6 +24,7 @@ from smt.vocab_bpe import BpeVocabulary
 from sqa.errors import ConfigError, DataError
 from sqa.finite import check_weights
 from sqa.paths import DATA
+from sqa.records import parse_json
 
 FORMAT = 1
 FILES = ("config.json", "model.safetensors")
@@ -100,7 +101,7 @@ def load_model(folder: Path) -> tuple[Transformer, Vocabulary | BpeVocabulary, d
         if path.stat().st_size > MAX_BYTES:
             raise DataError(f"{path}: larger than {MAX_BYTES >> 20} MiB, refused")
     try:
-        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        config = parse_json((folder / "config.json").read_text(encoding="utf-8"))
         known = {field.name for field in fields(ModelConfig)}
         unknown = sorted(set(config["model"]) - known)
         if config["format"] != FORMAT or unknown:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import re
 import sys
 import types
 import typing
@@ -18,10 +17,9 @@ from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar, Union
 
-import yaml
-
 from sqa.errors import ConfigError
 from sqa.registry import BUZZERS, GUESSERS, TRANSLATORS, Registry, did_you_mean
+from sqa.yaml_reader import parse_yaml
 
 C = TypeVar("C")
 
@@ -156,9 +154,9 @@ def read_yaml(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror or error}") from error
     try:
-        mapping = yaml.load(text, Loader=_Loader)
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from error
+        mapping = parse_yaml(text)
+    except ValueError as error:
+        raise ConfigError(f"{path}: {error}") from error
     if not isinstance(mapping, dict):
         raise ConfigError(f"{path}: expected a mapping of keys to values, got {_kind(mapping)}")
     return mapping
@@ -371,26 +369,6 @@ def _place(where: str, problem: str) -> str:
     """A component's own "key: ..." under its place in the file; a place already named is not named twice."""
     last = where.rpartition(".")[2]
     return _join(where, problem.removeprefix(f"{last}.") if last else problem)
-
-
-class _Loader(yaml.SafeLoader):
-    """YAML without two of its traps: of two equal keys the second silently wins, and 1e-3 is text."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen = set()
-        for key_node, _ in node.value:
-            scalar = isinstance(key_node, yaml.ScalarNode)
-            if scalar and key_node.value in seen:
-                problem = f"the key {key_node.value!r} occurs twice"
-                raise yaml.constructor.ConstructorError(None, None, problem, key_node.start_mark)
-            if scalar:
-                seen.add(key_node.value)
-        return super().construct_mapping(node, deep)
-
-
-_Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:float", re.compile(r"^[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+$"), list("-+0123456789")
-)
 
 
 def with_limit(config: RunConfig, limit: int) -> RunConfig:

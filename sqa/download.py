@@ -20,11 +20,10 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import IO, Any, Literal
 
-import yaml
-
 from sqa.atomic import atomic
 from sqa.errors import ChecksumError, ConfigError, DataError
 from sqa.paths import DATA, cache_dir
+from sqa.yaml_reader import parse_yaml
 
 MANIFEST = DATA / "manifest.yaml"
 ATTEMPTS = 4  # tries of one download; each continues where the last one stopped
@@ -69,8 +68,8 @@ def entries() -> tuple[Entry, ...]:
 def read_manifest(path: Path) -> tuple[Entry, ...]:
     """Parse a manifest: a YAML mapping with a list `files`, whose items have exactly the keys of Entry."""
     try:
-        raw = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raw = parse_yaml(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
         raise DataError(f"{path}: the manifest cannot be read: {error}") from error
     if not isinstance(raw, dict) or not isinstance(raw.get("files"), list):
         raise DataError(f"{path}: expected a mapping with a list `files`")

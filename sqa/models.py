@@ -17,6 +17,7 @@ from sqa.atomic import atomic, held
 from sqa.errors import ConfigError, DataError
 from sqa.finite import check_weights
 from sqa.paths import DATA
+from sqa.records import parse_json
 from sqa.registry import did_you_mean
 
 WEIGHTS, CONFIG = "model.safetensors", "config.json"
@@ -44,7 +45,7 @@ def write_tensors(folder: Path, tensors: Mapping[str, np.ndarray], config: Mappi
 def read_tensors(folder: Path, kind: str, version: int) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """The tensors and the config of a folder; DataError if it is damaged or holds another kind or version."""
     try:
-        config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+        config = parse_json((folder / CONFIG).read_text(encoding="utf-8"))
         tensors = load_file(folder / WEIGHTS)
     except OSError as error:
         raise DataError(f"{folder}: cannot read the model: {error}") from error

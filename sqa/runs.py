@@ -25,6 +25,7 @@ from sqa.atomic import held
 from sqa.config import RunConfig, load_run, to_mapping
 from sqa.errors import ConfigError, DataError, NotComputable, RemoteProtocolError
 from sqa.pipeline import EMPTY_QUESTIONS, EMPTY_SENTENCES, RunResult
+from sqa.records import parse_json
 from sqa.significance import Comparison, bootstrap, compare_many
 from sqa.store import read_table, write_table, write_text
 from sqa.trace import SCORES, Score, scores_rows, scores_table
@@ -154,8 +155,8 @@ def _save(result: RunResult, folder: Path) -> None:
 def _times(folder: Path, keys: Mapping[str, str]) -> dict[str, float]:
     """What an earlier run in this folder recorded of the same stages, which are not made again."""
     try:
-        earlier = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))["stages"]
-        times = json.loads((folder / TIMES).read_text(encoding="utf-8"))
+        earlier = parse_json((folder / SUMMARY).read_text(encoding="utf-8"))["stages"]
+        times = parse_json((folder / TIMES).read_text(encoding="utf-8"))
         return {name: seconds for name, seconds in times.items() if earlier.get(name) == keys.get(name)}
     except (FileNotFoundError, ValueError, KeyError, AttributeError):
         return {}  # none there, or not written by this program
@@ -168,7 +169,7 @@ def read(folder: Path) -> SavedRun:
             problem = f"is not the folder of a finished run (no {name})"
             raise ConfigError(f"{folder}: {problem}; make one with `sqa run CONFIG`")
     try:
-        summary = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
+        summary = parse_json((folder / SUMMARY).read_text(encoding="utf-8"))
         dataset, signatures, refusals = summary["dataset"], summary["signatures"], summary["refusals"]
     except (ValueError, KeyError, TypeError) as error:
         raise DataError(f"{folder / SUMMARY}: damaged ({error}); run the config again") from error

@@ -115,7 +115,7 @@ def test_a_guesser_is_not_trained_twice_at_once_in_one_folder(tmp_path):
 # ------------------------------------------------------------------------------------------------------- numbers
 
 
-@pytest.mark.parametrize("number", [".nan", ".inf", "-.inf", "1" + "0" * 400])
+@pytest.mark.parametrize("number", [".nan", ".inf", "-.inf", "1.0e400"])
 @pytest.mark.parametrize("key", ["learning_rate", "label_smoothing", "clip", "alignment_weight", "weight_decay"])
 def test_numbers_that_are_none_are_refused_in_a_config(tmp_path, key, number):
     text = yaml.safe_dump(to_mapping(config()))
