@@ -25,6 +25,7 @@ from buzzers import wins
 from buzzers.learnt import WIDTHS, standardise
 from buzzers.played import Played
 from sqa.errors import ConfigError
+from sqa.finite import finite_loss
 
 GRADIENT_NORM = 1.0  # longer gradients are cut to this
 AT_ONCE = 256  # questions scored at a time
@@ -128,7 +129,9 @@ def fit(
         network.train()
         for place in torch.randperm(len(batches)).tolist():
             optimiser.zero_grad()
-            loss(network(batches[place].rows), batches[place], config).backward()
+            objective = loss(network(batches[place].rows), batches[place], config)
+            finite_loss(objective.item(), f"training: epoch {epoch}")
+            objective.backward()
             nn.utils.clip_grad_norm_(network.parameters(), GRADIENT_NORM)
             optimiser.step()
         decay.step()

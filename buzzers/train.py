@@ -165,8 +165,8 @@ def material(data: DataChoice) -> tuple[list[Played], list[Played], dict[str, li
 def load_config(path: Path) -> ThresholdTraining | Learning:
     """A training config.  ConfigError naming every problem."""
     kind = configs.read_yaml(path).get("kind")
-    if kind not in KINDS:
-        raise ConfigError(f"{path} kind: expected one of {', '.join(KINDS)}, got {kind!r}")
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise ConfigError(f"{path} kind: expected one of {', '.join(KINDS)}, got {str(kind)[:60]!r}")
     return configs.load(path, KINDS[kind])
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from multiprocessing import get_context
@@ -22,20 +22,12 @@ from experiments.ablation_figure import draw
 from experiments.ablation_report import write_report, write_table
 from experiments.ablation_seeds import Trained, trained, write_seeds
 from experiments.claims import judge
+from experiments.contestants import Contestant, names_of
 from sqa import metrics as metric_names
-from sqa.config import QualityConfig, RunConfig, load, run_from_mapping, to_mapping, with_limit
+from sqa.config import QualityConfig, RunConfig, folder_name, load, run_from_mapping, to_mapping, with_limit
 from sqa.errors import ConfigError, SqaError
+from sqa.processes import end_with_parent
 from sqa.significance import Interval, bootstrap_many
-
-Value = str | int | float
-
-
-@dataclass(frozen=True, slots=True)
-class Contestant:
-    """A guesser and the buzzer that goes with it, as in a run's YAML."""
-
-    guesser: dict[str, Value]
-    buzzer: dict[str, Value]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +52,12 @@ class AblationConfig:
     def __post_init__(self) -> None:
         wrong = [
             f"{key}: must be >= 1, got {getattr(self, key)}"
-            for key in ("resamples", "workers")
-            if getattr(self, key) < 1
+            for key in ("resamples", "workers", "limit")
+            if getattr(self, key) is not None and getattr(self, key) < 1
         ]
+        wrong += [f"{key}: at least one is needed" for key in ("k", "contestants") if not getattr(self, key)]
+        wrong += [f"k: {k} is there twice" for k in dict.fromkeys(self.k) if self.k.count(k) > 1]
+        wrong += [p for language, name in self.sweeps.items() for p in folder_name(name, f"sweeps.{language}")]
         if wrong:
             raise ConfigError(wrong)
 
@@ -74,7 +69,7 @@ class Cell:
     dataset: str
     family: str  # "wait-k", "apertium wait-k", "reference", or of ablation_seeds
     k: int | str  # a number of words, "full", "diagonal"
-    guesser: str
+    guesser: str  # name of the contestant, see experiments/contestants.py
     run: RunConfig
     seed: int | None = None  # of the translator's training, where several were trained
 
@@ -137,13 +132,21 @@ def usable(config: AblationConfig) -> list[str]:
     return found or list(config.fallback)
 
 
-def cells(config: AblationConfig, datasets: list[str], models: dict[str, list[Trained]]) -> Iterator[Cell]:
-    """Every run of the ablation; `models` are those of its sweeps, per source language."""
+def cells(
+    config: AblationConfig,
+    datasets: list[str],
+    models: dict[str, list[Trained]],
+    known: Mapping[str, str] | None = None,
+) -> Iterator[Cell]:
+    """Every run of the ablation; `models` are those of its sweeps, per source language.
+
+    `known` are names that some contestants have already, by identity.
+    """
+    named = list(zip(names_of(config.contestants, known).values(), config.contestants, strict=True))
     for dataset in datasets:
         language = dataset[-2:]
         for family, k, translator, seed in systems(config, language, models.get(language, [])):
-            for contestant in config.contestants:
-                guesser = str(contestant.guesser["name"])
+            for guesser, contestant in named:
                 at = k if seed is None else f"{k}-seed{seed}"
                 name = f"{config.name}-{dataset}-{family.replace(' ', '-')}-{at}-{guesser}"
                 run = run_from_mapping({
@@ -151,7 +154,8 @@ def cells(config: AblationConfig, datasets: list[str], models: dict[str, list[Tr
                     "buzzer": contestant.buzzer, "metrics": list(config.metrics), "seed": config.seed,
                     "quality": to_mapping(config.quality),
                 })  # fmt: skip
-                yield Cell(dataset, family, k, guesser, with_limit(run, config.limit) if config.limit else run, seed)
+                run = run if config.limit is None else with_limit(run, config.limit)
+                yield Cell(dataset, family, k, guesser, run, seed)
 
 
 def systems(
@@ -166,7 +170,7 @@ def systems(
     command = config.commands.get(language)
     if command and shutil.which(command[0]):
         for k in config.k:
-            yield f"{command[0]} wait-k", k, {"name": "command", "command": list(command), "k": k}, None
+            yield f"{Path(command[0]).name} wait-k", k, {"name": "command", "command": list(command), "k": k}, None
     elif command:
         print(f"{command[0]} is not installed: no rows for it", file=sys.stderr)
     for reveal in ("full", "diagonal"):
@@ -185,7 +189,7 @@ def run_cells(todo: list[Cell], config: AblationConfig, runs: Path) -> list[Row]
     )
     rows: dict[str, Row] = {}
     with (
-        ProcessPoolExecutor(config.workers, mp_context=get_context("spawn")) as pool,
+        ProcessPoolExecutor(config.workers, get_context("spawn"), end_with_parent) as pool,
         tqdm(total=len(todo), unit="run", file=sys.stderr, dynamic_ncols=True) as bar,
     ):
         jobs = [pool.submit(run_group, group, config, runs) for group in longest_first]

@@ -65,7 +65,10 @@ def over_seeds(rows: Sequence[Row]) -> dict[tuple[str, str, int | str, str], dic
     for row in rows:
         if row.cell.family in (SEPARATE, CONTINUED, SHIPPED):
             groups.setdefault((row.cell.dataset, row.cell.family, row.cell.k, row.cell.guesser), []).append(row)
-    return {key: {name: _over(group, name) for name in group[0].intervals} for key, group in groups.items()}
+    return {
+        key: {name: _over(group, name) for name in group[0].intervals if all(name in row.intervals for row in group)}
+        for key, group in groups.items()
+    }
 
 
 def _over(group: Sequence[Row], metric: str) -> Over:
@@ -122,10 +125,12 @@ def _shown(over: Over | None, digits: int) -> str:
 
 def _gains(mine: Mapping[tuple, Mapping[str, Over]], other: str) -> Iterator[str]:
     """A sentence per metric: mean difference separate - other at each k."""
-    ks = [k for family, k in mine if family == SEPARATE and (other, k) in mine]
-    for metric, name, digits in SHOWN if ks else ():
-        gains = [mine[SEPARATE, k][metric].mean - mine[other, k][metric].mean for k in ks if metric in mine[other, k]]
-        each = " ".join(f"{k}:{gain:+.{digits}f}" for k, gain in zip(ks, gains, strict=True))
+    pairs = [(k, mine[SEPARATE, k], mine[other, k]) for f, k in mine if f == SEPARATE and (other, k) in mine]
+    for metric, name, digits in SHOWN:
+        gains = [(k, a[metric].mean - b[metric].mean) for k, a, b in pairs if metric in a and metric in b]
+        if not gains:
+            continue
+        each = " ".join(f"{k}:{gain:+.{digits}f}" for k, gain in gains)
         yield f"- {name}, {SEPARATE} minus {'the shipped model' if other == SHIPPED else other}: {each}"
 
 
@@ -142,7 +147,7 @@ def draw(summary: Mapping[tuple, Mapping[str, Over]], dataset: str, folder: Path
             axis.set_ylabel(label)
             axis.set_xlabel("k (source words read first)")
         handles, labels = axes[0][0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside upper center", ncols=len(labels), handlelength=2)
+        figure.legend(handles, labels, loc="outside upper center", ncols=max(1, len(labels)), handlelength=2)
         return save(figure, folder, f"seeds_{dataset}")
 
 
@@ -150,7 +155,7 @@ def _panel(axis: Axes, mine: Mapping[tuple, Mapping[str, Over]], metric: str) ->
     ks = sorted({k for _, k in mine}, key=lambda k: 10**9 if k == "full" else int(k))
     for place, (family, colour, marker) in enumerate(_LOOKS):
         aside = 0.16 * (place - 1)  # else the bars hide one another
-        at = [i for i, k in enumerate(ks) if (family, k) in mine]
+        at = [i for i, k in enumerate(ks) if metric in mine.get((family, k), ())]
         found = [mine[family, ks[i]][metric] for i in at]
         if found:
             axis.errorbar(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -41,19 +41,31 @@ class Verdict:
 
 
 class _Ladder:
-    """The rows of one translator family and guesser on one data set, from the smallest k to full input."""
+    """The rows of one translator family and guesser on one data set, from the smallest k to full input.
+
+    Without full input in the config's `k`, `all` ends with the greatest k, and claims about full input are not judged.
+    """
 
     def __init__(self, rows: Sequence[Row], resamples: int, seed: int) -> None:
-        finite = sorted((row for row in rows if row.cell.k != "full"), key=lambda row: int(row.cell.k))
-        self.finite, self.full = finite, next(row for row in rows if row.cell.k == "full")
+        self.finite = sorted((row for row in rows if row.cell.k != "full"), key=lambda row: int(row.cell.k))
+        self.all = [*self.finite, *(row for row in rows if row.cell.k == "full")]
         self.resamples, self.seed = resamples, seed
+
+    @property
+    def full(self) -> Row:
+        return self.all[-1]
+
+    def can(self, *metrics: str, full: bool = True) -> bool:
+        """Whether every row has these metrics, and full input is there if it is needed."""
+        known = all(name in row.intervals for row in self.all for name in metrics)
+        return known and (self.full.cell.k == "full" or not full)
 
     def value(self, row: Row, metric: str) -> float:
         return row.intervals[metric].value
 
     def peak(self, metric: str) -> Row:
         """The row with the highest value, full input included; the smaller k on a tie."""
-        return max([*self.finite, self.full], key=lambda row: self.value(row, metric))
+        return max(self.all, key=lambda row: self.value(row, metric))
 
     def compare(self, a: Row, b: Row, metric: str) -> Comparison:
         """a - b, paired over questions."""
@@ -61,11 +73,11 @@ class _Ladder:
         return compare(a.stats[metric], b.stats[metric], built, self.resamples, self.seed)
 
     def show(self, metric: str, digits: int) -> str:
-        return " ".join(f"{row.cell.k}:{self.value(row, metric):.{digits}f}" for row in [*self.finite, self.full])
+        return " ".join(f"{row.cell.k}:{self.value(row, metric):.{digits}f}" for row in self.all)
 
 
 def judge(rows: Sequence[Row], resamples: int, seed: int) -> list[Verdict]:
-    """Every claim, for every data set, translator family and guesser that has the rows for it."""
+    """Every claim, for every data set, translator family and guesser that has the rows and the metrics for it."""
     ladders: dict[tuple[str, str, str], list[Row]] = {}
     for row in rows:
         if row.cell.family != "reference":
@@ -78,13 +90,30 @@ def judge(rows: Sequence[Row], resamples: int, seed: int) -> list[Verdict]:
         where = (dataset, family)
         if where not in seen:
             seen.add(where)
-            verdicts += [Verdict(*where, "-", *rest) for rest in (_bleu_flattens(ladder), _full_has_best_bleu(ladder))]
-        claims = (_ew_peaks(ladder), _oracle_earlier(ladder), _full_has_worse_ew(ladder))
-        verdicts += [Verdict(*where, guesser, *rest) for rest in claims]
+            verdicts += [Verdict(*where, "-", *rest) for rest in _of_translation(ladder)]
+        verdicts += [Verdict(*where, guesser, *rest) for rest in _of_answers(ladder)]
     return verdicts
 
 
 _Judged = tuple[str, str, bool, bool | None]
+
+
+def _of_translation(ladder: _Ladder) -> Iterator[_Judged]:
+    """The claims about BLEU that can be judged."""
+    if ladder.can("bleu", full=False):
+        yield _bleu_flattens(ladder)
+    if ladder.can("bleu"):
+        yield _full_has_best_bleu(ladder)
+
+
+def _of_answers(ladder: _Ladder) -> Iterator[_Judged]:
+    """The claims about expected wins that can be judged."""
+    if ladder.can("ew"):
+        yield _ew_peaks(ladder)
+    if ladder.can("ew", "oracle-ew", full=False):
+        yield _oracle_earlier(ladder)
+    if ladder.can("ew"):
+        yield _full_has_worse_ew(ladder)
 
 
 def _ew_peaks(ladder: _Ladder) -> _Judged:
@@ -102,7 +131,7 @@ def _ew_peaks(ladder: _Ladder) -> _Judged:
 
 def _oracle_earlier(ladder: _Ladder) -> _Judged:
     """Oracle EW peaks at a smaller k than EW."""
-    order = [row.cell.k for row in [*ladder.finite, ladder.full]]
+    order = [row.cell.k for row in ladder.all]
     oracle, buzzer = ladder.peak("oracle-ew").cell.k, ladder.peak("ew").cell.k
     found = f"oracle EW {ladder.show('oracle-ew', 3)}; peaks at k={oracle}, EW at k={buzzer}"
     return "oracle EW peaks earlier than EW", found, order.index(oracle) < order.index(buzzer), None

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from experiments.ablation_over_k import AblationConfig, Contestant, Row, cells, run_cells, usable
-from sqa.config import ComponentConfig, load, run_from_mapping
+from experiments.ablation_over_k import AblationConfig, Row, cells, run_cells, usable
+from experiments.contestants import Contestant, Value, components, names_of
+from sqa.config import load
 from sqa.errors import ConfigError, SqaError
 from sqa.registry import BUZZERS, GUESSERS
 from sqa.runs import tsv
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from sqa.pipeline import Parts
 
 VERDICTS = ("dataset", "translator", "guesser", "claim", "verdict", "numbers")
-Value = str | int | float | bool | tuple[str, ...] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,19 +75,6 @@ def check_labels(contenders: Sequence[Competitor], where: str) -> list[str]:
     if not labels:
         return [f"{where}: at least one is needed"]
     return [f"{where}: the label {label!r} is there twice" for label in sorted(set(labels)) if labels.count(label) > 1]
-
-
-def components(
-    guesser: dict[str, Value], buzzer: dict[str, Value] | None = None
-) -> tuple[ComponentConfig, ComponentConfig | None]:
-    """The checked configs of a guesser and a buzzer.  ConfigError lists all problems."""
-    run = run_from_mapping({
-        "name": "contender", "dataset": {"name": "mini-es"}, "translator": {"name": "fixed"},
-        "guesser": guesser, "buzzer": buzzer, "metrics": ("accuracy",),
-    })  # fmt: skip
-    if run.guesser is None:
-        raise ConfigError("guesser: missing")
-    return run.guesser, run.buzzer
 
 
 def sift(contenders: Sequence[C], make: Callable[[C], object]) -> tuple[list[C], list[LeftOut]]:
@@ -139,7 +126,7 @@ class Runs(NamedTuple):
 
     config: AblationConfig
     rows: list[Row]  # wait-k of every k, and the human translation at full input
-    labels: dict[str, str]  # registered name of a guesser -> its label
+    labels: dict[str, str]  # name of a contestant (Cell.guesser) -> its label
     left_out: list[LeftOut]
 
     @property
@@ -154,10 +141,11 @@ class Runs(NamedTuple):
         return sorted(rows, key=lambda row: float("inf") if row.cell.k == "full" else int(row.cell.k))
 
 
-def runs_of(config: Comparison, config_path: Path, runs: Path, parts: Parts) -> Runs:
+def runs_of(config: Comparison, config_path: Path, runs: Path, parts: Parts, metrics: Sequence[str] = ()) -> Runs:
     """Run the wait-k models of the ablation's config with the contenders; what the store holds is not run again.
 
-    The runs have the ablation's own names and keys, so those of a finished `sqa ablation` are found.
+    The runs have the ablation's own names and keys, so those of a finished `sqa ablation` are found.  `metrics` are
+    those that the figure cannot do without.
     """
     base = load(config_path.parent / config.ablation, AblationConfig)
 
@@ -167,21 +155,22 @@ def runs_of(config: Comparison, config_path: Path, runs: Path, parts: Parts) -> 
         parts.component(BUZZERS, buzzer)
 
     present, left_out = sift(config.contestants, make)
-    labels = {str(contender.guesser["name"]): contender.label for contender in present}
     problems = []
     if not present:
         problems += ["contestants: none of them can be had", *(f"{out.label}: {out.reason}" for out in left_out)]
-    if len(labels) < len(present):
-        problems.append("contestants: a guesser is there twice, and runs are named after it")
     if "full" not in base.k:
         problems.append(f"{config.ablation} k: needs full, which the others are compared with")
+    problems += [f"{config.ablation} metrics: needs {name}" for name in metrics if name not in base.metrics]
     if problems:
         raise ConfigError(problems)
     contestants = tuple(Contestant(contender.guesser, contender.buzzer) for contender in present)
+    known = names_of(base.contestants)
+    names = names_of(contestants, known)
+    labels = {name: contender.label for name, contender in zip(names.values(), present, strict=True)}
     base = replace(base, contestants=contestants, commands={}, sweeps={})
     wanted = {("wait-k", k) for k in base.k} | {("reference", "full")}
     datasets = [dataset for dataset in usable(base) if dataset[-2:] in base.models]
     if not datasets:
         raise ConfigError(f"{config.ablation} models: none for the language of a data set that is here")
-    todo = [cell for cell in cells(base, datasets, {}) if (cell.family, cell.k) in wanted]
+    todo = [cell for cell in cells(base, datasets, {}, known) if (cell.family, cell.k) in wanted]
     return Runs(base, run_cells(todo, base, runs), labels, left_out)

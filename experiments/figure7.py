@@ -57,7 +57,7 @@ def main(config_path: Path, runs: Path) -> None:
     from sqa.pipeline import Parts
 
     config = load(config_path, Figure7Config)
-    found = runs_of(config, config_path, runs, Parts())
+    found = runs_of(config, config_path, runs, Parts(), [metric for metric, _ in PANELS])
     folder = runs / config.name
     paths = []
     for dataset in found.datasets:

@@ -26,6 +26,7 @@ import numpy as np
 from experiments.ablation_over_k import AblationConfig, cells, run_cells, usable
 from experiments.claims import Verdict
 from experiments.contenders import VERDICTS, LeftOut
+from experiments.contestants import names_of
 from sqa.alignment import load_aligner
 from sqa.config import load
 from sqa.diagnose import TARGET, DiagnoseConfig, Finding, StepErrors, ranked, step_errors
@@ -165,15 +166,18 @@ def _subjects(config_path: Path, runs: Path, counted: bool, _: tuple[bytes, byte
     """One `sqa reproduce all` looks the three figures' runs up once; the texts of both configs are in the key."""
     config = load(config_path, StepwiseConfig)
     base = load(config_path.parent / config.ablation, AblationConfig)
-    contestants = tuple(c for c in base.contestants if c.guesser["name"] == config.guesser)
+    names = names_of(base.contestants).values()
     ks = config.counted if counted else (config.k,)
     problems = [f"k: {k} is not in {config.ablation}" for k in (config.k, *config.counted) if k not in base.k]
-    problems += [] if contestants else [f"guesser: {config.guesser!r} is no contestant of {config.ablation}"]
+    if config.guesser not in names:
+        known = ", ".join(names)
+        problems.append(f"guesser: {config.guesser!r} is no contestant of {config.ablation}, which has {known}")
     if problems:
         raise ConfigError(problems)
-    base = replace(base, contestants=contestants, commands={}, sweeps={})
+    base = replace(base, commands={}, sweeps={})
     wanted = {("reference", "full"), *(("wait-k", k) for k in ks)}
-    todo = [cell for cell in cells(base, usable(base), {}) if (cell.family, cell.k) in wanted]
+    asked = (cell for cell in cells(base, usable(base), {}) if cell.guesser == config.guesser)
+    todo = [cell for cell in asked if (cell.family, cell.k) in wanted]
     found = Found(config, base, [], [], runs / config.name)
     human: dict[str, tuple[Line, ...]] = {}
     rows = sorted(run_cells(todo, base, runs), key=lambda row: row.cell.family != "reference")

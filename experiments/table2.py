@@ -25,14 +25,15 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from experiments.ablation_over_k import AblationConfig, cells, run_cells, usable
 from experiments.claims import Verdict
 from experiments.contenders import VERDICTS, write_csv
+from experiments.contestants import names_of
 from experiments.markdown import head, row
 from sqa import runs as folders
-from sqa.config import load
+from sqa.config import RunConfig, load, to_mapping
 from sqa.correlation import ANSWERS, LEAST, Correlation, comparable, correlate, pairs_of
 from sqa.errors import ConfigError
 from sqa.figures import COLOURS, COLUMN, GREY, save, style
 from sqa.runs import SavedRun, tsv
-from sqa.store import write_text
+from sqa.store import digest, write_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -122,13 +123,20 @@ def systems(config: Table2Config, base: AblationConfig, runs: Path) -> dict[tupl
         human = cell.family == "reference"
         system = read_system(runs / cell.run.name, HUMAN if human else cell.family, "" if human else str(cell.k))
         found.setdefault((cell.dataset, cell.guesser), []).append(system)
+    names = names_of(base.contestants)
     for system in more:
-        guesser = system.run.config.guesser
-        key = (system.run.config.dataset.name, guesser.name if guesser else "none")
+        key = (system.run.config.dataset.name, _contestant(system.run.config, names))
         if key not in found or found[key][0].run.dataset != system.run.dataset:
             raise ConfigError(f"runs: {system.label} is on {key[0]} with guesser {key[1]}, which no other system is")
         found[key].append(system)
     return found
+
+
+def _contestant(run: RunConfig, names: Mapping[str, str]) -> str:
+    """The name of the contestant that answered in a run: the ablation's for the same one, else its guesser's."""
+    if run.guesser is None:
+        return "none"
+    return names.get(digest(to_mapping((run.guesser, run.buzzer))), run.guesser.name)
 
 
 def read_system(folder: Path, label: str, k: str) -> System:

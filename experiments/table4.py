@@ -111,6 +111,7 @@ class Table4Config:
             of = [(s.label, one) for s in self.systems if language in s.languages for one in s.sets]
             twice = sorted({label for label, one in of if of.count((label, one)) > 1})
             wrong += [f"systems: the label {label!r} is there twice for {language}" for label in twice]
+        wrong += [*_alike("systems", self.systems), *_alike("readers", self.readers)]
         wrong += [
             f"{key}: must be >= 1, got {getattr(self, key)}"
             for key in ("depth", "resamples", "limit")
@@ -118,6 +119,13 @@ class Table4Config:
         ]
         if wrong:
             raise ConfigError(wrong)
+
+
+def _alike(key: str, entries: Sequence[System] | Sequence[ReaderEntry]) -> list[str]:
+    """Different labels that would give files of predictions the same name."""
+    labels: dict[str, str] = {}  # part of a file's name -> the first label that gives it
+    firsts = [(labels.setdefault(_plain(entry.label), entry.label), entry.label) for entry in entries]
+    return [f"{key}: the labels {a!r} and {b!r} are too much alike for file names" for a, b in firsts if a != b]
 
 
 def _unknown(config: System | Table4Config) -> list[str]:

@@ -25,6 +25,7 @@ from torch import Tensor, nn
 from sqa import hub
 from sqa.download import sha256_of
 from sqa.errors import ConfigError, DataError
+from sqa.finite import check_weights
 
 Precision = Literal["float32", "bfloat16", "int8"]
 Device = Literal["auto", "cpu", "cuda"]
@@ -110,6 +111,7 @@ def load_encoder(folder: Path) -> tuple[nn.Module, Any]:
             f"{folder}: its tokenizer has {len(tokenizer)} pieces, the encoder {model.config.vocab_size}; "
             "the two are not of one model"
         )
+    check_weights(folder, model.named_parameters())
     return model.eval(), tokenizer
 
 
@@ -123,6 +125,7 @@ def _check(folder: Path) -> None:
         raise DataError(f"{folder}/config.json: not a model's configuration (no model_type)") from error
     if not any(folder.glob("*.safetensors")):
         raise DataError(f"{folder}: no *.safetensors weights (pickled ones are not read)")
+    hub.check_shards(folder)
 
 
 def weights_digest(folder: Path) -> str:

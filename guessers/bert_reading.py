@@ -19,6 +19,7 @@ from tqdm import tqdm
 
 from guessers import text
 from guessers.bert_encoder import Encoder, spans
+from sqa.atomic import atomic
 from sqa.errors import ConfigError, DataError
 
 SHARD = 500  # passages read between two savings
@@ -131,10 +132,8 @@ def read(
         chosen = order[start : start + SHARD]
         path = folder / f"{start:08d}-{len(chosen)}.npy"
         if not path.is_file():
-            temporary = path.with_suffix(".tmp")
-            with temporary.open("wb") as file:
+            with atomic(path) as partial, partial.open("wb") as file:
                 np.save(file, _halves(encoder.sums([texts[i] for i in chosen]), half)[1])
-            temporary.replace(path)
         with path.open("rb") as file:
             try:
                 shards.append(np.lib.format.read_array(file, allow_pickle=False))

@@ -27,7 +27,10 @@ from tqdm import tqdm
 from guessers.bert import BertGuesser, EncoderName, Head, Parts, Shape, add_tuned, tuned_tensors
 from guessers.bert_encoder import Device, Encoder, Precision, find_encoder, load_encoder, rarity, weights_digest
 from guessers.bert_reading import SHARD, Lesson, Material, Reading, Sums, read
+from sqa.atomic import atomic
 from sqa.errors import ConfigError, DataError
+from sqa.finite import finite_loss
+from sqa.resumed import differing
 
 CHECKPOINT, TUNING = "head.pt", "tuning.pt"  # in the work folder
 SAVE_EVERY = 100  # updates between two savings of step 3
@@ -78,6 +81,11 @@ class BertTraining:
             for name in ("broken", "dropout", "label_smoothing")
             if not 0 <= getattr(self, name) < 1
         ]
+        problems += [
+            f"{name}: must be >= 0, got {getattr(self, name)}"
+            for name in ("learning_rate", "tuning_rate", "weight_decay")
+            if not getattr(self, name) >= 0
+        ]
         if self.read is not None and self.read < 0:
             problems.append(f"read: must be >= 0 or null, got {self.read}")
         if problems:
@@ -123,7 +131,7 @@ class _Run:
     """What a training has to remember, saved whole or not at all."""
 
     def __init__(
-        self, path: Path, identity: str, modules: dict[str, nn.Module], optimiser: torch.optim.Optimizer
+        self, path: Path, identity: dict[str, Any], modules: dict[str, nn.Module], optimiser: torch.optim.Optimizer
     ) -> None:
         self.path, self.identity, self.modules, self.optimiser = path, identity, modules, optimiser
         self.done, self.stale, self.best_accuracy = 0, 0, -1.0
@@ -144,12 +152,13 @@ class _Run:
 
     def save(self) -> None:
         """Write all of it."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = self.path.with_suffix(".tmp")
-        content = {"identity": self.identity, "now": self.states(), "best": self.best}
+        content = {"identity": repr(self.identity), "keys": self._keys(), "now": self.states(), "best": self.best}
         content |= {"optimiser": self.optimiser.state_dict(), "counts": (self.done, self.stale, self.best_accuracy)}
-        torch.save(content, temporary)
-        temporary.replace(self.path)
+        with atomic(self.path) as partial:
+            torch.save(content, partial)
+
+    def _keys(self) -> dict[str, str]:
+        return {key: repr(value) for key, value in self.identity.items()}
 
     def resume(self) -> None:
         """Go on from what was saved, if anything was. ConfigError if it is another config's."""
@@ -159,8 +168,9 @@ class _Run:
             saved = torch.load(self.path, weights_only=True)
         except (RuntimeError, EOFError, pickle.UnpicklingError) as error:
             raise DataError(f"{self.path}: the checkpoint is damaged; remove it to start again") from error
-        if saved["identity"] != self.identity:
-            raise ConfigError(f"work: {self.path} belongs to another config; remove it or name another folder")
+        if saved["identity"] != repr(self.identity):
+            other = differing(saved.get("keys", {}), self._keys())
+            raise ConfigError(f"work: {self.path} belongs to another config{other}; remove it or name another folder")
         for name, module in self.modules.items():
             module.load_state_dict(saved["now"][name])
         self.optimiser.load_state_dict(saved["optimiser"])
@@ -243,6 +253,7 @@ def _epoch(
         rows = [_draw(readings[i], int(sums.starts[i]), rng) for i in chosen]
         optimiser.zero_grad(set_to_none=True)
         loss = criterion(head(sums.added(rows)), torch.tensor([readings[i].page for i in chosen]))
+        finite_loss(loss.item(), f"{config.work}: epoch {epoch + 1}")
         loss.backward()
         optimiser.step()
 
@@ -310,7 +321,9 @@ def _tuning_update(
     optimiser.zero_grad(set_to_none=True)
     logits = head(sums.added(before) + encoder.sums_with_gradients(anew))
     pages = torch.tensor([readings[i].page for i in chosen])
-    nn.functional.cross_entropy(logits, pages, label_smoothing=config.label_smoothing).backward()
+    loss = nn.functional.cross_entropy(logits, pages, label_smoothing=config.label_smoothing)
+    finite_loss(loss.item(), f"{config.work}: update {update + 1}")
+    loss.backward()
     optimiser.step()
 
 
@@ -323,7 +336,7 @@ def last_layers(model: nn.Module, count: int) -> nn.ModuleList:
     return stacks[0][depth - count :]
 
 
-def _identity(config: BertTraining, *more: str) -> str:
+def _identity(config: BertTraining, *more: str) -> dict[str, Any]:
     """What a checkpoint must agree in: all but where files lie, when to stop, and step 3 but for what is in `more`."""
     skip = {
         "output",
@@ -336,4 +349,4 @@ def _identity(config: BertTraining, *more: str) -> str:
         "tuning_batch",
         "tuning_rate",
     }
-    return repr({key: value for key, value in asdict(config).items() if key not in skip or key in more})
+    return {key: value for key, value in asdict(config).items() if key not in skip or key in more}

@@ -12,7 +12,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -25,7 +25,10 @@ from guessers import vectors
 from guessers.gru import GruGuesser, Unit
 from guessers.gru_examples import Drawing, Example, Material, batches, padded
 from guessers.gru_network import Direction, Network, PrefixGru, Shape, network_of
+from sqa.atomic import atomic
 from sqa.errors import ConfigError, DataError
+from sqa.finite import finite_loss
+from sqa.resumed import differing
 
 CHECKPOINT = "checkpoint.pt"  # in the work folder
 
@@ -76,6 +79,8 @@ class GruTraining:
             for name in ("dropout", "word_dropout", "whole", "label_smoothing", "word_swaps")
             if not 0 <= getattr(self, name) < 1
         ]
+        problems += [f"{key}: must be above 0, got {getattr(self, key)}" for key in ("learning_rate", "clip")
+                     if not getattr(self, key) > 0]  # fmt: skip
         if not 0 <= self.noisy_share <= 1:
             problems.append(f"noisy_share: must be in [0, 1], got {self.noisy_share}")
         if not 0 < self.rate_factor < 1:
@@ -168,20 +173,17 @@ class _Run:
             self.best_accuracy, self.stale = accuracy, 0
             self.best = {name: tensor.clone() for name, tensor in self.network.state_dict().items()}
         self.schedule.step(accuracy)
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = self.path.with_suffix(".tmp")
-        torch.save(
-            {
-                "config": _identity(self.config),
-                "network": self.network.state_dict(),
-                "best": self.best,
-                "optimiser": self.optimiser.state_dict(),
-                "schedule": self.schedule.state_dict(),
-                "counts": (self.epoch, self.stale, self.best_accuracy, self.seconds),
-            },
-            temporary,
-        )
-        temporary.replace(self.path)
+        content = {
+            "config": _identity(self.config),
+            "keys": _keys(self.config),
+            "network": self.network.state_dict(),
+            "best": self.best,
+            "optimiser": self.optimiser.state_dict(),
+            "schedule": self.schedule.state_dict(),
+            "counts": (self.epoch, self.stale, self.best_accuracy, self.seconds),
+        }
+        with atomic(self.path) as partial:
+            torch.save(content, partial)
 
     def resume(self) -> bool:
         """Go on from the checkpoint; False if there is none. ConfigError if it is another config's."""
@@ -192,7 +194,8 @@ class _Run:
         except (RuntimeError, pickle.UnpicklingError) as error:
             raise DataError(f"{self.path}: the checkpoint is damaged; remove it to start again") from error
         if saved["config"] != _identity(self.config):
-            raise ConfigError(f"work: {self.path} belongs to another config; remove it or name another folder")
+            other = differing(saved.get("keys", {}), _keys(self.config))
+            raise ConfigError(f"work: {self.path} belongs to another config{other}; remove it or name another folder")
         self.network.load_state_dict(saved["network"])
         self.optimiser.load_state_dict(saved["optimiser"])
         self.schedule.load_state_dict(saved["schedule"])
@@ -203,8 +206,17 @@ class _Run:
 
 def _identity(config: GruTraining) -> str:
     """What a checkpoint must agree in: all but where files lie and when to stop."""
+    return repr(_decisive(config))
+
+
+def _keys(config: GruTraining) -> dict[str, str]:
+    """Each of them with its value as text, so that those which differ can be named."""
+    return {key: repr(value) for key, value in _decisive(config).items()}
+
+
+def _decisive(config: GruTraining) -> dict[str, Any]:
     skip = {"output", "work", "epochs", "stop_after"}
-    return repr({key: value for key, value in asdict(config).items() if key not in skip})
+    return {key: value for key, value in asdict(config).items() if key not in skip}
 
 
 def _epoch(run: _Run, material: Material) -> float:
@@ -219,6 +231,7 @@ def _epoch(run: _Run, material: Material) -> float:
         network.zero_grad(set_to_none=True)
         logits = network.logits(network.features_at(ids, rows, columns))  # (N, P)
         loss = criterion(logits, pages)
+        finite_loss(loss.detach().item(), f"{run.path.parent}: epoch {run.epoch + 1}")
         loss.backward()
         nn.utils.clip_grad_norm_(network.parameters(), config.clip)
         run.optimiser.step()

@@ -18,6 +18,8 @@ from typing import Any, Literal
 
 from guessers.llm_client import Budget, Reply
 from sqa.errors import ConfigError, DataError
+from sqa.finite import check_weights
+from sqa.hub import check_shards
 from sqa.store import digest
 
 VERSION = 1  # raise it when the same files and prompt would give another reply
@@ -158,6 +160,7 @@ def _load(folder: Path, dtype: str, device: str) -> tuple[Any, Any]:
     from transformers import AutoModelForCausalLM, AutoTokenizer
     from transformers.utils import logging
 
+    check_shards(folder)
     verbosity = logging.get_verbosity()
     logging.set_verbosity_error()  # it would list every weight that is missing; one line does
     try:
@@ -179,6 +182,7 @@ def _load(folder: Path, dtype: str, device: str) -> tuple[Any, Any]:
         raise DataError(f"{folder}: its weights lack {lacking}; not those of its config.json")
     if len(tokenizer) > model.get_input_embeddings().num_embeddings:
         raise DataError(f"{folder}: its tokenizer has {len(tokenizer)} pieces, more than the model")
+    check_weights(folder, model.named_parameters())
     return tokenizer, model.eval().to(device)
 
 

@@ -27,6 +27,7 @@ from tqdm import tqdm
 from sqa import records
 from sqa.datasets import Tossup
 from sqa.errors import ConfigError, DataError, returns_exit_code
+from sqa.records import parse_json
 from sqa.registry import TRANSLATORS
 from sqa.sentences import split
 from sqa.types import Question
@@ -159,7 +160,7 @@ def _finished(path: Path, tossups: Sequence[Tossup], trip: RoundTrip, seed: int)
     lines = [line for line in path.read_bytes().splitlines(keepends=True) if line.endswith(b"\n")]
     for number, line in enumerate(lines):
         try:
-            record = json.loads(line)
+            record = parse_json(line)
         except ValueError as error:
             raise DataError(f"{path}:{number + 1}: not JSON ({error}); remove the file to start again") from error
         expected = tossups[number].id if number < len(tossups) else None

@@ -27,7 +27,8 @@ import numpy as np
 from guessers.passages import Passage
 from sqa.download import sha256_of
 from sqa.errors import ConfigError, DataError
-from sqa.hub import find_model, need
+from sqa.finite import check_weights
+from sqa.hub import check_shards, find_model, need
 
 VERSION = 1  # raise when answers change
 
@@ -157,6 +158,7 @@ def _load(folder: Path) -> tuple[Any, Any]:
 
     if not (folder / "config.json").is_file() or not any(folder.glob("*.safetensors")):
         raise DataError(f"{folder}: no config.json with *.safetensors weights; give a folder of save_pretrained")
+    check_shards(folder)
     verbosity = logging.get_verbosity()
     logging.set_verbosity_error()  # it would list what is missing; one line does
     local = {"local_files_only": True, "trust_remote_code": False}
@@ -179,4 +181,5 @@ def _load(folder: Path) -> tuple[Any, Any]:
     if loading["missing_keys"]:
         missing = sorted(loading["missing_keys"])
         raise DataError(f"{folder}: not a trained reader, it lacks {', '.join(missing[:3])}")
+    check_weights(folder, model.named_parameters())
     return tokenizer, model.eval()

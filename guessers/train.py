@@ -7,6 +7,7 @@ from pathlib import Path
 
 from guessers.bonus import Bonus, clean_bonus
 from sqa import config as configs
+from sqa.atomic import claimed
 from sqa.datasets import Tossup, load_tossups
 from sqa.errors import ConfigError
 from sqa.folds import fold_of
@@ -30,14 +31,16 @@ def main(config_path: Path, output: Path | None = None) -> Path:
         tossups, dev = mapped_tossups(config.folds), mapped_tossups(("dev",))
         texts = noise.load_texts(config.noisy_texts) if config.noisy_texts else {}
         material = gru_train.Material.of(tossups, dev, config.vocabulary, config.units, texts)
-        guesser = gru_train.train(config, material)
+        with claimed(config.work):
+            guesser = gru_train.train(config, material)
     elif kind == "bert":
         from guessers import bert_train
 
         config = configs.load(config_path, bert_train.BertTraining)
-        guesser = bert_train.train(config, lessons(config.folds, config.bonus), mapped_tossups(("dev",)))
+        with claimed(config.work):
+            guesser = bert_train.train(config, lessons(config.folds, config.bonus), mapped_tossups(("dev",)))
     else:
-        raise ConfigError(f"{config_path} kind: expected one of {', '.join(KINDS)}, got {kind!r}")
+        raise ConfigError(f"{config_path} kind: expected one of {', '.join(KINDS)}, got {str(kind)[:60]!r}")
     folder = output or config.output
     guesser.save(folder)
     return folder

@@ -22,7 +22,9 @@ from smt.transformer import ModelConfig, Transformer
 from smt.vocab import Vocabulary
 from smt.vocab_bpe import BpeVocabulary
 from sqa.errors import ConfigError, DataError
+from sqa.finite import check_weights
 from sqa.paths import DATA
+from sqa.records import parse_json
 
 FORMAT = 1
 FILES = ("config.json", "model.safetensors")
@@ -99,7 +101,7 @@ def load_model(folder: Path) -> tuple[Transformer, Vocabulary | BpeVocabulary, d
         if path.stat().st_size > MAX_BYTES:
             raise DataError(f"{path}: larger than {MAX_BYTES >> 20} MiB, refused")
     try:
-        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        config = parse_json((folder / "config.json").read_text(encoding="utf-8"))
         known = {field.name for field in fields(ModelConfig)}
         unknown = sorted(set(config["model"]) - known)
         if config["format"] != FORMAT or unknown:
@@ -111,6 +113,7 @@ def load_model(folder: Path) -> tuple[Transformer, Vocabulary | BpeVocabulary, d
         model.load_state_dict(_unpack(stored))
     except (ValueError, KeyError, TypeError, RuntimeError, SafetensorError) as error:
         raise DataError(f"{folder}: not a translator of this program: {str(error).splitlines()[0]}") from error
+    check_weights(folder, model.state_dict().items())
     vocabulary = VOCABULARIES[vocabulary_file.name].load(vocabulary_file)
     sizes = (vocabulary.source_size, vocabulary.size)
     expected = (model.config.source_vocabulary or model.config.vocabulary, model.config.vocabulary)

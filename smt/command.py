@@ -9,16 +9,20 @@ After every source word the prefix read so far is translated anew; the policy sa
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 
 from smt.policies import PolicyName, PolicyTranslator, Remembered, parse_policy
 from sqa.errors import ConfigError, DataError
+from sqa.hub import file_digest
 
 VERSION = 2  # raise when the words that come from the same program change
+MAX_PROGRAM = 1 << 20  # bytes of a program given by its path that are read for the fingerprint
 TIMEOUT = 600  # seconds for one call of the command
 
 
@@ -53,8 +57,14 @@ class Engine:
         return [tuple(line.split()) for line in self._run(texts)] if texts else []
 
     def fingerprint(self) -> str:
-        """Hash of the command (the program's own version is not visible from here)."""
-        return hashlib.sha256(f"{VERSION} {self.command} {self.gap}".encode()).hexdigest()
+        """Hash of the command and of the files named in it: a program given by its path, scripts, models.
+
+        The version of a program that is looked up on the PATH is not visible from here.
+        """
+        text = f"{VERSION} {self.command} {self.gap}"
+        for place, path in named_files(self.command):
+            text += f" {place}:{file_digest(path)}"
+        return hashlib.sha256(text.encode()).hexdigest()
 
     def _run(self, texts: Sequence[str]) -> list[str]:
         text = ("\n" * self.gap).join(texts) + "\n"
@@ -69,6 +79,25 @@ class Engine:
         if len(lines) != len(texts):
             raise DataError(f"command {' '.join(self.command)}: {len(lines)} lines came back for {len(texts)}")
         return lines
+
+
+def named_files(command: Sequence[str]) -> Iterator[tuple[int, Path]]:
+    """(place, file) of every part of a command that names a file: PROGRAM if given by its path, FILE, --option=FILE.
+
+    A program of MAX_PROGRAM bytes or more is an interpreter, which is known by its path as others by their name.
+    """
+    for place, part in enumerate(command):
+        path = Path(part if place == 0 or not part.startswith("-") else part.partition("=")[2])
+        looked_up = place == 0 and os.sep not in part
+        if not looked_up and _is_file(path) and (place or path.stat().st_size < MAX_PROGRAM):
+            yield place, path
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a piece of code, say, longer than any name of a file
+        return False
 
 
 @lru_cache(maxsize=8)

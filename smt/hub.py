@@ -6,7 +6,6 @@ Nothing is fetched unless the config says so, nothing pickled is read, no code t
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 import warnings
 from collections.abc import Sequence
@@ -14,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from sqa.errors import ConfigError, DataError
-from sqa.hub import need
+from sqa.hub import check_shards, need
+from sqa.records import parse_json
 from sqa.registry import did_you_mean
 
 MODEL_TYPES = ("marian", "m2m_100", "mbart")  # config.json's model_type; NLLB is an m2m_100
@@ -27,7 +27,7 @@ LANGUAGE_TOKEN = re.compile(r"[a-z]{2,3}_[A-Z][A-Za-z]{1,3}")  # en_XX of mBART,
 def check_model(folder: Path) -> str:
     """The model_type of a folder that can be loaded safely; one line says what is wrong with any other."""
     try:
-        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        config = parse_json((folder / "config.json").read_text(encoding="utf-8"))
         model_type = str(config["model_type"])
     except FileNotFoundError as error:
         raise DataError(f"{folder}: no config.json; give a folder that model.save_pretrained wrote") from error
@@ -44,6 +44,7 @@ def check_model(folder: Path) -> str:
             f"{folder}: no *.safetensors weights{f' (pickled {pickled[0]} is not read)' if pickled else ''}; take a "
             "revision that has them (on the hub often refs/pr/N), or save it with safe_serialization=True"
         )
+    check_shards(folder)
     check_tokenizer(folder)
     return model_type
 

@@ -7,6 +7,7 @@ CLDR, bilingual lexicons) and English tossups with a machine-made source side (b
 from __future__ import annotations
 
 import json
+import math
 import re
 import subprocess
 import sys
@@ -22,6 +23,7 @@ from smt.clean import CleanConfig, Pair, Report, aligned_enough, clean
 from smt.corpus import Packed, align, lexicon, pack, weigh
 from smt.language import Languages
 from smt.vocab import Vocabulary, normalise
+from sqa.atomic import atomic
 from sqa.errors import ConfigError, DataError
 from sqa.store import write_text
 
@@ -51,6 +53,16 @@ class CorpusConfig:
     clean: CleanConfig = field(default_factory=CleanConfig)
 
     def __post_init__(self) -> None:
+        numbers = {f"weights.{name}": weight for name, weight in self.weights.items()}
+        numbers |= {
+            key: getattr(self, key) for key in ("default_weight", "lexicon_weight", "aligned_sentences", "seed")
+        }
+        numbers["lexicon_width"] = self.lexicon_width
+        wrong = [f"corpus.{key}: must be >= 0, got {n}" for key, n in numbers.items() if not 0 <= n < math.inf]
+        if self.back_translation_every < 1:
+            wrong.append(f"corpus.back_translation_every: must be >= 1, got {self.back_translation_every}")
+        if wrong:
+            raise ConfigError(wrong)
         if self.vocabulary_size < 300:
             raise ConfigError(
                 f"corpus.vocabulary_size: must be >= 300 (byte pieces included), got {self.vocabulary_size}"
@@ -114,7 +126,7 @@ def back_translate(config: CorpusConfig, folder: Path) -> Iterator[Pair]:
             from smt.lexical import back_translate_lexically
 
             made = back_translate_lexically(english, list(lexicon_pairs(config.pair)) + list(names("pl")), config.seed)
-        file.write_text("\n".join(made) + "\n", encoding="utf-8")
+        write_text(file, "\n".join(made) + "\n")
     sources = file.read_text(encoding="utf-8").split("\n")[:-1]
     if len(sources) != len(english):
         raise DataError(f"{file}: {len(sources)} lines for {len(english)} tossup sentences; delete it and run again")
@@ -211,11 +223,10 @@ def clean_only(config: CorpusConfig, folder: Path) -> Report:
     """Write the cleaned pairs to corpus.tsv (source, target, corpus) and the counts to clean.tsv in `folder`."""
     _need(config)
     folder.mkdir(parents=True, exist_ok=True)
-    counts, draft = Report(), folder / "corpus.tsv.part"
-    with draft.open("w", encoding="utf-8") as file:
+    counts = Report()
+    with atomic(folder / "corpus.tsv") as partial, partial.open("w", encoding="utf-8") as file:
         for pair in cleaned(config, folder, counts):
             file.write("\t".join(pair) + "\n")
-    draft.replace(folder / "corpus.tsv")
     write_text(folder / "clean.tsv", counts.text())
     return counts
 

@@ -22,6 +22,7 @@ from smt.full_input import batches
 from smt.hub import WANTED, TextCodec, check_model, files_fingerprint, load_tokenizer
 from smt.policies import PolicyName, PolicyTranslator, Remembered, parse_policy
 from sqa.errors import ConfigError, DataError
+from sqa.finite import check_weights
 from sqa.hub import find_model, need
 
 VERSION = 1  # raise when translating changes its output
@@ -164,6 +165,7 @@ def load_weights(folder: Path) -> Any:
         raise DataError(
             f"{folder}: its weights lack {sorted(loading['missing_keys'])[0]}; not those of its config.json"
         )
+    check_weights(folder, model.named_parameters())
     return model.eval()
 
 

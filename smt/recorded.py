@@ -35,7 +35,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from sqa.errors import DataError
-from sqa.records import chunks, lines
+from sqa.records import chunks, lines, parse_json
 from sqa.types import Emission, Question
 
 VERSION = 1  # raise when the emissions change
@@ -208,7 +208,7 @@ def _simuleval_records(path: Path, unit: Unit) -> Iterator[Record]:
             continue
         where = f"{path}:{number}"
         try:
-            row = json.loads(line)
+            row = parse_json(line)
         except (ValueError, RecursionError) as error:
             raise DataError(f"{where}: not JSON ({error}); is the file cut off?") from error
         if not isinstance(row, dict):

@@ -21,6 +21,7 @@ from typing import Any
 from smt import tokens
 from smt.policies import PolicyName, PolicyTranslator, Remembered, parse_policy
 from sqa.errors import ConfigError, DataError
+from sqa.records import parse_json
 from sqa.store import digest, write_text
 
 VERSION = 1  # raise when the words that come from the same model change
@@ -158,7 +159,7 @@ def read_model(folder: Path) -> dict[str, Any]:
     """
     path = folder / "config.json"
     try:
-        config = json.loads(path.read_text(encoding="utf-8"))
+        config = parse_json(path.read_text(encoding="utf-8"))
         if config["format"] != FORMAT or len(config["weights"]) != WEIGHTS:
             raise DataError(f"{path}: format {config['format']} with {len(config['weights'])} weights, not {FORMAT}")
         Decoding(**config["decoding"])

@@ -81,6 +81,9 @@ class PbmtConfig:
             )
             if value < least
         ]
+        wrong += [f"corpus.pairs.{name}: must be >= 0, got {n}" for name, n in self.corpus.pairs.items() if n < 0]
+        if not 0 <= self.phrases.least < 1:
+            wrong.append(f"phrases.least: must be in [0, 1), got {self.phrases.least}")
         held_out = HELD_OUT[self.corpus.pair]
         wrong += [
             f"tuning.development: {part!r} is not kept out of training; take from {', '.join(held_out)}"

@@ -15,7 +15,6 @@ from __future__ import annotations
 import json
 import os
 import resource
-import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -40,6 +39,8 @@ from smt.statistical import LANGUAGE, TABLE, need_thot
 from smt.statistical_config import PbmtConfig
 from smt.statistical_tune import tune
 from smt.vocab import normalise
+from sqa.atomic import claimed, empty
+from sqa.config import folder_name
 from sqa.errors import ConfigError, DataError
 from sqa.store import digest, write_text
 
@@ -176,10 +177,19 @@ STAGES: tuple[tuple[str, Callable[[PbmtConfig, Path], None], tuple[str, ...]], .
 def train(config: PbmtConfig, runs: Path, fresh: bool = False) -> Path:
     """Run the stages that are missing; returns the folder of the finished model."""
     need_thot()
+    wrong = folder_name(config.name)
+    if wrong:
+        raise ConfigError(wrong)
     folder = runs / "smt" / config.name
-    if fresh and folder.exists():
-        shutil.rmtree(folder)
-    (folder / "model").mkdir(parents=True, exist_ok=True)
+    with claimed(folder):
+        if fresh:
+            empty(folder)
+        (folder / "model").mkdir(exist_ok=True)
+        _run_stages(config, folder)
+    return folder / "model"
+
+
+def _run_stages(config: PbmtConfig, folder: Path) -> None:
     whole, key = asdict(config), str(VERSION)
     for name, stage, parts in STAGES:
         key = digest([key, *(whole[part] for part in parts)])
@@ -193,7 +203,6 @@ def train(config: PbmtConfig, runs: Path, fresh: bool = False) -> Path:
         row = {"seconds": round(time.monotonic() - wall, 1), "cpu": round(cpu_seconds() - cpu, 1), "mib": peak}
         write_text(note, json.dumps({"key": key, **row}) + "\n")
         print(f"sqa: {name}: {row['seconds']} s ({row['cpu']} s CPU), peak {peak} MiB so far", file=sys.stderr)
-    return folder / "model"
 
 
 def cpu_seconds() -> float:

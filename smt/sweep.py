@@ -12,30 +12,24 @@ own multi-path training, the control for the separate ones.
 
 from __future__ import annotations
 
-import fcntl
-import hashlib
 import json
-import os
-import shutil
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean, stdev
-from typing import Any
 
-from smt.bundle import folder_fingerprint, load_model, model_folder
+from smt import identity
+from smt.bundle import load_model
 from smt.checkpoints import checkpoints, remove
 from smt.train import SmtConfig, prepared_data, train_in, work_folder
 from smt.waitk import parse_k
+from sqa.atomic import empty, held
 from sqa.errors import ConfigError, DataError
 from sqa.store import write_text
 
 MULTI = "multi"  # in place of a k: one model for every k of `train.k`
 HEADER = ("model", "k", "seeds", "bleu_mean", "bleu_sd", "bleu", "minutes_mean")
-_NO_MATTER = {"name", "data", "full_encoder"}  # keys of a config that do not change what a training gives
-_NO_MATTER_TRAIN = {"threads", "compile"}  # but for the last digits
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,55 +91,11 @@ def expand(config: SmtConfig, ks: Sequence[int | str], seeds: int, folder: Path)
     return found
 
 
-def identity(run: Run, data: Path) -> dict[str, Any]:
-    """Everything that decides what a training gives, as JSON values."""
-    config = {key: value for key, value in asdict(run.config).items() if key not in _NO_MATTER}
-    config["train"] = {key: value for key, value in config["train"].items() if key not in _NO_MATTER_TRAIN}
-    files = ("vocabulary.model", "lexicon_probabilities.npy", "packed/target_start.npy")
-    total = hashlib.sha256()
-    for name in files:
-        total.update((data / name).read_bytes())
-    start = folder_fingerprint(model_folder(run.config.start)) if run.config.start else None
-    return json.loads(json.dumps({"config": config, "data": total.hexdigest(), "start model": start}))
-
-
 def check(runs: Sequence[Run], data: Path) -> None:
     """Refuse, all at once, folders that hold trainings of another config, data or start model."""
-    problems = []
-    for run in runs:
-        file = run.folder / "run.json"
-        if file.exists():
-            changed = list(_changes(json.loads(file.read_text()), identity(run, data)))
-            if changed:
-                what = ", ".join(changed)
-                problems.append(f"{run.folder}: trained with another {what}; change `name`, or --fresh to start anew")
-    if problems:
-        raise ConfigError(problems)
-
-
-def _changes(old: Any, new: Any, where: str = "") -> Iterator[str]:
-    """Paths of the values that differ."""
-    if isinstance(old, dict) and isinstance(new, dict):
-        for key in sorted({*old, *new}):
-            yield from _changes(old.get(key), new.get(key), f"{where}.{key}" if where else key)
-    elif old != new:
-        yield where.removeprefix("config.")
-
-
-@contextmanager
-def held(folder: Path, wait: bool) -> Iterator[bool]:
-    """Hold a folder against other processes; False if one has it and `wait` is not set.  Ends with the process."""
-    folder.mkdir(parents=True, exist_ok=True)
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-        except BlockingIOError:
-            yield False
-        else:
-            yield True
-    finally:
-        os.close(handle)
+    found = [problem for run in runs for problem in identity.problems(run.folder, run.config, data)]
+    if found:
+        raise ConfigError(found)
 
 
 def finish(run: Run, data: Path) -> bool:
@@ -156,7 +106,7 @@ def finish(run: Run, data: Path) -> bool:
     if stop.exists():
         return False
     print(f"sqa: {run.label}", file=sys.stderr)
-    write_text(run.folder / "run.json", json.dumps(identity(run, data), indent=1) + "\n")
+    identity.write(run.folder, run.config, data)
     if train_in(run.folder, run.config, data, stop=stop) is None:
         return False
     done = {"k": run.k, "seed": run.seed, "bleu": score(run), "minutes": _minutes(run.folder / "steps.tsv")}
@@ -241,8 +191,7 @@ def clear(runs: Sequence[Run]) -> None:
         with held(run.folder, wait=False) as mine:
             if not mine:
                 raise ConfigError(f"--fresh: another process is training {run.folder}")
-            for path in run.folder.iterdir():
-                shutil.rmtree(path) if path.is_dir() else path.unlink()
+            empty(run.folder)
 
 
 def main(config_path: Path, runs: Path, ks: str | None = None, seeds: int = 1, fresh: bool = False) -> None:

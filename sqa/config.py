@@ -8,7 +8,8 @@ wrong key, a missing key or a wrong type is a problem "FILE key: what was expect
 from __future__ import annotations
 
 import dataclasses
-import re
+import math
+import sys
 import types
 import typing
 from collections.abc import Mapping
@@ -16,10 +17,9 @@ from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar, Union
 
-import yaml
-
 from sqa.errors import ConfigError
 from sqa.registry import BUZZERS, GUESSERS, TRANSLATORS, Registry, did_you_mean
+from sqa.yaml_reader import parse_yaml
 
 C = TypeVar("C")
 
@@ -100,10 +100,15 @@ class RunConfig:
             found.append("buzzer: needs a guesser")
         if self.seed < 0:
             found.append(f"seed: must be >= 0, got {self.seed}")
-        if not self.name or Path(self.name).name != self.name or self.name.startswith("."):
-            found.append(f"name: must be a plain folder name, got {self.name!r}")
+        found += folder_name(self.name)
         if found:
             raise ConfigError(found)
+
+
+def folder_name(name: str, key: str = "name") -> list[str]:
+    """What is wrong with a name that becomes a folder below --runs: it must not lead anywhere else."""
+    plain = name and Path(name).name == name and not name.startswith(".") and name.isprintable()
+    return [] if plain else [f"{key}: must be a plain folder name, got {name[:60]!r}"]
 
 
 def _default_metrics() -> tuple[str, ...]:
@@ -127,11 +132,15 @@ def load_run(path: Path) -> RunConfig:
 
 
 def load(path: Path, cls: type[C]) -> C:
-    """Read a YAML file into the frozen dataclass `cls` (dataclasses may nest).  ConfigError lists all problems."""
+    """Read a YAML file into the frozen dataclass `cls` (dataclasses may nest).  ConfigError lists all problems.
+
+    A `name` is that of the folder of results, see `folder_name`.
+    """
     mapping = read_yaml(Path(path))
-    problems: list[str] = []
+    name = mapping.get("name")
+    problems = folder_name(name) if isinstance(name, str) else []
     config = _dataclass(cls, mapping, "", problems)
-    if config is None:
+    if config is None or problems:
         raise ConfigError([f"{path} {problem}" for problem in problems])
     return config
 
@@ -145,9 +154,9 @@ def read_yaml(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror or error}") from error
     try:
-        mapping = yaml.load(text, Loader=_Loader)
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from error
+        mapping = parse_yaml(text)
+    except ValueError as error:
+        raise ConfigError(f"{path}: {error}") from error
     if not isinstance(mapping, dict):
         raise ConfigError(f"{path}: expected a mapping of keys to values, got {_kind(mapping)}")
     return mapping
@@ -288,6 +297,9 @@ def _value(hint: Any, value: Any, where: str, problems: list[str]) -> Any:
         near = did_you_mean(value, [a for a in arguments if isinstance(a, str)]) if isinstance(value, str) else ""
         problems.append(f"{where}: expected {_describe(hint)}, got {value!r}{near}")
         return None
+    if hint is float and _fits(hint, value) and not _finite(value):
+        problems.append(f"{where}: expected a finite number, got {_kind(value)}")
+        return None
     if isinstance(hint, type) and _fits(hint, value):
         return float(value) if hint is float else Path(value) if hint is Path else value
     problems.append(f"{where}: expected {_describe(hint)}, got {_kind(value)}")
@@ -317,6 +329,11 @@ def _fits(hint: type, value: Any) -> bool:
     if hint is float:
         return isinstance(value, (int, float)) and not isinstance(value, bool)
     return type(value) is hint
+
+
+def _finite(value: float) -> bool:
+    """No NaN, no infinity, no whole number beyond the greatest float."""
+    return math.isfinite(value) if isinstance(value, float) else abs(value) <= sys.float_info.max
 
 
 def _describe(hint: Any) -> str:
@@ -352,26 +369,6 @@ def _place(where: str, problem: str) -> str:
     """A component's own "key: ..." under its place in the file; a place already named is not named twice."""
     last = where.rpartition(".")[2]
     return _join(where, problem.removeprefix(f"{last}.") if last else problem)
-
-
-class _Loader(yaml.SafeLoader):
-    """YAML without two of its traps: of two equal keys the second silently wins, and 1e-3 is text."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen = set()
-        for key_node, _ in node.value:
-            scalar = isinstance(key_node, yaml.ScalarNode)
-            if scalar and key_node.value in seen:
-                problem = f"the key {key_node.value!r} occurs twice"
-                raise yaml.constructor.ConstructorError(None, None, problem, key_node.start_mark)
-            if scalar:
-                seen.add(key_node.value)
-        return super().construct_mapping(node, deep)
-
-
-_Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:float", re.compile(r"^[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+$"), list("-+0123456789")
-)
 
 
 def with_limit(config: RunConfig, limit: int) -> RunConfig:

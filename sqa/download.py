@@ -20,10 +20,10 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import IO, Any, Literal
 
-import yaml
-
+from sqa.atomic import atomic
 from sqa.errors import ChecksumError, ConfigError, DataError
 from sqa.paths import DATA, cache_dir
+from sqa.yaml_reader import parse_yaml
 
 MANIFEST = DATA / "manifest.yaml"
 ATTEMPTS = 4  # tries of one download; each continues where the last one stopped
@@ -68,8 +68,8 @@ def entries() -> tuple[Entry, ...]:
 def read_manifest(path: Path) -> tuple[Entry, ...]:
     """Parse a manifest: a YAML mapping with a list `files`, whose items have exactly the keys of Entry."""
     try:
-        raw = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raw = parse_yaml(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
         raise DataError(f"{path}: the manifest cannot be read: {error}") from error
     if not isinstance(raw, dict) or not isinstance(raw.get("files"), list):
         raise DataError(f"{path}: expected a mapping with a list `files`")
@@ -145,7 +145,7 @@ def fetch(name: str, *, progress: bool = True) -> Path:
         except ChecksumError:
             if item.home is None:
                 raise
-            target.unlink()
+            target.unlink(missing_ok=True)  # another process may replace it too
     if item.home is None:
         raise DataError(
             f"{item.name}: no public home has this very file, it can only come from a mirror: set SQA_MIRROR to a "
@@ -220,10 +220,8 @@ def _recall(stamp: dict[str, Any]) -> str | None:
 def _remember(stamp: dict[str, Any], digest: str) -> None:
     note = _note(stamp)
     with suppress(OSError):  # a cache that cannot be written costs time, not correctness
-        note.parent.mkdir(parents=True, exist_ok=True)
-        temporary = note.with_suffix(f".{os.getpid()}.tmp")
-        temporary.write_text(json.dumps({**stamp, "sha256": digest}), encoding="utf-8")
-        temporary.replace(note)
+        with atomic(note) as partial:
+            partial.write_text(json.dumps({**stamp, "sha256": digest}), encoding="utf-8")
 
 
 # --- download --------------------------------------------------------------------------------------------------------
@@ -233,9 +231,12 @@ def _remember(stamp: dict[str, Any], digest: str) -> None:
 def _locked(part: Path) -> Iterator[IO[bytes]]:
     """The .part file open for appending, by one process at a time."""
     part.parent.mkdir(parents=True, exist_ok=True)
-    with part.open("ab") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield file
+    while True:
+        with part.open("ab") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            if part.is_file() and part.stat().st_ino == os.fstat(file.fileno()).st_ino:
+                yield file
+                return  # else the one before has finished it or thrown it away: begin with a new one
 
 
 def _download(item: Entry, url: str, target: Path, progress: bool) -> Path:

@@ -53,10 +53,15 @@ class TraceError(SqaError):
     exit_code = 3
 
     def __init__(self, message: str, question_id: str, step: int | None = None) -> None:
+        self.message = message
         self.question_id = question_id
         self.step = step
         where = question_id if step is None else f"{question_id} step {step}"
         super().__init__(f"{where}: {message}")
+
+    def __reduce__(self) -> tuple[type[TraceError], tuple[str, str, int | None]]:
+        """Between processes: an exception is made anew from what its class takes, not from its text."""
+        return type(self), (self.message, self.question_id, self.step)
 
 
 class NotComputable(SqaError):

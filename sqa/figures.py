@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sqa.atomic import atomic
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
@@ -41,9 +43,8 @@ def save(figure: Figure, folder: Path, stem: str) -> list[Path]:
     paths = []
     for kind, metadata in (("pdf", {"CreationDate": None}), ("png", {"Software": None})):
         path = folder / f"{stem}.{kind}"
-        draft = path.with_suffix(f".part.{kind}")
-        figure.savefig(draft, format=kind, metadata=metadata)
-        draft.replace(path)
+        with atomic(path) as partial:
+            figure.savefig(partial, format=kind, metadata=metadata)
         paths.append(path)
     pyplot.close(figure)
     return paths

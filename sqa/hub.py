@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from sqa.errors import ConfigError, DataError
+from sqa.records import json_document
 
 
 def need(package: str, extra: str) -> None:
@@ -44,6 +45,49 @@ def find_model(model: str, revision: str | None, download: bool, wanted: Sequenc
             f"model {model} not found{at}: neither a folder nor in the local Hugging Face cache; "
             "download: true would fetch it"
         ) from error
+
+
+def check_shards(folder: Path) -> None:
+    """DataError where loading a folder would read another file of weights than its own *.safetensors.
+
+    An index of shards may name any file, a pickle too, which would be loaded as what it is; config.json may name one.
+    """
+    named = {"config.json": _weights_of_config(folder)}
+    named |= {path.name: _shards(path) for path in sorted(folder.glob("*.safetensors.index.json"))}
+    for index, shards in named.items():
+        for shard in shards:
+            if not shard.endswith((".safetensors", ".safetensors.index.json")) or Path(shard).name != shard:
+                raise DataError(f"{folder / index}: names {shard!r}; weights must be *.safetensors files beside it")
+            if not (folder / shard).is_file():
+                raise DataError(f"{folder / index}: names {shard!r}, which is not there; get the whole model again")
+            if shard.endswith(".safetensors"):
+                _check_shard(folder / shard)
+
+
+def _check_shard(path: Path) -> None:
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="numpy"):
+            pass
+    except (SafetensorError, OSError) as error:
+        raise DataError(f"{path}: not a safetensors file ({error}); get it again") from error
+
+
+def _shards(index: Path) -> set[str]:
+    """The files that an index of shards names."""
+    document = json_document(index)
+    weights = document.get("weight_map") if isinstance(document, dict) else None
+    if not isinstance(weights, dict) or not all(isinstance(shard, str) for shard in weights.values()):
+        raise DataError(f"{index}: no weight_map of names to files; get the model again")
+    return set(weights.values())
+
+
+def _weights_of_config(folder: Path) -> set[str]:
+    """The file of weights that a config.json names, which few do."""
+    config = json_document(folder / "config.json") if (folder / "config.json").is_file() else {}
+    named = config.get("transformers_weights") if isinstance(config, dict) else None
+    return set() if named is None else {str(named)}
 
 
 def files_digest(folder: Path, wanted: Sequence[str]) -> str:

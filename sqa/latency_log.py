@@ -35,6 +35,7 @@ from sqa.metrics.latency import CONVENTIONS, FORMULAS, Convention, Delays, degen
 
 EOS = "</s>"
 MAX_BYTES = 1 << 30  # of a log
+GREATEST = 1e100  # delay or length
 NAMES = {  # as the public scorers print them
     "al": "AL",
     "laal": "LAAL",
@@ -150,6 +151,7 @@ def _rows(path: str, kind: type[_Line]) -> list[_Line]:
 
 def _pack(path: str, rows: Sequence[_Line], options: LogOptions, convention: Convention) -> Delays:
     """The delays of a log as its convention counts them."""
+    _check_sizes(path, rows)
     delays = [row.delays for row in rows]
     lengths = [row.source_length for row in rows]
     _check_lengths(path, "source_length", lengths)
@@ -176,6 +178,17 @@ def _pack(path: str, rows: Sequence[_Line], options: LogOptions, convention: Con
     packed = pack(delays, lengths, known or None, speech)
     _check_rising(path, packed, "elapsed" if options.computation_aware else "delays")
     return packed
+
+
+def _check_sizes(path: str, rows: Sequence[_Line]) -> None:
+    """No number so great or small that a sum or a quotient of them is no number any more."""
+    for line, row in enumerate(rows, start=1):
+        if max(row.delays, default=0) > GREATEST:
+            raise DataError(f"{path}:{line}: a delay is more than {GREATEST:g}; in which unit are they?")
+        for key in ("source_length", "reference_length"):
+            length = getattr(row, key)
+            if length is not None and (length > GREATEST or 0 < length < 1 / GREATEST):
+                raise DataError(f"{path}:{line}: {key} must be {1 / GREATEST:g} to {GREATEST:g}")
 
 
 def _check_rising(path: str, delays: Delays, key: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,8 +13,11 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save
 
+from sqa.atomic import atomic, held
 from sqa.errors import ConfigError, DataError
+from sqa.finite import check_weights
 from sqa.paths import DATA
+from sqa.records import parse_json
 from sqa.registry import did_you_mean
 
 WEIGHTS, CONFIG = "model.safetensors", "config.json"
@@ -34,21 +36,22 @@ def resolve_model(model: str, prefix: str = "") -> Path:
 
 def write_tensors(folder: Path, tensors: Mapping[str, np.ndarray], config: Mapping[str, Any]) -> None:
     """Write both files whole or not at all, the config last."""
-    folder.mkdir(parents=True, exist_ok=True)
     arrays = {name: np.ascontiguousarray(array) for name, array in sorted(tensors.items())}
-    replace_bytes(folder / WEIGHTS, save(arrays))
-    replace_bytes(folder / CONFIG, (json.dumps(config, indent=1, sort_keys=True) + "\n").encode())
+    with held(folder):  # two trainings must not mix their files
+        replace_bytes(folder / WEIGHTS, save(arrays))
+        replace_bytes(folder / CONFIG, (json.dumps(config, indent=1, sort_keys=True) + "\n").encode())
 
 
 def read_tensors(folder: Path, kind: str, version: int) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """The tensors and the config of a folder; DataError if it is damaged or holds another kind or version."""
     try:
-        config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+        config = parse_json((folder / CONFIG).read_text(encoding="utf-8"))
         tensors = load_file(folder / WEIGHTS)
     except OSError as error:
         raise DataError(f"{folder}: cannot read the model: {error}") from error
     except (ValueError, SafetensorError) as error:
         raise DataError(f"{folder}: the model is damaged ({error}); restore or train it again") from error
+    check_weights(folder, ((name, array) for name, array in tensors.items() if array.dtype.kind == "f"))
     found, its = (config.get("kind"), config.get("version")) if isinstance(config, dict) else (None, None)
     if (found, its) != (kind, version):
         raise DataError(f"{folder}: expected a model of kind {kind!r}, version {version}, got {found!r}, {its!r}")
@@ -56,10 +59,9 @@ def read_tensors(folder: Path, kind: str, version: int) -> tuple[dict[str, np.nd
 
 
 def replace_bytes(path: Path, data: bytes) -> None:
-    """Write a file by way of a temporary one, so that it is there whole or not at all."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_bytes(data)
-    temporary.replace(path)
+    """Write a file, whole or not at all."""
+    with atomic(path) as partial:
+        partial.write_bytes(data)
 
 
 def folder_digest(folder: Path) -> str:

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from sqa.config import RunConfig, load_run, run_from_mapping
 from sqa.errors import ConfigError
 from sqa.interfaces import Buzzer, Guesser
 from sqa.registry import BUZZERS, GUESSERS
+from sqa.yaml_reader import parse_yaml
 
 GUESSER, BUZZER = "bm25", "{name: mlp, model: bm25}"  # when none is named
 
@@ -38,9 +37,9 @@ def contestant_from(guesser: str = "", buzzer: str = "") -> tuple[Guesser, Buzze
 
 def _parsed(option: str, text: str) -> Any:
     try:
-        value = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{option}: not valid YAML: {' '.join(str(error).split())}") from error
+        value = parse_yaml(text)
+    except ValueError as error:
+        raise ConfigError(f"{option}: {error}") from error
     return None if value == "none" else value
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import yaml
-
 from sqa.config import load_run, run_from_mapping
 from sqa.errors import ConfigError
 from sqa.interfaces import Translator
 from sqa.registry import TRANSLATORS
+from sqa.yaml_reader import parse_yaml
 
 
 def translator_from(text: str) -> Translator:
@@ -21,9 +20,9 @@ def translator_from(text: str) -> Translator:
         component = load_run(Path(text)).translator
     else:
         try:
-            mapping = yaml.safe_load(text)
-        except yaml.YAMLError as error:
-            raise ConfigError(f"--translator: not valid YAML: {' '.join(str(error).split())}") from error
+            mapping = parse_yaml(text)
+        except ValueError as error:
+            raise ConfigError(f"--translator: {error}") from error
         run = {"name": "agent", "dataset": {"name": "mini-es"}, "translator": mapping}
         component = run_from_mapping(run).translator
     translator = TRANSLATORS.build(component.name, component.options)

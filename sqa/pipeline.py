@@ -78,7 +78,11 @@ class Parts:
         """The component of a config."""
         identity = digest([registry.kind, config.name, to_mapping(config.options)])
         if identity not in self._components:
-            self._components[identity] = registry.build(config.name, config.options)
+            built = registry.build(config.name, config.options)
+            if not callable(getattr(built, "fingerprint", None)):
+                made = f"{registry.target(config.name)} made a {type(built).__name__}"
+                raise ConfigError(f"{registry.kind} {config.name!r}: {made}, which has no fingerprint()")
+            self._components[identity] = built
         return self._components[identity]
 
     def quality(self, config: QualityConfig) -> Any:

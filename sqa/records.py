@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -62,11 +63,32 @@ def _decode(path: Path, line: bytes, number: int) -> str:
     return text.removeprefix("\ufeff") if number == 1 else text
 
 
+def parse_json(text: str | bytes) -> Any:
+    """The value of a JSON text.  ValueError for what is none, NaN, infinities, too deep, or text without UTF-8."""
+    try:
+        value = json.loads(text, parse_constant=_no_number, parse_float=_number)
+    except RecursionError:
+        raise ValueError("lists and objects lie too deep in one another") from None
+    escape = b"\\u" if isinstance(text, bytes) else "\\u"
+    if escape in text:  # only an escape can be half a surrogate pair
+        json.dumps(value, ensure_ascii=False).encode()  # UnicodeEncodeError is a ValueError
+    return value
+
+
+def _no_number(name: str) -> Any:
+    raise ValueError(f"{name} is no number")
+
+
+def _number(text: str) -> float:
+    number = float(text)
+    return number if math.isfinite(number) else _no_number(text)
+
+
 def json_document(path: Path) -> Any:
     """The JSON document in the file."""
     text = "\n".join(lines(path))
     try:
-        return json.loads(text)
+        return parse_json(text)
     except ValueError as error:
         raise DataError(f"{path}: not JSON: {error}") from error
 
@@ -77,7 +99,7 @@ def json_lines(path: Path) -> Iterator[dict[str, Any]]:
         if not line.strip():
             continue
         try:
-            record = json.loads(line)
+            record = parse_json(line)
         except ValueError as error:
             raise DataError(f"{path}:{number}: not JSON: {error}") from error
         if not isinstance(record, dict):

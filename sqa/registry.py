@@ -40,7 +40,7 @@ class Registry:
         raise ConfigError(f"unknown {self.kind} {name!r}{did_you_mean(name, self.entries)}; {self._known()}")
 
     def resolve(self, name: str) -> Callable[[Any], Any]:
-        """Import and return the build function of a name."""
+        """Import and return the build function of a name.  What is none is refused; it is never shown."""
         module, _, attribute = self.target(name).partition(":")
         try:
             build = getattr(import_module(module), attribute)
@@ -53,13 +53,22 @@ class Registry:
             ) from error
         except AttributeError as error:
             raise ConfigError(f"{self.kind} {name!r}: module {module!r} has no {attribute!r}") from error
+        except (ImportError, ValueError, TypeError) as error:  # a module without a name, or one that cannot be loaded
+            raise ConfigError(f"{self.kind} {name!r}: {module!r} cannot be imported: {error}") from error
+        if not callable(build):
+            raise ConfigError(
+                f"{self.kind} {name!r}: {self.target(name)} is no build function but a {type(build).__name__}"
+            )
         return build
 
     def config_class(self, name: str) -> type:
         """The dataclass of the config keys of a name, from the annotation of its build function."""
         build = self.resolve(name)
-        parameters = list(inspect.signature(build).parameters)
-        hint = typing.get_type_hints(build).get(parameters[0]) if len(parameters) == 1 else None
+        try:
+            parameters = list(inspect.signature(build).parameters)
+            hint = typing.get_type_hints(build).get(parameters[0]) if len(parameters) == 1 else None
+        except (TypeError, ValueError, NameError, AttributeError):  # not of Python, or an annotation nobody defined
+            hint = None
         if not (isinstance(hint, type) and is_dataclass(hint)):
             raise ConfigError(
                 f"{self.kind} {name!r}: {self.target(name)} must take one parameter annotated with a dataclass"

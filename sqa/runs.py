@@ -21,9 +21,11 @@ import numpy as np
 import yaml
 
 from sqa import metrics as metric_names
+from sqa.atomic import held
 from sqa.config import RunConfig, load_run, to_mapping
 from sqa.errors import ConfigError, DataError, NotComputable, RemoteProtocolError
 from sqa.pipeline import EMPTY_QUESTIONS, EMPTY_SENTENCES, RunResult
+from sqa.records import parse_json
 from sqa.significance import Comparison, bootstrap, compare_many
 from sqa.store import read_table, write_table, write_text
 from sqa.trace import SCORES, Score, scores_rows, scores_table
@@ -121,8 +123,17 @@ def _metric_row(result: RunResult, metric: Any) -> ReportRow:
 
 
 def save(result: RunResult, runs: Path) -> Path:
-    """Write the folder of a run, each file whole or not at all, the report last.  Returns the folder."""
+    """Write the folder of a run, each file whole or not at all, the report last.  Returns the folder.
+
+    The folder is held meanwhile: of several equal runs each finds the times of the one before it.
+    """
     folder = runs / result.config.name
+    with held(folder):
+        _save(result, folder)
+    return folder
+
+
+def _save(result: RunResult, folder: Path) -> None:
     stage = result.stages["score"]
     summary = {
         "dataset": stage.dataset,
@@ -139,14 +150,13 @@ def save(result: RunResult, runs: Path) -> Path:
     write_text(folder / SUMMARY, json.dumps(summary, indent=2, ensure_ascii=False) + "\n")
     write_text(folder / TIMES, json.dumps(times) + "\n")
     write_text(folder / REPORT, tsv(REPORT_HEADER, (row.cells() for row in report_rows(result))))
-    return folder
 
 
 def _times(folder: Path, keys: Mapping[str, str]) -> dict[str, float]:
     """What an earlier run in this folder recorded of the same stages, which are not made again."""
     try:
-        earlier = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))["stages"]
-        times = json.loads((folder / TIMES).read_text(encoding="utf-8"))
+        earlier = parse_json((folder / SUMMARY).read_text(encoding="utf-8"))["stages"]
+        times = parse_json((folder / TIMES).read_text(encoding="utf-8"))
         return {name: seconds for name, seconds in times.items() if earlier.get(name) == keys.get(name)}
     except (FileNotFoundError, ValueError, KeyError, AttributeError):
         return {}  # none there, or not written by this program
@@ -159,7 +169,7 @@ def read(folder: Path) -> SavedRun:
             problem = f"is not the folder of a finished run (no {name})"
             raise ConfigError(f"{folder}: {problem}; make one with `sqa run CONFIG`")
     try:
-        summary = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
+        summary = parse_json((folder / SUMMARY).read_text(encoding="utf-8"))
         dataset, signatures, refusals = summary["dataset"], summary["signatures"], summary["refusals"]
     except (ValueError, KeyError, TypeError) as error:
         raise DataError(f"{folder / SUMMARY}: damaged ({error}); run the config again") from error

@@ -10,10 +10,8 @@ inputs give the same bytes.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,6 +21,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from sqa.atomic import atomic, held
 from sqa.errors import DataError
 from sqa.trace import SCHEMA_VERSION
 from sqa.types import Question
@@ -101,16 +100,11 @@ class Store:
     def working_on(self, stage: Stage) -> Iterator[None]:
         """Hold the stage's folder: a second run of the same stage waits, then finds the blocks made."""
         folder = self.folder(stage)
-        folder.mkdir(parents=True, exist_ok=True)
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX)  # ends with the process, however that ends
+        with held(folder):
             manifest = folder / "manifest.json"
             if not manifest.is_file():
                 write_text(manifest, json.dumps(stage.inputs(), indent=2, sort_keys=True) + "\n")
             yield
-        finally:
-            os.close(handle)
 
 
 def blocks_of(questions: Sequence[Question], size: int) -> list[Sequence[Question]]:
@@ -123,14 +117,14 @@ def blocks_of(questions: Sequence[Question], size: int) -> list[Sequence[Questio
 
 def write_text(path: Path, text: str) -> None:
     """Write a UTF-8 file, whole or not at all."""
-    with _atomic(path) as partial:
+    with atomic(path) as partial:
         partial.write_text(text, encoding="utf-8")
 
 
 def write_table(path: Path, table: pa.Table, metadata: Mapping[str, str]) -> None:
     """Write a Parquet file (zstd, page checksums, `metadata` in its schema), whole or not at all."""
     table = table.replace_schema_metadata({"sqa.schema_version": str(SCHEMA_VERSION), **_named(metadata)})
-    with _atomic(path) as partial:
+    with atomic(path) as partial:
         pq.write_table(
             table,
             partial,
@@ -169,17 +163,3 @@ def read_table(path: Path, schema: pa.Schema, metadata: Mapping[str, str]) -> pa
 
 def _named(metadata: Mapping[str, str]) -> dict[str, str]:
     return {f"sqa.{key}": value for key, value in metadata.items()}
-
-
-@contextmanager
-def _atomic(path: Path) -> Iterator[Path]:
-    """A file beside `path` to write to; it becomes `path` when the block ends without an error.
-
-    Its name is fixed, so that what a killed run left behind is overwritten by the next.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.partial")
-    yield partial
-    with partial.open("rb") as file:
-        os.fsync(file.fileno())
-    partial.replace(path)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from sqa.errors import ConfigError, DataError
-from sqa.hub import files_digest, find_model, need
+from sqa.hub import check_shards, files_digest, find_model, need
 from sqa.metrics.segment import Device, MeanOfSegments, Segment, check_sizes, model_label
 
 WANTED = ("*.json", "*.safetensors", "*.model", "*.txt")
@@ -102,6 +102,7 @@ def _check(folder: Path) -> None:
         ) from error
     if not any(folder.glob("*.safetensors")):
         raise DataError(f"model {folder}: no *.safetensors weights (others are not read); save_pretrained writes them")
+    check_shards(folder)
     if "t5" in str(folder) and "t5" not in kind:
         raise DataError(
             f"model {folder}: bert-score takes a path with 't5' in it for a T5 model, this is {kind}; move it"

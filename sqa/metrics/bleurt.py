@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from sqa.errors import DataError
-from sqa.hub import files_digest, find_model, need
+from sqa.hub import check_shards, files_digest, find_model, need
 from sqa.metrics.segment import Device, MeanOfSegments, Segment, check_sizes, model_label
 
 WANTED = ("*.json", "*.safetensors", "pytorch_model.bin", "*.model", "*.txt")
@@ -43,6 +43,7 @@ class Bleurt:
     @cached_property
     def loaded(self) -> tuple[Any, Any]:
         """(model in eval mode, tokenizer)."""
+        check_shards(self.folder)
         from bleurt_pytorch import BleurtForSequenceClassification, BleurtTokenizer
 
         try:

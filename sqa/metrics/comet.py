@@ -17,11 +17,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from sqa.errors import DataError
 from sqa.hub import file_digest, files_digest, find_model, need
 from sqa.metrics.segment import Device, MeanOfSegments, Segment, check_sizes, model_label
+from sqa.yaml_reader import parse_yaml
 
 WANTED = ("hparams.yaml", "checkpoints/*.ckpt")
 ENCODER_WANTED = ("*.json", "*.model", "*.txt")  # tokenizer and sizes; the weights are in the checkpoint
@@ -88,11 +87,11 @@ def build(config: CometConfig) -> MeanOfSegments:
 def _files(folder: Path) -> tuple[Path, dict[str, Any]]:
     """(checkpoint, hyperparameters) of a model's folder; DataError where it is no COMET model."""
     try:
-        hparams = yaml.safe_load((folder / "hparams.yaml").read_text(encoding="utf-8"))
+        hparams = parse_yaml((folder / "hparams.yaml").read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         other = "; it has a config.json, as models of other kinds do" if (folder / "config.json").is_file() else ""
         raise DataError(f"model {folder} is not a COMET model: it has no hparams.yaml{other}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except ValueError as error:
         raise DataError(f"model {folder}: its hparams.yaml cannot be read") from error
     known = hparams if isinstance(hparams, dict) else {}
     missing = [key for key in ("class_identifier", "pretrained_model") if key not in known]

@@ -16,6 +16,8 @@ from ipaddress import ip_address
 
 from aiohttp import web
 
+from sqa.records import parse_json
+
 TYPE = "text/html; charset=UTF-8"  # of every reply of tornado's, JSON or not
 
 
@@ -68,7 +70,7 @@ async def read_body(request: web.Request, seconds: float) -> bytes:
 def json_body(body: bytes) -> object:
     """The JSON value of a body; ValueError if it is none."""
     try:
-        return json.loads(body)
+        return parse_json(body)
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
 

@@ -19,6 +19,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from sqa.errors import DataError
+from sqa.records import parse_json
 
 EOS = "</s>"
 BLOCK = 10  # ms: recordings are read in multiples of it
@@ -149,7 +150,7 @@ def _lines(path: Path) -> tuple[str, ...]:
 def _speech_from_json(path: Path) -> SpeechCorpus:
     """Recordings and texts of a data description in ESPnet's style."""
     try:
-        content: Any = json.loads(path.read_text(encoding="utf-8"))
+        content: Any = parse_json(path.read_text(encoding="utf-8"))
         utterances = list(content["utts"].values())
         rows = [
             (Path(item["input"]["path"].strip()), int(item["input"]["length_ms"]), item["output"]["text"].strip())

@@ -22,6 +22,7 @@ from typing import Any
 from sqa.datasets import load_questions
 from sqa.errors import ConfigError, DataError, NotComputable
 from sqa.metrics import build, collect
+from sqa.records import parse_json
 from sqa.trace import QuestionTrace
 from sqa.types import Buzz, Emission, Guess, Question
 
@@ -129,7 +130,7 @@ def _rows(path: Path, problems: list[str], torn: set[object]) -> Iterator[Row]:
         if not line.strip():
             continue
         try:
-            found = json.loads(line)
+            found = parse_json(line)
         except (ValueError, RecursionError):
             problems.append(f"{number}: not JSON: {line[:60]!r}")
             continue

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from small_ablation import write_small_ablation
 
 from experiments.ablation_over_k import main
 from sqa.config import read_yaml
@@ -58,3 +59,42 @@ def test_ablation(config, tmp_path, capsys):
     main(config, tmp_path)
     capsys.readouterr()
     assert {path: Path(path).read_bytes() for path in before} == before
+
+
+def _table(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8") as file:
+        return list(csv.DictReader(file, delimiter="\t"))
+
+
+def test_contestants_that_share_a_guesser_have_their_own_numbers(tmp_path, capsys):
+    """Each row is what its contestant gets alone."""
+    quick, never = ({"name": "doubles:build_buzzer", "threshold": threshold} for threshold in (0.5, 1e9))
+    contestants = [{"guesser": {"name": "bm25"}, "buzzer": buzzer} for buzzer in (quick, never, {"name": "oracle"})]
+    numbers = []
+    for together in (contestants, *([one] for one in contestants)):
+        path = write_small_ablation(tmp_path, ["full"], 12)
+        path.write_text(yaml.safe_dump(read_yaml(path) | {"contestants": together}), encoding="utf-8")
+        main(path, tmp_path / "runs")
+        numbers.append([row["ew"] for row in _table(tmp_path / "runs" / "ablation" / "table.tsv")])
+        if together is contestants:
+            names = {row["guesser"] for row in _table(tmp_path / "runs" / "ablation" / "table.tsv")}
+    capsys.readouterr()
+    assert numbers[0] == [ew for row in zip(*numbers[1:], strict=True) for ew in row]
+    assert set(numbers[2]) == {"0.000000"} and set(numbers[3]) != {"0.000000"}
+    assert len(names) == 3 and {name for name in names if "-" not in name} == {"bm25+oracle"}
+
+
+@pytest.mark.parametrize(
+    ("ks", "metrics", "claims"),
+    [
+        ([1, 3, 6], ["ew", "oracle-ew", "accuracy", "bleu", "dal"], 2),  # nothing can be said of full input
+        ([1, 3, 6, "full"], ["accuracy", "mrr"], 0),
+    ],
+)
+def test_what_was_not_measured_is_not_claimed_or_drawn(tmp_path, capsys, ks, metrics, claims):
+    path = write_small_ablation(tmp_path, ks, 2)
+    path.write_text(yaml.safe_dump(read_yaml(path) | {"metrics": metrics}), encoding="utf-8")
+    main(path, tmp_path / "runs")
+    *judged, table, _, png, _ = capsys.readouterr().out.splitlines()
+    assert len(judged) == claims and Path(png).stat().st_size
+    assert [row["k"] for row in _table(Path(table))] == [*map(str, ks), "full", "diagonal"]

@@ -153,13 +153,30 @@ def test_contenders_that_cannot_be_had_stop_the_command_unless_optional(folder, 
         figure7.main(path, tmp_path / "runs")
 
 
-def test_one_guesser_twice_is_refused(folder, tmp_path):
+def test_one_guesser_with_two_buzzers_is_two_lines(folder, runs, tmp_path, capsys):
+    """Each has its own numbers, and the ablation's runs of the first keep their folder."""
     mapping = read_yaml(folder / "figure7.yaml")
     mapping["ablation"] = str(folder / "ablation.yaml")
-    mapping["contestants"][1]["guesser"] = {"name": "bm25", "k1": 1.2}
+    mapping["contestants"][1] = {"label": "Silent", "guesser": {"name": "bm25"}, "buzzer": {**BUZZER, "threshold": 1e9}}
     path = tmp_path / "figure7.yaml"
     path.write_text(yaml.safe_dump(mapping), encoding="utf-8")
-    with pytest.raises(ConfigError, match="a guesser is there twice"):
+    before = (runs / "ablation-mini-es-wait-k-3-bm25-limit4" / "report.tsv").read_bytes()
+    figure7.main(path, runs)
+    capsys.readouterr()
+    assert (runs / "ablation-mini-es-wait-k-3-bm25-limit4" / "report.tsv").read_bytes() == before
+    assert (runs / "ablation-mini-es-wait-k-3-bm25+doubles:build_buzzer-limit4" / "report.tsv").is_file()
+    lines = rows(runs / "figure7" / "figure7_mini-es.csv")
+    assert {line["ew"] for line in lines if line["guesser"] == "Silent"} == {"0.000000"}
+    assert {line["oracle-ew"] for line in lines if line["guesser"] == "Silent"} != {"0.000000"}
+
+
+def test_one_contestant_twice_is_refused(folder, tmp_path):
+    mapping = read_yaml(folder / "figure7.yaml")
+    mapping["ablation"] = str(folder / "ablation.yaml")
+    mapping["contestants"][1] = {**mapping["contestants"][0], "label": "Again"}
+    path = tmp_path / "figure7.yaml"
+    path.write_text(yaml.safe_dump(mapping), encoding="utf-8")
+    with pytest.raises(ConfigError, match="the same guesser and buzzer are there already"):
         figure7.main(path, tmp_path / "runs")
 
 

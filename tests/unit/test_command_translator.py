@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 import sys
 
@@ -100,6 +101,26 @@ def test_a_program_that_fails_is_named():
 def test_a_program_that_is_not_there():
     with pytest.raises(ConfigError, match="not installed"):
         Engine(("no-such-translator-xyz",), 0)
+
+
+def test_commands_that_name_no_file_keep_their_fingerprint():
+    key = hashlib.sha256(f"2 {('cat', '-u', 'spa-eng')} 2".encode()).hexdigest()
+    assert Engine(("cat", "-u", "spa-eng"), 1).fingerprint() == key
+    assert Engine(("python3", "-c", "x" * 5000), 1).fingerprint()  # longer than any name of a file
+
+
+def test_scripts_and_models_named_in_a_command_are_in_the_fingerprint(tmp_path):
+    script, model = tmp_path / "translate.sh", tmp_path / "model.txt"
+    script.write_text("#!/bin/sh\ncat\n")
+    script.chmod(0o755)
+    model.write_text("one")
+    commands = (("sh", str(script)), (str(script),), ("cat", f"--model={model}"), ("cat", "-m", str(model)))
+    before = [Engine(command, 0).fingerprint() for command in commands]
+    assert before == [Engine(command, 0).fingerprint() for command in commands]
+    script.write_text("#!/bin/sh\ntac\n")
+    model.write_text("two")
+    after = [Engine(command, 0).fingerprint() for command in commands]
+    assert all(a != b for a, b in zip(before, after, strict=True)) and len({*before, *after}) == 8
 
 
 @pytest.mark.skipif(shutil.which("apertium") is None, reason="apertium-eng-spa is not installed")

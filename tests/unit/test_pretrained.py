@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import pickle
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +15,7 @@ pytest.importorskip("transformers")
 import torch
 import yaml
 from hub_models import LANGUAGES, save_models
+from safetensors.torch import load_file, save_file
 
 from smt.full_input import batches
 from smt.hub import WANTED, check_model, load_tokenizer
@@ -160,6 +163,67 @@ def test_pickled_weights_are_not_read(folders, tmp_path):
     (folder / "pytorch_model.bin").write_bytes(b"anything")
     with pytest.raises(DataError, match="no \\*.safetensors weights .pickled pytorch_model.bin is not read"):
         check_model(folder)
+
+
+class Evil:
+    """Makes a file when it is unpickled."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return Path.touch, (self.path,)
+
+
+def sharded(folders, tmp_path, name):
+    """The model with an index that puts every weight in the file of that name."""
+    folder = broken(folders, tmp_path, ())
+    weights = load_file(folder / "model.safetensors")
+    (folder / "model.safetensors").unlink()
+    index = {"metadata": {}, "weight_map": dict.fromkeys(weights, name)}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+    return folder, weights
+
+
+@pytest.mark.parametrize("name", ["weights.bin", "sub/model.safetensors", "../model.safetensors"])
+def test_an_index_that_names_other_files_than_its_shards_is_refused_unread(folders, tmp_path, name):
+    folder, _ = sharded(folders, tmp_path, name)
+    ran = tmp_path / "ran"
+    (folder / "sub").mkdir()
+    (folder / name).write_bytes(pickle.dumps(Evil(ran)))
+    (folder / "other.safetensors").write_bytes((folders["m2m"] / "model.safetensors").read_bytes())
+    with pytest.raises(DataError, match=r"index.json: names .* must be \*.safetensors files beside it"):
+        build(config({"marian": folder}, "marian"))
+    assert not ran.exists()
+
+
+def test_a_pickle_by_the_name_of_a_shard_is_refused_unread(folders, tmp_path):
+    folder, _ = sharded(folders, tmp_path, "part.safetensors")
+    (folder / "part.safetensors").write_bytes(pickle.dumps(Evil(tmp_path / "ran")))
+    with pytest.raises(DataError, match="part.safetensors: not a safetensors file"):
+        build(config({"marian": folder}, "marian"))
+    assert not (tmp_path / "ran").exists()
+
+
+def test_index_and_shards_are_in_the_fingerprint(folders, tmp_path):
+    folder, weights = sharded(folders, tmp_path, "part.safetensors")
+    save_file(weights, folder / "part.safetensors", {"format": "pt"})
+    first = Pretrained(config({"marian": folder}, "marian")).fingerprint()
+    index = folder / "model.safetensors.index.json"
+    index.write_text(index.read_text() + "\n")
+    second = Pretrained(config({"marian": folder}, "marian")).fingerprint()
+    name = next(key for key, value in weights.items() if value.is_floating_point() and value.ndim == 2)
+    save_file({**weights, name: weights[name] + 1}, folder / "part.safetensors", {"format": "pt"})
+    assert len({first, second, Pretrained(config({"marian": folder}, "marian")).fingerprint()}) == 3
+
+
+def test_weights_that_are_no_numbers_are_refused(folders, tmp_path):
+    folder, weights = sharded(folders, tmp_path, "part.safetensors")
+    save_file(
+        {key: value * float("nan") for key, value in weights.items()}, folder / "part.safetensors", {"format": "pt"}
+    )
+    with pytest.raises(DataError, match="holds numbers that are not finite"):
+        load_weights(folder)
 
 
 def test_another_kind_of_model(folders, tmp_path):

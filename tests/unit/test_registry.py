@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass
+import os
+import sys
+from dataclasses import dataclass, fields, is_dataclass
 
 import pytest
 from doubles import EchoConfig, EchoTranslator
 
+from sqa.config import ComponentConfig
 from sqa.errors import ConfigError
+from sqa.pipeline import Parts
 from sqa.registry import BUZZERS, GUESSERS, TRANSLATORS, Registry, did_you_mean
 
 ALL = [(registry, name) for registry in (TRANSLATORS, GUESSERS, BUZZERS) for name in registry.names()]
@@ -41,3 +45,29 @@ def test_a_missing_package_is_named() -> None:
 
 def test_nothing_near_is_not_suggested() -> None:
     assert did_you_mean("zzz", ["waitk", "fixed"]) == ""
+
+
+@pytest.mark.parametrize("name", ["os:environ", "os:path", "sys:stdout", "os:getcwd", "builtins:dict", ":x", "..:x"])
+def test_what_is_no_build_function_is_refused_and_never_shown(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("A_SECRET", "hunter2")
+    for registry in (TRANSLATORS, GUESSERS, BUZZERS):
+        with pytest.raises(ConfigError) as raised:
+            registry.config_class(name)
+        assert name in str(raised.value) and "hunter2" not in str(raised.value) and "\n" not in str(raised.value)
+
+
+@dataclass(frozen=True)
+class Nothing:
+    """No keys."""
+
+
+def build_environment(config: Nothing) -> object:
+    """No component."""
+    return os.environ
+
+
+def test_what_is_no_component_is_refused_and_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("A_SECRET", "hunter2")
+    monkeypatch.setitem(sys.modules, "mine", sys.modules[__name__])
+    with pytest.raises(ConfigError, match="translator 'mine:build_environment': .* made a _Environ, which has no fing"):
+        Parts().component(TRANSLATORS, ComponentConfig("mine:build_environment", Nothing()))

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import os
+import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
+from subprocess import PIPE, Popen
 
 import pytest
-from doubles import echo, question
+import yaml
+from doubles import echo, question, write_questions
 
-from sqa.errors import DataError
+from sqa.atomic import atomic, claimed
+from sqa.errors import ConfigError, DataError
+from sqa.paths import ROOT
 from sqa.store import Stage, Store, blocks_of, dataset_fingerprint, read_table, write_table, write_text
 from sqa.trace import BUZZES, EMISSIONS, emissions_rows, emissions_table
 
@@ -136,3 +143,68 @@ def test_a_second_run_of_a_stage_waits_for_the_first(tmp_path: Path) -> None:
 def test_blocks_keep_the_order() -> None:
     questions = [question(id=str(i)) for i in range(5)]
     assert [[q.id for q in block] for block in blocks_of(questions, 2)] == [["0", "1"], ["2", "3"], ["4"]]
+
+
+SAME_RUN = """
+import sys
+from pathlib import Path
+sys.path.insert(0, {tests!r})
+from sqa.config import load_run
+from sqa.pipeline import run
+from sqa.runs import save
+from sqa.store import Store
+sys.stdin.readline()
+for number in range({rounds}):
+    runs = Path({folder!r}) / str(number)
+    save(run(load_run(Path({config!r})), Store(runs), progress=False), runs)
+"""
+
+
+def test_eight_equal_runs_at_once_all_succeed_and_write_the_same(tmp_path: Path) -> None:
+    config = tmp_path / "same.yaml"
+    mapping = {
+        "dataset": {"name": str(write_questions(tmp_path / "questions.jsonl", 6))},
+        "translator": {"name": "doubles:build_translator"},
+        "guesser": {"name": "doubles:build_guesser"},
+        "buzzer": {"name": "doubles:build_buzzer"},
+        "metrics": ["ew", "accuracy"],
+    }
+    config.write_text(yaml.safe_dump(mapping), encoding="utf-8")
+    runs, tests, rounds = str(tmp_path / "runs"), str(Path(__file__).parents[1]), 6
+    code = SAME_RUN.format(tests=tests, rounds=rounds, folder=runs, config=str(config))
+    command = [sys.executable, "-c", code]
+    eight = [Popen(command, cwd=ROOT, stdin=PIPE, stderr=PIPE, text=True) for _ in range(8)]
+    said = []
+    for process in eight:
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    for process in eight:
+        said.append(process.communicate()[1])
+    assert [process.returncode for process in eight] == [0] * 8, "\n".join(said)
+    folders = [tmp_path / "runs" / str(number) for number in range(rounds)]
+    assert not [path for folder in folders for path in folder.rglob("*.partial")]
+    for name in ("config.yaml", "run.json", "stats.parquet", "report.tsv"):
+        assert len({(folder / "same" / name).read_bytes() for folder in folders}) == 1
+    assert all(json.loads((folder / "same" / "times.json").read_text()) for folder in folders)  # the maker's are kept
+
+
+def test_writers_at_once_have_files_of_their_own(tmp_path: Path) -> None:
+    path = tmp_path / "x.txt"
+    with atomic(path) as first, atomic(path) as second:
+        first.write_text("first")
+        second.write_text("second")
+        assert first != second and not path.exists()
+    assert path.read_text() == "first"  # which ended last
+    assert [p.name for p in tmp_path.iterdir()] == ["x.txt"]
+
+
+def test_a_claimed_folder_says_who_has_it(tmp_path: Path) -> None:
+    with claimed(tmp_path / "work"):
+        with (
+            pytest.raises(ConfigError, match=rf"work: process {os.getpid()} on \S+ is working in it"),
+            claimed(tmp_path / "work"),
+        ):
+            pass
+    with claimed(tmp_path / "work"):
+        pass

@@ -12,9 +12,10 @@ import pytest
 import smt.sweep
 import sqa.datasets
 from smt.bundle import load_model, save_model
-from smt.sweep import Finished, expand, finished, held, main, parse_sweep, sweep, table
+from smt.sweep import Finished, expand, finished, main, parse_sweep, sweep, table
 from smt.train import SmtConfig, prepared_data, train_in
 from smt.vocab import Vocabulary
+from sqa.atomic import held
 from sqa.config import load, to_mapping
 from sqa.errors import ConfigError, DataError
 from sqa.paths import ROOT
