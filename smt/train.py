@@ -306,14 +306,20 @@ def train_in(folder: Path, config: SmtConfig, data: Path, stop: Path | None = No
 def main(config_path: Path, runs: Path, fresh: bool = False) -> None:
     """`sqa train smt CONFIG`: train (resuming unless `fresh`) and print the model's folder.
 
-    A config of `kind: pbmt` is phrase-based.
+    A config of `kind: pbmt` is phrase-based, one with `base` fine-tunes a language model.
     """
     from sqa.config import load, read_yaml
 
-    if read_yaml(config_path).get("kind") == "pbmt":
+    mapping = read_yaml(config_path)
+    if mapping.get("kind") == "pbmt":
         from smt import statistical_train
 
         return statistical_train.main(config_path, runs, fresh)
+    if "base" in mapping:
+        from smt.lm import train as lm_train
+        from smt.lm.train_config import LmConfig
+
+        return lm_train.main(load(config_path, LmConfig), runs, fresh)
     config = load(config_path, SmtConfig)
     folder = train(config, runs, fresh)
     if folder is None:

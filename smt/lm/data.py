@@ -92,7 +92,8 @@ class Batch:
         b, n = self.pieces.shape
         s = self.source_needs.shape[1]
         allowed = torch.ones(n, n, dtype=torch.bool).tril().expand(b, n, n).clone()
-        allowed[:, s:, :s] = self.source_needs[:, None, :] <= self.target_words[:, :, None] + k[:, None, None]
+        read = (self.target_words + k[:, None]).clamp_max(HIDDEN_WORD - 1)  # (B, T): padding is never seen
+        allowed[:, s:, :s] = self.source_needs[:, None, :] <= read[:, :, None]
         return mask_of(allowed, dtype)
 
 

@@ -1,140 +1,160 @@
 """Fine-tuning of a causal language model into a wait-k translator: `sqa train smt CONFIG` with `base:`.
 
-One step reads as the algorithm: draw a k for every pair, mask, forward, cross-entropy of the target, backward, clip,
-step.  Every random choice is keyed by (seed, step), so a training that was killed and resumed sees the same batches.
+From the parallel text of the config (smt/prepare.py: cleaned, without what is near a development or test set) to an
+adapter; the optimiser's loop is smt/lm/trainer.py.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-import time
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
-import torch.nn.functional as F
-from safetensors.torch import load_file
 from torch import Tensor
-from tqdm import tqdm
 
-from smt.checkpoints import MOMENTS, checkpoints, write
-from smt.lm.data import IGNORED, Batch, Batches, Pairs
+from smt.checkpoints import checkpoints, remove
+from smt.clean import Pair, Report
+from smt.lm.adapter import PEFT, load_adapter, save_adapter, tensors
+from smt.lm.base import Base, base_folder, load_base
+from smt.lm.data import Pairs, frequent
+from smt.lm.decode import Writer, full_input
 from smt.lm.layout import Layout
-from smt.lm.network import CausalLM
-from smt.train import StepLog
-from smt.waitk import parse_k
+from smt.lm.train_config import LmConfig
+from smt.lm.trainer import LmTrainer
+from smt.prepare import cleaned, lexicon_pairs, names
+from sqa.atomic import claimed
+from sqa.errors import ConfigError, DataError
+from sqa.paths import DATA
+from sqa.store import write_text
 
 
-@dataclass(frozen=True, slots=True)
-class LmTrainConfig:
-    """The optimiser's side of a fine-tuning."""
+def prepared(config: LmConfig, base: Base, layout: Layout, folder: Path) -> tuple[Pairs, Tensor]:
+    """The segmented pairs of a config and the pieces to choose from, made once."""
+    done = folder / "prepared.json"
+    keys = ("reverse", "full_weight_words", "longest", "output_pieces")
+    own = {key: getattr(config, key) for key in keys}
+    wanted = json.loads(json.dumps({"corpus": asdict(config.corpus), "base": base.fingerprint, **own}))
+    if done.exists() and json.loads(done.read_text()) == wanted:
+        return Pairs.load(folder), torch.from_numpy(np.load(folder / "pieces.npy", allow_pickle=False))
+    folder.mkdir(parents=True, exist_ok=True)
+    report, rng = Report(), np.random.default_rng(config.corpus.seed)
+    weights = config.corpus.weights | dict.fromkeys(("freedict", "cldr"), config.corpus.lexicon_weight)
+    other = config.corpus.pair[:2]
+    rows = [*cleaned(config.corpus, folder, report), *lexicon_pairs(config.corpus.pair), *names(other)]
+    kept = sampled(rows, weights, config.corpus.default_weight, config.full_weight_words, rng)
+    texts = [(t, s) if config.reverse else (s, t) for s, t, _ in kept]
+    pairs = Pairs.of(texts, base.tokens, layout, config.longest)
+    if not len(pairs):
+        raise DataError(f"{folder}: no pair is left to train on; look at clean.tsv and at corpus.weights")
+    pieces = frequent(pairs, base.tokens, layout, config.output_pieces)
+    write_text(folder / "clean.tsv", report.text())
+    pairs.save(folder)
+    np.save(folder / "pieces.npy", pieces.numpy())
+    write_text(done, json.dumps(wanted, indent=1) + "\n")
+    return pairs, pieces
 
-    steps: int = 600  # optimiser steps in all
-    batch_pieces: int = 1600  # source and target pieces per batch, padding included
-    k: tuple[int | str, ...] = (2, 3, 4, 5, 6, 7, 9, 12, 15, "full")  # source words read first; drawn for every pair
-    full_share: float = 0.5  # chance of "full" among them
-    rank: int = 16  # of the adapter; 0 = all weights of the layers are trained
-    scale: float = 2.0  # factor of the adapter's product
-    learning_rate: float = 6e-4  # the peak, reached after `warmup` steps
-    warmup: int = 20  # steps of linear rise
-    cooldown: int = 200  # last steps, falling linearly to zero
-    label_smoothing: float = 0.0
-    clip: float = 1.0  # gradient norm
-    checkpoint_every: int = 25  # steps
-    compile: bool = True  # compile the layers (needs a C++ compiler): a fifth faster
-    threads: int = 0  # CPU threads; 0 = torch's choice
-    seed: int = 0
+
+def sampled(
+    rows: list[Pair], weights: Mapping[str, float], default: float, full_words: int, rng: np.random.Generator
+) -> list[Pair]:
+    """Each pair as often as its corpus and its length say, in expectation; shuffled.  Lexicon entries are exempt."""
+    kept: list[Pair] = []
+    for row in rows:
+        weight = weights.get(row[2], default)
+        if row[2] not in ("freedict", "cldr"):
+            weight *= min(1.0, len(row[1].split()) / full_words)
+        kept += [row] * (int(weight) + (rng.random() < weight - int(weight)))
+    return [kept[i] for i in rng.permutation(len(kept))]
 
 
-class LmTrainer:
-    """The state of a fine-tuning: model, optimiser, step."""
+def identity(config: LmConfig, base: Base) -> dict[str, Any]:
+    """What decides how a fine-tuning's checkpoints came about, as JSON values.  More steps may be asked for later."""
+    free = ("steps", "cooldown", "threads", "compile", "evaluate_every", "evaluate_sentences", "checkpoint_every")
+    kept = {key: value for key, value in asdict(config).items() if key not in ("name", "development")}
+    kept["train"] = {key: value for key, value in kept["train"].items() if key not in free}
+    return json.loads(json.dumps({**kept, "base": base.fingerprint}))
 
-    def __init__(
-        self, model: CausalLM, pairs: Pairs, layout: Layout, choice: Tensor, config: LmTrainConfig, folder: Path
-    ) -> None:
-        self.model, self.config, self.folder, self.choice = model, config, folder, choice
-        self.log = StepLog(folder / "steps.tsv")
-        if config.threads:
-            torch.set_num_threads(config.threads)
-        model.adapt(config.rank, config.scale, config.seed)
-        self.parameters = {n: p for n, p in model.named_parameters() if p.requires_grad}
-        self.optimizer = torch.optim.AdamW(
-            self.parameters.values(), lr=config.learning_rate, betas=(0.9, 0.98), weight_decay=0.0, fused=True
+
+def check_identity(folder: Path, now: Mapping[str, Any]) -> None:
+    """ConfigError naming the keys in which a started training differs; else they are written down."""
+    file = folder / "run.json"
+    before = json.loads(file.read_text()) if file.exists() and checkpoints(folder) else now
+    if changed := sorted(key for key in {*before, *now} if before.get(key) != now.get(key)):
+        raise ConfigError(
+            f"{folder}: trained with another {', '.join(changed)}; change `name`, or --fresh to start anew"
         )
-        if config.compile:
-            for layer in model.layers:
-                layer.compile(dynamic=True)
-        self.batches = Batches(pairs, layout, config.batch_pieces, config.seed)
-        self.rows = model.output_rows(choice)  # (V, D)
-        self.label_of = torch.full((model.shape.vocabulary,), IGNORED)
-        self.label_of[choice] = torch.arange(len(choice))
-        self.ks = np.array([parse_k(k) for k in config.k if k != "full"])
-        self.step = 0
+    write_text(file, json.dumps(now, indent=1) + "\n")
 
-    def draw(self, n: int, rng: np.random.Generator) -> Tensor:
-        """A k for each of n pairs (n,)."""
-        full = rng.random(n) < self.config.full_share
-        return torch.from_numpy(np.where(full, parse_k("full"), rng.choice(self.ks, n)))
 
-    def loss(self, batch: Batch, k: Tensor) -> tuple[Tensor, int]:
-        """Mean cross-entropy of the target (nats per piece), and the pieces it is of."""
-        s = batch.source_needs.shape[1]
-        states, _ = self.model(batch.pieces, batch.positions, batch.mask(k, self.model.dtype))
-        known = batch.labels.clamp_min(0)
-        labels = torch.where(batch.labels >= 0, self.label_of[known], IGNORED)
-        learnt = labels >= 0
-        scores = F.linear(states[:, s:][learnt], self.rows).float()
-        return F.cross_entropy(scores, labels[learnt], label_smoothing=self.config.label_smoothing), int(learnt.sum())
+def train(config: LmConfig, runs: Path, fresh: bool = False) -> Path | None:
+    """Fine-tune (resuming) and write the adapter; its folder, or None if a stop file ended it early."""
+    folder = runs / "smt" / config.name
+    with claimed(folder):
+        if fresh:
+            for path in checkpoints(folder):
+                remove(path)
+        base = load_base(base_folder(config.base), torch.bfloat16)
+        layout = Layout.of(base.tokens, *config.direction)
+        check_identity(folder, identity(config, base))
+        pairs, pieces = prepared(config, base, layout, folder / "data")
+        trainer = LmTrainer(base.network, pairs, layout, pieces, config.train, folder)
+        if config.start is not None:
+            begin_with(trainer, config.start, base)
+        trainer.resume()
+        writer = Writer.of(base.network, base.tokens, layout, pieces)
+        if not trainer.run(folder / "stop", lambda: development_bleu(writer, config)):
+            return None
+        about = {"training": asdict(config), "steps": trainer.step, "pairs": len(pairs)}
+        return save_adapter(
+            folder / "model",
+            tensors(base.network),
+            pieces,
+            base,
+            config.direction,
+            config.base,
+            config.train.scale,
+            about,
+        )
 
-    def rate(self) -> float:
-        """Learning rate of the next step."""
-        c = self.config
-        return c.learning_rate * min(1.0, (self.step + 1) / c.warmup, (c.steps - self.step) / c.cooldown)
 
-    def train_step(self) -> tuple[float, int]:
-        """One optimiser step: mean cross-entropy, target pieces."""
-        for group in self.optimizer.param_groups:
-            group["lr"] = self.rate()
-        batch = self.batches.at(self.step)
-        k = self.draw(len(batch.pieces), np.random.default_rng((self.config.seed, 1, self.step)))
-        loss, pieces = self.loss(batch, k)
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(self.parameters.values(), self.config.clip)
-        self.optimizer.step()
-        self.optimizer.zero_grad(set_to_none=True)
-        self.step += 1
-        return float(loss.detach()), pieces
+def begin_with(trainer: LmTrainer, start: str, base: Base) -> None:
+    """Take over an adapter's factors.  ConfigError for one of another base or rank."""
+    folder = DATA / "models" / start
+    adapter = load_adapter(folder if (folder / PEFT).is_file() else Path(start))
+    ours = tensors(trainer.model)
+    if adapter.config["base"]["identity"] != base.identity or adapter.config["rank"] != trainer.config.rank:
+        raise ConfigError(f"start: {start} has another base or rank {adapter.config['rank']}")
+    with torch.no_grad():
+        for name, value in ours.items():
+            value.copy_(adapter.weights[name])
 
-    def save(self) -> Path:
-        """Write checkpoint-<step> whole or not at all."""
-        moments = {name: self.optimizer.state[p] for name, p in self.parameters.items()}
-        return write(self.folder, self.step, {n: p.detach() for n, p in self.parameters.items()}, moments, 2)
 
-    def resume(self) -> None:
-        """Go on from the newest checkpoint, if there is one."""
-        if found := checkpoints(self.folder):
-            weights, moments = (load_file(found[-1] / f"{name}.safetensors") for name in ("model", "optimizer"))
-            with torch.no_grad():
-                for name, parameter in self.parameters.items():
-                    parameter.copy_(weights[name])
-                    self.optimizer.state[parameter] = {key: moments[f"{name}.{key}"] for key in MOMENTS}
-            self.step = json.loads((found[-1] / "state.json").read_text())["step"]
-        self.log.cut(self.step)
+def development_bleu(writer: Writer, config: LmConfig) -> float:
+    """BLEU of full input on the first sentences of the development part."""
+    import sacrebleu
 
-    def run(self) -> None:
-        """Train to the last step."""
-        bar = tqdm(total=self.config.steps, initial=self.step, unit="step", dynamic_ncols=True, file=sys.stderr)
-        window: list[float] = []
-        while self.step < self.config.steps:
-            began = time.monotonic()
-            rate = self.rate()
-            loss, pieces = self.train_step()
-            self.log.add(self.step, loss, pieces, rate, time.monotonic() - began)
-            window = [*window[-49:], loss]
-            bar.update()
-            bar.set_postfix(loss=f"{np.mean(window):.3f}")
-            if self.step % self.config.checkpoint_every == 0 or self.step == self.config.steps:
-                self.save()
-        bar.close()
+    from sqa.datasets import load_parallel
+
+    rows = [
+        row[:2]
+        for row in islice(load_parallel(config.corpus.pair, config.development), config.train.evaluate_sentences)
+    ]
+    sources, references = zip(*((t, s) if config.reverse else (s, t) for s, t in rows), strict=True)
+    hypotheses = [" ".join(words) for words in full_input(writer, sources)]
+    return sacrebleu.corpus_bleu(hypotheses, [list(references)]).score
+
+
+def main(config: LmConfig, runs: Path, fresh: bool = False) -> None:
+    """`sqa train smt CONFIG` with `base:`: fine-tune (resuming unless `fresh`) and print the adapter's folder."""
+    folder = train(config, runs, fresh)
+    if folder is None:
+        stop = runs / "smt" / config.name / "stop"
+        print(f"sqa: stopped; delete {stop} and run again to go on", file=sys.stderr)
+    else:
+        print(folder)

@@ -1,0 +1,131 @@
+"""The optimiser's loop of a fine-tuning: draw a k for every pair, mask, forward, cross-entropy, backward, clip, step.
+
+Every random choice is keyed by (seed, step), so a training that was killed and resumed sees the same batches.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from safetensors.torch import load_file
+from torch import Tensor
+from tqdm import tqdm
+
+from smt.checkpoints import MOMENTS, checkpoints, write
+from smt.lm.data import IGNORED, Batch, Batches, Pairs
+from smt.lm.layout import Layout
+from smt.lm.network import CausalLM
+from smt.lm.train_config import LmTrainConfig
+from smt.train import StepLog
+from smt.waitk import FULL
+from sqa.finite import finite_loss
+
+
+class LmTrainer:
+    """The state of a fine-tuning: model, optimiser, step."""
+
+    def __init__(
+        self, model: CausalLM, pairs: Pairs, layout: Layout, choice: Tensor, config: LmTrainConfig, folder: Path
+    ) -> None:
+        self.model, self.config, self.folder, self.choice = model, config, folder, choice
+        self.log = StepLog(folder / "steps.tsv")
+        if config.threads:
+            torch.set_num_threads(config.threads)
+        model.adapt(config.rank, config.scale, config.seed)
+        self.parameters = {n: p for n, p in model.named_parameters() if p.requires_grad}
+        self.optimizer = torch.optim.AdamW(
+            self.parameters.values(), lr=config.learning_rate, betas=(0.9, 0.98), weight_decay=0.0, fused=True
+        )
+        if config.compile:
+            for layer in model.layers:
+                layer.compile(dynamic=True)
+        self.batches = Batches(pairs, layout, config.batch_pieces, config.seed)
+        self.rows = model.output_rows(choice)  # (V, D)
+        self.label_of = torch.full((model.shape.vocabulary,), IGNORED)
+        self.label_of[choice] = torch.arange(len(choice))
+        self.ks = np.array(config.k or (FULL,))
+        self.step = 0
+
+    def draw(self, n: int, rng: np.random.Generator) -> Tensor:
+        """A k for each of n pairs (n,)."""
+        full = rng.random(n) < self.config.full_share
+        return torch.from_numpy(np.where(full, FULL, rng.choice(self.ks, n)))
+
+    def loss(self, batch: Batch, k: Tensor) -> tuple[Tensor, int]:
+        """Mean cross-entropy of the target (nats per piece), and the pieces it is of."""
+        s = batch.source_needs.shape[1]
+        states, _ = self.model(batch.pieces, batch.positions, batch.mask(k, self.model.dtype))
+        known = batch.labels.clamp_min(0)
+        labels = torch.where(batch.labels >= 0, self.label_of[known], IGNORED)
+        learnt = labels >= 0
+        scores = F.linear(states[:, s:][learnt], self.rows).float()
+        return F.cross_entropy(scores, labels[learnt], label_smoothing=self.config.label_smoothing), int(learnt.sum())
+
+    def rate(self) -> float:
+        """Learning rate of the next step."""
+        c = self.config
+        return c.learning_rate * min(
+            1.0, (self.step + 1) / max(c.warmup, 1), (c.steps - self.step) / max(c.cooldown, 1)
+        )
+
+    def train_step(self) -> tuple[float, int]:
+        """One optimiser step: mean cross-entropy, target pieces."""
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.rate()
+        batch = self.batches.at(self.step)
+        k = self.draw(len(batch.pieces), np.random.default_rng((self.config.seed, 1, self.step)))
+        loss, pieces = self.loss(batch, k)
+        value = finite_loss(float(loss.detach()), f"{self.folder}, step {self.step + 1}")
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(self.parameters.values(), self.config.clip)
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
+        self.step += 1
+        return value, pieces
+
+    def save(self) -> Path:
+        """Write checkpoint-<step> whole or not at all."""
+        moments = {name: self.optimizer.state[p] for name, p in self.parameters.items()}
+        return write(self.folder, self.step, {n: p.detach() for n, p in self.parameters.items()}, moments, 2)
+
+    def resume(self) -> None:
+        """Go on from the newest checkpoint, if there is one."""
+        if found := checkpoints(self.folder):
+            weights, moments = (load_file(found[-1] / f"{name}.safetensors") for name in ("model", "optimizer"))
+            with torch.no_grad():
+                for name, parameter in self.parameters.items():
+                    parameter.copy_(weights[name])
+                    self.optimizer.state[parameter] = {key: moments[f"{name}.{key}"] for key in MOMENTS}
+            self.step = json.loads((found[-1] / "state.json").read_text())["step"]
+        self.log.cut(self.step)
+
+    def run(self, stop: Path, evaluate: Callable[[], float]) -> bool:
+        """Train to the last step; a file at `stop` ends it after the current one.  Whether the last was reached."""
+        c = self.config
+        bar = tqdm(total=c.steps, initial=self.step, unit="step", dynamic_ncols=True, file=sys.stderr)
+        window: list[float] = []
+        while self.step < c.steps and not stop.exists():
+            began, rate = time.monotonic(), self.rate()
+            loss, pieces = self.train_step()
+            self.log.add(self.step, loss, pieces, rate, time.monotonic() - began)
+            window = [*window[-49:], loss]
+            bar.update()
+            bar.set_postfix(loss=f"{np.mean(window):.3f}")
+            last = self.step == c.steps
+            if self.step % c.checkpoint_every == 0 or last:
+                self.save()
+            if c.evaluate_every and (self.step % c.evaluate_every == 0 or last):
+                row = {"step": self.step, "loss": float(np.mean(window)), "bleu_full": round(evaluate(), 2)}
+                with (self.folder / "log.jsonl").open("a") as file:
+                    file.write(json.dumps(row) + "\n")
+        bar.close()
+        if self.step < c.steps:
+            self.save()
+        return self.step == c.steps
