@@ -166,7 +166,7 @@ def load_config(path: Path) -> ThresholdTraining | Learning:
     """A training config.  ConfigError naming every problem."""
     kind = configs.read_yaml(path).get("kind")
     if not isinstance(kind, str) or kind not in KINDS:
-        raise ConfigError(f"{path} kind: expected one of {', '.join(KINDS)}, got {str(kind)[:60]!r}")
+        raise ConfigError(f"{path} kind: expected one of {', '.join(KINDS)}, got {repr(kind)[:60]}")
     return configs.load(path, KINDS[kind])
 
 

@@ -40,7 +40,7 @@ def main(config_path: Path, output: Path | None = None) -> Path:
         with claimed(config.work):
             guesser = bert_train.train(config, lessons(config.folds, config.bonus), mapped_tossups(("dev",)))
     else:
-        raise ConfigError(f"{config_path} kind: expected one of {', '.join(KINDS)}, got {str(kind)[:60]!r}")
+        raise ConfigError(f"{config_path} kind: expected one of {', '.join(KINDS)}, got {repr(kind)[:60]}")
     folder = output or config.output
     guesser.save(folder)
     return folder
