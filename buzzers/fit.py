@@ -22,9 +22,9 @@ from torch.nn.functional import binary_cross_entropy_with_logits, softplus
 from tqdm import tqdm
 
 from buzzers import wins
+from buzzers.histories import Played
 from buzzers.learnt import WIDTHS, standardise
-from buzzers.played import Played
-from sqa.errors import ConfigError
+from sqa.core.errors import ConfigError
 
 GRADIENT_NORM = 1.0  # longer gradients are cut to this
 AT_ONCE = 256  # questions scored at a time

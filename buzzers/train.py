@@ -24,15 +24,15 @@ from tqdm import tqdm
 from buzzers import calibration, logistic, mlp, recurrent, wins
 from buzzers.features import SIGNALS
 from buzzers.fit import FitConfig, StateNetwork, StepNetwork, fit
+from buzzers.histories import DataChoice, Played, guesser_of, play
 from buzzers.learnt import Card, LearntBuzzer, Network
 from buzzers.noise import spoil
-from buzzers.played import DataChoice, Played, guesser_of, play
 from buzzers.threshold import ThresholdBuzzer
-from sqa import config as configs
-from sqa.datasets import Tossup, load_tossups
-from sqa.errors import ConfigError, DataError, SqaError
-from sqa.folds import fold_of
+from sqa.core.errors import ConfigError, DataError, SqaError
+from sqa.data.datasets import Tossup, load_tossups
+from sqa.data.folds import fold_of
 from sqa.metrics.qa import oracle_expected_wins, stable_expected_wins
+from sqa.run import config as configs
 
 if TYPE_CHECKING:
     from torch import nn

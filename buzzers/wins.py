@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from buzzers.played import Played
+from buzzers.histories import Played
 from sqa.metrics.qa import CURVES
 
 CURVE = CURVES["qanta2018"]

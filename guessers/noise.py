@@ -24,12 +24,12 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from sqa import records
-from sqa.datasets import Tossup
-from sqa.errors import ConfigError, DataError, returns_exit_code
-from sqa.registry import TRANSLATORS
-from sqa.sentences import split
-from sqa.types import Question
+from sqa.core import records
+from sqa.core.errors import ConfigError, DataError, returns_exit_code
+from sqa.core.registry import TRANSLATORS
+from sqa.core.types import Question
+from sqa.data.datasets import Tossup
+from sqa.data.sentences import split
 
 BLOCK = 100  # tossups translated together; what a kill can lose
 KS = ("3", "6", "9", "12", "15", "full")

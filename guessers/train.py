@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from guessers.bonus import Bonus, clean_bonus
-from sqa import config as configs
-from sqa.datasets import Tossup, load_tossups
-from sqa.errors import ConfigError
-from sqa.folds import fold_of
+from sqa.core.errors import ConfigError
+from sqa.data.datasets import Tossup, load_tossups
+from sqa.data.folds import fold_of
+from sqa.run import config as configs
 
 KINDS = ("bert", "bm25", "gru")
 
@@ -18,13 +18,14 @@ def main(config_path: Path, output: Path | None = None) -> Path:
     """Train a guesser; returns its folder (the config's `output` unless another is given)."""
     kind = configs.read_yaml(config_path).get("kind")
     if kind == "bm25":
-        from guessers import bm25
+        from guessers.retrieval import bm25
 
         config = configs.load(config_path, bm25.Bm25Training)
         counted = lessons(config.folds, config.bonus)
         guesser = bm25.Bm25Guesser.fit(counted, config.pair_min_count, analyzer=config.analyzer)
     elif kind == "gru":
-        from guessers import gru_train, noise
+        from guessers import noise
+        from guessers.gru import train as gru_train
 
         config = configs.load(config_path, gru_train.GruTraining)
         tossups, dev = mapped_tossups(config.folds), mapped_tossups(("dev",))
@@ -32,7 +33,7 @@ def main(config_path: Path, output: Path | None = None) -> Path:
         material = gru_train.Material.of(tossups, dev, config.vocabulary, config.units, texts)
         guesser = gru_train.train(config, material)
     elif kind == "bert":
-        from guessers import bert_train
+        from guessers.bert import train as bert_train
 
         config = configs.load(config_path, bert_train.BertTraining)
         guesser = bert_train.train(config, lessons(config.folds, config.bonus), mapped_tossups(("dev",)))

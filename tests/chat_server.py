@@ -17,8 +17,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from guessers.llm import LlmConfig, LlmGuesser, build
-from guessers.llm_client import EndpointConfig
+from guessers.llm.client import EndpointConfig
+from guessers.llm.guesser import LlmConfig, LlmGuesser, build
 
 PATH = "/v1/chat/completions"
 

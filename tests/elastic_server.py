@@ -1,4 +1,4 @@
-"""A small HTTP server that answers as Elasticsearch 9 does, as far as guessers/elastic.py asks.
+"""A small HTTP server that answers as Elasticsearch 9 does, as far as guessers/elastic/guesser.py asks.
 
 It searches with the embedded twin, in single precision, so what a client gets is what a real server would send.
 `server.fail` is a list of (path part, status, times) to answer with errors first; `server.requests` is what came.
@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from guessers.bm25 import Bm25Config, Bm25Guesser
 from guessers.bonus import HeldOut
+from guessers.retrieval.bm25 import Bm25Config, Bm25Guesser
 
 REASONS = {
     400: ("illegal_argument_exception", "mapper [page] cannot be changed from type [keyword] to [text]"),

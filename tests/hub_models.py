@@ -11,7 +11,7 @@ from typing import Any
 import sentencepiece
 import torch
 
-from sqa.datasets import load_questions
+from sqa.data.datasets import load_questions
 
 PIECES = 300
 SIZE = {

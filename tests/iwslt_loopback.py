@@ -10,10 +10,10 @@ from typing import Any
 
 from aiohttp import web
 
-from sqa.protocols.iwslt_client import DEFAULT_EOS, GET, SEND, Agent
-from sqa.protocols.iwslt_corpus import SpeechCorpus, TextCorpus
-from sqa.protocols.iwslt_http import ServeConfig, make_app
-from sqa.protocols.iwslt_questions import QuestionScorer
+from sqa.protocols.iwslt.client import DEFAULT_EOS, GET, SEND, Agent
+from sqa.protocols.iwslt.corpus import SpeechCorpus, TextCorpus
+from sqa.protocols.iwslt.http import ServeConfig, make_app
+from sqa.protocols.iwslt.questions import QuestionScorer
 
 
 def serving(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqa.metrics.segment import MeanOfSegments, Segment
+from sqa.metrics.quality.text_metric import MeanOfSegments, Segment
 
 asked: list[str] = []  # questions, in the order in which they were scored
 refused: set[str] = set()  # questions at which it dies

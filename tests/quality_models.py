@@ -11,7 +11,7 @@ from typing import Any
 import torch
 import yaml
 
-from sqa.datasets import load_questions
+from sqa.data.datasets import load_questions
 
 SIZE = {
     "hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 4, "intermediate_size": 64,
@@ -63,7 +63,7 @@ def save_xlmr(folder: Path) -> Path:
 
 def save_comet(folder: Path, encoder: Path, kind: str = "RegressionMetric", named: str | None = None) -> Path:
     """A COMET model as the package saves one; `named` is what its hparams.yaml calls the encoder."""
-    from sqa.metrics.comet import _classes
+    from sqa.metrics.quality.comet import _classes
 
     _classes()  # comet's own warnings at its import
     import comet.models

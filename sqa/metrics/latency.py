@@ -27,12 +27,12 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from sqa import __version__
-from sqa.errors import ConfigError, DataError, NotComputable
+from sqa.core.errors import ConfigError, DataError, NotComputable
 from sqa.metrics.ratio import ratio, ratio_many
 from sqa.metrics.token_delay import average_token_delay
 
 if TYPE_CHECKING:
-    from sqa.trace import QuestionTrace
+    from sqa.core.trace import QuestionTrace
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,11 +16,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from sqa.errors import ConfigError
-from sqa.interfaces import Buzzer, Guesser, IncrementalGuesser
-from sqa.one_contestant import contestant_from
-from sqa.pipeline import N_GUESSES
-from sqa.types import Guess
+from sqa.core.errors import ConfigError
+from sqa.core.interfaces import Buzzer, Guesser, IncrementalGuesser
+from sqa.core.types import Guess
+from sqa.run.contestant import contestant_from
+from sqa.run.pipeline import N_GUESSES
 
 MISSING = "sqa serve qanta needs the package aiohttp; install the extra: pip install 'sqa[serve]'"
 
@@ -70,7 +70,7 @@ class Player:
 def serve(guesser: str, buzzer: str, host: str, port: int, token: str | None, underscores: bool) -> None:
     """Serve until interrupted; `guesser` and `buzzer` are YAML, or a run's config file.  ConfigError."""
     try:
-        from sqa.protocols.http_server import run_app
+        from sqa.net.server import run_app
     except ModuleNotFoundError as error:
         raise ConfigError(MISSING) from error
     from sqa.protocols.qanta_http import QantaConfig, make_app

@@ -14,8 +14,8 @@ from http import HTTPStatus
 
 from aiohttp import web
 
-from sqa.errors import ConfigError, SqaError
-from sqa.protocols.http_server import Refused, address_problems, check_token, json_body, read_body
+from sqa.core.errors import ConfigError, SqaError
+from sqa.net.server import Refused, address_problems, check_token, json_body, read_body
 from sqa.protocols.qanta import Player
 
 ROOT = "/api/1.0/quizbowl"

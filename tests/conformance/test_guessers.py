@@ -6,11 +6,11 @@ from importlib.util import find_spec
 
 import pytest
 
-from sqa.datasets import load_questions
-from sqa.errors import ConfigError
-from sqa.interfaces import Guesser, IncrementalGuesser
-from sqa.paths import ROOT
-from sqa.registry import GUESSERS
+from sqa.core.errors import ConfigError
+from sqa.core.interfaces import Guesser, IncrementalGuesser
+from sqa.core.paths import ROOT
+from sqa.core.registry import GUESSERS
+from sqa.data.datasets import load_questions
 
 N = 50
 # bit by bit where a sum is taken in the same order; the GRU's matrix products differ in the last digits with their size

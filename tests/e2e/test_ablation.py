@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from experiments.ablation_over_k import main
-from sqa.config import read_yaml
-from sqa.paths import ROOT
+from experiments.ablation.over_k import main
+from sqa.core.paths import ROOT
+from sqa.run.config import read_yaml
 
 KS = [1, 3, 6, "full"]
 

@@ -10,11 +10,11 @@ from statistics import fmean, stdev
 import pytest
 import yaml
 
-from experiments.ablation_over_k import main
-from experiments.ablation_seeds import trained
-from smt.bundle import save_model
-from sqa.config import read_yaml
-from sqa.paths import ROOT
+from experiments.ablation.over_k import main
+from experiments.ablation.seeds import trained
+from smt.models.bundle import save_model
+from sqa.core.paths import ROOT
+from sqa.run.config import read_yaml
 from tests.smt_models import random_model, vocabulary
 
 METRICS = ("bleu", "ew", "accuracy")

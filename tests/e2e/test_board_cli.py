@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 pytest.importorskip("sqlalchemy")
 
-from sqa.cli_board import board_app
+from sqa.cli.board import board_app
 
 TASK = ("--task", "board_task:make")
 

@@ -20,7 +20,7 @@ from sqlalchemy import func, select
 
 from sqa.board.board import Board, BoardConfig
 from sqa.board.storage import EVALUATIONS, SCORES
-from sqa.paths import ROOT
+from sqa.core.paths import ROOT
 
 MODELS, SETS = 5, 3
 TOTAL = MODELS * SETS * 2  # each on the data and on their perturbed copies
@@ -41,7 +41,7 @@ def worker(folder: Path, lease: float = 1.0) -> subprocess.Popen[bytes]:
     log.mkdir(exist_ok=True)
     path = os.pathsep.join([str(ROOT), str(ROOT / "tests")])
     environment = os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1", "TOY_LOG": str(log)}
-    code = "from sqa.cli_board import board_app; board_app()"
+    code = "from sqa.cli.board import board_app; board_app()"
     options = ["--task", "board_task:make", "--board", "board"]
     if board_database.URL is not None:
         options += ["--db", board_database.URL]

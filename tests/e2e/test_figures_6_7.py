@@ -13,20 +13,20 @@ import pytest
 import yaml
 from small_ablation import BUZZER, write_small_ablation
 
-from experiments import figure6, figure7
-from experiments.ablation_over_k import main as ablation
-from experiments.contenders import MeanCurve, check_labels
-from experiments.figure7 import Agreement
-from experiments.labels import spread
-from sqa import runs as folders
-from sqa.config import load, read_yaml
-from sqa.errors import ConfigError
-from sqa.paths import ROOT
-from sqa.pipeline import run
-from sqa.significance import bootstrap_band
-from sqa.store import Store
-from sqa.trace import QuestionTrace
-from sqa.types import Emission, Guess
+from experiments.ablation.over_k import main as ablation
+from experiments.contestants import MeanCurve, check_labels
+from experiments.drawing import spread
+from experiments.paper import figure6, figure7
+from experiments.paper.figure7 import Agreement
+from sqa.core.errors import ConfigError
+from sqa.core.paths import ROOT
+from sqa.core.significance import bootstrap_band
+from sqa.core.store import Store
+from sqa.core.trace import QuestionTrace
+from sqa.core.types import Emission, Guess
+from sqa.run import folder as folders
+from sqa.run.config import load, read_yaml
+from sqa.run.pipeline import run
 
 KS = [1, 3, 6, "full"]
 KEYWORD = {"name": "doubles:build_guesser"}

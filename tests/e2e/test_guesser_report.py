@@ -11,16 +11,16 @@ import numpy as np
 import pytest
 import yaml
 
-from experiments import guesser_report
-from experiments.guesser_report import MEASURES, ReportConfig, guesses_at, knows, main, values, words_at
+from experiments.studies import guesser_report
+from experiments.studies.guesser_report import MEASURES, ReportConfig, guesses_at, knows, main, values, words_at
 from guessers.evaluate import evaluate
-from sqa import answers
-from sqa.config import load, read_yaml
-from sqa.datasets import load_questions
-from sqa.errors import ConfigError
+from sqa.core import answers
+from sqa.core.errors import ConfigError
+from sqa.core.paths import ROOT
+from sqa.core.registry import GUESSERS
+from sqa.data.datasets import load_questions
 from sqa.metrics.curve import CURVES
-from sqa.paths import ROOT
-from sqa.registry import GUESSERS
+from sqa.run.config import load, read_yaml
 
 FRACTIONS = (0.05, 0.5, 1.0)
 N = 20

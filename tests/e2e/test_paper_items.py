@@ -13,13 +13,13 @@ import yaml
 from scipy.stats import kendalltau
 from small_ablation import write_small_ablation
 
-from experiments import figure5, figure9, figure10, stepwise, table2, table3, table5
-from experiments.ablation_over_k import main as ablation
-from experiments.stepwise_figure import COLUMNS, columns, recent_share
-from sqa.alignment import Alignment
-from sqa.config import load, read_yaml
-from sqa.errors import ConfigError, DataError
-from sqa.paths import ROOT
+from experiments.ablation.over_k import main as ablation
+from experiments.paper import figure5, figure9, figure10, stepwise, table2, table3, table5
+from experiments.paper.stepwise_figure import COLUMNS, columns, recent_share
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.paths import ROOT
+from sqa.diagnose.alignment import Alignment
+from sqa.run.config import load, read_yaml
 
 KS = [3, 6, "full"]
 LIMIT = 6

@@ -8,13 +8,13 @@ import json
 import pytest
 import yaml
 
-from experiments import table4_answers
-from experiments.table4 import Table4Config, main
-from sqa import xor_tydi
-from sqa.config import load, read_yaml
-from sqa.errors import ConfigError, DataError
-from sqa.open_qa import exact_match, f1
-from sqa.paths import ROOT
+from experiments.paper import table4_answers
+from experiments.paper.table4 import Table4Config, main
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.paths import ROOT
+from sqa.data import xor_tydi
+from sqa.metrics.short_answers import exact_match, f1
+from sqa.run.config import load, read_yaml
 
 SHIPPED = ROOT / "configs" / "table4.yaml"
 THINGS = ["Rome", "Paris", "Oslo", "Lima", "Cairo", "Delhi"]  # what each question is about
@@ -239,7 +239,7 @@ def test_the_shipped_config_loads():
 def test_a_model_learnt_from_translations_of_other_questions(data, monkeypatch):
     """Word for word Finnish of 150 questions: the model translates what it never saw whole."""
     pytest.importorskip("thot")
-    from experiments import xor_translator
+    from experiments.paper import xor_translator
 
     monkeypatch.setattr(xor_translator, "HELD_BACK", 30)
     monkeypatch.setattr(xor_translator, "names", lambda language: iter([("Lima", "Lima", "cldr")]))

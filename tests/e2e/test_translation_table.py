@@ -11,11 +11,11 @@ import pytest
 import sacrebleu
 import yaml
 
-from experiments.translation_table import TableConfig, main, shares
-from sqa.config import load
-from sqa.datasets import load_questions
-from sqa.errors import ConfigError, DataError
-from sqa.paths import ROOT
+from experiments.studies.translation_table import TableConfig, main, shares
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.paths import ROOT
+from sqa.data.datasets import load_questions
+from sqa.run.config import load
 
 SENTENCES = (
     ("La casa roja está cerca del río .", "The red house is near the river ."),

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from sqa import alignment
-from sqa.alignment import EflomalAligner, Priors, alike, form, load_priors
-from sqa.errors import ConfigError, DataError
+from sqa.core.errors import ConfigError, DataError
+from sqa.diagnose import alignment
+from sqa.diagnose.alignment import EflomalAligner, Priors, alike, form, load_priors
 
 COLOURS = {"rojo": "red", "verde": "green", "azul": "blue", "negro": "black"}
 THINGS = {"perro": "dog", "gato": "cat", "pájaro": "bird", "tren": "train", "libro": "book"}
@@ -66,7 +66,7 @@ def test_priors_of_another_pair_another_kind_or_none(tmp_path: Path) -> None:
     PRIORS.save(tmp_path)
     with pytest.raises(ConfigError, match="holds priors for es-en, expected pl-en"):
         load_priors("pl-en", tmp_path)
-    with pytest.raises(ConfigError, match="no priors for aligning fi-en .*smt.alignment_priors"):
+    with pytest.raises(ConfigError, match="no priors for aligning fi-en .*smt.training.alignment_priors"):
         load_priors("fi-en")
     config = tmp_path / "config.json"
     config.write_text(json.dumps({**json.loads(config.read_text()), "kind": "gru"}))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sqa import answers
+from sqa.core import answers
 
 
 @pytest.mark.parametrize(

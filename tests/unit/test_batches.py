@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
-from smt.batches import Batch, seen_by
-from smt.waitk import FULL
-from sqa.errors import ConfigError
+from smt.policies.waitk import FULL
+from smt.training.batches import Batch, seen_by
+from sqa.core.errors import ConfigError
 from tests.sweep_process import config
 
 

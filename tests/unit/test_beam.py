@@ -10,18 +10,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from smt_models import random_model, vocabulary
 
-from smt.beam import Beam, search_batch, search_stream
-from smt.bundle import save_model
-from smt.choose import Chooser, Past, piece_limit
-from smt.decode import decode_batch
-from smt.neural import WaitKConfig, build
-from smt.prefix import NeuralSystem, PrefixConfig
-from smt.prefix import build as build_prefix
-from smt.vocab import BOS, EOS
-from smt.waitk import FULL, Schedule
-from sqa.datasets import load_questions
-from sqa.errors import ConfigError
-from sqa.pipeline import CountedSource, stream
+from smt.models.beam import Beam, search_batch, search_stream
+from smt.models.bundle import save_model
+from smt.models.decode import decode_batch
+from smt.models.next_piece import Chooser, Past, piece_limit
+from smt.models.prefix_translator import NeuralSystem, PrefixConfig
+from smt.models.prefix_translator import build as build_prefix
+from smt.models.vocab import BOS, EOS
+from smt.models.waitk_translator import WaitKConfig, build
+from smt.policies.waitk import FULL, Schedule
+from sqa.core.errors import ConfigError
+from sqa.data.datasets import load_questions
+from sqa.run.pipeline import CountedSource, stream
 from tests.doubles import question
 
 WORDS = sorted({word for q in load_questions("mini-es") for word in q.sentences[0]})
@@ -36,7 +36,7 @@ def streamed(model, sentence, schedule, beam):
 
 
 class Plain:
-    """Rules 1 to 3 of smt.beam with lists: one forward pass per hypothesis and piece, for a causal encoder."""
+    """Rules 1 to 3 of smt.models.beam with lists: one forward pass per hypothesis and piece, for a causal encoder."""
 
     def __init__(self, model, sentence, k, beam):
         self.model, self.beam, self.k = model, beam, k

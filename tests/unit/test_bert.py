@@ -13,13 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 
-from guessers import bert_encoder
-from guessers.bert import BertConfig, BertGuesser, build
-from guessers.bert_encoder import MINILM, buckets, find_encoder, load_encoder, passages, rarity
-from guessers.bert_train import CHECKPOINT, BertTraining, last_layers, train
-from sqa.datasets import Tossup
-from sqa.errors import ConfigError, DataError
-from sqa.paths import DATA
+from guessers.bert import encoder as bert_encoder
+from guessers.bert.encoder import MINILM, buckets, find_encoder, load_encoder, passages, rarity
+from guessers.bert.guesser import BertConfig, BertGuesser, build
+from guessers.bert.train import CHECKPOINT, BertTraining, last_layers, train
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.paths import DATA
+from sqa.data.datasets import Tossup
 
 pytest.importorskip("transformers", reason="needs transformers: pip install -e '.[pretrained]'")
 
@@ -193,7 +193,7 @@ def test_a_training_that_was_cut_short_ends_as_one_that_was_not(config, tmp_path
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr("guessers.bert_train._tuning_update", broken)
+        patch.setattr("guessers.bert.train._tuning_update", broken)
         train(cut, TOSSUPS, TOSSUPS[::3])
     sums = bert_encoder.Encoder.sums
     with monkeypatch.context() as patch:  # everything was read before: nothing is read again

@@ -15,16 +15,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guessers import tfidf
-from guessers.bm25 import Bm25Config, Bm25Guesser, build
-from guessers.bm25_index import Index
-from guessers.bm25_kernel import _compiled
-from guessers.tfidf import TfidfConfig
-from sqa.datasets import load_questions
-from sqa.errors import ConfigError, DataError
-from sqa.models import pack_integers, read_tensors, unpack_integers, write_tensors
-from sqa.paths import ROOT
-from sqa.types import Guess
+from guessers.retrieval import tfidf
+from guessers.retrieval.bm25 import Bm25Config, Bm25Guesser, build
+from guessers.retrieval.index import Index
+from guessers.retrieval.kernel import _compiled
+from guessers.retrieval.tfidf import TfidfConfig
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.model_files import pack_integers, read_tensors, unpack_integers, write_tensors
+from sqa.core.paths import ROOT
+from sqa.core.types import Guess
+from sqa.data.datasets import load_questions
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ def test_a_guess_lives_on_through_the_steps_that_do_not_change_it():
 def test_only_the_incremental_path_imports_numba():
     code = """
 import sys
-from guessers.bm25 import Bm25Config, build
+from guessers.retrieval.bm25 import Bm25Config, build
 build(Bm25Config()).guess(["Bolivia"], 1)
 assert "numba" not in sys.modules
 """
@@ -197,7 +197,7 @@ def test_elasticsearch_is_lucene_times_k1_plus_1():
 
 
 def test_tfidf_is_its_formula():
-    """guessers/tfidf.py, term by term, on texts whose words are their own stems."""
+    """guessers/retrieval/tfidf.py, term by term, on texts whose words are their own stems."""
     config = TfidfConfig(b=0.7, pair_boost=0.5)
     texts = {page: [doc.text.split() for doc in DOCS if doc.page == page] for page in ("Lima", "Cusco", "Oslo")}
     counts = {page: Counter(t for words in of for t in [*words, *pairwise(words)]) for page, of in texts.items()}

@@ -15,16 +15,16 @@ pytest.importorskip("sqlalchemy")
 import board_database
 from sqlalchemy import select, update
 
-from sqa import pipeline
 from sqa.board import queue, sqa_task, worker
 from sqa.board.board import Board, BoardConfig, NotFound, Taken
 from sqa.board.files import Files, as_lines
 from sqa.board.storage import EVALUATIONS, SCORES
 from sqa.board.task import load_tasks
-from sqa.config import DatasetConfig
-from sqa.datasets import load_questions
-from sqa.errors import ConfigError, DataError
-from sqa.store import Store
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.store import Store
+from sqa.data.datasets import load_questions
+from sqa.run import pipeline
+from sqa.run.config import DatasetConfig
 
 LEASE = 60.0
 

@@ -15,8 +15,8 @@ from sqa.board.dynascore import dynascore, parse_weights
 from sqa.board.evaluate import delta, evaluate
 from sqa.board.metrics import Answer, Meta
 from sqa.board.sqa_task import spanish
-from sqa.errors import ConfigError, DataError, NotComputable
-from sqa.types import Buzz, Guess
+from sqa.core.errors import ConfigError, DataError, NotComputable
+from sqa.core.types import Buzz, Guess
 
 UP, DOWN = Meta("", "up"), Meta("", "down", -1, 10.0)
 

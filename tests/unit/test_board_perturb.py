@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqa.board import tags
-from sqa.board.perturb import PERTURBATIONS, check, perturb
-from sqa.datasets import load_questions
-from sqa.errors import ConfigError
-from sqa.types import Question
+from sqa.core.errors import ConfigError
+from sqa.core.types import Question
+from sqa.data.datasets import load_questions
+from sqa.data.perturb import PERTURBATIONS, check, perturb
 
 MINI = [*load_questions("mini-es"), *load_questions("mini-pl")]
 LANGUAGE = st.sampled_from(["es", "pl"])

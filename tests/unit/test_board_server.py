@@ -22,7 +22,7 @@ from board_server import serving
 from sqa.board import guard, worker
 from sqa.board.board import Board, BoardConfig
 from sqa.board.server import ServeConfig
-from sqa.errors import ConfigError
+from sqa.core.errors import ConfigError
 
 MODEL = json.dumps({"name": "m", "answers": {"eins": "a", "zwei": "b", "DREI": "c"}})
 

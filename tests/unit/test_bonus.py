@@ -6,8 +6,8 @@ import pytest
 
 from guessers import bonus
 from guessers.bonus import Bonus, HeldOut, Overlap, sift
-from sqa.datasets import load_questions
-from sqa.folds import fold_of
+from sqa.data.datasets import load_questions
+from sqa.data.folds import fold_of
 
 QUESTION = (
     "The Polish engineer Ernest Malinowski designed a railway in this country that climbed to more than 4,700 metres "
@@ -94,7 +94,7 @@ def test_the_questions_to_keep_apart_are_all_of_them():
     texts = {question.text for question in bonus.held_out()}
     for name in ("xqb-es", "xqb-pl", "guessdev", "mini-en"):
         assert {question.reference_text for question in load_questions(name)} <= texts
-    from sqa.datasets import load_tossups
+    from sqa.data.datasets import load_tossups
 
     assert {tossup.text for tossup in load_tossups() if fold_of(tossup.id) != "guesser"} <= texts
     assert len(texts) > 10_000

@@ -10,9 +10,9 @@ import torch
 
 from buzzers import calibration, recurrent, wins
 from buzzers.fit import FitConfig, StateNetwork, StepNetwork, batch_of, fit, loss, soft_wins
+from buzzers.histories import Played
 from buzzers.learnt import WIDTHS
-from buzzers.played import Played
-from sqa.errors import ConfigError
+from sqa.core.errors import ConfigError
 from sqa.metrics.qa import expected_wins
 
 CONFIG = FitConfig("all", "wins", label_weight=0.1, batch=4, epochs=4, learning_rate=0.01, weight_decay=0.0, seed=0)

@@ -7,11 +7,11 @@ import pytest
 
 from buzzers import learnt, logistic, wins
 from buzzers.features import SIGNALS
+from buzzers.histories import Played
 from buzzers.learnt import Card, LearntBuzzer
-from buzzers.played import Played
 from buzzers.threshold import ThresholdBuzzer
-from experiments import buzzer_report as report
-from sqa.errors import ConfigError
+from experiments.studies import buzzer_report as report
+from sqa.core.errors import ConfigError
 from sqa.metrics.qa import expected_wins
 
 WIDTH = learnt.WIDTHS["all"]

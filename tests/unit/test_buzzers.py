@@ -15,8 +15,8 @@ from buzzers.learnt import Card, LearntBuzzer
 from buzzers.oracle import OracleBuzzer
 from buzzers.shape import N_SHAPE, shape
 from buzzers.threshold import ThresholdBuzzer, ThresholdConfig, build
-from sqa.errors import ConfigError, DataError
-from sqa.types import Guess
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.types import Guess
 
 # {input: steps of [page, score], output: steps of 22 numbers}: the original's vector_converter_0 on made-up guesses
 VECTORS = Path(__file__).parents[1] / "golden" / "vectors" / "buzzer_features.json"

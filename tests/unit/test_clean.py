@@ -7,10 +7,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from smt.clean import STEPS, CleanConfig, Duplicates, Overlap, Report, aligned_enough, clean, coverage, refused_by
-from smt.language import MIN_LETTERS, Languages, codes, without_names
-from sqa.datasets import load_questions
-from sqa.errors import ConfigError, DataError
+from smt.training.clean import (
+    STEPS,
+    CleanConfig,
+    Duplicates,
+    Overlap,
+    Report,
+    aligned_enough,
+    clean,
+    coverage,
+    refused_by,
+)
+from smt.training.language import MIN_LETTERS, Languages, codes, without_names
+from sqa.core.errors import ConfigError, DataError
+from sqa.data.datasets import load_questions
 
 GOOD = ("La reina fundó una ciudad junto al río.", "The queen founded a city by the river.", "a")
 BAD = {

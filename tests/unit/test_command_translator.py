@@ -7,12 +7,12 @@ import sys
 
 import pytest
 
-from smt.command import CommandConfig, Engine, build, engine
-from sqa.datasets import load_questions
-from sqa.errors import ConfigError, DataError
-from sqa.pipeline import CountedSource, stream
-from sqa.reveal import hypotheses
-from sqa.types import Question
+from smt.engines.command import CommandConfig, Engine, build, engine
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.reveal import hypotheses
+from sqa.core.types import Question
+from sqa.data.datasets import load_questions
+from sqa.run.pipeline import CountedSource, stream
 
 UPPER = (sys.executable, "-c", "import sys\nfor line in sys.stdin: print(line.rstrip().upper())")
 # Writes the sentence backwards: every prefix revises what came before, so the commits show the policy.

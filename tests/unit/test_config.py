@@ -9,9 +9,9 @@ from typing import Literal
 import pytest
 from doubles import EchoConfig
 
-from sqa.config import ComponentConfig, RunConfig, load, load_run, run_from_mapping, to_mapping, with_limit
-from sqa.errors import ConfigError
-from sqa.paths import ROOT
+from sqa.core.errors import ConfigError
+from sqa.core.paths import ROOT
+from sqa.run.config import ComponentConfig, RunConfig, load, load_run, run_from_mapping, to_mapping, with_limit
 
 GOOD = """
 dataset: {name: mini-es, limit: 5}

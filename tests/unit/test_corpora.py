@@ -9,8 +9,9 @@ from collections import Counter
 
 import pytest
 
-from sqa import answers, datasets, download, records, sentences
-from sqa.types import Question
+from sqa.core import answers, records
+from sqa.core.types import Question
+from sqa.data import datasets, download, sentences
 
 ENTRIES = {item.name: item for item in download.entries()}
 

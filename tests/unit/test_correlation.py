@@ -13,11 +13,11 @@ import pytest
 from scipy.stats import kendalltau
 
 from sqa import metrics as metric_names
-from sqa.config import run_from_mapping
-from sqa.correlation import HEADER, comparable, correlate, correlate_runs, main, orders, pairs_of, tau_b
-from sqa.errors import ConfigError, NotComputable
+from sqa.core.errors import ConfigError, NotComputable
 from sqa.metrics.ratio import ratio, ratio_many
-from sqa.runs import SavedRun
+from sqa.report.correlation import HEADER, comparable, correlate, correlate_runs, main, orders, pairs_of, tau_b
+from sqa.run.config import run_from_mapping
+from sqa.run.folder import SavedRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def test_all_metrics_are_resampled_together():
     found = systems(1, 5, 12, "ab")
     metrics = [Mean("a"), Mean("b")]
     [row] = correlate(found, metrics, [("a", "b")], 300, seed=3)
-    drawn = np.random.default_rng([3, 1]).integers(0, 12, size=(300, 12))  # the stream of sqa.significance
+    drawn = np.random.default_rng([3, 1]).integers(0, 12, size=(300, 12))  # the stream of sqa.core.significance
     taus = []
     for questions in drawn:
         a, b = ([s[name][questions, 0].mean() for s in found.values()] for name in "ab")
@@ -146,7 +146,7 @@ def test_runs(monkeypatch, capsys):
     assert notes == ["accuracy: not computed, short has no value for it"]
 
     by_name = {str(run.folder): run for run in runs}
-    monkeypatch.setattr("sqa.correlation.folders.read", lambda folder: by_name[str(folder)])
+    monkeypatch.setattr("sqa.report.correlation.folders.read", lambda folder: by_name[str(folder)])
     main([run.folder for run in runs], resamples=50)
     lines = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
     assert tuple(lines[0]) == HEADER and len(lines) == 4 and {len(line) for line in lines} == {len(HEADER)}

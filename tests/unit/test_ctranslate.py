@@ -13,18 +13,18 @@ import torch
 import yaml
 from smt_models import random_model, vocabulary
 
-from smt.bundle import save_model
-from smt.ctranslate import CTranslate, CTranslateConfig, build, piece_names
-from smt.ctranslate_export import convert, export
-from smt.decode import decode_batch
-from smt.transformer import ModelConfig, Transformer
-from smt.vocab import BOS, EOS, PAD, UNK
-from smt.waitk import FULL, pad
-from sqa.datasets import load_questions
-from sqa.errors import ConfigError, DataError
-from sqa.paths import ROOT
-from sqa.pipeline import stream
-from sqa.trace import check_emissions
+from smt.engines.ctranslate import CTranslate, CTranslateConfig, build, piece_names
+from smt.engines.ctranslate_export import convert, export
+from smt.models.bundle import save_model
+from smt.models.decode import decode_batch
+from smt.models.transformer import ModelConfig, Transformer
+from smt.models.vocab import BOS, EOS, PAD, UNK
+from smt.policies.waitk import FULL, pad
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.paths import ROOT
+from sqa.core.trace import check_emissions
+from sqa.data.datasets import load_questions
+from sqa.run.pipeline import stream
 
 SENTENCES = [s for q in load_questions("mini-es", limit=3) for s in q.sentences]
 ENCODERS = ["bidirectional", "causal"]
@@ -200,7 +200,7 @@ def hub_folders(tmp_path_factory):
 def test_converted_models_write_what_the_package_writes(name, hub_folders, tmp_path):
     from hub_models import LANGUAGES
 
-    from smt.pretrained import Pretrained, PretrainedConfig
+    from smt.engines.pretrained import Pretrained, PretrainedConfig
 
     source, target = LANGUAGES[name]
     plain = Pretrained(PretrainedConfig(str(hub_folders[name]), source, target, max_new_tokens=20, device="cpu"))

@@ -13,11 +13,14 @@ from doubles import write_questions
 from hypothesis import given
 from hypothesis import strategies as st
 
-from experiments import curve_table
-from sqa import curve_commands, curve_fit, human_buzzes, metrics
-from sqa.curve_fit import GRID, KNOTS, FitConfig
-from sqa.errors import ConfigError, DataError, NotComputable
+from experiments.studies import curve_table
+from sqa import metrics
+from sqa.core.errors import ConfigError, DataError, NotComputable
+from sqa.data import human_buzzes
+from sqa.metrics import curve_fit
 from sqa.metrics.curve import CURVES, Curve, MonotoneCurve, curve_named, read_curve
+from sqa.metrics.curve_fit import GRID, KNOTS, FitConfig
+from sqa.report import curves as curve_commands
 
 VECTORS = json.loads((Path(__file__).parents[1] / "golden" / "vectors" / "expected_wins.json").read_text())
 PUBLISHED = {"kind": "expected-wins curve", "version": 1, "method": "cubic"} | {

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import zstandard
 
-from sqa import datasets, download
-from sqa.errors import ConfigError, DataError
+from sqa.core.errors import ConfigError, DataError
+from sqa.data import datasets, download
 
 GOOD = {
     "source": "Ta rzeka płynie przez Kraków. Nazwij tę rzekę.",
@@ -126,7 +126,7 @@ def test_every_question_set_and_part_is_in_the_manifest() -> None:
 
 def test_import_is_light() -> None:
     code = (
-        "import sys, sqa.datasets, sqa.answers, sqa.download\n"
+        "import sys, sqa.data.datasets, sqa.core.answers, sqa.data.download\n"
         "print([m for m in ('torch', 'pandas', 'pyarrow', 'requests', 'sentence_splitter') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sqa import diagnose_command
-from sqa.alignment import Alignment
-from sqa.diagnose import DiagnoseConfig, diagnose, is_name, step_errors, unaligned_curve
-from sqa.errors import ConfigError
-from sqa.function_words import is_content
-from sqa.trace import QuestionTrace
-from sqa.types import Emission, Guess, Question
+from sqa.core.errors import ConfigError
+from sqa.core.trace import QuestionTrace
+from sqa.core.types import Emission, Guess, Question
+from sqa.diagnose import findings as diagnose_command
+from sqa.diagnose.alignment import Alignment
+from sqa.diagnose.function_words import is_content
+from sqa.diagnose.step_errors import DiagnoseConfig, diagnose, is_name, step_errors, unaligned_curve
 
 SOURCE = (
     ("El", "poeta", "Neruda", "nació", "en", "Parral,", "un", "pueblo", "pequeño", "de", "Linares."),

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from sqa import download
-from sqa.errors import ChecksumError, ConfigError, DataError
+from sqa.core.errors import ChecksumError, ConfigError, DataError
+from sqa.data import download
 
 BODY = bytes(i * i % 251 for i in range(300_000))
 

@@ -10,13 +10,14 @@ import pytest
 from elastic_server import running
 
 import guessers.train
-from guessers import elastic, elastic_index
-from guessers.bm25 import Bm25Config, Bm25Guesser
 from guessers.bonus import HeldOut
-from guessers.elastic import ElasticConfig
-from sqa.datasets import load_questions
-from sqa.errors import ConfigError, DataError
-from sqa.paths import ROOT
+from guessers.elastic import guesser as elastic
+from guessers.elastic import index as elastic_index
+from guessers.elastic.guesser import ElasticConfig
+from guessers.retrieval.bm25 import Bm25Config, Bm25Guesser
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.paths import ROOT
+from sqa.data.datasets import load_questions
 
 pytest.importorskip("elasticsearch")
 QUESTIONS = load_questions("mini-en")
@@ -132,7 +133,7 @@ def test_the_server_goes_away_between_two_questions(twin):
 def test_a_missing_index_says_how_it_is_made(server, twin):
     index(twin, server)
     message = failing(twin, server, index="other")
-    assert "has no index 'other'; make it with `python -m guessers.elastic_index" in message and EMBEDDED in message
+    assert "has no index 'other'; make it with `python -m guessers.elastic.index" in message and EMBEDDED in message
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 import sacrebleu
 
-from sqa.errors import ConfigError, DataError, NotComputable
+from sqa.core.errors import ConfigError, DataError, NotComputable
+from sqa.core.trace import QuestionTrace
+from sqa.core.types import Emission, Question
 from sqa.protocols.external import External, ExternalConfig, RemoteProtocolError, build, eval_request
-from sqa.trace import QuestionTrace
-from sqa.types import Emission, Question
 
 HYPOTHESES = ["the cat sat on the mat .", "a dog ran far away today", "nothing in common", ""]
 REFERENCES = ["the cat sat on a mat .", "the dog ran far away from here", "some other words here", "an empty one"]

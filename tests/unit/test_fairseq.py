@@ -14,13 +14,13 @@ import sentencepiece
 import torch
 from torch import Tensor, nn
 
-from smt.bundle import folder_fingerprint, load_model
-from smt.decode import decode_batch, decode_stream
-from smt.fairseq import convert, read_dictionary
-from smt.fairseq_checkpoint import read
-from smt.vocab import BOS, EOS, PAD
-from smt.waitk import FULL, pad
-from sqa.errors import ConfigError, DataError
+from smt.engines.fairseq import convert, read_dictionary
+from smt.engines.fairseq_checkpoint import read
+from smt.models.bundle import folder_fingerprint, load_model
+from smt.models.decode import decode_batch, decode_stream
+from smt.models.vocab import BOS, EOS, PAD
+from smt.policies.waitk import FULL, pad
+from sqa.core.errors import ConfigError, DataError
 
 WIDTH, HEADS, INNER, LAYERS = 16, 4, 24, 2
 SOURCE = [f"▁s{i}" if i % 3 else f"s{i}" for i in range(30)]

@@ -19,12 +19,12 @@ import sentencepiece
 import torch
 from fairseq_reference import LINES, VARIANTS, K
 
-from smt.bundle import load_model
-from smt.decode import decode_batch
-from smt.fairseq import ORDER, convert
-from smt.transformer import Transformer
-from smt.vocab import BOS, EOS
-from smt.waitk import FULL
+from smt.engines.fairseq import ORDER, convert
+from smt.models.bundle import load_model
+from smt.models.decode import decode_batch
+from smt.models.transformer import Transformer
+from smt.models.vocab import BOS, EOS
+from smt.policies.waitk import FULL
 
 SOURCE = "perro gato casa libro mesa agua cielo tierra mano noche camino rey ciudad puerta fuego viento piedra bosque"
 TARGET = "hound kitten house volume table water heaven earth hand night road king town gate fire wind stone forest"

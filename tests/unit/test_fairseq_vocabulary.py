@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 import torch
 
-from smt.bundle import load_model, save_model
-from smt.decode import decode_batch, decode_stream
-from smt.transformer import ModelConfig, Transformer
-from smt.vocab import UNK
-from smt.vocab_bpe import SPECIAL, BpeVocabulary, Cutting, unescape
-from smt.waitk import FULL
-from sqa.errors import ConfigError, DataError
+from smt.models.bundle import load_model, save_model
+from smt.models.decode import decode_batch, decode_stream
+from smt.models.transformer import ModelConfig, Transformer
+from smt.models.vocab import UNK
+from smt.models.vocab_bpe import SPECIAL, BpeVocabulary, Cutting, unescape
+from smt.policies.waitk import FULL
+from sqa.core.errors import ConfigError, DataError
 
 CODES = b"#version: 0.2\no w</w>\nl ow</w>\nn e\nne w</w>\n"
 TEXT = "low lower new newest a1 lowlow"

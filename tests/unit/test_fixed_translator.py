@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from smt.fixed import FixedConfig, build
-from sqa.errors import DataError
-from sqa.types import Question
+from smt.engines.fixed import FixedConfig, build
+from sqa.core.errors import DataError
+from sqa.core.types import Question
 
 EVEN = Question("even", "test", "es", (("a", "b", "c", "d"), ("e", "f")), ("One two.", "Three."), "Page")
 UNEVEN = Question("uneven", "test", "es", (("a", "b", "c", "d"), ("e", "f")), ("One two three.",), "Page")

@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 import torch
 
-import guessers.gru_train
+import guessers.gru.train
 import guessers.train
-from guessers import vectors
-from guessers.gru import GruConfig, GruGuesser
-from guessers.gru_examples import Material, batches, draw
-from guessers.gru_network import BidirectionalGru, PrefixGru, Shape
-from guessers.gru_train import CHECKPOINT, GruTraining, set_start, start_from_svd, train
-from sqa import config as configs
-from sqa.datasets import Tossup
-from sqa.errors import ConfigError, DataError
-from sqa.paths import ROOT
+from guessers.gru import vectors
+from guessers.gru.examples import Material, batches, draw
+from guessers.gru.guesser import GruConfig, GruGuesser
+from guessers.gru.network import BidirectionalGru, PrefixGru, Shape
+from guessers.gru.train import CHECKPOINT, GruTraining, set_start, start_from_svd, train
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.paths import ROOT
+from sqa.data.datasets import Tossup
+from sqa.run import config as configs
 
 CLUES = {
     "Lima": ["Pizarro founded this city near the Pacific.", "It is the capital of Peru and has a metro."],
@@ -188,7 +188,7 @@ def test_the_command_reads_the_noisy_texts(config, monkeypatch, tmp_path):
         guessers.train, "mapped_tossups", lambda folds: TOSSUPS if folds == ("guesser",) else TOSSUPS[:6]
     )
     seen = []
-    monkeypatch.setattr(guessers.gru_train, "train", lambda c, m: seen.append(m.noisy) or train(c, m))
+    monkeypatch.setattr(guessers.gru.train, "train", lambda c, m: seen.append(m.noisy) or train(c, m))
     assert GruGuesser.load(guessers.train.main(path)).pages == set(CLUES)
     assert [list(found) for found in seen] == [[TOSSUPS[0].id]]
 

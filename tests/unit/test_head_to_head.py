@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 from doubles import question, write_questions
 
-from experiments import head_to_head as h2h
-from experiments import overlap
-from sqa import datasets, human_buzzes
-from sqa.config import load
-from sqa.errors import ConfigError, DataError
-from sqa.paths import ROOT
-from sqa.trace import QuestionTrace
-from sqa.types import Buzz, Emission, Guess
+from experiments.studies import head_to_head as h2h
+from experiments.studies import overlap
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.paths import ROOT
+from sqa.core.trace import QuestionTrace
+from sqa.core.types import Buzz, Emission, Guess
+from sqa.data import datasets, human_buzzes
+from sqa.run.config import load
 
 NEVER = np.inf
 

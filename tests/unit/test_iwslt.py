@@ -13,15 +13,15 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqa.errors import ConfigError, DataError
+from sqa.core.errors import ConfigError, DataError
 from sqa.metrics.latency import FORMULAS, IWSLT_2020_FINAL, IWSLT_2020_FIRST, SIMULEVAL_1_0_2, pack
-from sqa.one_translator import translator_from
-from sqa.protocols.iwslt_client import agent_builder
-from sqa.protocols.iwslt_corpus import EOS, BadSegmentSize, TextCorpus, load
-from sqa.protocols.iwslt_float32 import sentence_latency, total
-from sqa.protocols.iwslt_http import ServeConfig
-from sqa.protocols.iwslt_scores import Files, NothingToScore
-from sqa.protocols.iwslt_session import MAX_TOKENS, Session, TooLong, UnknownSentence
+from sqa.protocols.iwslt.client import agent_builder
+from sqa.protocols.iwslt.corpus import EOS, BadSegmentSize, TextCorpus, load
+from sqa.protocols.iwslt.float32 import sentence_latency, total
+from sqa.protocols.iwslt.http import ServeConfig
+from sqa.protocols.iwslt.scores import Files, NothingToScore
+from sqa.protocols.iwslt.session import MAX_TOKENS, Session, TooLong, UnknownSentence
+from sqa.run.translator import translator_from
 
 CORPUS = TextCorpus((("Alice", "and", "Bob"), ("one",)), ("Alice und Bob", "eins"))
 
@@ -211,7 +211,7 @@ def test_a_server_for_other_machines_needs_a_token() -> None:
 def test_agents_are_found_by_class_and_by_registered_name(tmp_path: Path) -> None:
     file = tmp_path / "my_agent.py"
     file.write_text(
-        "from sqa.protocols.iwslt_client import Agent, register_agent\n"
+        "from sqa.protocols.iwslt.client import Agent, register_agent\n"
         "@register_agent('mine')\n"
         "class Mine(Agent):\n"
         "    def __init__(self, args): self.k = args.k\n"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sqa.errors import ConfigError, DataError, NotComputable
+from sqa.core.errors import ConfigError, DataError, NotComputable
+from sqa.core.trace import QuestionTrace
+from sqa.core.types import Emission, Question
 from sqa.metrics.latency import CONVENTIONS, FORMULAS, Latency, pack, trace_delays
-from sqa.trace import QuestionTrace
-from sqa.types import Emission, Question
 
 
 def wait_k(k, source, target):

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from sqa.errors import ConfigError, DataError
-from sqa.latency_log import LogOptions, convention_named, main, score
+from sqa.core.errors import ConfigError, DataError
+from sqa.metrics.latency_log import LogOptions, convention_named, main, score
 
 VECTORS = json.loads((Path(__file__).parents[1] / "golden" / "vectors" / "latency.json").read_text())
 

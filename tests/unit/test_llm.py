@@ -26,19 +26,20 @@ from chat_server import (
 )
 from doubles import write_questions
 
-from guessers import llm, llm_client
-from guessers.llm import LlmConfig, build
-from guessers.llm_cache import Cache
-from guessers.llm_client import Budget, EndpointConfig, EndpointError, Pace, Reply
-from guessers.llm_local import LocalConfig
-from guessers.llm_reply import Titles
-from sqa.config import load_run, read_yaml, run_from_mapping
-from sqa.errors import ConfigError, DataError
-from sqa.interfaces import Guesser, IncrementalGuesser
-from sqa.paths import ROOT
-from sqa.pipeline import run
-from sqa.store import Store
-from sqa.types import Guess
+from guessers.llm import client as llm_client
+from guessers.llm import guesser as llm
+from guessers.llm.cache import Cache
+from guessers.llm.client import Budget, EndpointConfig, EndpointError, Pace, Reply
+from guessers.llm.guesser import LlmConfig, build
+from guessers.llm.local import LocalConfig
+from guessers.llm.reply import Titles
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.interfaces import Guesser, IncrementalGuesser
+from sqa.core.paths import ROOT
+from sqa.core.store import Store
+from sqa.core.types import Guess
+from sqa.run.config import load_run, read_yaml, run_from_mapping
+from sqa.run.pipeline import run
 
 WORDS = "the town of Potosí lies in Bolivia near the mountain of Cerro Rico where Spain took silver".split()
 
@@ -156,7 +157,13 @@ def test_equal_texts_are_asked_once(guesser_of):
 def questions_config(folder: Path, url: str, n: int = 6, **keys) -> dict:
     path = write_questions(folder / "questions.jsonl", n)
     endpoint = {"base_url": url, "model": "tiny", "retries": 1, "backoff": 0.01, "requests_per_minute": 60000.0}
-    guesser = {"name": "guessers.llm:build", "endpoint": endpoint, "every": 2, "cache": str(folder / "kept"), **keys}
+    guesser = {
+        "name": "guessers.llm.guesser:build",
+        "endpoint": endpoint,
+        "every": 2,
+        "cache": str(folder / "kept"),
+        **keys,
+    }
     return {
         "name": "t",
         "dataset": {"name": str(path)},
@@ -399,7 +406,7 @@ def test_all_problems_of_a_config_at_once():
 def test_the_projects_config_is_read_with_all_its_keys():
     mapping = read_yaml(ROOT / "configs" / "xqb_es_wait6_llm.yaml")
     assert mapping["guesser"]["name"] == "llm"
-    mapping["guesser"]["name"] = "guessers.llm:build"
+    mapping["guesser"]["name"] = "guessers.llm.guesser:build"
     config = run_from_mapping({"name": "t", **mapping}).guesser.options
     assert config.endpoint.base_url == "http://localhost:8000/v1" and config.every == 5 and config.pages == "bm25"
 

@@ -23,9 +23,9 @@ from chat_server import (
     slow,
 )
 
-from guessers.llm_client import EndpointError
-from sqa.errors import ConfigError
-from sqa.types import Guess
+from guessers.llm.client import EndpointError
+from sqa.core.errors import ConfigError
+from sqa.core.types import Guess
 
 KEY = "sk-secret-0123456789"
 WORDS = "the town of Potosí lies in Bolivia near the mountain of Cerro Rico where Spain took silver".split()

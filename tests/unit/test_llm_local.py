@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from guessers.llm import LlmConfig, LlmGuesser, build
-from guessers.llm_local import LocalConfig
-from sqa.errors import ConfigError, DataError
-from sqa.types import Guess
+from guessers.llm.guesser import LlmConfig, LlmGuesser, build
+from guessers.llm.local import LocalConfig
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.types import Guess
 
 
 def pages(guesses: list[Guess]) -> list[str]:
@@ -155,6 +155,6 @@ def test_no_gpu_and_no_transformers(taught, tmp_path, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(ConfigError, match="local.device: no GPU is to be had here"):
         build(LlmConfig(local=LocalConfig(folder=taught, device="cuda"))).fingerprint()
-    monkeypatch.setattr("guessers.llm_local.find_spec", lambda name: None)
+    monkeypatch.setattr("guessers.llm.local.find_spec", lambda name: None)
     with pytest.raises(ConfigError, match=r"pip install -e '.\[pretrained\]'"):
         local(taught, tmp_path)

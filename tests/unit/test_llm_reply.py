@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guessers.llm_reply import Titles, parse
-from sqa.types import Guess
+from guessers.llm.reply import Titles, parse
+from sqa.core.types import Guess
 
 
 def pages(guesses: list[Guess]) -> list[str]:

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 from sentence_splitter import SentenceSplitter
 
-from sqa.paths import DATA
+from sqa.core.paths import DATA
 
 LANGUAGES = ("en", "es", "pl")
 FUNCTION_WORDS = {

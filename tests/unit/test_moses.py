@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from smt import moses
-from smt.moses import MosesConfig, MosesServer, RemoteProtocolError, build, parse
-from sqa.errors import ConfigError, DataError
-from sqa.pipeline import stream
-from sqa.types import Question
+from smt.engines import moses
+from smt.engines.moses import MosesConfig, MosesServer, RemoteProtocolError, build, parse
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.types import Question
+from sqa.run.pipeline import stream
 
 
 class Handler(SimpleXMLRPCRequestHandler):

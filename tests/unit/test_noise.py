@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guessers import noise
-from sqa.datasets import Tossup
-from sqa.errors import ConfigError, DataError
-from sqa.types import Emission, Question
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.types import Emission, Question
+from sqa.data.datasets import Tossup
 
 TOSSUPS = [
     Tossup(f"made-{i}", f"Vikings sailed past cape {i}. For 10 points, name it.", "Oslo", "", "Oslo", "made up", None)

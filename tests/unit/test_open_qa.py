@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqa.errors import DataError, NotComputable
-from sqa.open_qa import LanguageMean, by_language, exact_match, f1, normalise, says
-from sqa.significance import bootstrap
+from sqa.core.errors import DataError, NotComputable
+from sqa.core.significance import bootstrap
+from sqa.metrics.short_answers import LanguageMean, by_language, exact_match, f1, normalise, says
 
 # Worked by hand from evals/eval_xor_engspan.py of github.com/AkariAsai/XORQA at 7ad88d92: (answer, right, EM, F1)
 GOLDEN = [

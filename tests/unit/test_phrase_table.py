@@ -8,11 +8,19 @@ import sacrebleu
 from hypothesis import given
 from hypothesis import strategies as st
 
-from smt import tokens
-from smt.mert import Candidates, bleu, search
-from smt.phrase_table import PhraseCounts, ngrams, only_ngrams_of, only_phrases_of, spans, write_ngrams, write_rows
-from smt.statistical_tune import statistics
-from smt.vocab import normalise
+from smt.models.vocab import normalise
+from smt.statistical import tokens
+from smt.statistical.mert import Candidates, bleu, search
+from smt.statistical.phrase_table import (
+    PhraseCounts,
+    ngrams,
+    only_ngrams_of,
+    only_phrases_of,
+    spans,
+    write_ngrams,
+    write_rows,
+)
+from smt.statistical.tune import statistics
 
 # --------------------------------------------------------------------------------------------------------- tokens
 

@@ -19,13 +19,13 @@ from doubles import (
     write_questions,
 )
 
-from sqa import pipeline
-from sqa.config import RunConfig, run_from_mapping
-from sqa.errors import ConfigError, NotComputable, TraceError
-from sqa.pipeline import CountedSource, Parts, run, stream
-from sqa.store import Store
-from sqa.trace import QuestionTrace, buzzes_rows, emissions_rows, guesses_rows, scores_rows
-from sqa.types import Buzz, Emission, Guess, Question, Write
+from sqa.core.errors import ConfigError, NotComputable, TraceError
+from sqa.core.store import Store
+from sqa.core.trace import QuestionTrace, buzzes_rows, emissions_rows, guesses_rows, scores_rows
+from sqa.core.types import Buzz, Emission, Guess, Question, Write
+from sqa.run import pipeline
+from sqa.run.config import RunConfig, run_from_mapping
+from sqa.run.pipeline import CountedSource, Parts, run, stream
 
 Q = question()
 

@@ -13,9 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from smt_models import random_model, vocabulary
 
-from smt.bundle import save_model
-from smt.neural import WaitKTranslator
-from smt.policies import (
+from smt.models.bundle import save_model
+from smt.models.prefix_translator import NeuralSystem, PrefixConfig, build, system
+from smt.models.waitk_translator import WaitKTranslator
+from smt.policies.prefixes import (
     Hold,
     LocalAgreement,
     PolicyTranslator,
@@ -27,16 +28,15 @@ from smt.policies import (
     parse_policy,
     writes,
 )
-from smt.prefix import NeuralSystem, PrefixConfig, build, system
-from smt.waitk import FULL
-from sqa.config import run_from_mapping
-from sqa.datasets import load_questions
-from sqa.errors import ConfigError, DataError
-from sqa.pipeline import CountedSource, run, stream
-from sqa.reveal import hypotheses, prefixes
-from sqa.store import Store
-from sqa.trace import check_emissions
-from sqa.types import Emission, Write
+from smt.policies.waitk import FULL
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.reveal import hypotheses, prefixes
+from sqa.core.store import Store
+from sqa.core.trace import check_emissions
+from sqa.core.types import Emission, Write
+from sqa.data.datasets import load_questions
+from sqa.run.config import run_from_mapping
+from sqa.run.pipeline import CountedSource, run, stream
 
 POLICIES = [
     WaitK(1), WaitK(3), WaitK(FULL), LocalAgreement(2), LocalAgreement(3), Hold(0), Hold(2),

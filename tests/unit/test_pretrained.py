@@ -14,15 +14,15 @@ import torch
 import yaml
 from hub_models import LANGUAGES, save_models
 
-from smt.full_input import batches
-from smt.hub import WANTED, check_model, load_tokenizer
-from smt.pretrained import Pretrained, PretrainedConfig, build, load_weights
-from sqa.datasets import load_questions
-from sqa.errors import ConfigError, DataError
-from sqa.hub import find_model, need
-from sqa.paths import ROOT
-from sqa.pipeline import stream
-from sqa.trace import check_emissions
+from smt.engines.hub import WANTED, check_model, load_tokenizer
+from smt.engines.pretrained import Pretrained, PretrainedConfig, build, load_weights
+from smt.policies.full_input import batches
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.hub import find_model, need
+from sqa.core.paths import ROOT
+from sqa.core.trace import check_emissions
+from sqa.data.datasets import load_questions
+from sqa.run.pipeline import stream
 
 TEXTS = ["Este hombre fue el primero .", "¿ Quién ?", "For 10 points , name this city of the north .", "Una ciudad"]
 NEW = 14  # pieces written at most

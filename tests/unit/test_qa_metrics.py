@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sqa.errors import ConfigError, NotComputable
+from sqa.core.errors import ConfigError, NotComputable
+from sqa.core.trace import QuestionTrace
+from sqa.core.types import Buzz, Emission, Guess, Question
 from sqa.metrics import build, qa
-from sqa.trace import QuestionTrace
-from sqa.types import Buzz, Emission, Guess, Question
 
 WORDS = ("aaaa", "bbbb", "cccc", "dddd")  # 19 characters; after n words 4, 9, 14, 19
 EW = qa.CURVES["qanta2018"]

@@ -8,17 +8,17 @@ import pytest
 import buzzers.train
 import guessers.train
 from buzzers import learnt, logistic, mlp, recurrent
+from buzzers.histories import DataChoice, play
 from buzzers.noise import spoil
-from buzzers.played import DataChoice, play
 from buzzers.threshold import ThresholdBuzzer
 from guessers import evaluate
-from guessers.bm25 import Bm25Guesser, Bm25Training
-from guessers.gru_train import GruTraining
-from sqa import config as configs
-from sqa.datasets import Tossup
-from sqa.errors import ConfigError, DataError
-from sqa.folds import fold_of
-from sqa.paths import ROOT
+from guessers.gru.train import GruTraining
+from guessers.retrieval.bm25 import Bm25Guesser, Bm25Training
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.paths import ROOT
+from sqa.data.datasets import Tossup
+from sqa.data.folds import fold_of
+from sqa.run import config as configs
 
 CONFIGS = {
     "guesser_bm25": Bm25Training,

@@ -18,18 +18,18 @@ from iwslt_loopback import serving_app
 
 from buzzers.qanta_service import QantaServiceBuzzer
 from guessers.qanta_service import QantaServiceConfig, build
-from sqa.config import run_from_mapping
-from sqa.datasets import load_questions
-from sqa.errors import ConfigError, RemoteProtocolError
-from sqa.interfaces import IncrementalGuesser
-from sqa.one_contestant import contestant_from
-from sqa.pipeline import run
+from sqa.core.errors import ConfigError, RemoteProtocolError
+from sqa.core.interfaces import IncrementalGuesser
+from sqa.core.store import Store
+from sqa.core.types import Buzz, Guess
+from sqa.data.datasets import load_questions
+from sqa.net.server import json_reply, reply
 from sqa.protocols import qanta
-from sqa.protocols.http_server import json_reply, reply
 from sqa.protocols.qanta import Act, Player
 from sqa.protocols.qanta_http import QantaConfig, make_app
-from sqa.store import Store
-from sqa.types import Buzz, Guess
+from sqa.run.config import run_from_mapping
+from sqa.run.contestant import contestant_from
+from sqa.run.pipeline import run
 
 API = "/api/1.0/quizbowl"
 

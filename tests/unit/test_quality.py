@@ -13,16 +13,16 @@ import quality_doubles
 from doubles import echo, question, write_questions
 
 from sqa import metrics as metric_names
-from sqa import runs
-from sqa.config import QualityConfig, load, load_run, run_from_mapping, to_mapping
-from sqa.errors import ConfigError, DataError, NotComputable
-from sqa.metrics.score_file import ScoreFileConfig, build, read
-from sqa.metrics.segment import MeanOfSegments, Segment, TextMetric
-from sqa.pipeline import Parts, RunResult, run
+from sqa.core.errors import ConfigError, DataError, NotComputable
+from sqa.core.store import Store
+from sqa.core.trace import QuestionTrace, Score
+from sqa.metrics.quality.score_file import ScoreFileConfig, build, read
+from sqa.metrics.quality.text_metric import MeanOfSegments, Segment, TextMetric
 from sqa.protocols.external import ExternalConfig
-from sqa.store import Store
-from sqa.text_scores import CHUNK, score_texts
-from sqa.trace import QuestionTrace, Score
+from sqa.run import folder as runs
+from sqa.run.config import QualityConfig, load, load_run, run_from_mapping, to_mapping
+from sqa.run.pipeline import Parts, RunResult, run
+from sqa.run.quality_stage import CHUNK, score_texts
 
 OVERLAP = "quality_doubles:build"
 BLEU = (sys.executable, "-c", "from sqa.protocols.scorer import ScorerConfig, main; main(ScorerConfig('bleu'))")

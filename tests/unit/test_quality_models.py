@@ -14,16 +14,16 @@ import torch
 import yaml
 from doubles import write_questions
 
-from sqa.config import run_from_mapping
-from sqa.errors import ConfigError, DataError
-from sqa.metrics import bertscore, bleurt, comet
-from sqa.metrics.bertscore import BertScoreConfig
-from sqa.metrics.bleurt import BleurtConfig
-from sqa.metrics.comet import CometConfig
-from sqa.metrics.segment import Segment
-from sqa.pipeline import run
-from sqa.runs import report_rows
-from sqa.store import Store
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.store import Store
+from sqa.metrics.quality import bertscore, bleurt, comet
+from sqa.metrics.quality.bertscore import BertScoreConfig
+from sqa.metrics.quality.bleurt import BleurtConfig
+from sqa.metrics.quality.comet import CometConfig
+from sqa.metrics.quality.text_metric import Segment
+from sqa.run.config import run_from_mapping
+from sqa.run.folder import report_rows
+from sqa.run.pipeline import run
 
 pytestmark = pytest.mark.skipif(find_spec("transformers") is None, reason="needs transformers")
 needs_comet = pytest.mark.skipif(find_spec("comet") is None, reason="needs the extra metrics")

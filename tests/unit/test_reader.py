@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guessers.bm25 import Bm25Config, Bm25Guesser
-from guessers.passages import K1, B, Passage, PassageIndex, fingerprint, quiz_passages, read_passages
-from guessers.reader import Reader, ReaderConfig, best_span
-from guessers.short_answers import kind_of, title_answer, typed_answer
-from sqa.errors import ConfigError, DataError
+from guessers.open_qa.passages import K1, B, Passage, PassageIndex, fingerprint, quiz_passages, read_passages
+from guessers.open_qa.reader import Reader, ReaderConfig, best_span
+from guessers.open_qa.short_answers import kind_of, title_answer, typed_answer
+from guessers.retrieval.bm25 import Bm25Config, Bm25Guesser
+from sqa.core.errors import ConfigError, DataError
 
 PASSAGES = [
     Passage("a", "Leo Tolstoy", "He wrote War and Peace. It appeared in 1869, in six parts."),

@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from smt.instances import write_instances
-from smt.recorded import RecordedConfig, build
-from sqa.config import run_from_mapping
-from sqa.datasets import load_questions
-from sqa.errors import DataError, NotComputable
-from sqa.pipeline import run
-from sqa.store import Store
-from sqa.trace import QuestionTrace, check_emissions
-from sqa.types import Emission, Question
+from smt.engines.instances import write_instances
+from smt.engines.recorded import RecordedConfig, build
+from sqa.core.errors import DataError, NotComputable
+from sqa.core.store import Store
+from sqa.core.trace import QuestionTrace, check_emissions
+from sqa.core.types import Emission, Question
+from sqa.data.datasets import load_questions
+from sqa.run.config import run_from_mapping
+from sqa.run.pipeline import run
 
 FIRST = Question("one", "test", "es", (("a", "b", "c", "d"), ("e", "f")), ("One two.", "Three."), "Page")
 SECOND = Question("two", "test", "es", (("g", "h", "i"),), ("Four.",), "Page")
@@ -133,7 +133,7 @@ def test_a_log_runs_through_the_pipeline(tmp_path):
     questions = load_questions("mini-es", limit=2)
     sentences = [sentence for question in questions for sentence in question.sentences]
     rows = [row(i, "x y", [1, len(s)], source=" ".join(s)) for i, s in enumerate(sentences)]
-    translator = {"name": "smt.recorded:build", "file": log(tmp_path, rows).file}
+    translator = {"name": "smt.engines.recorded:build", "file": log(tmp_path, rows).file}
     config = {
         "name": "r",
         "dataset": {"name": "mini-es", "limit": 2},

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from sqa import records
-from sqa.errors import DataError
+from sqa.core import records
+from sqa.core.errors import DataError
 
 
 def write(path: Path, data: bytes | str) -> Path:

@@ -7,8 +7,8 @@ from dataclasses import fields, is_dataclass
 import pytest
 from doubles import EchoConfig, EchoTranslator
 
-from sqa.errors import ConfigError
-from sqa.registry import BUZZERS, GUESSERS, TRANSLATORS, Registry, did_you_mean
+from sqa.core.errors import ConfigError
+from sqa.core.registry import BUZZERS, GUESSERS, TRANSLATORS, Registry, did_you_mean
 
 ALL = [(registry, name) for registry in (TRANSLATORS, GUESSERS, BUZZERS) for name in registry.names()]
 

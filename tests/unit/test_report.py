@@ -15,15 +15,15 @@ import pytest
 from doubles import echo, question
 from viewer_runs import EVIL, make
 
-from sqa import runs
-from sqa.errors import ConfigError, DataError
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.trace import QuestionTrace
+from sqa.core.types import Guess
 from sqa.metrics.curve import curve_named
-from sqa.report import main
-from sqa.report_data import changes, described, labels, read_rows, read_runs
-from sqa.report_figures import wins_at
-from sqa.report_html import code, page, plain, table
-from sqa.trace import QuestionTrace
-from sqa.types import Guess
+from sqa.report.data import changes, described, labels, read_rows, read_runs
+from sqa.report.figures import wins_at
+from sqa.report.html import code, page, plain, table
+from sqa.report.report import main
+from sqa.run import folder as runs
 
 METRICS = {"metrics": ["ew", "oracle-ew", "accuracy", "bleu", "al", "dal"]}
 
@@ -316,7 +316,7 @@ def test_an_unfinished_run(tmp_path: Path) -> None:
 
 def test_a_run_from_another_schema(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = make(tmp_path, "old")
-    monkeypatch.setattr("sqa.store.SCHEMA_VERSION", 99)
+    monkeypatch.setattr("sqa.core.store.SCHEMA_VERSION", 99)
     with pytest.raises(DataError, match=r"stats\.parquet: has trace schema version 1, expected 99") as error:
         main([run], tmp_path / "report")
     assert len(str(error.value).splitlines()) == 1

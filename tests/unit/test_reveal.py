@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from doubles import echo, question
 
-from sqa.reveal import hypotheses, prefixes
-from sqa.types import Emission
+from sqa.core.reveal import hypotheses, prefixes
+from sqa.core.types import Emission
 
 Q = question()  # "uno dos tres cuatro cinco": characters end at 3, 7, 12, 19, 25
 

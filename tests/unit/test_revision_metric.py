@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from doubles import echo, question
 
-from sqa.errors import NotComputable
+from sqa.core.errors import NotComputable
+from sqa.core.trace import QuestionTrace
+from sqa.core.types import Emission
 from sqa.metrics import build
-from sqa.trace import QuestionTrace
-from sqa.types import Emission
 
 Q = question()
 [NE] = build(["ne"])

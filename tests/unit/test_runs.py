@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from doubles import write_questions
 
-from sqa import runs
-from sqa.config import load_run, run_from_mapping
-from sqa.errors import ConfigError, DataError, NotComputable
-from sqa.pipeline import RunResult, run
-from sqa.store import Store
+from sqa.core.errors import ConfigError, DataError, NotComputable
+from sqa.core.store import Store
+from sqa.run import folder as runs
+from sqa.run.config import load_run, run_from_mapping
+from sqa.run.pipeline import RunResult, run
 
 METRICS = ["ew", "accuracy", "bleu", "al"]
 

@@ -12,7 +12,7 @@ import pytest
 import sacrebleu
 from sacrebleu.metrics.bleu import BLEU
 
-from sqa.errors import ConfigError
+from sqa.core.errors import ConfigError
 from sqa.protocols.cdec import HANDSHAKE, read_score, read_stats, score_line
 from sqa.protocols.scorer import LINE_LIMIT, NO_REFERENCE, UNKNOWN, Scorer, ScorerConfig, backend, bleu_stats, serve
 

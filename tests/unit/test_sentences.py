@@ -2,7 +2,7 @@
 
 import pytest
 
-from sqa import sentences
+from sqa.data import sentences
 
 
 def joined(text: str, language: str) -> list[str]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sqa.errors import ConfigError, DataError, NotComputable
+from sqa.core.errors import ConfigError, DataError, NotComputable
+from sqa.core.significance import bootstrap, bootstrap_band, bootstrap_many, compare, compare_many
 from sqa.metrics import build
 from sqa.metrics.qa import LogRankCurve
-from sqa.significance import bootstrap, bootstrap_band, bootstrap_many, compare, compare_many
 
 [ACCURACY, BLEU, DAL] = build(["accuracy", "bleu", "dal"])
 

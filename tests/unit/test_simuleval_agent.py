@@ -8,15 +8,15 @@ import pytest
 
 pytest.importorskip("simuleval", reason="needs the extra: pip install 'sqa[simul]'")
 
-from experiments.bench_simuleval import evaluate
-from smt.simuleval_agent import SimulevalConfig, build
-from sqa.config import run_from_mapping
-from sqa.datasets import load_questions
-from sqa.errors import ConfigError, DataError
-from sqa.pipeline import run
-from sqa.store import Store
-from sqa.trace import check_emissions
-from sqa.types import Question
+from experiments.bench.simuleval import evaluate
+from smt.simuleval.agent import SimulevalConfig, build
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.store import Store
+from sqa.core.trace import check_emissions
+from sqa.core.types import Question
+from sqa.data.datasets import load_questions
+from sqa.run.config import run_from_mapping
+from sqa.run.pipeline import run
 
 AGENTS = '''
 from dataclasses import dataclass
@@ -225,7 +225,7 @@ def test_an_abandoned_sentence_leaves_nothing_behind(path, questions):
 
 
 def test_an_agent_runs_in_the_pipeline_from_a_config(path, tmp_path, questions):
-    translator = {"name": "smt.simuleval_agent:build", "agent": f"{path}:WaitK", "args": ["--waitk", 4]}
+    translator = {"name": "smt.simuleval.agent:build", "agent": f"{path}:WaitK", "args": ["--waitk", 4]}
     config = {"name": "r", "dataset": {"name": "mini-es", "limit": 4}, "translator": translator, "metrics": ["al"]}
     result = run(run_from_mapping(config), Store(tmp_path), progress=False)
     emissions = [trace.emissions for trace in result.traces]
@@ -296,6 +296,6 @@ def test_an_agent_that_returns_something_else(path, questions):
 
 
 def test_without_simuleval_the_extra_is_named(path, monkeypatch):
-    monkeypatch.setattr("smt.simuleval_agent.find_spec", lambda name: None)
+    monkeypatch.setattr("smt.simuleval.agent.find_spec", lambda name: None)
     with pytest.raises(ConfigError, match=r"needs the package simuleval.*sqa\[simul\]"):
         make(path, "WaitK")

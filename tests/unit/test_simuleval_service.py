@@ -19,16 +19,16 @@ pytest.importorskip("aiohttp", reason="needs the extra: pip install 'sqa[serve]'
 
 from iwslt_loopback import serving_app
 
-from smt.simuleval_agent import SimulevalConfig
-from smt.simuleval_agent import build as build_agent
-from smt.simuleval_http import ServiceConfig, make_app
-from smt.simuleval_server import agent_of
-from smt.simuleval_service import SimulevalServiceConfig, build
-from sqa.datasets import load_questions
-from sqa.errors import ConfigError, RemoteProtocolError
-from sqa.paths import ROOT
-from sqa.pipeline import stream
-from sqa.registry import TRANSLATORS
+from smt.simuleval.agent import SimulevalConfig
+from smt.simuleval.agent import build as build_agent
+from smt.simuleval.http import ServiceConfig, make_app
+from smt.simuleval.server import agent_of
+from smt.simuleval.service import SimulevalServiceConfig, build
+from sqa.core.errors import ConfigError, RemoteProtocolError
+from sqa.core.paths import ROOT
+from sqa.core.registry import TRANSLATORS
+from sqa.data.datasets import load_questions
+from sqa.run.pipeline import stream
 
 ECHO = "{name: 'doubles:build_translator', k: 3}"
 AGENT = ROOT / "tests" / "simuleval_copier.py"
@@ -160,13 +160,13 @@ def test_there_and_back_again() -> None:
 def test_a_service_that_misbehaves(monkeypatch, content, problem) -> None:
     from aiohttp import web
 
-    from sqa.protocols.http_server import reply
+    from sqa.net.server import reply
 
     async def answer(request):
         return reply(content if request.path == "/output" else "")
 
     if "10000" in problem:
-        monkeypatch.setattr("smt.simuleval_service.PATIENCE", 5)
+        monkeypatch.setattr("smt.simuleval.service.PATIENCE", 5)
         problem = problem.replace("10000", "5")
     app = web.Application()
     app.router.add_route("*", "/{any:.*}", answer)

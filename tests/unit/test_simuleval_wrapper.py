@@ -13,17 +13,17 @@ pytest.importorskip("simuleval", reason="needs the extra: pip install 'sqa[simul
 import smt_models
 from doubles import question
 
-from experiments.bench_simuleval import evaluate, words_per_second
-from smt.bundle import save_model
-from smt.simuleval_agent import SimulevalConfig, build, quiet_imports
-from sqa.datasets import load_questions
-from sqa.errors import ConfigError
-from sqa.pipeline import stream
-from sqa.registry import TRANSLATORS
-from sqa.types import Write
+from experiments.bench.simuleval import evaluate, words_per_second
+from smt.models.bundle import save_model
+from smt.simuleval.agent import SimulevalConfig, build, quiet_imports
+from sqa.core.errors import ConfigError
+from sqa.core.registry import TRANSLATORS
+from sqa.core.types import Write
+from sqa.data.datasets import load_questions
+from sqa.run.pipeline import stream
 
 with quiet_imports():
-    from smt.as_simuleval import Pushed, TranslatorAgent
+    from smt.simuleval.translator_agent import Pushed, TranslatorAgent
 
 ECHO = "{name: 'doubles:build_translator', k: 2}"
 
@@ -178,7 +178,7 @@ def test_a_wait_k_model_writes_the_same_words_at_the_same_delays(tmp_path, k):
 def test_there_and_back_again():
     """Our translator as an agent, run as an agent in our own pipeline, is our translator."""
     questions = load_questions("mini-es", limit=3)
-    config = SimulevalConfig("smt.as_simuleval:TranslatorAgent", ("--translator", ECHO))
+    config = SimulevalConfig("smt.simuleval.translator_agent:TranslatorAgent", ("--translator", ECHO))
     echo = TRANSLATORS.build("doubles:build_translator", TRANSLATORS.config_class("doubles:build_translator")(k=2))
     for each, emissions in zip(questions, build(config).translate_batch(questions), strict=True):
         assert [(e.sentence, e.token, e.g) for e in emissions] == [
@@ -188,7 +188,7 @@ def test_there_and_back_again():
 
 def test_its_fingerprint_holds_the_translators():
     prints = {
-        build(SimulevalConfig("smt.as_simuleval:TranslatorAgent", ("--translator", text))).fingerprint()
+        build(SimulevalConfig("smt.simuleval.translator_agent:TranslatorAgent", ("--translator", text))).fingerprint()
         for text in (ECHO, ECHO.replace("2", "3"))
     }
     assert len(prints) == 2

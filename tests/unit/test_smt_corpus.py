@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from smt.corpus import Packed, align, lexicon, pack, weigh
-from smt.vocab import EOS, normalise
+from smt.models.vocab import EOS, normalise
+from smt.training.corpus import Packed, align, lexicon, pack, weigh
 from tests.smt_models import vocabulary
 
 GOOD = ("La reina fundó una ciudad junto al río.", "The queen founded a city by the river.", "a")

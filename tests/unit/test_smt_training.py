@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 import torch
 
-from smt.bundle import load_model, save_model
-from smt.corpus import lexicon, pack
-from smt.decode import decode_batch
-from smt.prepare import CorpusConfig
-from smt.train import SmtConfig, TrainConfig, Trainer, average, checkpoints, losses, rate
-from smt.transformer import ModelConfig
-from sqa.config import load
-from sqa.datasets import load_questions
-from sqa.errors import ConfigError, DataError
-from sqa.paths import ROOT
+from smt.models.bundle import load_model, save_model
+from smt.models.decode import decode_batch
+from smt.models.transformer import ModelConfig
+from smt.training.corpus import lexicon, pack
+from smt.training.prepare import CorpusConfig
+from smt.training.train import SmtConfig, TrainConfig, Trainer, average, checkpoints, losses, rate
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.paths import ROOT
+from sqa.data.datasets import load_questions
+from sqa.run.config import load
 from tests.smt_models import random_model, vocabulary
 
 CONFIG = SmtConfig(

@@ -10,17 +10,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from smt import statistical, statistical_train
-from smt.phrase_table import PhraseCounts
-from smt.statistical import Statistical, StatisticalConfig, build, read_model
-from smt.statistical_config import PbmtConfig, PhraseConfig, TuningConfig
-from smt.statistical_train import STAGES, choose
-from smt.statistical_tune import START
-from sqa.config import load
-from sqa.errors import ConfigError, DataError
-from sqa.paths import ROOT
-from sqa.pipeline import stream
-from sqa.types import Question
+from smt.statistical import train as statistical_train
+from smt.statistical import translator as statistical
+from smt.statistical.config import PbmtConfig, PhraseConfig, TuningConfig
+from smt.statistical.phrase_table import PhraseCounts
+from smt.statistical.train import STAGES, choose
+from smt.statistical.translator import Statistical, StatisticalConfig, build, read_model
+from smt.statistical.tune import START
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.paths import ROOT
+from sqa.core.types import Question
+from sqa.run.config import load
+from sqa.run.pipeline import stream
 from tests.tiny_language import CONFIG, pairs, train_tiny, use_tiny_language
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from doubles import echo, question
 
-from sqa.errors import DataError
-from sqa.store import Stage, Store, blocks_of, dataset_fingerprint, read_table, write_table, write_text
-from sqa.trace import BUZZES, EMISSIONS, emissions_rows, emissions_table
+from sqa.core.errors import DataError
+from sqa.core.store import Stage, Store, blocks_of, dataset_fingerprint, read_table, write_table, write_text
+from sqa.core.trace import BUZZES, EMISSIONS, emissions_rows, emissions_table
 
 Q = question()
 TABLE = emissions_table({Q.id: echo(Q)})

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqa.answers import is_right
-from sqa.errors import TraceError
-from sqa.trace import QuestionTrace, guesses_rows, guesses_table
-from sqa.types import Emission, Guess, Question
+from sqa.core.answers import is_right
+from sqa.core.errors import TraceError
+from sqa.core.trace import QuestionTrace, guesses_rows, guesses_table
+from sqa.core.types import Emission, Guess, Question
 
 PAGES = ["Lima", "lima", "Lima_(Peru)", "La  Paz", "la_paz", "Cusco", "Óbidos", "O\u0301bidos"]
 GUESSES = st.lists(st.lists(st.sampled_from(PAGES), unique=True, max_size=5), min_size=1, max_size=6)

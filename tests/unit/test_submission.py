@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sqa.datasets import load_questions
+from sqa.data.datasets import load_questions
 from sqa.metrics.curve import curve_named
 from sqa.protocols import submission
 

@@ -9,15 +9,15 @@ from statistics import stdev
 
 import pytest
 
-import smt.sweep
-import sqa.datasets
-from smt.bundle import load_model, save_model
-from smt.sweep import Finished, expand, finished, held, main, parse_sweep, sweep, table
-from smt.train import SmtConfig, prepared_data, train_in
-from smt.vocab import Vocabulary
-from sqa.config import load, to_mapping
-from sqa.errors import ConfigError, DataError
-from sqa.paths import ROOT
+import smt.training.sweep
+import sqa.data.datasets
+from smt.models.bundle import load_model, save_model
+from smt.models.vocab import Vocabulary
+from smt.training.sweep import Finished, expand, finished, held, main, parse_sweep, sweep, table
+from smt.training.train import SmtConfig, prepared_data, train_in
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.paths import ROOT
+from sqa.run.config import load, to_mapping
 from tests.smt_models import random_model, vocabulary
 from tests.sweep_process import config, prepared, sentence_pairs
 
@@ -25,7 +25,7 @@ from tests.sweep_process import config, prepared, sentence_pairs
 @pytest.fixture
 def runs(tmp_path, monkeypatch) -> Path:
     """A --runs folder with prepared data, and BLEU on the bundled questions."""
-    monkeypatch.setattr(sqa.datasets, "load_parallel", sentence_pairs)
+    monkeypatch.setattr(sqa.data.datasets, "load_parallel", sentence_pairs)
     prepared(tmp_path)
     return tmp_path
 
@@ -78,7 +78,7 @@ def test_finished_trainings_are_not_done_again(runs, monkeypatch, capsys):
     assert not list(folder.glob("checkpoint-*")) and load_model(folder / "model")[2]["steps"] == 4
     assert len((folder / "steps.tsv").read_text().splitlines()) == 5
 
-    monkeypatch.setattr(smt.sweep, "train_in", lambda *a, **k: pytest.fail("trained again"))
+    monkeypatch.setattr(smt.training.sweep, "train_in", lambda *a, **k: pytest.fail("trained again"))
     main(path, runs, "k=2,multi", 2)
     assert capsys.readouterr().out == printed
 
@@ -108,19 +108,19 @@ def test_fresh_does_not_take_away_what_another_process_trains(runs):
 
 def test_a_stop_file_ends_a_sweep_with_a_checkpoint(runs, monkeypatch, capsys):
     stop = runs / "smt" / "tiny" / "stop"
-    kept = smt.train.Trainer.train_step
+    kept = smt.training.train.Trainer.train_step
 
     def third_step_is_the_last(self):
         if self.step == 1:
             stop.touch()
         return kept(self)
 
-    monkeypatch.setattr(smt.train.Trainer, "train_step", third_step_is_the_last)
+    monkeypatch.setattr(smt.training.train.Trainer, "train_step", third_step_is_the_last)
     assert sweep(config(), (2, "full"), 1, runs) == []
     assert [path.name for path in stop.parent.glob("*/checkpoint-*")] == ["checkpoint-0000002"]
     assert "delete it" in capsys.readouterr().err
     monkeypatch.undo()
-    monkeypatch.setattr(sqa.datasets, "load_parallel", sentence_pairs)
+    monkeypatch.setattr(sqa.data.datasets, "load_parallel", sentence_pairs)
     stop.unlink()
     assert [run.k for run in sweep(config(), (2, "full"), 1, runs)] == [2, "full"]
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from doubles import echo, question
 
-from sqa.errors import TraceError
-from sqa.trace import (
+from sqa.core.errors import TraceError
+from sqa.core.trace import (
     QuestionTrace,
     Score,
     buzzes_rows,
@@ -23,7 +23,7 @@ from sqa.trace import (
     scores_rows,
     scores_table,
 )
-from sqa.types import Buzz, Emission, Guess
+from sqa.core.types import Buzz, Emission, Guess
 
 Q = question()  # "uno dos" + "tres cuatro cinco"
 

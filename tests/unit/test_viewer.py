@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 from viewer_runs import EVIL, CopyAligner, make
 
-from sqa import viewer, viewer_data
-from sqa.errors import ConfigError
-from sqa.finished import open_run
-from sqa.paths import ROOT
-from sqa.trace import QuestionTrace
-from sqa.types import Emission
-from sqa.viewer import UPLOT, as_script, main, open_runs, render
-from sqa.viewer_data import ViewConfig, page_data, run_names
+from sqa.core.errors import ConfigError
+from sqa.core.paths import ROOT
+from sqa.core.trace import QuestionTrace
+from sqa.core.types import Emission
+from sqa.report import viewer, viewer_data
+from sqa.report.viewer import UPLOT, as_script, main, open_runs, render
+from sqa.report.viewer_data import ViewConfig, page_data, run_names
+from sqa.run.opened import open_run
 
 
 @pytest.fixture

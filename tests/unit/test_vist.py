@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sqa.errors import ConfigError
+from sqa.core.errors import ConfigError
 from sqa.protocols import vist
 from sqa.protocols.gson import BadUnicodeEscape, JsonSyntax, NoDocument, parse
 from sqa.protocols.java import Hashtable, double_text, string_hash

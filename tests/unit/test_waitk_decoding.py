@@ -10,19 +10,19 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from smt.bundle import save_model
-from smt.choose import Chooser, Past, piece_limit
-from smt.corpus import pack
-from smt.decode import decode_batch, decode_stream
-from smt.neural import WaitKConfig, build
-from smt.train import Batches
-from smt.transformer import ModelConfig, Transformer
-from smt.vocab import BOS, EOS, PAD
-from smt.vocab_bpe import SPECIAL, BpeVocabulary, Cutting
-from smt.waitk import FULL, HIDDEN_WORD, Schedule, draw_k, parse_k, reads_after, visible
-from sqa.datasets import load_questions
-from sqa.errors import ConfigError
-from sqa.pipeline import CountedSource
+from smt.models.bundle import save_model
+from smt.models.decode import decode_batch, decode_stream
+from smt.models.next_piece import Chooser, Past, piece_limit
+from smt.models.transformer import ModelConfig, Transformer
+from smt.models.vocab import BOS, EOS, PAD
+from smt.models.vocab_bpe import SPECIAL, BpeVocabulary, Cutting
+from smt.models.waitk_translator import WaitKConfig, build
+from smt.policies.waitk import FULL, HIDDEN_WORD, Schedule, draw_k, parse_k, reads_after, visible
+from smt.training.corpus import pack
+from smt.training.train import Batches
+from sqa.core.errors import ConfigError
+from sqa.data.datasets import load_questions
+from sqa.run.pipeline import CountedSource
 from tests.smt_models import random_model, vocabulary
 
 SENTENCES = [list(s) for q in load_questions("mini-es", limit=1) for s in q.sentences[:3]]

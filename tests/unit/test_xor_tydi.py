@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from sqa import xor_tydi
-from sqa.errors import ConfigError, DataError
-from sqa.xor_tydi import LANGUAGES, SPLITS, load_translations, load_xor_tydi
+from sqa.core.errors import ConfigError, DataError
+from sqa.data import xor_tydi
+from sqa.data.xor_tydi import LANGUAGES, SPLITS, load_translations, load_xor_tydi
 
 QUESTIONS = [
     {"id": "1", "lang": "fi", "split": "train-engspan", "question": "Kuka  kirjoitti Sodan?", "answers": ["Tolstoi"]},

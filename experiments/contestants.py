@@ -1,0 +1,187 @@
+"""Who is compared in a figure or a report: the guessers that a config lists, each perhaps with its buzzer.
+
+One that is `optional` (a server that may be down, a package or a model that may be missing) is left out where it
+cannot be had, with the reason; without `optional` the command stops there.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+
+from experiments.ablation.over_k import AblationConfig, Contestant, Row, cells, run_cells, usable
+from sqa.core.errors import ConfigError, SqaError
+from sqa.core.registry import BUZZERS, GUESSERS
+from sqa.core.store import write_text
+from sqa.run.config import ComponentConfig, load, run_from_mapping
+from sqa.run.folder import tsv
+
+if TYPE_CHECKING:
+    from experiments.verdicts import Verdict
+    from sqa.run.pipeline import Parts
+
+VERDICTS = ("dataset", "translator", "guesser", "claim", "verdict", "numbers")
+Value = str | int | float | bool | tuple[str, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """A guesser and its buzzer, as in a run's YAML, with the name they go by."""
+
+    label: str  # in figures and tables
+    guesser: dict[str, Value]
+    buzzer: dict[str, Value]
+    optional: bool = False
+
+
+class LeftOut(NamedTuple):
+    """One that has no numbers."""
+
+    label: str
+    reason: str
+
+
+class Comparison(Protocol):
+    """The keys that Figures 6 and 7 share."""
+
+    @property
+    def ablation(self) -> Path: ...
+    @property
+    def contestants(self) -> Sequence[Contender]: ...
+
+
+class Competitor(Protocol):
+    """What `sift` reads."""
+
+    @property
+    def label(self) -> str: ...
+    @property
+    def optional(self) -> bool: ...
+
+
+C = TypeVar("C", bound=Competitor)
+
+
+def check_labels(contenders: Sequence[Competitor], where: str) -> list[str]:
+    """What is wrong with a list of contenders: none at all, or a label twice."""
+    labels = [contender.label for contender in contenders]
+    if not labels:
+        return [f"{where}: at least one is needed"]
+    return [f"{where}: the label {label!r} is there twice" for label in sorted(set(labels)) if labels.count(label) > 1]
+
+
+def components(
+    guesser: dict[str, Value], buzzer: dict[str, Value] | None = None
+) -> tuple[ComponentConfig, ComponentConfig | None]:
+    """The checked configs of a guesser and a buzzer.  ConfigError lists all problems."""
+    run = run_from_mapping({
+        "name": "contender", "dataset": {"name": "mini-es"}, "translator": {"name": "fixed"},
+        "guesser": guesser, "buzzer": buzzer, "metrics": ("accuracy",),
+    })  # fmt: skip
+    if run.guesser is None:
+        raise ConfigError("guesser: missing")
+    return run.guesser, run.buzzer
+
+
+def sift(contenders: Sequence[C], make: Callable[[C], object]) -> tuple[list[C], list[LeftOut]]:
+    """Call `make` on each; those it works for, and the optional ones that it raises a SqaError for, with its text."""
+    present: list[C] = []
+    left_out: list[LeftOut] = []
+    for contender in contenders:
+        try:
+            make(contender)
+        except SqaError as error:
+            if not contender.optional:
+                raise
+            left_out.append(LeftOut(contender.label, " ".join(str(error).split())))
+            print(f"{contender.label}: left out, {left_out[-1].reason}", file=sys.stderr)
+        else:
+            present.append(contender)
+    return present, left_out
+
+
+@dataclass(frozen=True, slots=True)
+class MeanCurve:
+    """Mean over questions of several values; stats (d,) = the values, then 1."""
+
+    name: str
+
+    def score_many(self, stats: np.ndarray) -> np.ndarray:
+        """(B, d + 1) -> (B, d)."""
+        return stats[:, :-1] / stats[:, -1:]
+
+
+def write_csv(lines: Iterable[Sequence[str]], path: Path) -> Path:
+    """Write a comma-separated file, whole or not at all, the header being the first of `lines`."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(lines)
+    write_text(path, text.getvalue())
+    return path
+
+
+def write_verdicts(verdicts: Sequence[Verdict], left_out: Sequence[LeftOut], path: Path) -> Path:
+    """Write the verdicts as TSV; a contender that is left out has a line with the reason."""
+    lines = [verdict.cells() for verdict in verdicts]
+    lines += [("all", "wait-k", out.label, "-", "not computed", out.reason) for out in left_out]
+    write_text(path, tsv(VERDICTS, lines))
+    return path
+
+
+class Runs(NamedTuple):
+    """The ablation's runs of some contenders."""
+
+    config: AblationConfig
+    rows: list[Row]  # wait-k of every k, and the human translation at full input
+    labels: dict[str, str]  # registered name of a guesser -> its label
+    left_out: list[LeftOut]
+
+    @property
+    def datasets(self) -> list[str]:
+        """Those that could be had."""
+        return list(dict.fromkeys(row.cell.dataset for row in self.rows))
+
+    def of(self, dataset: str, guesser: str, family: str = "wait-k") -> list[Row]:
+        """Rows of one line of a figure, from the smallest k to full input."""
+        wanted = (dataset, guesser, family)
+        rows = [row for row in self.rows if (row.cell.dataset, row.cell.guesser, row.cell.family) == wanted]
+        return sorted(rows, key=lambda row: float("inf") if row.cell.k == "full" else int(row.cell.k))
+
+
+def runs_of(config: Comparison, config_path: Path, runs: Path, parts: Parts) -> Runs:
+    """Run the wait-k models of the ablation's config with the contenders; what the store holds is not run again.
+
+    The runs have the ablation's own names and keys, so those of a finished `sqa ablation` are found.
+    """
+    base = load(config_path.parent / config.ablation, AblationConfig)
+
+    def make(contender: Contender) -> None:
+        guesser, buzzer = components(contender.guesser, contender.buzzer)
+        parts.component(GUESSERS, guesser)
+        parts.component(BUZZERS, buzzer)
+
+    present, left_out = sift(config.contestants, make)
+    labels = {str(contender.guesser["name"]): contender.label for contender in present}
+    problems = []
+    if not present:
+        problems += ["contestants: none of them can be had", *(f"{out.label}: {out.reason}" for out in left_out)]
+    if len(labels) < len(present):
+        problems.append("contestants: a guesser is there twice, and runs are named after it")
+    if "full" not in base.k:
+        problems.append(f"{config.ablation} k: needs full, which the others are compared with")
+    if problems:
+        raise ConfigError(problems)
+    contestants = tuple(Contestant(contender.guesser, contender.buzzer) for contender in present)
+    base = replace(base, contestants=contestants, commands={}, sweeps={})
+    wanted = {("wait-k", k) for k in base.k} | {("reference", "full")}
+    datasets = [dataset for dataset in usable(base) if dataset[-2:] in base.models]
+    if not datasets:
+        raise ConfigError(f"{config.ablation} models: none for the language of a data set that is here")
+    todo = [cell for cell in cells(base, datasets, {}) if (cell.family, cell.k) in wanted]
+    return Runs(base, run_cells(todo, base, runs), labels, left_out)

@@ -1,0 +1,300 @@
+"""Table 4: does a better translation of the question give better answers?  Full input, XOR-TyDi Finnish and Russian.
+
+    sqa reproduce table4
+
+Each question is put into English as a whole (k = infinity), BM25 finds passages for it, and a reader takes a short
+answer from these.  Exact match and F1 by XOR-TyDi's official rule (`sqa.metrics.short_answers`), mean over fi and ru as
+the official script averages languages, 95% bootstrap intervals over questions, and paired differences of every two
+translations.
+
+Claims, after Table 4 of Han, Carpuat and Boyd-Graber (2022), judged for each set, language and reader by F1:
+    - answers to a human translation are better than answers to the untranslated question (the floor);
+    - answers to a machine translation are better than that floor, and worse than those to a human one;
+    - a reader beats the answer "yes" to everything, which needs neither translation nor passage.
+The paper's own scores are not given beside ours: they are of its Wikipedia passages and of a trained reader, and we do
+not have its numbers.
+
+The machine translation that needs no download is phrase-based, learnt from XOR-TyDi's own translations of other
+questions (experiments/paper/xor_translator.py): a weak one.
+
+Sets: dev-engspan is the official one, but nobody translated its questions; train-engspan has a human translation of
+every question.  A system whose model, program or file is missing is in the table as "not computed", with the reason.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from experiments.contestants import Value, check_labels
+from experiments.paper.table4_answers import Library, RuleReader, answered, build_reader, retrieved, translated
+from guessers.open_qa.reader import Reader, ReaderConfig
+from sqa.core.errors import ConfigError, DataError, SqaError
+from sqa.core.registry import TRANSLATORS
+from sqa.core.store import Store, write_text
+from sqa.data.xor_tydi import LANGUAGES, SPLITS, OpenQuestion, load_xor_tydi
+from sqa.metrics.short_answers import exact_match, f1, normalise
+from sqa.run.config import ComponentConfig, load, run_from_mapping
+
+# human: XOR-TyDi's translators; source: as it stands, in its own language; trained:
+# experiments/paper/xor_translator.py, trained first where it is not; translated: by `translator`
+Question = Literal["human", "source", "trained", "translated"]
+YES = "always-yes"
+ALL = "all"  # in place of a language, system or reader that something is missing for
+NOTHING = "-"  # the "system" of a reader that reads no question
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """A way to put questions into English."""
+
+    label: str
+    question: Question = "translated"
+    translator: dict[str, Value] = field(default_factory=dict)  # as in a run's config; for "translated"
+    languages: tuple[str, ...] = LANGUAGES  # those it is for
+    sets: tuple[str, ...] = SPLITS[:2]  # those it is for; a file of translations is of one set
+
+    def __post_init__(self) -> None:
+        wrong = _unknown(self)
+        if (self.question == "translated") != bool(self.translator):
+            wrong.append("translator: needed for question: translated, and for nothing else")
+        if wrong:
+            raise ConfigError(wrong)
+        if self.translator:
+            self.component()
+
+    def component(self) -> ComponentConfig:
+        """The translator's checked config."""
+        run = {"name": "table4", "dataset": {"name": "mini-es"}, "translator": self.translator, "metrics": ("bleu",)}
+        return run_from_mapping(run).translator
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderEntry:
+    """A way to answer."""
+
+    label: str
+    answer: Literal["title", "typed", "model", "always-yes"]
+    model: ReaderConfig | None = None  # for answer: model
+
+    def __post_init__(self) -> None:
+        if (self.answer == "model") != (self.model is not None):
+            raise ConfigError("model: needed for answer: model, and for nothing else")
+
+
+@dataclass(frozen=True, slots=True)
+class Table4Config:
+    """What `sqa reproduce table4` reads; configs/table4.yaml explains each key."""
+
+    name: str
+    systems: tuple[System, ...]
+    readers: tuple[ReaderEntry, ...]
+    sets: tuple[str, ...] = SPLITS[:2]
+    languages: tuple[str, ...] = LANGUAGES
+    passages: Path | None = None
+    depth: int = 10
+    resamples: int = 1000
+    seed: int = 0
+    limit: int | None = None
+
+    def __post_init__(self) -> None:
+        wrong = _unknown(self)
+        for key, entries in (("systems", self.systems), ("readers", self.readers)):
+            labels = [] if entries else [f"{key}: at least one is needed"]
+            wrong += labels if key == "systems" else check_labels(self.readers, "readers")
+        for language in self.languages:
+            of = [(s.label, one) for s in self.systems if language in s.languages for one in s.sets]
+            twice = sorted({label for label, one in of if of.count((label, one)) > 1})
+            wrong += [f"systems: the label {label!r} is there twice for {language}" for label in twice]
+        wrong += [
+            f"{key}: must be >= 1, got {getattr(self, key)}"
+            for key in ("depth", "resamples", "limit")
+            if getattr(self, key) is not None and getattr(self, key) < 1
+        ]
+        if wrong:
+            raise ConfigError(wrong)
+
+
+def _unknown(config: System | Table4Config) -> list[str]:
+    """Sets and languages that are none, and lists of them that are empty."""
+    wrong = []
+    for key, known in (("sets", SPLITS[:2]), ("languages", LANGUAGES)):
+        given = getattr(config, key)
+        wrong += [] if given else [f"{key}: at least one of {', '.join(known)} is needed"]
+        wrong += [f"{key}: expected {' or '.join(known)}, got {name!r}" for name in given if name not in known]
+    return wrong
+
+
+@dataclass(frozen=True, eq=False)
+class Answered:
+    """One system and reader on one set and language."""
+
+    set: str
+    language: str
+    system: str  # label, or NOTHING
+    reader: str  # label
+    questions: list[OpenQuestion]
+    texts: list[str] | None  # the questions as the system puts them; None for NOTHING
+    answers: list[str]  # "" = none
+    found: np.ndarray | None  # (n,) 1 if a retrieved passage has a right answer, else 0, nan = yes/no; None = no search
+
+    @cached_property
+    def spans(self) -> np.ndarray:
+        """(n,) bool: the answer is neither yes nor no."""
+        return np.array([not is_yes_no(question) for question in self.questions])
+
+    @cached_property
+    def em(self) -> np.ndarray:
+        """(n,) 0 or 1."""
+        return np.array([exact_match(a, q.answers) for a, q in zip(self.answers, self.questions, strict=True)])
+
+    @cached_property
+    def f1(self) -> np.ndarray:
+        """(n,) 0..1."""
+        return np.array([f1(a, q.answers) for a, q in zip(self.answers, self.questions, strict=True)])
+
+
+class NotComputed(NamedTuple):
+    """A line of the table without numbers; ALL stands for every language, system or reader."""
+
+    set: str
+    language: str
+    system: str
+    reader: str
+    reason: str
+
+
+def main(config_path: Path, runs: Path) -> None:
+    """`sqa reproduce table4`: answer what the store lacks; tables, predictions, verdicts; the table on stdout."""
+    from experiments.paper.table4_report import write_all
+
+    config = load(config_path, Table4Config)
+    results, left_out = measure(config, Store(runs))
+    folder = runs / config.name
+    for one in results:
+        path = folder / "predictions" / "_".join([one.set, one.language, _plain(one.system), _plain(one.reader)])
+        predictions = {q.id: answer for q, answer in zip(one.questions, one.answers, strict=True)}
+        write_text(path.with_suffix(".json"), json.dumps(predictions, ensure_ascii=False, indent=0) + "\n")
+    paths = write_all(results, left_out, config, folder)
+    print(paths[-1].read_text(encoding="utf-8"), end="")
+    for path in paths:
+        print(path)
+
+
+def measure(config: Table4Config, store: Store) -> tuple[list[Answered], list[NotComputed]]:
+    """Every system and reader on every set and language, and what has no numbers.  None at all: DataError."""
+    library = Library(config.passages, config.depth)
+    built = _Built()
+    results: list[Answered] = []
+    left_out: list[NotComputed] = []
+    readers: dict[str, RuleReader | Reader] = {}  # by label
+    for entry in config.readers:
+        try:
+            if entry.answer != YES:
+                readers[entry.label] = build_reader(entry.answer, entry.model)
+        except SqaError as error:
+            left_out += [NotComputed(name, ALL, ALL, entry.label, _line(error)) for name in config.sets]
+    for name in config.sets:
+        for language in config.languages:
+            questions = load_xor_tydi(name, language, config.limit)
+            for one in _one_set(name, language, questions, config, readers, library, store, built):
+                (results if isinstance(one, Answered) else left_out).append(one)
+    if not any(one.system != NOTHING for one in results):
+        reasons = [f"{o.set} {o.language} {o.system} {o.reader}: {o.reason}" for o in left_out]
+        raise DataError("\n".join(["table4: no system could be measured", *reasons]))
+    return results, left_out
+
+
+class _Built:
+    """Translators, each loaded once; one that failed is not tried again."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, Any] = {}
+
+    def get(self, key: str, make: Any) -> Any:
+        if key not in self._made:
+            try:
+                self._made[key] = make()
+            except SqaError as error:
+                self._made[key] = error
+        if isinstance(self._made[key], SqaError):
+            raise self._made[key]
+        return self._made[key]
+
+
+def _one_set(
+    name: str,
+    language: str,
+    questions: list[OpenQuestion],
+    config: Table4Config,
+    readers: Mapping[str, RuleReader | Reader],
+    library: Library,
+    store: Store,
+    built: _Built,
+) -> Iterator[Answered | NotComputed]:
+    """All of one set and language, in the order of the config."""
+    for entry in config.readers:
+        if entry.answer == YES:
+            yield Answered(name, language, NOTHING, entry.label, questions, None, ["yes"] * len(questions), None)
+    for system in config.systems:
+        if name not in system.sets or language not in system.languages:
+            continue
+        try:
+            texts = english(system, questions, store, built)
+        except SqaError as error:
+            yield NotComputed(name, language, system.label, ALL, _reason(system, error))
+            continue
+        found = retrieved(texts, questions, library, store)
+        hits = np.array([np.nan if is_yes_no(q) else float(f.found > 0) for q, f in zip(questions, found, strict=True)])
+        for label, reader in readers.items():
+            answers = answered(reader, texts, found, questions, library, store)
+            yield Answered(name, language, system.label, label, questions, texts, answers, hits)
+
+
+def english(system: System, questions: Sequence[OpenQuestion], store: Store, built: _Built) -> list[str]:
+    """Each question as the system puts it.  Not to be had: a SqaError that says why."""
+    if system.question == "source":
+        return [question.text for question in questions]
+    if system.question == "human":
+        missing = sum(question.translation is None for question in questions)
+        if missing:
+            raise DataError(f"{missing} of {len(questions)} questions have no human translation")
+        return [question.translation or "" for question in questions]
+    if system.question == "trained":
+        from experiments.paper import xor_translator
+
+        language = questions[0].language
+        model = built.get(f"train {language}", lambda: xor_translator.model(language, store.root))
+        system = replace(system, question="translated", translator={"name": "pbmt", "model": str(model)})
+    component = system.component()
+    key = json.dumps(system.translator, sort_keys=True)
+    translator = built.get(f"translator {key}", lambda: TRANSLATORS.build(component.name, component.options))
+    return translated(component, questions, store, translator)
+
+
+def is_yes_no(question: OpenQuestion) -> bool:
+    """True if a right answer is yes or no."""
+    return any(normalise(answer) in ("yes", "no") for answer in question.answers)
+
+
+def _reason(system: System, error: SqaError) -> str:
+    """Why a system has no numbers; a model that is nowhere is named first."""
+    model = system.translator.get("model")
+    if isinstance(error, ConfigError) and isinstance(model, str) and not Path(model).is_dir():
+        return f"model {model} not found: {_line(error).removeprefix('model: ')}"
+    return _line(error)
+
+
+def _line(error: SqaError) -> str:
+    return " ".join(str(error).split())
+
+
+def _plain(label: str) -> str:
+    """A label as part of a file's name."""
+    return "".join(c if c.isalnum() else "-" for c in label.lower())
