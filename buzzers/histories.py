@@ -49,7 +49,7 @@ class DataChoice:
 
 
 @dataclass(frozen=True, slots=True)
-class Played:
+class GuessHistory:
     """One tossup as a guesser played it; n steps, one a word."""
 
     rows: np.ndarray  # (n, 45) float32, `all_features`
@@ -64,7 +64,7 @@ def guesser_of(choice: DataChoice) -> Any:
     return GUESSERS.build(choice.guesser, GUESSERS.config_class(choice.guesser)(model=choice.model))
 
 
-def play(guesser: Any, tossups: Sequence[Tossup], name: str, cache: Path) -> list[Played]:
+def histories_of(guesser: Any, tossups: Sequence[Tossup], name: str, cache: Path) -> list[GuessHistory]:
     """Let the guesser read each tossup word by word, or read in `cache` how it did before; `name` is for the bar."""
     key = hashlib.sha256(f"played {VERSION} {guesser.fingerprint()}".encode())
     for tossup in tossups:
@@ -72,18 +72,18 @@ def play(guesser: Any, tossups: Sequence[Tossup], name: str, cache: Path) -> lis
     path = cache / f"{key.hexdigest()[:32]}.npz"
     found = _read(path)
     if found is None:
-        found = [play_one(guesser, tossup) for tossup in tqdm(tossups, f"guessing {name}", mininterval=2)]
+        found = [history_of(guesser, tossup) for tossup in tqdm(tossups, f"guessing {name}", mininterval=2)]
         cache.mkdir(parents=True, exist_ok=True)
         replace_bytes(path, _packed(found))
     return found
 
 
-def play_one(guesser: Any, tossup: Tossup) -> Played:
+def history_of(guesser: Any, tossup: Tossup) -> GuessHistory:
     """The guesser's steps on one tossup.  One without a page is never answered rightly."""
     words = tossup.text.split()
     history = guesser.guess_prefixes(words, N_GUESSES)
     read = np.cumsum([len(word) + 1 for word in words]) - 1  # characters up to the end of each word
-    return Played(
+    return GuessHistory(
         rows=all_features(history),
         signals=np.array([signals(guesses) for guesses in history]),
         right=np.array([bool(g) and tossup.page is not None and is_right(g[0].page, tossup.page) for g in history]),
@@ -92,16 +92,16 @@ def play_one(guesser: Any, tossup: Tossup) -> Played:
     )
 
 
-def _packed(played: Sequence[Played]) -> bytes:
+def _packed(histories: Sequence[GuessHistory]) -> bytes:
     """An .npz: every field over all tossups, and the number of steps of each."""
-    names = [field.name for field in fields(Played)]
-    arrays = {name: np.concatenate([getattr(one, name) for one in played]) for name in names if played}
+    names = [field.name for field in fields(GuessHistory)]
+    arrays = {name: np.concatenate([getattr(one, name) for one in histories]) for name in names if histories}
     buffer = io.BytesIO()
-    np.savez(buffer, steps=np.array([len(one.right) for one in played], np.int64), **arrays)
+    np.savez(buffer, steps=np.array([len(one.right) for one in histories], np.int64), **arrays)
     return buffer.getvalue()
 
 
-def _read(path: Path) -> list[Played] | None:
+def _read(path: Path) -> list[GuessHistory] | None:
     """What `_packed` wrote; None if there is no such file or it is cut short."""
     try:
         with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as file:  # np.load leaves a bad file open
@@ -109,7 +109,10 @@ def _read(path: Path) -> list[Played] | None:
     except (FileNotFoundError, zipfile.BadZipFile, ValueError, EOFError):
         return None
     ends = np.cumsum(arrays.pop("steps", np.zeros(0, np.int64)))
-    if set(arrays) != {field.name for field in fields(Played)} or arrays["rows"].shape != (ends[-1], WIDTHS["all"]):
+    if set(arrays) != {field.name for field in fields(GuessHistory)} or arrays["rows"].shape != (
+        ends[-1],
+        WIDTHS["all"],
+    ):
         return None
     pieces = {name: np.split(array, ends[:-1]) for name, array in arrays.items()}
-    return [Played(**{name: pieces[name][i] for name in pieces}) for i in range(len(ends))]
+    return [GuessHistory(**{name: pieces[name][i] for name in pieces}) for i in range(len(ends))]

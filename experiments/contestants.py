@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from experiments.ablation.over_k import AblationConfig, Contestant, Row, cells, run_cells, usable
+from experiments.grid import AblationConfig, Contestant, Row, cells, run_cells, usable
 from sqa.core.errors import ConfigError, SqaError
 from sqa.core.registry import BUZZERS, GUESSERS
 from sqa.core.store import write_text
@@ -32,7 +32,7 @@ Value = str | int | float | bool | tuple[str, ...] | None
 
 
 @dataclass(frozen=True, slots=True)
-class Contender:
+class NamedContestant:
     """A guesser and its buzzer, as in a run's YAML, with the name they go by."""
 
     label: str  # in figures and tables
@@ -54,10 +54,10 @@ class Comparison(Protocol):
     @property
     def ablation(self) -> Path: ...
     @property
-    def contestants(self) -> Sequence[Contender]: ...
+    def contestants(self) -> Sequence[NamedContestant]: ...
 
 
-class Competitor(Protocol):
+class Labelled(Protocol):
     """What `sift` reads."""
 
     @property
@@ -66,12 +66,12 @@ class Competitor(Protocol):
     def optional(self) -> bool: ...
 
 
-C = TypeVar("C", bound=Competitor)
+C = TypeVar("C", bound=Labelled)
 
 
-def check_labels(contenders: Sequence[Competitor], where: str) -> list[str]:
-    """What is wrong with a list of contenders: none at all, or a label twice."""
-    labels = [contender.label for contender in contenders]
+def check_labels(contestants: Sequence[Labelled], where: str) -> list[str]:
+    """What is wrong with a list of contestants: none at all, or a label twice."""
+    labels = [contestant.label for contestant in contestants]
     if not labels:
         return [f"{where}: at least one is needed"]
     return [f"{where}: the label {label!r} is there twice" for label in sorted(set(labels)) if labels.count(label) > 1]
@@ -82,7 +82,7 @@ def components(
 ) -> tuple[ComponentConfig, ComponentConfig | None]:
     """The checked configs of a guesser and a buzzer.  ConfigError lists all problems."""
     run = run_from_mapping({
-        "name": "contender", "dataset": {"name": "mini-es"}, "translator": {"name": "fixed"},
+        "name": "contestant", "dataset": {"name": "mini-es"}, "translator": {"name": "fixed"},
         "guesser": guesser, "buzzer": buzzer, "metrics": ("accuracy",),
     })  # fmt: skip
     if run.guesser is None:
@@ -90,20 +90,20 @@ def components(
     return run.guesser, run.buzzer
 
 
-def sift(contenders: Sequence[C], make: Callable[[C], object]) -> tuple[list[C], list[LeftOut]]:
+def sift(contestants: Sequence[C], make: Callable[[C], object]) -> tuple[list[C], list[LeftOut]]:
     """Call `make` on each; those it works for, and the optional ones that it raises a SqaError for, with its text."""
     present: list[C] = []
     left_out: list[LeftOut] = []
-    for contender in contenders:
+    for contestant in contestants:
         try:
-            make(contender)
+            make(contestant)
         except SqaError as error:
-            if not contender.optional:
+            if not contestant.optional:
                 raise
-            left_out.append(LeftOut(contender.label, " ".join(str(error).split())))
-            print(f"{contender.label}: left out, {left_out[-1].reason}", file=sys.stderr)
+            left_out.append(LeftOut(contestant.label, " ".join(str(error).split())))
+            print(f"{contestant.label}: left out, {left_out[-1].reason}", file=sys.stderr)
         else:
-            present.append(contender)
+            present.append(contestant)
     return present, left_out
 
 
@@ -127,7 +127,7 @@ def write_csv(lines: Iterable[Sequence[str]], path: Path) -> Path:
 
 
 def write_verdicts(verdicts: Sequence[Verdict], left_out: Sequence[LeftOut], path: Path) -> Path:
-    """Write the verdicts as TSV; a contender that is left out has a line with the reason."""
+    """Write the verdicts as TSV; a contestant that is left out has a line with the reason."""
     lines = [verdict.cells() for verdict in verdicts]
     lines += [("all", "wait-k", out.label, "-", "not computed", out.reason) for out in left_out]
     write_text(path, tsv(VERDICTS, lines))
@@ -135,7 +135,7 @@ def write_verdicts(verdicts: Sequence[Verdict], left_out: Sequence[LeftOut], pat
 
 
 class Runs(NamedTuple):
-    """The ablation's runs of some contenders."""
+    """The ablation's runs of some contestants."""
 
     config: AblationConfig
     rows: list[Row]  # wait-k of every k, and the human translation at full input
@@ -155,19 +155,19 @@ class Runs(NamedTuple):
 
 
 def runs_of(config: Comparison, config_path: Path, runs: Path, parts: Parts) -> Runs:
-    """Run the wait-k models of the ablation's config with the contenders; what the store holds is not run again.
+    """Run the wait-k models of the ablation's config with the contestants; what the store holds is not run again.
 
     The runs have the ablation's own names and keys, so those of a finished `sqa ablation` are found.
     """
     base = load(config_path.parent / config.ablation, AblationConfig)
 
-    def make(contender: Contender) -> None:
-        guesser, buzzer = components(contender.guesser, contender.buzzer)
+    def make(contestant: NamedContestant) -> None:
+        guesser, buzzer = components(contestant.guesser, contestant.buzzer)
         parts.component(GUESSERS, guesser)
         parts.component(BUZZERS, buzzer)
 
     present, left_out = sift(config.contestants, make)
-    labels = {str(contender.guesser["name"]): contender.label for contender in present}
+    labels = {str(contestant.guesser["name"]): contestant.label for contestant in present}
     problems = []
     if not present:
         problems += ["contestants: none of them can be had", *(f"{out.label}: {out.reason}" for out in left_out)]
@@ -177,7 +177,7 @@ def runs_of(config: Comparison, config_path: Path, runs: Path, parts: Parts) -> 
         problems.append(f"{config.ablation} k: needs full, which the others are compared with")
     if problems:
         raise ConfigError(problems)
-    contestants = tuple(Contestant(contender.guesser, contender.buzzer) for contender in present)
+    contestants = tuple(Contestant(contestant.guesser, contestant.buzzer) for contestant in present)
     base = replace(base, contestants=contestants, commands={}, sweeps={})
     wanted = {("wait-k", k) for k in base.k} | {("reference", "full")}
     datasets = [dataset for dataset in usable(base) if dataset[-2:] in base.models]

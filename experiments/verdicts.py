@@ -10,7 +10,7 @@ from sqa import metrics as metric_names
 from sqa.core.significance import Comparison, compare
 
 if TYPE_CHECKING:
-    from experiments.ablation.over_k import Row
+    from experiments.grid import Row
 
 SIGNIFICANT = 0.05  # two-sided, approximate randomisation over questions
 STEEP = 1.0  # BLEU gained from the first to the middle k that may be called steep; the paper's curves gain more

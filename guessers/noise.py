@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
+from guessers.lessons import mapped_tossups
 from sqa.core import records
 from sqa.core.errors import ConfigError, DataError, returns_exit_code
 from sqa.core.registry import TRANSLATORS
@@ -185,8 +186,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--k", nargs="+", default=KS, help="one of these for each tossup (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="of the choice of tossups and k (default: %(default)s)")
     options = parser.parse_args(arguments)
-    from guessers.train import mapped_tossups  # not at the top: it comes from there to here
-
     if options.tossups < 1:
         raise ConfigError(f"--tossups: must be >= 1, got {options.tossups}")
     trip = RoundTrip.of(shlex.split(options.there), options.model, options.k)

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
-from guessers.bonus import Bonus, clean_bonus
+from guessers.lessons import lessons, mapped_tossups
 from sqa.core.errors import ConfigError
-from sqa.data.datasets import Tossup, load_tossups
-from sqa.data.folds import fold_of
 from sqa.run import config as configs
 
 KINDS = ("bert", "bm25", "gru")
@@ -42,13 +39,3 @@ def main(config_path: Path, output: Path | None = None) -> Path:
     folder = output or config.output
     guesser.save(folder)
     return folder
-
-
-def mapped_tossups(folds: Sequence[str]) -> list[Tossup]:
-    """The tossups of some folds whose answer has a page, the others teach no page."""
-    return [tossup for tossup in load_tossups() if tossup.page is not None and fold_of(tossup.id) in folds]
-
-
-def lessons(folds: Sequence[str], with_bonus: bool) -> list[Tossup | Bonus]:
-    """The tossups of some folds, and on demand the bonus parts that repeat no held-out question; all have a page."""
-    return [*mapped_tossups(folds), *(clean_bonus() if with_bonus else ())]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqa.metrics.quality.text_metric import MeanOfSegments, Segment
+from sqa.metrics.quality.segment import Segment
+from sqa.metrics.quality.text_metric import MeanOfSegments
 
 asked: list[str] = []  # questions, in the order in which they were scored
 refused: set[str] = set()  # questions at which it dies

@@ -14,10 +14,9 @@ import numpy as np
 
 import sqa.data.datasets
 from smt.models.transformer import ModelConfig
+from smt.training.config import CorpusConfig, SmtConfig, TrainConfig
 from smt.training.corpus import lexicon, pack
-from smt.training.prepare import CorpusConfig
 from smt.training.sweep import parse_sweep, sweep, table
-from smt.training.train import SmtConfig, TrainConfig
 from tests.smt_models import vocabulary
 
 CORPUS = CorpusConfig("es-en", vocabulary_size=600, lexicon_width=4)

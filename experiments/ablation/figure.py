@@ -11,7 +11,7 @@ from sqa.report.figure_style import COLOURS, GREY, PAGE, save, style
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from experiments.ablation.over_k import Row
+    from experiments.grid import Row
 
 _NAMES = {"gru": "GRU", "bm25": "BM25"}
 _LINES = (("ew", "-", "o", "EW"), ("oracle-ew", "--", "s", "oracle EW"))

@@ -10,7 +10,7 @@ from sqa.core.store import write_text
 from sqa.run.folder import tsv
 
 if TYPE_CHECKING:
-    from experiments.ablation.over_k import Row
+    from experiments.grid import Row
     from experiments.verdicts import Verdict
 
 SHOWN = (("ew", "EW", 3), ("oracle-ew", "oracle EW", 3), ("accuracy", "accuracy", 3), ("mrr", "MRR", 3),

@@ -2,53 +2,24 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, NamedTuple
 
+from experiments.grid import CONTINUED, SEPARATE
 from sqa.core.store import write_text
 from sqa.report.figure_style import COLOURS, GREY, PAGE, save, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from experiments.ablation.over_k import Row
+    from experiments.grid import Row
 
-SEPARATE = "separate wait-k"  # one model per k
-CONTINUED = "multi-path wait-k"  # one model for every k, trained on for as long as the separate ones
 SHIPPED = "wait-k"  # the bundled model, which they began with
 SHOWN = (("bleu", "BLEU", 1), ("ew", "EW", 3), ("oracle-ew", "oracle EW", 3), ("accuracy", "accuracy", 3))
 _LOOKS = ((SEPARATE, COLOURS[0], "o"), (CONTINUED, COLOURS[1], "s"), (SHIPPED, GREY, ""))
 _NAMES = {SEPARATE: "a model for each k", CONTINUED: "one multi-path model", SHIPPED: "the shipped model"}
-
-
-class Trained(NamedTuple):
-    """A model of a sweep as a translator of the ablation."""
-
-    family: str
-    k: int | str
-    seed: int
-    model: Path
-
-
-def trained(runs: Path, sweeps: Mapping[str, str], ks: Sequence[int | str]) -> dict[str, list[Trained]]:
-    """Per source language, the finished models of its sweep at the ks that are asked for; says how many there are."""
-    from smt.training.sweep import MULTI, finished
-
-    found: dict[str, list[Trained]] = {}
-    for language, name in sweeps.items():
-        folder = runs / "smt" / name
-        models = found[language] = []
-        for run in finished(folder):
-            if run.k == MULTI:
-                models += [Trained(CONTINUED, k, run.seed, run.model) for k in ks if str(k) in run.bleu]
-            elif run.k in ks:
-                models.append(Trained(SEPARATE, run.k, run.seed, run.model))
-        hint = "" if models else f"; train them: sqa train smt CONFIG --sweep, with name: {name}"
-        print(f"{folder}: {len({t.model for t in models})} trained models{hint}", file=sys.stderr)
-    return found
 
 
 class Over(NamedTuple):

@@ -28,9 +28,9 @@ from smt.models.bundle import model_folder
 from smt.models.transformer import ModelConfig
 from smt.models.vocab import BOS, EOS, PAD, UNK, Vocabulary
 from smt.training.batches import Batch
+from smt.training.config import CorpusConfig, SmtConfig, TrainConfig
 from smt.training.corpus import pack
-from smt.training.prepare import CorpusConfig
-from smt.training.train import SmtConfig, TrainConfig, Trainer, denormals_flushed
+from smt.training.train import Trainer, denormals_flushed
 from sqa.data.datasets import load_questions
 
 SIZES = {"d=256, 4+2 layers": (256, 4, 1024, 4, 2), "d=512, 6+6 layers": (512, 8, 2048, 6, 6)}  # width, heads, inner

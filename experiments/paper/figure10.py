@@ -7,8 +7,8 @@ nothing more to answer from, so over such a sentence the system loses more log M
 over other sentences.  Fewer than ten such sentences are not compared.
 
 The example is the longest under-translation of the run, whatever it cost: while nothing is written the rank of the
-answer stands still (rule and kinds: experiments/paper/stepwise.py; what is drawn:
-experiments/paper/stepwise_figure.py).  Its form is our reading of Section 7; the paper's own example and its numbers
+answer stands still (rule and kinds: experiments/stepwise/examples.py; what is drawn:
+experiments/stepwise/figure.py).  Its form is our reading of Section 7; the paper's own example and its numbers
 could not be looked up, so nothing is compared with them.
 """
 
@@ -16,8 +16,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from experiments.ablation.over_k import AblationConfig
-from experiments.paper.stepwise import Item, Subject, make, sentence_gap, verdict
+from experiments.grid import AblationConfig
+from experiments.stepwise.examples import Item, make, sentence_gap, verdict
+from experiments.stepwise.rows import Subject
 
 CLAIM = "over under-translated sentences more log MRR is lost against the human translation"
 

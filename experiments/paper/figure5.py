@@ -6,8 +6,8 @@ Claim, after Section 7 of Han, Carpuat and Boyd-Graber (2022): words that the tr
 answers, so log MRR changes for the worse at hallucinated content words, compared with all other words.  What is
 compared is the mean change of log MRR at a word, over all questions of the run.
 
-The example is the worst hallucination of the run (rule and kinds: experiments/paper/stepwise.py; what is drawn:
-experiments/paper/stepwise_figure.py).  Its form is our reading of Section 7; the paper's own example and its numbers
+The example is the worst hallucination of the run (rule and kinds: experiments/stepwise/examples.py; what is drawn:
+experiments/stepwise/figure.py).  Its form is our reading of Section 7; the paper's own example and its numbers
 could not be looked up, so nothing is compared with them.
 """
 
@@ -15,8 +15,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from experiments.ablation.over_k import AblationConfig
-from experiments.paper.stepwise import Item, Subject, make, verdict, word_gap
+from experiments.grid import AblationConfig
+from experiments.stepwise.examples import Item, make, verdict, word_gap
+from experiments.stepwise.rows import Subject
 
 CLAIM = "log MRR changes for the worse at hallucinated content words"
 

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from tqdm import tqdm
 
-from experiments.contestants import Contender, MeanCurve, Runs, check_labels, runs_of, write_csv, write_verdicts
+from experiments.contestants import MeanCurve, NamedContestant, Runs, check_labels, runs_of, write_csv, write_verdicts
 from experiments.verdicts import SIGNIFICANT, Verdict
 from sqa.core.errors import ConfigError
 from sqa.core.significance import Band, Comparison, bootstrap_band, compare
@@ -37,7 +37,7 @@ from sqa.run.config import load
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from experiments.ablation.over_k import Row
+    from experiments.grid import Row
     from sqa.core.trace import QuestionTrace
     from sqa.run.pipeline import Parts
 
@@ -52,7 +52,7 @@ class Figure6Config:
 
     name: str
     ablation: Path
-    contestants: tuple[Contender, ...]
+    contestants: tuple[NamedContestant, ...]
     bins: int = 25
 
     def __post_init__(self) -> None:

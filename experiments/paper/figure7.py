@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from experiments.contestants import Contender, Runs, check_labels, runs_of, write_csv, write_verdicts
+from experiments.contestants import NamedContestant, Runs, check_labels, runs_of, write_csv, write_verdicts
 from experiments.drawing import End, label_ends
 from experiments.verdicts import SIGNIFICANT, Verdict, judge
 from sqa import metrics as metric_names
@@ -32,7 +32,7 @@ from sqa.run.config import load
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from experiments.ablation.over_k import Row
+    from experiments.grid import Row
 
 PANELS = (("ew", "expected wins (EW)"), ("oracle-ew", "oracle EW"), ("accuracy", "accuracy"))  # metric, y axis
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
@@ -44,7 +44,7 @@ class Figure7Config:
 
     name: str
     ablation: Path
-    contestants: tuple[Contender, ...]
+    contestants: tuple[NamedContestant, ...]
 
     def __post_init__(self) -> None:
         problems = check_labels(self.contestants, "contestants")

@@ -6,7 +6,7 @@ Claim, after Section 7 of Han, Carpuat and Boyd-Graber (2022): what is left out 
 sentence with an omission the system loses more log MRR against the human translation than over other sentences.
 
 The example is the worst omission of the run over whose sentence the human translation gained at least ln 2 nats more
-(rule and kinds: experiments/paper/stepwise.py; what is drawn: experiments/paper/stepwise_figure.py).  Its form is our
+(rule and kinds: experiments/stepwise/examples.py; what is drawn: experiments/stepwise/figure.py).  Its form is our
 reading of Section 7; the paper's own example and its numbers could not be looked up, so nothing is compared with them.
 """
 
@@ -14,8 +14,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from experiments.ablation.over_k import AblationConfig
-from experiments.paper.stepwise import Item, Subject, make, sentence_gap, verdict
+from experiments.grid import AblationConfig
+from experiments.stepwise.examples import Item, make, sentence_gap, verdict
+from experiments.stepwise.rows import Subject
 
 CLAIM = "over sentences with an omission more log MRR is lost against the human translation"
 

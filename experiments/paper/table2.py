@@ -22,8 +22,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from experiments.ablation.over_k import AblationConfig, cells, run_cells, usable
 from experiments.contestants import VERDICTS, write_csv
+from experiments.grid import AblationConfig, cells, run_cells, usable
 from experiments.markdown import head, row
 from experiments.verdicts import Verdict
 from sqa.core.errors import ConfigError

@@ -6,7 +6,7 @@ Claims, after Section 7 of Han, Carpuat and Boyd-Graber (2022), on hallucination
 smallest k invents more content words than full input, and leaves stretches of source out in more sentences.
 
 What is counted is found by `sqa diagnose` (kinds and the rule by which examples are chosen:
-experiments/paper/stepwise.py); its precision is that of docs/errors.md, the same for every k.  The content of this
+experiments/stepwise/examples.py); its precision is that of docs/errors.md, the same for every k.  The content of this
 table is our reading of Section 7; the paper's own table and its numbers could not be looked up, so nothing is compared
 with them.
 """
@@ -19,11 +19,12 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.ablation.over_k import AblationConfig
 from experiments.contestants import write_csv
+from experiments.grid import AblationConfig
 from experiments.markdown import head, row
 from experiments.paper.figure6 import Mean
-from experiments.paper.stepwise import READING, Found, Kind, Subject, subjects, write_judged
+from experiments.stepwise.examples import READING, Found, subjects, write_judged
+from experiments.stepwise.rows import Kind, Subject
 from experiments.verdicts import SIGNIFICANT, Verdict
 from sqa.core.significance import Interval, bootstrap, compare
 from sqa.core.store import write_text

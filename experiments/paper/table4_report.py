@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from experiments.contestants import VERDICTS, write_csv
-from experiments.paper.table4 import NOTHING, Answered, NotComputed, Table4Config
+from experiments.paper.table4_rows import NOTHING, Answered, NotComputed, Table4Config
 from experiments.verdicts import SIGNIFICANT, Verdict
 from sqa.core.significance import Comparison, Interval, bootstrap, bootstrap_many, compare_many
 from sqa.core.store import write_text

@@ -26,7 +26,7 @@ import numpy as np
 
 from buzzers import calibration, learnt, logistic, mlp, recurrent, wins
 from buzzers.features import SIGNALS, signals
-from buzzers.histories import Played, guesser_of, play
+from buzzers.histories import GuessHistory, guesser_of, histories_of
 from buzzers.learnt import all_features
 from buzzers.threshold import KIND, ThresholdBuzzer
 from buzzers.train import fold_tossups, load_config
@@ -72,60 +72,60 @@ class Line(NamedTuple):
     against: Comparison | None  # this minus the best threshold; None for that itself
 
 
-def outcomes(guesser: str, played: Sequence[Played], models: Path = DATA / "models") -> list[Outcome]:
+def outcomes(guesser: str, histories: Sequence[GuessHistory], models: Path = DATA / "models") -> list[Outcome]:
     """Every buzzer of a guesser: the trained ones, the tuned threshold, the best thresholds, the oracles."""
     found = []
     for network in NETWORKS:
         folder = models / f"buzzer-{network.kind}-{guesser}"
         if folder.is_dir():
             buzzer = learnt.load(network, folder)
-            chances = [buzzer.chances(one.rows) for one in played]
-            found.append(replace(_answered(network.kind, played, chances, buzzer.threshold), chances=chances))
+            chances = [buzzer.chances(one.rows) for one in histories]
+            found.append(replace(_answered(network.kind, histories, chances, buzzer.threshold), chances=chances))
     if not found:
         raise ConfigError(f"{guesser}: no trained buzzer under {models}; sqa train buzzer configs/buzzer_mlp_*.yaml")
     if (models / f"{KIND}-{guesser}").is_dir():
         tuned = ThresholdBuzzer.load(models / f"{KIND}-{guesser}")
-        scores = [one.signals[:, SIGNALS.index(tuned.signal)] for one in played]
-        found.append(_answered(f"threshold ({tuned.signal})", played, scores, tuned.threshold))
+        scores = [one.signals[:, SIGNALS.index(tuned.signal)] for one in histories]
+        found.append(_answered(f"threshold ({tuned.signal})", histories, scores, tuned.threshold))
     for column, signal in enumerate(SIGNALS):
-        scores = [one.signals[:, column] for one in played]
-        threshold, _ = wins.best_threshold(played, scores)
-        found.append(_answered(f"best {signal} threshold here", played, scores, threshold))
-    return [*found, *oracles(played)]
+        scores = [one.signals[:, column] for one in histories]
+        threshold, _ = wins.best_threshold(histories, scores)
+        found.append(_answered(f"best {signal} threshold here", histories, scores, threshold))
+    return [*found, *oracles(histories)]
 
 
-def oracles(played: Sequence[Played]) -> list[Outcome]:
+def oracles(histories: Sequence[GuessHistory]) -> list[Outcome]:
     """The two upper bounds; they answer where they win, else never."""
     first, lasting = [], []
-    for one in played:
+    for one in histories:
         n = len(one.right)
         right, wrong = np.flatnonzero(one.right), np.flatnonzero(~one.right)
         first.append(right[0] if len(right) else n)
         lasting.append(n if not n or not one.right[-1] else wrong[-1] + 1 if len(wrong) else 0)
-    stable = [stable_expected_wins(wins.CURVE, one.fraction, one.right, 0.0) for one in played]
-    oracle = [oracle_expected_wins(wins.CURVE, one.fraction, one.right, 0.0) for one in played]
+    stable = [stable_expected_wins(wins.CURVE, one.fraction, one.right, 0.0) for one in histories]
+    oracle = [oracle_expected_wins(wins.CURVE, one.fraction, one.right, 0.0) for one in histories]
     return [
         Outcome("stable oracle", None, np.array(stable), np.array(lasting)),
         Outcome("oracle", None, np.array(oracle), np.array(first)),
     ]
 
 
-def _answered(name: str, played: Sequence[Played], scores: Sequence[np.ndarray], threshold: float) -> Outcome:
+def _answered(name: str, histories: Sequence[GuessHistory], scores: Sequence[np.ndarray], threshold: float) -> Outcome:
     at = np.array([threshold])
-    steps = [int(wins.first_answers(one, score, at)[0]) for one, score in zip(played, scores, strict=True)]
-    return Outcome(name, threshold, wins.wins(played, scores, at)[:, 0], np.array(steps))
+    steps = [int(wins.first_answers(one, score, at)[0]) for one, score in zip(histories, scores, strict=True)]
+    return Outcome(name, threshold, wins.wins(histories, scores, at)[:, 0], np.array(steps))
 
 
-def lines(found: Sequence[Outcome], played: Sequence[Played], resamples: int = 1000) -> list[Line]:
+def lines(found: Sequence[Outcome], histories: Sequence[GuessHistory], resamples: int = 1000) -> list[Line]:
     """The table: each buzzer against the best of the fixed thresholds on these questions."""
     best = max((o for o in found if o.name.startswith("best ")), key=lambda outcome: outcome.won.mean())
     metric = ExpectedWins()
-    guessed = np.concatenate([one.guessed for one in played])
-    right = np.concatenate([one.right for one in played])[guessed]
+    guessed = np.concatenate([one.guessed for one in histories])
+    right = np.concatenate([one.right for one in histories])[guessed]
     table = []
     for outcome in found:
         interval = bootstrap(_stats(outcome), metric, resamples)
-        hits = [(o.right[s], o.fraction[s]) for o, s in zip(played, outcome.steps, strict=True) if s < len(o.right)]
+        hits = [(o.right[s], o.fraction[s]) for o, s in zip(histories, outcome.steps, strict=True) if s < len(o.right)]
         chance = None if outcome.chances is None else np.concatenate(outcome.chances)[guessed]
         table.append(
             Line(
@@ -134,7 +134,7 @@ def lines(found: Sequence[Outcome], played: Sequence[Played], resamples: int = 1
                 interval.high,
                 accuracy_at_buzz=float(np.mean([hit for hit, _ in hits])) if hits else None,
                 position=float(np.mean([place for _, place in hits])) if hits else None,
-                never=1 - len(hits) / len(played),
+                never=1 - len(hits) / len(histories),
                 ece=None if chance is None else calibration.expected_calibration_error(chance, right),
                 brier=None if chance is None else calibration.brier(chance, right),
                 against=None if outcome is best else compare(_stats(outcome), _stats(best), metric, resamples),
@@ -163,10 +163,10 @@ def cells(line: Line, stable: float, oracle: float) -> list[str]:
     return [line.outcome.name, threshold, *("-" if x is None else f"{x:.4f}" for x in numbers), *difference]
 
 
-def reliability_rows(found: Sequence[Outcome], played: Sequence[Played]) -> list[list[str]]:
+def reliability_rows(found: Sequence[Outcome], histories: Sequence[GuessHistory]) -> list[list[str]]:
     """Per trained buzzer and tenth of the chances: steps, mean chance, share right; "-" where there are no steps."""
-    guessed = np.concatenate([one.guessed for one in played])
-    right = np.concatenate([one.right for one in played])[guessed]
+    guessed = np.concatenate([one.guessed for one in histories])
+    right = np.concatenate([one.right for one in histories])[guessed]
     rows = []
     for outcome in found:
         if outcome.chances is not None:
@@ -176,7 +176,7 @@ def reliability_rows(found: Sequence[Outcome], played: Sequence[Played]) -> list
     return rows
 
 
-def questions_of(guesser: str, questions: str, limit: int | None, runs: Path) -> list[Played]:
+def questions_of(guesser: str, questions: str, limit: int | None, runs: Path) -> list[GuessHistory]:
     """The questions as the guesser played them, from the stores where they are there."""
     if questions.endswith(".yaml"):
         return translated(Path(questions), limit, runs)
@@ -187,10 +187,10 @@ def questions_of(guesser: str, questions: str, limit: int | None, runs: Path) ->
         data, tossups = replace(data, model=guesser), [tossup for tossup in load_guessdev() if tossup.page is not None]
     else:
         tossups = fold_tossups("dev", None)
-    return play(guesser_of(data), tossups[:limit], questions, data.cache)
+    return histories_of(guesser_of(data), tossups[:limit], questions, data.cache)
 
 
-def translated(path: Path, limit: int | None, runs: Path) -> list[Played]:
+def translated(path: Path, limit: int | None, runs: Path) -> list[GuessHistory]:
     """The questions of a run, as its guesser played what its translator wrote."""
     config = load_run(path)
     config = config if limit is None else with_limit(config, limit)
@@ -198,7 +198,7 @@ def translated(path: Path, limit: int | None, runs: Path) -> list[Played]:
         raise ConfigError(f"{path} guesser: missing; buzzers go by guesses")
     traces = pipeline.run(config, Store(runs), until="guess").traces
     return [
-        Played(
+        GuessHistory(
             rows=all_features(trace.guesses),
             signals=np.array([signals(guesses) for guesses in trace.guesses]),
             right=trace.correct,
@@ -222,18 +222,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--reliability", action="store_true", help="print the reliability table instead")
     given = parser.parse_args(arguments)
     try:
-        played = questions_of(given.guesser, given.questions, given.limit, given.runs)
-        found = outcomes(given.guesser, played)
+        histories = questions_of(given.guesser, given.questions, given.limit, given.runs)
+        found = outcomes(given.guesser, histories)
     except SqaError as error:
         print("\n".join(f"sqa: {line}" for line in str(error).splitlines()), file=sys.stderr)
         return error.exit_code
     if given.reliability:
-        rows: list[list[Any]] = [list(RELIABILITY_HEADER), *reliability_rows(found, played)]
+        rows: list[list[Any]] = [list(RELIABILITY_HEADER), *reliability_rows(found, histories)]
     else:
         bound = {o.name: float(o.won.mean()) for o in found}
-        table = lines(found, played)
+        table = lines(found, histories)
         rows = [list(HEADER), *(cells(line, bound["stable oracle"], bound["oracle"]) for line in table)]
-    print(f"sqa: {len(played)} questions, curve {wins.CURVE.name}", file=sys.stderr)
+    print(f"sqa: {len(histories)} questions, curve {wins.CURVE.name}", file=sys.stderr)
     print("\n".join("\t".join(row) for row in rows))
     return 0
 

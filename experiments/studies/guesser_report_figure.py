@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from experiments.drawing import End, label_ends
-from experiments.studies.guesser_report import ALL, GUESSABLE, MEASURES
+from experiments.studies.guesser_rows import ALL, GUESSABLE, MEASURES
 from sqa import __version__
 from sqa.core.store import write_text
 from sqa.metrics.curve import curve_named
@@ -15,7 +15,7 @@ from sqa.report.figure_style import COLOURS, COLUMN, save, style
 from sqa.run.folder import tsv
 
 if TYPE_CHECKING:
-    from experiments.studies.guesser_report import Report, ReportConfig, Row
+    from experiments.studies.guesser_rows import Report, ReportConfig, Row
 
 STEM = "guessers_accuracy"
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")

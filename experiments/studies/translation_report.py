@@ -14,7 +14,7 @@ from sqa.run.folder import tsv
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from experiments.studies.translation_table import LeftOut, Row
+    from experiments.studies.translation_rows import LeftOut, Row
 
 SHOWN = (("bleu", "BLEU", 1), ("chrf", "chrF", 1), ("dal", "DAL", 2))  # metric, heading, digits
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")

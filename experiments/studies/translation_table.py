@@ -20,9 +20,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from experiments.studies.translation_report import draw, table, write_report
+from experiments.studies.translation_rows import LeftOut, Row
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.registry import Registry, did_you_mean
-from sqa.core.significance import Interval, bootstrap_many
+from sqa.core.significance import bootstrap_many
 from sqa.core.store import Store, write_text
 from sqa.core.types import Question
 from sqa.data import datasets, download
@@ -127,31 +128,6 @@ class TestSet:
     dataset: str  # what a run's config calls it
     unit: str  # "questions" or "sentences"
     questions: list[Question]
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One translator at one k on one test set."""
-
-    test: str
-    unit: str  # of the segments: "questions" or "sentences"
-    n: int  # segments
-    label: str
-    k: int | str | None  # None: the translator takes none
-    intervals: dict[str, Interval]  # by metric; one that is undefined here (DAL of what retracts words) is absent
-    signatures: dict[str, str]
-    empty: float  # share of source sentences without a target word
-    copied: float  # share of sentences of COPIED_FROM words or more that are their own translation
-    looping: float  # share of sentences in whose translation a phrase or some letters come over and over (LOOP)
-
-
-@dataclass(frozen=True, slots=True)
-class LeftOut:
-    """A translator, or (label "") a whole test set, that has no numbers."""
-
-    test: str
-    label: str
-    reason: str
 
 
 def main(config_path: Path, runs: Path, sets: Sequence[str] = ()) -> None:

@@ -229,7 +229,7 @@ def reason(body: Any) -> str:
 @returns_exit_code
 def main(arguments: Sequence[str] | None = None) -> None:
     """The command."""
-    from guessers.train import lessons
+    from guessers.lessons import lessons
 
     parser = argparse.ArgumentParser(
         prog="python -m guessers.elastic.index", description=(__doc__ or "").splitlines()[0]

@@ -28,7 +28,7 @@ import numpy as np
 
 from guessers.retrieval import lucene
 from guessers.retrieval.index import ANALYZERS, VERSION, Index, Profile
-from guessers.retrieval.tfidf import tfidf_weights
+from guessers.retrieval.tfidf_weights import tfidf_weights
 from sqa.core.errors import ConfigError
 from sqa.core.model_files import folder_digest, resolve_model
 from sqa.core.types import Guess
@@ -44,9 +44,7 @@ class Bm25Config:
     k1: float = 0.6  # how slowly repeated words saturate, > 0
     b: float = 0.9  # how much long pages are discounted, 0 (not) to 1 (in proportion)
     pair_boost: float = 0.5  # weight of the pairs of words, >= 0
-    similarity: Similarity = (
-        "exact"  # lucene, elasticsearch: as these compute it; tfidf: see guessers/retrieval/tfidf.py
-    )
+    similarity: Similarity = "exact"  # lucene, elasticsearch: as these compute it; tfidf: guessers/retrieval/tfidf.py
 
     def __post_init__(self) -> None:
         problems = [] if self.k1 > 0 else [f"k1: must be > 0, got {self.k1}"]

@@ -15,9 +15,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
-from guessers.retrieval.index import Index
 from sqa.core.errors import ConfigError
 from sqa.core.interfaces import Guesser
 
@@ -35,17 +32,6 @@ class TfidfConfig:
         problems += [] if self.pair_boost >= 0 else [f"pair_boost: must be >= 0, got {self.pair_boost}"]
         if problems:
             raise ConfigError(problems)
-
-
-def tfidf_weights(index: Index, b: float, pair_boost: float) -> np.ndarray:
-    """(postings,) float64, what one occurrence of the term adds to the page's score."""
-    pages, frequency = len(index.titles), np.diff(index.starts)
-    idf = 1 + np.log(pages / frequency)  # (terms,)
-    idf[len(index.words) :] *= pair_boost
-    idf = np.repeat(idf, frequency)
-    vector = idf * (1 + np.log(index.counts))
-    length = np.sqrt(np.bincount(index.pages, vector * vector, minlength=pages))
-    return idf * vector / length[index.pages] ** b
 
 
 def build(config: TfidfConfig) -> Guesser:

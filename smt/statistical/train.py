@@ -39,7 +39,8 @@ from smt.statistical.phrase_table import (
 from smt.statistical.translator import LANGUAGE, TABLE, need_thot
 from smt.statistical.tune import tune
 from smt.training.clean import Pair, Report
-from smt.training.prepare import CorpusConfig, cleaned, lexicon_pairs, names
+from smt.training.config import CorpusConfig
+from smt.training.prepare import cleaned, lexicon_pairs, names
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.store import digest, write_text
 

@@ -17,9 +17,9 @@ from pathlib import Path
 import numpy as np
 
 from smt.models.vocab import Vocabulary
+from smt.training.config import SmtConfig
 from smt.training.corpus import Packed
 from smt.training.prepare import is_prepared
-from smt.training.train import SmtConfig
 from sqa.core.errors import ConfigError
 from sqa.diagnose.alignment import Priors, form
 from sqa.run.config import load

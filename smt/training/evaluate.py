@@ -12,7 +12,7 @@ from smt.policies.waitk import parse_k
 if TYPE_CHECKING:
     from smt.models.transformer import Transformer
     from smt.models.vocab import Vocabulary
-    from smt.training.train import SmtConfig
+    from smt.training.config import SmtConfig
 
 
 def translate_lines(

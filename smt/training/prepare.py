@@ -11,15 +11,15 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 
 from smt.models.vocab import Vocabulary, normalise
 from smt.training.clean import CleanConfig, Pair, Report, aligned_enough, clean
+from smt.training.config import CorpusConfig
 from smt.training.corpus import Packed, align, lexicon, pack, weigh
 from smt.training.language import Languages
 from sqa.core.errors import ConfigError, DataError
@@ -31,32 +31,6 @@ HELD_OUT = {
 }
 KNOWN_LANGUAGE = "flores-dev"  # part that the test of the language learns from
 LEXICON_ARTEFACT = re.compile(r"^[a-z]+(the|of|in|to)[a-z]*$")
-
-
-@dataclass(frozen=True, slots=True)
-class CorpusConfig:
-    """What the model learns from."""
-
-    pair: Literal["es-en", "pl-en"]
-    weights: dict[str, float] = field(default_factory=dict)  # corpus -> how often each of its pairs is used per epoch
-    default_weight: float = 0.1  # for corpora not named in `weights`
-    back_translation: Literal["none", "apertium", "lexical"] = "none"  # source side made for English tossups
-    back_translation_every: int = 1  # every n-th tossup sentence is back-translated
-    lexicon_weight: float = 1.0  # bilingual lexicons and CLDR names
-    vocabulary_size: int = 8000  # pieces, both languages together
-    vocabulary_kind: Literal["unigram", "bpe"] = "unigram"  # how SentencePiece learns them
-    aligned_sentences: int = 120_000  # sentences given to the aligner; the lexicon comes from these
-    lexicon_width: int = 24  # translations kept per source piece
-    seed: int = 0
-    clean: CleanConfig = field(default_factory=CleanConfig)
-
-    def __post_init__(self) -> None:
-        if self.vocabulary_size < 300:
-            raise ConfigError(
-                f"corpus.vocabulary_size: must be >= 300 (byte pieces included), got {self.vocabulary_size}"
-            )
-        if self.vocabulary_size > 65535:
-            raise ConfigError(f"corpus.vocabulary_size: must be <= 65535, got {self.vocabulary_size}")
 
 
 def names(language: str) -> Iterator[Pair]:
@@ -250,7 +224,7 @@ def report(mixed: list[Pair]) -> dict[str, dict[str, int]]:
 
 def main(config_path: Path, runs: Path) -> None:
     """`sqa clean CONFIG`: write the cleaned pairs to runs/smt/<name>/clean/ and print what each step dropped."""
-    from smt.training.train import SmtConfig
+    from smt.training.config import SmtConfig
     from sqa.run.config import load
 
     config = load(config_path, SmtConfig)

@@ -28,7 +28,8 @@ from typing import Any
 from smt.models.bundle import folder_fingerprint, load_model, model_folder
 from smt.policies.waitk import parse_k
 from smt.training.checkpoints import checkpoints, remove
-from smt.training.train import SmtConfig, prepared_data, train_in, work_folder
+from smt.training.config import SmtConfig
+from smt.training.train import prepared_data, train_in, work_folder
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.store import write_text
 

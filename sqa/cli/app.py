@@ -211,7 +211,7 @@ def train_smt(
     if sweep is not None or seeds is not None:
         call("smt.training.sweep:main", config, runs, sweep, 1 if seeds is None else seeds, fresh)
     else:
-        call("smt.training.train:main", config, runs, fresh)
+        call("smt.train:main", config, runs, fresh)
 
 
 @train_app.command("guesser")

@@ -31,7 +31,8 @@ from msgspec import DecodeError, Struct, ValidationError, field
 from msgspec.json import Decoder
 
 from sqa.core.errors import ConfigError, DataError
-from sqa.metrics.latency import CONVENTIONS, FORMULAS, Convention, Delays, degeneracy, pack
+from sqa.metrics.delays import Delays, pack
+from sqa.metrics.latency import CONVENTIONS, FORMULAS, Convention, degeneracy
 
 EOS = "</s>"
 MAX_BYTES = 1 << 30  # of a log

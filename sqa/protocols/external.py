@@ -28,7 +28,7 @@ import numpy as np
 from sqa.core.errors import ConfigError, DataError, NotComputable, RemoteProtocolError, SqaError
 from sqa.core.hub import file_digest
 from sqa.core.store import digest
-from sqa.metrics.quality.text_metric import Segment, segment_of
+from sqa.metrics.quality.segment import Segment, segment_of
 from sqa.protocols.cdec import HANDSHAKE
 
 if TYPE_CHECKING:

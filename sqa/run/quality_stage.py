@@ -19,7 +19,8 @@ import pyarrow as pa
 from sqa.core.errors import NotComputable, SqaError
 from sqa.core.store import Stage, Store, digest
 from sqa.core.trace import QuestionTrace, Score
-from sqa.metrics.quality.text_metric import QUALITY, NotComputed, Segment, TextMetric, segment_of
+from sqa.metrics.quality.segment import Segment, segment_of
+from sqa.metrics.quality.text_metric import QUALITY, NotComputed, TextMetric
 from sqa.run.config import QualityConfig
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from experiments.ablation.over_k import main
-from experiments.ablation.seeds import trained
+from experiments.grid import trained
 from smt.models.bundle import save_model
 from sqa.core.paths import ROOT
 from sqa.run.config import read_yaml

@@ -34,7 +34,7 @@ KEYWORD = {"name": "doubles:build_guesser"}
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Configs cut down to four bundled questions and one process; a second contender that cannot be had."""
+    """Configs cut down to four bundled questions and one process; a second contestant that cannot be had."""
     folder = tmp_path_factory.mktemp("figures")
     write_small_ablation(folder, KS, 4)
     bm25 = {"label": "BM25", "guesser": {"name": "bm25"}, "buzzer": BUZZER}
@@ -48,7 +48,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def runs(folder):
-    """Where the ablation of the first contender has finished."""
+    """Where the ablation of the first contestant has finished."""
     ablation(folder / "ablation.yaml", folder / "runs")
     return folder / "runs"
 

@@ -12,7 +12,8 @@ import pytest
 import yaml
 
 from experiments.studies import guesser_report
-from experiments.studies.guesser_report import MEASURES, ReportConfig, guesses_at, knows, main, values, words_at
+from experiments.studies.guesser_report import guesses_at, knows, main, values, words_at
+from experiments.studies.guesser_rows import MEASURES, ReportConfig
 from guessers.evaluate import evaluate
 from sqa.core import answers
 from sqa.core.errors import ConfigError

@@ -23,7 +23,8 @@ from sqa.core.trace import QuestionTrace
 from sqa.core.types import Emission, Question
 from sqa.data.datasets import load_questions
 from sqa.metrics import build, collect
-from sqa.metrics.latency import FORMULAS, IWSLT_2020_FINAL, pack
+from sqa.metrics.delays import pack
+from sqa.metrics.latency import FORMULAS, IWSLT_2020_FINAL
 from sqa.protocols.iwslt.client import EvaluationService
 from sqa.protocols.iwslt.http import ServeConfig
 from sqa.protocols.iwslt.questions import KEYS, QuestionScorer

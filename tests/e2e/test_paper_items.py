@@ -14,8 +14,9 @@ from scipy.stats import kendalltau
 from small_ablation import write_small_ablation
 
 from experiments.ablation.over_k import main as ablation
-from experiments.paper import figure5, figure9, figure10, stepwise, table2, table3, table5
-from experiments.paper.stepwise_figure import COLUMNS, columns, recent_share
+from experiments.paper import figure5, figure9, figure10, table2, table3, table5
+from experiments.stepwise import examples as stepwise
+from experiments.stepwise.figure import COLUMNS, columns, recent_share
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
 from sqa.diagnose.alignment import Alignment

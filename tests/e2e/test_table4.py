@@ -9,7 +9,8 @@ import pytest
 import yaml
 
 from experiments.paper import table4_answers
-from experiments.paper.table4 import Table4Config, main
+from experiments.paper.table4 import main
+from experiments.paper.table4_rows import Table4Config
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
 from sqa.data import xor_tydi

@@ -23,7 +23,8 @@ from sqa.core.paths import ROOT
 from sqa.core.registry import TRANSLATORS
 from sqa.core.store import Store
 from sqa.data.datasets import load_questions
-from sqa.metrics.latency import FORMULAS, SIMULEVAL_1_1, pack
+from sqa.metrics.delays import pack
+from sqa.metrics.latency import FORMULAS, SIMULEVAL_1_1
 from sqa.run.config import run_from_mapping
 from sqa.run.pipeline import run
 

@@ -12,7 +12,8 @@ from sqa.core.significance import bootstrap
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Buzz, Emission, Guess, Question
 from sqa.metrics import ALL, build, collect
-from sqa.metrics.latency import CONVENTIONS, FORMULAS, pack
+from sqa.metrics.delays import pack
+from sqa.metrics.latency import CONVENTIONS, FORMULAS
 from sqa.metrics.qa import CURVES
 
 WORDS = ["el", "río", "nace", "lejos,", "dicen.", "una"]

@@ -10,7 +10,7 @@ import torch
 
 from buzzers import calibration, recurrent, wins
 from buzzers.fit import FitConfig, StateNetwork, StepNetwork, batch_of, fit, loss, soft_wins
-from buzzers.histories import Played
+from buzzers.histories import GuessHistory
 from buzzers.learnt import WIDTHS
 from sqa.core.errors import ConfigError
 from sqa.metrics.qa import expected_wins
@@ -19,7 +19,7 @@ CONFIG = FitConfig("all", "wins", label_weight=0.1, batch=4, epochs=4, learning_
 SCALE = (np.zeros(WIDTHS["all"], np.float32), np.ones(WIDTHS["all"], np.float32))
 
 
-def made_up(n_questions: int = 24, seed: int = 0) -> list[Played]:
+def made_up(n_questions: int = 24, seed: int = 0) -> list[GuessHistory]:
     """Questions whose first feature says, with noise, whether the top guess is right."""
     rng = np.random.default_rng(seed)
     found = []
@@ -29,22 +29,22 @@ def made_up(n_questions: int = 24, seed: int = 0) -> list[Played]:
         rows = rng.normal(size=(n, WIDTHS["all"])).astype(np.float32)
         rows[:, 0] += 3 * right
         guessed = np.arange(n) > 0
-        found.append(Played(rows, np.zeros((n, 3)), right & guessed, guessed, np.arange(1, n + 1) / n))
+        found.append(GuessHistory(rows, np.zeros((n, 3)), right & guessed, guessed, np.arange(1, n + 1) / n))
     return found
 
 
 def test_wins_of_thresholds_are_those_of_the_metric():
-    played, rng = made_up(), np.random.default_rng(1)
-    scores = [rng.random(len(one.right)) for one in played]
+    histories, rng = made_up(), np.random.default_rng(1)
+    scores = [rng.random(len(one.right)) for one in histories]
     thresholds = np.array([0.0, 0.3, 0.7, 0.95, 2.0])
     expected = [
         [expected_wins(wins.CURVE, o.fraction, o.right, o.guessed & (s >= t)) for t in thresholds]
-        for o, s in zip(played, scores, strict=True)
+        for o, s in zip(histories, scores, strict=True)
     ]
-    np.testing.assert_allclose(wins.wins(played, scores, thresholds), expected, rtol=1e-12)
-    threshold, reached = wins.best_threshold(played, scores)
-    assert reached == wins.wins(played, scores, wins.grid(scores)).mean(0).max()
-    assert wins.wins(played, scores, np.array([threshold])).mean() == pytest.approx(reached)
+    np.testing.assert_allclose(wins.wins(histories, scores, thresholds), expected, rtol=1e-12)
+    threshold, reached = wins.best_threshold(histories, scores)
+    assert reached == wins.wins(histories, scores, wins.grid(scores)).mean(0).max()
+    assert wins.wins(histories, scores, np.array([threshold])).mean() == pytest.approx(reached)
 
 
 def test_the_grid_leaves_out_what_is_not_finite():

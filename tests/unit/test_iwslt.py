@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqa.core.errors import ConfigError, DataError
-from sqa.metrics.latency import FORMULAS, IWSLT_2020_FINAL, IWSLT_2020_FIRST, SIMULEVAL_1_0_2, pack
+from sqa.metrics.delays import pack
+from sqa.metrics.latency import FORMULAS, IWSLT_2020_FINAL, IWSLT_2020_FIRST, SIMULEVAL_1_0_2
 from sqa.protocols.iwslt.client import agent_builder
 from sqa.protocols.iwslt.corpus import EOS, BadSegmentSize, TextCorpus, load
 from sqa.protocols.iwslt.float32 import sentence_latency, total

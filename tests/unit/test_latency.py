@@ -8,7 +8,8 @@ import pytest
 from sqa.core.errors import ConfigError, DataError, NotComputable
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Emission, Question
-from sqa.metrics.latency import CONVENTIONS, FORMULAS, Latency, pack, trace_delays
+from sqa.metrics.delays import pack
+from sqa.metrics.latency import CONVENTIONS, FORMULAS, Latency, trace_delays
 
 
 def wait_k(k, source, target):

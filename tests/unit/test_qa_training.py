@@ -8,7 +8,7 @@ import pytest
 import buzzers.train
 import guessers.train
 from buzzers import learnt, logistic, mlp, recurrent
-from buzzers.histories import DataChoice, play
+from buzzers.histories import DataChoice, histories_of
 from buzzers.noise import spoil
 from buzzers.threshold import ThresholdBuzzer
 from guessers import evaluate
@@ -135,16 +135,16 @@ def test_the_threshold_is_tuned_over_all_signals(guesser, tmp_path):
 
 def test_what_was_played_is_not_played_again(guesser, tmp_path, monkeypatch):
     model, tossups = Bm25Guesser.load(guesser), world(5)
-    first = play(model, tossups, "made", tmp_path)
+    first = histories_of(model, tossups, "made", tmp_path)
     monkeypatch.setattr(Bm25Guesser, "guess_prefixes", None)
-    second = play(model, tossups, "made", tmp_path)
+    second = histories_of(model, tossups, "made", tmp_path)
     for one, other in zip(first, second, strict=True):
         for name in ("rows", "signals", "right", "guessed", "fraction"):
             np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
     [path] = tmp_path.glob("*.npz")
     path.write_bytes(path.read_bytes()[:1000])
     monkeypatch.undo()
-    assert len(play(model, tossups, "made", tmp_path)) == 5
+    assert len(histories_of(model, tossups, "made", tmp_path)) == 5
 
 
 def test_several_buzzers_in_one_command(guesser, tmp_path, capsys):

@@ -25,8 +25,8 @@ from sqa.core.types import Buzz, Guess
 from sqa.data.datasets import load_questions
 from sqa.net.server import json_reply, reply
 from sqa.protocols import qanta
-from sqa.protocols.qanta import Act, Player
 from sqa.protocols.qanta_http import QantaConfig, make_app
+from sqa.protocols.qanta_player import Act, Player
 from sqa.run.config import run_from_mapping
 from sqa.run.contestant import contestant_from
 from sqa.run.pipeline import run

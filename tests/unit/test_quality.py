@@ -17,7 +17,8 @@ from sqa.core.errors import ConfigError, DataError, NotComputable
 from sqa.core.store import Store
 from sqa.core.trace import QuestionTrace, Score
 from sqa.metrics.quality.score_file import ScoreFileConfig, build, read
-from sqa.metrics.quality.text_metric import MeanOfSegments, Segment, TextMetric
+from sqa.metrics.quality.segment import Segment
+from sqa.metrics.quality.text_metric import MeanOfSegments, TextMetric
 from sqa.protocols.external import ExternalConfig
 from sqa.run import folder as runs
 from sqa.run.config import QualityConfig, load, load_run, run_from_mapping, to_mapping

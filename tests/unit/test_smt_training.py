@@ -13,9 +13,9 @@ import torch
 from smt.models.bundle import load_model, save_model
 from smt.models.decode import decode_batch
 from smt.models.transformer import ModelConfig
+from smt.training.config import CorpusConfig, SmtConfig, TrainConfig
 from smt.training.corpus import lexicon, pack
-from smt.training.prepare import CorpusConfig
-from smt.training.train import SmtConfig, TrainConfig, Trainer, average, checkpoints, losses, rate
+from smt.training.train import Trainer, average, checkpoints, losses, rate
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
 from sqa.data.datasets import load_questions

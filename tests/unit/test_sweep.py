@@ -13,8 +13,9 @@ import smt.training.sweep
 import sqa.data.datasets
 from smt.models.bundle import load_model, save_model
 from smt.models.vocab import Vocabulary
+from smt.training.config import SmtConfig
 from smt.training.sweep import Finished, expand, finished, held, main, parse_sweep, sweep, table
-from smt.training.train import SmtConfig, prepared_data, train_in
+from smt.training.train import prepared_data, train_in
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
 from sqa.run.config import load, to_mapping

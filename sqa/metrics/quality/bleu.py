@@ -20,18 +20,11 @@ from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 
 from sqa.core.errors import NotComputable
+from sqa.metrics.quality.segment import lines
 
 if TYPE_CHECKING:
     from sqa.core.trace import QuestionTrace
-    from sqa.metrics.quality.text_metric import Segment
-
-
-def lines(trace: QuestionTrace) -> tuple[str, str]:
-    """(hypothesis, reference) of one question, one line each.  No human translation: NotComputable."""
-    reference = trace.question.reference_text
-    if not reference.strip():
-        raise NotComputable(f"bleu, chrf, ter: {trace.question.id} has no human translation")
-    return " ".join(sentence for sentence in trace.hypotheses if sentence), reference
+    from sqa.metrics.quality.segment import Segment
 
 
 def _segment(scorer: BLEU | CHRF | TER, trace: QuestionTrace) -> np.ndarray:

@@ -12,7 +12,8 @@ from typing import Any
 
 from sqa.core.errors import DataError
 from sqa.core.hub import files_digest, find_model, need
-from sqa.metrics.quality.text_metric import Device, MeanOfSegments, Segment, check_sizes, model_label
+from sqa.metrics.quality.segment import Segment
+from sqa.metrics.quality.text_metric import Device, MeanOfSegments, check_sizes, model_label
 
 WANTED = ("*.json", "*.safetensors", "pytorch_model.bin", "*.model", "*.txt")
 VERSION = 1  # raise when the same model would give other scores here

@@ -21,7 +21,8 @@ import yaml
 
 from sqa.core.errors import DataError
 from sqa.core.hub import file_digest, files_digest, find_model, need
-from sqa.metrics.quality.text_metric import Device, MeanOfSegments, Segment, check_sizes, model_label
+from sqa.metrics.quality.segment import Segment
+from sqa.metrics.quality.text_metric import Device, MeanOfSegments, check_sizes, model_label
 
 WANTED = ("hparams.yaml", "checkpoints/*.ckpt")
 ENCODER_WANTED = ("*.json", "*.model", "*.txt")  # tokenizer and sizes; the weights are in the checkpoint

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sqa.core.errors import ConfigError, DataError
-from sqa.metrics.quality.text_metric import MeanOfSegments, Segment
+from sqa.metrics.quality.segment import Segment
+from sqa.metrics.quality.text_metric import MeanOfSegments
 
 HEADER = ("question", "score")
 

@@ -23,7 +23,7 @@ import numpy as np
 
 from sqa.core.errors import ConfigError, DataError, NotComputable
 from sqa.core.registry import Registry
-from sqa.metrics.quality.bleu import lines
+from sqa.metrics.quality.segment import Segment, segment_of
 from sqa.metrics.ratio import ratio, ratio_many
 
 if TYPE_CHECKING:
@@ -43,16 +43,6 @@ QUALITY = Registry(
 _MEANS = frozenset({"comet", "bertscore", "bleurt", "scores"})  # the kinds that are a `MeanOfSegments`
 
 Device = Literal["cpu", "cuda"]
-
-
-@dataclass(frozen=True, slots=True)
-class Segment:
-    """The texts of one question, one line each."""
-
-    id: str  # of the question
-    source: str
-    hypothesis: str  # "" where nothing was written
-    reference: str
 
 
 @runtime_checkable
@@ -75,12 +65,6 @@ class TextMetric(Protocol):
     def score(self, stats: np.ndarray) -> float: ...
 
     def score_many(self, stats: np.ndarray) -> np.ndarray: ...
-
-
-def segment_of(trace: QuestionTrace) -> Segment:
-    """The texts of a trace.  No human translation: NotComputable."""
-    hypothesis, reference = lines(trace)
-    return Segment(trace.question.id, trace.question.text, hypothesis, reference)
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from sqa.protocols.iwslt.corpus import EOS, TextCorpus
 from sqa.run.pipeline import buzz, guess
 
 if TYPE_CHECKING:
-    from sqa.protocols.iwslt.session import Sentence
+    from sqa.protocols.iwslt.sentence import Sentence
 
 MAX_WORDS = 2_000  # of one question's translation, ends included
 KEYS = {"ew": "EW", "oracle-ew": "OracleEW", "accuracy": "Accuracy", "bleu": "BLEU"}  # metric -> key of the result

@@ -14,7 +14,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from sqa.metrics.latency import IWSLT_2020_FINAL, IWSLT_2020_FIRST, SIMULEVAL_1_0_2
@@ -31,6 +31,7 @@ from sqa.protocols.iwslt.scores import (
     sentence_bleu,
     write_files,
 )
+from sqa.protocols.iwslt.sentence import Sentence
 
 MAX_TOKENS = 10_000  # of one sentence
 TOKEN_BYTES = 250  # about what a token, its delay and its time take beside its letters
@@ -43,22 +44,6 @@ class UnknownSentence(LookupError):
 
 class TooLong(ValueError):
     """A sentence with more than MAX_TOKENS tokens."""
-
-
-@dataclass(slots=True)
-class Sentence:
-    """The state of one sentence."""
-
-    step: float = 0  # read: words, the end counted as one, or ms
-    samples: int = 0  # read of a recording by SimulEval's requests
-    tokens: list[str] = field(default_factory=list)
-    delays: list[float] = field(default_factory=list)
-    elapsed: list[float] = field(default_factory=list)  # ms since the first read; of speech, on top of the delay
-    started: float | None = None  # time.monotonic() of the first read
-
-    @property
-    def finished(self) -> bool:
-        return EOS in self.tokens
 
 
 class Session:

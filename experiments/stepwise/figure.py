@@ -18,7 +18,7 @@ import numpy as np
 
 from experiments.contestants import write_csv
 from experiments.drawing import End, label_ends
-from experiments.paper.stepwise import RULES, Line, StepwiseConfig, Subject
+from experiments.stepwise.rows import RULES, Line, StepwiseConfig, Subject
 from sqa.report.figure_style import COLOURS, COLUMN, GREY, save, style
 
 if TYPE_CHECKING:
