@@ -109,10 +109,8 @@ def _read(path: Path) -> list[GuessHistory] | None:
     except (FileNotFoundError, zipfile.BadZipFile, ValueError, EOFError):
         return None
     ends = np.cumsum(arrays.pop("steps", np.zeros(0, np.int64)))
-    if set(arrays) != {field.name for field in fields(GuessHistory)} or arrays["rows"].shape != (
-        ends[-1],
-        WIDTHS["all"],
-    ):
+    known = {field.name for field in fields(GuessHistory)}
+    if set(arrays) != known or arrays["rows"].shape != (ends[-1], WIDTHS["all"]):
         return None
     pieces = {name: np.split(array, ends[:-1]) for name, array in arrays.items()}
     return [GuessHistory(**{name: pieces[name][i] for name in pieces}) for i in range(len(ends))]

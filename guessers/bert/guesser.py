@@ -29,9 +29,17 @@ from torch import Tensor, nn
 from guessers import text
 from guessers.bert import encoder as bert_encoder
 from guessers.bert.encoder import Device, Encoder, Precision, spans
-from guessers.gru.guesser import dequantise, quantise
 from sqa.core.errors import ConfigError, DataError
-from sqa.core.model_files import folder_digest, pack_strings, read_tensors, resolve_model, unpack_strings, write_tensors
+from sqa.core.model_files import (
+    dequantise,
+    folder_digest,
+    pack_strings,
+    quantise,
+    read_tensors,
+    resolve_model,
+    unpack_strings,
+    write_tensors,
+)
 from sqa.core.types import Guess
 
 VERSION = 1  # of the code that turns words into guesses; raise it when guesses change

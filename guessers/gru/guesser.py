@@ -23,7 +23,16 @@ from torch import Tensor
 from guessers import text
 from guessers.gru.network import Network, Shape, network_of
 from sqa.core.errors import ConfigError, DataError
-from sqa.core.model_files import folder_digest, pack_strings, read_tensors, resolve_model, unpack_strings, write_tensors
+from sqa.core.model_files import (
+    dequantise,
+    folder_digest,
+    pack_strings,
+    quantise,
+    read_tensors,
+    resolve_model,
+    unpack_strings,
+    write_tensors,
+)
 from sqa.core.types import Guess
 
 VERSION = 1  # of the code that turns words into guesses; raise it when guesses change
@@ -159,24 +168,6 @@ class GruGuesser:
         except (KeyError, TypeError, ValueError, RuntimeError) as error:
             raise DataError(f"{folder}: not a GRU guesser of this version ({error}); train it again") from error
         return cls(network, words, titles, units, temperature, folder_digest(folder))
-
-
-def quantise(name: str, array: np.ndarray) -> dict[str, np.ndarray]:
-    """(R, C) float -> int8 of the same shape and a float16 step per row: value = int8 * step."""
-    step = (np.abs(array).max(1, keepdims=True) / 127).astype(np.float16)
-    step = np.maximum(step, np.finfo(np.float16).tiny)
-    codes = np.clip(np.rint(array / step.astype(np.float32)), -127, 127).astype(np.int8)
-    return {name: codes, f"{name}.step": step}
-
-
-def dequantise(tensors: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """All tensors as float32, codes multiplied by their steps."""
-    plain = {}
-    for name, array in tensors.items():
-        if not name.endswith(".step"):
-            step = tensors.get(f"{name}.step")
-            plain[name] = array.astype(np.float32) * (1 if step is None else step.astype(np.float32))
-    return plain
 
 
 def build(config: GruConfig) -> GruGuesser:

@@ -106,3 +106,21 @@ def unpack_integers(tensor: np.ndarray) -> np.ndarray:
     if len(planes) % 4:
         raise DataError("the model is damaged (a table of integers is cut); restore or train it again")
     return np.ascontiguousarray(planes.reshape(4, -1).T).view("<u4").ravel().astype(np.int64)
+
+
+def quantise(name: str, array: np.ndarray) -> dict[str, np.ndarray]:
+    """(R, C) float -> int8 of the same shape and a float16 step per row: value = int8 * step."""
+    step = (np.abs(array).max(1, keepdims=True) / 127).astype(np.float16)
+    step = np.maximum(step, np.finfo(np.float16).tiny)
+    codes = np.clip(np.rint(array / step.astype(np.float32)), -127, 127).astype(np.int8)
+    return {name: codes, f"{name}.step": step}
+
+
+def dequantise(tensors: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """All tensors as float32, codes multiplied by their steps."""
+    plain = {}
+    for name, array in tensors.items():
+        if not name.endswith(".step"):
+            step = tensors.get(f"{name}.step")
+            plain[name] = array.astype(np.float32) * (1 if step is None else step.astype(np.float32))
+    return plain

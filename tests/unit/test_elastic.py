@@ -9,7 +9,7 @@ import sys
 import pytest
 from elastic_server import running
 
-import guessers.train
+import guessers.lessons
 from guessers.bonus import HeldOut
 from guessers.elastic import guesser as elastic
 from guessers.elastic import index as elastic_index
@@ -35,7 +35,7 @@ def server():
 def twin(tmp_path, monkeypatch):
     """A folder with the twin's model of some texts, and the config that makes it."""
     lessons = [HeldOut(question.reference_text, question.page) for question in QUESTIONS]
-    monkeypatch.setattr(guessers.train, "lessons", lambda folds, bonus: lessons)
+    monkeypatch.setattr(guessers.lessons, "lessons", lambda folds, bonus: lessons)
     config = tmp_path / "twin.yaml"
     config.write_text(CONFIG.format(output=tmp_path / "twin"), encoding="utf-8")
     return config

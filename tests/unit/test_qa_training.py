@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import buzzers.train
+import guessers.lessons
 import guessers.train
 from buzzers import learnt, logistic, mlp, recurrent
 from buzzers.histories import DataChoice, histories_of
@@ -68,7 +69,7 @@ def world(n: int = 400) -> list[Tossup]:
 
 @pytest.fixture
 def made_up(monkeypatch):
-    monkeypatch.setattr(guessers.train, "load_tossups", world)
+    monkeypatch.setattr(guessers.lessons, "load_tossups", world)
     monkeypatch.setattr(buzzers.train, "load_tossups", world)
 
 

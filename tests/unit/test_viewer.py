@@ -91,11 +91,11 @@ def test_the_page_asks_for_nothing_from_outside() -> None:
     assert not re.findall(r"(?:src|href)=.(?:https?:)?//", page)
     assert "@import" not in page and "url(" not in page
     assert "The MIT License" in page and f"uPlot {UPLOT}" in page
-    assert f"(v{UPLOT})" in (ROOT / "sqa" / "viewer_page" / "uPlot.iife.min.js").read_text(encoding="utf-8")
+    assert f"(v{UPLOT})" in (ROOT / "sqa" / "report" / "viewer_page" / "uPlot.iife.min.js").read_text(encoding="utf-8")
 
 
 def test_our_scripts_never_set_html() -> None:
-    for path in (ROOT / "sqa" / "viewer_page").glob("*.js"):
+    for path in (ROOT / "sqa" / "report" / "viewer_page").glob("*.js"):
         if not path.name.startswith("uPlot"):
             script = path.read_text(encoding="utf-8")
             assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|fetch\(", script), path
