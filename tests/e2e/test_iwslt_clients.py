@@ -13,7 +13,7 @@ import requests
 
 pytest.importorskip("aiohttp", reason="needs the extra: pip install 'sqa[serve]'")
 
-from iwslt_loopback import serving
+from stand_ins.iwslt_loopback import serving
 
 from experiments.bench import iwslt as bench_iwslt
 from experiments.bench.iwslt import Client, at_once, peak_memory, server

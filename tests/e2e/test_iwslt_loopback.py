@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import requests
-from iwslt_loopback import WaitAgent, serving
+from stand_ins.iwslt_loopback import WaitAgent, serving
 
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.types import Question, Write
@@ -95,7 +95,7 @@ def test_a_translator_of_ours_gives_the_delays_of_a_run() -> None:
 def test_the_client_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     agent = tmp_path / "agent.py"
     agent.write_text(
-        "from iwslt_loopback import WaitAgent\n"
+        "from stand_ins.iwslt_loopback import WaitAgent\n"
         "class Mine(WaitAgent):\n"
         "    def __init__(self, args): super().__init__((args.reference,), args.k)\n"
         "    @staticmethod\n"

@@ -11,7 +11,7 @@ import requests
 pytest.importorskip("aiohttp", reason="needs the extra: pip install 'sqa[serve]'")
 
 import doubles
-from iwslt_loopback import serving
+from stand_ins.iwslt_loopback import serving
 
 from sqa.core.errors import ConfigError, DataError, SqaError
 from sqa.core.store import Store

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import requests
-from iwslt_loopback import WaitAgent, serving
+from stand_ins.iwslt_loopback import WaitAgent, serving
 
 from sqa.metrics.latency import IWSLT_2020_FINAL, IWSLT_2020_FIRST, SIMULEVAL_1_0_2
 from sqa.protocols.iwslt.client import EvaluationService

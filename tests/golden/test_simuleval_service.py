@@ -14,7 +14,7 @@ import requests
 pytest.importorskip("simuleval", reason="needs the extra: pip install 'sqa[simul]'")
 pytest.importorskip("aiohttp", reason="needs the extra: pip install 'sqa[serve]'")
 
-from iwslt_loopback import serving_app
+from stand_ins.iwslt_loopback import serving_app
 
 from smt.simuleval.http import ServiceConfig, make_app
 from smt.simuleval.server import agent_of

@@ -12,7 +12,7 @@ pytest.importorskip("transformers")
 
 import torch
 import yaml
-from hub_models import LANGUAGES, save_models
+from stand_ins.hub_models import LANGUAGES, save_models
 
 from smt.engines.hub import WANTED, check_model, load_tokenizer
 from smt.engines.pretrained import Pretrained, PretrainedConfig, build, load_weights

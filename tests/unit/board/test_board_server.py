@@ -17,7 +17,7 @@ pytest.importorskip("sqlalchemy")
 pytest.importorskip("fastapi")
 pytest.importorskip("uvicorn")
 
-from board_server import serving
+from stand_ins.board_server import serving
 
 from sqa.board import guard, worker
 from sqa.board.board import Board, BoardConfig

@@ -22,7 +22,7 @@ from sqa.metrics.curve import CURVES, Curve, MonotoneCurve, curve_named, read_cu
 from sqa.metrics.curve_fit import GRID, KNOTS, FitConfig
 from sqa.report import curves as curve_commands
 
-VECTORS = json.loads((Path(__file__).parents[1] / "golden" / "vectors" / "expected_wins.json").read_text())
+VECTORS = json.loads((Path(__file__).parents[2] / "golden" / "vectors" / "expected_wins.json").read_text())
 PUBLISHED = {"kind": "expected-wins curve", "version": 1, "method": "cubic"} | {
     "coefficients": list(CURVES["qanta2018"].coefficients)
 }

@@ -14,7 +14,7 @@ pytest.importorskip("aiohttp", reason="needs the extra: pip install 'sqa[serve]'
 
 import doubles
 from aiohttp import web
-from iwslt_loopback import serving_app
+from stand_ins.iwslt_loopback import serving_app
 
 from buzzers.qanta_service import QantaServiceBuzzer
 from guessers.qanta_service import QantaServiceConfig, build

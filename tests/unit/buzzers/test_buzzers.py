@@ -19,7 +19,7 @@ from sqa.core.errors import ConfigError, DataError
 from sqa.core.types import Guess
 
 # {input: steps of [page, score], output: steps of 22 numbers}: the original's vector_converter_0 on made-up guesses
-VECTORS = Path(__file__).parents[1] / "golden" / "vectors" / "buzzer_features.json"
+VECTORS = Path(__file__).parents[2] / "golden" / "vectors" / "buzzer_features.json"
 TEN = [Guess("a", 4.0), *(Guess(f"p{i}", 1.0) for i in range(9))]
 
 

@@ -20,7 +20,7 @@ sync_api = pytest.importorskip("playwright.sync_api", reason="needs the Python p
 pytest.importorskip("fastapi")
 pytest.importorskip("sqlalchemy")
 
-from board_server import serving  # noqa: E402
+from stand_ins.board_server import serving  # noqa: E402
 
 from sqa.board import worker  # noqa: E402
 from sqa.board.board import Board, BoardConfig  # noqa: E402

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-import quality_doubles
 from doubles import echo, question, write_questions
+from stand_ins import quality_doubles
 
 from sqa import metrics as metric_names
 from sqa.core.errors import ConfigError, DataError, NotComputable
@@ -25,7 +25,7 @@ from sqa.run.config import QualityConfig, load, load_run, run_from_mapping, to_m
 from sqa.run.pipeline import Parts, RunResult, run
 from sqa.run.quality_stage import CHUNK, score_texts
 
-OVERLAP = "quality_doubles:build"
+OVERLAP = "stand_ins.quality_doubles:build"
 BLEU = (sys.executable, "-c", "from sqa.protocols.scorer import ScorerConfig, main; main(ScorerConfig('bleu'))")
 BASE = {
     "translator": {"name": "doubles:build_translator", "k": 1},

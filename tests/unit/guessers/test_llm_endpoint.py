@@ -7,7 +7,7 @@ import time
 from functools import partial
 
 import pytest
-from chat_server import (
+from stand_ins.chat_server import (
     Answer,
     Behaviour,
     ChatServer,

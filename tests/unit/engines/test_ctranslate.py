@@ -191,14 +191,14 @@ COMPARED = 12  # pieces; later ones differ where `transformers` forces the end o
 @pytest.fixture(scope="module")
 def hub_folders(tmp_path_factory):
     pytest.importorskip("transformers")
-    from hub_models import save_models
+    from stand_ins.hub_models import save_models
 
     return save_models(tmp_path_factory.mktemp("hub"))
 
 
 @pytest.mark.parametrize("name", ["marian", "marian-many", "m2m", "nllb", "mbart", "mbart50"])
 def test_converted_models_write_what_the_package_writes(name, hub_folders, tmp_path):
-    from hub_models import LANGUAGES
+    from stand_ins.hub_models import LANGUAGES
 
     from smt.engines.pretrained import Pretrained, PretrainedConfig
 

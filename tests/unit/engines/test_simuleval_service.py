@@ -17,7 +17,7 @@ import requests
 pytest.importorskip("simuleval", reason="needs the extra: pip install 'sqa[simul]'")
 pytest.importorskip("aiohttp", reason="needs the extra: pip install 'sqa[serve]'")
 
-from iwslt_loopback import serving_app
+from stand_ins.iwslt_loopback import serving_app
 
 from smt.simuleval.agent import SimulevalConfig
 from smt.simuleval.agent import build as build_agent

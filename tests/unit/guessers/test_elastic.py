@@ -7,7 +7,7 @@ import socket
 import sys
 
 import pytest
-from elastic_server import running
+from stand_ins.elastic_server import running
 
 import guessers.lessons
 from guessers.bonus import HeldOut

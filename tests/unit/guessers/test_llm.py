@@ -16,7 +16,8 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from chat_server import (
+from doubles import write_questions
+from stand_ins.chat_server import (
     Answer,
     ChatServer,
     dying,
@@ -24,7 +25,6 @@ from chat_server import (
     normal,
     quick_guesser,
 )
-from doubles import write_questions
 
 from guessers.llm import client as llm_client
 from guessers.llm import guesser as llm

@@ -9,10 +9,10 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-import quality_models
 import torch
 import yaml
 from doubles import write_questions
+from stand_ins import quality_models
 
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.store import Store

@@ -63,7 +63,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
         cut = [" ".join(processor.encode_as_pieces(line)) for line in lines]
         (folder / f"train.{side}").write_text("\n".join(cut) + "\n", encoding="utf-8")
         (folder / f"words.{side}").write_text("\n".join(lines[:LINES]), encoding="utf-8")
-    script = Path(__file__).parents[1] / "fairseq_reference.py"
+    script = Path(__file__).parents[2] / "fairseq_reference.py"
     done = subprocess.run([str(interpreter()), str(script), str(folder)], capture_output=True, text=True, timeout=1800)
     assert done.returncode == 0, done.stderr[-3000:]
     return folder

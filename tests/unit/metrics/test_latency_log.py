@@ -12,7 +12,7 @@ import pytest
 from sqa.core.errors import ConfigError, DataError
 from sqa.metrics.latency_log import LogOptions, convention_named, main, score
 
-VECTORS = json.loads((Path(__file__).parents[1] / "golden" / "vectors" / "latency.json").read_text())
+VECTORS = json.loads((Path(__file__).parents[2] / "golden" / "vectors" / "latency.json").read_text())
 
 
 def log(folder, *rows):

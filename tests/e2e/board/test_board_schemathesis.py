@@ -14,7 +14,7 @@ pytest.importorskip("schemathesis")
 pytest.importorskip("fastapi")
 pytest.importorskip("sqlalchemy")
 
-from board_server import serving
+from stand_ins.board_server import serving
 
 from sqa.board import worker
 from sqa.board.board import Board, BoardConfig
