@@ -41,3 +41,43 @@ def test_a_missing_package_is_named() -> None:
 
 def test_nothing_near_is_not_suggested() -> None:
     assert did_you_mean("zzz", ["waitk", "fixed"]) == ""
+
+
+KEYED = {  # what stores filled by version 0.1.0 are keyed by
+    "translator": {
+        "waitk": "smt.neural:build",
+        "prefix": "smt.prefix:build",
+        "command": "smt.command:build",
+        "pretrained": "smt.pretrained:build",
+        "ctranslate2": "smt.ctranslate:build",
+        "pbmt": "smt.statistical:build",
+        "moses": "smt.moses:build",
+        "simuleval": "smt.simuleval_agent:build",
+        "simuleval_service": "smt.simuleval_service:build",
+        "recorded": "smt.recorded:build",
+        "fixed": "smt.fixed:build",
+    },
+    "guesser": {
+        "bert": "guessers.bert:build",
+        "bm25": "guessers.bm25:build",
+        "tfidf": "guessers.tfidf:build",
+        "gru": "guessers.gru:build",
+        "elasticsearch": "guessers.elastic:build",
+        "llm": "guessers.llm:build",
+        "qanta_service": "guessers.qanta_service:build",
+    },
+    "buzzer": {
+        name: f"buzzers.{name}:build"
+        for name in ("threshold", "logistic", "mlp", "recurrent", "oracle", "qanta_service")
+    },
+}
+
+
+@pytest.mark.parametrize("registry", [TRANSLATORS, GUESSERS, BUZZERS], ids=lambda registry: registry.kind)
+def test_store_keys_outlive_a_move_of_the_code(registry: Registry) -> None:
+    """By its name, its place of today or its first place, a part is the same part."""
+    for name, first in KEYED[registry.kind].items():
+        for written in (name, registry.entries[name], first):
+            assert registry.identity(written) == first
+            assert registry.target(written) == registry.entries[name]
+    assert registry.identity("mine:build") == registry.target("mine:build") == "mine:build"
