@@ -83,7 +83,7 @@ def test_lengths_through_a_byte():
 
 def ask(lines: str):
     """The JSON that Lucene answers with, in a process of its own (a JVM does not go away again)."""
-    program = f"import json, sys\nfrom experiments import record_lucene as r\nl = r.Lucene()\n{lines}\n"
+    program = f"import json, sys\nfrom experiments.studies import record_lucene as r\nl = r.Lucene()\n{lines}\n"
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     return json.loads(done.stdout.splitlines()[-1])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import subprocess
 import sys
 from collections import Counter
@@ -93,6 +94,36 @@ def imports(name: str) -> frozenset[str]:
                 faces.discard(node.module)
                 found.discard(node.module)
     return frozenset(found - {name})
+
+
+def test_what_tests_and_notebooks_import_is_there() -> None:
+    """Told from the text: an installed copy of another version would hide that a module has moved."""
+    sources = {str(path): (ROOT / path).read_text(encoding="utf-8") for path in tracked("*.py")}
+    for path in tracked("notebooks/*.ipynb"):
+        cells = json.loads((ROOT / path).read_text(encoding="utf-8"))["cells"]
+        code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+        sources |= {f"{path} cell {number}": text for number, text in enumerate(code)}
+    missing = []
+    for where, text in sources.items():
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] in PACKAGES:
+                known = names_in(node.module) if node.module in modules() else set()
+                missing += [f"{where}: {node.module}.{alias.name}" for alias in node.names if alias.name not in known]
+    assert not missing
+
+
+@cache
+def names_in(name: str) -> set[str]:
+    """What `from name import ...` can take: submodules, and names that the module binds anywhere."""
+    found = {other.removeprefix(f"{name}.") for other in modules() if other.startswith(f"{name}.")}
+    for node in ast.walk(parsed(modules()[name])):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            found |= {alias.asname or alias.name for alias in node.names}
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            found.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.add(node.id)
+    return found
 
 
 def room(name: str) -> str:
