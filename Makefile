@@ -48,4 +48,4 @@ lint: setup
 
 elasticsearch: setup
 	docker compose up --wait elasticsearch
-	$(VENV)/bin/python -m guessers.elastic_index configs/guesser_bm25_lucene.yaml
+	$(VENV)/bin/python -m guessers.elastic.index configs/guesser_bm25_lucene.yaml

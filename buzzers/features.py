@@ -19,7 +19,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sqa.types import Guess
+from sqa.core.types import Guess
 
 N_GUESSES = 10
 N_FEATURES = 22

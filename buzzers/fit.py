@@ -22,10 +22,10 @@ from torch.nn.functional import binary_cross_entropy_with_logits, softplus
 from tqdm import tqdm
 
 from buzzers import wins
+from buzzers.histories import GuessHistory
 from buzzers.learnt import WIDTHS, standardise
-from buzzers.played import Played
-from sqa.errors import ConfigError
-from sqa.finite import finite_loss
+from sqa.core.errors import ConfigError
+from sqa.files.finite import finite_loss
 
 GRADIENT_NORM = 1.0  # longer gradients are cut to this
 AT_ONCE = 256  # questions scored at a time
@@ -104,12 +104,12 @@ class Fitted(NamedTuple):
     """A fitted network."""
 
     tensors: dict[str, np.ndarray]  # the network's, mean and deviation; float32
-    logits: Callable[[Sequence[Played]], list[np.ndarray]]  # per question (n,), uncalibrated
+    logits: Callable[[Sequence[GuessHistory]], list[np.ndarray]]  # per question (n,), uncalibrated
     epoch: int  # the one that was kept, from 1
 
 
 def fit(
-    config: FitConfig, make: Callable[[int], nn.Module], learnt: Sequence[Played], kept: Sequence[Played]
+    config: FitConfig, make: Callable[[int], nn.Module], learnt: Sequence[GuessHistory], kept: Sequence[GuessHistory]
 ) -> Fitted:
     """The network of the epoch with the best expected wins on `kept`; `make` takes the number of features."""
     torch.manual_seed(config.seed)
@@ -142,15 +142,15 @@ def fit(
         bar.set_postfix(wins=f"{reached:.4f}", best=f"{best:.4f}")
     network.load_state_dict(state)
     tensors = {name: tensor.numpy() for name, tensor in state.items()} | {"mean": scale[0], "deviation": scale[1]}
-    return Fitted(tensors, lambda played: logits_of(network, played, scale), at)
+    return Fitted(tensors, lambda histories: logits_of(network, histories, scale), at)
 
 
-def batch_of(played: Sequence[Played], scale: tuple[np.ndarray, np.ndarray]) -> Batch:
+def batch_of(histories: Sequence[GuessHistory], scale: tuple[np.ndarray, np.ndarray]) -> Batch:
     """Questions as one padded batch; `scale` is mean and deviation (d,)."""
-    longest, width = max(len(one.right) for one in played), len(scale[0])
-    rows = np.zeros((len(played), longest, width), np.float32)
-    right, guessed, worth = (np.zeros((len(played), longest), np.float32) for _ in range(3))
-    for place, one in enumerate(played):
+    longest, width = max(len(one.right) for one in histories), len(scale[0])
+    rows = np.zeros((len(histories), longest, width), np.float32)
+    right, guessed, worth = (np.zeros((len(histories), longest), np.float32) for _ in range(3))
+    for place, one in enumerate(histories):
         n = len(one.right)
         rows[place, :n] = standardise(one.rows[:, :width], *scale)
         right[place, :n], guessed[place, :n] = one.right, one.guessed
@@ -176,12 +176,14 @@ def soft_wins(logits: Tensor, batch: Batch) -> Tensor:
 
 
 @torch.no_grad()
-def logits_of(network: nn.Module, played: Sequence[Played], scale: tuple[np.ndarray, np.ndarray]) -> list[np.ndarray]:
+def logits_of(
+    network: nn.Module, histories: Sequence[GuessHistory], scale: tuple[np.ndarray, np.ndarray]
+) -> list[np.ndarray]:
     """Per question (n,) float32."""
     network.eval()
     found = []
-    for start in range(0, len(played), AT_ONCE):
-        group = played[start : start + AT_ONCE]
+    for start in range(0, len(histories), AT_ONCE):
+        group = histories[start : start + AT_ONCE]
         found += [
             row[: len(o.right)] for row, o in zip(network(batch_of(group, scale).rows).numpy(), group, strict=True)
         ]

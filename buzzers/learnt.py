@@ -17,9 +17,9 @@ import numpy as np
 from buzzers import calibration
 from buzzers import features as qanta
 from buzzers.shape import N_SHAPE, shape
-from sqa.errors import ConfigError, DataError
-from sqa.models import folder_digest, read_tensors, resolve_model, write_tensors
-from sqa.types import Buzz, Guess
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.types import Buzz, Guess
+from sqa.files.model_files import folder_digest, read_tensors, resolve_model, write_tensors
 
 VERSION = 2  # of the files and of the code that turns guesses into buzzes
 WIDTHS = {"qanta": qanta.N_FEATURES, "all": qanta.N_FEATURES + N_SHAPE}  # numbers per step by set of features

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from sqa.datasets import Tossup
+from sqa.data.datasets import Tossup
 
 EMPTY = "the"
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from sqa.answers import is_right
-from sqa.errors import ConfigError
-from sqa.types import Buzz, Guess
+from sqa.core.answers import is_right
+from sqa.core.errors import ConfigError
+from sqa.core.types import Buzz, Guess
 
 VERSION = 1  # of the code that turns guesses into buzzes
 

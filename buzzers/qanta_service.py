@@ -12,8 +12,8 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqa.errors import ConfigError
-from sqa.types import Buzz, Guess
+from sqa.core.errors import ConfigError
+from sqa.core.types import Buzz, Guess
 
 VERSION = 1  # raise when the same guesses would give other buzzes
 

@@ -22,7 +22,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sqa.types import Guess
+from sqa.core.types import Guess
 
 N_BEST = 10
 N_SHAPE = 23

@@ -19,9 +19,9 @@ from typing import Literal
 import numpy as np
 
 from buzzers.features import SIGNALS, signals
-from sqa.errors import ConfigError, DataError
-from sqa.models import read_tensors, resolve_model, write_tensors
-from sqa.types import Buzz, Guess
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.types import Buzz, Guess
+from sqa.files.model_files import read_tensors, resolve_model, write_tensors
 
 VERSION = 2  # of the files and of the code that turns guesses into buzzes
 KIND = "buzzer-threshold"

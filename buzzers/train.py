@@ -24,15 +24,15 @@ from tqdm import tqdm
 from buzzers import calibration, logistic, mlp, recurrent, wins
 from buzzers.features import SIGNALS
 from buzzers.fit import FitConfig, StateNetwork, StepNetwork, fit
+from buzzers.histories import DataChoice, GuessHistory, guesser_of, histories_of
 from buzzers.learnt import Card, LearntBuzzer, Network
 from buzzers.noise import spoil
-from buzzers.played import DataChoice, Played, guesser_of, play
 from buzzers.threshold import ThresholdBuzzer
-from sqa import config as configs
-from sqa.datasets import Tossup, load_tossups
-from sqa.errors import ConfigError, DataError, SqaError
-from sqa.folds import fold_of
+from sqa.core.errors import ConfigError, DataError, SqaError
+from sqa.data.datasets import Tossup, load_tossups
+from sqa.data.folds import fold_of
 from sqa.metrics.qa import oracle_expected_wins, stable_expected_wins
+from sqa.run import config as configs
 
 if TYPE_CHECKING:
     from torch import nn
@@ -130,35 +130,35 @@ def main(config_path: Path, output: Path | None = None) -> Path:
         tuned, column = tune([*learnt, *kept])
         tuned.save(folder, config.data.guesser)
         report |= {"signal": tuned.signal, "threshold": tuned.threshold}
-        for name, played in dev.items():
-            report[name] = dev_wins(played, [one.signals[:, column] for one in played], tuned.threshold)
+        for name, histories in dev.items():
+            report[name] = dev_wins(histories, [one.signals[:, column] for one in histories], tuned.threshold)
     else:
         buzzer, epoch = learn(config, learnt, kept)
         buzzer.save(folder)
         report |= {"epoch": epoch, "threshold": buzzer.threshold}
-        for name, played in dev.items():
-            chances = [buzzer.chances(one.rows) for one in played]
-            report[name] = dev_wins(played, chances, buzzer.threshold) | quality(played, chances)
+        for name, histories in dev.items():
+            chances = [buzzer.chances(one.rows) for one in histories]
+            report[name] = dev_wins(histories, chances, buzzer.threshold) | quality(histories, chances)
     tqdm.write(f"{folder} {json.dumps(report, indent=1)}", file=sys.stderr)
     return folder
 
 
-def material(data: DataChoice) -> tuple[list[Played], list[Played], dict[str, list[Played]]]:
+def material(data: DataChoice) -> tuple[list[GuessHistory], list[GuessHistory], dict[str, list[GuessHistory]]]:
     """What to learn from, what to tune on, and the fold `dev` as it is and, if there is noise, spoilt."""
     guesser = guesser_of(data)
-    learnt: list[Played] = []
-    kept: list[Played] = []
-    dev: dict[str, list[Played]] = {}
+    learnt: list[GuessHistory] = []
+    kept: list[GuessHistory] = []
+    dev: dict[str, list[GuessHistory]] = {}
     for rate in (0.0, data.noise) if data.noise else (0.0,):
         mark = " spoilt" if rate else ""
         for fold in ("buzzer", "dev"):
             tossups = fold_tossups(fold, data.limit)
-            played = play(guesser, spoil(tossups, rate) if rate else tossups, fold + mark, data.cache)
+            histories = histories_of(guesser, spoil(tossups, rate) if rate else tossups, fold + mark, data.cache)
             if fold == "dev":
-                dev[fold + mark] = played
+                dev[fold + mark] = histories
             else:
-                learnt += [one for place, one in enumerate(played) if place % KEPT_BACK]
-                kept += played[::KEPT_BACK]
+                learnt += [one for place, one in enumerate(histories) if place % KEPT_BACK]
+                kept += histories[::KEPT_BACK]
     return learnt, kept, dev
 
 
@@ -175,17 +175,17 @@ def fold_tossups(fold: str, limit: int | None) -> list[Tossup]:
     return [tossup for tossup in load_tossups() if fold_of(tossup.id) == fold][:limit]
 
 
-def tune(played: Sequence[Played]) -> tuple[ThresholdBuzzer, int]:
-    """The threshold with the best expected wins over all signals, and its signal's column in `Played.signals`."""
+def tune(histories: Sequence[GuessHistory]) -> tuple[ThresholdBuzzer, int]:
+    """The threshold with the best expected wins over all signals, and its signal's column in `GuessHistory.signals`."""
     best = (-1.0, 0.0, 0)
     for column in range(len(SIGNALS)):
-        threshold, reached = wins.best_threshold(played, [one.signals[:, column] for one in played])
+        threshold, reached = wins.best_threshold(histories, [one.signals[:, column] for one in histories])
         best = max(best, (reached, threshold, column), key=lambda entry: entry[0])
     _, threshold, column = best
     return ThresholdBuzzer(threshold, SIGNALS[column]), column
 
 
-def learn(config: Learning, learnt: Sequence[Played], kept: Sequence[Played]) -> tuple[LearntBuzzer, int]:
+def learn(config: Learning, learnt: Sequence[GuessHistory], kept: Sequence[GuessHistory]) -> tuple[LearntBuzzer, int]:
     """The fitted, calibrated and tuned buzzer, and the epoch it is of."""
     network, make = _network(config)
     fitted = fit(config.training, make, learnt, kept)
@@ -210,10 +210,10 @@ def _network(config: Learning) -> tuple[Network, Callable[[int], nn.Module]]:
     return recurrent.NETWORK, lambda width: StateNetwork(width, shape.hidden, shape.cell, shape.dropout, shape.skip)
 
 
-def quality(played: Sequence[Played], chances: Sequence[np.ndarray]) -> dict[str, float]:
+def quality(histories: Sequence[GuessHistory], chances: Sequence[np.ndarray]) -> dict[str, float]:
     """Label accuracy, ECE and Brier score over the steps with a guess."""
-    guessed = np.concatenate([one.guessed for one in played])
-    right = np.concatenate([one.right for one in played])[guessed]
+    guessed = np.concatenate([one.guessed for one in histories])
+    right = np.concatenate([one.right for one in histories])[guessed]
     chance = np.concatenate(chances)[guessed]
     return {
         "label accuracy": float(((chance >= 0.5) == right).mean()),
@@ -222,7 +222,7 @@ def quality(played: Sequence[Played], chances: Sequence[np.ndarray]) -> dict[str
     }
 
 
-def dev_wins(dev: Sequence[Played], scores: Sequence[np.ndarray], threshold: float) -> dict[str, float]:
+def dev_wins(dev: Sequence[GuessHistory], scores: Sequence[np.ndarray], threshold: float) -> dict[str, float]:
     """Expected wins of the buzzer, of the two oracles, and the buzzer's share of theirs."""
     own = float(wins.wins(dev, scores, np.array([threshold])).mean())
     oracle = float(np.mean([oracle_expected_wins(wins.CURVE, one.fraction, one.right, 0.0) for one in dev]))

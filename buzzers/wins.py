@@ -6,28 +6,28 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from buzzers.played import Played
+from buzzers.histories import GuessHistory
 from sqa.metrics.qa import CURVES
 
 CURVE = CURVES["qanta2018"]
 GRID = 99  # thresholds tried: so many quantiles of the scores
 
 
-def first_answers(one: Played, scores: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
+def first_answers(one: GuessHistory, scores: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
     """(k,) int: the first of n steps with a guess and a score (n,) >= each of the thresholds (k,); n if none."""
     highest = np.maximum.accumulate(np.where(one.guessed, scores, -np.inf))  # (n,), grows
     return np.searchsorted(highest, thresholds, side="left")
 
 
-def wins_at(one: Played, steps: np.ndarray) -> np.ndarray:
+def wins_at(one: GuessHistory, steps: np.ndarray) -> np.ndarray:
     """(k,) expected wins of answering at each of `steps` (k,); n, that is never, wins 0."""
     worth = np.append(np.where(one.right, CURVE(one.fraction), 0.0), 0.0)  # (n + 1,)
     return worth[steps]
 
 
-def wins(played: Sequence[Played], scores: Sequence[np.ndarray], thresholds: np.ndarray) -> np.ndarray:
+def wins(histories: Sequence[GuessHistory], scores: Sequence[np.ndarray], thresholds: np.ndarray) -> np.ndarray:
     """(questions, k) expected wins of each threshold (k,)."""
-    answered = [wins_at(o, first_answers(o, s, thresholds)) for o, s in zip(played, scores, strict=True)]
+    answered = [wins_at(o, first_answers(o, s, thresholds)) for o, s in zip(histories, scores, strict=True)]
     return np.stack(answered)
 
 
@@ -38,9 +38,9 @@ def grid(scores: Sequence[np.ndarray], size: int = GRID) -> np.ndarray:
     return np.unique(np.quantile(finite, np.linspace(0, 1, size))) if len(finite) else np.zeros(1)
 
 
-def best_threshold(played: Sequence[Played], scores: Sequence[np.ndarray]) -> tuple[float, float]:
+def best_threshold(histories: Sequence[GuessHistory], scores: Sequence[np.ndarray]) -> tuple[float, float]:
     """(threshold, its mean expected wins): the best of `grid`, the lowest among equals."""
     tried = grid(scores)
-    means = wins(played, scores, tried).mean(0)
+    means = wins(histories, scores, tried).mean(0)
     best = int(means.argmax())
     return float(tried[best]), float(means[best])

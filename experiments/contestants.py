@@ -1,84 +1,176 @@
-"""Who answers in an ablation: a guesser and its buzzer, and the name that its runs, rows and lines go by.
+"""Who is compared in a figure or a report: the guessers that a config lists, each perhaps with its buzzer.
 
-A contestant whose guesser no other one has is named after it ("bm25").  Where several share a guesser the buzzer is
-named too ("bm25+mlp"), and where they share both, the first digits of their whole config follow ("bm25+mlp-1f0c2d3e").
+One that is `optional` (a server that may be down, a package or a model that may be missing) is left out where it
+cannot be had, with the reason; without `optional` the command stops there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+import csv
+import io
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
-from sqa.config import ComponentConfig, run_from_mapping, to_mapping
-from sqa.errors import ConfigError
-from sqa.store import digest
+import numpy as np
 
-Value = str | int | float | bool | tuple[str, ...] | None
-_DIGITS = 8  # of the config's sha256 in a name
+from experiments.contestant import Contestant, Value, components, names_of
+from experiments.grid import AblationConfig, Row, cells, run_cells, usable
+from sqa.core.errors import ConfigError, SqaError
+from sqa.core.registry import BUZZERS, GUESSERS
+from sqa.files.store import write_text
+from sqa.run.config import load
+from sqa.run.folder import tsv
+
+if TYPE_CHECKING:
+    from experiments.verdicts import Verdict
+    from sqa.run.pipeline import Parts
+
+VERDICTS = ("dataset", "translator", "guesser", "claim", "verdict", "numbers")
 
 
 @dataclass(frozen=True, slots=True)
-class Contestant:
-    """A guesser and the buzzer that goes with it, as in a run's YAML."""
+class NamedContestant:
+    """A guesser and its buzzer, as in a run's YAML, with the name they go by."""
 
+    label: str  # in figures and tables
     guesser: dict[str, Value]
     buzzer: dict[str, Value]
+    optional: bool = False
 
 
-def components(
-    guesser: Mapping[str, Any], buzzer: Mapping[str, Any] | None = None
-) -> tuple[ComponentConfig, ComponentConfig | None]:
-    """The checked configs of a guesser and a buzzer.  ConfigError lists all problems."""
-    run = run_from_mapping({
-        "name": "contender", "dataset": {"name": "mini-es"}, "translator": {"name": "fixed"},
-        "guesser": guesser, "buzzer": buzzer, "metrics": ("accuracy",),
-    })  # fmt: skip
-    if run.guesser is None:
-        raise ConfigError("guesser: missing")
-    return run.guesser, run.buzzer
+class LeftOut(NamedTuple):
+    """One that has no numbers."""
+
+    label: str
+    reason: str
 
 
-def identity(contestant: Contestant) -> str:
-    """sha256 (hex) of the whole config of both, defaults included."""
-    return digest(to_mapping(components(contestant.guesser, contestant.buzzer)))
+class Comparison(Protocol):
+    """The keys that Figures 6 and 7 share."""
+
+    @property
+    def ablation(self) -> Path: ...
+    @property
+    def contestants(self) -> Sequence[NamedContestant]: ...
 
 
-def names_of(contestants: Sequence[Contestant], known: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Identity -> name of each contestant, in order; those in `known` keep theirs, and no other gets it.
+class Labelled(Protocol):
+    """What `sift` reads."""
 
-    One that is there twice, or whose config is wrong: ConfigError.
-    """
-    given: dict[str, Contestant] = {}
-    problems = []
-    for i, contestant in enumerate(contestants):
+    @property
+    def label(self) -> str: ...
+    @property
+    def optional(self) -> bool: ...
+
+
+C = TypeVar("C", bound=Labelled)
+
+
+def check_labels(contestants: Sequence[Labelled], where: str) -> list[str]:
+    """What is wrong with a list of contestants: none at all, or a label twice."""
+    labels = [contestant.label for contestant in contestants]
+    if not labels:
+        return [f"{where}: at least one is needed"]
+    return [f"{where}: the label {label!r} is there twice" for label in sorted(set(labels)) if labels.count(label) > 1]
+
+
+def sift(contestants: Sequence[C], make: Callable[[C], object]) -> tuple[list[C], list[LeftOut]]:
+    """Call `make` on each; those it works for, and the optional ones that it raises a SqaError for, with its text."""
+    present: list[C] = []
+    left_out: list[LeftOut] = []
+    for contestant in contestants:
         try:
-            key = identity(contestant)
-        except ConfigError as error:
-            problems += [f"contestants[{i}].{problem}" for problem in error.problems]
-            continue
-        if key in given:
-            problems.append(f"contestants[{i}]: the same guesser and buzzer are there already; leave one out")
-        given[key] = contestant
+            make(contestant)
+        except SqaError as error:
+            if not contestant.optional:
+                raise
+            left_out.append(LeftOut(contestant.label, " ".join(str(error).split())))
+            print(f"{contestant.label}: left out, {left_out[-1].reason}", file=sys.stderr)
+        else:
+            present.append(contestant)
+    return present, left_out
+
+
+@dataclass(frozen=True, slots=True)
+class MeanCurve:
+    """Mean over questions of several values; stats (d,) = the values, then 1."""
+
+    name: str
+
+    def score_many(self, stats: np.ndarray) -> np.ndarray:
+        """(B, d + 1) -> (B, d)."""
+        return stats[:, :-1] / stats[:, -1:]
+
+
+def write_csv(lines: Iterable[Sequence[str]], path: Path) -> Path:
+    """Write a comma-separated file, whole or not at all, the header being the first of `lines`."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(lines)
+    write_text(path, text.getvalue())
+    return path
+
+
+def write_verdicts(verdicts: Sequence[Verdict], left_out: Sequence[LeftOut], path: Path) -> Path:
+    """Write the verdicts as TSV; a contestant that is left out has a line with the reason."""
+    lines = [verdict.cells() for verdict in verdicts]
+    lines += [("all", "wait-k", out.label, "-", "not computed", out.reason) for out in left_out]
+    write_text(path, tsv(VERDICTS, lines))
+    return path
+
+
+class Runs(NamedTuple):
+    """The ablation's runs of some contestants."""
+
+    config: AblationConfig
+    rows: list[Row]  # wait-k of every k, and the human translation at full input
+    labels: dict[str, str]  # name of a contestant (Cell.guesser) -> its label
+    left_out: list[LeftOut]
+
+    @property
+    def datasets(self) -> list[str]:
+        """Those that could be had."""
+        return list(dict.fromkeys(row.cell.dataset for row in self.rows))
+
+    def of(self, dataset: str, guesser: str, family: str = "wait-k") -> list[Row]:
+        """Rows of one line of a figure, from the smallest k to full input."""
+        wanted = (dataset, guesser, family)
+        rows = [row for row in self.rows if (row.cell.dataset, row.cell.guesser, row.cell.family) == wanted]
+        return sorted(rows, key=lambda row: float("inf") if row.cell.k == "full" else int(row.cell.k))
+
+
+def runs_of(config: Comparison, config_path: Path, runs: Path, parts: Parts, metrics: Sequence[str] = ()) -> Runs:
+    """Run the wait-k models of the ablation's config with the contestants; what the store holds is not run again.
+
+    The runs have the ablation's own names and keys, so those of a finished `sqa ablation` are found.  `metrics` are
+    those that the figure cannot do without.
+    """
+    base = load(config_path.parent / config.ablation, AblationConfig)
+
+    def make(contestant: NamedContestant) -> None:
+        guesser, buzzer = components(contestant.guesser, contestant.buzzer)
+        parts.component(GUESSERS, guesser)
+        parts.component(BUZZERS, buzzer)
+
+    present, left_out = sift(config.contestants, make)
+    problems = []
+    if not present:
+        problems += ["contestants: none of them can be had", *(f"{out.label}: {out.reason}" for out in left_out)]
+    if "full" not in base.k:
+        problems.append(f"{config.ablation} k: needs full, which the others are compared with")
+    problems += [f"{config.ablation} metrics: needs {name}" for name in metrics if name not in base.metrics]
     if problems:
         raise ConfigError(problems)
-    names = {key: name for key, name in (known or {}).items() if key in given}
-    taken = set((known or {}).values())
-    for readable in (_guesser, _both, _digested):
-        wanted = {key: readable(key, contestant) for key, contestant in given.items() if key not in names}
-        alone = {key: name for key, name in wanted.items() if list(wanted.values()).count(name) == 1}
-        names |= {key: name for key, name in alone.items() if name not in taken}
-        taken |= set(names.values())
-    return {key: names[key] for key in given}
-
-
-def _guesser(_: str, contestant: Contestant) -> str:
-    return str(contestant.guesser["name"])
-
-
-def _both(_: str, contestant: Contestant) -> str:
-    return f"{contestant.guesser['name']}+{contestant.buzzer['name']}"
-
-
-def _digested(key: str, contestant: Contestant) -> str:
-    return f"{_both(key, contestant)}-{key[:_DIGITS]}"
+    contestants = tuple(Contestant(contestant.guesser, contestant.buzzer) for contestant in present)
+    known = names_of(base.contestants)
+    names = names_of(contestants, known)
+    labels = {name: contestant.label for name, contestant in zip(names.values(), present, strict=True)}
+    base = replace(base, contestants=contestants, commands={}, sweeps={})
+    wanted = {("wait-k", k) for k in base.k} | {("reference", "full")}
+    datasets = [dataset for dataset in usable(base) if dataset[-2:] in base.models]
+    if not datasets:
+        raise ConfigError(f"{config.ablation} models: none for the language of a data set that is here")
+    todo = [cell for cell in cells(base, datasets, {}, known) if (cell.family, cell.k) in wanted]
+    return Runs(base, run_cells(todo, base, runs), labels, left_out)

@@ -28,10 +28,12 @@ from typing import Literal, Protocol
 from tqdm import tqdm
 
 from guessers import text
-from sqa import answers, download, records
-from sqa.datasets import load_guessdev, load_questions, load_tossups
-from sqa.errors import DataError
-from sqa.folds import fold_of
+from sqa.core import answers
+from sqa.core.errors import DataError
+from sqa.data import download
+from sqa.data.datasets import load_guessdev, load_questions, load_tossups
+from sqa.data.folds import fold_of
+from sqa.files import records
 
 RUN = 4  # words of a run
 PHRASE = 20  # a run in more questions than this is a phrase

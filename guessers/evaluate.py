@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from sqa.answers import is_right
-from sqa.datasets import load_questions
-from sqa.errors import returns_exit_code
-from sqa.registry import GUESSERS
-from sqa.types import Guess
+from sqa.core.answers import is_right
+from sqa.core.errors import returns_exit_code
+from sqa.core.registry import GUESSERS
+from sqa.core.types import Guess
+from sqa.data.datasets import load_questions
 
 DATASETS = ("guessdev", "xqb-es", "xqb-pl")
 COLUMNS = ("guesser", "dataset", "n", "acc@1", "acc@10", "acc@50", "mrr")

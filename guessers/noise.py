@@ -24,13 +24,14 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from sqa import records
-from sqa.datasets import Tossup
-from sqa.errors import ConfigError, DataError, returns_exit_code
-from sqa.records import parse_json
-from sqa.registry import TRANSLATORS
-from sqa.sentences import split
-from sqa.types import Question
+from guessers.lessons import mapped_tossups
+from sqa.core.errors import ConfigError, DataError, returns_exit_code
+from sqa.core.registry import TRANSLATORS
+from sqa.core.types import Question
+from sqa.data.datasets import Tossup
+from sqa.data.sentences import split
+from sqa.files import records
+from sqa.files.records import parse_json
 
 BLOCK = 100  # tossups translated together; what a kill can lose
 KS = ("3", "6", "9", "12", "15", "full")
@@ -186,8 +187,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--k", nargs="+", default=KS, help="one of these for each tossup (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="of the choice of tossups and k (default: %(default)s)")
     options = parser.parse_args(arguments)
-    from guessers.train import mapped_tossups  # not at the top: it comes from there to here
-
     if options.tossups < 1:
         raise ConfigError(f"--tossups: must be >= 1, got {options.tossups}")
     trip = RoundTrip.of(shlex.split(options.there), options.model, options.k)

@@ -20,10 +20,10 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
-from sqa.errors import ConfigError
-from sqa.protocols.http_client import Service, token_from, url_problems
-from sqa.store import digest
-from sqa.types import Guess
+from sqa.core.errors import ConfigError
+from sqa.core.types import Guess
+from sqa.files.store import digest
+from sqa.net.client import Service, token_from, url_problems
 
 VERSION = 1  # raise when the same replies would give other guesses
 ROOT = "/api/1.0/quizbowl"

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
-from guessers.bonus import Bonus, clean_bonus
-from sqa import config as configs
-from sqa.atomic import claimed
-from sqa.datasets import Tossup, load_tossups
-from sqa.errors import ConfigError
-from sqa.folds import fold_of
+from guessers.lessons import lessons, mapped_tossups
+from sqa.core.errors import ConfigError
+from sqa.files.atomic import claimed
+from sqa.run import config as configs
 
 KINDS = ("bert", "bm25", "gru")
 
@@ -19,13 +16,14 @@ def main(config_path: Path, output: Path | None = None) -> Path:
     """Train a guesser; returns its folder (the config's `output` unless another is given)."""
     kind = configs.read_yaml(config_path).get("kind")
     if kind == "bm25":
-        from guessers import bm25
+        from guessers.retrieval import bm25
 
         config = configs.load(config_path, bm25.Bm25Training)
         counted = lessons(config.folds, config.bonus)
         guesser = bm25.Bm25Guesser.fit(counted, config.pair_min_count, analyzer=config.analyzer)
     elif kind == "gru":
-        from guessers import gru_train, noise
+        from guessers import noise
+        from guessers.gru import train as gru_train
 
         config = configs.load(config_path, gru_train.GruTraining)
         tossups, dev = mapped_tossups(config.folds), mapped_tossups(("dev",))
@@ -34,7 +32,7 @@ def main(config_path: Path, output: Path | None = None) -> Path:
         with claimed(config.work):
             guesser = gru_train.train(config, material)
     elif kind == "bert":
-        from guessers import bert_train
+        from guessers.bert import train as bert_train
 
         config = configs.load(config_path, bert_train.BertTraining)
         with claimed(config.work):
@@ -44,13 +42,3 @@ def main(config_path: Path, output: Path | None = None) -> Path:
     folder = output or config.output
     guesser.save(folder)
     return folder
-
-
-def mapped_tossups(folds: Sequence[str]) -> list[Tossup]:
-    """The tossups of some folds whose answer has a page, the others teach no page."""
-    return [tossup for tossup in load_tossups() if tossup.page is not None and fold_of(tossup.id) in folds]
-
-
-def lessons(folds: Sequence[str], with_bonus: bool) -> list[Tossup | Bonus]:
-    """The tossups of some folds, and on demand the bonus parts that repeat no held-out question; all have a page."""
-    return [*mapped_tossups(folds), *(clean_bonus() if with_bonus else ())]

@@ -14,7 +14,7 @@ from typing import Any
 
 from sqa.board.metrics import Job
 from sqa.board.task import Example, Response, Task
-from sqa.errors import DataError
+from sqa.core.errors import DataError
 
 
 class ToyData:

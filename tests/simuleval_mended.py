@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 
-from smt.simuleval_agent import quiet_imports
+from smt.simuleval.agent import quiet_imports
 
 with quiet_imports():
     from simuleval.data import segments

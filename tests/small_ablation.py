@@ -7,8 +7,8 @@ from pathlib import Path
 
 import yaml
 
-from sqa.config import read_yaml
-from sqa.paths import ROOT
+from sqa.core.paths import ROOT
+from sqa.run.config import read_yaml
 
 BUZZER = {"name": "doubles:build_buzzer"}
 

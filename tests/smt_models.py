@@ -6,9 +6,9 @@ import functools
 
 import torch
 
-from smt.transformer import ModelConfig, Transformer
-from smt.vocab import Vocabulary
-from sqa.datasets import load_questions
+from smt.models.transformer import ModelConfig, Transformer
+from smt.models.vocab import Vocabulary
+from sqa.data.datasets import load_questions
 
 
 @functools.cache

@@ -12,20 +12,19 @@ from pathlib import Path
 
 import numpy as np
 
-import sqa.datasets
-from smt.corpus import lexicon, pack
-from smt.prepare import CorpusConfig
-from smt.sweep import parse_sweep, sweep, table
-from smt.train import SmtConfig, TrainConfig
-from smt.transformer import ModelConfig
+import sqa.data.datasets
+from smt.models.transformer import ModelConfig
+from smt.training.config import CorpusConfig, SmtConfig, TrainConfig
+from smt.training.corpus import lexicon, pack
+from smt.training.sweep import parse_sweep, sweep, table
 from tests.smt_models import vocabulary
 
 CORPUS = CorpusConfig("es-en", vocabulary_size=600, lexicon_width=4)
-QUESTIONS = sqa.datasets.load_questions("mini-es", limit=20)
+QUESTIONS = sqa.data.datasets.load_questions("mini-es", limit=20)
 
 
 def sentence_pairs(*_: str) -> list[tuple[str, str, str]]:
-    """In place of `sqa.datasets.load_parallel`: sentences of the bundled questions."""
+    """In place of `sqa.data.datasets.load_parallel`: sentences of the bundled questions."""
     return [(" ".join(x), y, "mini") for q in QUESTIONS for x, y in zip(q.sentences, q.reference, strict=True)]
 
 
@@ -53,7 +52,7 @@ def config(steps: int = 4, **train: object) -> SmtConfig:
 
 
 if __name__ == "__main__":
-    sqa.datasets.load_parallel = sentence_pairs
+    sqa.data.datasets.load_parallel = sentence_pairs
     finished = sweep(config(int(sys.argv[4])), parse_sweep(sys.argv[2]), int(sys.argv[3]), Path(sys.argv[1]))
     for row in table(finished):
         print("\t".join(row))

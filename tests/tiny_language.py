@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from smt import statistical_train
-from smt.statistical_config import LanguageConfig, PartsConfig, PbmtConfig, PhraseConfig, TuningConfig
+from smt.statistical import train as statistical_train
+from smt.statistical.config import LanguageConfig, PartsConfig, PbmtConfig, PhraseConfig, TuningConfig
 
 NOUNS = {"perro": "dog", "gato": "cat", "libro": "book", "autor": "author", "rey": "king", "barco": "ship"}
 VERBS = {"mira": "watches", "tiene": "has", "busca": "seeks"}
@@ -45,7 +45,7 @@ def use_tiny_language(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(statistical_train, "cleaned", lambda config, folder, report: iter(rows))
     patch.setattr(statistical_train, "lexicon_pairs", lambda pair: iter([("reina", "queen", "freedict")]))
     patch.setattr(statistical_train, "names", lambda language: iter([("España", "Spain", "cldr")]))
-    patch.setattr("sqa.datasets.load_parallel", lambda pair, part: (Row(*row) for row in rows[::23]))
+    patch.setattr("sqa.data.datasets.load_parallel", lambda pair, part: (Row(*row) for row in rows[::23]))
 
 
 class Row:

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import yaml
 
-from sqa import runs
-from sqa.alignment import Alignment, Words
-from sqa.config import load_run
-from sqa.pipeline import run
-from sqa.store import Store
+from sqa.diagnose.alignment import Alignment, Words
+from sqa.files.store import Store
+from sqa.run import folder as runs
+from sqa.run.config import load_run
+from sqa.run.pipeline import run
 
 EVIL = "</script><script>document.title='hacked'</script><img src=x onerror=\"document.title='hacked'\">"
 RECORDS = [

@@ -26,8 +26,8 @@ from torch import Tensor
 from smt.lm.base import Base
 from smt.lm.layout import OFFSET
 from smt.lm.network import PROJECTIONS, CausalLM
-from sqa.errors import DataError
-from sqa.models import CONFIG, replace_bytes
+from sqa.core.errors import DataError
+from sqa.files.model_files import CONFIG, replace_bytes
 
 KIND, VERSION = "lm-adapter", 1
 WEIGHTS, PIECES, PEFT = "adapter_model.safetensors", "pieces.safetensors", "adapter_config.json"

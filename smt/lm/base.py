@@ -15,10 +15,10 @@ from smt.lm.files import load_network, read_shape
 from smt.lm.gguf_file import VERSION, unpacked
 from smt.lm.network import CausalLM, Norm
 from smt.lm.tokens import FILE, Tokens
-from sqa.errors import ChecksumError, ConfigError, DataError
-from sqa.hub import file_digest, files_digest, find_model
-from sqa.paths import cache_dir
-from sqa.registry import did_you_mean
+from sqa.core.errors import ChecksumError, ConfigError, DataError
+from sqa.core.paths import cache_dir
+from sqa.core.registry import did_you_mean
+from sqa.files.hub import file_digest, files_digest, find_model
 
 WANTED = ("config.json", "*.safetensors", "*.safetensors.index.json", FILE)  # files that decide what a model does
 

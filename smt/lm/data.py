@@ -17,7 +17,7 @@ from torch import Tensor
 from smt.lm.layout import OFFSET, Layout
 from smt.lm.network import mask_of
 from smt.lm.tokens import Tokens
-from smt.waitk import FULL, HIDDEN_WORD, pad
+from smt.policies.waitk import FULL, HIDDEN_WORD, pad
 
 IGNORED = -100  # label of a position whose next piece is not learnt
 

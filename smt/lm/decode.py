@@ -1,8 +1,8 @@
 """Wait-k decoding with a causal language model, many recorded sentences at once or one that is still being read.
 
-The rules are those of smt/decode.py (words, READ, what is published when) and of smt/choose.py (what may be chosen).
-Both ways take the same step, so they write the same words with the same g; only the order of the sums in a matrix
-product can differ, by a few units of the last place.
+The rules are those of smt/models/decode.py (words, READ, what is published when) and of smt/models/next_piece.py (what
+may be chosen).  Both ways take the same step, so they write the same words with the same g; only the order of the sums
+in a matrix product can differ, by a few units of the last place.
 
 Letters in the shape comments: B sentences, S source and T target positions, G key/value heads, C head size, V pieces
 that may be chosen.
@@ -19,13 +19,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from smt.choose import Past, Rules, piece_limit
-from smt.decode import Written, by_length
 from smt.lm.layout import OFFSET, Layout
 from smt.lm.network import CausalLM, KeyValue, Seen, mask_of
 from smt.lm.tokens import Tokens
-from smt.rows import lengthen
-from smt.waitk import FULL, HIDDEN_WORD, pad
+from smt.models.decode import Written, by_length
+from smt.models.next_piece import Past, Rules, piece_limit
+from smt.models.rows import lengthen
+from smt.policies.waitk import FULL, HIDDEN_WORD, pad
 
 BATCH_ROWS = 64  # sentences decoded together
 ALIVE = 0.75  # finished sentences are dropped when fewer than this share go on

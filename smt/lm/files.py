@@ -12,7 +12,7 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from smt.lm.network import PROJECTIONS, CausalLM, Layer, Shape
-from sqa.errors import DataError
+from sqa.core.errors import DataError
 
 CONFIG = "config.json"
 FAMILIES = ("gemma3_text", "llama", "qwen2", "qwen3")

@@ -19,9 +19,9 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from smt.lm.tokens import from_scores
-from sqa.errors import DataError
-from sqa.hub import file_digest, need
-from sqa.paths import cache_dir
+from sqa.core.errors import DataError
+from sqa.core.paths import cache_dir
+from sqa.files.hub import file_digest, need
 
 VERSION = 1  # raise when the same file would be unpacked otherwise
 MAGIC = b"GGUF"

@@ -7,7 +7,7 @@ The source segment looks at itself only, backwards: its keys and values never ch
 looks at the target pieces before it and at the source pieces of the words that were read when it was chosen.  Source
 and target are numbered separately, so neither has to move when the other grows (Guo et al., ACL 2024: Decoder-only
 Streaming Transformer; Raffel et al., EMNLP 2024: SimulMask).  The line break after the source says that it has ended;
-as in smt/waitk.py it is one more READ.
+as in smt/policies/waitk.py it is one more READ.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers
 
-from sqa.errors import DataError
+from sqa.core.errors import DataError
 
 FILE = "tokenizer.json"
 BLANK = "▁"

@@ -1,7 +1,7 @@
 """Fine-tuning of a causal language model into a wait-k translator: `sqa train smt CONFIG` with `base:`.
 
-From the parallel text of the config (smt/prepare.py: cleaned, without what is near a development or test set) to an
-adapter; the optimiser's loop is smt/lm/trainer.py.
+From the parallel text of the config (smt/training/prepare.py: cleaned, without what is near a development or test set)
+to an adapter; the optimiser's loop is smt/lm/trainer.py.
 """
 
 from __future__ import annotations
@@ -18,8 +18,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from smt.checkpoints import checkpoints, remove
-from smt.clean import Pair, Report
 from smt.lm.adapter import PEFT, load_adapter, save_adapter, tensors
 from smt.lm.base import Base, base_folder, load_base
 from smt.lm.data import Pairs, frequent
@@ -27,11 +25,13 @@ from smt.lm.decode import Writer, full_input
 from smt.lm.layout import Layout
 from smt.lm.train_config import LmConfig
 from smt.lm.trainer import LmTrainer
-from smt.prepare import cleaned, lexicon_pairs, names
-from sqa.atomic import claimed
-from sqa.errors import ConfigError, DataError
-from sqa.paths import DATA
-from sqa.store import write_text
+from smt.training.checkpoints import checkpoints, remove
+from smt.training.clean import Pair, Report
+from smt.training.prepare import cleaned, lexicon_pairs, names
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.paths import DATA
+from sqa.files.atomic import claimed
+from sqa.files.store import write_text
 
 
 def prepared(config: LmConfig, base: Base, layout: Layout, folder: Path) -> tuple[Pairs, Tensor]:
@@ -139,7 +139,7 @@ def development_bleu(writer: Writer, config: LmConfig) -> float:
     """BLEU of full input on the first sentences of the development part."""
     import sacrebleu
 
-    from sqa.datasets import load_parallel
+    from sqa.data.datasets import load_parallel
 
     rows = [
         row[:2]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from smt.prepare import CorpusConfig
-from smt.waitk import parse_k
-from sqa.config import folder_name
-from sqa.errors import ConfigError
+from smt.policies.waitk import parse_k
+from smt.training.prepare import CorpusConfig
+from sqa.core.errors import ConfigError
+from sqa.run.config import folder_name
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,14 +18,14 @@ from safetensors.torch import load_file
 from torch import Tensor
 from tqdm import tqdm
 
-from smt.checkpoints import MOMENTS, checkpoints, write
 from smt.lm.data import IGNORED, Batch, Batches, Pairs
 from smt.lm.layout import Layout
 from smt.lm.network import CausalLM
 from smt.lm.train_config import LmTrainConfig
-from smt.train import StepLog
-from smt.waitk import FULL
-from sqa.finite import finite_loss
+from smt.policies.waitk import FULL
+from smt.training.checkpoints import MOMENTS, checkpoints, write
+from smt.training.train import StepLog
+from sqa.files.finite import finite_loss
 
 
 class LmTrainer:

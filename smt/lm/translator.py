@@ -5,8 +5,8 @@
     translator: {name: causal-lm, model: gemma3-270m, source_language: es, policy: hold, n: 3}     untrained, by prompt
 
 An adapter (bundled, or the folder of one that `sqa train smt` made) goes on from what it wrote, at any k.  A language
-model without one translates whole texts after the prompt "Spanish: ...", "English:"; a policy of `smt.policies` makes
-it simultaneous.
+model without one translates whole texts after the prompt "Spanish: ...", "English:"; a policy of
+`smt.policies.prefixes` makes it simultaneous.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from smt.lm.adapter import PEFT, adapter_digest, load_adapter
 from smt.lm.base import base_folder, load_base, load_fingerprint
 from smt.lm.decode import Writer, decode_batch, decode_stream, full_input
 from smt.lm.layout import Layout
-from smt.policies import PolicyName, PolicyTranslator, Remembered, parse_policy
-from smt.waitk import parse_k
-from sqa.errors import ConfigError
-from sqa.paths import DATA
-from sqa.types import Emission, Question
+from smt.policies.prefixes import PolicyName, PolicyTranslator, Remembered, parse_policy
+from smt.policies.waitk import parse_k
+from sqa.core.errors import ConfigError
+from sqa.core.paths import DATA
+from sqa.core.types import Emission, Question
 
 VERSION = 1  # raise when decoding changes its output
 Precision = Literal["float32", "bfloat16"]
@@ -40,7 +40,7 @@ class CausalLmConfig:
 
     model: str  # an adapter (bundled name or folder), or a language model: packaged name, folder, .gguf file, hub name
     base: str | None = None  # an adapter's language model, where it is not to be found under the name it was trained on
-    policy: PolicyName = "wait-k"  # when to write what: see smt/policies.py
+    policy: PolicyName = "wait-k"  # when to write what: see smt/policies/prefixes.py
     k: int | str = "full"  # wait-k: source WORDS read before the first target word, or "full" = the whole sentence
     n: int | None = None  # local-agreement: translations that must agree (2); hold, retranslate: words held back
     source_language: str | None = None  # ISO 639-1 code or English name; an adapter knows its own

@@ -22,7 +22,7 @@ from sqa.board.files import Files, as_lines, data_path, model_path, split_prefix
 from sqa.board.metrics import meta_of
 from sqa.board.storage import DATASETS, EVALUATIONS, MODELS, SCORES, open_engine
 from sqa.board.task import KINDS, Example, Task, check_name, find_task, load_tasks
-from sqa.errors import ConfigError, DataError, NotComputable
+from sqa.core.errors import ConfigError, DataError, NotComputable
 
 
 class Taken(ConfigError):

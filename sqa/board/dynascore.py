@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from sqa.board.metrics import Meta
-from sqa.errors import ConfigError, NotComputable
+from sqa.core.errors import ConfigError, NotComputable
 
 CUTOFF = 0.0001  # of the largest performance
 

@@ -10,8 +10,8 @@ from typing import Any, TypedDict
 
 from sqa.board.metrics import EVAL, Additive, get_accuracy, get_unperturbed_percent
 from sqa.board.task import Task
-from sqa.errors import DataError, NotComputable
-from sqa.significance import bootstrap, compare
+from sqa.core.errors import DataError, NotComputable
+from sqa.core.significance import bootstrap, compare
 
 RESAMPLES = 1000
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from fsspec.core import url_to_fs
 
-from sqa.errors import ConfigError, DataError
+from sqa.core.errors import ConfigError, DataError
 
 
 class Files:

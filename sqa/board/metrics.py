@@ -19,11 +19,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sqa import metrics as question_metrics
-from sqa.errors import ConfigError, DataError, NotComputable
-from sqa.interfaces import Metric
-from sqa.registry import did_you_mean
-from sqa.trace import Buzzes, Emissions, Guesses, QuestionTrace
-from sqa.types import Question
+from sqa.core.errors import ConfigError, DataError, NotComputable
+from sqa.core.interfaces import Metric
+from sqa.core.registry import did_you_mean
+from sqa.core.trace import Buzzes, Emissions, Guesses, QuestionTrace
+from sqa.core.types import Question
 
 Get = Callable[[Sequence[Any], Sequence[Any]], float]
 

@@ -33,9 +33,9 @@ from sqa.board.board import Board, NotFound, Taken
 from sqa.board.dynascore import parse_weights
 from sqa.board.guard import Guard
 from sqa.board.metrics import meta_of
-from sqa.board.perturb import PERTURBATIONS
-from sqa.datasets import available, question_sets
-from sqa.errors import ConfigError, SqaError
+from sqa.core.errors import ConfigError, SqaError
+from sqa.data.datasets import available, question_sets
+from sqa.data.perturb import PERTURBATIONS
 
 NAME = r"^[a-z0-9][a-z0-9-]{0,62}$"
 PREFIXED = r"^[a-z0-9][a-z0-9-]{0,125}$"

@@ -20,16 +20,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sqa.board import perturb as perturbing
 from sqa.board import tags as tagging
 from sqa.board.memory import PeakMemory
 from sqa.board.metrics import Answer, Job
 from sqa.board.task import KINDS, Example, Response, Task
-from sqa.config import DatasetConfig, RunConfig, load_run
-from sqa.datasets import load_questions
-from sqa.errors import ConfigError, DataError, TraceError
-from sqa.trace import QuestionTrace
-from sqa.types import Buzz, Emission, Guess, Question
+from sqa.core.errors import ConfigError, DataError, TraceError
+from sqa.core.trace import QuestionTrace
+from sqa.core.types import Buzz, Emission, Guess, Question
+from sqa.data import perturb as perturbing
+from sqa.data.datasets import load_questions
+from sqa.run.config import DatasetConfig, RunConfig, load_run
 
 INPUT_KEYS = ("id", "language", "source")
 _STEP = {"sentence": int, "token": str, "g": int, "ended": bool, "erase": int, "guess": str, "buzz": bool}
@@ -44,7 +44,7 @@ class QuestionData:
     language: str
 
     def load(self, source: str, seed: int, perturbations: Sequence[str]) -> dict[str, list[Example]]:
-        """A question set of `sqa.datasets`, or a file of questions: the questions and their perturbed copies."""
+        """A question set of `sqa.data.datasets`, or a file of questions: the questions and their perturbed copies."""
         questions = load_questions(source)
         for question in questions:
             if question.language != self.language:
@@ -82,8 +82,8 @@ class QuestionData:
 
 def _own_categories(source: str) -> dict[str, str]:
     """question id -> category, where the questions' own file tells it (the bundled set does)."""
-    from sqa.datasets import MINI
-    from sqa.records import json_document
+    from sqa.data.datasets import MINI
+    from sqa.files.records import json_document
 
     if not source.startswith("mini-"):
         return {}
@@ -177,8 +177,8 @@ def submitted(submission: bytes, examples: Sequence[Example]) -> list[Response]:
 
 def _run(config: RunConfig, examples: Sequence[Example], work: Path) -> tuple[list[Response], Job]:
     """Run the stages up to the buzzes on the examples; the store below `work` keeps what a killed run had made."""
-    from sqa import pipeline
-    from sqa.store import Store
+    from sqa.files.store import Store
+    from sqa.run import pipeline
 
     if config.guesser is None or config.buzzer is None:
         raise ConfigError(f"{config.name}: a model of this task needs a guesser and a buzzer")

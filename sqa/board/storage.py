@@ -31,7 +31,7 @@ from sqlalchemy import (
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
-from sqa.errors import ConfigError
+from sqa.core.errors import ConfigError
 
 META = MetaData()
 

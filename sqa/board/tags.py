@@ -14,10 +14,10 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from functools import cache
 
-from sqa import datasets, download
-from sqa.answers import key
-from sqa.registry import GUESSERS
-from sqa.types import Question
+from sqa.core.answers import key
+from sqa.core.registry import GUESSERS
+from sqa.core.types import Question
+from sqa.data import datasets, download
 
 STEP, LAST = 25, 125  # words
 MANY = 6  # sentences

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from sqa.board.metrics import EVAL, Job, meta_of
-from sqa.errors import ConfigError, DataError
-from sqa.registry import did_you_mean
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.registry import did_you_mean
 
 Example = Mapping[str, Any]  # one line of a data set's file
 Response = Mapping[str, Any]  # what a model answers to one example

@@ -22,7 +22,7 @@ from sqa.board.files import as_lines, data_path, job_name, model_path, predictio
 from sqa.board.metrics import JOB, Job
 from sqa.board.storage import DATASETS, MODELS
 from sqa.board.task import answer_all
-from sqa.errors import ConfigError, NotComputable, SqaError
+from sqa.core.errors import ConfigError, NotComputable, SqaError
 
 LEASE_SECONDS = 60.0
 POLL_SECONDS = 2.0

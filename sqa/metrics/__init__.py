@@ -1,11 +1,11 @@
 """Metrics by name: `build(["ew", "bleu"])`. Importing this package imports no metric and no sacrebleu.
 
 A metric turns one question's trace into additive statistics and the sum of statistics into a score, so that
-resampling (`sqa.significance`) needs to know no metric by name.  A name is `base` or `base@variant`; the built
+resampling (`sqa.core.significance`) needs to know no metric by name.  A name is `base` or `base@variant`; the built
 metric's `name` is the name it was built from, and its `signature()` says everything that makes two numbers
 comparable.  `ew`, `oracle-ew` and `stable-ew` also take the file of a curve as variant: `ew@curves/mine.json`
 (`sqa curve fit` writes such files).  Metrics that need a model, a program or a file are entries of a config's
-`quality:` instead: sqa/metrics/segment.py.
+`quality:` instead: sqa/metrics/quality/text_metric.py.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sqa.errors import ConfigError, DataError, NotComputable
+from sqa.core.errors import ConfigError, DataError, NotComputable
 
 if TYPE_CHECKING:
-    from sqa.interfaces import Metric
-    from sqa.trace import QuestionTrace
+    from sqa.core.interfaces import Metric
+    from sqa.core.trace import QuestionTrace
 
-_QA, _LATENCY, _QUALITY = "sqa.metrics.qa", "sqa.metrics.latency", "sqa.metrics.quality"
+_QA, _LATENCY, _QUALITY = "sqa.metrics.qa", "sqa.metrics.latency", "sqa.metrics.quality.bleu"
 _REVISION = "sqa.metrics.revision"
 
 _VARIANTS: dict[str, dict[str, str]] = {"": {}, "@char": {"unit": "char"}, "@question": {"stream": "question"}}

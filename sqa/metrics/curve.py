@@ -2,7 +2,7 @@
 
 A curve file is JSON: {"kind": "expected-wins curve", "version": 1, "method": "cubic", "coefficients": [c0, c1, c2, c3]}
 or {..., "method": "monotone", "knots": {"t": [0, ..., 1], "ew": [...]}}, and beside that how it was made
-(`sqa.curve_fit`), which this module does not read.
+(`sqa.metrics.curve_fit`), which this module does not read.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from sqa.errors import ConfigError, DataError
-from sqa.records import json_document
+from sqa.core.errors import ConfigError, DataError
+from sqa.files.records import json_document
 
 KIND, VERSION = "expected-wins curve", 1
 _LARGEST = 1 << 20  # bytes of a curve file

@@ -19,20 +19,20 @@ All sums are float64; all scorers before SimulEval 1.1 worked in float32 and dif
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import chain
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from sqa import __version__
-from sqa.errors import ConfigError, DataError, NotComputable
+from sqa.core.errors import ConfigError, NotComputable
+from sqa.metrics.delays import Delays, divide, pack, running_maximum
 from sqa.metrics.ratio import ratio, ratio_many
 from sqa.metrics.token_delay import average_token_delay
 
 if TYPE_CHECKING:
-    from sqa.trace import QuestionTrace
+    from sqa.core.trace import QuestionTrace
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,66 +113,11 @@ CONVENTIONS: dict[str, Convention] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Delays:
-    """The delays of many sentences, laid end to end.  Made by `pack`."""
-
-    flat: np.ndarray  # (N,) float64, all delays in order
-    sentence: np.ndarray  # (N,) int64, which sentence each belongs to, ascending
-    index: np.ndarray  # (N,) int64, i-1: 0-based position within its sentence
-    hypothesis: np.ndarray  # (S,) float64, number of delays
-    source: np.ndarray  # (S,) float64, |x|
-    reference: np.ndarray  # (S,) float64, |y*|, nan where no reference is used
-    speech: bool = False  # delays are milliseconds of speech, not words or characters of text
-
-    def total(self, values: np.ndarray) -> np.ndarray:
-        """Sums within sentences: (N,) -> (S,)."""
-        return np.bincount(self.sentence, weights=values, minlength=len(self.source))
-
-
-def pack(
-    delays: Sequence[Sequence[float]],
-    source_lengths: Sequence[float],
-    reference_lengths: Sequence[float] | None = None,
-    speech: bool = False,
-) -> Delays:
-    """Delays, |x| and, if any, |y*| of S sentences.  Unequal numbers, negative or non-finite values: DataError."""
-    if len(delays) != len(source_lengths) or (reference_lengths is not None and len(reference_lengths) != len(delays)):
-        given = "none" if reference_lengths is None else len(reference_lengths)
-        raise DataError(
-            f"latency: {len(delays)} sentences with delays, {len(source_lengths)} source lengths, "
-            f"{given} reference lengths; the numbers must agree"
-        )
-    hypothesis = np.fromiter((len(row) for row in delays), dtype=np.int64, count=len(delays))  # (S,)
-    flat = np.fromiter(chain.from_iterable(delays), dtype=np.float64, count=int(hypothesis.sum()))  # (N,)
-    sentence = np.repeat(np.arange(len(delays)), hypothesis)  # (N,)
-    source = np.asarray(source_lengths, dtype=np.float64)  # (S,)
-    used = reference_lengths is not None
-    reference = np.asarray(reference_lengths, dtype=np.float64) if used else np.full(len(delays), np.nan)
-    for what, values, where in (
-        ("delay", flat, sentence),
-        ("source length", source, np.arange(len(source))),
-        ("reference length", reference if used else source, np.arange(len(source))),
-    ):
-        wrong = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
-        if len(wrong):
-            raise DataError(f"latency: sentence {where[wrong[0]]}: {what} {values[wrong[0]]} is not a number >= 0")
-    starts = np.cumsum(hypothesis) - hypothesis  # (S,)
-    index = np.arange(len(flat)) - np.repeat(starts, hypothesis)
-    return Delays(flat, sentence, index, hypothesis.astype(np.float64), source, reference, speech)
-
-
 def _read(delays: Delays, convention: Convention) -> tuple[np.ndarray, np.ndarray]:
     """Delays (N,) as the convention counts them, and |x| for each of them (N,)."""
     source = delays.source[delays.sentence]  # (N,)
     read = np.where(delays.flat < source, delays.flat + convention.late, delays.flat)
     return (np.minimum(read, source) if convention.clip else read), source
-
-
-def divide(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
-    """Quotients, nan where the denominator is 0."""
-    out = np.full(np.broadcast(numerator, denominator).shape, np.nan)
-    return np.divide(numerator, denominator, out=out, where=denominator != 0)
 
 
 def _counted(delays: Delays, read: np.ndarray, source: np.ndarray, cut: str) -> np.ndarray:
@@ -254,18 +199,6 @@ def differentiable_average_lagging(delays: Delays, convention: Convention = SIMU
     lag = running_maximum(read - delays.index * per_word, delays.index)
     values = divide(delays.total(lag), delays.hypothesis)
     return np.where(delays.source > 0, values, np.nan)
-
-
-def running_maximum(values: np.ndarray, index: np.ndarray) -> np.ndarray:
-    """Running maximum within sentences (N,) -> (N,), by doubling: log2 of the longest sentence passes."""
-    running = values.copy()
-    shift = 1
-    longest = int(index.max(initial=0))
-    while shift <= longest:
-        inside = index[shift:] >= shift
-        running[shift:] = np.where(inside, np.maximum(running[shift:], running[:-shift]), running[shift:])
-        shift *= 2
-    return running
 
 
 def degeneracy(delays: Delays) -> dict[str, float]:

@@ -1,7 +1,7 @@
 """Question answering while the question is still being read: expected wins, accuracy, reciprocal rank.
 
 Every position is the fraction of source CHARACTERS read when the target word became visible (equation 1 of Han,
-Carpuat and Boyd-Graber 2022 gives the words, `sqa.reveal` the characters).  A question without target words has no
+Carpuat and Boyd-Graber 2022 gives the words, `sqa.core.reveal` the characters).  A question without target words has no
 step: it is never answered, and counts as wrong.
 """
 
@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from sqa import __version__
-from sqa.errors import ConfigError, NotComputable
+from sqa.core.errors import ConfigError, NotComputable
 from sqa.metrics.curve import CURVES as CURVES  # users of this module find the curves here too
 from sqa.metrics.curve import AnyCurve, curve_named
 from sqa.metrics.ratio import ratio, ratio_many
 
 if TYPE_CHECKING:
-    from sqa.trace import QuestionTrace
+    from sqa.core.trace import QuestionTrace
 
 
 def expected_wins(curve: AnyCurve, fraction: np.ndarray, correct: np.ndarray, buzz: np.ndarray) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sqa.errors import NotComputable
+from sqa.core.errors import NotComputable
 
 
 def ratio(stats: np.ndarray, name: str) -> float:

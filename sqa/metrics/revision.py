@@ -17,7 +17,7 @@ from sqa import __version__
 from sqa.metrics.ratio import ratio, ratio_many
 
 if TYPE_CHECKING:
-    from sqa.trace import QuestionTrace
+    from sqa.core.trace import QuestionTrace
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from sqa.metrics.latency import Delays
+    from sqa.metrics.delays import Delays
 
 SPEECH_TOKEN = 300.0  # ms
 
@@ -28,7 +28,7 @@ def average_token_delay(delays: Delays) -> np.ndarray:
 
     Delays must not fall within a sentence: the caller checks.
     """
-    from sqa.metrics.latency import divide, running_maximum
+    from sqa.metrics.delays import divide, running_maximum
 
     if not len(delays.flat):
         return np.full(len(delays.source), np.nan)

@@ -25,14 +25,14 @@ from typing import IO, TYPE_CHECKING, Literal, TypeVar
 
 import numpy as np
 
-from sqa.errors import ConfigError, DataError, NotComputable, RemoteProtocolError, SqaError
-from sqa.hub import file_digest
-from sqa.metrics.segment import Segment, segment_of
+from sqa.core.errors import ConfigError, DataError, NotComputable, RemoteProtocolError, SqaError
+from sqa.files.hub import file_digest
+from sqa.files.store import digest
+from sqa.metrics.quality.segment import Segment, segment_of
 from sqa.protocols.cdec import HANDSHAKE
-from sqa.store import digest
 
 if TYPE_CHECKING:
-    from sqa.trace import QuestionTrace
+    from sqa.core.trace import QuestionTrace
 
 T = TypeVar("T")
 

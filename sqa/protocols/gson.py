@@ -8,7 +8,7 @@ asked for; null is None.
 
 from __future__ import annotations
 
-from sqa.errors import SqaError
+from sqa.core.errors import SqaError
 
 Json = str | None | list["Json"] | dict[str, "Json"]
 

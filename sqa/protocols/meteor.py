@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-from sqa.errors import ConfigError
+from sqa.core.errors import ConfigError
 from sqa.protocols.external import External, ExternalConfig
 from sqa.protocols.java import double_text
 

@@ -14,9 +14,9 @@ from http import HTTPStatus
 
 from aiohttp import web
 
-from sqa.errors import ConfigError, SqaError
-from sqa.protocols.http_server import Refused, address_problems, check_token, json_body, read_body
-from sqa.protocols.qanta import Player
+from sqa.core.errors import ConfigError, SqaError
+from sqa.net.server import Refused, address_problems, check_token, json_body, read_body
+from sqa.protocols.qanta_player import Player
 
 ROOT = "/api/1.0/quizbowl"
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]

@@ -25,7 +25,7 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 
-from sqa.errors import ConfigError, DataError
+from sqa.core.errors import ConfigError, DataError
 from sqa.protocols.cdec import HANDSHAKE
 from sqa.protocols.java import BLANKS
 

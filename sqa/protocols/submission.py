@@ -19,12 +19,12 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from sqa.datasets import load_questions
-from sqa.errors import ConfigError, DataError, NotComputable
+from sqa.core.errors import ConfigError, DataError, NotComputable
+from sqa.core.trace import QuestionTrace
+from sqa.core.types import Buzz, Emission, Guess, Question
+from sqa.data.datasets import load_questions
+from sqa.files.records import parse_json
 from sqa.metrics import build, collect
-from sqa.records import parse_json
-from sqa.trace import QuestionTrace
-from sqa.types import Buzz, Emission, Guess, Question
 
 METRICS = ("ew", "oracle-ew", "accuracy", "bleu", "chrf", "al", "laal", "ap", "dal")
 SHOWN = 20  # problems printed; the rest is counted

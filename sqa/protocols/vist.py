@@ -16,7 +16,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sqa.errors import DataError, SqaError
+from sqa.core.errors import DataError, SqaError
 from sqa.protocols import meteor
 from sqa.protocols.external import External
 from sqa.protocols.gson import BadUnicodeEscape, Json, JsonSyntax, NoDocument, parse

@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from sqa.datasets import load_questions
-from sqa.registry import BUZZERS, GUESSERS
-from sqa.types import Guess
+from sqa.core.registry import BUZZERS, GUESSERS
+from sqa.core.types import Guess
+from sqa.data.datasets import load_questions
 
 PAGE = "Spain"
 

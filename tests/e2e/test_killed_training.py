@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from smt.bundle import folder_fingerprint
-from smt.sweep import finished
-from smt.train import train_in
-from sqa.paths import ROOT
+from smt.models.bundle import folder_fingerprint
+from smt.training.sweep import finished
+from smt.training.train import train_in
+from sqa.core.paths import ROOT
 from tests.sweep_process import config, prepared
 
 STEPS = 40

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sqa.paths import ROOT
+from sqa.core.paths import ROOT
 
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 QUESTIONS = 8  # what the tests run on; the committed outputs are of all of them

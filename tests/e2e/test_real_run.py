@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sqa import runs
-from sqa.config import RunConfig, load_run, run_from_mapping, with_limit
-from sqa.paths import ROOT
-from sqa.pipeline import RunResult, run
-from sqa.store import Store
+from sqa.core.paths import ROOT
+from sqa.files.store import Store
+from sqa.run import folder as runs
+from sqa.run.config import RunConfig, load_run, run_from_mapping, with_limit
+from sqa.run.pipeline import RunResult, run
 
 
 def reference(dataset: str, reveal: str = "full") -> RunConfig:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from viewer_runs import make
 
-from sqa.report import main
+from sqa.report.report import main
 
 BROWSER = os.environ.get("SQA_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
 sync_api = pytest.importorskip("playwright.sync_api", reason="needs the Python package playwright")

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 from viewer_runs import CopyAligner, make
 
-from sqa import viewer_data
-from sqa.viewer import main
+from sqa.report import viewer_data
+from sqa.report.viewer import main
 
 BROWSER = os.environ.get("SQA_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
 sync_api = pytest.importorskip("playwright.sync_api", reason="needs the Python package playwright")

@@ -15,7 +15,7 @@ import pytest
 from sqa.board.evaluate import evaluate
 from sqa.board.files import data_path, job_name, split_prefix
 from sqa.board.metrics import get_accuracy, get_unperturbed_percent
-from sqa.errors import DataError, NotComputable
+from sqa.core.errors import DataError, NotComputable
 
 VECTORS = json.loads((Path(__file__).parent / "vectors" / "dynabench_board.json").read_text())
 NORMAL = VECTORS["eval_cases"][0]

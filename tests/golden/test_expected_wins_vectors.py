@@ -71,8 +71,8 @@ def test_simqa_log_reciprocal_ranks():
 
 def test_simqa_through_a_trace():
     """The same question as a trace: the positions come out of g, not out of the vector."""
-    from sqa.trace import QuestionTrace
-    from sqa.types import Buzz, Emission, Guess, Question
+    from sqa.core.trace import QuestionTrace
+    from sqa.core.types import Buzz, Emission, Guess, Question
 
     case = VECTORS["simqa_translated"]
     words = tuple(case["src"].split())

@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 import requests
-from iwslt_loopback import WaitAgent, serving
+from stand_ins.iwslt_loopback import WaitAgent, serving
 
 from sqa.metrics.latency import IWSLT_2020_FINAL, IWSLT_2020_FIRST, SIMULEVAL_1_0_2
-from sqa.protocols.iwslt_client import EvaluationService
-from sqa.protocols.iwslt_corpus import TextCorpus, load
-from sqa.protocols.iwslt_float32 import Latency, sentence_latency
-from sqa.protocols.iwslt_http import ServeConfig
+from sqa.protocols.iwslt.client import EvaluationService
+from sqa.protocols.iwslt.corpus import TextCorpus, load
+from sqa.protocols.iwslt.float32 import Latency, sentence_latency
+from sqa.protocols.iwslt.http import ServeConfig
 
 VECTORS = Path(__file__).parent / "vectors"
 TRANSCRIPTS = json.loads((VECTORS / "http_transcripts.json").read_text(encoding="utf-8"))

@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sqa.metrics.latency import CONVENTIONS, FORMULAS, OMNISTEVAL_0_1_10, SIMULEVAL_1_0_2, pack
+from sqa.metrics.delays import pack
+from sqa.metrics.latency import CONVENTIONS, FORMULAS, OMNISTEVAL_0_1_10, SIMULEVAL_1_0_2
 
 VECTORS = json.loads((Path(__file__).parent / "vectors" / "latency.json").read_text())
 RUNS = [(f"{case['id']}-{i}", run) for case in VECTORS["cases"] for i, run in enumerate(case["runs"])]

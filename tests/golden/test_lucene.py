@@ -1,9 +1,9 @@
 """The embedded BM25 beside Apache Lucene 8.8.1: same tokens, same stems, same ranking, scores to 1e-5 (from 100 on, to
 the last digit of Lucene's single precision, which is coarser there).
 
-The vectors were recorded by `python -m experiments.record_lucene` from Debian's liblucene8-java; they hold no text of
-their own, the documents are the bundled questions.  Where Lucene and jpype are installed, the same is asked live, of
-more texts.
+The vectors were recorded by `python -m experiments.studies.record_lucene` from Debian's liblucene8-java; they hold no
+text of their own, the documents are the bundled questions.  Where Lucene and jpype are installed, the same is asked
+live, of more texts.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments import record_lucene
-from guessers import lucene
-from guessers.bm25 import Bm25Config, Bm25Guesser
+from experiments.studies import record_lucene
 from guessers.bonus import HeldOut
-from sqa.paths import ROOT
+from guessers.retrieval import lucene
+from guessers.retrieval.bm25 import Bm25Config, Bm25Guesser
+from sqa.core.paths import ROOT
 
 VECTORS = json.loads((Path(__file__).parent / "vectors" / "lucene_8.8.1.json").read_text(encoding="utf-8"))
 ANALYZERS = {"standard": lucene.standard, "english": lucene.english}
@@ -83,7 +83,7 @@ def test_lengths_through_a_byte():
 
 def ask(lines: str):
     """The JSON that Lucene answers with, in a process of its own (a JVM does not go away again)."""
-    program = f"import json, sys\nfrom experiments import record_lucene as r\nl = r.Lucene()\n{lines}\n"
+    program = f"import json, sys\nfrom experiments.studies import record_lucene as r\nl = r.Lucene()\n{lines}\n"
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     return json.loads(done.stdout.splitlines()[-1])
 
@@ -107,7 +107,7 @@ def test_lengths_through_a_byte_are_lucenes():
 @pytest.mark.slow
 @pytest.mark.parametrize("analyzer", ANALYZERS)
 def test_all_words_of_the_tossups_are_cut_as_lucene_does(analyzer, tmp_path):
-    from sqa.datasets import load_tossups
+    from sqa.data.datasets import load_tossups
 
     words = sorted({word for tossup in load_tossups() for word in tossup.text.split()})
     lines = [" ".join(words[start : start + 50]) for start in range(0, len(words), 50)]

@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 import sacrebleu
 
+from sqa.core.trace import QuestionTrace
+from sqa.core.types import Emission, Question
 from sqa.metrics import build, collect
-from sqa.metrics.quality import lines
-from sqa.metrics.segment import segment_of
-from sqa.trace import QuestionTrace
-from sqa.types import Emission, Question
+from sqa.metrics.quality.segment import lines, segment_of
 
 PAIRS = [  # (translation by sentence, human translation by sentence)
     (

@@ -16,16 +16,17 @@ import pytest
 
 pytest.importorskip("simuleval", reason="needs the extra: pip install 'sqa[simul]'")
 
-from smt.instances import write_instances
-from smt.recorded import RecordedConfig
-from smt.recorded import build as build_recorded
-from sqa.config import run_from_mapping
-from sqa.datasets import load_questions
-from sqa.metrics.latency import FORMULAS, SIMULEVAL_1_1, pack
-from sqa.paths import ROOT
-from sqa.pipeline import run
-from sqa.registry import TRANSLATORS
-from sqa.store import Store
+from smt.engines.instances import write_instances
+from smt.engines.recorded import RecordedConfig
+from smt.engines.recorded import build as build_recorded
+from sqa.core.paths import ROOT
+from sqa.core.registry import TRANSLATORS
+from sqa.data.datasets import load_questions
+from sqa.files.store import Store
+from sqa.metrics.delays import pack
+from sqa.metrics.latency import FORMULAS, SIMULEVAL_1_1
+from sqa.run.config import run_from_mapping
+from sqa.run.pipeline import run
 
 pytestmark = pytest.mark.slow
 LATENCY = ("AL", "LAAL", "AP", "DAL")  # ATD: its command takes every log for speech
@@ -112,7 +113,7 @@ def ours_in_simuleval(tmp_path, questions, spec, batch):
     """Our translator as an agent of the command: its log, read back, is what our own run wrote; so are its scores."""
     inputs, references = files(tmp_path, questions)
     out = tmp_path / "out"
-    agent = ["--agent", "smt/as_simuleval.py", "--translator", json.dumps(spec)]
+    agent = ["--agent", "smt/simuleval/translator_agent.py", "--translator", json.dumps(spec)]
     simuleval(*agent, *inputs, "--output", out, "--latency-metrics", *LATENCY)
     recorded = build_recorded(RecordedConfig(str(out / "instances.log")))
     recorded.check(questions)
@@ -127,7 +128,7 @@ def agents_in_our_pipeline(tmp_path, questions, dataset):
     path.write_text(AGENT, encoding="utf-8")
     inputs, references = files(tmp_path, questions)
     simuleval("--agent", path, "--waitk", 4, *inputs, "--output", out, "--latency-metrics", *LATENCY)
-    spec = {"name": "smt.simuleval_agent:build", "agent": f"{path}:Uneven", "args": ["--waitk", 4]}
+    spec = {"name": "smt.simuleval.agent:build", "agent": f"{path}:Uneven", "args": ["--waitk", 4]}
     mapping = {"name": "r", "dataset": dataset, "translator": spec, "metrics": ["al", "ap", "dal"]}
     result = run(run_from_mapping(mapping), Store(tmp_path / "runs"), progress=False)
     batch = [trace.emissions for trace in result.traces]

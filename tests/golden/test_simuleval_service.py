@@ -14,11 +14,11 @@ import requests
 pytest.importorskip("simuleval", reason="needs the extra: pip install 'sqa[simul]'")
 pytest.importorskip("aiohttp", reason="needs the extra: pip install 'sqa[serve]'")
 
-from iwslt_loopback import serving_app
+from stand_ins.iwslt_loopback import serving_app
 
-from smt.simuleval_http import ServiceConfig, make_app
-from smt.simuleval_server import agent_of
-from sqa.paths import ROOT
+from smt.simuleval.http import ServiceConfig, make_app
+from smt.simuleval.server import agent_of
+from sqa.core.paths import ROOT
 
 TRANSCRIPTS = Path(__file__).parent / "vectors" / "http_transcripts.json"
 AGENT = ROOT / "tests" / "simuleval_copier.py"

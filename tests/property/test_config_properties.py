@@ -10,9 +10,9 @@ from doubles import BuzzerConfig, EchoConfig, GuesserConfig
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqa.config import ComponentConfig, DatasetConfig, RunConfig, load_run, run_from_mapping, to_mapping
-from sqa.errors import ConfigError
+from sqa.core.errors import ConfigError
 from sqa.metrics import ALL
+from sqa.run.config import ComponentConfig, DatasetConfig, RunConfig, load_run, run_from_mapping, to_mapping
 
 NAME = st.text(st.characters(categories=["L", "N"], include_characters=" _-"), min_size=1).filter(str.strip)
 CONFIGS = st.builds(

@@ -7,13 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sqa.errors import NotComputable
+from sqa.core.errors import NotComputable
+from sqa.core.significance import bootstrap
+from sqa.core.trace import QuestionTrace
+from sqa.core.types import Buzz, Emission, Guess, Question
 from sqa.metrics import ALL, build, collect
-from sqa.metrics.latency import CONVENTIONS, FORMULAS, pack
+from sqa.metrics.delays import pack
+from sqa.metrics.latency import CONVENTIONS, FORMULAS
 from sqa.metrics.qa import CURVES
-from sqa.significance import bootstrap
-from sqa.trace import QuestionTrace
-from sqa.types import Buzz, Emission, Guess, Question
 
 WORDS = ["el", "río", "nace", "lejos,", "dicen.", "una"]
 

@@ -7,9 +7,9 @@ from doubles import question
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqa.reveal import hypotheses, prefixes
-from sqa.trace import check_emissions, emissions_rows, emissions_table
-from sqa.types import Emission, Question
+from sqa.core.reveal import hypotheses, prefixes
+from sqa.core.trace import check_emissions, emissions_rows, emissions_table
+from sqa.core.types import Emission, Question
 
 WORD = st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=6)
 

@@ -3,7 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqa import answers, sentences
+from sqa.core import answers
+from sqa.data import sentences
 
 WORDS = st.one_of(
     st.text(min_size=1, max_size=8),

@@ -1,0 +1,1 @@
+"""Buzzers: when to answer, from the guesses so far."""

@@ -1,0 +1,116 @@
+"""What a guesser did on tossups, word by word, as arrays: all that training, tuning and reporting need.
+
+Guessing takes longer than training, so a fold that was played is kept in a file whose name is a hash of everything
+that can change it: the guesser's fingerprint, the tossups, the code version.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tqdm import tqdm
+
+from buzzers.features import N_GUESSES, signals
+from buzzers.learnt import WIDTHS, all_features
+from sqa.core.answers import is_right
+from sqa.core.errors import ConfigError
+from sqa.core.registry import GUESSERS
+from sqa.data.datasets import Tossup
+from sqa.files.model_files import replace_bytes
+
+VERSION = 1  # of the files and of what is in them; raise it when features change
+
+
+@dataclass(frozen=True, slots=True)
+class DataChoice:
+    """Whose guesses, on which tossups."""
+
+    guesser: str  # a registered guesser
+    model: str  # its model, which must not have seen the folds `buzzer` and `dev`
+    limit: int | None  # at most this many tossups of each fold; null = all
+    noise: float  # every tossup is read a second time with up to this part of its words spoilt; 0 = it is not
+    cache: Path  # folder of the tossups already played
+
+    def __post_init__(self) -> None:
+        problems = []
+        if self.limit is not None and self.limit < 1:
+            problems.append(f"limit: must be >= 1 or null, got {self.limit}")
+        if not 0 <= self.noise <= 1:
+            problems.append(f"noise: must be in 0..1, got {self.noise}")
+        if problems:
+            raise ConfigError(problems)
+
+
+@dataclass(frozen=True, slots=True)
+class GuessHistory:
+    """One tossup as a guesser played it; n steps, one a word."""
+
+    rows: np.ndarray  # (n, 45) float32, `all_features`
+    signals: np.ndarray  # (n, 3) float64: SIGNALS, -inf where a fixed threshold does not answer
+    right: np.ndarray  # (n,) bool, the top guess is right
+    guessed: np.ndarray  # (n,) bool, there is a guess
+    fraction: np.ndarray  # (n,) float64, characters read / characters
+
+
+def guesser_of(choice: DataChoice) -> Any:
+    """The guesser to train on.  ConfigError if it or its model is unknown."""
+    return GUESSERS.build(choice.guesser, GUESSERS.config_class(choice.guesser)(model=choice.model))
+
+
+def histories_of(guesser: Any, tossups: Sequence[Tossup], name: str, cache: Path) -> list[GuessHistory]:
+    """Let the guesser read each tossup word by word, or read in `cache` how it did before; `name` is for the bar."""
+    key = hashlib.sha256(f"played {VERSION} {guesser.fingerprint()}".encode())
+    for tossup in tossups:
+        key.update(f"\n{tossup.id}\t{tossup.text}\t{tossup.page}".encode())
+    path = cache / f"{key.hexdigest()[:32]}.npz"
+    found = _read(path)
+    if found is None:
+        found = [history_of(guesser, tossup) for tossup in tqdm(tossups, f"guessing {name}", mininterval=2)]
+        cache.mkdir(parents=True, exist_ok=True)
+        replace_bytes(path, _packed(found))
+    return found
+
+
+def history_of(guesser: Any, tossup: Tossup) -> GuessHistory:
+    """The guesser's steps on one tossup.  One without a page is never answered rightly."""
+    words = tossup.text.split()
+    history = guesser.guess_prefixes(words, N_GUESSES)
+    read = np.cumsum([len(word) + 1 for word in words]) - 1  # characters up to the end of each word
+    return GuessHistory(
+        rows=all_features(history),
+        signals=np.array([signals(guesses) for guesses in history]),
+        right=np.array([bool(g) and tossup.page is not None and is_right(g[0].page, tossup.page) for g in history]),
+        guessed=np.array([bool(guesses) for guesses in history]),
+        fraction=read / read[-1],
+    )
+
+
+def _packed(histories: Sequence[GuessHistory]) -> bytes:
+    """An .npz: every field over all tossups, and the number of steps of each."""
+    names = [field.name for field in fields(GuessHistory)]
+    arrays = {name: np.concatenate([getattr(one, name) for one in histories]) for name in names if histories}
+    buffer = io.BytesIO()
+    np.savez(buffer, steps=np.array([len(one.right) for one in histories], np.int64), **arrays)
+    return buffer.getvalue()
+
+
+def _read(path: Path) -> list[GuessHistory] | None:
+    """What `_packed` wrote; None if there is no such file or it is cut short."""
+    try:
+        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as file:  # np.load leaves a bad file open
+            arrays = dict(file)
+    except (FileNotFoundError, zipfile.BadZipFile, ValueError, EOFError):
+        return None
+    ends = np.cumsum(arrays.pop("steps", np.zeros(0, np.int64)))
+    known = {field.name for field in fields(GuessHistory)}
+    if set(arrays) != known or arrays["rows"].shape != (ends[-1], WIDTHS["all"]):
+        return None
+    pieces = {name: np.split(array, ends[:-1]) for name, array in arrays.items()}
+    return [GuessHistory(**{name: pieces[name][i] for name in pieces}) for i in range(len(ends))]

@@ -1,0 +1,1 @@
+"""The paper's ablation over k: its grid, figure, report and seeds."""

@@ -1,0 +1,136 @@
+"""Separately trained models in the ablation over k: mean and standard deviation over seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import TYPE_CHECKING, NamedTuple
+
+from experiments.grid import CONTINUED, SEPARATE
+from sqa.files.store import write_text
+from sqa.report.figure_style import COLOURS, GREY, PAGE, save, style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from experiments.grid import Row
+
+SHIPPED = "wait-k"  # the bundled model, which they began with
+SHOWN = (("bleu", "BLEU", 1), ("ew", "EW", 3), ("oracle-ew", "oracle EW", 3), ("accuracy", "accuracy", 3))
+_LOOKS = ((SEPARATE, COLOURS[0], "o"), (CONTINUED, COLOURS[1], "s"), (SHIPPED, GREY, ""))
+_NAMES = {SEPARATE: "a model for each k", CONTINUED: "one multi-path model", SHIPPED: "the shipped model"}
+
+
+class Over(NamedTuple):
+    """One metric of one translator, k and guesser over seeds."""
+
+    n: int
+    mean: float
+    deviation: float | None  # n - 1; None with one seed
+
+
+def over_seeds(rows: Sequence[Row]) -> dict[tuple[str, str, int | str, str], dict[str, Over]]:
+    """(data set, family, k, guesser) -> metric -> mean and deviation; a translator without seeds counts as one."""
+    groups: dict[tuple[str, str, int | str, str], list[Row]] = {}
+    for row in rows:
+        if row.cell.family in (SEPARATE, CONTINUED, SHIPPED):
+            groups.setdefault((row.cell.dataset, row.cell.family, row.cell.k, row.cell.guesser), []).append(row)
+    return {
+        key: {name: _over(group, name) for name in group[0].intervals if all(name in row.intervals for row in group)}
+        for key, group in groups.items()
+    }
+
+
+def _over(group: Sequence[Row], metric: str) -> Over:
+    values = [row.intervals[metric].value for row in group]
+    return Over(len(values), fmean(values), stdev(values) if len(values) > 1 else None)
+
+
+def write_seeds(rows: Sequence[Row], folder: Path) -> list[Path]:
+    """seeds.tsv, and seeds.md with a table and a figure per data set; nothing where no row has a seed."""
+    if all(row.cell.seed is None for row in rows):
+        return []
+    summary = over_seeds(rows)
+    names = list(dict.fromkeys(name for values in summary.values() for name in values))
+    lines = [
+        "\t".join(["dataset", "translator", "k", "guesser", "seeds", *(f"{n}{p}" for n in names for p in ("", ".sd"))])
+    ]
+    for (dataset, family, k, guesser), values in summary.items():
+        numbers = [cell for name in names for cell in _cells(values.get(name))]
+        lines.append("\t".join([dataset, family, str(k), guesser, str(next(iter(values.values())).n), *numbers]))
+    write_text(folder / "seeds.tsv", "\n".join(lines) + "\n")
+    figures = [path for dataset in dict.fromkeys(key[0] for key in summary) for path in draw(summary, dataset, folder)]
+    write_text(folder / "seeds.md", "\n".join(_report(summary, figures)) + "\n")
+    return [folder / "seeds.tsv", *figures, folder / "seeds.md"]
+
+
+def _cells(over: Over | None) -> tuple[str, str]:
+    if over is None:
+        return "n/a", "n/a"
+    return f"{over.mean:.6f}", "n/a" if over.deviation is None else f"{over.deviation:.6f}"
+
+
+def _report(summary: Mapping[tuple, Mapping[str, Over]], figures: Sequence[Path]) -> Iterator[str]:
+    """Markdown: mean ± standard deviation over seeds, and what separate models gain over each multi-path one."""
+    yield "# Separate models for each k, over seeds"
+    for dataset, guesser in dict.fromkeys((key[0], key[3]) for key in summary):
+        yield f"\n## {dataset}, {guesser}\n"
+        yield from (f"![{f.stem}]({f.name})\n" for f in figures if f.suffix == ".png" and dataset in f.stem)
+        yield "| translator | k | seeds | " + " | ".join(name for _, name, _ in SHOWN) + " |"
+        yield "|---" * (3 + len(SHOWN)) + "|"
+        mine = {key[1:3]: values for key, values in summary.items() if (key[0], key[3]) == (dataset, guesser)}
+        for (family, k), values in mine.items():
+            cells = [_shown(values.get(metric), digits) for metric, _, digits in SHOWN]
+            yield f"| {family} | {k} | {next(iter(values.values())).n} | " + " | ".join(cells) + " |"
+        yield ""
+        for other in (CONTINUED, SHIPPED):
+            yield from _gains(mine, other)
+
+
+def _shown(over: Over | None, digits: int) -> str:
+    if over is None:
+        return "n/a"
+    return f"{over.mean:.{digits}f}" + ("" if over.deviation is None else f" ± {over.deviation:.{digits}f}")
+
+
+def _gains(mine: Mapping[tuple, Mapping[str, Over]], other: str) -> Iterator[str]:
+    """A sentence per metric: mean difference separate - other at each k."""
+    pairs = [(k, mine[SEPARATE, k], mine[other, k]) for f, k in mine if f == SEPARATE and (other, k) in mine]
+    for metric, name, digits in SHOWN:
+        gains = [(k, a[metric].mean - b[metric].mean) for k, a, b in pairs if metric in a and metric in b]
+        if not gains:
+            continue
+        each = " ".join(f"{k}:{gain:+.{digits}f}" for k, gain in gains)
+        yield f"- {name}, {SEPARATE} minus {'the shipped model' if other == SHIPPED else other}: {each}"
+
+
+def draw(summary: Mapping[tuple, Mapping[str, Over]], dataset: str, folder: Path) -> list[Path]:
+    """Expected wins of each guesser and BLEU over k, mean and standard deviation over seeds; PDF and PNG."""
+    from matplotlib import pyplot
+
+    guessers = list(dict.fromkeys(key[3] for key in summary if key[0] == dataset))
+    panels = [(guesser, "ew", f"expected wins, {guesser}") for guesser in guessers] + [(guessers[0], "bleu", "BLEU")]
+    with style():
+        figure, axes = pyplot.subplots(1, len(panels), figsize=(PAGE, 2.4), layout="constrained", squeeze=False)
+        for axis, (guesser, metric, label) in zip(axes[0], panels, strict=True):
+            _panel(axis, {key[1:3]: v for key, v in summary.items() if key[0] == dataset and key[3] == guesser}, metric)
+            axis.set_ylabel(label)
+            axis.set_xlabel("k (source words read first)")
+        handles, labels = axes[0][0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside upper center", ncols=max(1, len(labels)), handlelength=2)
+        return save(figure, folder, f"seeds_{dataset}")
+
+
+def _panel(axis: Axes, mine: Mapping[tuple, Mapping[str, Over]], metric: str) -> None:
+    ks = sorted({k for _, k in mine}, key=lambda k: 10**9 if k == "full" else int(k))
+    for place, (family, colour, marker) in enumerate(_LOOKS):
+        aside = 0.16 * (place - 1)  # else the bars hide one another
+        at = [i for i, k in enumerate(ks) if metric in mine.get((family, k), ())]
+        found = [mine[family, ks[i]][metric] for i in at]
+        if found:
+            axis.errorbar(
+                [i + aside for i in at], [o.mean for o in found], [o.deviation or 0.0 for o in found],
+                color=colour, marker=marker, label=_NAMES[family], capsize=2,
+            )  # fmt: skip
+    axis.set_xticks(range(len(ks)), list(map(str, ks)))

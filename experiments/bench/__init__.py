@@ -1,0 +1,1 @@
+"""How fast and how small, beside others' programs."""

@@ -1,0 +1,210 @@
+"""Claim: many clients translate at once, where the server of 2020 has one global cursor and so serves one at a time.
+
+    python -m experiments.bench.iwslt
+
+Both ways on our server, a process of its own on loopback, with the same requests: the original's design as clients that
+use the classic routes one after another (two at a time would read each other's words), ours as 200 clients at once,
+each in a session.  Once with clients that answer at once and once with clients that think 5 ms about a word.  Also
+what 200 clients take of the server's memory, and the same with expected wins scored meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sqa.core.errors import DataError
+from sqa.data.datasets import available, load_questions
+
+if TYPE_CHECKING:
+    import aiohttp
+
+CLIENTS, ALONE = 200, 8  # clients at once; clients one after another, enough to time them
+THINK = 0.005  # seconds a client thinks about a word
+SENTENCES = 2  # that each client translates
+EOS = "</s>"
+
+Corpus = Sequence[Sequence[str]]  # sentences of words
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """Waits k words, then copies a word for a word, its own name in place of every fifth."""
+
+    number: int
+    sentences: tuple[int, ...]
+    think: float = 0.0  # seconds before each word
+
+    @property
+    def k(self) -> int:
+        return self.number % 7 + 1
+
+    def words(self, source: Sequence[str]) -> list[str]:
+        """What it writes of a sentence."""
+        return [f"client{self.number}" if place % 5 == 0 else word for place, word in enumerate(source)]
+
+    def delays(self, source: Sequence[str]) -> list[int]:
+        """Words it has read at each of them, the end of the sentence counted as one."""
+        return [min(self.k + place, len(source) + 1) for place in range(len(source))]
+
+
+async def translate(http: aiohttp.ClientSession, base: str, client: Client, corpus: Corpus) -> int:
+    """Translate its sentences; the number of requests.  A word of another client's cursor: DataError."""
+    requests = 0
+    for number in client.sentences:
+        source, read = corpus[number], 0
+        pairs = zip([*client.words(source), EOS], [*client.delays(source), len(source) + 1], strict=True)
+        for word, delay in pairs:
+            while read < delay:
+                read += 1
+                async with http.get(f"{base}/src", params={"sent_id": number}) as answer:
+                    segment = (await answer.json(content_type=None))["segment"]
+                if segment != [*source, EOS][read - 1]:
+                    raise DataError(f"client {client.number}, sentence {number}: read {segment!r} as word {read}")
+            if client.think:
+                await asyncio.sleep(client.think)
+            async with http.put(f"{base}/hypo", params={"sent_id": number}, data=word.encode()) as answer:
+                if answer.status != 200:
+                    raise DataError(f"client {client.number}: PUT /hypo was answered {answer.status}")
+            requests += 1
+        requests += read
+    return requests
+
+
+async def at_once(url: str, clients: Sequence[Client], corpus: Corpus) -> list[dict[str, Any]]:
+    """The scores of clients that work at the same time, each in a session."""
+    import aiohttp
+
+    async def one(client: Client) -> dict[str, Any]:
+        base = f"{url}/sessions/client-{client.number}"
+        sent = await translate(http, base, client, corpus)
+        async with http.get(f"{base}/result") as answer:
+            return await answer.json(content_type=None) | {"requests": sent}
+
+    timeout = aiohttp.ClientTimeout(total=None)
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=len(clients)), timeout=timeout) as http:
+        tasks = [asyncio.create_task(one(client)) for client in clients]
+        try:
+            return await asyncio.gather(*tasks)
+        finally:  # if one failed the others shall not outlive the connections
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def one_by_one(url: str, clients: Sequence[Client], corpus: Corpus) -> int:
+    """The number of requests of clients that share one state, each from a reset to its result."""
+    import aiohttp
+
+    requests = 0
+    async with aiohttp.ClientSession() as http:
+        for client in clients:
+            async with http.post(f"{url}/") as answer:
+                await answer.read()
+            requests += await translate(http, url, client, corpus)
+            async with http.get(f"{url}/result") as answer:
+                await answer.read()
+    return requests
+
+
+@contextmanager
+def server(*arguments: str) -> Iterator[tuple[str, int]]:
+    """URL and process id of `sqa serve iwslt` on a free port."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "sqa.cli", "serve", "iwslt", "--port", str(port), *arguments]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    url = f"http://127.0.0.1:{port}"
+    try:
+        while True:
+            try:
+                urllib.request.urlopen(url, timeout=60).read()
+                break
+            except OSError as error:
+                if process.poll() is not None:
+                    said = process.stderr.read() if process.stderr else ""
+                    raise DataError(f"the server ended: {said[-500:]}") from error
+                time.sleep(0.1)
+        yield url, process.pid
+    finally:
+        process.terminate()
+        process.communicate(timeout=60)
+
+
+def peak_memory(process: int) -> float:
+    """MiB that a process has taken at most (Linux)."""
+    found = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{process}/status").read_text(encoding="ascii"))
+    if found is None:
+        raise DataError(f"/proc/{process}/status: no VmHWM in it")
+    return int(found[1]) / 1024
+
+
+def rate(url: str, think: float, corpus: Corpus, alone: bool) -> float:
+    """Requests per second."""
+    number = ALONE if alone else CLIENTS
+    clients = [Client(i, _sentences(i, corpus), think) for i in range(number)]
+    start = time.perf_counter()
+    if alone:
+        done = asyncio.run(one_by_one(url, clients, corpus))
+    else:
+        done = sum(scores["requests"] for scores in asyncio.run(at_once(url, clients, corpus)))
+    return done / (time.perf_counter() - start)
+
+
+def _sentences(client: int, corpus: Corpus) -> tuple[int, ...]:
+    first = client % (len(corpus) // SENTENCES) * SENTENCES
+    return tuple(range(first, first + SENTENCES))
+
+
+def rows() -> list[tuple[str, str, float, float]]:
+    """What, unit, one global cursor, sessions; empty without aiohttp."""
+    return [row for row, _ in measured()]
+
+
+def measured() -> Iterator[tuple[tuple[str, str, float, float], str]]:
+    """The rows, each with a remark on the server's memory."""
+    if not find_spec("aiohttp"):
+        return
+    name = "xqb-es" if available("xqb-es") else "mini-es"
+    questions = load_questions(name, limit=20)
+    corpus = [sentence for question in questions for sentence in question.sentences]
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder) / "source"
+        source.write_text("".join(" ".join(sentence) + "\n" for sentence in corpus), encoding="utf-8")
+        files = ("--src-file", str(source), "--tgt-file", str(source))
+        for what, think, arguments in (
+            ("instant", 0.0, files),
+            (f"{THINK * 1000:.0f} ms a word", THINK, files),
+            (f"{THINK * 1000:.0f} ms a word, EW scored", THINK, ("--questions", name)),
+        ):
+            with server(*arguments) as (url, process):
+                alone = rate(url, think, corpus, alone=True)
+                before = peak_memory(process)
+                together = rate(url, think, corpus, alone=False)
+                remark = f"{before:.0f} MiB before, {peak_memory(process):.0f} MiB at most with {CLIENTS} clients"
+            label = f"IWSLT server, {CLIENTS} clients ({what}): one global cursor, sessions"
+            yield (label, "requests/s", alone, together), remark
+
+
+def main() -> None:
+    """Print the table."""
+    print("what", "unit", "one cursor", "sessions", "ratio", "memory of the server", sep="\t")
+    for (what, unit, alone, together), remark in measured():
+        print(what, unit, f"{alone:.0f}", f"{together:.0f}", f"{together / alone:.1f}", remark, sep="\t", flush=True)
+
+
+if __name__ == "__main__":
+    main()

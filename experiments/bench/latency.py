@@ -1,0 +1,89 @@
+"""Claim: latencies of a log of 125,000 words come much faster than from `simuleval --score-only` on the same log.
+
+    python -m experiments.bench.latency
+
+Both as whole commands, start-up included, and the scoring alone inside one process.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+
+SENTENCES, WORDS, K = 5_000, 25, 3
+
+
+def write_log(folder: Path) -> Path:
+    """A wait-k log as SimulEval writes it: `SENTENCES` of `WORDS` words each."""
+    words = [f"word{i}" for i in range(WORDS)]
+    delays = [min(K + j, WORDS) for j in range(WORDS)]
+    rows = [
+        {
+            "index": i,
+            "prediction": " ".join(words),
+            "delays": delays,
+            "elapsed": [0] * WORDS,
+            "prediction_length": WORDS,
+            "reference": " ".join(words),
+            "source": " ".join(words),
+            "source_length": WORDS,
+        }
+        for i in range(SENTENCES)
+    ]
+    (folder / "instances.log").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (folder / "config.yaml").write_text("source_type: text\ntarget_type: text\n")
+    return folder / "instances.log"
+
+
+def _seconds(call: Callable[[], object], times: int = 3) -> float:
+    """The best of some runs."""
+    best = float("inf")
+    for _ in range(times):
+        start = time.perf_counter()
+        call()
+        best = min(best, time.perf_counter() - start)
+    return best
+
+
+def _command(*arguments: str) -> Callable[[], object]:
+    return lambda: subprocess.run([sys.executable, *arguments], check=True, capture_output=True)
+
+
+def rows() -> list[tuple[str, str, float, float]]:
+    """What, unit, theirs, ours; empty without SimulEval."""
+    if find_spec("simuleval") is None:
+        return []
+    from simuleval.evaluator.instance import LogInstance
+    from simuleval.evaluator.scorers.latency_scorer import LATENCY_SCORERS_DICT
+
+    from sqa.metrics.latency_log import LogOptions, score
+
+    names = ("AL", "LAAL", "AP", "DAL", "ATD", "StartOffset", "EndOffset", "NumChunks", "RTF")
+    with tempfile.TemporaryDirectory() as name:
+        log = write_log(Path(name))
+
+        def theirs() -> None:
+            instances = {i: LogInstance(line.strip()) for i, line in enumerate(log.read_text().splitlines())}
+            for metric in names:
+                LATENCY_SCORERS_DICT[metric]()(instances)
+
+        metrics = ["--latency-metrics", *names, "--no-progress-bar"]
+        command = _seconds(_command("-W", "ignore", "-m", "simuleval.cli", "--score-only", "--output", name, *metrics))
+        ours = _seconds(_command("-m", "sqa.cli", "latency", str(log)))
+        scoring, words = _seconds(lambda: score(str(log), LogOptions())), SENTENCES * WORDS
+        return [
+            ("latency of a log: simuleval --score-only, our scoring", "words/s", words / command, words / scoring),
+            ("latency of a log: both without start-up", "words/s", words / _seconds(theirs), words / scoring),
+            ("latency of a log: both as commands", "words/s", words / command, words / ours),
+        ]
+
+
+if __name__ == "__main__":
+    for what, unit, theirs, ours in rows():
+        print(what, unit, f"{theirs:.1f}", f"{ours:.1f}", f"{ours / theirs:.1f}", sep="\t")

@@ -1,0 +1,105 @@
+"""Our batched wait-k decoding beside SimulEval's own evaluator driving an agent around the very same model.
+
+    python -m experiments.bench.simuleval        TSV: what, unit, plain, fast, ratio
+
+Both give the same words with the same delays, which is checked before any speed is reported.
+"""
+
+from __future__ import annotations
+
+import time
+from argparse import Namespace
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import yaml
+
+from smt.simuleval.agent import quiet_imports
+from sqa.core.errors import DataError
+from sqa.core.registry import TRANSLATORS
+from sqa.core.types import Question
+from sqa.data.datasets import available, load_questions
+
+K = 6
+AGENT_QUESTIONS = 6  # the agent is slow: this many questions are enough to time it
+
+
+class Written(NamedTuple):
+    """One sentence as SimulEval recorded it."""
+
+    words: list[str]
+    delays: list[int]
+
+
+class Speed(NamedTuple):
+    """Target words per second of wall time."""
+
+    agent: float
+    batched: float
+
+
+def evaluate(agent: object, sources: Sequence[str]) -> list[Written]:
+    """What SimulEval 1.1's SentenceLevelEvaluator records of an agent on source sentences."""
+    with quiet_imports():
+        from simuleval.data.dataloader import TextToTextDataloader
+        from simuleval.evaluator import SentenceLevelEvaluator
+    args = Namespace(
+        output=None, score_only=False, no_scoring=True, no_progress_bar=True, eval_latency_unit="word",
+        source_type="text", target_type="text", source_segment_size=1, start_index=0, end_index=-1,
+    )  # fmt: skip
+    evaluator = SentenceLevelEvaluator(TextToTextDataloader(list(sources), [""] * len(sources)), {}, {}, args)
+    evaluator(agent)
+    return [Written(instance.prediction_list, instance.delays) for instance in evaluator.instances.values()]
+
+
+def agent_around(model: str, k: int | str) -> object:
+    """A SimulEval agent with the wait-k translator of a model."""
+    with quiet_imports():
+        from smt.simuleval.translator_agent import TranslatorAgent
+    return TranslatorAgent(Namespace(translator=yaml.safe_dump({"name": "waitk", "model": model, "k": k})))
+
+
+def words_per_second(
+    questions: Sequence[Question], model: str, k: int | str, agent_questions: int | None = AGENT_QUESTIONS
+) -> Speed:
+    """Both speeds on the same questions; the agent gets the first `agent_questions` of them (None = all).
+
+    A word or a delay that differs: DataError.
+    """
+    few = questions[:agent_questions]
+    agent = agent_around(model, k)
+    translator = TRANSLATORS.build("waitk", TRANSLATORS.config_class("waitk")(model=model, k=k))
+    evaluate(agent, [" ".join(few[0].sentences[0])])  # warm-up of both
+    translator.translate_batch(few[:1])
+    start = time.perf_counter()
+    recorded = evaluate(agent, [" ".join(sentence) for question in few for sentence in question.sentences])
+    middle = time.perf_counter()
+    batch = translator.translate_batch(questions)
+    end = time.perf_counter()
+    ours = [
+        Written([e.token for e in emissions if e.sentence == i], [e.g for e in emissions if e.sentence == i])
+        for question, emissions in zip(few, batch[: len(few)], strict=True)
+        for i in range(len(question.sentences))
+    ]
+    different = [i for i, (a, b) in enumerate(zip(recorded, ours, strict=True)) if a != b]
+    if different:
+        raise DataError(f"the agent and the batch differ in {len(different)} sentences, first in {different[0]}")
+    words = sum(len(sentence.words) for sentence in recorded)
+    return Speed(words / (middle - start), sum(map(len, batch)) / (end - middle))
+
+
+def main() -> None:
+    """Measure and print."""
+    questions = load_questions("xqb-es" if available("xqb-es") else "mini-es")
+    speed = words_per_second(questions, "es-en", K)
+    print("what", "unit", "plain", "fast", "ratio", sep="\t")
+    print(
+        "wait-k: SimulEval agent, batched",
+        "words/s",
+        *(f"{v:.1f}" for v in (*speed, speed.batched / speed.agent)),
+        sep="\t",
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,229 @@
+"""A grid of runs: every translator at every k, answered by every contestant, on every data set."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from tqdm import tqdm
+
+from experiments.contestant import Contestant, names_of
+from sqa.core.errors import ConfigError, SqaError
+from sqa.core.significance import Interval, bootstrap_many
+from sqa.files.processes import end_with_parent
+from sqa.run.config import QualityConfig, RunConfig, folder_name, run_from_mapping, to_mapping, with_limit
+
+SEPARATE = "separate wait-k"  # one model per k
+CONTINUED = "multi-path wait-k"  # one model for every k, trained on for as long as the separate ones
+
+
+@dataclass(frozen=True, slots=True)
+class AblationConfig:
+    """What `sqa ablation CONFIG` reads; configs/ablation.yaml explains each key."""
+
+    name: str
+    datasets: tuple[str, ...]
+    fallback: tuple[str, ...]
+    k: tuple[int | str, ...]
+    models: dict[str, str]
+    contestants: tuple[Contestant, ...]
+    commands: dict[str, tuple[str, ...]]
+    metrics: tuple[str, ...]
+    resamples: int = 1000
+    seed: int = 0
+    workers: int = 2
+    limit: int | None = None
+    sweeps: dict[str, str] = field(default_factory=dict)
+    quality: tuple[QualityConfig, ...] = ()
+
+    def __post_init__(self) -> None:
+        wrong = [
+            f"{key}: must be >= 1, got {getattr(self, key)}"
+            for key in ("resamples", "workers", "limit")
+            if getattr(self, key) is not None and getattr(self, key) < 1
+        ]
+        wrong += [f"{key}: at least one is needed" for key in ("k", "contestants") if not getattr(self, key)]
+        wrong += [f"k: {k} is there twice" for k in dict.fromkeys(self.k) if self.k.count(k) > 1]
+        wrong += [p for language, name in self.sweeps.items() for p in folder_name(name, f"sweeps.{language}")]
+        if wrong:
+            raise ConfigError(wrong)
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One run of the ablation: a translator at one k, answered by one contestant on one data set."""
+
+    dataset: str
+    family: str  # "wait-k", "apertium wait-k", "reference", or of ablation_seeds
+    k: int | str  # a number of words, "full", "diagonal"
+    guesser: str  # name of the contestant, see experiments/contestants.py
+    run: RunConfig
+    seed: int | None = None  # of the translator's training, where several were trained
+
+    @property
+    def translator(self) -> str:
+        """The family, with the seed where there are several."""
+        return self.family if self.seed is None else f"{self.family}, seed {self.seed}"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A finished cell."""
+
+    cell: Cell
+    n: int  # questions
+    stats: dict[str, np.ndarray]  # metric -> (n, d)
+    intervals: dict[str, Interval]
+    signatures: dict[str, str]
+    unknown_pages: int | None
+    empty_sentences: int
+
+
+def usable(config: AblationConfig) -> list[str]:
+    """The data sets that can be had, fetching what can be fetched; says on stderr what is used and why."""
+    from sqa.data import datasets
+
+    found = []
+    for name in config.datasets:
+        try:
+            questions = datasets.load_questions(name)
+        except SqaError as error:
+            print(f"{name}: left out, {str(error).splitlines()[0]}", file=sys.stderr)
+        else:
+            found.append(name)
+            print(f"{name}: {len(questions)} questions", file=sys.stderr)
+    if not found:
+        print(
+            f"none of {', '.join(config.datasets)} can be had: running on {', '.join(config.fallback)}", file=sys.stderr
+        )
+    return found or list(config.fallback)
+
+
+def cells(
+    config: AblationConfig,
+    datasets: list[str],
+    models: dict[str, list[Trained]],
+    known: Mapping[str, str] | None = None,
+) -> Iterator[Cell]:
+    """Every run of the ablation; `models` are those of its sweeps, per source language.
+
+    `known` are names that some contestants have already, by identity.
+    """
+    named = list(zip(names_of(config.contestants, known).values(), config.contestants, strict=True))
+    for dataset in datasets:
+        language = dataset[-2:]
+        for family, k, translator, seed in systems(config, language, models.get(language, [])):
+            for guesser, contestant in named:
+                at = k if seed is None else f"{k}-seed{seed}"
+                name = f"{config.name}-{dataset}-{family.replace(' ', '-')}-{at}-{guesser}"
+                run = run_from_mapping({
+                    "name": name, "dataset": {"name": dataset}, "translator": translator, "guesser": contestant.guesser,
+                    "buzzer": contestant.buzzer, "metrics": list(config.metrics), "seed": config.seed,
+                    "quality": to_mapping(config.quality),
+                })  # fmt: skip
+                run = run if config.limit is None else with_limit(run, config.limit)
+                yield Cell(dataset, family, k, guesser, run, seed)
+
+
+def systems(
+    config: AblationConfig, language: str, models: list[Trained]
+) -> Iterator[tuple[str, int | str, dict[str, Any], int | None]]:
+    """(family, k, translator mapping, seed) of one source language."""
+    if language in config.models:
+        for k in config.k:
+            yield "wait-k", k, {"name": "waitk", "model": config.models[language], "k": k}, None
+    for family, k, seed, model in models:
+        yield family, k, {"name": "waitk", "model": str(model), "k": k}, seed
+    command = config.commands.get(language)
+    if command and shutil.which(command[0]):
+        for k in config.k:
+            yield f"{Path(command[0]).name} wait-k", k, {"name": "command", "command": list(command), "k": k}, None
+    elif command:
+        print(f"{command[0]} is not installed: no rows for it", file=sys.stderr)
+    for reveal in ("full", "diagonal"):
+        yield "reference", reveal, {"name": "fixed", "text": "reference", "reveal": reveal}, None
+
+
+def run_cells(todo: list[Cell], config: AblationConfig, runs: Path) -> list[Row]:
+    """Run all cells in `workers` processes; the contestants of one translator stay together and share its work."""
+    groups: dict[tuple[str, str], list[Cell]] = {}
+    for cell in todo:
+        # Prefix translations of a command are remembered within a process, so its k stay together too.
+        part = cell.run.translator.options.model + f" {cell.k}" if cell.run.translator.name == "waitk" else cell.family
+        groups.setdefault((cell.dataset, part), []).append(cell)
+    longest_first = sorted(
+        groups.values(), key=lambda group: (group[0].dataset.endswith("pl"), len(group)), reverse=True
+    )
+    rows: dict[str, Row] = {}
+    with (
+        ProcessPoolExecutor(config.workers, get_context("spawn"), end_with_parent) as pool,
+        tqdm(total=len(todo), unit="run", file=sys.stderr, dynamic_ncols=True) as bar,
+    ):
+        jobs = [pool.submit(run_group, group, config, runs) for group in longest_first]
+        try:
+            for job in as_completed(jobs):
+                for row in job.result():
+                    rows[row.cell.run.name] = row
+                    bar.update()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    return [rows[cell.run.name] for cell in todo]
+
+
+def run_group(group: list[Cell], config: AblationConfig, runs: Path) -> list[Row]:
+    """Run some cells in this process with one thread, and write their run folders."""
+    import torch
+
+    from sqa.files.store import Store
+    from sqa.run.folder import save
+    from sqa.run.pipeline import EMPTY_SENTENCES, Parts, run
+
+    torch.set_num_threads(1)
+    parts, store, rows = Parts(), Store(runs), []
+    for cell in group:
+        result = run(cell.run, store, parts=parts, progress=False)
+        save(result, runs)
+        metrics = [metric for metric in result.metrics if metric.name in result.stats]
+        stats = {metric.name: result.stats[metric.name] for metric in metrics}
+        intervals = bootstrap_many(list(stats.values()), metrics, config.resamples, config.seed)
+        rows.append(Row(
+            cell, len(result.questions), stats, dict(zip(stats, intervals, strict=True)),
+            {metric.name: metric.signature() for metric in metrics}, result.unknown_pages,
+            int(result.stats[EMPTY_SENTENCES].sum(axis=0)[0]),
+        ))  # fmt: skip
+    return rows
+
+
+class Trained(NamedTuple):
+    """A model of a sweep as a translator of the ablation."""
+
+    family: str
+    k: int | str
+    seed: int
+    model: Path
+
+
+def trained(runs: Path, sweeps: Mapping[str, str], ks: Sequence[int | str]) -> dict[str, list[Trained]]:
+    """Per source language, the finished models of its sweep at the ks that are asked for; says how many there are."""
+    from smt.training.sweep import MULTI, finished
+
+    found: dict[str, list[Trained]] = {}
+    for language, name in sweeps.items():
+        folder = runs / "smt" / name
+        models = found[language] = []
+        for run in finished(folder):
+            if run.k == MULTI:
+                models += [Trained(CONTINUED, k, run.seed, run.model) for k in ks if str(k) in run.bleu]
+            elif run.k in ks:
+                models.append(Trained(SEPARATE, run.k, run.seed, run.model))
+        hint = "" if models else f"; train them: sqa train smt CONFIG --sweep, with name: {name}"
+        print(f"{folder}: {len({t.model for t in models})} trained models{hint}", file=sys.stderr)
+    return found

@@ -1,0 +1,231 @@
+"""Figure 6: how well the answer is known as the question goes on.  Average log MRR over the source read, a line per k.
+
+    sqa reproduce fig6
+
+The source is cut into bins of equal length in characters.  A question's value in a bin is the natural log of 1 / rank
+of its answer at the newest target word once the bin has been read; -4 where the answer is not among the first 50
+(ln(1/50) = -3.9) or no target word was written yet.  A line is the mean over questions, each of which has a value in
+every bin, and its 95% band is over questions.  The column by_step of the numbers is the other reading of "average": all
+steps of all questions that fall into the bin, pooled (metric log-mrr-curve), undefined where there is none.
+
+Claims, after Figure 6 of Han, Carpuat and Boyd-Graber (2022): log MRR rises for every k as more is read; in the first
+half a small k knows more than full input, which waits for the end of each sentence; at the end it knows less.  The
+verdict on each is printed, with our numbers, and written beside the figures.
+
+The runs are those of `sqa ablation`; one that is in the store is not made again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from tqdm import tqdm
+
+from experiments.contestants import MeanCurve, NamedContestant, Runs, check_labels, runs_of, write_csv, write_verdicts
+from experiments.verdicts import SIGNIFICANT, Verdict
+from sqa.core.errors import ConfigError
+from sqa.core.significance import Band, Comparison, bootstrap_band, compare
+from sqa.metrics.qa import LogRankCurve, log_reciprocal_rank
+from sqa.metrics.ratio import ratio, ratio_many
+from sqa.report.figure_style import COLUMN, GREY, save, style
+from sqa.run.config import load
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from experiments.grid import Row
+    from sqa.core.trace import QuestionTrace
+    from sqa.run.pipeline import Parts
+
+FLOOR = -4.0  # log reciprocal rank of an answer that is not listed
+# Viridis with its light end darkened, for colours that have an order.
+LINES = ("#440154", "#414487", "#2A788E", "#22A884", "#7AD151", "#B8AE00")
+
+
+@dataclass(frozen=True, slots=True)
+class Figure6Config:
+    """What `sqa reproduce fig6` reads; configs/figure6.yaml explains each key."""
+
+    name: str
+    ablation: Path
+    contestants: tuple[NamedContestant, ...]
+    bins: int = 25
+
+    def __post_init__(self) -> None:
+        problems = check_labels(self.contestants, "contestants")
+        problems += [] if self.bins >= 2 else [f"bins: must be >= 2, got {self.bins}"]
+        if problems:
+            raise ConfigError(problems)
+
+
+class Line(NamedTuple):
+    """One k of one guesser on one data set."""
+
+    k: int | str
+    values: np.ndarray  # (n, bins) log reciprocal ranks
+    band: Band
+    by_step: np.ndarray  # (bins,) pooled over steps, nan where there is none
+
+
+Lines = Mapping[tuple[str, str], Sequence[Line]]  # by data set and registered name of the guesser
+
+
+def main(config_path: Path, runs: Path) -> None:
+    """`sqa reproduce fig6`: run what the store lacks; numbers, figures and verdicts; the verdicts on stdout."""
+    from sqa.run.pipeline import Parts
+
+    config, parts = load(config_path, Figure6Config), Parts()
+    found = runs_of(config, config_path, runs, parts)
+    lines = lines_of(found, config.bins, runs, parts)
+    folder = runs / config.name
+    paths = []
+    for dataset in found.datasets:
+        mine = {found.labels[guesser]: lines[dataset, guesser] for guesser in found.labels}
+        numbers = write_csv(table(mine, dataset), folder / f"figure6_{dataset}.csv")
+        paths += [numbers, *draw(mine, dataset, folder)]
+    paths.append(write_verdicts(verdicts_of(found, lines), found.left_out, folder / "verdicts.tsv"))
+    print(paths[-1].read_text(encoding="utf-8"), end="")
+    for path in paths:
+        print(path)
+
+
+# ------------------------------------------------------------------------------------------------------- numbers
+
+
+def at_bin_ends(trace: QuestionTrace, bins: int) -> np.ndarray:
+    """(bins,): log reciprocal rank at the newest step when (b + 1) / bins of the source was read, FLOOR before any."""
+    logs = np.concatenate([[FLOOR], log_reciprocal_rank(trace.rank, floor=FLOOR)])  # (steps + 1,)
+    ends = np.arange(1, bins + 1) / bins
+    steps = np.searchsorted(trace.fraction, ends + 1e-9, side="right")  # fraction never decreases; 1e-9: its rounding
+    return logs[steps]
+
+
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """Mean over questions of one value; stats = [value, 1]."""
+
+    name: str = "log-mrr"
+
+    def score(self, stats: np.ndarray) -> float:
+        return ratio(stats, self.name)
+
+    def score_many(self, stats: np.ndarray) -> np.ndarray:
+        return ratio_many(stats)
+
+
+def lines_of(found: Runs, bins: int, runs: Path, parts: Parts) -> Lines:
+    """Read the traces of every run from the store."""
+    from sqa.files.store import Store
+    from sqa.run.pipeline import run
+
+    todo: dict[tuple[str, str], Sequence[Row]] = {
+        (dataset, guesser): found.of(dataset, guesser) for dataset in found.datasets for guesser in found.labels
+    }
+    lines: dict[tuple[str, str], list[Line]] = {key: [] for key in todo}
+    with tqdm(total=sum(map(len, todo.values())), desc="reading", unit="run", mininterval=1) as bar:
+        for key, rows in todo.items():
+            for row in rows:
+                traces = run(row.cell.run, Store(runs), parts=parts, progress=False).traces
+                lines[key].append(line_of(row.cell.k, traces, bins, found.config.resamples, found.config.seed))
+                bar.update()
+    return lines
+
+
+def line_of(k: int | str, traces: Sequence[QuestionTrace], bins: int, resamples: int, seed: int) -> Line:
+    """One line of the figure."""
+    pooled, values, steps = LogRankCurve(bins, floor=FLOOR), [], []
+    for trace in traces:
+        values.append(at_bin_ends(trace, bins))
+        steps.append(pooled.stats(trace))
+    table = np.array(values)  # (n, bins)
+    band = bootstrap_band(np.hstack([table, np.ones((len(table), 1))]), MeanCurve("log-mrr"), resamples, seed)
+    return Line(k, table, band, pooled.score_many(np.sum(steps, axis=0, keepdims=True))[0])
+
+
+def table(lines: Mapping[str, Sequence[Line]], dataset: str) -> list[list[str]]:
+    """The drawn numbers: one line per guesser, k and bin."""
+    rows = [["dataset", "guesser", "k", "from", "to", "questions", "log_mrr", "low", "high", "by_step"]]
+    for label, mine in lines.items():
+        for line in mine:
+            edges = np.linspace(0, 1, len(line.by_step) + 1)
+            columns = (edges[:-1], edges[1:], line.band.value, line.band.low, line.band.high, line.by_step)
+            for start, end, *numbers in zip(*columns, strict=True):
+                cells = ["n/a" if np.isnan(x) else f"{x:.6f}" for x in numbers]
+                rows.append([dataset, label, str(line.k), f"{start:.4g}", f"{end:.4g}", str(line.band.n), *cells])
+    return rows
+
+
+# ------------------------------------------------------------------------------------------------------ verdicts
+
+
+def verdicts_of(found: Runs, lines: Lines) -> list[Verdict]:
+    """The claims of the docstring, for every data set and guesser."""
+    resamples, seed = found.config.resamples, found.config.seed
+    verdicts = []
+    for (dataset, guesser), mine in lines.items():
+        small, full = mine[0], mine[-1]
+        half = small.values.shape[1] // 2
+        rises = [_compare(line.values[:, -1], line.values[:, 0], resamples, seed) for line in mine]
+        numbers = " ".join(f"k={line.k}:{rise.diff:+.2f}" for line, rise in zip(mine, rises, strict=True))
+        significant = all(rise.p_randomization < SIGNIFICANT for rise in rises)
+        where = (dataset, "wait-k", found.labels[guesser])
+        claim = "log MRR rises from the first to the last bin, for every k"
+        verdicts.append(Verdict(*where, claim, numbers, all(rise.diff > 0 for rise in rises), significant))
+        early = _compare(small.values[:, :half].mean(axis=1), full.values[:, :half].mean(axis=1), resamples, seed)
+        claim = f"in the first half k={small.k} knows more than k={full.k}"
+        verdicts.append(Verdict(*where, claim, *_found(early)))
+        late = _compare(full.values[:, -1], small.values[:, -1], resamples, seed)
+        verdicts.append(Verdict(*where, f"at the end k={full.k} knows more than k={small.k}", *_found(late)))
+    return verdicts
+
+
+def _compare(a: np.ndarray, b: np.ndarray, resamples: int, seed: int) -> Comparison:
+    """a - b of one value per question (n,), paired."""
+    stats = [np.stack([values, np.ones(len(values))], axis=1) for values in (a, b)]
+    return compare(*stats, Mean(), resamples, seed)
+
+
+def _found(gap: Comparison) -> tuple[str, bool, bool]:
+    """(our numbers, held, significant)."""
+    numbers = f"{gap.a:.2f} and {gap.b:.2f}, {gap.diff:+.2f} [{gap.low:+.2f}, {gap.high:+.2f}]"
+    return f"{numbers} p={gap.p_randomization:.3f}", gap.diff > 0, gap.p_randomization < SIGNIFICANT
+
+
+# ------------------------------------------------------------------------------------------------------- figure
+
+
+def draw(lines: Mapping[str, Sequence[Line]], dataset: str, folder: Path) -> list[Path]:
+    """One data set's figure, one column wide, a panel per guesser; returns the PDF and the PNG."""
+    from matplotlib import pyplot
+
+    n = next(iter(lines.values()))[0].band.n
+    with style():
+        size = (COLUMN, 0.5 + 2.0 * len(lines))
+        figure, grid = pyplot.subplots(len(lines), 1, figsize=size, layout="constrained", sharex=True, squeeze=False)
+        for axes, (label, mine) in zip(grid[:, 0], lines.items(), strict=True):
+            axes.set_title(f"{label}, {dataset}, {n} questions, 95% bands", loc="left")
+            axes.set_ylabel("average log MRR")
+            _panel(axes, mine)
+        grid[-1, 0].set_xlabel("source read (% of its characters)")
+        return save(figure, folder, f"figure6_{dataset}")
+
+
+def _panel(axes: Axes, lines: Sequence[Line]) -> None:
+    """A line for each k with its band; full input in grey, the others from dark (small k) to light.
+
+    The names stand in the empty corner, in the order in which the lines lie before they meet.
+    """
+    finite = [line for line in lines if line.k != "full"]
+    for i, line in enumerate(lines):
+        at = i * (len(LINES) - 1) // max(1, len(finite) - 1)
+        colour = GREY if line.k == "full" else LINES[min(at, len(LINES) - 1)]
+        x = 100 * np.arange(1, len(line.by_step) + 1) / len(line.by_step)
+        axes.fill_between(x, line.band.low, line.band.high, color=colour, alpha=0.08, linewidth=0)
+        name, dash = ("full input", "--") if line.k == "full" else (f"k = {line.k}", "-")
+        axes.plot(x, line.band.value, color=colour, linestyle=dash, linewidth=1.1, label=name)
+    axes.set_xlim(0, 100)
+    axes.legend(loc="lower right", labelcolor="linecolor", handlelength=1.6, labelspacing=0.2)

@@ -1,0 +1,171 @@
+"""Table 4: does a better translation of the question give better answers?  Full input, XOR-TyDi Finnish and Russian.
+
+    sqa reproduce table4
+
+Each question is put into English as a whole (k = infinity), BM25 finds passages for it, and a reader takes a short
+answer from these.  Exact match and F1 by XOR-TyDi's official rule (`sqa.metrics.short_answers`), mean over fi and ru as
+the official script averages languages, 95% bootstrap intervals over questions, and paired differences of every two
+translations.
+
+Claims, after Table 4 of Han, Carpuat and Boyd-Graber (2022), judged for each set, language and reader by F1:
+    - answers to a human translation are better than answers to the untranslated question (the floor);
+    - answers to a machine translation are better than that floor, and worse than those to a human one;
+    - a reader beats the answer "yes" to everything, which needs neither translation nor passage.
+The paper's own scores are not given beside ours: they are of its Wikipedia passages and of a trained reader, and we do
+not have its numbers.
+
+The machine translation that needs no download is phrase-based, learnt from XOR-TyDi's own translations of other
+questions (experiments/paper/xor_translator.py): a weak one.
+
+Sets: dev-engspan is the official one, but nobody translated its questions; train-engspan has a human translation of
+every question.  A system whose model, program or file is missing is in the table as "not computed", with the reason.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from experiments.paper.table4_answers import Library, RuleReader, answered, build_reader, retrieved, translated
+from experiments.paper.table4_rows import (
+    ALL,
+    NOTHING,
+    YES,
+    Answered,
+    NotComputed,
+    System,
+    Table4Config,
+    is_yes_no,
+    plain,
+)
+from guessers.open_qa.reader import Reader
+from sqa.core.errors import ConfigError, DataError, SqaError
+from sqa.core.registry import TRANSLATORS
+from sqa.data.xor_tydi import OpenQuestion, load_xor_tydi
+from sqa.files.store import Store, write_text
+from sqa.run.config import load
+
+
+def main(config_path: Path, runs: Path) -> None:
+    """`sqa reproduce table4`: answer what the store lacks; tables, predictions, verdicts; the table on stdout."""
+    from experiments.paper.table4_report import write_all
+
+    config = load(config_path, Table4Config)
+    results, left_out = measure(config, Store(runs))
+    folder = runs / config.name
+    for one in results:
+        path = folder / "predictions" / "_".join([one.set, one.language, plain(one.system), plain(one.reader)])
+        predictions = {q.id: answer for q, answer in zip(one.questions, one.answers, strict=True)}
+        write_text(path.with_suffix(".json"), json.dumps(predictions, ensure_ascii=False, indent=0) + "\n")
+    paths = write_all(results, left_out, config, folder)
+    print(paths[-1].read_text(encoding="utf-8"), end="")
+    for path in paths:
+        print(path)
+
+
+def measure(config: Table4Config, store: Store) -> tuple[list[Answered], list[NotComputed]]:
+    """Every system and reader on every set and language, and what has no numbers.  None at all: DataError."""
+    library = Library(config.passages, config.depth)
+    built = _Built()
+    results: list[Answered] = []
+    left_out: list[NotComputed] = []
+    readers: dict[str, RuleReader | Reader] = {}  # by label
+    for entry in config.readers:
+        try:
+            if entry.answer != YES:
+                readers[entry.label] = build_reader(entry.answer, entry.model)
+        except SqaError as error:
+            left_out += [NotComputed(name, ALL, ALL, entry.label, _line(error)) for name in config.sets]
+    for name in config.sets:
+        for language in config.languages:
+            questions = load_xor_tydi(name, language, config.limit)
+            for one in _one_set(name, language, questions, config, readers, library, store, built):
+                (results if isinstance(one, Answered) else left_out).append(one)
+    if not any(one.system != NOTHING for one in results):
+        reasons = [f"{o.set} {o.language} {o.system} {o.reader}: {o.reason}" for o in left_out]
+        raise DataError("\n".join(["table4: no system could be measured", *reasons]))
+    return results, left_out
+
+
+class _Built:
+    """Translators, each loaded once; one that failed is not tried again."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, Any] = {}
+
+    def get(self, key: str, make: Any) -> Any:
+        if key not in self._made:
+            try:
+                self._made[key] = make()
+            except SqaError as error:
+                self._made[key] = error
+        if isinstance(self._made[key], SqaError):
+            raise self._made[key]
+        return self._made[key]
+
+
+def _one_set(
+    name: str,
+    language: str,
+    questions: list[OpenQuestion],
+    config: Table4Config,
+    readers: Mapping[str, RuleReader | Reader],
+    library: Library,
+    store: Store,
+    built: _Built,
+) -> Iterator[Answered | NotComputed]:
+    """All of one set and language, in the order of the config."""
+    for entry in config.readers:
+        if entry.answer == YES:
+            yield Answered(name, language, NOTHING, entry.label, questions, None, ["yes"] * len(questions), None)
+    for system in config.systems:
+        if name not in system.sets or language not in system.languages:
+            continue
+        try:
+            texts = english(system, questions, store, built)
+        except SqaError as error:
+            yield NotComputed(name, language, system.label, ALL, _reason(system, error))
+            continue
+        found = retrieved(texts, questions, library, store)
+        hits = np.array([np.nan if is_yes_no(q) else float(f.found > 0) for q, f in zip(questions, found, strict=True)])
+        for label, reader in readers.items():
+            answers = answered(reader, texts, found, questions, library, store)
+            yield Answered(name, language, system.label, label, questions, texts, answers, hits)
+
+
+def english(system: System, questions: Sequence[OpenQuestion], store: Store, built: _Built) -> list[str]:
+    """Each question as the system puts it.  Not to be had: a SqaError that says why."""
+    if system.question == "source":
+        return [question.text for question in questions]
+    if system.question == "human":
+        missing = sum(question.translation is None for question in questions)
+        if missing:
+            raise DataError(f"{missing} of {len(questions)} questions have no human translation")
+        return [question.translation or "" for question in questions]
+    if system.question == "trained":
+        from experiments.paper import xor_translator
+
+        language = questions[0].language
+        model = built.get(f"train {language}", lambda: xor_translator.model(language, store.root))
+        system = replace(system, question="translated", translator={"name": "pbmt", "model": str(model)})
+    component = system.component()
+    key = json.dumps(system.translator, sort_keys=True)
+    translator = built.get(f"translator {key}", lambda: TRANSLATORS.build(component.name, component.options))
+    return translated(component, questions, store, translator)
+
+
+def _reason(system: System, error: SqaError) -> str:
+    """Why a system has no numbers; a model that is nowhere is named first."""
+    model = system.translator.get("model")
+    if isinstance(error, ConfigError) and isinstance(model, str) and not Path(model).is_dir():
+        return f"model {model} not found: {_line(error).removeprefix('model: ')}"
+    return _line(error)
+
+
+def _line(error: SqaError) -> str:
+    return " ".join(str(error).split())

@@ -1,0 +1,209 @@
+"""Step-wise errors of wait-k translations, for Figures 5, 9 and 10 and Table 3: runs, findings, which one is shown.
+
+Examples are chosen by rule, never by hand, from what `sqa diagnose` finds: of a kind the one that cost most log MRR, at
+least ln 2 nats (rank 1 to 2), or where no cost is asked for the first of the ranking.  Kinds:
+
+    hallucination      content words that no source word stands behind
+    omission           a stretch of source that no word translates, in a sentence whose translation goes on after it
+    under-translation  such a stretch after which nothing is written: the source is read on, the translation has ended
+
+A hallucination costs what log MRR fell while it was written.  A stretch that is left out writes nothing, so its cost is
+held against the human translation: how much more log MRR that one gained over the sentence.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from experiments.contestants import VERDICTS, LeftOut, names_of
+from experiments.grid import AblationConfig, cells, run_cells, usable
+from experiments.stepwise.rows import RULES, Kind, Line, StepwiseConfig, Subject
+from experiments.verdicts import Verdict
+from sqa.core.errors import ConfigError
+from sqa.core.significance import bootstrap_band
+from sqa.core.trace import QuestionTrace
+from sqa.diagnose.alignment import load_aligner
+from sqa.diagnose.findings import LINKS
+from sqa.diagnose.step_errors import TARGET, StepErrors, step_errors
+from sqa.files.store import write_text
+from sqa.metrics.qa import log_reciprocal_rank
+from sqa.run.config import load
+from sqa.run.folder import SUMMARY, tsv
+from sqa.run.opened import FinishedRun, open_run
+
+READING = ("all", "-", "-", "content of this item", "no comparison",
+           "our reading of Section 7; the paper's own item and its numbers could not be looked up")  # fmt: skip
+FEW = 10  # sentences or words: a mean over fewer is not compared
+
+
+class Found(NamedTuple):
+    """What an item is made from."""
+
+    config: StepwiseConfig
+    ablation: AblationConfig
+    subjects: list[Subject]
+    left_out: list[LeftOut]
+    folder: Path  # the item's results go here
+
+
+def subjects(config_path: Path, runs: Path, counted: bool = False) -> Found:
+    """The systems of a config, from the ablation's runs; what the store lacks is run.  `counted`: all of Table 3's k.
+
+    A system whose words cannot be aligned is left out with the reason.
+    """
+    config = load(config_path, StepwiseConfig)
+    text = (config_path.read_bytes(), (config_path.parent / config.ablation).read_bytes())
+    return _subjects(config_path.resolve(), runs.resolve(), counted, text)
+
+
+@lru_cache(maxsize=1)
+def _subjects(config_path: Path, runs: Path, counted: bool, _: tuple[bytes, bytes]) -> Found:
+    """One `sqa reproduce all` looks the three figures' runs up once; the texts of both configs are in the key."""
+    config = load(config_path, StepwiseConfig)
+    base = load(config_path.parent / config.ablation, AblationConfig)
+    names = names_of(base.contestants).values()
+    ks = config.counted if counted else (config.k,)
+    problems = [f"k: {k} is not in {config.ablation}" for k in (config.k, *config.counted) if k not in base.k]
+    if config.guesser not in names:
+        known = ", ".join(names)
+        problems.append(f"guesser: {config.guesser!r} is no contestant of {config.ablation}, which has {known}")
+    if problems:
+        raise ConfigError(problems)
+    base = replace(base, commands={}, sweeps={})
+    wanted = {("reference", "full"), *(("wait-k", k) for k in ks)}
+    asked = (cell for cell in cells(base, usable(base), {}) if cell.guesser == config.guesser)
+    todo = [cell for cell in asked if (cell.family, cell.k) in wanted]
+    found = Found(config, base, [], [], runs / config.name)
+    human: dict[str, tuple[Line, ...]] = {}
+    rows = sorted(run_cells(todo, base, runs), key=lambda row: row.cell.family != "reference")
+    for cell in (row.cell for row in rows):
+        folder, aligned = runs / cell.run.name, cell.family != "reference"
+        try:
+            run, lines, errors = _opened(folder, aligned, (folder / SUMMARY).read_bytes())
+        except ConfigError as reason:
+            found.left_out.append(LeftOut(f"{cell.dataset}, k={cell.k}", " ".join(str(reason).split())))
+            print(f"{cell.dataset}, k={cell.k}: left out, {reason}", file=sys.stderr)
+            continue
+        if aligned:
+            places = {question.id: place for place, question in enumerate(run.questions)}
+            subject = Subject(cell.dataset, cell.k, config.guesser, run, errors, lines, human[cell.dataset], places)
+            found.subjects.append(subject)
+        else:
+            human[cell.dataset] = lines
+    return found
+
+
+@lru_cache(maxsize=16)
+def _opened(folder: Path, aligned: bool, _: bytes) -> tuple[FinishedRun, tuple[Line, ...], tuple[StepErrors, ...]]:
+    """A run, its lines and if `aligned` its errors; the run's summary is in the key."""
+    run = open_run(folder)
+    traces, errors = list(run.traces), ()
+    if aligned:
+        pair = f"{run.questions[0].language}-{TARGET}"
+        errors = tuple(step_errors(traces, load_aligner(pair, cache=folder / LINKS), RULES))
+    return run, tuple(map(_line, traces)), errors
+
+
+def _line(trace: QuestionTrace) -> Line:
+    sentence = np.array([emission.sentence for emission in trace.emissions], dtype=np.int64)
+    return Line(trace.source_words, sentence, log_reciprocal_rank(trace.rank, RULES.top, RULES.floor))
+
+
+# ---------------------------------------------------------------------------------------------------------- verdicts
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Difference of two means as a curve of one point, for `bootstrap_band`; stats (n, 4): sum, count, sum, count."""
+
+    name: str
+
+    def score_many(self, stats: np.ndarray) -> np.ndarray:
+        """(B, 4) -> (B, 1); nan where one of the two has no value."""
+        counts = stats[:, 1::2]
+        means = np.divide(stats[:, 0::2], counts, out=np.full(counts.shape, np.nan), where=counts > 0)
+        return means[:, :1] - means[:, 1:]
+
+
+def verdict(
+    subject: Subject, claim: str, unit: str, stats: np.ndarray, sign: int, ablation: AblationConfig
+) -> tuple[str, ...]:
+    """The cells of a verdict on a difference of means; `sign` = which side of 0 the claim puts it on."""
+    total, where = stats.sum(axis=0), (subject.dataset, subject.system, subject.guesser)
+    if min(total[1], total[3]) < FEW:
+        numbers = f"{total[1]:.0f} {unit} and {total[3]:.0f} others, at least {FEW} of each are needed"
+        return (*where, claim, "not computed", numbers)
+    band = bootstrap_band(stats, Gap(claim), ablation.resamples, ablation.seed)
+    value, low, high = (float(x[0]) for x in (band.value, band.low, band.high))
+    numbers = f"{total[0] / total[1]:+.3f} over {total[1]:.0f} {unit}, {total[2] / total[3]:+.3f} over {total[3]:.0f} "
+    numbers += f"others, difference {value:+.3f} [{low:+.3f}, {high:+.3f}] nats"
+    significant = low > 0 if sign > 0 else high < 0
+    return Verdict(*where, claim, numbers, sign * value > 0, significant).cells()
+
+
+def sentence_gap(subject: Subject, kind: Kind) -> np.ndarray:
+    """(n, 4): log MRR lost against the human translation over sentences with such an error and over those without."""
+    rows = []
+    for place, errors in enumerate(subject.errors):
+        bad = {f.sentence for f in errors.findings if subject.kind(f) == kind}
+        deficits = np.array(subject.deficits(place))
+        flags = np.array([sentence in bad for sentence in range(len(deficits))])
+        rows.append([deficits[flags].sum(), flags.sum(), deficits[~flags].sum(), (~flags).sum()])
+    return np.array(rows, dtype=np.float64)
+
+
+def word_gap(subject: Subject) -> np.ndarray:
+    """(n, 4): change of log MRR at hallucinated content words, and at all other words."""
+    rows = []
+    for errors, line in zip(subject.errors, subject.lines, strict=True):
+        change = np.diff(line.log_mrr, prepend=RULES.floor)
+        flags = np.array(errors.hallucinated, dtype=bool)
+        rows.append([change[flags].sum(), flags.sum(), change[~flags].sum(), (~flags).sum()])
+    return np.array(rows, dtype=np.float64)
+
+
+def write_judged(judged: Sequence[tuple[str, ...]], left_out: Sequence[LeftOut], path: Path) -> Path:
+    """Write verdicts as TSV, then what was left out and what the item is."""
+    rest = [("all", "wait-k", out.label, "-", "not computed", out.reason) for out in left_out]
+    write_text(path, tsv(VERDICTS, [*judged, *rest, READING]))
+    return path
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A figure of one example per data set."""
+
+    stem: str  # of its files
+    kind: Kind
+    costly: bool  # only an example that cost RULES.drop or more
+    judge: Callable[[Subject, AblationConfig], tuple[str, ...]]
+
+
+def make(item: Item, config_path: Path, runs: Path) -> None:
+    """Draw an example per data set, write its numbers and the verdicts; the verdicts on stdout."""
+    from experiments.stepwise.figure import draw, numbers
+
+    found = subjects(config_path, runs)
+    paths, judged = [], []
+    for subject in found.subjects:
+        judged.append(item.judge(subject, found.ablation))
+        examples = subject.examples(item.kind, item.costly)
+        if not examples:
+            cost = f" that cost {RULES.drop:.2f} nats or more" if item.costly else ""
+            where = (subject.dataset, subject.system, subject.guesser, "there is an example")
+            judged.append((*where, "not computed", f"no {item.kind}{cost} among its findings; no figure"))
+            continue
+        stem = f"{item.stem}_{subject.dataset}"
+        paths.append(numbers(subject, examples[0], found.config, found.folder / f"{stem}.csv"))
+        paths += draw(subject, examples[0], found.config, found.folder, stem)
+    paths.append(write_judged(judged, found.left_out, found.folder / f"{item.stem}_verdicts.tsv"))
+    print(paths[-1].read_text(encoding="utf-8"), end="")
+    for path in paths:
+        print(path)

@@ -1,0 +1,115 @@
+"""What is known of one system on one data set, step by step: findings, ranks, the human translation's ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from sqa.core.errors import ConfigError
+from sqa.core.trace import QuestionTrace
+from sqa.diagnose.step_errors import DiagnoseConfig, Finding, StepErrors, ranked
+from sqa.run.opened import FinishedRun
+
+RULES = DiagnoseConfig()
+
+
+@dataclass(frozen=True, slots=True)
+class StepwiseConfig:
+    """What Figures 5, 9, 10 and Table 3 read; configs/stepwise.yaml explains each key."""
+
+    name: str
+    ablation: Path
+    guesser: str
+    k: int | str
+    counted: tuple[int | str, ...]
+    near: int = 7
+    recent: int = 10
+    examples: int = 3
+
+    def __post_init__(self) -> None:
+        wrong = [
+            f"{key}: must be >= 1, got {getattr(self, key)}"
+            for key in ("near", "recent", "examples")
+            if getattr(self, key) < 1
+        ]
+        if wrong:
+            raise ConfigError(wrong)
+
+
+class Line(NamedTuple):
+    """What was known at each step of one question, each array (n,)."""
+
+    read: np.ndarray  # source words of the question read
+    sentence: np.ndarray  # 0-based
+    log_mrr: np.ndarray  # natural logarithm of 1 / rank, RULES.floor where the answer is not listed
+
+    def at(self, position: int) -> float:
+        """Log MRR once `position` source words were read and what they bring was written; the floor before any word."""
+        step = int(np.searchsorted(self.read, position, side="right")) - 1
+        return RULES.floor if step < 0 else float(self.log_mrr[step])
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """One system on one data set."""
+
+    dataset: str
+    k: int | str
+    guesser: str
+    run: FinishedRun
+    errors: tuple[StepErrors, ...]  # one per question
+    lines: tuple[Line, ...]
+    human: tuple[Line, ...]  # of the human translation
+    places: Mapping[str, int]  # id of a question -> where it is in the four above
+
+    @property
+    def system(self) -> str:
+        """Its name in figures and tables."""
+        return "full input" if self.k == "full" else f"wait-{self.k}"
+
+    def place(self, finding: Finding) -> int:
+        """Which question a finding is of, 0-based."""
+        return self.places[finding.question]
+
+    def trace(self, finding: Finding) -> QuestionTrace:
+        return self.run.traces[self.place(finding)]
+
+    def findings(self) -> list[Finding]:
+        """All, worst first."""
+        return ranked(finding for errors in self.errors for finding in errors.findings)
+
+    def kind(self, finding: Finding) -> Kind:
+        """Its kind, omissions told apart from under-translations."""
+        if finding.kind != "omission" or finding.span is None:
+            return finding.kind
+        line = self.lines[self.place(finding)]
+        goes_on = (line.sentence == finding.sentence) & (line.read >= finding.span.stop)
+        return "omission" if goes_on.any() else "under-translation"
+
+    def cost(self, finding: Finding) -> float:
+        """Nats of log MRR lost by it, see the module's docstring."""
+        if finding.kind != "omission":
+            return finding.loss
+        return self.deficits(self.place(finding))[finding.sentence]
+
+    def deficits(self, place: int) -> list[float]:
+        """For each sentence of a question, how much more log MRR the human translation gained over it, nats."""
+        sentences = self.run.questions[place].sentences
+        ends = np.cumsum([0, *map(len, sentences)]).tolist()
+        human, line = self.human[place], self.lines[place]
+        return [(human.at(b) - human.at(a)) - (line.at(b) - line.at(a)) for a, b in pairwise(ends)]
+
+    def examples(self, kind: Kind, costly: bool) -> list[Finding]:
+        """The findings of a kind as diagnose ranks them; `costly`: those that cost RULES.drop or more, by cost."""
+        found = [finding for finding in self.findings() if self.kind(finding) == kind]
+        return (
+            sorted((f for f in found if self.cost(f) >= RULES.drop), key=self.cost, reverse=True) if costly else found
+        )
+
+
+Kind = Literal["hallucination", "omission", "under-translation", "drop"]

@@ -1,0 +1,1 @@
+"""Reports of our own: guessers, buzzers, translators, people, planted errors."""

@@ -1,0 +1,265 @@
+"""The system against the people who played the same questions: `sqa head-to-head configs/head_to_head.yaml`.
+
+Question: how many recorded opponents does a guesser with its buzzer beat when it reads the same English text?
+
+Each recorded buzz is one opponent.  The system buzzes after s words (never: infinitely many), the opponent after h.
+
+                         opponent right     opponent wrong
+    s < h   right             +10                +10
+            wrong             -15                 -5
+    s >= h  last guess right  -10                +15
+            last guess wrong  -10                 +5
+
+These are Protobowl's points, own minus the opponent's (Pinafore/qb, qanta/buzzer/eval.py: a tie is the opponent's;
+after a wrong opponent the system answers at the end of the question).  It beats an opponent if it is right and
+credited, +10 or +15, and loses at -10 and -15; at -5 and +5 neither answered.  Every share is the mean over a
+question's opponents, then over questions, with a bootstrap interval over questions.  A team that did not buzz left no
+record: opponents are those who buzzed.  Questions that repeat a text of the guessers' training data are left out and
+listed.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from experiments.studies import overlap
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.significance import bootstrap_many
+from sqa.core.trace import QuestionTrace
+from sqa.core.types import Question
+from sqa.data import human_buzzes
+from sqa.data.human_buzzes import Buzzes
+from sqa.files.store import Store, write_text
+from sqa.metrics.ratio import ratio, ratio_many
+from sqa.run.config import RunConfig, load, run_from_mapping
+from sqa.run.folder import tsv
+from sqa.run.pipeline import Parts, RunResult
+from sqa.run.pipeline import run as run_stages
+
+POINTS = (10, -15, -5, -10, 15, 5)
+MEASURES = ("points", "beaten", "lost-to", "neither", "buzzes-first", "right-when-first", "beatable")
+HEADER = ("contestant", "measure", "value", "low", "high", "questions", "opponents", "signature")
+Value = str | int | float | bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Contestant:
+    """A guesser and its buzzer, as in a run's YAML."""
+
+    label: str  # its name in the table
+    guesser: dict[str, Value]
+    buzzer: dict[str, Value]
+
+
+@dataclass(frozen=True, slots=True)
+class HeadToHeadConfig:
+    """What `sqa head-to-head CONFIG` reads; configs/head_to_head.yaml explains each key."""
+
+    name: str
+    dataset: str
+    buzzes: str
+    training: tuple[str, ...]
+    contestants: tuple[Contestant, ...]
+    metrics: tuple[str, ...]
+    opponents: Literal["all", "first"] = "all"
+    first_word: int = 0
+    limit: int | None = None
+    resamples: int = 1000
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        wrong = []
+        if self.first_word not in (0, 1):
+            wrong.append(f"first_word: must be 0 or 1, got {self.first_word}")
+        if self.resamples < 1:
+            wrong.append(f"resamples: must be >= 1, got {self.resamples}")
+        labels = [contestant.label for contestant in self.contestants]
+        if not labels:
+            wrong.append("contestants: at least one is needed")
+        wrong += [f"contestants: {label!r} is there twice" for label in set(labels) if labels.count(label) > 1]
+        if wrong:
+            raise ConfigError(wrong)
+        for contestant in self.contestants:
+            self.run(contestant)  # raises ConfigError
+
+    def run(self, contestant: Contestant) -> RunConfig:
+        """The run of a contestant: it reads the English text word by word."""
+        mapping: dict[str, Any] = {
+            "name": f"{self.name}-{contestant.label}",
+            "dataset": {"name": self.dataset, "limit": self.limit},
+            "translator": {"name": "fixed", "text": "reference", "reveal": "diagonal"},
+            "guesser": contestant.guesser,
+            "buzzer": contestant.buzzer,
+            "metrics": self.metrics,
+            "seed": self.seed,
+        }
+        return run_from_mapping(mapping)
+
+
+@dataclass(frozen=True)
+class Opponents:
+    """The people who buzzed on one question; (m,) arrays."""
+
+    heard: np.ndarray  # int64, words heard when they buzzed, 1 .. words of the question
+    right: np.ndarray  # bool
+
+
+@dataclass(frozen=True, slots=True)
+class Play:
+    """What the system did on one question; words are counted from 1."""
+
+    buzz: float  # words read at the first buzz; inf = never
+    right: bool  # the answer given there
+    right_at_end: bool  # the top guess after the last word
+    first_right: float  # words read when the top guess was right for the first time; inf = never
+
+
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """Mean over questions; stats = [sum, questions].  For `right-when-first` the sum of shares, and of shares first."""
+
+    name: str
+
+    def score(self, stats: np.ndarray) -> float:
+        return ratio(stats, self.name)
+
+    def score_many(self, stats: np.ndarray) -> np.ndarray:
+        return ratio_many(stats)
+
+
+def main(config_path: Path, runs: Path) -> None:
+    """Play, score, print the table; it and the list of questions left out go to the folder of the config's name."""
+    config = load(config_path, HeadToHeadConfig)
+    parts, store, folder = Parts(), Store(runs), runs / config.name
+    questions = parts.questions(config.run(config.contestants[0]).dataset)
+    buzzes = human_buzzes.load_buzzes(config.buzzes, "clip")
+    if config.opponents == "first":
+        buzzes = human_buzzes.first_of_game(buzzes)
+    opponents = opponents_of(buzzes, questions, config.first_word)
+    repeats = overlap.nearest(questions, config.training)
+    left_out = {id for id, repeat in repeats.items() if repeat.excluded}
+    kept = [q.id for q in questions if q.id in opponents and q.id not in left_out]
+    if not kept:
+        raise DataError(f"{config_path}: no question has a recorded buzz and is not in the training data")
+    rows = []
+    for contestant in config.contestants:
+        result = run_stages(config.run(contestant), store, parts=parts)
+        rows += rows_of(contestant.label, result, {id: opponents[id] for id in kept}, config)
+    write_text(folder / "head_to_head.tsv", tsv(HEADER, rows))
+    listed = [(r.question, r.text, f"{r.share:.3f}", str(r.runs)) for r in repeats.values() if r.excluded]
+    write_text(folder / "left_out.tsv", tsv(("question", "training_text", "share", "runs"), sorted(listed)))
+    counts = {
+        "questions with an answer page": len(questions),
+        "without a recorded buzz": sum(q.id not in opponents for q in questions),
+        "left out, in the training data": len(left_out),
+        "greatest share of runs among those kept": max((repeats[id].share for id in kept if id in repeats), default=0),
+    }
+    write_text(folder / "counts.json", json.dumps(counts, indent=1) + "\n")
+    print(tsv(HEADER, rows), end="")
+    print(f"sqa: {json.dumps(counts)}; {folder}", file=sys.stderr)
+
+
+def opponents_of(buzzes: Buzzes, questions: Sequence[Question], first_word: int) -> dict[str, Opponents]:
+    """question id -> who buzzed on it, for the questions that have buzzes.
+
+    `first_word` is the word_index of a question's first word, 0 or 1: a buzz on word_index w came after
+    w + 1 - first_word words, at most all of them.  Buzzes on a text of another length than the question: DataError.
+    """
+    if buzzes.word is None or buzzes.words is None:
+        raise DataError(f"{buzzes.name}: head-to-head needs the columns word_index and n_words")
+    lengths = {question.id: len(question.words) for question in questions}
+    order = np.argsort(buzzes.question, kind="stable")
+    ids, starts = np.unique(buzzes.question[order], return_index=True)
+    found = {}
+    for id, chosen in zip(ids.tolist(), np.split(order, starts[1:]), strict=True):
+        if id not in lengths:
+            continue
+        if (buzzes.words[chosen] != lengths[id]).any():
+            wrong = buzzes.words[chosen][buzzes.words[chosen] != lengths[id]][0]
+            raise DataError(f"{buzzes.name}: buzzes on {id} count {wrong} words, the question has {lengths[id]}")
+        heard = np.clip(buzzes.word[chosen] + 1 - first_word, 1, lengths[id])
+        found[id] = Opponents(heard, buzzes.correct[chosen])
+    return found
+
+
+def play_of(trace: QuestionTrace) -> Play:
+    """What the system did on a question; without a step it never buzzed and was never right."""
+    read, correct = trace.source_words, trace.correct
+    buzzed = np.flatnonzero([buzz.buzz for buzz in trace.buzzes or ()])
+    right = np.flatnonzero(correct)
+    return Play(
+        buzz=float(read[buzzed[0]]) if len(buzzed) else np.inf,
+        right=bool(len(buzzed)) and bool(correct[buzzed[0]]),
+        right_at_end=bool(len(correct)) and bool(correct[-1]),
+        first_right=float(read[right[0]]) if len(right) else np.inf,
+    )
+
+
+def points(play: Play, opponents: Opponents) -> np.ndarray:
+    """(m,) Protobowl points against each opponent: the table above."""
+    first = play.buzz < opponents.heard
+    when_first = np.where(play.right, 10, np.where(opponents.right, -15, -5))
+    when_second = np.where(opponents.right, -10, 15 if play.right_at_end else 5)
+    return np.where(first, when_first, when_second)
+
+
+def measures(play: Play, opponents: Opponents) -> dict[str, tuple[float, float]]:
+    """measure -> (sum, weight) of one question, for `Mean`.
+
+    points            mean points against an opponent
+    beaten, lost-to, neither   shares of opponents, 1 together
+    buzzes-first      share of opponents before whom the system buzzed
+    right-when-first  of those, the share against whom it was right (pooled: a ratio of sums over questions)
+    beatable          share of opponents that were wrong, or right after the system's guess was right for the first
+                      time: what a perfect buzzer could beat
+    +10 ... +5        share of opponents with that outcome
+    """
+    won = points(play, opponents)
+    first = float(np.mean(play.buzz < opponents.heard))
+    beatable = ~(opponents.right & (play.first_right >= opponents.heard))
+    shares = {
+        "points": float(np.mean(won)),
+        "beaten": float(np.mean((won == 10) | (won == 15))),
+        "lost-to": float(np.mean((won == -10) | (won == -15))),
+        "neither": float(np.mean(np.abs(won) == 5)),
+        "buzzes-first": first,
+        "beatable": float(np.mean(beatable)),
+        **{f"{value:+d}": float(np.mean(won == value)) for value in POINTS},
+    }
+    return {
+        **{name: (share, 1.0) for name, share in shares.items()},
+        "right-when-first": (first * play.right, first),
+    }
+
+
+def rows_of(
+    label: str, result: RunResult, opponents: dict[str, Opponents], config: HeadToHeadConfig
+) -> list[tuple[str, ...]]:
+    """The lines of one contestant: the measures, then the run's metrics on the same questions."""
+    found = [measures(play_of(t), opponents[t.question.id]) for t in result.traces if t.question.id in opponents]
+    names = [*MEASURES, *(f"{value:+d}" for value in POINTS)]
+    stats = [np.array([one[name] for one in found]) for name in names]
+    defined = [i for i, table in enumerate(stats) if table[:, 1].sum() > 0]  # never first: no right-when-first
+    there = np.array([question.id in opponents for question in result.questions])
+    metrics = [metric for metric in result.metrics if metric.name in result.stats]
+    signature = f"opponents:{config.opponents}|first-word:{config.first_word}|tie:opponent|mean:question"
+    signatures = [f"{names[i]}|{signature}" for i in defined] + [metric.signature() for metric in metrics]
+    intervals = bootstrap_many(
+        [*(stats[i] for i in defined), *(result.stats[metric.name][there] for metric in metrics)],
+        [*(Mean(names[i]) for i in defined), *metrics],
+        config.resamples,
+        config.seed,
+    )
+    total = str(sum(len(one.heard) for one in opponents.values()))
+    labels = [*(names[i] for i in defined), *(metric.name for metric in metrics)]
+    return [
+        (label, name, f"{i.value:.6f}", f"{i.low:.6f}", f"{i.high:.6f}", str(i.n), total, its)
+        for name, i, its in zip(labels, intervals, signatures, strict=True)
+    ]

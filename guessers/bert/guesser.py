@@ -1,0 +1,279 @@
+"""The BERT guesser: a pretrained text encoder and a classification head over pages.
+
+The encoder reads a text passage by passage (guessers/bert/encoder.py); the head sees the weighted mean of the word
+pieces' vectors before and after reading: mean -> batch norm, dropout -> bottleneck -> softmax over pages.  As in the
+GRU guesser the mean starts from the zero vector with some weight, so that few words leave it unsure.
+
+Only the passage that a text ends in changes with the next word: all prefixes of a text cost one short passage each, and
+passages of similar length are read together.
+
+A model's folder holds the head, and of the encoder what was fine-tuned, as differences.  It names the encoder it
+belongs to and the sha256 of its files; another encoder is refused.
+
+Shapes: N texts, H width of the encoder, D bottleneck, P pages.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from guessers import text
+from guessers.bert import encoder as bert_encoder
+from guessers.bert.encoder import Device, Encoder, Precision, spans
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.types import Guess
+from sqa.files.model_files import (
+    dequantise,
+    folder_digest,
+    pack_strings,
+    quantise,
+    read_tensors,
+    resolve_model,
+    unpack_strings,
+    write_tensors,
+)
+
+VERSION = 1  # of the code that turns words into guesses; raise it when guesses change
+PRIOR = 4.0  # first weight of the zero vector in the mean, in pieces of the rarest kind
+BLOCK = 256  # texts scored at once: (BLOCK, P) float64 stays in tens of megabytes
+TUNED = "encoder."  # begins the names of tensors that are added to the encoder's
+
+
+@dataclass(frozen=True, slots=True)
+class BertConfig:
+    """What `guesser: {name: bert, ...}` takes."""
+
+    model: str = "bert"  # a bundled model (folder of data/models) or a folder
+    encoder: str | None = None  # folder or hub name of the encoder it was trained on; null = as the model says
+    revision: str | None = None  # of a hub encoder: branch, tag or commit; null = its default
+    download: bool = False  # fetch a hub encoder that is not in the local cache
+    temperature: float = 1.0  # divides the logits before the softmax; > 1 flattens the scores, the order stays
+    precision: Precision = "float32"  # of the encoder; int8 = CTranslate2's, faster on a CPU; bfloat16 needs hardware
+    batch_tokens: int = 2048  # word pieces read at once, padding included
+    device: Device = "cpu"  # of the encoder: cpu, cuda, or auto = a GPU if there is one
+
+    def __post_init__(self) -> None:
+        problems = [] if self.temperature > 0 else [f"temperature: must be > 0, got {self.temperature}"]
+        problems += [] if self.batch_tokens >= 1 else [f"batch_tokens: must be >= 1, got {self.batch_tokens}"]
+        if problems:
+            raise ConfigError(problems)
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Sizes of a head; saved with it."""
+
+    width: int  # H of the encoder
+    pages: int  # classes
+    bottleneck: int  # D
+    dropout: float  # on the features, in training
+
+
+@dataclass(frozen=True, slots=True)
+class EncoderName:
+    """Which encoder a head belongs to."""
+
+    name: str  # as find_encoder takes it
+    revision: str | None
+    sha256: str  # bert_encoder.weights_digest of its folder
+
+
+class Head(nn.Module):
+    """Sums over word pieces -> logits over pages."""
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        self.shape = shape
+        self.log_prior = nn.Parameter(torch.tensor([math.log(PRIOR)]))  # weight of the zero vector in the mean
+        self.norm = nn.BatchNorm1d(2 * shape.width)
+        self.dropout = nn.Dropout(shape.dropout)
+        self.bottleneck = nn.Linear(2 * shape.width, shape.bottleneck)
+        self.pages = nn.Linear(shape.bottleneck, shape.pages)
+
+    def forward(self, sums: Tensor) -> Tensor:
+        """(N, 2 + 2 H), as Encoder.sums gives them -> (N, P)."""
+        return self.pages(self.bottleneck(self.dropout(self.norm(self.means(sums)))))
+
+    def means(self, sums: Tensor) -> Tensor:
+        """(N, 2 + 2 H) -> (N, 2 H): mean vector of the pieces, mean state."""
+        weights = (sums[:, :2] + self.log_prior.exp()).repeat_interleave(self.shape.width, 1)  # (N, 2 H)
+        return sums[:, 2:] / weights
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What a model's folder says, besides the head: made in training, kept as it is."""
+
+    titles: tuple[str, ...]  # pages, sorted
+    words: frozenset[str]  # stems that occur in the training texts; a text with none of them has no guesses
+    weights: np.ndarray  # (V,) float16, how much each word piece counts
+    encoder: EncoderName
+    tuned: Mapping[str, np.ndarray] = field(default_factory=dict)  # int8 and steps, to be added to the encoder's
+
+
+class BertGuesser:
+    """An encoder and a trained head."""
+
+    def __init__(self, encoder: Encoder, head: Head, parts: Parts, temperature: float = 1.0, digest: str = "") -> None:
+        """Takes the head over and computes it in float64; `digest` names the weights in the fingerprint."""
+        if encoder.width != head.shape.width:
+            raise DataError(
+                f"the head reads vectors of {head.shape.width} numbers, the encoder writes {encoder.width}; "
+                "they do not belong together"
+            )
+        self.encoder, self._head, self._parts = encoder, head.eval().to(torch.float64), parts
+        self._temperature, self._digest = temperature, digest
+
+    # --- guessing
+
+    @property
+    def pages(self) -> frozenset[str]:
+        """All pages it can name."""
+        return frozenset(self._parts.titles)
+
+    def guess(self, texts: Sequence[str], n: int) -> list[list[Guess]]:
+        """The best `n` pages for each text; none for a text without a known word. Scores are probabilities.
+
+        A text's scores depend on the others in the fifth digit (bfloat16: the second): the encoder's sums are taken in
+        an order that depends on the batch.  int8 scales every row by itself, so it adds nothing to that.
+        """
+        return self._guess([line.split() for line in texts], n)
+
+    def guess_prefixes(self, words: Sequence[str], n: int) -> list[list[Guess]]:
+        """The guesses after each word. What prefixes have in common is read once."""
+        return self._guess([words[:end] for end in range(1, len(words) + 1)], n)
+
+    def fingerprint(self) -> str:
+        """sha256 of the model's files, the encoder's, the code version, the precision and the temperature."""
+        key = (
+            VERSION,
+            self._digest,
+            self._parts.encoder.sha256,
+            self.encoder.precision,
+            self.encoder.device,
+            self._temperature,
+        )
+        return hashlib.sha256(f"bert {key!r}".encode()).hexdigest()
+
+    def sums(self, texts: Sequence[Sequence[str]]) -> np.ndarray:
+        """Texts as words -> (N, 2 + 2 H) float64; a passage that several texts have is read once."""
+        cut = [[" ".join(words[a:b]) for a, b in spans(words)] for words in texts]
+        places = {passage: i for i, passage in enumerate(dict.fromkeys(p for of_text in cut for p in of_text))}
+        found = self.encoder.sums(list(places))
+        sums = np.zeros((len(texts), found.shape[1]))
+        for row, of_text in enumerate(cut):
+            for passage in of_text:
+                sums[row] += found[places[passage]]
+        return sums
+
+    def _guess(self, texts: Sequence[Sequence[str]], n: int) -> list[list[Guess]]:
+        found: list[list[Guess]] = [[] for _ in texts]
+        known = [i for i, words in enumerate(texts) if self._knows(words)] if n > 0 else []
+        for start in range(0, len(known), BLOCK):
+            block = known[start : start + BLOCK]
+            for i, guesses in zip(block, self._top([texts[i] for i in block], n), strict=True):
+                found[i] = guesses
+        return found
+
+    def _knows(self, words: Sequence[str]) -> bool:
+        return any(stem in self._parts.words for word in words for stem in text.content_stems(word))
+
+    @torch.inference_mode()
+    def _top(self, texts: Sequence[Sequence[str]], n: int) -> list[list[Guess]]:
+        """The n best pages of each text, best first, equal scores by title."""
+        logits = self._head(torch.from_numpy(self.sums(texts)))
+        scores = torch.softmax(logits / self._temperature, -1)  # (N, P)
+        values, pages = torch.topk(scores, min(n, scores.shape[1]), dim=1)
+        titles = self._parts.titles
+        rows = []
+        for row_values, row_pages in zip(values.tolist(), pages.tolist(), strict=True):
+            pairs = sorted(zip(row_values, row_pages, strict=True), key=lambda pair: (-pair[0], pair[1]))
+            rows.append([Guess(titles[page], score) for score, page in pairs])
+        return rows
+
+    # --- files
+
+    def save(self, folder: Path) -> None:
+        """Write model.safetensors (pages and tuned layers int8 by row, the rest float16) and config.json."""
+        tensors: dict[str, np.ndarray] = dict(self._parts.tuned)
+        for name, tensor in self._head.state_dict().items():
+            if name == "pages.weight":
+                tensors |= quantise(name, tensor.numpy())
+            elif tensor.is_floating_point():
+                tensors[name] = tensor.numpy().astype(np.float32 if name.startswith("norm.") else np.float16)
+        tensors["weights"] = self._parts.weights
+        tensors["words"] = pack_strings(sorted(self._parts.words))
+        tensors["titles"] = pack_strings(self._parts.titles)
+        described = {"shape": asdict(self._head.shape), "encoder": asdict(self._parts.encoder)}
+        write_tensors(folder, tensors, {"kind": "bert", "version": VERSION, **described})
+
+    @classmethod
+    def load(cls, folder: Path, config: BertConfig | None = None) -> BertGuesser:
+        """Read what `save` wrote, and the encoder that it names. DataError where the two do not belong together."""
+        config = config or BertConfig()
+        head, parts = _read(folder)
+        name = parts.encoder
+        place = bert_encoder.find_encoder(
+            config.encoder or name.name, config.revision or name.revision, config.download
+        )
+        if (found := bert_encoder.weights_digest(place)) != name.sha256:
+            raise DataError(
+                f"{folder}: was trained on the encoder {name.name!r} with sha256 {name.sha256[:12]}..., "
+                f"{place} has {found[:12] or 'no weights'}...; give that one or train again"
+            )
+        model, tokenizer = bert_encoder.load_encoder(place)
+        add_tuned(model, parts.tuned, folder)
+        encoder = Encoder(model, tokenizer, parts.weights, config.precision, config.batch_tokens, config.device)
+        return cls(encoder, head, parts, config.temperature, folder_digest(folder))
+
+
+def _read(folder: Path) -> tuple[Head, Parts]:
+    tensors, config = read_tensors(folder, "bert", VERSION)
+    try:
+        shape, encoder = Shape(**config["shape"]), EncoderName(**config["encoder"])
+        words, titles = unpack_strings(tensors.pop("words")), unpack_strings(tensors.pop("titles"))
+        weights = tensors.pop("weights")
+        tuned = {name: tensors.pop(name) for name in list(tensors) if name.startswith(TUNED)}
+        if len(titles) != shape.pages:
+            raise ValueError(f"{len(titles)} titles for {shape.pages} pages")
+        state = {name: torch.from_numpy(array) for name, array in dequantise(tensors).items()}
+        head = Head(shape)
+        head.load_state_dict(state | {"norm.num_batches_tracked": torch.tensor(0)})
+    except (KeyError, TypeError, ValueError, RuntimeError) as error:
+        reason = " ".join(str(error).split())
+        raise DataError(f"{folder}: not a BERT guesser of this version ({reason}); train it again") from error
+    return head, Parts(tuple(titles), frozenset(words), weights, encoder, tuned)
+
+
+def tuned_tensors(before: Mapping[str, Tensor], after: Mapping[str, Tensor]) -> dict[str, np.ndarray]:
+    """What fine-tuning changed: differences as int8 with a step per row, biases and norms too (one row)."""
+    tensors: dict[str, np.ndarray] = {}
+    for name, tensor in after.items():
+        change = (tensor - before[name]).numpy()
+        tensors |= quantise(f"{TUNED}{name}", change.reshape(-1, change.shape[-1]))
+    return tensors
+
+
+def add_tuned(model: nn.Module, tuned: Mapping[str, np.ndarray], folder: Path) -> None:
+    """Add what `tuned_tensors` gave to an encoder's weights; DataError where they do not fit."""
+    weights: dict[str, Any] = dict(model.named_parameters())
+    for name, change in dequantise(dict(tuned)).items():
+        weight = weights.get(name.removeprefix(TUNED))
+        if weight is None or weight.numel() != change.size:
+            raise DataError(f"{folder}: its {name} does not fit the encoder; they do not belong together")
+        with torch.no_grad():
+            weight.add_(torch.from_numpy(change).reshape(weight.shape))
+
+
+def build(config: BertConfig) -> BertGuesser:
+    """The guesser of a config. Raises ConfigError for an unknown model or encoder."""
+    return BertGuesser.load(resolve_model(config.model), config)

@@ -1,0 +1,352 @@
+"""Trains the BERT guesser in three steps, each taken up where it was left.
+
+1. Passages of the training texts are read once by the encoder as it is, and their sums kept (work/passages).  Where not
+   all of them are read (`read`), the others count with their word pieces' vectors only, which costs nothing.
+2. The head is trained on sums of these: the passages of a text from a random one to a random later one, the last of
+   them perhaps broken off at a random word.  It starts from the whitened means of the pages.
+3. With `tuned_layers`, the encoder's last layers and the head are trained on: of each text drawn one passage, whole or
+   broken off, is read anew with gradients; the ones before it count as they were read in step 1.
+
+Shapes: R passages read, N texts of a batch, H width of the encoder, D bottleneck, P pages.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import nn
+from tqdm import tqdm
+
+from guessers.bert.encoder import Device, Encoder, Precision, find_encoder, load_encoder, rarity, weights_digest
+from guessers.bert.guesser import BertGuesser, EncoderName, Head, Parts, Shape, add_tuned, tuned_tensors
+from guessers.bert.reading import SHARD, Lesson, Material, Reading, Sums, read
+from sqa.core.errors import ConfigError, DataError
+from sqa.files.atomic import atomic
+from sqa.files.finite import finite_loss
+from sqa.files.resumed import differing
+
+CHECKPOINT, TUNING = "head.pt", "tuning.pt"  # in the work folder
+SAVE_EVERY = 100  # updates between two savings of step 3
+
+
+@dataclass(frozen=True, slots=True)
+class BertTraining:
+    """Keys of configs/guesser_bert.yaml; see there for meanings and units."""
+
+    kind: Literal["bert"]
+    output: Path
+    work: Path
+    folds: tuple[str, ...]
+    bonus: bool
+    encoder: str
+    revision: str | None
+    download: bool
+    precision: Precision
+    batch_tokens: int
+    device: Device
+    read: int | None
+    broken: float
+    dev: int
+    bottleneck: int
+    dropout: float
+    label_smoothing: float
+    batch: int
+    learning_rate: float
+    weight_decay: float
+    epochs: int
+    stop_after: int
+    tuned_layers: int
+    tuning_updates: int
+    tuning_batch: int
+    tuning_rate: float
+    seed: int
+
+    def __post_init__(self) -> None:
+        at_least = {"batch_tokens": 1, "dev": 1, "bottleneck": 1, "batch": 2, "epochs": 1}
+        at_least |= {"stop_after": 1, "tuned_layers": 0, "tuning_updates": 0, "tuning_batch": 2}
+        problems = [
+            f"{name}: must be >= {least}, got {getattr(self, name)}"
+            for name, least in at_least.items()
+            if getattr(self, name) < least
+        ]
+        problems += [
+            f"{name}: must be in [0, 1), got {getattr(self, name)}"
+            for name in ("broken", "dropout", "label_smoothing")
+            if not 0 <= getattr(self, name) < 1
+        ]
+        problems += [
+            f"{name}: must be >= 0, got {getattr(self, name)}"
+            for name in ("learning_rate", "tuning_rate", "weight_decay")
+            if not getattr(self, name) >= 0
+        ]
+        if self.read is not None and self.read < 0:
+            problems.append(f"read: must be >= 0 or null, got {self.read}")
+        if problems:
+            raise ConfigError(problems)
+
+
+# --- step 2 ----------------------------------------------------------------------------------------------------------
+
+
+def start_from_means(head: Head, sums: Sums, readings: Sequence[Reading]) -> None:
+    """Set the head so that the untrained one names the page whose texts' mean is most like the text, whitened."""
+    rows = [range(start, start + len(r.whole)) for start, r in zip(sums.starts, readings, strict=False)]
+    mean = head.means(sums.added(rows)).detach().double()  # (N, 2 H)
+    centre, spread = mean.mean(0), mean.var(0, unbiased=False) + 1e-12
+    standard = (mean - centre) / (spread + head.norm.eps).sqrt()
+    values, vectors = torch.linalg.eigh(standard.T @ standard / len(standard))
+    depth = min(head.shape.bottleneck, len(values))
+    best = vectors[:, -depth:] / (values[-depth:] + 0.05 * values.mean()).sqrt()  # (2 H, D)
+    pages = torch.tensor([reading.page for reading in readings])
+    low = standard @ best  # (N, D)
+    total = torch.zeros(head.shape.pages, depth, dtype=torch.double).index_add_(0, pages, low)
+    centres = total / (torch.bincount(pages, minlength=head.shape.pages)[:, None] + 1.0)
+    with torch.no_grad():
+        head.norm.running_mean.copy_(centre)
+        head.norm.running_var.copy_(spread)
+        head.bottleneck.weight[:depth] = best.T.float()
+        head.bottleneck.bias.zero_()
+        head.pages.weight[:, :depth] = centres.float() * (6 / depth**0.5)
+        head.pages.bias.zero_()
+
+
+def _draw(reading: Reading, start: int, rng: np.random.Generator) -> list[int]:
+    """Rows of a random run of passages; the one broken off takes the place of its whole one if the run ends there."""
+    last = int(rng.integers(len(reading.whole)))
+    first = int(rng.integers(last + 1)) if rng.random() < 0.5 else 0
+    rows = list(range(start + first, start + last + 1))
+    if reading.broken is not None and reading.broken[0] == last:
+        rows[-1] = start + len(reading.whole)
+    return rows
+
+
+class _Run:
+    """What a training has to remember, saved whole or not at all."""
+
+    def __init__(
+        self, path: Path, identity: dict[str, Any], modules: dict[str, nn.Module], optimiser: torch.optim.Optimizer
+    ) -> None:
+        self.path, self.identity, self.modules, self.optimiser = path, identity, modules, optimiser
+        self.done, self.stale, self.best_accuracy = 0, 0, -1.0
+        self.best: dict[str, Any] = {}
+
+    def states(self) -> dict[str, Any]:
+        """Copies of what is trained, by module."""
+        return {
+            name: {key: value.clone() for key, value in module.state_dict().items()}
+            for name, module in self.modules.items()
+        }
+
+    def judge(self, accuracy: float) -> None:
+        """Keep the best states, the later of equals; count the times without a better accuracy."""
+        self.stale = 0 if accuracy > self.best_accuracy else self.stale + 1
+        if accuracy >= self.best_accuracy:
+            self.best_accuracy, self.best = accuracy, self.states()
+
+    def save(self) -> None:
+        """Write all of it."""
+        content = {"identity": repr(self.identity), "keys": self._keys(), "now": self.states(), "best": self.best}
+        content |= {"optimiser": self.optimiser.state_dict(), "counts": (self.done, self.stale, self.best_accuracy)}
+        with atomic(self.path) as partial:
+            torch.save(content, partial)
+
+    def _keys(self) -> dict[str, str]:
+        return {key: repr(value) for key, value in self.identity.items()}
+
+    def resume(self) -> None:
+        """Go on from what was saved, if anything was. ConfigError if it is another config's."""
+        if not self.path.is_file():
+            return
+        try:
+            saved = torch.load(self.path, weights_only=True)
+        except (RuntimeError, EOFError, pickle.UnpicklingError) as error:
+            raise DataError(f"{self.path}: the checkpoint is damaged; remove it to start again") from error
+        if saved["identity"] != repr(self.identity):
+            other = differing(saved.get("keys", {}), self._keys())
+            raise ConfigError(f"work: {self.path} belongs to another config{other}; remove it or name another folder")
+        for name, module in self.modules.items():
+            module.load_state_dict(saved["now"][name])
+        self.optimiser.load_state_dict(saved["optimiser"])
+        self.best = saved["best"]
+        self.done, self.stale, self.best_accuracy = saved["counts"]
+
+
+# --- all of it -------------------------------------------------------------------------------------------------------
+
+
+def train(config: BertTraining, lessons: Sequence[Lesson], dev: Sequence[Lesson]) -> BertGuesser:
+    """Train to the end, going on from what `config.work` holds."""
+    torch.manual_seed(config.seed)
+    folder = find_encoder(config.encoder, config.revision, config.download)
+    name = EncoderName(config.encoder, config.revision, weights_digest(folder))
+    model, tokenizer = load_encoder(folder)
+    material = Material.of(lessons, dev[: config.dev], config.broken, config.seed)
+    weights = _weights(model, tokenizer, lessons)
+    encoder = Encoder(model, tokenizer, weights, config.precision, config.batch_tokens, config.device)
+    shape = Shape(encoder.width, len(material.titles), config.bottleneck, config.dropout)
+    identity = f"{name.sha256} {config.precision} {hashlib.sha256(weights.tobytes()).hexdigest()}"
+    kept = read(material.dev, encoder, config.work / "dev", identity)
+    learnt = read(material.train, encoder, config.work / "passages", identity, config.read, config.seed)
+    head = train_head(config, Head(shape), material, learnt, kept)
+    model, _ = load_encoder(folder)  # the one above may be in bfloat16
+    tuned: dict[str, np.ndarray] = {}
+    if config.tuned_layers:
+        tunable = Encoder(model, tokenizer, weights, "float32", config.batch_tokens, config.device)
+        tuned = tune(config, tunable, head, material, learnt)
+        model, _ = load_encoder(folder)
+        add_tuned(model, tuned, config.output)
+    parts = Parts(material.titles, material.words, weights, name, tuned)
+    return BertGuesser(Encoder(model, tokenizer, weights, "float32", config.batch_tokens), head, parts)
+
+
+def _weights(model: nn.Module, tokenizer: Any, lessons: Sequence[Lesson]) -> np.ndarray:
+    """(V,) float16 rarity of the word pieces among the training texts."""
+    texts = [lesson.text for lesson in lessons]
+    groups = (tokenizer(texts[i : i + SHARD], verbose=False)["input_ids"] for i in range(0, len(texts), SHARD))
+    rows = (row for group in groups for row in group)
+    return rarity(rows, model.config.vocab_size, tokenizer.all_special_ids).astype(np.float16)
+
+
+def train_head(config: BertTraining, head: Head, material: Material, sums: Sums, kept: Sums) -> Head:
+    """Step 2. Returns the head that was best on the dev texts."""
+    optimiser = torch.optim.AdamW(head.parameters(), config.learning_rate, weight_decay=config.weight_decay)
+    run = _Run(config.work / CHECKPOINT, _identity(config), {"head": head}, optimiser)
+    run.resume()
+    if not run.done and not run.best:
+        start_from_means(head, sums, material.train)
+        run.judge(_report(0, head, material, kept))
+    while run.done < config.epochs and run.stale < config.stop_after:
+        _epoch(config, run.done, head, optimiser, material.train, sums)
+        run.done += 1
+        run.judge(_report(run.done, head, material, kept))
+        run.save()
+    head.load_state_dict(run.best["head"])
+    return head
+
+
+def _epoch(
+    config: BertTraining,
+    epoch: int,
+    head: Head,
+    optimiser: torch.optim.Optimizer,
+    readings: Sequence[Reading],
+    sums: Sums,
+) -> None:
+    """One pass over the texts. Random by seed and epoch only."""
+    rng = np.random.default_rng([config.seed, epoch])
+    torch.manual_seed(config.seed * 1000 + epoch)
+    rate = config.learning_rate * (1 - epoch / config.epochs)
+    for group in optimiser.param_groups:
+        group["lr"] = rate
+    criterion = nn.CrossEntropyLoss(label_smoothing=config.label_smoothing)
+    head.train()
+    order = rng.permutation(len(readings))
+    for start in tqdm(range(0, len(order) - 1, config.batch), f"epoch {epoch + 1}", mininterval=10, leave=False):
+        chosen = order[start : start + config.batch].tolist()
+        rows = [_draw(readings[i], int(sums.starts[i]), rng) for i in chosen]
+        optimiser.zero_grad(set_to_none=True)
+        loss = criterion(head(sums.added(rows)), torch.tensor([readings[i].page for i in chosen]))
+        finite_loss(loss.item(), f"{config.work}: epoch {epoch + 1}")
+        loss.backward()
+        optimiser.step()
+
+
+def _report(epoch: int, head: Head, material: Material, kept: Sums) -> float:
+    """Prints the dev accuracies after half of the passages and after all; returns their mean."""
+    head.eval()
+    gold = torch.tensor([reading.page for reading in material.dev])
+    found = []
+    for share in (0.5, 1.0):
+        lengths = [max(1, int(len(reading.whole) * share)) for reading in material.dev]
+        rows = [range(a, a + n) for a, n in zip(kept.starts, lengths, strict=False)]
+        with torch.inference_mode():
+            found.append(float((head(kept.added(rows)).argmax(1) == gold).double().mean()))
+    tqdm.write(f"epoch {epoch}  dev accuracy after half  {found[0]:.4f}  after all  {found[1]:.4f}")
+    return sum(found) / 2
+
+
+# --- step 3 ----------------------------------------------------------------------------------------------------------
+
+
+def tune(config: BertTraining, encoder: Encoder, head: Head, material: Material, sums: Sums) -> dict[str, np.ndarray]:
+    """Train the encoder's last layers and the head (in place); returns what changed in the encoder."""
+    layers = last_layers(encoder.model, config.tuned_layers)
+    before = {name: weight.detach().cpu().clone() for name, weight in encoder.model.named_parameters()}
+    encoder.model.requires_grad_(False)
+    layers.requires_grad_(True)
+    groups = [
+        {"params": list(layers.parameters()), "lr": config.tuning_rate},
+        {"params": list(head.parameters()), "lr": 10 * config.tuning_rate},
+    ]
+    optimiser = torch.optim.AdamW(groups, weight_decay=config.weight_decay)
+    identity = _identity(config, "tuned_layers", "tuning_batch", "tuning_rate")
+    run = _Run(config.work / TUNING, identity, {"head": head, "layers": layers}, optimiser)
+    run.resume()
+    head.train()
+    head.norm.eval()  # its statistics are those of whole passes; a few texts would shake them
+    for update in tqdm(range(run.done, config.tuning_updates), "tuning", mininterval=10):
+        _tuning_update(config, update, encoder, head, optimiser, material.train, sums)
+        run.done = update + 1
+        if run.done % SAVE_EVERY == 0 or run.done == config.tuning_updates:
+            run.save()
+    after = {name: weight.detach().cpu() for name, weight in encoder.model.named_parameters() if weight.requires_grad}
+    return tuned_tensors(before, after)
+
+
+def _tuning_update(
+    config: BertTraining,
+    update: int,
+    encoder: Encoder,
+    head: Head,
+    optimiser: torch.optim.Optimizer,
+    readings: Sequence[Reading],
+    sums: Sums,
+) -> None:
+    rng = np.random.default_rng([config.seed, 1, update])
+    torch.manual_seed(config.seed * 1000 + update)
+    chosen = rng.choice(len(readings), min(config.tuning_batch, len(readings)), replace=False).tolist()
+    before, anew = [], []
+    for i in chosen:
+        rows = _draw(readings[i], int(sums.starts[i]), rng)
+        words = readings[i].whole[min(rows[-1] - int(sums.starts[i]), len(readings[i].whole) - 1)].split()
+        anew.append(" ".join(words[: 1 + int(rng.integers(len(words)))] if rng.random() < 0.5 else words))
+        before.append(rows[:-1])
+    optimiser.zero_grad(set_to_none=True)
+    logits = head(sums.added(before) + encoder.sums_with_gradients(anew))
+    pages = torch.tensor([readings[i].page for i in chosen])
+    loss = nn.functional.cross_entropy(logits, pages, label_smoothing=config.label_smoothing)
+    finite_loss(loss.item(), f"{config.work}: update {update + 1}")
+    loss.backward()
+    optimiser.step()
+
+
+def last_layers(model: nn.Module, count: int) -> nn.ModuleList:
+    """The last layers of a transformers encoder. ConfigError if it has fewer, or calls them otherwise."""
+    depth = int(model.config.num_hidden_layers)
+    stacks = [m for m in model.modules() if isinstance(m, nn.ModuleList) and len(m) == depth]
+    if count > depth or not stacks:
+        raise ConfigError(f"tuned_layers: the encoder has {depth if stacks else 'no list of'} layers, got {count}")
+    return stacks[0][depth - count :]
+
+
+def _identity(config: BertTraining, *more: str) -> dict[str, Any]:
+    """What a checkpoint must agree in: all but where files lie, when to stop, and step 3 but for what is in `more`."""
+    skip = {
+        "output",
+        "work",
+        "device",
+        "stop_after",
+        "download",
+        "tuned_layers",
+        "tuning_updates",
+        "tuning_batch",
+        "tuning_rate",
+    }
+    return {key: value for key, value in asdict(config).items() if key not in skip or key in more}

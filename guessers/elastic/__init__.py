@@ -1,0 +1,1 @@
+"""BM25 by an Elasticsearch server."""

@@ -1,0 +1,133 @@
+"""The Elasticsearch guesser: pages found by a real server, all beginnings of a text asked in one multi-search.
+
+It needs a server with an index (guessers/elastic/index.py makes one) and the Python client (extra "elasticsearch").
+What it was asked for it does or says why not: with no server, no index, an index of other texts or settings, or a
+server of another major version there is one error, which names the embedded twin: the same documents, analyzer and
+formula without a server (guessers/retrieval/bm25.py with `similarity: elasticsearch`).  It never takes the twin by
+itself.
+
+Scores are the server's: BM25 times (k1 + 1).  QANTA's guesser has k1 2.0 and b .75, Lucene itself 1.2 and .75.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from guessers.elastic import index as elastic_index
+from guessers.retrieval.index import Index
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.types import Guess
+from sqa.files.model_files import folder_digest, resolve_model
+
+if TYPE_CHECKING:
+    from elasticsearch import Elasticsearch
+
+MOST = 10_000  # guesses a server gives at most (index.max_result_window)
+
+
+@dataclass(frozen=True, slots=True)
+class ElasticConfig:
+    """What `guesser: {name: elasticsearch, ...}` takes."""
+
+    model: str = "runs/train/bm25-lucene"  # folder of the embedded twin: says which texts the index must hold
+    index: str = "sqa-pages"  # name of the index in the server
+    url: str = ""  # http://user:password@host:port; "" = $ELASTICSEARCH_URL, else http://127.0.0.1:9200
+    k1: float = 2.0  # must be the index' own
+    b: float = 0.75  # must be the index' own
+    batch: int = 100  # texts in one multi-search
+    timeout: float = 60.0  # seconds for one answer
+    retries: int = 5  # tries after a timeout or a busy server, with growing pauses
+
+    def __post_init__(self) -> None:
+        problems = [] if self.k1 > 0 else [f"k1: must be > 0, got {self.k1}"]
+        problems += [] if 0 <= self.b <= 1 else [f"b: must be in [0, 1], got {self.b}"]
+        problems += [] if self.batch >= 1 else [f"batch: must be >= 1, got {self.batch}"]
+        problems += [] if self.timeout > 0 else [f"timeout: must be > 0, got {self.timeout}"]
+        problems += [] if self.retries >= 0 else [f"retries: must be >= 0, got {self.retries}"]
+        if problems:
+            raise ConfigError(problems)
+
+
+class ElasticGuesser:
+    """Asks a server."""
+
+    def __init__(self, client: Elasticsearch, titles: Sequence[str], config: ElasticConfig, identity: str) -> None:
+        """`identity` names server version, texts and settings in the fingerprint."""
+        self._client, self._titles, self._config, self._identity = client, titles, config, identity
+        self._instead = elastic_index.embedded(config.model, config.k1, config.b)
+
+    @property
+    def pages(self) -> frozenset[str]:
+        """All pages it can name."""
+        return frozenset(self._titles)
+
+    def fingerprint(self) -> str:
+        """sha256 of the server's version, the index' identity and the layout's version."""
+        return hashlib.sha256(f"elasticsearch {elastic_index.VERSION} {self._identity}".encode()).hexdigest()
+
+    def guess(self, texts: Sequence[str], n: int) -> list[list[Guess]]:
+        """The best `n` pages (MOST at most) for each text, equal scores by title. DataError if the server fails."""
+        found: list[list[Guess]] = [[] for _ in texts]
+        asked = [place for place, text in enumerate(texts) if n > 0 and text.strip()]
+        for start in range(0, len(asked), self._config.batch):
+            places = asked[start : start + self._config.batch]
+            with elastic_index.explained(self._client, self._config.index, self._instead):
+                for place, answer in self._search(texts, places, min(n, MOST)):
+                    found[place] = [Guess(hit["_id"], float(hit["_score"])) for hit in answer["hits"]["hits"]]
+        return found
+
+    def guess_prefixes(self, words: Sequence[str], n: int) -> list[list[Guess]]:
+        """The guesses after each word."""
+        return self.guess([" ".join(words[: end + 1]) for end in range(len(words))], n)
+
+    def _search(self, texts: Sequence[str], places: Sequence[int], n: int) -> Iterator[tuple[int, Any]]:
+        """Places and answers; what a busy server leaves out is asked again."""
+        for attempt in range(self._config.retries + 1):
+            if attempt:
+                time.sleep(min(0.2 * 2**attempt, 10.0))
+            lines = [line for place in places for line in ({}, _query(texts[place], n))]
+            answers = self._client.msearch(index=self._config.index, searches=lines)["responses"]
+            if len(answers) != len(places):
+                raise DataError(f"the server answered {len(answers)} of {len(places)} searches")
+            left = []
+            for place, answer in zip(places, answers, strict=True):
+                if answer.get("status", 200) in elastic_index.BUSY:
+                    left.append(place)
+                elif "error" in answer:
+                    reason = elastic_index.reason(answer)
+                    raise DataError(f"index {self._config.index!r}: a search failed ({reason})")
+                else:
+                    yield place, answer
+            if not left:
+                return
+            places = left
+        where = elastic_index.where(self._client)
+        raise DataError(f"{where} is too busy for {len(places)} searches, {attempt + 1} tries")
+
+
+def _query(text: str, n: int) -> dict[str, Any]:
+    return {
+        "query": {"match": {"text": {"query": text}}},
+        "size": n,
+        "sort": [{"_score": "desc"}, {"page": "asc"}],
+        "track_scores": True,
+        "track_total_hits": False,
+        "_source": False,
+    }
+
+
+def build(config: ElasticConfig) -> ElasticGuesser:
+    """The guesser of a config, after server and index have been checked. ConfigError, DataError: see the module."""
+    client = elastic_index.connect(config.url, config.timeout, config.retries)
+    instead = elastic_index.embedded(config.model, config.k1, config.b)
+    with elastic_index.explained(client, config.index, instead):
+        number = elastic_index.check_server(client)
+        folder = resolve_model(config.model)
+        index = Index.load(folder)
+        identity = elastic_index.Identity(folder_digest(folder), index.analyzer, config.k1, config.b)
+        elastic_index.check_index(client, config.index, identity)
+    return ElasticGuesser(client, index.titles, config, f"{number} {identity!r}")

@@ -1,0 +1,262 @@
+"""The pages' texts in an Elasticsearch server: connecting, indexing, and telling whether an index is the one wanted.
+
+    python -m guessers.elastic.index CONFIG [--index NAME] [--url URL] [--k1 2.0] [--b 0.75]
+
+CONFIG is that of the embedded twin (configs/guesser_bm25_lucene.yaml).  Its texts are counted and its model is written,
+then each page becomes a document: `text`, everything it is learnt from, analyzed and scored by the server, and `page`,
+which orders pages of equal score.  The index carries what it was made from (`_meta` of its mapping), last of all the
+number of pages: an index without that was never finished.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tqdm import tqdm
+
+from guessers.retrieval.bm25 import Bm25Guesser, Bm25Training
+from guessers.retrieval.index import Profile
+from sqa.core.errors import ConfigError, DataError, returns_exit_code
+from sqa.files.model_files import folder_digest
+from sqa.run import config as configs
+
+if TYPE_CHECKING:
+    from elasticsearch import Elasticsearch
+
+VERSION = 1  # of the index' layout; raise it when an index must be made again
+URL = "http://127.0.0.1:9200"  # where docker-compose.yml puts the server
+BUSY = (429, 502, 503, 504)  # answers after which asking again helps
+CHUNK = 200  # documents sent at once
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What an index must have been made from and with."""
+
+    model: str  # digest of the embedded twin's folder
+    analyzer: str  # standard or english
+    k1: float
+    b: float
+
+    def meta(self) -> dict[str, Any]:
+        """What the index says of itself while it is being filled."""
+        numbers = {"k1": self.k1, "b": self.b}
+        return {"sqa": VERSION, "model": self.model, "analyzer": self.analyzer, **numbers}
+
+    def properties(self) -> dict[str, Any]:
+        """The mapping of its two fields."""
+        text = {"type": "text", "analyzer": self.analyzer, "similarity": "bm25", "index_options": "freqs"}
+        return {"page": {"type": "keyword"}, "text": text}
+
+    def settings(self) -> dict[str, Any]:
+        """One shard, so that document frequencies are of all pages."""
+        similarity = {"bm25": {"type": "BM25", "k1": self.k1, "b": self.b}}
+        return {"number_of_shards": 1, "number_of_replicas": 0, "similarity": similarity}
+
+
+def embedded(model: str, k1: float, b: float) -> str:
+    """How to do without a server, for error messages."""
+    return (
+        "without a server use its embedded twin: guesser: "
+        f"{{name: bm25, model: {model}, similarity: elasticsearch, k1: {k1}, b: {b}}}"
+    )
+
+
+def connect(url: str, timeout: float, retries: int) -> Elasticsearch:
+    """A client; nothing is sent yet. "" as url: $ELASTICSEARCH_URL, else URL. ConfigError without the client."""
+    try:
+        from elasticsearch import Elasticsearch
+    except ModuleNotFoundError as error:
+        raise ConfigError(
+            "guesser 'elasticsearch' needs the Python package 'elasticsearch' (extra \"elasticsearch\"): "
+            "pip install 'sqa[elasticsearch]'"
+        ) from error
+    try:
+        return Elasticsearch(
+            url or os.environ.get("ELASTICSEARCH_URL") or URL,
+            request_timeout=timeout,
+            max_retries=retries,
+            retry_on_timeout=True,
+            retry_on_status=BUSY,
+            retry_backoff_base=0.2,
+            retry_backoff_cap=10.0,
+            api_key=os.environ.get("ELASTICSEARCH_API_KEY"),
+        )
+    except ValueError as error:
+        raise ConfigError(f"url: {error}") from error
+
+
+@contextmanager
+def explained(client: Elasticsearch, index: str, instead: str) -> Iterator[None]:
+    """Turns what the client raises into one line that names server and index; every DataError says what `instead`."""
+    import elasticsearch
+    from elastic_transport import ConnectionError as NoConnection
+    from elastic_transport import TransportError
+
+    server = where(client)
+    try:
+        yield
+    except DataError as error:
+        raise DataError(f"{error}; {instead}") from error
+    except elasticsearch.UnsupportedProductError as error:
+        raise DataError(f"{server} is no Elasticsearch server; {instead}") from error
+    except elasticsearch.NotFoundError as error:
+        raise DataError(f"{server} has no index {index!r}; make it with `{command(index)}`, or {instead}") from error
+    except (elasticsearch.AuthenticationException, elasticsearch.AuthorizationException) as error:
+        hint = "give user and password in ELASTICSEARCH_URL (http://user:password@host:port) or ELASTICSEARCH_API_KEY"
+        raise DataError(f"{server} refuses us ({error.status_code}); {hint}, or {instead}") from error
+    except elasticsearch.ApiError as error:
+        what = "is too busy" if error.status_code in BUSY else "refuses the request"
+        raise DataError(f"{server} {what} ({error.status_code} {reason(error.body)}); {instead}") from error
+    except NoConnection as error:
+        hint = "start one (docker compose up -d elasticsearch) or set ELASTICSEARCH_URL"
+        raise DataError(f"no Elasticsearch server answers at {server}; {hint}, or {instead}") from error
+    except TransportError as error:
+        raise DataError(f"{server} gave no usable answer ({type(error).__name__}); {instead}") from error
+
+
+def where(client: Elasticsearch) -> str:
+    """The server's address, without user and password."""
+    return ", ".join(
+        f"{node.config.scheme}://{node.config.host}:{node.config.port}" for node in client.transport.node_pool.all()
+    )
+
+
+def command(index: str) -> str:
+    """What makes an index."""
+    return f"python -m guessers.elastic.index CONFIG --index {index}"
+
+
+def check_server(client: Elasticsearch) -> str:
+    """The server's version; DataError if its major version is not the client's, for then they do not understand it."""
+    import elasticsearch
+
+    own = elasticsearch.__versionstr__
+    rule = f"the Python client is {own}, and the major versions must be equal"
+    try:
+        number = str(client.info()["version"]["number"])
+    except elasticsearch.BadRequestError as error:  # an older server, which does not know the client's media type
+        raise DataError(f"{where(client)} does not understand the client ({reason(error.body)}); {rule}") from error
+    if number.split(".")[0] != own.split(".")[0]:
+        raise DataError(f"{where(client)} is Elasticsearch {number}; {rule}")
+    return number
+
+
+def check_index(client: Elasticsearch, index: str, wanted: Identity) -> None:
+    """DataError naming what differs, if the index was made from something else, or its fields are others."""
+    mappings = _mappings(client, index)
+    meta = mappings.get("_meta", {})
+    again = f"make it again with `{command(index)}`"
+    if "sqa" not in meta:
+        raise DataError(f"index {index!r} was not made by this program; name another index")
+    differing = [
+        f"{key} {meta.get(key)!r}, not {value!r}" for key, value in wanted.meta().items() if meta.get(key) != value
+    ]
+    if differing:
+        raise DataError(f"index {index!r} was made with {'; '.join(differing)}; {again}")
+    if "pages" not in meta:
+        raise DataError(f"index {index!r} was never finished; {again}")
+    conflict = [
+        name for name, field in wanted.properties().items() if mappings.get("properties", {}).get(name) != field
+    ]
+    if conflict:
+        raise DataError(f"index {index!r}: the mapping of {', '.join(conflict)} was changed; {again}")
+    count = client.count(index=index)["count"]
+    if count != meta["pages"]:
+        raise DataError(f"index {index!r} has {count} pages of {meta['pages']}; {again}")
+
+
+def _mappings(client: Elasticsearch, index: str) -> dict[str, Any]:
+    return next(iter(client.indices.get_mapping(index=index).values()))["mappings"]
+
+
+def documents_of(profiles: Iterable[Profile]) -> dict[str, str]:
+    """All texts of a page as one, by page, sorted."""
+    texts: dict[str, list[str]] = {}
+    for profile in profiles:
+        if profile.page is not None:
+            texts.setdefault(profile.page, []).append(profile.text)
+    return {page: " ".join(texts[page]) for page in sorted(texts)}
+
+
+def fill(client: Elasticsearch, index: str, identity: Identity, documents: Mapping[str, str], retries: int) -> None:
+    """Make the index anew, send all documents, and check that all arrived. DataError if one is refused."""
+    from elasticsearch import NotFoundError
+    from elasticsearch.helpers import streaming_bulk
+
+    with suppress(NotFoundError):
+        if "sqa" not in _mappings(client, index).get("_meta", {}):
+            raise DataError(f"index {index!r} exists and was not made by this program; name another with --index")
+        client.indices.delete(index=index)
+    fields = {"dynamic": "strict", "properties": identity.properties()}
+    client.indices.create(index=index, settings=identity.settings(), mappings={"_meta": identity.meta(), **fields})
+    actions = ({"_index": index, "_id": page, "page": page, "text": text} for page, text in documents.items())
+    sent = streaming_bulk(
+        client,
+        actions,
+        chunk_size=CHUNK,
+        max_retries=retries,
+        initial_backoff=0.2,
+        max_backoff=10.0,
+        raise_on_error=False,
+    )
+    for good, answer in tqdm(sent, f"pages into index {index}", total=len(documents), mininterval=1):
+        if not good:
+            result = next(iter(answer.values()))
+            raise DataError(f"index {index!r} refuses page {result.get('_id')!r}: {reason(result)}")
+    client.indices.refresh(index=index)
+    count = client.count(index=index)["count"]
+    if count != len(documents):
+        raise DataError(f"index {index!r} has {count} pages of {len(documents)} after all were sent; try again")
+    client.indices.put_mapping(index=index, meta={**identity.meta(), "pages": count})
+
+
+def reason(body: Any) -> str:
+    """The server's own words, without what surrounds them."""
+    error = body.get("error", body) if isinstance(body, dict) else body
+    if not isinstance(error, dict):
+        return str(error)[:200]
+    return f"{error.get('type', '')}: {error.get('reason', '')}".strip(": ")[:300]
+
+
+@returns_exit_code
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The command."""
+    from guessers.lessons import lessons
+
+    parser = argparse.ArgumentParser(
+        prog="python -m guessers.elastic.index", description=(__doc__ or "").splitlines()[0]
+    )
+    parser.add_argument("config", type=Path, help="training config of the embedded twin")
+    parser.add_argument("--index", default="sqa-pages", help="name of the index (default: %(default)s)")
+    parser.add_argument(
+        "--url", default="", help="the server (default: $ELASTICSEARCH_URL, else http://127.0.0.1:9200)"
+    )
+    parser.add_argument("--k1", type=float, default=2.0, help="BM25's k1: 2.0 as QANTA (default), 1.2 is Lucene's own")
+    parser.add_argument("--b", type=float, default=0.75, help="BM25's b (default: %(default)s)")
+    options = parser.parse_args(arguments)
+    config = configs.load(options.config, Bm25Training)
+    if config.analyzer == "stems" or config.pair_min_count is not None:
+        raise ConfigError(f"{options.config}: a server's twin has analyzer: standard or english, pair_min_count: null")
+    client = connect(options.url, timeout=60.0, retries=5)
+    instead = embedded(str(config.output), options.k1, options.b)
+    with explained(client, options.index, instead):
+        number = check_server(client)
+    texts = lessons(config.folds, config.bonus)
+    Bm25Guesser.fit(texts, None, analyzer=config.analyzer).save(config.output)
+    identity = Identity(folder_digest(config.output), config.analyzer, options.k1, options.b)
+    documents = documents_of(texts)
+    with explained(client, options.index, instead):
+        fill(client, options.index, identity, documents, retries=5)
+    print(f"{len(documents)} pages in index {options.index} of Elasticsearch {number} at {where(client)}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""The GRU guesser: a recurrent classifier over pages."""

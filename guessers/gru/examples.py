@@ -1,0 +1,170 @@
+"""Tossups as numbers, and what of them the GRU guesser is shown in an epoch.
+
+examples: prefix     every tossup once, from a random sentence on, asked at each later sentence end and at some random
+                     words: single sentences, whole questions and all prefixes, in one pass of a forward network
+examples: sentence   every sentence by itself, asked at its end (QANTA's way)
+
+What is drawn for a tossup depends on seed, epoch and its id only.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+from tqdm import tqdm
+
+from guessers import noise
+from guessers.gru.guesser import UNITS, Unit
+from sqa.data.datasets import Tossup
+from sqa.data.sentences import split
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One tossup as numbers."""
+
+    id: str
+    ids: np.ndarray  # (L,) int32 token ids
+    ends: np.ndarray  # (S,) int32, tokens up to the end of each sentence; increasing, the last is L
+    page: int
+
+
+class Codec:
+    """Words and pages as numbers, taken from the training tossups."""
+
+    def __init__(self, tossups: Sequence[Tossup], vocabulary: int, units: Unit) -> None:
+        self._tokens = UNITS[units]
+        count: Counter[str] = Counter()
+        for tossup in tossups:
+            for word in tossup.text.split():
+                count.update(self._tokens(word))
+        common = sorted(count.items(), key=lambda item: (-item[1], item[0]))[:vocabulary]
+        self.words = [word for word, times in common if times > 1]
+        self.pages = sorted({tossup.page for tossup in tossups if tossup.page})
+        self._ids = {word: id for id, word in enumerate(self.words, start=1)}
+        self._page_ids = {page: id for id, page in enumerate(self.pages)}
+
+    def example(self, tossup: Tossup, sentences: Iterable[Sequence[str]] | None = None) -> Example:
+        """A tossup whose page may be unknown (page -1), or other sentences (lists of words) in place of its own."""
+        ids: list[int] = []
+        ends: list[int] = []
+        for sentence in split(tossup.text, "en") if sentences is None else sentences:
+            ids += [self._ids.get(token, 0) for word in sentence for token in self._tokens(word)]
+            if len(ids) > (ends[-1] if ends else 0):
+                ends.append(len(ids))
+        page = self._page_ids.get(tossup.page or "", -1)
+        return Example(tossup.id, np.array(ids, np.int32), np.array(ends, np.int32), page)
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """What a training reads: tossups as numbers, and the words and pages behind the numbers."""
+
+    words: tuple[str, ...]
+    pages: tuple[str, ...]
+    train: tuple[Example, ...]
+    dev: tuple[Example, ...]
+    noisy: Mapping[str, Example]  # the machine-translated text of some training tossups, by id
+
+    @classmethod
+    def of(
+        cls,
+        tossups: Sequence[Tossup],
+        dev: Sequence[Tossup],
+        vocabulary: int,
+        units: Unit = "stems",
+        texts: Mapping[str, Sequence[str]] | None = None,
+    ) -> Material:
+        """Words and pages come from `tossups` only; `texts` holds machine-translated sentences by tossup id.
+
+        Tossups in which no token is left teach nothing and are left out.
+        """
+        codec = Codec(tossups, vocabulary, units)
+        train = [codec.example(tossup) for tossup in tqdm(tossups, "reading tossups", mininterval=5)]
+        texts = texts or {}
+        noisy = [codec.example(t, [line.split() for line in texts[t.id]]) for t in tossups if t.id in texts]
+        return cls(
+            tuple(codec.words),
+            tuple(codec.pages),
+            tuple(example for example in train if len(example.ends)),
+            tuple(codec.example(tossup) for tossup in dev),
+            {example.id: example for example in noisy if len(example.ends)},
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """How an epoch is drawn; the keys of the training config of the same names."""
+
+    sentences: bool  # examples: sentence
+    whole: float
+    points: int
+    word_dropout: float
+    word_swaps: float
+    noisy_share: float
+    batch: int
+    seed: int
+
+
+class Reading(NamedTuple):
+    """Tokens that are read in one go, the places (token index) to ask at, and the page that is right."""
+
+    ids: np.ndarray
+    points: list[int]
+    page: int
+
+
+def draw(example: Example, noisy: Example | None, drawing: Drawing, epoch: int) -> list[Reading]:
+    """What one epoch shows of a tossup, or of its noisy text if there is one."""
+    rng = noise.rng_for(drawing.seed, example.id, epoch)
+    if noisy is not None and rng.random() < drawing.noisy_share:
+        example = noisy
+    if drawing.sentences:
+        begins = [0, *example.ends[:-1].tolist()]
+        parts = [example.ids[begin:end] for begin, end in zip(begins, example.ends.tolist(), strict=True)]
+        places = [[len(part) - 1] for part in parts]
+    else:
+        first = 0 if rng.random() < drawing.whole else int(rng.integers(len(example.ends)))
+        begin = 0 if first == 0 else int(example.ends[first - 1])
+        parts = [example.ids[begin:]]
+        ends = {int(end) - begin - 1 for end in example.ends[first:]}
+        places = [sorted(ends | set(rng.integers(len(parts[0]), size=drawing.points).tolist()))]
+    parts = [
+        noise.swap_words(noise.hide_words(part, drawing.word_dropout, rng), drawing.word_swaps, rng) for part in parts
+    ]
+    return [Reading(part, points, example.page) for part, points in zip(parts, places, strict=True)]
+
+
+def batches(material: Material, drawing: Drawing, epoch: int) -> Iterator[tuple[Tensor, Tensor, Tensor, Tensor]]:
+    """Batches of similar length: ids (B, L), and of the points asked the rows (N,), columns (N,) and pages (N,).
+
+    B is at least `drawing.batch` and less than twice that (or all there is): none is left with a single row, of which
+    batch normalisation could not learn.
+    """
+    readings = [
+        reading
+        for example in material.train
+        for reading in draw(example, material.noisy.get(example.id), drawing, epoch)
+    ]
+    rng = np.random.default_rng([drawing.seed, epoch])
+    order = np.argsort(np.array([len(reading.ids) for reading in readings]) + rng.uniform(0, 8, len(readings)))
+    groups = np.array_split(order, max(1, len(order) // drawing.batch))
+    for group in rng.permutation(len(groups)):
+        chosen = [readings[i] for i in groups[group]]
+        points = [(row, point, reading.page) for row, reading in enumerate(chosen) for point in reading.points]
+        rows, columns, pages = (torch.tensor(column) for column in zip(*points, strict=True))
+        yield padded([reading.ids for reading in chosen]), rows, columns, pages
+
+
+def padded(lists: Sequence[np.ndarray]) -> Tensor:
+    """(B, L) int64, short rows filled with 0."""
+    ids = np.zeros((len(lists), max(map(len, lists))), np.int64)
+    for row, part in enumerate(lists):
+        ids[row, : len(part)] = part
+    return torch.from_numpy(ids)

@@ -1,0 +1,175 @@
+"""The GRU guesser: a recurrent classifier over pages that carries its state from word to word.
+
+After Han et al. (2022) and QANTA's RNN guesser.  The shipped network differs from theirs, for few data and one CPU: it
+reads forwards only (so a prefix that grew by one word costs one step), stems without stop words, and its softmax layer
+is factorised.  The published network, which reads both ways, is the option `direction: bidirectional` of the training.
+Both are in guessers/gru/network.py.
+
+Shapes: L tokens, N prefixes, F features, P pages.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from guessers import text
+from guessers.gru.network import Network, Shape, network_of
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.types import Guess
+from sqa.files.model_files import (
+    dequantise,
+    folder_digest,
+    pack_strings,
+    quantise,
+    read_tensors,
+    resolve_model,
+    unpack_strings,
+    write_tensors,
+)
+
+VERSION = 1  # of the code that turns words into guesses; raise it when guesses change
+BLOCK = 512  # prefixes scored at once: (BLOCK, P) float32 stays in tens of megabytes
+
+Unit = Literal["stems", "words"]
+UNITS: Mapping[str, Callable[[str], tuple[str, ...]]] = {  # what the network reads of a word
+    "stems": text.content_stems,  # stems of its tokens, no stop words
+    "words": text.tokens,  # all its tokens as they stand (QANTA's way, and what pretrained vectors know)
+}
+
+
+@dataclass(frozen=True, slots=True)
+class GruConfig:
+    """What `guesser: {name: gru, ...}` takes."""
+
+    model: str = "gru"  # a bundled model (folder of data/models) or a folder
+    temperature: float = 1.0  # divides the logits before the softmax; > 1 flattens the scores, the order stays
+
+    def __post_init__(self) -> None:
+        if self.temperature <= 0:
+            raise ConfigError(f"temperature: must be > 0, got {self.temperature}")
+
+
+class GruGuesser:
+    """A trained network with its words and pages."""
+
+    def __init__(
+        self,
+        network: Network,
+        words: Sequence[str],
+        pages: Sequence[str],
+        units: Unit = "stems",
+        temperature: float = 1.0,
+        digest: str = "",
+    ) -> None:
+        """`words` (their kind: `units`) in order of id from 1, `pages` sorted; `digest` names the weights.
+
+        Takes the network over and computes in float64: in float32 the guesses of a prefix would depend, in the sixth
+        digit, on how many prefixes are computed at once.
+        """
+        self._network = network.eval().to(torch.float64)
+        self._ids = {word: id for id, word in enumerate(words, start=1)}
+        self._words = tuple(words)
+        self._titles = tuple(pages)
+        self._units, self._tokens = units, UNITS[units]
+        self._temperature = temperature
+        self._digest = digest
+
+    # --- guessing
+
+    @property
+    def pages(self) -> frozenset[str]:
+        """All pages it can name."""
+        return frozenset(self._titles)
+
+    def guess(self, texts: Sequence[str], n: int) -> list[list[Guess]]:
+        """The best `n` pages for each text; none for a text without a known word. Scores are probabilities."""
+        return [self._prefixes(line.split(), n, last_only=True)[-1] if line.split() else [] for line in texts]
+
+    def guess_prefixes(self, words: Sequence[str], n: int) -> list[list[Guess]]:
+        """The guesses after each word. A forward network reads every word once."""
+        return self._prefixes(words, n, last_only=False) if words else []
+
+    def fingerprint(self) -> str:
+        """sha256 of the weights' files, the code version and the config."""
+        return hashlib.sha256(f"gru {VERSION} {self._digest} {self._temperature!r}".encode()).hexdigest()
+
+    def encode(self, word: str) -> list[int]:
+        """The ids of a word's tokens; 0 for an unknown token."""
+        return [self._ids.get(token, 0) for token in self._tokens(word)]
+
+    @torch.inference_mode()
+    def _prefixes(self, words: Sequence[str], n: int, *, last_only: bool) -> list[list[Guess]]:
+        """Guesses after each word (a single list, after the last, if `last_only`)."""
+        ids: list[int] = []
+        ends: list[int] = []  # tokens read after each word
+        for word in words:
+            ids += self.encode(word)
+            ends.append(len(ids))
+        known = np.cumsum(np.array(ids, dtype=np.int64) != 0)  # known tokens among the first t + 1
+        ends = ends[-1:] if last_only else ends
+        wanted = sorted({end for end in ends if end and known[end - 1]})
+        if not wanted:
+            return [[] for _ in ends]
+        at = torch.tensor(wanted) - 1
+        features = self._network.features_at(torch.tensor([ids]), torch.zeros_like(at), at)  # (N, F)
+        found: dict[int, list[Guess]] = {}
+        for start in range(0, len(wanted), BLOCK):
+            rows = self._top(self._network.logits(features[start : start + BLOCK]), n)
+            found.update(zip(wanted[start : start + BLOCK], rows, strict=True))
+        return [list(found.get(end, ())) for end in ends]
+
+    def _top(self, logits: Tensor, n: int) -> list[list[Guess]]:
+        """(N, P) -> the n best of each row, best first, equal scores by title."""
+        scores = torch.softmax(logits / self._temperature, -1)
+        values, pages = torch.topk(scores, min(n, scores.shape[1]), dim=1)
+        tied = (values[:, 1:] == values[:, :-1]).any(1).tolist()
+        rows = []
+        for row_values, row_pages, some_tied in zip(values.tolist(), pages.tolist(), tied, strict=True):
+            if some_tied:
+                row_pages = [page for _, page in sorted(zip([-v for v in row_values], row_pages, strict=True))]
+            rows.append(Guess.many(map(self._titles.__getitem__, row_pages), row_values))
+        return rows
+
+    # --- files
+
+    def save(self, folder: Path) -> None:
+        """Write model.safetensors (tables int8 by row, the rest float16) and config.json."""
+        tensors: dict[str, np.ndarray] = {}
+        for name, tensor in self._network.state_dict().items():
+            if name in ("embedding.weight", "pages.weight"):
+                tensors |= quantise(name, tensor.numpy())
+            elif tensor.is_floating_point():
+                tensors[name] = tensor.numpy().astype(np.float32 if name.startswith("norm.") else np.float16)
+        tensors["words"] = pack_strings(self._words)
+        tensors["titles"] = pack_strings(self._titles)
+        shape = asdict(self._network.shape)
+        write_tensors(folder, tensors, {"kind": "gru", "version": VERSION, "shape": shape, "units": self._units})
+
+    @classmethod
+    def load(cls, folder: Path, temperature: float = 1.0) -> GruGuesser:
+        """Read what `save` wrote."""
+        tensors, config = read_tensors(folder, "gru", VERSION)
+        try:
+            shape, units = Shape(**config["shape"]), config.get("units", "stems")
+            words, titles = unpack_strings(tensors.pop("words")), unpack_strings(tensors.pop("titles"))
+            if units not in UNITS or (len(words), len(titles)) != (shape.vocabulary, shape.pages):
+                raise ValueError(f"{len(words)} {units} and {len(titles)} pages for {shape}")
+            state = {name: torch.from_numpy(array) for name, array in dequantise(tensors).items()}
+            network = network_of(shape)
+            network.load_state_dict(state | {"norm.num_batches_tracked": torch.tensor(0)})
+        except (KeyError, TypeError, ValueError, RuntimeError) as error:
+            raise DataError(f"{folder}: not a GRU guesser of this version ({error}); train it again") from error
+        return cls(network, words, titles, units, temperature, folder_digest(folder))
+
+
+def build(config: GruConfig) -> GruGuesser:
+    """The guesser of a config. Raises ConfigError for an unknown model."""
+    return GruGuesser.load(resolve_model(config.model), config.temperature)

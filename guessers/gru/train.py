@@ -1,0 +1,306 @@
+"""Trains the GRU guesser: Adam, clipped gradients, a rate that falls when the dev accuracy stalls, early stopping.
+
+What an epoch shows of the tossups: guessers/gru/examples.py.  Word vectors come from a file of pretrained ones, or
+start, and with them the page vectors of the forward network, as a truncated SVD of the BM25-weighted page-by-word
+matrix of the same tossups, or at random.
+"""
+
+from __future__ import annotations
+
+import pickle
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from scipy import sparse
+from scipy.sparse.linalg import svds
+from torch import Tensor, nn
+from tqdm import tqdm
+
+from guessers.gru import vectors
+from guessers.gru.examples import Drawing, Example, Material, batches, padded
+from guessers.gru.guesser import GruGuesser, Unit
+from guessers.gru.network import Direction, Network, PrefixGru, Shape, network_of
+from sqa.core.errors import ConfigError, DataError
+from sqa.files.atomic import atomic
+from sqa.files.finite import finite_loss
+from sqa.files.resumed import differing
+
+CHECKPOINT = "checkpoint.pt"  # in the work folder
+
+
+@dataclass(frozen=True, slots=True)
+class GruTraining:
+    """Keys of configs/guesser_gru.yaml; see there for meanings and units."""
+
+    kind: Literal["gru"]
+    output: Path
+    work: Path
+    folds: tuple[str, ...]
+    vocabulary: int
+    embedding: int
+    hidden: int
+    bottleneck: int | None
+    dropout: float
+    word_dropout: float
+    start: Literal["svd", "random"]
+    whole: float
+    points: int
+    label_smoothing: float
+    batch: int
+    learning_rate: float
+    clip: float
+    epochs: int
+    patience: int
+    stop_after: int
+    seed: int
+    direction: Direction = "forward"
+    units: Unit = "stems"
+    vectors: Path | None = None
+    examples: Literal["prefix", "sentence"] = "prefix"
+    word_swaps: float = 0.0
+    noisy_texts: Path | None = None
+    noisy_share: float = 0.5
+    rate_factor: float = 0.3
+
+    def __post_init__(self) -> None:
+        least = {"vocabulary": 1, "embedding": 1, "hidden": 1, "points": 1, "batch": 2, "epochs": 1, "stop_after": 1}
+        problems = [
+            f"{name}: must be >= {number}, got {getattr(self, name)}"
+            for name, number in least.items()
+            if getattr(self, name) < number
+        ]
+        problems += [
+            f"{name}: must be in [0, 1), got {getattr(self, name)}"
+            for name in ("dropout", "word_dropout", "whole", "label_smoothing", "word_swaps")
+            if not 0 <= getattr(self, name) < 1
+        ]
+        problems += [f"{key}: must be above 0, got {getattr(self, key)}" for key in ("learning_rate", "clip")
+                     if not getattr(self, key) > 0]  # fmt: skip
+        if not 0 <= self.noisy_share <= 1:
+            problems.append(f"noisy_share: must be in [0, 1], got {self.noisy_share}")
+        if not 0 < self.rate_factor < 1:
+            problems.append(f"rate_factor: must be in (0, 1), got {self.rate_factor}")
+        if self.direction == "bidirectional" and self.bottleneck is not None:
+            problems.append(f"bottleneck: must be null, the bidirectional network has none, got {self.bottleneck}")
+        if self.direction == "forward" and (self.bottleneck or 0) < 1:
+            problems.append(f"bottleneck: must be >= 1, got {self.bottleneck}")
+        elif self.direction == "forward" and self.start == "svd" and self.bottleneck != self.embedding:
+            problems.append(f"bottleneck: start: svd needs it equal to embedding ({self.embedding})")
+        if self.vectors is not None and self.start == "svd":
+            problems.append("start: must be random where `vectors` names a file")
+        if problems:
+            raise ConfigError(problems)
+
+    def drawing(self) -> Drawing:
+        """What of this decides the examples of an epoch."""
+        return Drawing(
+            sentences=self.examples == "sentence",
+            whole=self.whole,
+            points=self.points,
+            word_dropout=self.word_dropout,
+            word_swaps=self.word_swaps,
+            noisy_share=self.noisy_share,
+            batch=self.batch,
+            seed=self.seed,
+        )
+
+
+def train(config: GruTraining, material: Material) -> GruGuesser:
+    """Train to the end, resuming from `config.work`/checkpoint.pt if there is one; returns the best guesser."""
+    torch.manual_seed(config.seed)
+    torch.set_flush_denormal(True)  # the gradients of rare words are tiny, and tiny numbers are slow
+    try:
+        return _train(config, material)
+    finally:
+        torch.set_flush_denormal(False)
+
+
+def _train(config: GruTraining, material: Material) -> GruGuesser:
+    found = len(material.train), len(material.dev)
+    if found[0] < 2 or found[1] < 1:
+        raise DataError(f"a training needs two tossups, and one to stop by, got {found[0]} and {found[1]}")
+    if config.noisy_texts is not None and not material.noisy:
+        raise DataError(f"{config.noisy_texts}: has no text of a tossup that is trained on")
+    words, pages = material.words, material.pages
+    sizes = (len(words), len(pages), config.embedding, config.hidden, config.bottleneck or 0)
+    network = network_of(Shape(*sizes, config.dropout, config.direction))
+    run = _Run(config, network)
+    if not run.resume():
+        set_start(network, config, material)
+    while run.epoch < config.epochs and run.stale < config.stop_after:
+        loss = _epoch(run, material)
+        accuracy = dev_accuracy(network, material.dev, config.batch)
+        run.finish_epoch(sum(accuracy.values()) / len(accuracy))
+        shares = "  ".join(f"{fraction:.2f}: {value:.4f}" for fraction, value in accuracy.items())
+        tqdm.write(
+            f"epoch {run.epoch}  loss {loss:.3f}  dev accuracy by fraction read  {shares}  lr {run.rate():.1e}  "
+            f"core minutes {run.seconds / 60:.1f}"
+        )
+    network.load_state_dict(run.best)
+    return GruGuesser(network, words, pages, config.units)
+
+
+class _Run:
+    """What a training has to remember: network, optimiser, schedule, best weights. Saved after every epoch."""
+
+    def __init__(self, config: GruTraining, network: Network) -> None:
+        self.config, self.network = config, network
+        self.optimiser = torch.optim.Adam(network.parameters(), lr=config.learning_rate, fused=True)
+        self.schedule = torch.optim.lr_scheduler.ReduceLROnPlateau(
+            self.optimiser, mode="max", factor=config.rate_factor, patience=config.patience
+        )
+        self.epoch, self.stale, self.best_accuracy = 0, 0, -1.0
+        self.seconds, self._since = 0.0, time.process_time()  # of processor time in all runs so far
+        self.best: dict[str, Tensor] = {}
+        self.path = config.work / CHECKPOINT
+
+    def rate(self) -> float:
+        """The present learning rate."""
+        return float(self.optimiser.param_groups[0]["lr"])
+
+    def finish_epoch(self, accuracy: float) -> None:
+        """Count the epoch, keep the best weights, step the schedule, save."""
+        self.epoch += 1
+        self.stale += 1
+        now = time.process_time()
+        self.seconds, self._since = self.seconds + now - self._since, now
+        if accuracy > self.best_accuracy:
+            self.best_accuracy, self.stale = accuracy, 0
+            self.best = {name: tensor.clone() for name, tensor in self.network.state_dict().items()}
+        self.schedule.step(accuracy)
+        content = {
+            "config": _identity(self.config),
+            "keys": _keys(self.config),
+            "network": self.network.state_dict(),
+            "best": self.best,
+            "optimiser": self.optimiser.state_dict(),
+            "schedule": self.schedule.state_dict(),
+            "counts": (self.epoch, self.stale, self.best_accuracy, self.seconds),
+        }
+        with atomic(self.path) as partial:
+            torch.save(content, partial)
+
+    def resume(self) -> bool:
+        """Go on from the checkpoint; False if there is none. ConfigError if it is another config's."""
+        if not self.path.is_file():
+            return False
+        try:
+            saved = torch.load(self.path, weights_only=True)
+        except (RuntimeError, pickle.UnpicklingError) as error:
+            raise DataError(f"{self.path}: the checkpoint is damaged; remove it to start again") from error
+        if saved["config"] != _identity(self.config):
+            other = differing(saved.get("keys", {}), _keys(self.config))
+            raise ConfigError(f"work: {self.path} belongs to another config{other}; remove it or name another folder")
+        self.network.load_state_dict(saved["network"])
+        self.optimiser.load_state_dict(saved["optimiser"])
+        self.schedule.load_state_dict(saved["schedule"])
+        self.best = saved["best"]
+        self.epoch, self.stale, self.best_accuracy, self.seconds = saved["counts"]
+        return True
+
+
+def _identity(config: GruTraining) -> str:
+    """What a checkpoint must agree in: all but where files lie and when to stop."""
+    return repr(_decisive(config))
+
+
+def _keys(config: GruTraining) -> dict[str, str]:
+    """Each of them with its value as text, so that those which differ can be named."""
+    return {key: repr(value) for key, value in _decisive(config).items()}
+
+
+def _decisive(config: GruTraining) -> dict[str, Any]:
+    skip = {"output", "work", "epochs", "stop_after"}
+    return {key: value for key, value in asdict(config).items() if key not in skip}
+
+
+def _epoch(run: _Run, material: Material) -> float:
+    """One pass over the tossups; returns the mean loss per point asked. Random by seed and epoch only."""
+    config, network = run.config, run.network
+    torch.manual_seed(config.seed * 1000 + run.epoch)
+    criterion = nn.CrossEntropyLoss(label_smoothing=config.label_smoothing)
+    network.train()
+    total = count = 0.0
+    bar = tqdm(list(batches(material, config.drawing(), run.epoch)), f"epoch {run.epoch + 1}", mininterval=10)
+    for ids, rows, columns, pages in bar:
+        network.zero_grad(set_to_none=True)
+        logits = network.logits(network.features_at(ids, rows, columns))  # (N, P)
+        loss = criterion(logits, pages)
+        finite_loss(loss.detach().item(), f"{run.path.parent}: epoch {run.epoch + 1}")
+        loss.backward()
+        nn.utils.clip_grad_norm_(network.parameters(), config.clip)
+        run.optimiser.step()
+        total, count = total + loss.detach().item() * len(pages), count + len(pages)
+        bar.set_postfix(loss=f"{total / count:.3f}", refresh=False)
+    return total / count
+
+
+@torch.inference_mode()
+def dev_accuracy(network: Network, examples: Sequence[Example], batch: int) -> dict[float, float]:
+    """Share of tossups whose top page is right after 25, 50, 75 and 100 % of the tokens."""
+    network.eval()
+    right = {0.25: 0, 0.5: 0, 0.75: 0, 1.0: 0}
+    ordered = sorted((e for e in examples if len(e.ids)), key=lambda example: len(example.ids))
+    for start in range(0, len(ordered), batch):
+        chunk = ordered[start : start + batch]
+        ids, rows = padded([example.ids for example in chunk]), torch.arange(len(chunk))
+        gold = torch.tensor([example.page for example in chunk])
+        at = [torch.tensor([max(0, int(len(e.ids) * fraction) - 1) for e in chunk]) for fraction in right]
+        features = network.features_at(ids, rows.repeat(len(at)), torch.cat(at)).split(len(chunk))
+        for fraction, part in zip(right, features, strict=True):
+            right[fraction] += int((network.logits(part).argmax(-1) == gold).sum())
+    return {fraction: count / len(examples) for fraction, count in right.items()}
+
+
+def set_start(network: Network, config: GruTraining, material: Material) -> None:
+    """Word vectors (and page vectors) of the untrained network, as the config says."""
+    if config.vectors is not None:
+        stems = config.units == "stems"
+        table, found = vectors.table(config.vectors, material.words, config.embedding, stems=stems)
+        tqdm.write(f"{found} of {len(material.words)} words have a vector in {config.vectors}")
+        with torch.no_grad():
+            network.embedding.weight.copy_(torch.from_numpy(table))
+    elif config.start == "svd":
+        start_from_svd(network, material.train)
+
+
+def start_from_svd(network: Network, examples: Sequence[Example]) -> None:
+    """Set word and page vectors so that an untrained forward network already retrieves pages by latent semantics.
+
+    W (pages x words) holds BM25 weights; W ~ U S V'.  Words get V S^1/2, pages U S^1/2, and the bottleneck passes the
+    running mean of the word vectors on.  The bidirectional network has no such mean: it gets the word vectors only.
+    ConfigError if there are too few pages or words for vectors of that width.
+    """
+    shape = network.shape
+    if shape.embedding >= min(shape.pages, shape.vocabulary + 1):
+        most = min(shape.pages - 1, shape.vocabulary)
+        raise ConfigError(f"embedding: must be <= {most} with start: svd (fewer than pages), got {shape.embedding}")
+    rows = np.concatenate([np.full(len(example.ids), example.page) for example in examples])
+    columns = np.concatenate([example.ids for example in examples])
+    counts = sparse.csr_matrix((np.ones(len(rows)), (rows, columns)), (shape.pages, shape.vocabulary + 1))
+    counts.sum_duplicates()
+    frequency = np.bincount(counts.indices, minlength=counts.shape[1])
+    idf = np.log1p((shape.pages - frequency + 0.5) / (frequency + 0.5))
+    idf[0] = 0.0  # the unknown word says nothing
+    length = np.asarray(counts.sum(1)).ravel()
+    scale = np.repeat(0.9 * (0.15 + 0.85 * length / length.mean()), np.diff(counts.indptr))
+    counts.data = counts.data / (counts.data + scale) * idf[counts.indices]
+    left, singular, right = svds(counts, k=shape.embedding, v0=np.ones(min(counts.shape)))
+    word = right.T * np.sqrt(singular)
+    word /= word.std()
+    page = left * np.sqrt(singular)
+    page /= np.linalg.norm(page, axis=1).mean()
+    with torch.no_grad():
+        network.embedding.weight.copy_(torch.from_numpy(word.copy()))
+        if not isinstance(network, PrefixGru):
+            return
+        network.pages.weight.copy_(torch.from_numpy(page.copy()))
+        network.pages.bias.zero_()
+        network.bottleneck.weight.mul_(0.3)
+        begin = 2 * shape.hidden  # the running mean of word vectors stands here among the features
+        network.bottleneck.weight[:, begin : begin + shape.embedding] += torch.eye(shape.embedding)

@@ -1,0 +1,220 @@
+"""Replies on disk, found by the hash of what was asked, so that no finished request is made twice.
+
+One SQLite file: a reply is there whole or not at all, several runs may share it, and a killed run finds all that it had
+been told.  It holds replies and counts, no prompts and no keys.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from guessers.llm.client import Budget, EndpointError, Halted, Reply
+from sqa.core.errors import ConfigError, DataError, SqaError
+from sqa.files.store import digest
+
+FORMAT = 1  # of the file
+WAIT_FOR_OTHERS = 60.0  # seconds for another run that is writing
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS replies (
+    id INTEGER PRIMARY KEY,             -- in the order of arrival
+    key TEXT NOT NULL UNIQUE,           -- sha256 of source and prompt
+    source TEXT NOT NULL,               -- Chat.identity()
+    prompt_characters INTEGER NOT NULL,
+    prompt_tokens INTEGER,              -- NULL = the endpoint did not tell
+    reply_tokens INTEGER,
+    text TEXT NOT NULL
+)
+"""
+_REPLY = "SELECT text, prompt_tokens, reply_tokens FROM replies WHERE key = ?"
+
+
+class Chat(Protocol):
+    """A model that replies to prompts; `complete` may be called by `workers` threads at a time."""
+
+    workers: int
+    max_tokens: int
+    budget: Budget
+
+    def identity(self) -> str: ...
+
+    def complete(self, prompt: str, halt: threading.Event) -> Reply: ...
+
+
+class Usage(NamedTuple):
+    """What the replies of one source have cost, those counted for which the endpoint told it."""
+
+    replies: int
+    prompt_characters: int
+    prompt_tokens: int
+    reply_tokens: int
+
+
+class Cache:
+    """Replies by key.  Making one touches no disk; each call opens the file for itself, so threads may share it.
+
+    `limit` bounds the file's used size in bytes: `make_room` drops the oldest replies, but none that this process has
+    read or written.
+    """
+
+    def __init__(self, path: Path, limit: int) -> None:
+        self.path, self.limit = path, limit
+        self._mine: set[str] = set()
+
+    def get(self, keys: Sequence[str]) -> dict[str, Reply]:
+        """The replies that are there."""
+        if not self.path.is_file():
+            return {}
+        found = {}
+        with self._open() as file:
+            for key in keys:
+                row = file.execute(_REPLY, [key]).fetchone()
+                if row is not None:
+                    found[key] = Reply(*row)
+        self._mine.update(found)
+        return found
+
+    def put(self, key: str, source: str, prompt: str, reply: Reply) -> Reply:
+        """Keep a reply; returns the one that is kept, which is another run's if that was quicker."""
+        row = [key, source, len(prompt), reply.prompt_tokens, reply.reply_tokens, reply.text]
+        self._mine.add(key)
+        with self._open() as file:
+            file.execute(
+                "INSERT OR IGNORE INTO replies (key, source, prompt_characters, prompt_tokens, reply_tokens, text)"
+                " VALUES (?, ?, ?, ?, ?, ?)",
+                row,
+            )
+            return Reply(*file.execute(_REPLY, [key]).fetchone())
+
+    def usage(self, source: str) -> Usage:
+        """What is known of the cost of a source's replies."""
+        if not self.path.is_file():
+            return Usage(0, 0, 0, 0)
+        with self._open() as file:
+            sums = "COUNT(*), SUM(prompt_characters), SUM(prompt_tokens), SUM(reply_tokens)"
+            told = "prompt_tokens IS NOT NULL AND reply_tokens IS NOT NULL"
+            row = file.execute(f"SELECT {sums} FROM replies WHERE source = ? AND {told}", [source]).fetchone()
+        return Usage(*(value or 0 for value in row))
+
+    def make_room(self) -> None:
+        """Drop the oldest replies where the file has reached its limit.  ConfigError if all of them are in use."""
+        if not self.path.is_file():
+            return
+        with self._open() as file:
+            if _used(file) < self.limit:
+                return
+            for id, key in file.execute("SELECT id, key FROM replies ORDER BY id").fetchall():
+                if key not in self._mine:
+                    file.execute("DELETE FROM replies WHERE id = ?", [id])
+                    if _used(file) < self.limit * 0.9:
+                        return
+            if _used(file) < self.limit:
+                return
+        raise ConfigError(f"cache_mb: {self.path} is full of replies that this run uses; raise it to go on")
+
+    @contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        """The file for one transaction, made where it is missing; DataError if it is damaged or cannot be used."""
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            file = sqlite3.connect(self.path, timeout=WAIT_FOR_OTHERS)
+        except (OSError, sqlite3.Error) as error:
+            raise DataError(f"{self.path}: the kept replies cannot be opened: {error}") from error
+        try:
+            with file:  # commits, or takes everything back
+                _prepare(file, self.path)
+                yield file
+        except sqlite3.OperationalError as error:  # locked, full disk, read-only folder
+            raise DataError(f"{self.path}: the kept replies cannot be used: {error}") from error
+        except sqlite3.DatabaseError as error:
+            raise DataError(f"{self.path}: the kept replies are damaged ({error}); delete the file") from error
+        finally:
+            file.close()
+
+
+def _prepare(file: sqlite3.Connection, path: Path) -> None:
+    """Make the table in a new file; DataError for a file that holds something else."""
+    found = file.execute("PRAGMA user_version").fetchone()[0]
+    tables = {name for (name,) in file.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    if found == 0 and tables <= {"replies"}:  # new, or another run is at this very place
+        file.execute(SCHEMA)
+        file.execute(f"PRAGMA user_version = {FORMAT}")
+    elif found != FORMAT or "replies" not in tables:
+        raise DataError(f"{path}: not a file of kept replies of this version; name another cache")
+
+
+def _used(file: sqlite3.Connection) -> int:
+    """Bytes of the file that hold something."""
+    pages, free, size = (file.execute(f"PRAGMA {name}").fetchone()[0] for name in
+                         ("page_count", "freelist_count", "page_size"))  # fmt: skip
+    return int((pages - free) * size)
+
+
+class CachedChat:
+    """A chat whose replies are kept: each prompt is asked once, ever."""
+
+    def __init__(self, chat: Chat, cache: Cache) -> None:
+        self.chat, self.cache = chat, cache
+        self.from_cache = 0  # replies that needed no request
+
+    def key(self, prompt: str) -> str:
+        """Under which the reply to a prompt is kept."""
+        return digest([self.chat.identity(), prompt])
+
+    def missing(self, prompts: Sequence[str]) -> list[str]:
+        """The distinct prompts that have no reply yet, in order."""
+        keys = {prompt: self.key(prompt) for prompt in prompts}
+        found = self.cache.get(list(keys.values()))
+        return [prompt for prompt, key in keys.items() if key not in found]
+
+    def ask(self, prompts: Sequence[str]) -> dict[str, Reply]:
+        """prompt -> reply.  Each reply is kept the moment it comes.
+
+        ConfigError before anything is sent if the budget does not reach.  If a request fails for good, those under way
+        are waited for and kept, no other is sent, and its error is raised.
+        """
+        keys = {prompt: self.key(prompt) for prompt in prompts}
+        found = self.cache.get(list(keys.values()))
+        self.from_cache += len(found)
+        missing = {prompt: key for prompt, key in keys.items() if key not in found}
+        if missing:
+            budget = self.chat.budget
+            if budget.spent + len(missing) > budget.limit:
+                raise ConfigError(
+                    f"max_requests: {len(missing)} more are needed here, {budget.spent} of {budget.limit} are spent; "
+                    "raise it to go on (finished replies are kept)"
+                )
+            self.cache.make_room()
+            found |= self._send(missing)
+        return {prompt: found[key] for prompt, key in keys.items()}
+
+    def _send(self, missing: dict[str, str]) -> dict[str, Reply]:
+        """key -> reply, by as many requests at a time as the chat allows."""
+        halt, source = threading.Event(), self.chat.identity()
+
+        def one(prompt: str, key: str) -> Reply:
+            try:
+                return self.cache.put(key, source, prompt, self.chat.complete(prompt, halt))
+            except SqaError:
+                halt.set()  # before this thread takes the next prompt
+                raise
+
+        pool = ThreadPoolExecutor(min(self.chat.workers, len(missing)), thread_name_prefix="llm")
+        try:
+            under_way = {key: pool.submit(one, prompt, key) for prompt, key in missing.items()}
+            wait(under_way.values(), return_when=FIRST_EXCEPTION)
+        finally:  # on an interrupt, too
+            halt.set()
+            pool.shutdown(wait=True, cancel_futures=True)
+        failures = [f.exception() for f in under_way.values() if not f.cancelled() and f.exception() is not None]
+        causes = [error for error in failures if not isinstance(error, Halted)]
+        if causes and isinstance(causes[0], EndpointError):
+            raise EndpointError(f"{causes[0]}; all finished replies are kept: run again to go on") from causes[0]
+        if causes:
+            raise causes[0]
+        return {key: future.result() for key, future in under_way.items()}

@@ -1,0 +1,232 @@
+"""A large language model as contestant: it is shown the text so far and names pages with confidences, as JSON.
+
+    guesser: {name: llm, endpoint: {base_url: "https://api.example.org/v1", model: m, api_key_env: MY_KEY}}
+    guesser: {name: llm, local: {folder: models/some-causal-model}}
+
+It is asked after every `every` words, and the steps in between share the guesses of the last time, so that a text of W
+words costs floor(W / every) requests; what a step sees never depends on words that come later.  Replies are kept on
+disk (guessers/llm/cache.py).  A reply that is not the JSON asked for is an empty guess list, counted and told.
+
+`python -m guessers.llm CONFIG` says what a run would cost, and asks nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from itertools import accumulate
+from pathlib import Path
+
+from tqdm import tqdm
+
+from guessers.llm.cache import Cache, CachedChat, Chat
+from guessers.llm.client import Budget, Endpoint, EndpointConfig
+from guessers.llm.local import LocalChat, LocalConfig
+from guessers.llm.reply import Parsed, Titles, parse
+from sqa.core.errors import ConfigError, SqaError
+from sqa.core.paths import cache_dir
+from sqa.core.types import Guess
+from sqa.files.store import digest
+
+VERSION = 1  # of the code that turns texts into prompts and replies into guesses; raise it when guesses change
+MAX_TEXT = 20_000  # characters of a text that are sent; what comes after them is not
+FIRST_WARNINGS = (1, 10, 100, 1000, 10_000)  # unusable replies at which a line is printed
+PROMPT = """\
+You play Quizbowl. A question describes one thing, from obscure clues to easy ones; its answer is the title of an \
+English Wikipedia page. Below is the beginning of a question, cut off anywhere. It was translated into English by a \
+machine, so names may be misspelt and words wrong.
+
+Name the {guesses} likeliest answers, best first, each with the probability that it is right: a number from 0 to 1, \
+together at most 1. Reply with JSON and nothing else, in this form:
+{"guesses": [{"page": "Exact page title", "confidence": 0.4}, {"page": "Another title", "confidence": 0.1}]}
+
+Question so far: {text}"""
+
+
+@dataclass(frozen=True, slots=True)
+class LlmConfig:
+    """What `guesser: {name: llm, ...}` takes: one of `endpoint` and `local`, and how it is asked."""
+
+    endpoint: EndpointConfig | None = None  # a model behind an OpenAI-compatible endpoint
+    local: LocalConfig | None = None  # a transformers causal language model in a folder
+    every: int = 5  # words from one request to the next; 1 = after each word
+    guesses: int = 10  # pages asked for in a request
+    pages: str | None = None  # the only pages it may name: a .txt file, one title a line, or a bundled BM25 model
+    prompt: str = PROMPT  # what is asked; {text} and {guesses} are filled in
+    max_requests: int = 1000  # sent at most in one run, retries included; a run that needs more does not start
+    cache: Path | None = None  # file of kept replies; null = llm-replies.sqlite in the cache folder ($SQA_CACHE)
+    cache_mb: int = 1024  # size at which it drops its oldest replies
+    prices: tuple[float, float] | None = None  # money per million tokens read and written, for the estimate only
+
+    def __post_init__(self) -> None:
+        wrong = []
+        if (self.endpoint is None) == (self.local is None):
+            wrong.append("endpoint: give either endpoint (with base_url and model) or local (with folder)")
+        for name in ("every", "max_requests", "cache_mb"):
+            if getattr(self, name) < 1:
+                wrong.append(f"{name}: must be >= 1, got {getattr(self, name)}")
+        if not 1 <= self.guesses <= 50:
+            wrong.append(f"guesses: must be in 1..50, got {self.guesses}")
+        if "{text}" not in self.prompt:
+            wrong.append("prompt: must contain {text}, the place of the question so far")
+        if self.prices is not None and not all(0 <= price < math.inf for price in self.prices):
+            wrong.append(f"prices: must be >= 0, got {list(self.prices)}")
+        if wrong:
+            raise ConfigError(wrong)
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What guessing some texts would take.  None = not known: no reply of this model has told its tokens yet."""
+
+    steps: int  # texts
+    prompts: int  # distinct prompts for them
+    kept: int  # of those, with a reply in the cache
+    requests: int  # the others
+    max_requests: int  # of the config
+    prompt_characters: int  # in those requests
+    reply_tokens_at_most: int  # requests * max_tokens
+    prompt_tokens: int | None  # by the tokens per character of the replies in the cache
+    reply_tokens: int | None  # by their mean
+    cost: float | None  # of both, in the money of `prices`
+
+
+class LlmGuesser:
+    """Asks a chat model for pages."""
+
+    def __init__(self, config: LlmConfig, chat: Chat, titles: Titles | None) -> None:
+        """`titles` are the only pages it may name; None = any."""
+        self.config, self._titles = config, titles
+        path = config.cache.expanduser() if config.cache else cache_dir() / "llm-replies.sqlite"
+        self.chat = CachedChat(chat, Cache(path, config.cache_mb << 20))
+        self.unusable = 0  # replies that were not the JSON asked for
+        self.left_out = 0  # guesses in the other replies that were malformed or not on the list
+
+    @property
+    def pages(self) -> frozenset[str] | None:
+        """All pages it can name, None without a list."""
+        return self._titles.pages if self._titles else None
+
+    def fingerprint(self) -> str:
+        """Hash of the model and its parameters, the prompt, `every`, `guesses` and the list of pages."""
+        c = self.config
+        listed = self._titles.fingerprint if self._titles else None
+        return digest(["llm", VERSION, self.chat.chat.identity(), c.prompt, c.every, c.guesses, listed])
+
+    def guess(self, texts: Sequence[str], n: int) -> list[list[Guess]]:
+        """At most `n` pages for each text, by its first words up to a multiple of `every`.  Scores are in 0..1.
+
+        A text of fewer than `every` words has none.  EndpointError, ConfigError or DataError if the model cannot be
+        asked; the replies that came are kept.
+        """
+        if n < 1:
+            return [[] for _ in texts]
+        prompts = [self._prompt(text) for text in texts]
+        replies = self.chat.ask([prompt for prompt in prompts if prompt])
+        found = {prompt: self._parsed(reply.text) for prompt, reply in replies.items()}
+        return [list(found[prompt].guesses[:n]) if prompt else [] for prompt in prompts]
+
+    def guess_prefixes(self, words: Sequence[str], n: int) -> list[list[Guess]]:
+        """The guesses after each word; steps with the same prompt share one request, and so they do in `guess`."""
+        return self.guess(list(accumulate(words, lambda text, word: f"{text} {word}")), n)
+
+    def _prompt(self, text: str) -> str:
+        """What is asked for a text, "" for nothing: it has fewer than `every` words."""
+        words = text.encode("utf-8", "replace").decode().split()
+        shown = " ".join(words[: len(words) // self.config.every * self.config.every])[:MAX_TEXT]
+        if not shown:
+            return ""
+        return self.config.prompt.replace("{guesses}", str(self.config.guesses)).replace("{text}", shown)
+
+    def _parsed(self, text: str) -> Parsed:
+        """The guesses in a reply; counts and tells what cannot be used."""
+        parsed = parse(text, self.config.guesses, self._titles)
+        self.left_out += parsed.left_out
+        if parsed.problem:
+            self.unusable += 1
+            if self.unusable in FIRST_WARNINGS:
+                what = f"{parsed.problem}; it begins {text[:60]!r}" if text.strip() else "it is empty"
+                tqdm.write(f"sqa: llm: unusable reply, no guesses ({self.unusable} so far): {what}", file=sys.stderr)
+        return parsed
+
+    def summary(self) -> str:
+        """One line on what was asked and what came of it."""
+        return (
+            f"llm: {self.chat.chat.budget.spent} requests, {self.chat.from_cache} kept replies used, "
+            f"{self.unusable} unusable replies, {self.left_out} guesses left out"
+        )
+
+    def estimate(self, texts: Iterable[Sequence[str]]) -> Estimate:
+        """What guessing these texts (one sequence per question) would take.  Asks nothing."""
+        steps, distinct = 0, {}
+        for of_question in texts:
+            steps += len(of_question)
+            distinct |= dict.fromkeys(prompt for prompt in map(self._prompt, of_question) if prompt)
+        missing = self.chat.missing(list(distinct))
+        characters = sum(map(len, missing))
+        known = self.chat.cache.usage(self.chat.chat.identity())
+        read = written = cost = None
+        if known.replies:
+            read = math.ceil(characters * known.prompt_tokens / known.prompt_characters)
+            written = math.ceil(len(missing) * known.reply_tokens / known.replies)
+            if self.config.prices:
+                cost = (read * self.config.prices[0] + written * self.config.prices[1]) / 1e6
+        at_most = len(missing) * self.chat.chat.max_tokens
+        kept = len(distinct) - len(missing)
+        limit = self.config.max_requests
+        return Estimate(steps, len(distinct), kept, len(missing), limit, characters, at_most, read, written, cost)
+
+    def check_texts(self, texts: Iterable[Sequence[str]]) -> None:
+        """ConfigError with the number of requests that these texts need, if it is above `max_requests`."""
+        needed = self.estimate(texts)
+        left = self.config.max_requests - self.chat.chat.budget.spent
+        if needed.requests > left:
+            raise ConfigError(
+                f"max_requests: the run needs {needed.requests} requests ({needed.kept} more are in the cache), "
+                f"{left} are allowed; raise it, ask less often (every: {self.config.every}) or limit the questions"
+            )
+
+
+def build(config: LlmConfig) -> LlmGuesser:
+    """The guesser of a config.  Nothing is asked, and no weights are read, before the first text."""
+    budget = Budget(config.max_requests)
+    titles = Titles.of(config.pages) if config.pages else None
+    if config.endpoint is not None:
+        return LlmGuesser(config, Endpoint(config.endpoint, budget), titles)
+    if config.local is None:
+        raise ConfigError("endpoint: give either endpoint or local")
+    return LlmGuesser(config, LocalChat(config.local, budget), titles)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command: translates what the store lacks, asks nothing, prints the estimate.  Returns its exit code."""
+    from sqa.core.registry import GUESSERS
+    from sqa.files.store import Store
+    from sqa.run.config import load_run, with_limit
+    from sqa.run.pipeline import run
+
+    parser = argparse.ArgumentParser(prog="python -m guessers.llm", description="What a run with an llm would cost.")
+    parser.add_argument("config", type=Path, help="a run's YAML file whose guesser is an llm")
+    parser.add_argument("--runs", type=Path, default=Path("runs"), help="store of stages (default: %(default)s)")
+    parser.add_argument("--limit", type=int, help="only the first N questions")
+    options = parser.parse_args(arguments)
+    try:
+        config = load_run(options.config)
+        config = config if options.limit is None else with_limit(config, options.limit)
+        guesser = GUESSERS.build(config.guesser.name, config.guesser.options) if config.guesser else None
+        if not hasattr(guesser, "estimate"):
+            raise ConfigError(f"{options.config}: its guesser is no llm")
+        result = run(config, Store(options.runs), until="translate")
+        found = guesser.estimate(trace.prefixes.texts for trace in result.traces)
+    except SqaError as error:
+        print(f"sqa: {error}", file=sys.stderr)
+        return error.exit_code
+    names = [field.name for field in fields(found)]
+    cells = ["n/a" if getattr(found, name) is None else f"{getattr(found, name)}" for name in names]
+    print("\t".join(names), "\t".join(cells), sep="\n")
+    if found.prompt_tokens is None:
+        print("sqa: tokens are n/a until there are replies; run a few questions (--limit 2) first", file=sys.stderr)
+    return 0

@@ -1,0 +1,129 @@
+"""What a language model's reply says: pages with confidences, or that it is no such thing.
+
+A reply is JSON, {"guesses": [{"page": "Title", "confidence": 0.4}, ...]} or the bare list.  One code fence around it,
+with words before and after the fence, and a leading <think> block are forgiven; nothing else is.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from guessers.retrieval.bm25 import Index
+from guessers.text import fold
+from sqa.core.answers import canonical, key
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.types import Guess
+from sqa.files.model_files import resolve_model
+from sqa.files.store import digest
+
+MAX_TITLE = 255  # UTF-8 bytes, the length of the longest Wikipedia title
+MAX_LIST = 64 << 20  # bytes of a file of titles
+PLACE = 1e-6  # share of its confidence that a guess loses per place, so that equals stay in the model's order
+_THOUGHT = re.compile(r"\s*<think>.*?</think>", re.DOTALL)
+_FENCED = re.compile(r"```[A-Za-z]*[ \t]*\n(.*?)(?:```|\Z)", re.DOTALL)
+
+
+class Parsed(NamedTuple):
+    """The guesses of a reply, best first."""
+
+    guesses: tuple[Guess, ...]
+    left_out: int  # guesses that were malformed, or on pages that may not be named
+    problem: str  # why nothing of it can be used, "" if it can
+
+
+class Titles:
+    """A list of the only pages that may be named."""
+
+    def __init__(self, titles: Iterable[str]) -> None:
+        self.pages = frozenset(title for title in map(canonical, titles) if title)
+        self._by_key = {key(title): title for title in sorted(self.pages, reverse=True)}
+        self._by_fold: dict[str, str | None] = {}
+        for title in self._by_key.values():
+            folded = fold(title)
+            self._by_fold[folded] = None if folded in self._by_fold else title
+
+    @classmethod
+    def of(cls, name: str) -> Titles:
+        """The lines of a .txt file, or the pages of a BM25 model (a bundled one or a folder)."""
+        if not name.endswith(".txt"):
+            return cls(Index.load(resolve_model(name)).titles)
+        path = Path(name).expanduser()
+        try:
+            if path.stat().st_size > MAX_LIST:
+                raise DataError(f"{path}: more than {MAX_LIST} bytes; is it a list of titles?")
+            found = cls(path.read_text(encoding="utf-8").splitlines())
+        except OSError as error:
+            raise ConfigError(f"pages: {path} cannot be read: {error.strerror or error}") from error
+        except UnicodeDecodeError as error:
+            raise DataError(f"{path}: not UTF-8 (byte {error.start})") from error
+        if not found.pages:
+            raise DataError(f"{path}: names no page")
+        return found
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Hash of the titles."""
+        return digest(sorted(self.pages))
+
+    def find(self, page: str) -> str | None:
+        """The listed title that is the same answer (`sqa.core.answers`), else the only one that differs in accents."""
+        return self._by_key.get(key(page)) or self._by_fold.get(fold(canonical(page)))
+
+
+def parse(text: str, most: int, titles: Titles | None = None) -> Parsed:
+    """At most `most` guesses of a reply.
+
+    Scores are the confidences in 0..1, less a millionth of their size for each place in the reply.
+    """
+    try:
+        value = json.loads(_unwrapped(text))
+    except (ValueError, RecursionError):  # numbers of thousands of digits are a ValueError
+        return Parsed((), 0, "not JSON")
+    items = value.get("guesses") if isinstance(value, dict) else value
+    if not isinstance(items, list):
+        return Parsed((), 0, 'JSON without a list "guesses"')
+    scores: dict[str, float] = {}
+    spelt: dict[str, str] = {}
+    left_out, accepted = 0, 0
+    for item in items[:most]:
+        page, confidence = _page(item), _confidence(item)
+        accepted += page is not None and confidence is not None
+        if page is not None and titles is not None:
+            page = titles.find(page)
+        if page is None or confidence is None:
+            left_out += 1
+        elif key(page) not in spelt:
+            spelt[key(page)] = page
+            scores[page] = confidence * (1 - PLACE * len(scores))
+    if items and not accepted:
+        return Parsed((), 0, 'no guess with a "page" and a "confidence" in 0..1')
+    guesses = sorted((Guess(page, score) for page, score in scores.items()), key=lambda g: (-g.score, g.page))
+    return Parsed(tuple(guesses), left_out, "")
+
+
+def _unwrapped(text: str) -> str:
+    """The reply without its thoughts and its code fence."""
+    text = _THOUGHT.sub("", text, count=1) if text.lstrip().startswith("<think>") else text
+    fenced = _FENCED.findall(text)
+    return (fenced[0] if len(fenced) == 1 else text).strip().removeprefix("\ufeff")
+
+
+def _page(item: Any) -> str | None:
+    """The title of a guess, None if it is none."""
+    page = item.get("page") if isinstance(item, dict) else None
+    if not isinstance(page, str) or any("\ud800" <= c <= "\udfff" for c in page):
+        return None
+    page = canonical(page)
+    return page if page.isprintable() and 0 < len(page.encode()) <= MAX_TITLE else None
+
+
+def _confidence(item: Any) -> float | None:
+    """The confidence of a guess, None if it is no number in 0..1."""
+    value = item.get("confidence") if isinstance(item, dict) else None
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return float(value) if number and 0 <= value <= 1 else None

@@ -1,0 +1,1 @@
+"""Short answers from retrieved passages, for questions whose answer is no page."""

@@ -1,0 +1,121 @@
+"""Passages to find answers in, and BM25 over them: each passage is a document, the question is the query.
+
+    from guessers.open_qa.passages import PassageIndex, read_passages
+    index = PassageIndex(read_passages(Path("wikipedia.jsonl")))
+    index.search("who founded functionalism", 10)      # [(passage, score), ...]
+
+A file of passages is JSON lines, .zst or not, one {"id", "title", "text"} each.  With no file at hand the passages are
+what the mirror has: Quizbowl tossups and bonus parts, their answer as the title.  They describe things without naming
+them, and few of them tell a date or a number: a stand-in for Wikipedia that knows much less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from guessers.bonus import load_bonus
+from guessers.retrieval.bm25 import Bm25Config, weights
+from guessers.retrieval.index import ANALYZERS, Index
+from sqa.core.errors import DataError
+from sqa.data import download
+from sqa.data.datasets import load_tossups
+from sqa.files import records
+
+K1, B = 1.2, 0.75  # Lucene's own, which XOR-TyDi's BM25 baseline uses
+QUIZ_FILES = ("tossups", "bonus-parts")  # of the manifest
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A piece of text about something."""
+
+    id: str
+    title: str
+    text: str
+
+
+class Hit(NamedTuple):
+    """A passage that was found."""
+
+    passage: Passage
+    score: float  # BM25, > 0
+
+
+class _Profile(NamedTuple):
+    text: str
+    page: str
+
+
+def read_passages(path: Path) -> list[Passage]:
+    """The passages of a JSON lines file.  DataError names the first record that is none, or an id that comes twice."""
+    found: dict[str, Passage] = {}
+    for i, record in enumerate(records.json_lines(path)):
+        values = [record.get(key) for key in ("id", "title", "text")]
+        if not all(isinstance(value, str) for value in values) or not values[2].strip():
+            raise DataError(f"{path}: record {i}: expected texts as id, title and text, got {str(record)[:80]}")
+        passage = Passage(*values)
+        if passage.id in found:
+            raise DataError(f"{path}: record {i}: the id {passage.id!r} is there twice")
+        found[passage.id] = passage
+    if not found:
+        raise DataError(f"{path}: no passages in it")
+    return list(found.values())
+
+
+def quiz_passages() -> list[Passage]:
+    """Tossups, then bonus parts, in the order of their files; titles are pages, or where none is known, answers."""
+    return [
+        Passage(f"{kind}-{item.id}", item.page or item.answer, item.text)
+        for kind, items in (("tossup", load_tossups()), ("bonus", load_bonus()))
+        for item in items
+        if item.text
+    ]
+
+
+def fingerprint(path: Path | None) -> str:
+    """sha256 of the file, or for None of the files that `quiz_passages` reads."""
+    if path is None:
+        return " ".join(download.entry(name).sha256 for name in QUIZ_FILES)
+    if not path.is_file():
+        raise DataError(f"{path}: there is no such file of passages")
+    return download.sha256_of(path)
+
+
+class PassageIndex:
+    """BM25 over titles and texts, English stems without stop words."""
+
+    def __init__(self, passages: Sequence[Passage]) -> None:
+        self.passages = passages
+        width = len(str(len(passages)))  # so that pages, which the index sorts, stay in the order of the passages
+        profiles = (_Profile(f"{p.title} {p.text}", f"{i:0{width}}") for i, p in enumerate(passages))
+        self._index = Index.of(profiles, pair_min_count=None)
+        self._weights = weights(self._index, Bm25Config(k1=K1, b=B))
+        self._ids = {word: i for i, word in enumerate(self._index.words)}
+        self._numbers = np.array([int(title) for title in self._index.titles])  # a passage without a stem is not there
+
+    def search(self, query: str, n: int) -> list[Hit]:
+        """The best `n` passages, best first, equal scores in the passages' order; [] if no word of the query is known.
+
+        A word that the query has twice counts twice.
+        """
+        scores = np.zeros(len(self._numbers))
+        for term in self._terms(query):
+            start, end = self._index.starts[term], self._index.starts[term + 1]
+            scores[self._index.pages[start:end]] += self._weights[start:end]
+        n = min(n, len(scores), int(np.count_nonzero(scores)))
+        if n < 1:
+            return []
+        least = np.partition(scores, -n)[-n]
+        candidates = np.flatnonzero(scores >= least)
+        best = candidates[np.argsort(-scores[candidates], kind="stable")][:n]
+        return [Hit(self.passages[self._numbers[page]], float(scores[page])) for page in best.tolist()]
+
+    def _terms(self, query: str) -> Iterator[int]:
+        analyze = ANALYZERS[self._index.analyzer]
+        stems = (stem for word in query.split() for stem in analyze(word))
+        return (self._ids[stem] for stem in stems if stem in self._ids)

@@ -1,0 +1,185 @@
+"""A pretrained extractive reader: the span of the retrieved passages that answers a question.
+
+Any `transformers` model with a question-answering head (BERT, RoBERTa, ELECTRA, XLM-R fine-tuned on SQuAD and its
+kin) with a fast tokenizer.  Question and passage, "title. text", are read together in windows of `max_length` pieces
+that overlap by `stride`.  A span from piece i to piece j scores
+
+    start(i) + end(j) - start(0) - end(0)        i <= j < i + max_answer
+
+where piece 0 is the model's mark for "not here" (Devlin et al. 2019); what is subtracted makes spans of different
+windows comparable.  The best span of all passages is the answer; equal scores: the earlier passage, then the earlier
+span.  So there is always an answer where there is a passage.
+
+Weights are safetensors only, nothing is fetched unless the config says so, no code that comes with a model is run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from guessers.open_qa.passages import Passage
+from sqa.core.errors import ConfigError, DataError
+from sqa.data.download import sha256_of
+from sqa.files.finite import check_weights
+from sqa.files.hub import check_shards, find_model, need
+
+VERSION = 1  # raise when answers change
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderConfig:
+    """Which model, and how it reads."""
+
+    model: str  # a folder with config, *.safetensors and a fast tokenizer, or a name on the Hugging Face hub
+    max_length: int = 384  # pieces of a window, question and marks included
+    stride: int = 128  # pieces that two windows of a passage share
+    max_answer: int = 30  # pieces of an answer at most
+    batch: int = 16  # windows read at once
+    device: Literal["auto", "cpu", "cuda"] = "auto"  # auto = a GPU if there is one
+    revision: str | None = None  # of a hub model
+    download: bool = False  # fetch a hub model that is not in the local cache
+
+    def __post_init__(self) -> None:
+        wrong = [
+            f"{key}: must be >= {least}, got {getattr(self, key)}"
+            for key, least in (("max_length", 32), ("stride", 1), ("max_answer", 1), ("batch", 1))
+            if getattr(self, key) < least
+        ]
+        if wrong:
+            raise ConfigError(wrong)
+
+
+class Span(NamedTuple):
+    """A candidate of one window."""
+
+    score: float  # logits, above those of "not here" if > 0
+    text: str
+
+
+class Reader:
+    """A loaded model."""
+
+    def __init__(self, config: ReaderConfig) -> None:
+        import torch
+
+        from guessers.bert.encoder import WANTED
+
+        need("transformers", "pretrained")
+        self.config = config
+        self.folder = find_model(config.model, config.revision, config.download, WANTED)
+        wanted = config.device
+        self.device = torch.device(("cuda" if torch.cuda.is_available() else "cpu") if wanted == "auto" else wanted)
+        self.tokenizer, self.model = _load(self.folder)
+        limit = min(int(self.model.config.max_position_embeddings), int(self.tokenizer.model_max_length))
+        if config.max_length > limit:
+            raise ConfigError(f"max_length: {self.folder} reads at most {limit} pieces, got {config.max_length}")
+        self.model.to(self.device)
+
+    def fingerprint(self) -> str:
+        """sha256 of the model's files and the config's numbers."""
+        paths = sorted(path for kind in ("*.json", "*.safetensors", "*.txt") for path in self.folder.glob(kind))
+        files = [(path.name, sha256_of(path)) for path in paths]
+        numbers = {**asdict(self.config), "model": "", "device": self.device.type}
+        return hashlib.sha256(json.dumps([VERSION, files, numbers], sort_keys=True).encode()).hexdigest()
+
+    def answer(self, question: str, passages: Sequence[Passage]) -> str:
+        """The best span of the passages; "" without a passage, or for a blank question."""
+        if not question.strip():
+            return ""
+        best = Span(float("-inf"), "")
+        texts = [f"{passage.title}. {passage.text}" for passage in passages]
+        for span in self._spans(question, texts):
+            if span.score > best.score:
+                best = span
+        return best.text
+
+    def _spans(self, question: str, texts: Sequence[str]) -> Iterator[Span]:
+        """The best span of each window, windows in the order of the texts."""
+        import torch
+
+        if not texts:
+            return
+        room = self.config.max_length // 2  # at least half of a window is the passage's
+        asked = self.tokenizer(question, add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
+        if len(asked) > room:
+            question = question[: asked[room - 1][1]]
+        encoded = self.tokenizer(
+            [question] * len(texts),
+            list(texts),
+            truncation="only_second",
+            max_length=self.config.max_length,
+            stride=min(self.config.stride, self.config.max_length // 4),
+            return_overflowing_tokens=True,
+            return_offsets_mapping=True,
+            padding=True,
+            return_tensors="pt",
+        )
+        offsets = encoded.pop("offset_mapping").tolist()  # (windows, L, 2)
+        of = encoded.pop("overflow_to_sample_mapping").tolist()
+        for first in range(0, len(of), self.config.batch):
+            part = {name: rows[first : first + self.config.batch].to(self.device) for name, rows in encoded.items()}
+            with torch.inference_mode():
+                output = self.model(**part)
+            starts, ends = (logits.float().cpu().numpy() for logits in (output.start_logits, output.end_logits))
+            for row, (start, end) in enumerate(zip(starts, ends, strict=True), start=first):
+                inside = np.array([side == 1 for side in encoded.encodings[row].sequence_ids])  # (L,)
+                found = best_span(start, end, inside, self.config.max_answer)
+                if found is not None:
+                    score, i, j = found
+                    begin, finish = offsets[row][i][0], offsets[row][j][1]
+                    yield Span(score, texts[of[row]][begin:finish].strip())
+
+
+def best_span(start: np.ndarray, end: np.ndarray, inside: np.ndarray, longest: int) -> tuple[float, int, int] | None:
+    """(score, i, j) of the best span within the pieces `inside` (L,) bool; None if there are none. Logits (L,)."""
+    places = np.flatnonzero(inside)
+    if not len(places):
+        return None
+    scores = start[places, None].astype(np.float64) + end[None, places]  # (P, P)
+    length = places[None, :] - places[:, None]
+    scores[(length < 0) | (length >= longest)] = -np.inf
+    i, j = np.unravel_index(int(scores.argmax()), scores.shape)
+    return float(scores[i, j] - start[0] - end[0]), int(places[i]), int(places[j])
+
+
+def _load(folder: Path) -> tuple[Any, Any]:
+    """Tokenizer and model (float32, eval mode); one clear line for a folder that has none."""
+    import torch
+    from safetensors import SafetensorError
+    from transformers import AutoModelForQuestionAnswering, AutoTokenizer
+    from transformers.utils import logging
+
+    if not (folder / "config.json").is_file() or not any(folder.glob("*.safetensors")):
+        raise DataError(f"{folder}: no config.json with *.safetensors weights; give a folder of save_pretrained")
+    check_shards(folder)
+    verbosity = logging.get_verbosity()
+    logging.set_verbosity_error()  # it would list what is missing; one line does
+    local = {"local_files_only": True, "trust_remote_code": False}
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(folder, use_fast=True, **local)
+        model, loading = AutoModelForQuestionAnswering.from_pretrained(
+            folder, use_safetensors=True, dtype=torch.float32, output_loading_info=True, **local
+        )
+    except (ValueError, OSError, KeyError, TypeError, RuntimeError, ImportError, SafetensorError) as error:
+        raise DataError(f"{folder}: cannot be loaded as a reader: {str(error).strip().splitlines()[0]}") from error
+    finally:
+        logging.set_verbosity(verbosity)
+    if not tokenizer.is_fast:
+        raise DataError(f"{folder}: its tokenizer is a slow one, which does not say where its pieces stand")
+    tokenizer.padding_side = "right"  # piece 0 of every window is a mark, never padding
+    if tokenizer("a")["input_ids"][0] != tokenizer.cls_token_id:
+        raise DataError(
+            f"{folder}: its texts do not begin with a mark that can stand for 'not here' (XLNet's end with it)"
+        )
+    if loading["missing_keys"]:
+        missing = sorted(loading["missing_keys"])
+        raise DataError(f"{folder}: not a trained reader, it lacks {', '.join(missing[:3])}")
+    check_weights(folder, model.named_parameters())
+    return tokenizer, model.eval()

@@ -1,0 +1,92 @@
+"""Short answers from retrieved passages by rule, without a trained reader.
+
+    title    the title of the best passage
+    typed    what kind of answer the question's first words ask for, and the first such thing in the best passages:
+
+        when, what/which year|century|decade ...  a date or a year      "14 March 1879", "1492", "19th century"
+        how many, how much, how long|old|tall ... a number              "1,500", "twelve"
+        a question that begins with is, did, ...  "yes": retrieval cannot tell, and XOR-TyDi has twice as many yes
+                                                  as no
+        anything else                             the title of the best passage
+
+Of the passages, best first, the first one counts that has such a thing; in it the sentence that shares most stems with
+the question; in that the first.  A title that the question names already is no answer, so the next passage's is taken.
+Nothing found: the title.  No passage: "".
+
+The rules read English.  A question that stays in another language has no first word that they know.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Literal
+
+from guessers.open_qa.passages import Passage
+from guessers.text import content_stems, tokens
+
+VERSION = 1  # raise when answers change
+
+Kind = Literal["date", "number", "yes", "thing"]
+
+_ASKS_YES = frozenset(
+    "is are was were am do does did has have had can could will would shall should may might must".split()
+)
+_TIMES = frozenset("year years date day month century decade".split())
+_MEASURES = frozenset("many much old long tall high big large deep far wide heavy fast often hot cold".split())
+_MONTH = "January|February|March|April|May|June|July|August|September|October|November|December"
+_YEAR = r"(?:1\d{3}|20\d{2})"
+_DATE = re.compile(
+    rf"\b(?:(?:{_MONTH}) \d{{1,2}}, {_YEAR}|\d{{1,2}} (?:{_MONTH}) {_YEAR}|(?:{_MONTH}),? {_YEAR}|{_YEAR}s?"
+    r"|\d{1,2}(?:st|nd|rd|th) century|\d{1,4} (?:BCE?|AD|CE))(?![\d-])"
+)
+_FIGURES = r"(?<![\w.,-])(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?: (?:million|billion))?(?![\w-])"
+_WORDS = "two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty|hundred|thousand|million"
+_NUMBER = re.compile(rf"{_FIGURES}|\b(?:{_WORDS})\b")
+_ENDS = re.compile(r"(?<=[.!?])\s+")
+_DISAMBIGUATION = re.compile(r"\s*\([^()]*\)$")
+
+
+def kind_of(question: str) -> Kind:
+    """What kind of answer an English question asks for."""
+    words = [token for word in question.lower().split() for token in tokens(word)]
+    first, second = (*words[:2], "", "")[:2]
+    if first in _ASKS_YES:
+        return "yes"
+    if first == "how" and second in _MEASURES:
+        return "number"
+    asked = words[: words.index("the")] if "the" in words else words[:5]  # "in what year did ...", not the rest
+    if "when" in words[:2] or ({"what", "which"} & set(asked) and _TIMES & set(asked[:4])):
+        return "date"
+    return "thing"
+
+
+def title_answer(question: str, passages: Sequence[Passage]) -> str:
+    """The first title that the question does not name, without "(...)" at its end; "" if there is none."""
+    asked = _stems(question)
+    for passage in passages:
+        title = _DISAMBIGUATION.sub("", passage.title)
+        if not _stems(title) <= asked:
+            return title
+    return ""
+
+
+def typed_answer(question: str, passages: Sequence[Passage]) -> str:
+    """The answer by the rule above."""
+    kind = kind_of(question)
+    if kind == "yes":
+        return "yes"
+    if kind != "thing":
+        pattern = _DATE if kind == "date" else _NUMBER
+        asked = _stems(question)
+        for passage in passages:
+            sentences = [sentence for sentence in _ENDS.split(passage.text) if pattern.search(sentence)]
+            if sentences:
+                best = max(sentences, key=lambda sentence: len(_stems(sentence) & asked))  # the first of equals
+                found = pattern.search(best)
+                return found.group() if found else ""
+    return title_answer(question, passages)
+
+
+def _stems(line: str) -> frozenset[str]:
+    return frozenset(stem for word in line.split() for stem in content_stems(word))

@@ -1,0 +1,158 @@
+"""Lucene's text analysis and BM25, so that the embedded BM25 guesser can be an Elasticsearch server's twin.
+
+Analyzers `standard` (Elasticsearch's default: words as Unicode cuts them, in lower case) and `english` (possessives and
+33 stop words dropped, Porter stems).  Both take a word, that is what white space separates, and no rule that cuts
+words looks across white space.  Differences that English text does not show: an emoji of several characters is as many
+tokens, and letters are those of this Python's Unicode, not of Lucene's (which is older).
+
+The similarity is `BM25Similarity` of Lucene 8 to 10, in its own single precision:
+
+    score(t, d) = weight - weight / (1 + tf(t, d) / norm(d)),   norm(d) = k1 (1 - b + b length(d) / mean length)
+    weight = boost * ln(1 + (N - df + 1/2) / (df + 1/2))
+
+where length(d) went through a byte (exact to 40, then 4 significant bits), and the mean is of exact lengths.
+Elasticsearch scores by `LegacyBM25Similarity`, the same times (k1 + 1).
+
+Sources: apache/lucene BM25Similarity.java, SmallFloat.java, StandardTokenizerImpl.jflex, EnglishAnalyzer.java;
+elastic/elasticsearch LegacyBM25Similarity.java.  tests/golden/test_lucene.py compares with a running Lucene.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import unicodedata
+
+import numpy as np
+
+from guessers.retrieval import porter
+
+STOP_WORDS = frozenset(
+    """a an and are as at be but by for if in into is it no not of on or such that the their then there these they this
+    to was will with""".split()
+)
+MAX_TOKEN = 255  # characters; what is longer is cut
+
+# One letter for each class of characters that Unicode's word boundaries (UAX 29) tell apart.
+_LETTER, _HEBREW, _DIGIT, _JOINER, _KATAKANA, _SINGLE, _COMPLEX, _MARK, _OTHER = "AWN_KISXo"
+_CLASSES = {
+    ":": "M", "·": "M", "\u0387": "M", "˗": "M", "״": "M", "‧": "M", "︓": "M", "﹕": "M", "：": "M",
+    ",": "m", ";": "m", "\u037e": "m", "٫": "m", "߸": "m", "\u0589": "m", "،": "m", "؍": "m", "٬": "m",
+    "⁄": "m", "︐": "m", "︔": "m", "﹐": "m", "﹔": "m", "，": "m", "；": "m",
+    ".": "b", "‘": "b", "’": "b", "․": "b", "﹒": "b", "＇": "b", "．": "b",
+    "'": "q", '"': "d", "\u200b": "o", "׳": "A",
+}  # fmt: skip
+_WORD = re.compile(
+    r"""
+    (?:_X*)*
+    (?: KX*(?:(?:_X*)*KX*)*
+      | (?: WX*(?:qX*|dX*WX*)
+          | NX*(?:(?:(?:_X*)*|[mbq]X*)NX*)*
+          | [AW]X*(?:(?:(?:_X*)*|[Mbq]X*)[AW]X*)*
+        )+
+    )
+    (?: (?:_X*)+
+      (?: KX*(?:(?:_X*)*KX*)*
+        | (?: WX*(?:qX*|dX*WX*)
+            | NX*(?:(?:(?:_X*)*|[mbq]X*)NX*)*
+            | [AW]X*(?:(?:(?:_X*)*|[Mbq]X*)[AW]X*)*
+          )+
+      )
+    )*
+    (?:_X*)*
+    | IX* | (?:SX*)+
+    """,
+    re.VERBOSE,
+)
+# Signs that are tokens of their own: Unicode's emoji and its neighbours, as Lucene has them.
+_SIGN = re.compile(
+    "[©®‼⁉™↔-↙↩↪⌚⌛⌨⎈⏏⏩-⏳⏸-⏺▪▫▶◀◻-◾☀-★☇-☒☔-⚅⚐-✅✈-✒✔✖✝✡✨✳✴❄❇❌❎❓-❕❗❣-❧➕-➗➡➰➿⤴⤵⬅-⬇⬛⬜⭐⭕〰〽㊗㊙"
+    "\U0001f300-\U0001f53d\U0001f546-\U0001f64f\U0001f680-\U0001f6ff\U0001f900-\U0001f9ff]"
+)
+_PLAIN = re.compile(r"[A-Za-z0-9]+")
+
+
+@functools.lru_cache(maxsize=1 << 12)
+def _class(char: str) -> str:
+    known = _CLASSES.get(char)
+    if known:
+        return known
+    if _SIGN.match(char):
+        return _SINGLE
+    category = unicodedata.category(char)
+    if category in ("Mn", "Me", "Mc", "Cf"):
+        return _MARK
+    if category == "Nd":
+        return _DIGIT
+    if category == "Pc":
+        return _JOINER
+    if category[0] != "L" and category not in ("Nl", "So"):
+        return _OTHER
+    name = unicodedata.name(char, "")
+    if category == "So":  # letters in circles
+        return _LETTER if name.startswith("CIRCLED LATIN") else _OTHER
+    if name.startswith(("CJK", "HIRAGANA")):
+        return _SINGLE
+    if "KATAKANA" in name:
+        return _KATAKANA
+    if name.startswith(("THAI", "LAO", "MYANMAR", "KHMER", "TAI ", "NEW TAI")):
+        return _COMPLEX
+    return _HEBREW if name.startswith("HEBREW LETTER") else _LETTER
+
+
+def _cut(word: str) -> list[str]:
+    """The tokens of a word, in its own letter case."""
+    if _PLAIN.fullmatch(word):
+        tokens = [word]
+    else:
+        tokens = [word[m.start() : m.end()] for m in _WORD.finditer("".join(map(_class, word)))]
+    return [token[at : at + MAX_TOKEN] for token in tokens for at in range(0, len(token), MAX_TOKEN)]
+
+
+def _lower(token: str) -> str:
+    """Lower case letter by letter, as Java does it: a final sigma is a sigma, and one letter stays one."""
+    return token.lower() if token.isascii() else "".join(c.lower()[0] for c in token)
+
+
+@functools.lru_cache(maxsize=1 << 17)
+def standard(word: str) -> tuple[str, ...]:
+    """What Lucene's StandardAnalyzer (without stop words) makes of a word: "Saint-Exupéry's" -> saint, exupéry's."""
+    return tuple(map(_lower, _cut(word)))
+
+
+@functools.lru_cache(maxsize=1 << 17)
+def english(word: str) -> tuple[str, ...]:
+    """What Lucene's EnglishAnalyzer makes of a word: "Nations’" -> nation."""
+    kept = []
+    for token in _cut(word):
+        possessive = token[-2:-1] in ("'", "’", "＇") and token[-1] in "sS"
+        lowered = _lower(token[:-2] if possessive else token)
+        if lowered and lowered not in STOP_WORDS:
+            kept.append(porter.stem(lowered))
+    return tuple(kept)
+
+
+def byte_lengths(lengths: np.ndarray) -> np.ndarray:
+    """Lengths (n,) >= 0 as Lucene reads them back from a byte: up to 40 exact, then the highest 4 bits from 24 on."""
+    rest = np.maximum(lengths.astype(np.int64) - 24, 0)
+    shift = np.maximum(np.frexp(rest.astype(np.float64))[1] - 4, 0)
+    return np.where(lengths < 24, lengths, 24 + ((rest >> shift) << shift))
+
+
+def bm25_weights(
+    counts: np.ndarray, pages: np.ndarray, frequency: np.ndarray, n_pages: int, k1: float, b: float, boost: float
+) -> np.ndarray:
+    """(postings,) float64: what one occurrence of a term in the text adds to a page's score.
+
+    counts and pages (postings,) are the term counts and pages of all terms one after the other, frequency (terms,) how
+    many postings each has.  Only pages with at least one term count as documents of the field.
+    """
+    single = np.float32
+    lengths = np.bincount(pages, counts, minlength=n_pages)
+    documents = int(np.count_nonzero(lengths))
+    mean = single(lengths.sum() / documents) if documents else single(1)
+    inverse = single(1) / (single(k1) * (single(1 - b) + single(b) * byte_lengths(lengths).astype(single) / mean))
+    idf = np.log1p((documents - frequency + 0.5) / (frequency + 0.5)).astype(single)
+    weight = np.repeat(single(boost) * idf, frequency)
+    score = weight - weight / (single(1) + counts.astype(single) * inverse[pages].astype(single))
+    return score.astype(np.float64)

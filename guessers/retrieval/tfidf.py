@@ -1,0 +1,41 @@
+"""The TF-IDF guesser: the BM25 guesser's counts, another weighting of them.
+
+A page d and a text q score
+
+    sum over tokens t of q of  boost(t) idf(t) . boost(t) idf(t) (1 + ln tf(t, d)) / |d|^b,   idf(t) = 1 + ln(N / df(t))
+
+over words and pairs together, where |d| is the Euclidean length of the page's vector boost idf (1 + ln tf).  b = 1
+orders pages by the cosine of their vector and the text's (its counts as they are); a smaller b favours pages of which
+more is known, as do people who write questions.  Both sides bear an idf, so that one rare word weighs what several
+common ones do: on complete questions of tournaments never seen that is worth three points over BM25
+(data/models/bm25/README.md).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqa.core.errors import ConfigError
+from sqa.core.interfaces import Guesser
+
+
+@dataclass(frozen=True, slots=True)
+class TfidfConfig:
+    """What `guesser: {name: tfidf, ...}` takes."""
+
+    model: str = "bm25"  # counts of the BM25 guesser: a bundled model or a folder
+    b: float = 0.7  # how much long pages are discounted, 0 (not) to 1 (cosine)
+    pair_boost: float = 0.7  # weight of the pairs of words, >= 0
+
+    def __post_init__(self) -> None:
+        problems = [] if 0 <= self.b <= 1 else [f"b: must be in [0, 1], got {self.b}"]
+        problems += [] if self.pair_boost >= 0 else [f"pair_boost: must be >= 0, got {self.pair_boost}"]
+        if problems:
+            raise ConfigError(problems)
+
+
+def build(config: TfidfConfig) -> Guesser:
+    """The guesser of a config. Raises ConfigError for an unknown model."""
+    from guessers.retrieval import bm25
+
+    return bm25.build(bm25.Bm25Config(config.model, b=config.b, pair_boost=config.pair_boost, similarity="tfidf"))

@@ -1,0 +1,1 @@
+"""Systems of others as translators: transformers, CTranslate2, fairseq, Moses, commands, recorded outputs."""

@@ -1,0 +1,112 @@
+"""Any command-line translator (one line in, one line out) as a simultaneous system, by a policy of `smt.policies`.
+
+    translator: {name: command, command: [apertium, -u, spa-eng], k: 6}
+    translator: {name: command, command: [apertium, -u, spa-eng], policy: local-agreement, n: 2}
+
+After every source word the prefix read so far is translated anew; the policy says what of that is written.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from smt.policies.prefixes import PolicyName, PolicyTranslator, Remembered, parse_policy
+from sqa.core.errors import ConfigError, DataError
+from sqa.files.hub import file_digest
+
+VERSION = 2  # raise when the words that come from the same program change
+MAX_PROGRAM = 1 << 20  # bytes of a program given by its path that are read for the fingerprint
+TIMEOUT = 600  # seconds for one call of the command
+
+
+@dataclass(frozen=True, slots=True)
+class CommandConfig:
+    """The program and the policy around it."""
+
+    command: tuple[str, ...]  # program and arguments; reads lines on stdin, writes as many on stdout
+    k: int | str = "full"  # wait-k: source WORDS read before the first target word, or "full"
+    blank_lines: int = 1  # put between sentences and expected back, so that the program sees them apart
+    policy: PolicyName = "wait-k"  # when to write what: see smt/policies/prefixes.py
+    n: int | None = None  # local-agreement: translations that must agree (2); hold, retranslate: words held back
+
+    def __post_init__(self) -> None:
+        parse_policy(self.policy, self.k, self.n)
+        if not self.command:
+            raise ConfigError("command: a program is needed, e.g. [apertium, -u, spa-eng]")
+        if self.blank_lines < 0:
+            raise ConfigError(f"blank_lines: must be >= 0, got {self.blank_lines}")
+
+
+class Engine:
+    """The program as a full-input system."""
+
+    def __init__(self, command: tuple[str, ...], blank_lines: int) -> None:
+        self.command, self.gap = command, blank_lines + 1
+        if shutil.which(command[0]) is None:
+            raise ConfigError(f"command: {command[0]!r} is not installed or not on PATH")
+
+    def words(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
+        """Target words of each text, from one call of the program."""
+        return [tuple(line.split()) for line in self._run(texts)] if texts else []
+
+    def fingerprint(self) -> str:
+        """Hash of the command and of the files named in it: a program given by its path, scripts, models.
+
+        The version of a program that is looked up on the PATH is not visible from here.
+        """
+        text = f"{VERSION} {self.command} {self.gap}"
+        for place, path in named_files(self.command):
+            text += f" {place}:{file_digest(path)}"
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def _run(self, texts: Sequence[str]) -> list[str]:
+        text = ("\n" * self.gap).join(texts) + "\n"
+        try:
+            done = subprocess.run(self.command, input=text.encode(), capture_output=True, timeout=TIMEOUT, check=True)
+            lines = done.stdout.decode("utf-8").rstrip("\n").split("\n")[:: self.gap]
+        except (OSError, subprocess.SubprocessError, UnicodeDecodeError) as error:
+            raise DataError(f"command {' '.join(self.command)}: {error}") from error
+        missing = len(texts) - len(lines)
+        if missing > 0 and all(not text.strip() for text in texts[len(lines) :]):
+            lines.extend([""] * missing)
+        if len(lines) != len(texts):
+            raise DataError(f"command {' '.join(self.command)}: {len(lines)} lines came back for {len(texts)}")
+        return lines
+
+
+def named_files(command: Sequence[str]) -> Iterator[tuple[int, Path]]:
+    """(place, file) of every part of a command that names a file: PROGRAM if given by its path, FILE, --option=FILE.
+
+    A program of MAX_PROGRAM bytes or more is an interpreter, which is known by its path as others by their name.
+    """
+    for place, part in enumerate(command):
+        path = Path(part if place == 0 or not part.startswith("-") else part.partition("=")[2])
+        looked_up = place == 0 and os.sep not in part
+        if not looked_up and _is_file(path) and (place or path.stat().st_size < MAX_PROGRAM):
+            yield place, path
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a piece of code, say, longer than any name of a file
+        return False
+
+
+@lru_cache(maxsize=8)
+def engine(command: tuple[str, ...], blank_lines: int) -> Remembered:
+    """One engine per command, so that runs with different policies share its memory."""
+    return Remembered(Engine(command, blank_lines))
+
+
+def build(config: CommandConfig) -> PolicyTranslator:
+    """The translator of a config."""
+    policy = parse_policy(config.policy, config.k, config.n)
+    return PolicyTranslator(engine(config.command, config.blank_lines), policy)

@@ -1,0 +1,190 @@
+"""CTranslate2 as the engine of full-input translation, for models of ours and of `transformers`.
+
+    translator: {name: ctranslate2, folder: es-en-ct2, compute_type: int8}
+
+`smt.engines.ctranslate_export.convert` writes such a folder.  It holds CTranslate2's model.bin, config.json and
+vocabulary, and what turns text into pieces: our vocabulary.model, or the tokenizer of the Hugging Face model.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+import sentencepiece
+
+from smt.engines.hub import TextCodec, files_fingerprint, load_tokenizer
+from smt.models.next_piece import piece_limit
+from smt.models.transformer import Transformer
+from smt.models.vocab import BOS, PAD, UNK, Vocabulary
+from smt.policies.full_input import batches
+from smt.policies.prefixes import PolicyName, PolicyTranslator, Remembered, parse_policy
+from sqa.core.errors import ConfigError, DataError
+from sqa.files.hub import need
+
+VERSION = 1  # raise when translating changes its output
+MAX_PIECES = 1024  # source pieces where the tokenizer states no limit
+
+
+@dataclass(frozen=True, slots=True)
+class CTranslateConfig:
+    """Which converted model and how it searches."""
+
+    folder: str  # what `convert` wrote
+    source_language: str | None = None  # code as the tokenizer knows it; null for bilingual models
+    target_language: str | None = None  # the same
+    beams: int = 1  # hypotheses kept; 1 = greedy
+    batch_tokens: int = 4096  # source pieces in a batch, padding included
+    max_new_tokens: int = 256  # pieces written per text at most
+    compute_type: Literal["default", "auto", "int8", "int8_float32", "int8_float16", "int16", "float16", "float32"] = (
+        "default"  # arithmetic; default = as the model was stored, int8 = fastest on a CPU
+    )
+    device: Literal["auto", "cpu", "cuda"] = "cpu"  # auto = a GPU if there is one
+    threads: int = 0  # of one translation; 0 = CTranslate2's choice
+    policy: PolicyName = "wait-k"  # when to write what: see smt/policies/prefixes.py
+    k: int | str = "full"  # wait-k: source WORDS read before the first target word, or "full" = the whole sentence
+    n: int | None = None  # local-agreement: translations that must agree (2); hold, retranslate: words held back
+
+    def __post_init__(self) -> None:
+        parse_policy(self.policy, self.k, self.n)
+        smallest = {"beams": 1, "batch_tokens": 1, "max_new_tokens": 1, "threads": 0}
+        wrong = [(key, least) for key, least in smallest.items() if getattr(self, key) < least]
+        if wrong:
+            raise ConfigError([f"{key}: must be >= {least}, got {getattr(self, key)}" for key, least in wrong])
+
+
+class _Text(Protocol):
+    """Text to the pieces (strings) of one kind of model, and back."""
+
+    prefix: list[str]  # pieces that begin every translation
+    suppress: list[list[str]]  # never written
+
+    def encode(self, texts: Sequence[str]) -> list[list[str]]: ...
+    def decode(self, pieces: Sequence[str], source_pieces: int) -> tuple[str, ...]: ...
+
+
+class _OwnText:
+    """Models of ours: word by word, as `smt.models.decode` does it."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self.vocabulary, self.pieces = vocabulary, piece_names(vocabulary)
+        self._ids = {piece: i for i, piece in enumerate(self.pieces)}
+        self.prefix: list[str] = []
+        self.suppress = [[self.pieces[i]] for i in (PAD, UNK, BOS)]
+
+    def encode(self, texts: Sequence[str]) -> list[list[str]]:
+        rows = [[self.pieces[i] for i in self.vocabulary.words(text.split())[0]] for text in texts]
+        for text, row in zip(texts, rows, strict=True):
+            if len(row) >= Transformer.MAX_PIECES:
+                raise DataError(f"a text has {len(row)} pieces, the model reads {Transformer.MAX_PIECES}: {text[:60]}")
+        return rows
+
+    def decode(self, pieces: Sequence[str], source_pieces: int) -> tuple[str, ...]:
+        limit = int(piece_limit(source_pieces + 1))  # the end of the source is a piece, too
+        words: list[list[int]] = []
+        for i in (self._ids[piece] for piece in pieces[:limit]):
+            if not words or self.vocabulary.starts_word[i]:
+                words.append([])
+            words[-1].append(i)
+        return tuple(token for token in map(self.vocabulary.decode_word, words) if token)
+
+
+class _HubText:
+    """Models of `transformers`, by their own tokenizer."""
+
+    def __init__(self, tokenizer: Any, source_language: str | None, target_language: str | None) -> None:
+        self.codec, self.tokenizer = TextCodec(tokenizer, source_language, target_language), tokenizer
+        self.limit = min(tokenizer.model_max_length, MAX_PIECES)
+        self.prefix = [] if self.codec.target_token is None else [self.codec.target_token]
+        self.suppress: list[list[str]] = []
+
+    def encode(self, texts: Sequence[str]) -> list[list[str]]:
+        return [self.tokenizer.convert_ids_to_tokens(row) for row in self.codec.encode(texts, self.limit)]
+
+    def decode(self, pieces: Sequence[str], source_pieces: int) -> tuple[str, ...]:
+        return self.codec.decode(self.tokenizer.convert_tokens_to_ids(list(pieces)))
+
+
+class CTranslate:
+    """A loaded engine: texts in, words out."""
+
+    def __init__(self, config: CTranslateConfig) -> None:
+        import ctranslate2
+
+        self.config, self.folder = config, Path(config.folder)
+        if not (self.folder / "model.bin").is_file():
+            raise DataError(f"{self.folder}: no model.bin; give a folder that was converted to CTranslate2")
+        if (self.folder / "vocabulary.model").is_file():
+            self.text: _Text = _OwnText(Vocabulary.load(self.folder / "vocabulary.model"))
+        else:
+            self.text = _HubText(load_tokenizer(self.folder), config.source_language, config.target_language)
+        try:
+            self.engine = ctranslate2.Translator(
+                str(self.folder),
+                device=config.device,
+                compute_type=config.compute_type,
+                intra_threads=config.threads,
+            )
+        except (RuntimeError, ValueError) as error:
+            raise DataError(f"{self.folder}: CTranslate2 cannot load it: {str(error).splitlines()[0]}") from error
+        self._fingerprint: str | None = None
+
+    def words(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
+        """Target words of each text, translated in batches of similar length; a blank text gives ()."""
+        results: list[tuple[str, ...]] = [()] * len(texts)
+        filled = [i for i, text in enumerate(texts) if text.strip()]
+        rows = self.text.encode([texts[i] for i in filled])
+        for group in batches([len(row) for row in rows], self.config.batch_tokens):
+            for i, pieces in zip(group, self._translate([rows[i] for i in group]), strict=True):
+                results[filled[i]] = self.text.decode(pieces, len(rows[i]))
+        return results
+
+    def _translate(self, rows: list[list[str]]) -> list[list[str]]:
+        found = self.engine.translate_batch(
+            rows,
+            target_prefix=[self.text.prefix] * len(rows) if self.text.prefix else None,
+            beam_size=self.config.beams,
+            max_decoding_length=self.config.max_new_tokens,
+            max_input_length=0,
+            suppress_sequences=self.text.suppress or None,
+        )
+        return [result.hypotheses[0] for result in found]
+
+    def fingerprint(self) -> str:
+        """Hash of the folder's files, the languages, the search, the arithmetic and the package."""
+        if self._fingerprint is None:
+            import ctranslate2
+
+            c = self.config
+            search = f"{c.source_language} {c.target_language} {c.beams} {c.max_new_tokens}"
+            arithmetic = f"{self.engine.device} {self.engine.compute_type} {ctranslate2.__version__}"
+            key = f"{VERSION} {search} {arithmetic} {files_fingerprint(self.folder)}"
+            self._fingerprint = hashlib.sha256(key.encode()).hexdigest()
+        return self._fingerprint
+
+
+def piece_names(vocabulary: Vocabulary) -> list[str]:
+    """The pieces of a vocabulary as text, in the order of their ids."""
+    processor = sentencepiece.SentencePieceProcessor(model_proto=vocabulary.model)
+    return [processor.id_to_piece(i) for i in range(vocabulary.size)]
+
+
+@lru_cache(maxsize=2)
+def _shared(config: CTranslateConfig) -> Remembered:
+    return Remembered(CTranslate(config))
+
+
+def system(config: CTranslateConfig) -> Remembered:
+    """The full-input system of a config; runs that differ in the policy only share it and what it translated."""
+    need("ctranslate2", "fast")
+    return _shared(dataclasses.replace(config, policy="wait-k", k="full", n=None))
+
+
+def build(config: CTranslateConfig) -> PolicyTranslator:
+    """The translator of a config."""
+    return PolicyTranslator(system(config), parse_policy(config.policy, config.k, config.n))

@@ -1,0 +1,206 @@
+"""Models as CTranslate2 folders: ours, and those of `transformers`.
+
+    sqa convert ctranslate2 MODEL FOLDER [--storage int8] [--revision REVISION] [--download]
+
+Our network maps onto CTranslate2's Transformer (pre-norm, ReLU, one embedding scaled by sqrt(width), sinusoidal
+positions from 0, the end of the source appended, the decoder begun with <s>), but for two things:
+
+* The alignment head and the lexicon have no counterpart: a model that has them is refused.
+* A causal encoder is none of CTranslate2's kinds.  It is spelt as T5's relative attention bias, 0 for positions up to
+  the query and -10,000 for those after it.  CTranslate2 leaves the position vectors out where the FIRST layer has such
+  a bias, so a layer that changes nothing is put before the others.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from smt.engines.ctranslate import piece_names
+from smt.engines.hub import WANTED, check_model, load_tokenizer
+from smt.engines.pretrained import check_vocabulary, load_weights
+from smt.models.bundle import load_model, model_folder
+from smt.models.transformer import Attention, FeedForward, Transformer
+from smt.models.vocab import BOS, EOS, UNK, Vocabulary
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.paths import DATA
+from sqa.core.registry import did_you_mean
+from sqa.files.hub import find_model, need
+
+Storage = Literal["float32", "float16", "int8", "int8_float16", "int16"]
+BUCKETS, FARTHEST = 32, 128  # of the relative attention bias, as in T5; any would do
+HIDDEN = -1e4  # added to attention scores of positions not to be seen; representable in float16
+
+
+def convert(
+    model: str, folder: Path, storage: Storage = "float32", revision: str | None = None, download: bool = False
+) -> Path:
+    """Write the CTranslate2 folder of `model`: a bundled model's name, a folder of ours, or a Hugging Face model.
+
+    Raises ConfigError when `folder` exists or a package is missing, DataError for a model that cannot be expressed.
+    """
+    need("ctranslate2", "fast")
+    if storage not in get_args(Storage):
+        raise ConfigError(f"storage: unknown {storage!r}{did_you_mean(storage, get_args(Storage))}")
+    if folder.exists():
+        raise ConfigError(f"{folder}: exists already; name a new folder")
+    bundled = (DATA / "models" / model / "vocabulary.model").is_file()
+    if bundled or (Path(model) / "vocabulary.model").is_file():
+        network, vocabulary, _ = load_model(model_folder(model))
+        return export(network, vocabulary, folder, storage)
+    return _convert_hub(find_model(model, revision, download, WANTED), folder, storage)
+
+
+def export(model: Transformer, vocabulary: Vocabulary, folder: Path, storage: Storage = "float32") -> Path:
+    """Write a model of ours; DataError for one with a lexicon, or converted from fairseq."""
+    if not isinstance(vocabulary, Vocabulary):
+        raise DataError(f"{folder} not written: a model converted from fairseq cannot be expressed")
+    if model.config.lexicon_width:
+        raise DataError(
+            f"{folder} not written: CTranslate2 cannot express the model's lexicon "
+            f"(lexicon_width {model.config.lexicon_width}); train one with lexicon_width: 0"
+        )
+    spec = _spec(model)
+    pieces = piece_names(vocabulary)
+    spec.register_source_vocabulary(pieces)
+    spec.register_target_vocabulary(pieces)
+    spec.config.add_source_eos = True
+    spec.config.bos_token = spec.config.decoder_start_token = pieces[BOS]
+    spec.config.eos_token, spec.config.unk_token = pieces[EOS], pieces[UNK]
+    part = _save(spec, folder, storage)
+    (part / "vocabulary.model").write_bytes(vocabulary.model)
+    return part.rename(folder)
+
+
+def _convert_hub(source: Path, folder: Path, storage: Storage) -> Path:
+    need("transformers", "pretrained")
+    from ctranslate2.converters import transformers as loaders
+
+    model_type, model, tokenizer = check_model(source), load_weights(source), load_tokenizer(source)
+    check_vocabulary(source, model, tokenizer)
+    if model_type == "mbart":  # always so in the package; the hub's config.json may leave it out
+        model.config.normalize_before = model.config.normalize_embedding = True
+    known = {
+        "marian": loaders.MarianMTLoader,
+        "m2m_100": loaders.M2M100Loader,
+        "mbart": loaders.MBartLoader,
+    }
+    with torch.no_grad():
+        spec = known[model_type]()(model, tokenizer)
+    if type(tokenizer).__name__.startswith("MBart50Tokenizer"):
+        spec.config.decoder_start_token = tokenizer.eos_token  # else only where config.json names the tokenizer
+    if spec.config.bos_token is None:
+        spec.config.bos_token = tokenizer.eos_token  # must be a piece; it is never used
+    try:
+        spec.validate()
+    except ValueError as error:
+        raise DataError(f"{source}: cannot be converted: {error}") from error
+    part = _save(spec, folder, storage)
+    kept = json.loads((part / "config.json").read_text(encoding="utf-8"))
+    tokenizer.save_pretrained(part)
+    if json.loads((part / "config.json").read_text(encoding="utf-8")) != kept:
+        raise DataError(f"{source}: its tokenizer overwrites config.json")
+    return part.rename(folder)
+
+
+def _save(spec: Any, folder: Path, storage: Storage) -> Path:
+    """Write a specification into FOLDER.part, which becomes the folder once it is complete."""
+    part = folder.with_name(folder.name + ".part")
+    if part.exists():
+        shutil.rmtree(part)
+    part.mkdir(parents=True)
+    spec.validate()
+    spec.optimize(quantization=storage)
+    spec.save(str(part))
+    return part
+
+
+def _spec(model: Transformer) -> Any:
+    """CTranslate2's description of our network, weights included."""
+    from ctranslate2 import specs
+
+    c, causal = model.config, model.config.encoder == "causal"
+    spec = specs.TransformerSpec.from_config(
+        (c.encoder_layers + causal, c.decoder_layers), c.heads, pre_norm=True, activation=specs.Activation.RELU
+    )
+    embedding = _array(model.embedding.weight)  # (V, D)
+    for half, table in ((spec.encoder, spec.encoder.embeddings[0]), (spec.decoder, spec.decoder.embeddings)):
+        table.weight = embedding
+        half.scale_embeddings = math.sqrt(c.width)
+        half.position_encodings.encodings = _array(model.positions)  # (MAX_PIECES, D)
+    spec.decoder.projection.weight = embedding
+    _norm(spec.encoder.layer_norm, model.encoder_norm)
+    _norm(spec.decoder.layer_norm, model.decoder_norm)
+    if causal:
+        _do_nothing(spec.encoder.layer[0], c.width)
+    for there, layer in zip(spec.encoder.layer[causal:], model.encoder, strict=True):
+        if causal:
+            there.self_attention = _backward_attention(c.heads)
+        _attention(there.self_attention, layer.norm_attention, layer.attention, fused=True)
+        _feed_forward(there.ffn, layer.norm_feed_forward, layer.feed_forward)
+    for there, layer in zip(spec.decoder.layer, model.decoder, strict=True):
+        _attention(there.self_attention, layer.norm_attention, layer.attention, fused=True)
+        _attention(there.attention, layer.norm_cross, layer.cross, fused=False)
+        _feed_forward(there.ffn, layer.norm_feed_forward, layer.feed_forward)
+    return spec
+
+
+def _attention(there: Any, norm: nn.LayerNorm, attention: Attention, fused: bool) -> None:
+    """Self-attention has query, key and value in one map (`fused`), cross-attention the query on its own."""
+    _norm(there.layer_norm, norm)
+    first: Sequence[nn.Linear] = [attention.query, attention.key_value]
+    for linear, parts in zip(there.linear, [first, [attention.output]] if fused else _each(attention), strict=True):
+        linear.weight = np.concatenate([_array(part.weight) for part in parts])
+        linear.bias = np.concatenate([_array(part.bias) for part in parts])
+
+
+def _each(attention: Attention) -> list[list[nn.Linear]]:
+    return [[attention.query], [attention.key_value], [attention.output]]
+
+
+def _feed_forward(there: Any, norm: nn.LayerNorm, layer: FeedForward) -> None:
+    _norm(there.layer_norm, norm)
+    for linear, ours in zip((there.linear_0, there.linear_1), (layer[0], layer[-1]), strict=True):
+        linear.weight, linear.bias = _array(ours.weight), _array(ours.bias)
+
+
+def _norm(there: Any, norm: nn.LayerNorm) -> None:
+    there.gamma, there.beta = _array(norm.weight), _array(norm.bias)
+
+
+def _backward_attention(heads: int) -> Any:
+    """Self-attention with a bias per distance and head (BUCKETS, H): half of the buckets is for what comes after."""
+    from ctranslate2.specs import attention_spec
+
+    attention = attention_spec.MultiHeadAttentionSpec(self_attention=True, relative_attention_bias=True)
+    bias = np.zeros((BUCKETS, heads), dtype=np.float32)
+    bias[BUCKETS // 2 :] = HIDDEN
+    attention.relative_attention_bias = bias
+    attention.relative_attention_max_distance = np.dtype("int32").type(FARTHEST)
+    return attention
+
+
+def _do_nothing(layer: Any, width: int) -> None:
+    """A pre-norm layer whose branches add zero."""
+    shapes = {
+        layer.self_attention.linear[0]: (3 * width, width),
+        layer.self_attention.linear[1]: (width, width),
+        layer.ffn.linear_0: (width, width),
+        layer.ffn.linear_1: (width, width),
+    }
+    for linear, shape in shapes.items():
+        linear.weight, linear.bias = np.zeros(shape, dtype=np.float32), np.zeros(shape[0], dtype=np.float32)
+    for norm in (layer.self_attention.layer_norm, layer.ffn.layer_norm):
+        norm.gamma, norm.beta = np.ones(width, dtype=np.float32), np.zeros(width, dtype=np.float32)
+
+
+def _array(weight: Tensor) -> np.ndarray:
+    return weight.detach().float().numpy()

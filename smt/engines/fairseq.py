@@ -1,0 +1,298 @@
+"""Conversion of translation models trained with fairseq to this program's own Transformer.
+
+Taken are the text-to-text Transformers: fairseq's `transformer*`, those of its simultaneous_translation example
+(`transformer_unidirectional*`, and `transformer_monotonic*` with wait-k attention) and the `waitk_transformer*` of
+attn2d (Elbayad et al. 2020).  The converted model gives fairseq's logits to rounding.
+
+What differs between the two is an option of `smt.models.transformer.ModelConfig`: layers that normalise after the
+residual, source, target and output embeddings of their own, sines and cosines in halves, positions numbered from 2, and
+decoding that begins with </s>.  fairseq numbers <s> <pad> </s> <unk> 0 to 3; the rows of the embeddings are put in our
+order.
+
+fairseq's k counts pieces: target piece j sees k + j - 1 source pieces, the end of the source being one of them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from smt.engines.fairseq_checkpoint import Checkpoint, read
+from smt.models.bundle import save_model
+from smt.models.transformer import ModelConfig, Transformer, sinusoid_halves
+from smt.models.vocab_bpe import SPECIAL, Bpe, BpeVocabulary, Cutting
+from sqa.core.errors import ConfigError, DataError
+
+ORDER = tuple(("<s>", "<pad>", "</s>", "<unk>").index(symbol) for symbol in SPECIAL)  # fairseq's ids of our first four
+FIRST_POSITION = 2  # fairseq's padding index + 1
+OVERWRITE = "#fairseq:overwrite"  # flag of a dictionary line that may repeat a symbol
+
+_KNOWN = re.compile(r"(waitk_)?transformer(?!_lm|_ulm|_from_pretrained|_pointer)")
+_CAUSAL = ("transformer_monotonic", "transformer_unidirectional", "waitk_transformer")
+_UNUSED = re.compile(
+    r"(encoder|decoder)\.(version|embed_positions\.(_float_tensor|weights))"
+    r"|decoder\.layers\.\d+\.encoder_attn\.([kq]_proj_soft\.(weight|bias)|energy_bias)"  # wait-k makes no use of them
+)
+# Arguments that change the computation without adding weights, and the value they must have (or not be there).
+_REQUIRED = {
+    "no_scale_embedding": False,
+    "no_token_positional_embeddings": False,
+    "no_cross_attention": False,
+    "cross_self_attention": False,
+    "merge_src_tgt_embed": False,
+    "adaptive_input": False,
+    "char_inputs": False,
+}
+_NORMS = {"norm_attention": "self_attn_layer_norm", "norm_feed_forward": "final_layer_norm"}
+_OLD_NORMS = {
+    "encoder": ("norm_attention", "norm_feed_forward"),
+    "decoder": ("norm_attention", "norm_cross", "norm_feed_forward"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Converted:
+    """What was made of a checkpoint."""
+
+    folder: Path
+    architecture: str
+    parameters: int
+    k: int | str  # source PIECES read before the first target piece when the model was trained, or "full"
+
+
+def convert(
+    checkpoint: Path,
+    source_dict: Path,
+    target_dict: Path,
+    output: Path,
+    bpe: Bpe = "none",
+    codes: Path | None = None,
+    moses: str = "",
+) -> Converted:
+    """Write the model of `checkpoint` into the folder `output`, which `translator: {name: waitk, model: output}` reads.
+
+    `source_dict` and `target_dict` are the dict.*.txt of fairseq-preprocess.  `bpe` says how the training text was cut
+    into pieces, `codes` is the file of codes (subword-nmt) or the source's SentencePiece model, `moses` the source
+    language where the text was tokenised by Moses before that.  Raises DataError for files that are not what they
+    should be or do not fit each other, ConfigError for options that do not.
+    """
+    if (output / "config.json").exists():
+        raise ConfigError(f"output: {output} already holds a model; name another folder or remove it")
+    cutting = Cutting(bpe, codes.read_bytes() if codes else b"", moses)
+    loaded = read(checkpoint)
+    source, target = read_dictionary(source_dict), read_dictionary(target_dict)
+    _check_size(loaded, "encoder", source, source_dict)
+    _check_size(loaded, "decoder", target, target_dict)
+    model = build_model(loaded, joint=source == target)
+    vocabulary = BpeVocabulary(source, target, cutting)
+    k = trained_k(loaded)
+    about: dict[str, Any] = {
+        "converted_from": "fairseq",
+        "checkpoint_sha256": hashlib.sha256(checkpoint.read_bytes()).hexdigest(),
+        "architecture": loaded.architecture,
+        "updates": loaded.updates,
+        "k": k,
+        "k_unit": "piece",
+    }
+    save_model(model, vocabulary, output, about, quantised=False)
+    return Converted(output, loaded.architecture, sum(p.numel() for p in model.parameters()), k)
+
+
+def read_dictionary(path: Path) -> tuple[str, ...]:
+    """The symbols of a dict.txt ("symbol count" a line) in our order: <pad> <unk> <s> </s>, then the file's."""
+    try:
+        lines = path.read_text(encoding="utf-8").rstrip("\n").split("\n")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: not UTF-8 text ({error})") from error
+    symbols, seen = list(SPECIAL), set(SPECIAL)
+    for number, line in enumerate(lines, 1):
+        fields = line.rstrip().rsplit(" ", 2 if line.rstrip().endswith(OVERWRITE) else 1)
+        if len(fields) < 2 or not fields[0] or not fields[1].isdecimal():
+            raise DataError(f"{path}:{number}: not a line of a fairseq dictionary, 'symbol count': {line[:60]!r}")
+        if fields[0] in seen and len(fields) == 2:
+            raise DataError(f"{path}:{number}: symbol {fields[0]!r} is there already")
+        seen.add(fields[0])
+        symbols.append(fields[0])
+    return tuple(symbols)
+
+
+def _check_size(loaded: Checkpoint, side: str, symbols: tuple[str, ...], path: Path) -> None:
+    """Refuse a dictionary that is not the embedding's."""
+    table = loaded.weights.get(f"{side}.embed_tokens.weight")
+    if table is None:
+        raise DataError(f"{loaded.path}: not a text-to-text Transformer: it has no {side}.embed_tokens.weight")
+    if len(table) != len(symbols):
+        raise DataError(
+            f"{path}: {len(symbols)} symbols, the special ones included, but the checkpoint's {side} has {len(table)}"
+        )
+
+
+def trained_k(loaded: Checkpoint) -> int | str:
+    """The k of training in pieces; "full" without wait-k, "multi" where it was drawn for each batch."""
+    arguments = loaded.arguments
+    if loaded.architecture.startswith("waitk_transformer"):
+        if arguments.get("multi_waitk"):
+            return "multi"
+        k = arguments.get("waitk", 1024)
+        return "full" if k >= 1024 else int(k)  # attn2d's default, 1024, means: wait until the end
+    if loaded.architecture.startswith("transformer_monotonic"):
+        return int(arguments.get("waitk_lagging", 1))
+    return "full"
+
+
+def build_model(loaded: Checkpoint, joint: bool) -> Transformer:
+    """Our Transformer with the checkpoint's weights, in eval mode; `joint` says that the dictionaries are one."""
+    _check_architecture(loaded)
+    state = _Weights(loaded)
+    source, target = state.table("encoder.embed_tokens.weight"), state.table("decoder.embed_tokens.weight")
+    output = state.table("decoder.output_projection.weight", "decoder.embed_out")
+    config = _config(loaded, source, target, output, joint)
+    ours = {"embedding.weight": target}
+    if config.source_vocabulary:
+        ours["source_embedding.weight"] = source
+    if output is not None and not config.tied_output:
+        ours["output.weight"] = output
+    if config.positions == "learned":
+        ours["source_positions"] = state.positions("encoder", config)
+        ours["target_positions"] = state.positions("decoder", config)
+    for side, layers in (("encoder", config.encoder_layers), ("decoder", config.decoder_layers)):
+        for i in range(layers):
+            ours |= state.layer(side, i)
+        if f"{side}.layer_norm.weight" in loaded.weights:
+            ours |= state.linear(f"{side}.layer_norm", f"{side}_norm")
+    left = sorted(name for name in state.left if not _UNUSED.fullmatch(name))
+    if left:
+        raise DataError(f"{loaded.path}: {loaded.architecture} has weights of a kind that is not known: {left[0]}")
+    model = Transformer(config)
+    try:
+        model.load_state_dict(ours)
+    except RuntimeError as error:
+        problem = " ".join(str(error).split()[:30])
+        raise DataError(f"{loaded.path}: {loaded.architecture} is not built like a Transformer: {problem}") from error
+    return model.eval()
+
+
+def _check_architecture(loaded: Checkpoint) -> None:
+    """Refuse what computes something else than our Transformer can."""
+    name, arguments = loaded.architecture, loaded.arguments
+    if not _KNOWN.match(name):
+        raise DataError(f"{loaded.path}: architecture {name}; known are transformer* and waitk_transformer*")
+    if name.startswith("transformer_monotonic") and arguments.get("simul_type") != "waitk":
+        raise DataError(f"{loaded.path}: {name} with simul_type {arguments.get('simul_type')}; only waitk is known")
+    for option, value in _REQUIRED.items():
+        if arguments.get(option, value) != value:
+            raise DataError(f"{loaded.path}: {name} with {option} = {arguments[option]}, which is not known")
+    heads = [arguments.get(f"{part}_attention_heads") for part in ("encoder", "decoder", "encoder_decoder")]
+    if not isinstance(heads[0], int) or set(heads[1:]) - {heads[0], None}:
+        raise DataError(f"{loaded.path}: attention heads {heads}, but all layers must have the same number")
+
+
+def _config(loaded: Checkpoint, source: Tensor, target: Tensor, output: Tensor | None, joint: bool) -> ModelConfig:
+    """The shape of the model: sizes from the weights, the rest from the arguments."""
+    arguments, weights = loaded.arguments, loaded.weights
+    activation = "gelu" if arguments.get("gelu") else arguments.get("activation_fn", "relu")
+    if activation not in ("relu", "gelu"):
+        raise DataError(f"{loaded.path}: activation {activation}; known are relu and gelu")
+    tied = arguments.get("share_decoder_input_output_embed") or arguments.get("share_all_embeddings")
+    if output is None and not tied:
+        raise DataError(f"{loaded.path}: it has no output layer, decoder.output_projection.weight")
+    layers = {
+        side: len({name.split(".")[2] for name in weights if name.startswith(f"{side}.layers.")})
+        for side in ("encoder", "decoder")
+    }
+    inner = weights.get("encoder.layers.0.fc1.weight")
+    learned = [weights[f"{s}.embed_positions.weight"] for s in layers if f"{s}.embed_positions.weight" in weights]
+    one_table = joint and torch.equal(source, target)
+    causal = loaded.architecture.startswith(_CAUSAL)
+    return ModelConfig(
+        vocabulary=len(target),
+        width=target.shape[1],
+        heads=int(arguments["encoder_attention_heads"]),
+        feed_forward=0 if inner is None else len(inner),
+        encoder_layers=layers["encoder"],
+        decoder_layers=layers["decoder"],
+        dropout=0.0,
+        encoder="causal" if causal else "bidirectional",
+        lexicon_width=0,
+        source_vocabulary=0 if one_table else len(source),
+        tied_output=output is None or torch.equal(output, target),
+        encoder_norm="pre" if arguments.get("encoder_normalize_before") else "post",
+        decoder_norm="pre" if arguments.get("decoder_normalize_before") else "post",
+        encoder_final_norm="encoder.layer_norm.weight" in weights,
+        decoder_final_norm="decoder.layer_norm.weight" in weights,
+        activation=activation,
+        positions="learned" if learned else "halves",
+        position_offset=0 if learned else FIRST_POSITION,
+        max_pieces=min((len(table) - FIRST_POSITION for table in learned), default=Transformer.MAX_PIECES),
+        decoder_start="eos",
+    )
+
+
+class _Weights:
+    """A checkpoint's weights under our names; remembers which were not asked for."""
+
+    def __init__(self, loaded: Checkpoint) -> None:
+        self.loaded = loaded
+        self.left = set(loaded.weights)
+
+    def take(self, *names: str) -> Tensor | None:
+        """The first of these weights that is there, as float32."""
+        found = [name for name in names if name in self.left]
+        self.left -= set(found)
+        return self.loaded.weights[found[0]].float() if found else None
+
+    def need(self, *names: str) -> Tensor:
+        """`take`, or DataError."""
+        weight = self.take(*names)
+        if weight is None:
+            raise DataError(f"{self.loaded.path}: {self.loaded.architecture} without {names[0]}")
+        return weight
+
+    def table(self, *names: str) -> Tensor | None:
+        """An embedding with its rows in our order."""
+        rows = self.take(*names)
+        return None if rows is None else torch.cat([rows[list(ORDER)], rows[len(ORDER) :]])
+
+    def positions(self, side: str, config: ModelConfig) -> Tensor:
+        """Learned position vectors; sines and cosines where this side has none of its own."""
+        rows = self.take(f"{side}.embed_positions.weight")
+        if rows is None:
+            rows = sinusoid_halves(FIRST_POSITION + config.max_pieces, config.width)
+        return rows[FIRST_POSITION : FIRST_POSITION + config.max_pieces]
+
+    def linear(self, theirs: str, ours: str) -> dict[str, Tensor]:
+        """Weight and bias."""
+        return {f"{ours}.{part}": self.need(f"{theirs}.{part}") for part in ("weight", "bias")}
+
+    def attention(self, theirs: str, ours: str) -> dict[str, Tensor]:
+        """An attention's projections; before 2019 (and in attn2d) queries, keys and values were one matrix."""
+        out = self.linear(f"{theirs}.out_proj", f"{ours}.output")
+        for part in ("weight", "bias"):
+            joined = self.take(f"{theirs}.in_proj_{part}")
+            rows = [self.need(f"{theirs}.{x}_proj.{part}") for x in "qkv"] if joined is None else joined.chunk(3)
+            if len({row.shape for row in rows}) != 1:
+                raise DataError(f"{self.loaded.path}: {theirs}: encoder and decoder of different widths are not known")
+            out |= {f"{ours}.query.{part}": rows[0], f"{ours}.key_value.{part}": torch.cat([*rows[1:]])}
+        return out
+
+    def layer(self, side: str, i: int) -> dict[str, Tensor]:
+        """One layer of the encoder or the decoder."""
+        theirs, ours = f"{side}.layers.{i}", f"{side}.{i}"
+        out = self.attention(f"{theirs}.self_attn", f"{ours}.attention")
+        norms: Mapping[str, str] = dict(_NORMS)
+        if side == "decoder":
+            out |= self.attention(f"{theirs}.encoder_attn", f"{ours}.cross")
+            norms = {**_NORMS, "norm_cross": "encoder_attn_layer_norm"}
+        if f"{theirs}.layer_norms.0.weight" in self.left:
+            norms = {name: f"layer_norms.{number}" for number, name in enumerate(_OLD_NORMS[side])}
+        for name, norm in norms.items():
+            out |= self.linear(f"{theirs}.{norm}", f"{ours}.{name}")
+        out |= self.linear(f"{theirs}.fc1", f"{ours}.feed_forward.0")
+        return out | self.linear(f"{theirs}.fc2", f"{ours}.feed_forward.3")

@@ -1,0 +1,118 @@
+"""Text that exists already as a translator: the human reference, or another system's output from a file.
+
+    translator: {name: fixed, text: reference, reveal: full}
+    translator: {name: fixed, text: google.txt, unit: sentence}
+
+`reveal` says when its words are taken to appear.  "full": all words of a source sentence once that sentence was
+read (k = infinity).  "diagonal": target word j of |T| after ceil(j |S| / |T|) source words, an interpreter's pace.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from sqa.core.errors import DataError
+from sqa.core.types import Emission, Question
+
+VERSION = 1  # raise when the emissions change
+
+
+@dataclass(frozen=True, slots=True)
+class FixedConfig:
+    """Where the text comes from and when it appears."""
+
+    text: str = "reference"  # "reference" = the data set's human translation, else a UTF-8 file
+    reveal: Literal["full", "diagonal"] = "full"
+    unit: Literal["sentence", "question"] = "sentence"  # what a line of the file translates, in data set order
+
+
+class FixedTranslator:
+    """Emissions of given text; there is nothing to stream, so it only knows whole questions."""
+
+    def __init__(self, config: FixedConfig) -> None:
+        self.config = config
+        self._file = None if config.text == "reference" else Path(config.text)
+        self._lines = _read_lines(self._file) if self._file else None
+
+    def check(self, questions: Sequence[Question]) -> None:
+        """Compare the file's line count with the whole data set; DataError names the first missing line."""
+        if self._lines is None:
+            return
+        units = [1 if self.config.unit == "question" else len(question.sentences) for question in questions]
+        if len(self._lines) != sum(units):
+            raise DataError(
+                f"{self._file}: {len(self._lines)} lines, expected {sum(units)} "
+                f"(one per {self.config.unit} of the {len(questions)} questions, empty lines included)"
+            )
+        self._first = dict(zip((q.id for q in questions), _starts(units), strict=True))
+
+    def translate_batch(self, questions: Sequence[Question]) -> list[list[Emission]]:
+        """Emissions of whole questions; for a file, `check` must have seen the whole data set first."""
+        return [self._emissions(question) for question in questions]
+
+    def _emissions(self, question: Question) -> list[Emission]:
+        targets: Sequence[str] = question.reference
+        if self._lines is not None:
+            start = self._first[question.id]
+            width = 1 if self.config.unit == "question" else len(question.sentences)
+            targets = self._lines[start : start + width]
+        if len(targets) == len(question.sentences):
+            return [
+                emission
+                for i, target in enumerate(targets)
+                for emission in self._pace(i, len(question.sentences[i]), target.split())
+            ]
+        return self._spread(question, " ".join(targets).split())
+
+    def _pace(self, sentence: int, source_length: int, words: Sequence[str]) -> list[Emission]:
+        full = self.config.reveal == "full"
+        return [
+            Emission(sentence, word, source_length if full else -(-(j + 1) * source_length // len(words)), full)
+            for j, word in enumerate(words)
+        ]
+
+    def _spread(self, question: Question, words: Sequence[str]) -> list[Emission]:
+        """Sentence counts differ: lay the words evenly over the question's source words."""
+        total = len(question.words)
+        starts = _starts([len(sentence) for sentence in question.sentences])
+        emissions = []
+        for j, word in enumerate(words):
+            read = -(-(j + 1) * total // len(words))  # 1..total source words
+            sentence = max(i for i, start in enumerate(starts) if start < read)
+            full = self.config.reveal == "full"
+            g = len(question.sentences[sentence]) if full else read - starts[sentence]
+            emissions.append(Emission(sentence, word, g, full))
+        return emissions
+
+    def fingerprint(self) -> str:
+        """Hash of the text and the way it appears."""
+        text = "reference" if self._lines is None else "\n".join(self._lines)
+        return hashlib.sha256(f"{VERSION} {self.config.reveal} {self.config.unit} {text}".encode()).hexdigest()
+
+
+def _starts(lengths: Sequence[int]) -> list[int]:
+    """Where each run of the given lengths begins."""
+    starts, at = [], 0
+    for length in lengths:
+        starts.append(at)
+        at += length
+    return starts
+
+
+def _read_lines(path: Path) -> list[str]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise DataError(f"{path}: no such file; translator.text takes 'reference' or a file of translations") from error
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: not UTF-8 at byte {error.start}; convert it first") from error
+    return text.split("\n")[:-1] if text.endswith("\n") else text.split("\n")
+
+
+def build(config: FixedConfig) -> FixedTranslator:
+    """The translator of a config."""
+    return FixedTranslator(config)

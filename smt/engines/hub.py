@@ -1,0 +1,170 @@
+"""Folders of pretrained translation models in the Hugging Face layout: finding, checking, text to pieces and back.
+
+Nothing is fetched unless the config says so, nothing pickled is read, no code that comes with a model is run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.registry import did_you_mean
+from sqa.files.hub import check_shards, need
+from sqa.files.records import parse_json
+
+MODEL_TYPES = ("marian", "m2m_100", "mbart")  # config.json's model_type; NLLB is an m2m_100
+WANTED = ("*.json", "*.safetensors", "*.spm", "*.model", "*.txt")  # fetched from a hub
+TOKENIZER_FILES = ("tokenizer.json", "source.spm", "sentencepiece.bpe.model", "spm_file", "vocabulary.model")
+MULTILINGUAL = ("M2M100Tokenizer", "NllbTokenizer", "MBartTokenizer", "MBart50Tokenizer")
+LANGUAGE_TOKEN = re.compile(r"[a-z]{2,3}_[A-Z][A-Za-z]{1,3}")  # en_XX of mBART, eng_Latn of NLLB
+
+
+def check_model(folder: Path) -> str:
+    """The model_type of a folder that can be loaded safely; one line says what is wrong with any other."""
+    try:
+        config = parse_json((folder / "config.json").read_text(encoding="utf-8"))
+        model_type = str(config["model_type"])
+    except FileNotFoundError as error:
+        raise DataError(f"{folder}: no config.json; give a folder that model.save_pretrained wrote") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise DataError(f"{folder}/config.json: not a model's configuration (no model_type)") from error
+    if model_type not in MODEL_TYPES:
+        raise ConfigError(
+            f"model: {folder} is a {model_type!r} model; translators are {', '.join(MODEL_TYPES)} "
+            "(opus-mt, M2M100, NLLB, mBART)"
+        )
+    if not any(folder.glob("*.safetensors")):
+        pickled = sorted(path.name for path in folder.glob("*.bin"))
+        raise DataError(
+            f"{folder}: no *.safetensors weights{f' (pickled {pickled[0]} is not read)' if pickled else ''}; take a "
+            "revision that has them (on the hub often refs/pr/N), or save it with safe_serialization=True"
+        )
+    check_shards(folder)
+    check_tokenizer(folder)
+    return model_type
+
+
+def check_tokenizer(folder: Path) -> None:
+    """DataError for a folder without a tokenizer."""
+    if not any((folder / name).is_file() for name in TOKENIZER_FILES):
+        raise DataError(
+            f"{folder}: no tokenizer (none of {', '.join(TOKENIZER_FILES[:3])}); "
+            "put the model's own there with tokenizer.save_pretrained"
+        )
+
+
+def load_tokenizer(folder: Path) -> Any:
+    """The tokenizer of a folder; the Rust one only where its file is there, for it is not converted here."""
+    need("transformers", "pretrained")
+    check_tokenizer(folder)
+    from transformers import AutoTokenizer
+
+    try:
+        with warnings.catch_warnings():
+            # Marian's tokenizer recommends a package that it does not use for translating.
+            warnings.filterwarnings("ignore", message="Recommended: pip install sacremoses", category=UserWarning)
+            return AutoTokenizer.from_pretrained(
+                folder,
+                use_fast=(folder / "tokenizer.json").is_file(),
+                local_files_only=True,
+                trust_remote_code=False,
+            )
+    except (ValueError, OSError, KeyError, TypeError, RuntimeError, AssertionError, ImportError) as error:
+        reason = str(error).strip().partition("\n")[0]
+        raise DataError(f"{folder}: its tokenizer cannot be loaded: {reason}") from error
+
+
+def files_fingerprint(folder: Path) -> str:
+    """sha256 over names and bytes of all files that decide a model's output."""
+    digest = hashlib.sha256()
+    paths = {path for pattern in (*WANTED, "model.bin") for path in folder.glob(pattern) if path.is_file()}
+    for path in sorted(paths):
+        with path.open("rb") as file:
+            digest.update(f"{path.name} {hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode())
+    return digest.hexdigest()
+
+
+class TextCodec:
+    """Texts to source pieces and target pieces to words, with the languages as the tokenizer marks them.
+
+    `target_token` is the piece that says the target language (None: a bilingual model, or one told in the source);
+    `starts_decoder` = it takes the place of the decoder's start token (mBART of 25 languages), else it comes second.
+    """
+
+    def __init__(self, tokenizer: Any, source_language: str | None, target_language: str | None) -> None:
+        self.tokenizer = tokenizer
+        self.kind = type(tokenizer).__name__.removesuffix("Fast")
+        self.target_token: str | None = None
+        self.starts_decoder = self.kind == "MBartTokenizer"
+        self._last = max(tokenizer.get_vocab().values())  # models may have more pieces, to fill up their matrices
+        self._mark = ""  # before every source text
+        self._silent: frozenset[int] = frozenset()  # pieces that name a language; some tokenizers would spell them
+        if self.kind == "MarianTokenizer":
+            self._bilingual(source_language, target_language)
+        elif self.kind in MULTILINGUAL:
+            known = self._languages()
+            _check_languages({"source_language": source_language, "target_language": target_language}, known)
+            tokenizer.src_lang = source_language
+            self.target_token = known[str(target_language)]
+            self._silent = frozenset(tokenizer.convert_tokens_to_ids(list(known.values())))
+        else:
+            raise ConfigError(
+                f"model: its tokenizer is a {self.kind}; known are MarianTokenizer, {_listed(MULTILINGUAL)}"
+            )
+
+    def _languages(self) -> dict[str, str]:
+        """Language code -> its piece."""
+        if self.kind == "M2M100Tokenizer":
+            return dict(self.tokenizer.lang_code_to_token)
+        return {t: t for t in map(str, self.tokenizer.additional_special_tokens) if LANGUAGE_TOKEN.fullmatch(t)}
+
+    def _bilingual(self, source: str | None, target: str | None) -> None:
+        """opus-mt: the languages are given, but for several target languages named in front of the text."""
+        marks = {mark[2:-2]: mark for mark in self.tokenizer.supported_language_codes}
+        if marks:
+            _check_languages({"target_language": target}, marks)
+            self._mark = f"{marks[str(target)]} "
+            target = None
+        given = {"source_language": (source, self.tokenizer.source_lang)}
+        given["target_language"] = (target, self.tokenizer.target_lang)
+        wrong = {key: pair for key, pair in given.items() if None not in pair and pair[0] != pair[1]}
+        if wrong:
+            raise ConfigError([f"{key}: the model has {own!r} only, got {got!r}" for key, (got, own) in wrong.items()])
+
+    def encode(self, texts: Sequence[str], limit: int) -> list[list[int]]:
+        """Piece ids of each text, end and language marks included; DataError for one longer than `limit` pieces."""
+        rows = self.tokenizer([self._mark + text for text in texts], verbose=False)["input_ids"] if texts else []
+        for text, row in zip(texts, rows, strict=True):
+            if len(row) > limit:
+                raise DataError(f"a text has {len(row)} pieces, the model reads at most {limit}: {text[:60]!r}...")
+        return rows
+
+    def decode(self, pieces: Sequence[int]) -> tuple[str, ...]:
+        """Words that target pieces spell; marks, and pieces that the tokenizer does not know, are left out."""
+        spoken = [piece for piece in pieces if piece <= self._last and piece not in self._silent]
+        text = self.tokenizer.decode(spoken, skip_special_tokens=True, clean_up_tokenization_spaces=False)
+        return tuple(text.split())
+
+
+def _check_languages(given: dict[str, str | None], known: dict[str, str]) -> None:
+    problems = []
+    for key, code in given.items():
+        if code is None:
+            problems.append(f"{key}: missing; the tokenizer knows {_listed(sorted(known))}")
+        elif code not in known:
+            begins = [name for name in sorted(known) if name.lower().startswith(code.lower())]
+            near = f", did you mean {begins[0]!r}" if begins else did_you_mean(code, known)
+            problems.append(f"{key}: unknown to the tokenizer: {code!r}{near}; it knows {_listed(sorted(known))}")
+    if problems:
+        raise ConfigError(problems)
+
+
+def _listed(names: Sequence[str], most: int = 8) -> str:
+    """The first names, and how many more."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,58 @@
+"""A run of ours as the log of a SimulEval evaluation: the other direction of `smt.engines.recorded`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from itertools import accumulate
+from pathlib import Path
+
+from smt.engines.recorded import Unit, units_of
+from sqa.core.errors import NotComputable
+from sqa.core.trace import QuestionTrace
+from sqa.core.types import Question
+from sqa.files.store import write_text
+
+
+def write_instances(traces: Iterable[QuestionTrace], folder: Path, unit: Unit = "sentence") -> Path:
+    """Write a run as SimulEval 1.1 does, for `simuleval --score-only --output FOLDER`; returns the log's path.
+
+    One line a sentence, or with `unit` "question" a question, whose delays are then those of equation 1.  A sentence's
+    reference is its own where the human translation has as many sentences as the source, else its share of the
+    question's words.  Elapsed times are 0.  A trace with retractions has no such log: NotComputable.
+    """
+    rows: list[str] = []
+    for trace in traces:
+        if any(emission.erase for emission in trace.emissions):
+            raise NotComputable(f"{trace.question.id} retracts words; an instances.log cannot say so")
+        for member, reference in zip(units_of(trace.question, unit), _references(trace.question, unit), strict=True):
+            place = enumerate(trace.emissions)
+            steps = [step for step, e in place if member.sentence in (None, e.sentence)]
+            tokens = [trace.emissions[step].token for step in steps]
+            questionwide = member.sentence is None
+            delays = [int(trace.source_words[s]) if questionwide else trace.emissions[s].g for s in steps]
+            row = {
+                "index": len(rows),
+                "prediction": " ".join(tokens),
+                "delays": delays,
+                "elapsed": [0] * len(delays),
+                "prediction_length": len(tokens),
+                "reference": reference,
+                "source": " ".join(member.words),
+                "source_length": len(member.words),
+            }
+            rows.append(json.dumps(row) + "\n")
+    write_text(folder / "config.yaml", "source_type: text\ntarget_type: text\n")
+    write_text(folder / "instances.log", "".join(rows))
+    return folder / "instances.log"
+
+
+def _references(question: Question, unit: Unit) -> list[str]:
+    """The human translation of each unit."""
+    if unit == "question":
+        return [question.reference_text]
+    if len(question.reference) == len(question.sentences):
+        return list(question.reference)
+    words, total = question.reference_text.split(), len(question.words)
+    ends = [round(len(words) * read / total) for read in accumulate(map(len, question.sentences))]
+    return [" ".join(words[start:end]) for start, end in zip([0, *ends], ends, strict=False)]

@@ -1,0 +1,240 @@
+"""A Moses server as a remote translator: `mosesserver` and its XML-RPC method `translate`.
+
+    translator: {name: moses, url: "http://localhost:8080/RPC2", tokenize: moses, source_language: es}
+    translator: {name: moses, url: "http://localhost:8080/RPC2", tokenize: none, policy: local-agreement, n: 2}
+
+A request is `translate({"text": one line})`, its answer a struct with "text" (moses-smt/mosesdecoder,
+contrib/server).  The server is not trusted: what it sends is limited in size and time and parsed without
+declarations, and every way of not answering has its own line.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import re
+import socket
+import threading
+import xmlrpc.client
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any, Literal, Protocol
+from urllib.parse import SplitResult, urlsplit
+from xml.parsers.expat import ExpatError
+
+from tqdm import tqdm
+
+from smt.policies.prefixes import PolicyName, PolicyTranslator, Remembered, parse_policy
+from sqa.core.errors import ConfigError, DataError, SqaError
+
+VERSION = 1  # raise when the words that come from the same server change
+MAX_TEXT = 20_000  # characters of one text sent
+MAX_ANSWER = 1 << 20  # bytes of one answer read
+_BLANK = re.compile(r"[\s\x00-\x1f\x7f\ufffe\uffff\ud800-\udfff]+")  # XML has no control characters or surrogates
+_XML_HEADER = re.compile(r"^\s*<\?xml[^>]*\?>")
+
+
+class RemoteProtocolError(SqaError):
+    """The other side broke the protocol, did not answer in time, or said that it failed."""
+
+    exit_code = 3
+
+
+@dataclass(frozen=True, slots=True)
+class MosesConfig:
+    """Which server, how text is brought to it, and when its words are written."""
+
+    url: str = "http://localhost:8080/RPC2"  # where `mosesserver --server-port 8080` listens
+    tokenize: Literal["moses", "none"] = "moses"  # moses = Moses' own tokenizer, through the package sacremoses
+    source_language: str = "es"  # for the tokenizer, ISO 639-1
+    target_language: str = "en"
+    timeout: float = 60.0  # seconds for one answer, from connecting to its last byte
+    system: str = ""  # any name for what the server runs; change it with the model: results are stored under it
+    policy: PolicyName = "wait-k"  # when to write what: see smt/policies/prefixes.py
+    k: int | str = "full"  # wait-k: source WORDS read before the first target word, or "full" = the whole sentence
+    n: int | None = None  # local-agreement: translations that must agree (2); hold, retranslate: words held back
+
+    def __post_init__(self) -> None:
+        parse_policy(self.policy, self.k, self.n)
+        wrong = []
+        if not self.timeout > 0:
+            wrong.append(f"timeout: must be > 0 seconds, got {self.timeout}")
+        try:
+            _address(self.url)
+        except ValueError as error:
+            wrong.append(f"url: expected something like http://localhost:8080/RPC2, got {self.url!r} ({error})")
+        if wrong:
+            raise ConfigError(wrong)
+
+
+def _address(url: str) -> SplitResult:
+    """The parts of a URL; ValueError if it is not one of a server."""
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https"):
+        raise ValueError("neither http nor https")
+    if not parts.hostname:
+        raise ValueError("no host")
+    if parts.port == 0 or re.search(r"[\s\x00-\x1f]", url):
+        raise ValueError("port 0, or a blank in it")
+    return parts
+
+
+class Tokens(Protocol):
+    """How text is brought to the server and back."""
+
+    def split(self, text: str) -> str: ...
+
+    def join(self, text: str) -> tuple[str, ...]: ...
+
+
+class PlainTokens:
+    """Text as it is, but for the bar, which separates factors in Moses' input."""
+
+    def split(self, text: str) -> str:
+        return text.replace("|", "&#124;")
+
+    def join(self, text: str) -> tuple[str, ...]:
+        return tuple(text.replace("&#124;", "|").split())
+
+
+class MosesTokens:
+    """Moses' tokenizer and detokenizer (sacremoses), with its escapes."""
+
+    def __init__(self, source_language: str, target_language: str) -> None:
+        try:
+            from sacremoses import MosesDetokenizer, MosesTokenizer
+        except ModuleNotFoundError as error:
+            raise ConfigError(
+                "tokenize: moses needs the Python package sacremoses (pip install sacremoses); or tokenize: none"
+            ) from error
+        self._tokenizer = MosesTokenizer(lang=source_language)
+        self._detokenizer = MosesDetokenizer(lang=target_language)
+
+    def split(self, text: str) -> str:
+        return str(self._tokenizer.tokenize(text, return_str=True, escape=True))
+
+    def join(self, text: str) -> tuple[str, ...]:
+        return tuple(self._detokenizer.detokenize(text.split(), return_str=True, unescape=True).split())
+
+
+class MosesServer:
+    """The server as a full-input system: one request a text, one after another."""
+
+    def __init__(self, config: MosesConfig) -> None:
+        self.config, self.address = config, _address(config.url)
+        plain = config.tokenize == "none"
+        self.tokens: Tokens = PlainTokens() if plain else MosesTokens(config.source_language, config.target_language)
+
+    def words(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
+        """Target words of each text, with a progress bar on a terminal; a blank text gives () without a request."""
+        bar = tqdm(texts, desc="moses", unit="text", disable=None if len(texts) > 1 else True, leave=False)
+        return [self._words(_BLANK.sub(" ", text).strip()) for text in bar]
+
+    def _words(self, text: str) -> tuple[str, ...]:
+        if not text:
+            return ()
+        if len(text) > MAX_TEXT:
+            raise DataError(f"{self.config.url}: a text of {len(text)} characters; at most {MAX_TEXT} are sent")
+        return self.tokens.join(self._translation(self.tokens.split(text)))
+
+    def _translation(self, text: str) -> str:
+        """What `translate` answers."""
+        request = xmlrpc.client.dumps(({"text": text},), "translate", encoding="utf-8").encode()
+        answer = parse(self._post(request), self.config.url)
+        if not isinstance(answer, dict) or not isinstance(answer.get("text"), str):
+            got = sorted(answer) if isinstance(answer, dict) else type(answer).__name__
+            raise RemoteProtocolError(
+                f"{self.config.url}: expected a struct with a string 'text', got {str(got)[:80]}; is it a mosesserver?"
+            )
+        return str(answer["text"])
+
+    def _post(self, body: bytes) -> bytes:
+        """The body of the answer to a POST.  A down, slow, broken or talkative server: RemoteProtocolError."""
+        url, timeout = self.config.url, self.config.timeout
+        connect = http.client.HTTPSConnection if self.address.scheme == "https" else http.client.HTTPConnection
+        connection = connect(self.address.hostname or "", self.address.port, timeout=timeout)
+        expired = threading.Event()
+        watch = threading.Timer(
+            timeout, _expire, (connection, expired)
+        )  # a server that drips never times out by itself
+        watch.daemon = True
+        try:
+            watch.start()
+            connection.request("POST", self.address.path or "/RPC2", body, {"Content-Type": "text/xml"})
+            response = connection.getresponse()
+            received = response.read(MAX_ANSWER + 1)
+        except ConnectionRefusedError as error:
+            raise RemoteProtocolError(f"{url}: nobody listens there; start mosesserver, or mend the url") from error
+        except socket.gaierror as error:
+            raise RemoteProtocolError(f"{url}: no such host ({error.strerror})") from error
+        except TimeoutError as error:
+            raise RemoteProtocolError(f"{url}: no answer in {timeout:g} seconds") from error
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            if expired.is_set():
+                raise RemoteProtocolError(f"{url}: no complete answer in {timeout:g} seconds") from error
+            what = " ".join(str(error).split())[:80] or type(error).__name__
+            raise RemoteProtocolError(f"{url}: the connection broke: {what}") from error
+        finally:
+            watch.cancel()
+            connection.close()
+        if expired.is_set():
+            raise RemoteProtocolError(f"{url}: no complete answer in {timeout:g} seconds")
+        if response.status != http.client.OK:
+            reason = response.reason[:80]
+            raise RemoteProtocolError(f"{url}: HTTP status {response.status} {reason}; is the path right (/RPC2)?")
+        if len(received) > MAX_ANSWER:
+            raise RemoteProtocolError(f"{url}: an answer of more than {MAX_ANSWER} bytes, refused")
+        if response.length:
+            raise RemoteProtocolError(f"{url}: the answer ended {response.length} bytes early")
+        return received
+
+    def fingerprint(self) -> str:
+        """Hash of the address, the tokens and the name given to the system (its model is not visible from here)."""
+        c = self.config
+        key = f"{VERSION} {c.url} {c.system!r} {c.tokenize} {c.source_language} {c.target_language}"
+        return hashlib.sha256(key.encode()).hexdigest()
+
+
+def _expire(connection: http.client.HTTPConnection, expired: threading.Event) -> None:
+    """End a connection whose time is over, whatever it waits for."""
+    expired.set()
+    if connection.sock is not None:
+        try:
+            connection.sock.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            return  # closed already
+
+
+def parse(body: bytes, url: str) -> Any:
+    """The value in an XML-RPC answer.  A fault, and anything that is not such an answer: RemoteProtocolError.
+
+    Answers have no declarations, so a document with one (the way to entities that swell) is refused; decoding before
+    parsing leaves no other encoding to hide it in.
+    """
+    try:
+        text = _XML_HEADER.sub("", body.decode("utf-8-sig"))
+        if "<!DOCTYPE" in text or "<!ENTITY" in text:
+            raise RemoteProtocolError(f"{url}: the answer declares XML entities, refused")
+        values, _ = xmlrpc.client.loads(text, use_builtin_types=True)
+    except xmlrpc.client.Fault as fault:
+        said = " ".join(str(fault.faultString).split())[:200]
+        raise RemoteProtocolError(f"{url}: the server reports fault {fault.faultCode}: {said}") from fault
+    except (ExpatError, xmlrpc.client.Error, ValueError, LookupError, TypeError, AttributeError) as error:
+        start = body[:40].decode("ascii", "replace")
+        raise RemoteProtocolError(f"{url}: not an XML-RPC answer, it begins {start!r}") from error
+    if len(values) != 1:
+        raise RemoteProtocolError(f"{url}: expected one value, got {len(values)}")
+    return values[0]
+
+
+@lru_cache(maxsize=4)
+def server(config: MosesConfig) -> Remembered:
+    """One memory per server, so that runs with different policies share what was translated."""
+    return Remembered(MosesServer(config))
+
+
+def build(config: MosesConfig) -> PolicyTranslator:
+    """The translator of a config."""
+    policy = parse_policy(config.policy, config.k, config.n)
+    return PolicyTranslator(server(replace(config, policy="wait-k", k="full", n=None)), policy)

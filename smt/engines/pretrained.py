@@ -1,0 +1,195 @@
+"""Pretrained sequence-to-sequence models of the `transformers` package: opus-mt, M2M100, NLLB, mBART.
+
+    translator: {name: pretrained, model: Helsinki-NLP/opus-mt-es-en, download: true}
+    translator: {name: pretrained, model: some/folder, source_language: pol_Latn, target_language: eng_Latn}
+
+They read whole texts.  Without a policy every word is written once the sentence is over (k = infinity); the keys
+`policy`, `k` and `n` make the same model simultaneous, see smt/policies/prefixes.py.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal
+
+from smt.engines.hub import WANTED, TextCodec, check_model, files_fingerprint, load_tokenizer
+from smt.policies.full_input import batches
+from smt.policies.prefixes import PolicyName, PolicyTranslator, Remembered, parse_policy
+from sqa.core.errors import ConfigError, DataError
+from sqa.files.finite import check_weights
+from sqa.files.hub import find_model, need
+
+VERSION = 1  # raise when translating changes its output
+
+
+@dataclass(frozen=True, slots=True)
+class PretrainedConfig:
+    """Which model, between which languages, and how it searches."""
+
+    model: str  # name on the Hugging Face hub, or a local folder with config, *.safetensors and tokenizer
+    source_language: str | None = None  # code as the tokenizer knows it (es, spa_Latn, es_XX); null for opus-mt
+    target_language: str | None = None  # the same; for opus-mt only where the model writes several languages
+    beams: int = 1  # hypotheses kept; 1 = greedy
+    batch_tokens: int = 4096  # source pieces in a batch, padding included
+    max_new_tokens: int = 256  # pieces written per text at most
+    device: Literal["auto", "cpu", "cuda"] = "auto"  # auto = a GPU if there is one
+    revision: str | None = None  # of a hub model: branch, tag or commit; null = its default
+    download: bool = False  # fetch a hub model that is not in the local cache
+    policy: PolicyName = "wait-k"  # when to write what: see smt/policies/prefixes.py
+    k: int | str = "full"  # wait-k: source WORDS read before the first target word, or "full" = the whole sentence
+    n: int | None = None  # local-agreement: translations that must agree (2); hold, retranslate: words held back
+
+    def __post_init__(self) -> None:
+        parse_policy(self.policy, self.k, self.n)
+        smallest = {"beams": 1, "batch_tokens": 1, "max_new_tokens": 1}
+        wrong = [f"{key}: must be >= 1, got {getattr(self, key)}" for key in smallest if getattr(self, key) < 1]
+        if wrong:
+            raise ConfigError(wrong)
+
+
+class Pretrained:
+    """A loaded model: texts in, words out."""
+
+    def __init__(self, config: PretrainedConfig) -> None:
+        self.config, self.device = config, pick_device(config.device)
+        self.folder = find_model(config.model, config.revision, config.download, WANTED)
+        self.model = load_weights(self.folder).to(self.device)
+        self.codec = TextCodec(load_tokenizer(self.folder), config.source_language, config.target_language)
+        self.limit = int(self.model.config.max_position_embeddings)  # pieces, source and target alike
+        if config.max_new_tokens >= self.limit:
+            raise ConfigError(f"max_new_tokens: the model writes fewer than {self.limit}, got {config.max_new_tokens}")
+        check_vocabulary(self.folder, self.model, self.codec.tokenizer)
+        self.generation = self._generation()
+        self._fingerprint: str | None = None
+
+    def _generation(self) -> Any:
+        """The model's own settings of search (forbidden pieces, length penalty), without sampling."""
+        generation = copy.deepcopy(self.model.generation_config)
+        generation.update(
+            num_beams=self.config.beams,
+            do_sample=False,
+            num_return_sequences=1,
+            max_length=self.config.max_new_tokens + 1,  # with the start token
+            max_new_tokens=None,
+            temperature=None,
+            top_k=None,
+            top_p=None,
+        )
+        if self.config.beams == 1:
+            generation.update(early_stopping=False, length_penalty=1.0)
+        token = self.codec.target_token
+        if token is not None:
+            piece = self.codec.tokenizer.convert_tokens_to_ids(token)
+            key = "decoder_start_token_id" if self.codec.starts_decoder else "forced_bos_token_id"
+            generation.update(**{key: piece})
+        return generation
+
+    def words(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
+        """Target words of each text, translated in batches of similar length; a blank text gives ()."""
+        results: list[tuple[str, ...]] = [()] * len(texts)
+        filled = [i for i, text in enumerate(texts) if text.strip()]
+        rows = self.codec.encode([texts[i] for i in filled], self.limit)
+        for group in batches([len(row) for row in rows], self.config.batch_tokens):
+            written = self._generate([rows[i] for i in group])
+            for i, pieces in zip(group, written, strict=True):
+                results[filled[i]] = self.codec.decode(pieces)
+        return results
+
+    def _generate(self, rows: list[list[int]]) -> list[list[int]]:
+        import torch
+
+        width = max(map(len, rows))
+        pad = self.codec.tokenizer.pad_token_id
+        pieces = torch.tensor([row + [pad] * (width - len(row)) for row in rows], device=self.device)  # (B, S)
+        mask = torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in rows], device=self.device)
+        with torch.inference_mode():
+            written = self.model.generate(
+                input_ids=pieces, attention_mask=mask, generation_config=self.generation
+            )  # (B, T), start token first
+        return written[:, 1:].tolist()
+
+    def fingerprint(self) -> str:
+        """Hash of the model's files, the languages, the search, the device and the package."""
+        if self._fingerprint is None:
+            import transformers
+
+            c = self.config
+            search = f"{c.source_language} {c.target_language} {c.beams} {c.max_new_tokens} {self.device}"
+            key = f"{VERSION} {transformers.__version__} {search} {files_fingerprint(self.folder)}"
+            self._fingerprint = hashlib.sha256(key.encode()).hexdigest()
+        return self._fingerprint
+
+
+def pick_device(device: str) -> str:
+    """ "cpu" or "cuda"; ConfigError for a GPU that is not there."""
+    import torch
+
+    if device == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    if device == "cuda" and not torch.cuda.is_available():
+        raise ConfigError("device: no GPU is to be had here, got cuda; take auto or cpu")
+    return device
+
+
+def load_weights(folder: Path) -> Any:
+    """The model of a folder in float32 and eval mode, from safetensors only."""
+    import torch
+    from safetensors import SafetensorError
+    from transformers import AutoModelForSeq2SeqLM
+    from transformers.utils import logging
+
+    check_model(folder)
+    verbosity = logging.get_verbosity()
+    logging.set_verbosity_error()  # it would list every weight that is missing; one line does
+    try:
+        model, loading = AutoModelForSeq2SeqLM.from_pretrained(
+            folder,
+            use_safetensors=True,
+            local_files_only=True,
+            trust_remote_code=False,
+            dtype=torch.float32,
+            output_loading_info=True,
+        )
+    except (ValueError, OSError, KeyError, TypeError, RuntimeError, SafetensorError) as error:
+        reason = str(error).strip().partition("\n")[0]
+        raise DataError(f"{folder}: its weights cannot be loaded: {reason}") from error
+    finally:
+        logging.set_verbosity(verbosity)
+    if loading["missing_keys"]:
+        raise DataError(
+            f"{folder}: its weights lack {sorted(loading['missing_keys'])[0]}; not those of its config.json"
+        )
+    check_weights(folder, model.named_parameters())
+    return model.eval()
+
+
+def check_vocabulary(folder: Path, model: Any, tokenizer: Any) -> None:
+    """DataError for a tokenizer that knows pieces which the model does not."""
+    highest = max(tokenizer.get_vocab().values())
+    if highest >= model.config.vocab_size:
+        raise DataError(
+            f"{folder}: its tokenizer has piece {highest}, the model only {model.config.vocab_size} pieces; "
+            "the two are not of one model"
+        )
+
+
+@lru_cache(maxsize=2)
+def _shared(config: PretrainedConfig) -> Remembered:
+    return Remembered(Pretrained(config))
+
+
+def system(config: PretrainedConfig) -> Remembered:
+    """The full-input system of a config; runs that differ in the policy only share it and what it translated."""
+    need("transformers", "pretrained")
+    return _shared(dataclasses.replace(config, policy="wait-k", k="full", n=None))
+
+
+def build(config: PretrainedConfig) -> PolicyTranslator:
+    """The translator of a config."""
+    return PolicyTranslator(system(config), parse_policy(config.policy, config.k, config.n))

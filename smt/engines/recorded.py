@@ -1,0 +1,320 @@
+"""What somebody else's simultaneous system wrote, from its log: a translator that only reads a file.
+
+    translator: {name: recorded, file: output/instances.log}
+    translator: {name: recorded, file: output.tsv, format: tsv}
+    translator: {name: recorded, file: output.tsv, format: tsv, unit: question}
+
+`file` has one *unit* for every sentence of the data set (`unit: sentence`) or for every question (`unit: question`),
+in the order of the data set.  A delay is the number of source words of its unit read before the token was written:
+whole numbers, never falling.  With `unit: question` they run over all words of the question, and a token written
+after d of them belongs to the sentence that holds word d (the inverse of equation 1, see `sqa.core.reveal`).
+
+format: simuleval    SimulEval's `instances.log` of a text-to-text evaluation in words, one JSON object a line.
+    Release 1.1: delays 0..|x|; whoever is given the last word is told that it is the last.
+    Release 1.0 (its lines have "metric"): delays 0..|x|+1, since the end of the sentence is read like a word.
+    A final "</s>" and its delay are dropped in both: it is no word.
+
+format: tsv          tab-separated, a header, then one line a token; the header says how units are named:
+    index     token  delay               index = 0-based number of the unit in the data set
+    question  sentence  token  delay     the question's id and the 0-based sentence in it (unit: sentence)
+    question  token  delay               the question's id (unit: question)
+    Delays 0..|x|+1, |x|+1 = written after the end was told.  A unit for which nothing was written is one line with
+    empty token and delay, so that a file that is cut off is noticed; for the same reason its last line must end.
+
+Every error is a DataError "FILE:LINE: what is wrong".
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, groupby
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from sqa.core.errors import DataError
+from sqa.core.types import Emission, Question
+from sqa.files.records import chunks, lines, parse_json
+
+VERSION = 1  # raise when the emissions change
+EOS = "</s>"  # SimulEval 1.0's end of sentence
+Unit = Literal["sentence", "question"]
+Key = tuple[str | int, ...]  # what names a unit: (index,), (question id, sentence) or (question id,)
+HEADERS: dict[tuple[str, ...], tuple[Unit, ...]] = {  # of the TSV, and the units they can name
+    ("index", "token", "delay"): ("sentence", "question"),
+    ("question", "sentence", "token", "delay"): ("sentence",),
+    ("question", "token", "delay"): ("question",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedConfig:
+    """The file and how to read it."""
+
+    file: str
+    format: Literal["simuleval", "tsv"] = "simuleval"
+    unit: Unit = "sentence"  # what one line of the log, or one name in the TSV, stands for
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What was written for one unit."""
+
+    key: Key
+    tokens: tuple[str, ...]
+    delays: tuple[int, ...]  # as many as tokens, >= 0, never falling
+    lines: tuple[int, ...]  # 1-based line of each token, and of the record itself first: one more than tokens
+    counts_end: bool  # the end of the unit is a read: |x| + 1 is a delay
+    source: tuple[str, ...] | None = None  # the words of the unit, where the file says
+    source_length: object = None  # |x|, where the file says
+
+
+class DataUnit(NamedTuple):
+    """A sentence or a question of the data set."""
+
+    question: Question
+    sentence: int | None  # 0-based; None for the whole question
+    words: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return self.question.id if self.sentence is None else f"{self.question.id} sentence {self.sentence}"
+
+
+class RecordedTranslator:
+    """Emissions out of a log; there is nothing to stream, so it only knows whole questions."""
+
+    def __init__(self, config: RecordedConfig) -> None:
+        self.path, self.unit = Path(config.file), config.unit
+        read = _simuleval_records if config.format == "simuleval" else _tsv_records
+        self._records = list(read(self.path, config.unit))
+        self._of: dict[str, list[Record]] = {}  # by question id, once checked
+
+    def check(self, questions: Sequence[Question]) -> None:
+        """Compare the file with the whole data set: every unit there, in order, its delays within the source."""
+        units = [unit for question in questions for unit in units_of(question, self.unit)]
+        of: dict[str, list[Record]] = {question.id: [] for question in questions}
+        for place, record in enumerate(self._records):
+            where = f"{self.path}:{record.lines[0]}"
+            if place == len(units):
+                raise DataError(f"{where}: one {self.unit} too many; the data set has {len(units)}")
+            expected = _key(record.key, place, units[place])
+            if record.key != expected:
+                got, wanted = _named(record.key), _named(expected)
+                raise DataError(f"{where}: expected {wanted} here, got {got}; each {self.unit} once, in data set order")
+            _check_source(self.path, record, units[place])
+            of[units[place].question.id].append(record)
+        if len(self._records) < len(units):
+            missing = units[len(self._records)]
+            line = self._records[-1].lines[-1] if self._records else 1
+            raise DataError(
+                f"{self.path}:{line}: ends after {len(self._records)} of {len(units)} {self.unit}s, "
+                f"{missing} is missing; is the file cut off, or of another data set?"
+            )
+        self._of = of
+
+    def translate_batch(self, questions: Sequence[Question]) -> list[list[Emission]]:
+        """Emissions of whole questions; `check` must have seen the whole data set first."""
+        for question in questions:
+            if question.id not in self._of:
+                raise DataError(f"{self.path}: not yet compared with the data set of question {question.id}")
+        return [
+            [
+                emission
+                for unit, record in zip(units_of(question, self.unit), self._of[question.id], strict=True)
+                for emission in _emissions(unit, record)
+            ]
+            for question in questions
+        ]
+
+    def fingerprint(self) -> str:
+        """Hash of the words, their delays and how these are read."""
+        rows = [[r.tokens, r.delays, r.counts_end] for r in self._records]
+        return hashlib.sha256(json.dumps([VERSION, self.unit, rows]).encode()).hexdigest()
+
+
+def build(config: RecordedConfig) -> RecordedTranslator:
+    """The translator of a config."""
+    return RecordedTranslator(config)
+
+
+# ------------------------------------------------------------------------------------------- units of the data set
+
+
+def units_of(question: Question, unit: Unit) -> list[DataUnit]:
+    """The sentences of a question, or the one unit that is all of it."""
+    if unit == "question":
+        return [DataUnit(question, None, question.words)]
+    return [DataUnit(question, i, words) for i, words in enumerate(question.sentences)]
+
+
+def _key(like: Key, place: int, unit: DataUnit) -> Key:
+    """The key that the unit at a place of the data set must have in a file whose keys are `like` this one."""
+    if isinstance(like[0], int):
+        return (place,)
+    return (unit.question.id,) if unit.sentence is None else (unit.question.id, unit.sentence)
+
+
+def _named(key: Key) -> str:
+    if isinstance(key[0], int):
+        return f"index {key[0]}"
+    return f"question {key[0]!r}" + (f" sentence {key[1]}" if len(key) > 1 else "")
+
+
+def _check_source(path: Path, record: Record, unit: DataUnit) -> None:
+    """DataError unless source, its length and the delays of a record fit its unit."""
+    where, size = f"{path}:{record.lines[0]}", len(unit.words)
+    if record.source is not None and record.source != unit.words:
+        both = zip((*record.source, ""), (*unit.words, ""), strict=False)
+        i, (got, expected) = next((i, pair) for i, pair in enumerate(both) if pair[0] != pair[1])
+        raise DataError(f"{where}: the source differs from {unit}: word {i} is {got!r}, expected {expected!r}")
+    if record.source_length is not None and record.source_length != size:
+        raise DataError(f"{where}: source_length is {record.source_length!r}, but {unit} has {size} words")
+    limit = size + record.counts_end
+    for i, (delay, line) in enumerate(zip(record.delays, record.lines[1:], strict=True)):
+        if delay > limit:
+            also = " and one for its end" if record.counts_end else ""
+            raise DataError(
+                f"{path}:{line}: delay {delay} of word {i} is past the source: {unit} has {size} words{also}"
+            )
+
+
+def _emissions(unit: DataUnit, record: Record) -> Iterator[Emission]:
+    """The words of one unit with g in words of their sentence."""
+    size = len(unit.words)
+    last_unended = size if record.counts_end else size - 1
+    if unit.sentence is not None:
+        for token, delay in zip(record.tokens, record.delays, strict=True):
+            yield Emission(unit.sentence, token, min(delay, size), delay > last_unended)
+        return
+    lengths = [len(sentence) for sentence in unit.question.sentences]
+    starts = [0, *accumulate(lengths)][:-1]
+    sentence = 0
+    for token, delay in zip(record.tokens, record.delays, strict=True):
+        while sentence + 1 < len(starts) and starts[sentence + 1] < delay:
+            sentence += 1
+        ended = sentence + 1 == len(starts) and delay > last_unended
+        yield Emission(sentence, token, min(delay - starts[sentence], lengths[sentence]), ended)
+
+
+# ---------------------------------------------------------------------------------------------------- reading files
+
+
+def _simuleval_records(path: Path, unit: Unit) -> Iterator[Record]:
+    """The lines of an instances.log; `unit` changes nothing here."""
+    for number, line in enumerate(lines(path), 1):
+        if not line.strip():
+            continue
+        where = f"{path}:{number}"
+        try:
+            row = parse_json(line)
+        except (ValueError, RecursionError) as error:
+            raise DataError(f"{where}: not JSON ({error}); is the file cut off?") from error
+        if not isinstance(row, dict):
+            raise DataError(f"{where}: expected a JSON object, got {type(row).__name__}")
+        yield _simuleval_record(where, number, row)
+
+
+def _simuleval_record(where: str, number: int, row: dict[str, Any]) -> Record:
+    index, prediction, delays, source = (row.get(name) for name in ("index", "prediction", "delays", "source"))
+    if isinstance(source, list):
+        raise DataError(f"{where}: the source is speech and delays are in milliseconds; only text sources, in words")
+    if type(index) is not int or not isinstance(prediction, str) or not isinstance(delays, list):
+        raise DataError(f'{where}: expected a whole number "index", a text "prediction" and a list "delays"')
+    if source is not None and not isinstance(source, str):
+        raise DataError(f'{where}: expected a text "source", got {type(source).__name__}')
+    tokens = prediction.split()
+    if len(tokens) != len(delays):
+        problem = f"{len(tokens)} words but {len(delays)} delays"
+        raise DataError(f"{where}: {problem}; each word needs one (SimulEval's --eval-latency-unit word)")
+    if row.get("prediction_length") not in (None, len(tokens)):
+        raise DataError(
+            f"{where}: prediction_length is {row['prediction_length']!r}, but there are {len(tokens)} words"
+        )
+    _check_delays([(f"{where}: delays[{i}]", delay) for i, delay in enumerate(delays)])
+    if tokens and tokens[-1] == EOS:
+        del tokens[-1], delays[-1]
+    if EOS in tokens:
+        raise DataError(f"{where}: word {tokens.index(EOS)} is {EOS}, but the sentence goes on after it")
+    return Record(
+        key=(index,),
+        tokens=tuple(tokens),
+        delays=tuple(delays),
+        lines=(number,) * (len(tokens) + 1),
+        counts_end="metric" in row,
+        source=None if source is None else tuple(source.split()),
+        source_length=row.get("source_length"),
+    )
+
+
+def _tsv_records(path: Path, unit: Unit) -> Iterator[Record]:
+    """The units of a TSV, in the order of the file."""
+    rows = enumerate((tuple(line.removesuffix("\r").split("\t")) for line in lines(path)), 1)
+    _, header = next(rows, (1, ()))
+    if unit not in HEADERS.get(header, ()):
+        known = " or ".join(" ".join(columns) for columns, units in HEADERS.items() if unit in units)
+        got = " ".join(header)[:60]
+        raise DataError(f"{path}:1: expected the tab-separated header {known} (unit: {unit}), got {got!r}")
+    _check_last_line_ends(path)
+    for key, group in groupby(_tsv_rows(path, rows, header), key=lambda row: row.key):
+        members = list(group)
+        silent = [row.line for row in members if row.token == ""]
+        if silent and len(members) > 1:
+            raise DataError(
+                f"{path}:{silent[0]}: an empty token stands for nothing written, but {_named(key)} has words"
+            )
+        written = [] if silent else members
+        _check_delays([(f"{path}:{row.line}: delay", row.delay) for row in written])
+        at = (members[0].line, *(row.line for row in written))
+        yield Record(key, tuple(r.token for r in written), tuple(r.delay for r in written), at, counts_end=True)
+
+
+class _TsvRow(NamedTuple):
+    line: int
+    key: Key
+    token: str  # "" in the one line of a unit for which nothing was written
+    delay: int
+
+
+def _tsv_rows(path: Path, rows: Iterable[tuple[int, tuple[str, ...]]], header: tuple[str, ...]) -> Iterator[_TsvRow]:
+    for number, row in rows:
+        where = f"{path}:{number}"
+        if len(row) != len(header):
+            raise DataError(f"{where}: expected {len(header)} tab-separated columns, got {len(row)}")
+        *named, token, delay = row
+        key = tuple(
+            value if column == "question" else _count(where, column, value)
+            for column, value in zip(header[:-2], named, strict=True)
+        )
+        silent = token == delay == ""
+        if not silent and token.split() != [token]:
+            raise DataError(f"{where}: a token is one word without blanks, got {token!r}")
+        yield _TsvRow(number, key, token, 0 if silent else _count(where, "delay", delay))
+
+
+def _count(where: str, name: str, text: str) -> int:
+    """A number of words, or of a unit: decimal digits only."""
+    if not (text.isascii() and text.isdigit() and len(text) < 10):
+        raise DataError(f"{where}: {name} must be a whole number >= 0, got {text!r}")
+    return int(text)
+
+
+def _check_delays(delays: Iterable[tuple[str, object]]) -> None:
+    """DataError at the first (place, delay) that is not a whole number >= the one before."""
+    before = 0
+    for where, delay in delays:
+        if type(delay) is not int or delay < 0:
+            raise DataError(f"{where} must be a whole number of source words >= 0, got {delay!r}")
+        if delay < before:
+            raise DataError(f"{where} is {delay} after {before}; delays never fall")
+        before = delay
+
+
+def _check_last_line_ends(path: Path) -> None:
+    last = b""
+    for chunk in chunks(path):
+        last = chunk[-1:] or last
+    if last != b"\n":
+        count = sum(1 for _ in lines(path))
+        raise DataError(f"{path}:{count}: the last line has no line end; is the file cut off?")

@@ -1,0 +1,143 @@
+"""A trained model in a folder: config.json, model.safetensors, vocabulary.model (and README.md, its card).
+
+Matrices are stored as int8 with one scale per row, everything else as float16 or float32: a quarter of the size of
+float32, so that a model can live in the repository.  Computation is float32 on the dequantised weights.  A model
+converted from elsewhere keeps its float32 weights and has vocabulary.json (`smt.models.vocab_bpe`) for
+vocabulary.model.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from smt.models.transformer import ModelConfig, Transformer
+from smt.models.vocab import Vocabulary
+from smt.models.vocab_bpe import BpeVocabulary
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.paths import DATA
+from sqa.files.finite import check_weights
+from sqa.files.records import parse_json
+
+FORMAT = 1
+FILES = ("config.json", "model.safetensors")
+VOCABULARIES = {kind.FILE: kind for kind in (Vocabulary, BpeVocabulary)}  # one of these files more
+MAX_BYTES = 2 << 30  # refuse to read larger files than any model of this kind has
+
+
+def quantise(weight: Tensor) -> tuple[Tensor, Tensor]:
+    """Rows of a matrix (R, C) as int8 and their scales (R,): weight ~ int8 * scale."""
+    scale = weight.abs().amax(1).clamp(min=1e-12) / 127
+    return torch.round(weight / scale[:, None]).to(torch.int8), scale
+
+
+def _pack(state: dict[str, Tensor], quantised: bool) -> dict[str, Tensor]:
+    out: dict[str, Tensor] = {}
+    for name, value in state.items():
+        if name == "lexicon_ids":
+            out[name] = value.to(torch.uint16)
+        elif name == "lexicon_probabilities":
+            out[name] = value.to(torch.float16)
+        elif value.ndim == 2 and quantised:
+            out[name], out[f"{name}.scale"] = quantise(value.float())
+        else:
+            out[name] = value.float()
+    return {name: value.contiguous() for name, value in out.items()}
+
+
+def _unpack(stored: dict[str, Tensor]) -> dict[str, Tensor]:
+    out: dict[str, Tensor] = {}
+    for name, value in stored.items():
+        if name.endswith(".scale"):
+            continue
+        if value.dtype == torch.int8:
+            out[name] = value.float() * stored[f"{name}.scale"][:, None]
+        elif name == "lexicon_ids":
+            out[name] = value.to(torch.int32)
+        else:
+            out[name] = value.float()
+    return out
+
+
+def save_model(
+    model: Transformer,
+    vocabulary: Vocabulary | BpeVocabulary,
+    folder: Path,
+    about: dict[str, Any],
+    quantised: bool = True,
+) -> Path:
+    """Write the model into `folder`; `about` (training config, steps) is kept in config.json."""
+    folder.mkdir(parents=True, exist_ok=True)
+    save_file(_pack(model.state_dict(), quantised), folder / "model.safetensors")
+    for name in VOCABULARIES:
+        (folder / name).unlink(missing_ok=True)
+    (folder / vocabulary.FILE).write_bytes(vocabulary.model)
+    text = json.dumps({"format": FORMAT, "model": asdict(model.config), "about": about}, indent=1, ensure_ascii=False)
+    (folder / "config.json").write_text(text + "\n", encoding="utf-8")
+    return folder
+
+
+def vocabulary_path(folder: Path) -> Path:
+    """The vocabulary of a model's folder; vocabulary.model (which may be missing) unless another kind is there."""
+    return next((folder / name for name in VOCABULARIES if (folder / name).is_file()), folder / Vocabulary.FILE)
+
+
+def load_model(folder: Path) -> tuple[Transformer, Vocabulary | BpeVocabulary, dict[str, Any]]:
+    """Read a folder that `save_model` wrote; the model is in eval mode.
+
+    Raises DataError for a missing file, another format, or weights that do not fit the configuration.
+    """
+    vocabulary_file = vocabulary_path(folder)
+    for path in (*(folder / name for name in FILES), vocabulary_file):
+        if not path.is_file():
+            raise DataError(f"{path}: not found; a translator folder holds {', '.join((*FILES, Vocabulary.FILE))}")
+        if path.stat().st_size > MAX_BYTES:
+            raise DataError(f"{path}: larger than {MAX_BYTES >> 20} MiB, refused")
+    try:
+        config = parse_json((folder / "config.json").read_text(encoding="utf-8"))
+        known = {field.name for field in fields(ModelConfig)}
+        unknown = sorted(set(config["model"]) - known)
+        if config["format"] != FORMAT or unknown:
+            raise DataError(
+                f"{folder}/config.json: format {config['format']} with {unknown or 'known keys'}, not {FORMAT}"
+            )
+        model = Transformer(ModelConfig(**{**config["model"], "dropout": 0.0}))
+        stored = load_file(folder / "model.safetensors")
+        model.load_state_dict(_unpack(stored))
+    except (ValueError, KeyError, TypeError, RuntimeError, SafetensorError) as error:
+        raise DataError(f"{folder}: not a translator of this program: {str(error).splitlines()[0]}") from error
+    check_weights(folder, model.state_dict().items())
+    vocabulary = VOCABULARIES[vocabulary_file.name].load(vocabulary_file)
+    sizes = (vocabulary.source_size, vocabulary.size)
+    expected = (model.config.source_vocabulary or model.config.vocabulary, model.config.vocabulary)
+    if sizes != expected:
+        raise DataError(f"{vocabulary_file}: {sizes} source and target pieces, the model has {expected}")
+    return model.eval(), vocabulary, config["about"]
+
+
+def folder_fingerprint(folder: Path) -> str:
+    """sha256 of the files that decide a model's output."""
+    digest = hashlib.sha256()
+    for path in (*(folder / name for name in FILES), vocabulary_path(folder)):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def model_folder(model: str) -> Path:
+    """The folder of a bundled model's name or of a path."""
+    bundled = DATA / "models" / model
+    folder = bundled if bundled.is_dir() else Path(model)
+    if not folder.is_dir():
+        names = sorted(path.parent.name for path in (DATA / "models").glob("*/vocabulary.model"))
+        raise ConfigError(
+            f"translator.model: no model {model!r}; bundled are {', '.join(names) or 'none'}, or give a folder"
+        )
+    return folder

@@ -1,0 +1,76 @@
+"""A trained Transformer of ours that reads whole texts, made simultaneous by a policy of `smt.policies.prefixes`.
+
+    translator: {name: prefix, model: es-en, policy: local-agreement, n: 2}
+
+The model translates every prefix from the start, and `policy: wait-k` takes word j of the newest translation behind the
+words written before, which that translation need not begin with.  Test-time wait-k as Ma et al. 2019 define it, where
+the model goes on from the words it wrote, is `waitk` with the same model; it runs models trained on complete sentences
+at any k, also those with a bidirectional encoder.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from smt.models.beam import GREEDY, Beam, search_batch
+from smt.models.beam import VERSION as SEARCH
+from smt.models.bundle import folder_fingerprint, load_model, model_folder
+from smt.models.decode import decode_batch
+from smt.models.waitk_translator import VERSION as DECODING
+from smt.policies.prefixes import PolicyName, PolicyTranslator, Remembered, parse_policy
+from smt.policies.waitk import FULL, Schedule
+
+
+@dataclass(frozen=True, slots=True)
+class PrefixConfig:
+    """Which model and the policy around it."""
+
+    model: str  # a bundled model (es-en, pl-en) or the folder of a trained one
+    policy: PolicyName = "wait-k"  # when to write what: see smt/policies/prefixes.py
+    k: int | str = "full"  # wait-k: source WORDS read before the first target word, or "full"
+    n: int | None = None  # local-agreement: translations that must agree (2); hold, retranslate: words held back
+    beam: int = 1  # hypotheses kept while a prefix is translated, see smt/models/beam.py; 1 = greedy
+
+    def __post_init__(self) -> None:
+        parse_policy(self.policy, self.k, self.n)
+        Beam(self.beam)
+
+
+class NeuralSystem:
+    """Full-input translation with a model of ours, greedy or by beam search."""
+
+    def __init__(self, folder: Path, beam: Beam = GREEDY) -> None:
+        self.model, self.vocabulary, self.about = load_model(folder)
+        self.beam = beam
+        options = f" beam {SEARCH} {beam.n}" * (beam.n > 1)  # greedy is not named: older results stay valid
+        self._fingerprint = hashlib.sha256(f"{DECODING}{options} {folder_fingerprint(folder)}".encode()).hexdigest()
+
+    def words(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
+        """Target words of each text."""
+        sentences = [text.split() for text in texts]
+        if self.beam.n > 1:
+            written = search_batch(self.model, self.vocabulary, sentences, Schedule(FULL), self.beam)
+        else:
+            written = decode_batch(self.model, self.vocabulary, sentences, FULL)
+        return [tuple(word.token for word in words) for words in written]
+
+    def fingerprint(self) -> str:
+        """Hash of the model's files and of the decoder's version."""
+        return self._fingerprint
+
+
+@lru_cache(maxsize=2)
+def system(folder: Path, digest: str, beam: int = 1) -> Remembered:
+    """One system per model (`digest` is of its files) and beam: runs with different policies share its memory."""
+    return Remembered(NeuralSystem(folder, Beam(beam)))
+
+
+def build(config: PrefixConfig) -> PolicyTranslator:
+    """The translator of a config."""
+    folder = model_folder(config.model)
+    shared = system(folder, folder_fingerprint(folder), config.beam)
+    return PolicyTranslator(shared, parse_policy(config.policy, config.k, config.n))

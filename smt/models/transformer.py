@@ -1,0 +1,332 @@
+"""An encoder-decoder Transformer whose cross-attention can be held back by a wait-k mask.
+
+Letters in the shape comments: B sentences, T target pieces, S source pieces, D width, H heads, V vocabulary.
+
+Pre-norm layers (Xiong et al. 2020), sinusoidal positions, one embedding for source, target and output.  Two parts
+make small models usable:
+
+* an alignment head: one attention over the source, trained towards statistical word alignments (guided alignment,
+  Chen et al. 2016), which also says where each target piece came from;
+* a lexicon: that attention's mixture of piece translation probabilities is added to the logits in log space
+  (Arthur, Neubig and Nakamura 2016), so that rare names need not be learnt by gradient.
+
+Both see only what the wait-k mask lets through.
+
+The last options of ModelConfig build the variants that models trained elsewhere have (`smt.engines.fairseq` converts
+them).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from smt.models.vocab import BOS, EOS, PAD
+from sqa.core.errors import ConfigError
+
+LEXICON_FLOOR = 1e-3  # probability added before the logarithm (Arthur et al. 2016, their epsilon)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelConfig:
+    """Size and kind of the network."""
+
+    vocabulary: int = 8000  # pieces
+    width: int = 256  # D
+    heads: int = 4  # H; must divide width
+    feed_forward: int = 1024
+    encoder_layers: int = 4
+    decoder_layers: int = 2
+    dropout: float = 0.1
+    encoder: Literal["causal", "bidirectional"] = "causal"  # bidirectional is for full input only
+    lexicon_width: int = 24  # translations per source piece in the lexicon; 0 = neither lexicon nor alignment head
+    source_vocabulary: int = 0  # pieces of a source embedding of its own; 0 = one embedding for both languages
+    tied_output: bool = True  # the target embedding is the output layer too
+    encoder_norm: Literal["pre", "post"] = "pre"  # where a layer normalises: before each part, or after its residual
+    decoder_norm: Literal["pre", "post"] = "pre"
+    encoder_final_norm: bool = True  # one more normalisation after the last layer
+    decoder_final_norm: bool = True
+    activation: Literal["relu", "gelu"] = "relu"
+    positions: Literal["interleaved", "halves", "learned"] = "interleaved"  # sines and cosines by turns, or in halves
+    position_offset: int = 0  # number of the first position, where positions are sines and cosines
+    max_pieces: int = 1024  # positions there are
+    decoder_start: Literal["bos", "eos"] = "bos"  # whose embedding stands before the first target piece
+
+    def __post_init__(self) -> None:
+        if self.heads < 1 or self.width % self.heads:
+            raise ConfigError(f"model.heads: must divide width {self.width}, got {self.heads}")
+        if not 0 <= self.dropout < 1:
+            raise ConfigError(f"model.dropout: must be in [0, 1), got {self.dropout}")
+        if self.lexicon_width and self.source_vocabulary:
+            raise ConfigError("model.lexicon_width: must be 0 where the source has a vocabulary of its own")
+
+
+class KeyValue(NamedTuple):
+    """Keys and values of one attention, each (B, H, S, D/H)."""
+
+    key: Tensor
+    value: Tensor
+
+
+class Memory(NamedTuple):
+    """What the decoder reads of the source."""
+
+    cross: list[KeyValue]  # one per decoder layer
+    align_key: Tensor | None  # (B, S, D)
+    pieces: Tensor  # (B, S) source piece ids
+
+
+def sinusoid(length: int, width: int) -> Tensor:
+    """Position vectors (length, D) of Vaswani et al. 2017."""
+    position = torch.arange(length, dtype=torch.float32).unsqueeze(1)
+    rate = torch.exp(torch.arange(0, width, 2, dtype=torch.float32) * (-math.log(10000.0) / width))
+    table = torch.zeros(length, width)
+    table[:, 0::2] = torch.sin(position * rate)
+    table[:, 1::2] = torch.cos(position * rate)
+    return table
+
+
+def sinusoid_halves(length: int, width: int) -> Tensor:
+    """Position vectors (length, D) of tensor2tensor and fairseq: all sines, then all cosines; rates end at 1/10000."""
+    half = width // 2
+    rate = torch.exp(torch.arange(half, dtype=torch.float32) * -(math.log(10000) / (half - 1)))
+    angle = torch.arange(length, dtype=torch.float32).unsqueeze(1) * rate
+    return F.pad(torch.cat([torch.sin(angle), torch.cos(angle)], 1), (0, width % 2))
+
+
+def additive(allowed: Tensor) -> Tensor:
+    """A mask (B, S) as scores to add, (B, 1, 1, S): 0 where attention is allowed, -inf elsewhere."""
+    return torch.zeros(allowed.shape, device=allowed.device).masked_fill_(~allowed, float("-inf"))[:, None, None]
+
+
+class Attention(nn.Module):
+    """Multi-head attention whose projections can be called one by one, so that caches live outside."""
+
+    def __init__(self, width: int, heads: int, dropout: float) -> None:
+        super().__init__()
+        self.heads, self.dropout = heads, dropout
+        self.query = nn.Linear(width, width)
+        self.key_value = nn.Linear(width, 2 * width)
+        self.output = nn.Linear(width, width)
+
+    def _split(self, x: Tensor) -> Tensor:
+        b, t, d = x.shape
+        return x.view(b, t, self.heads, d // self.heads).transpose(1, 2)  # (B, H, T, D/H)
+
+    def project(self, x: Tensor) -> KeyValue:
+        """Keys and values of x (B, S, D)."""
+        key, value = self.key_value(x).chunk(2, dim=-1)
+        return KeyValue(self._split(key), self._split(value))
+
+    def forward(self, x: Tensor, memory: KeyValue, mask: Tensor | None = None, causal: bool = False) -> Tensor:
+        """Attend from x (B, T, D) to memory; mask (B, 1, T, S) is True where attention is allowed (or is added)."""
+        attended = F.scaled_dot_product_attention(
+            self._split(self.query(x)),
+            *memory,
+            attn_mask=mask,
+            is_causal=causal,
+            dropout_p=self.dropout if self.training else 0.0,
+        )  # (B, H, T, D/H)
+        return self.output(attended.transpose(1, 2).flatten(2))
+
+
+class FeedForward(nn.Sequential):
+    """Two linear maps with a non-linear function between."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        width, inner = config.width, config.feed_forward
+        activation = nn.GELU() if config.activation == "gelu" else nn.ReLU()
+        super().__init__(nn.Linear(width, inner), activation, nn.Dropout(config.dropout), nn.Linear(inner, width))
+
+
+class EncoderLayer(nn.Module):
+    """Self-attention and feed-forward over the source."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.norm_attention = nn.LayerNorm(config.width)
+        self.attention = Attention(config.width, config.heads, config.dropout)
+        self.norm_feed_forward = nn.LayerNorm(config.width)
+        self.feed_forward = FeedForward(config)
+        self.dropout = nn.Dropout(config.dropout)
+        self.pre_norm = config.encoder_norm == "pre"
+
+    def forward(self, x: Tensor, mask: Tensor | None, causal: bool, past: KeyValue | None) -> tuple[Tensor, KeyValue]:
+        """x (B, S, D) -> the same shape, and the keys and values of everything so far."""
+        entering = self.norm_attention(x) if self.pre_norm else x
+        memory = self.attention.project(entering)
+        if past is not None:
+            memory = KeyValue(torch.cat([past.key, memory.key], 2), torch.cat([past.value, memory.value], 2))
+        x = x + self.dropout(self.attention(entering, memory, mask, causal))
+        if self.pre_norm:
+            return x + self.dropout(self.feed_forward(self.norm_feed_forward(x))), memory
+        x = self.norm_attention(x)
+        return self.norm_feed_forward(x + self.dropout(self.feed_forward(x))), memory
+
+
+class DecoderLayer(nn.Module):
+    """Self-attention, attention to the source, feed-forward."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.norm_attention = nn.LayerNorm(config.width)
+        self.attention = Attention(config.width, config.heads, config.dropout)
+        self.norm_cross = nn.LayerNorm(config.width)
+        self.cross = Attention(config.width, config.heads, config.dropout)
+        self.norm_feed_forward = nn.LayerNorm(config.width)
+        self.feed_forward = FeedForward(config)
+        self.dropout = nn.Dropout(config.dropout)
+        self.pre_norm = config.decoder_norm == "pre"
+
+    def forward(
+        self,
+        x: Tensor,
+        cross: KeyValue,
+        visible: Tensor,
+        past: KeyValue | None = None,
+        at: Tensor | None = None,
+        past_mask: Tensor | None = None,
+    ) -> Tensor:
+        """x (B, T, D) -> the same shape.
+
+        Training: the whole target at once, causal.  Decoding: T = 1, the step's key and value are written into
+        `past` (B, H, Tmax, D/H) at position `at` (B,), and past_mask (B, 1, 1, Tmax) says what is there.
+        """
+        entering = self.norm_attention(x) if self.pre_norm else x
+        memory = self.attention.project(entering)
+        if past is None or at is None:
+            attended = self.attention(entering, memory, causal=True)
+        else:
+            rows = torch.arange(x.shape[0], device=x.device)
+            past.key[rows, :, at] = memory.key[:, :, 0]
+            past.value[rows, :, at] = memory.value[:, :, 0]
+            attended = self.attention(entering, past, past_mask)
+        x = x + self.dropout(attended)
+        if self.pre_norm:
+            x = x + self.dropout(self.cross(self.norm_cross(x), cross, visible))
+            return x + self.dropout(self.feed_forward(self.norm_feed_forward(x)))
+        x = self.norm_attention(x)
+        x = self.norm_cross(x + self.dropout(self.cross(x, cross, visible)))
+        return self.norm_feed_forward(x + self.dropout(self.feed_forward(x)))
+
+
+class Transformer(nn.Module):
+    """Encoder, decoder, output layer and (optionally) alignment head with lexicon."""
+
+    MAX_PIECES = 1024
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.embedding = nn.Embedding(config.vocabulary, config.width)
+        nn.init.normal_(self.embedding.weight, std=config.width**-0.5)
+        if config.positions == "learned":
+            self.source_positions = nn.Parameter(torch.randn(config.max_pieces, config.width) * config.width**-0.5)
+            self.target_positions = nn.Parameter(torch.randn(config.max_pieces, config.width) * config.width**-0.5)
+        else:
+            table = sinusoid if config.positions == "interleaved" else sinusoid_halves
+            places = table(config.position_offset + config.max_pieces, config.width)[config.position_offset :]
+            self.register_buffer("positions", places, persistent=False)
+        self.encoder = nn.ModuleList(EncoderLayer(config) for _ in range(config.encoder_layers))
+        self.encoder_norm = nn.LayerNorm(config.width) if config.encoder_final_norm else nn.Identity()
+        self.decoder = nn.ModuleList(DecoderLayer(config) for _ in range(config.decoder_layers))
+        self.decoder_norm = nn.LayerNorm(config.width) if config.decoder_final_norm else nn.Identity()
+        self.dropout = nn.Dropout(config.dropout)
+        if config.lexicon_width:
+            self.align_query = nn.Linear(config.width, config.width)
+            self.align_key = nn.Linear(config.width, config.width)
+            self.lexicon_scale = nn.Parameter(torch.ones(()))
+            shape = (config.vocabulary, config.lexicon_width)
+            self.register_buffer("lexicon_ids", torch.zeros(shape, dtype=torch.int32))
+            self.register_buffer("lexicon_probabilities", torch.zeros(shape))
+        if config.source_vocabulary:
+            self.source_embedding = nn.Embedding(config.source_vocabulary, config.width)
+            nn.init.normal_(self.source_embedding.weight, std=config.width**-0.5)
+        if not config.tied_output:
+            self.output = nn.Linear(config.width, config.vocabulary, bias=False)
+
+    def embed(self, pieces: Tensor, at: Tensor | int, source: bool = False) -> Tensor:
+        """Piece ids (B, T) with position vectors from `at` on: an offset, or each row's own position (B,)."""
+        if self.config.positions == "learned":
+            places = self.source_positions if source else self.target_positions
+        else:
+            places = self.positions
+        place = places[at : at + pieces.shape[1]] if isinstance(at, int) else places[at].unsqueeze(1)  # ([B,] T, D)
+        if self.config.decoder_start == "eos" and not source:
+            pieces = pieces.masked_fill(pieces == BOS, EOS)
+        table = self.source_embedding if source and self.config.source_vocabulary else self.embedding
+        return self.dropout(table(pieces) * math.sqrt(self.config.width) + place)
+
+    def encode(self, pieces: Tensor, past: list[KeyValue] | None = None) -> tuple[Tensor, list[KeyValue]]:
+        """Source pieces (B, S), after those already in `past`, to states (B, S, D) and all keys and values."""
+        x = self.embed(pieces, past[0].key.shape[2] if past else 0, source=True)
+        mask, causal = None, past is None
+        if self.config.encoder == "bidirectional":
+            mask, causal = (pieces != PAD)[:, None, None, :], False
+        elif past is not None and pieces.shape[1] > 1:
+            total = past[0].key.shape[2] + pieces.shape[1]
+            mask = torch.ones(pieces.shape[1], total, dtype=torch.bool, device=pieces.device).tril(
+                total - pieces.shape[1]
+            )[None, None]
+        present: list[KeyValue] = []
+        for i, layer in enumerate(self.encoder):
+            x, memory = layer(x, mask, causal, past[i] if past else None)
+            present.append(memory)
+        return self.encoder_norm(x), present
+
+    def remember(self, states: Tensor, pieces: Tensor) -> Memory:
+        """Encoder states (B, S, D) as the decoder reads them."""
+        return Memory(
+            [layer.cross.project(states) for layer in self.decoder],
+            self.align_key(states) if self.config.lexicon_width else None,
+            pieces,
+        )
+
+    def lexicon_matrix(self, pieces: Tensor) -> Tensor:
+        """p(target piece | source piece) + LEXICON_FLOOR of each source position: (B, S) -> (B, S, V)."""
+        dense = torch.full((*pieces.shape, self.config.vocabulary), LEXICON_FLOOR, device=pieces.device)
+        return dense.scatter_add_(2, self.lexicon_ids[pieces].long(), self.lexicon_probabilities[pieces])
+
+    def alignment(self, x: Tensor, memory: Memory, visible: Tensor) -> Tensor:
+        """Log attention of the alignment head: x (B, T, D), visible (B, T, S) -> (B, T, S)."""
+        assert memory.align_key is not None
+        scores = self.align_query(x) @ memory.align_key.transpose(1, 2) / math.sqrt(self.config.width)
+        return scores.float().masked_fill(~visible, -1e9).log_softmax(-1)
+
+    def forward(self, source: Tensor, target_input: Tensor, visible: Tensor) -> tuple[Tensor, Tensor | None, Memory]:
+        """Training pass: source (B, S), target_input (B, T), visible (B, T, S).
+
+        Returns decoder states (B, T, D), log alignment (B, T, S) or None, and the memory.
+        """
+        states, _ = self.encode(source)
+        memory = self.remember(states, source)
+        x = self.embed(target_input, 0)
+        for layer, cross in zip(self.decoder, memory.cross, strict=True):
+            x = layer(x, cross, visible.unsqueeze(1))
+        x = self.decoder_norm(x)
+        return x, self.alignment(x, memory, visible) if self.config.lexicon_width else None, memory
+
+    def step(
+        self, pieces: Tensor, at: Tensor, memory: Memory, visible: Tensor, past: list[KeyValue], cached: Tensor
+    ) -> tuple[Tensor, Tensor | None]:
+        """Decoding pass for one target position per sentence: pieces (B,), at (B,), visible (B, S), cached (B, Tmax).
+
+        `past` (B, H, Tmax, D/H) takes the step's keys and values; `cached` says what is there, the step included.
+        Returns decoder states (B, 1, D) and log alignment (B, 1, S) or None.
+        """
+        x = self.embed(pieces.unsqueeze(1), at)
+        seen, written = additive(visible), additive(cached)  # made once for all layers
+        for layer, cross, cache in zip(self.decoder, memory.cross, past, strict=True):
+            x = layer(x, cross, seen, cache, at, written)
+        x = self.decoder_norm(x)
+        return x, self.alignment(x, memory, visible[:, None]) if self.config.lexicon_width else None
+
+    def logits(self, x: Tensor, lexical: Tensor | None) -> Tensor:
+        """Decoder states (N, D) and floored lexical probabilities (N, V) to unnormalised log probabilities (N, V)."""
+        scores = F.linear(x, self.embedding.weight if self.config.tied_output else self.output.weight)
+        return scores if lexical is None else scores + self.lexicon_scale * lexical.log()

@@ -1,0 +1,121 @@
+"""Joint SentencePiece vocabulary, applied word by word.
+
+Every white-space word is segmented on its own, so that a word's pieces never depend on words not read yet:
+streaming and batched decoding see the same pieces.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import sentencepiece
+
+from sqa.core.errors import DataError
+
+PAD, UNK, BOS, EOS = 0, 1, 2, 3
+WORD_START = "\u2581"
+
+# Typographic variants that the corpora mix freely; one spelling each keeps the vocabulary small.
+_PUNCTUATION = str.maketrans(
+    {
+        "’": "'",
+        "‘": "'",
+        "“": '"',
+        "”": '"',
+        "„": '"',
+        "«": '"',
+        "»": '"',
+        "–": "-",
+        "—": "-",
+        "…": "...",
+        "\u00a0": " ",
+    }
+)
+
+
+def normalise(text: str) -> str:
+    """NFC with one spelling per quote and dash; blanks collapsed. Never changes a non-blank text to an empty one."""
+    return " ".join(unicodedata.normalize("NFC", text).translate(_PUNCTUATION).split())
+
+
+def joined(words: Iterable[Sequence[int]]) -> tuple[list[int], list[int]]:
+    """Piece ids of a sentence whose words have these pieces and, for each piece, the 0-based index of its word."""
+    ids: list[int] = []
+    index: list[int] = []
+    for position, pieces in enumerate(words):
+        ids.extend(pieces)
+        index.extend([position] * len(pieces))
+    return ids, index
+
+
+class Vocabulary:
+    """Pieces <-> ids of one SentencePiece model (pad 0, unk 1, bos 2, eos 3)."""
+
+    FILE = "vocabulary.model"  # its name in a model's folder
+
+    def __init__(self, model: bytes) -> None:
+        self.model = model
+        self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)
+        self.size: int = self._processor.get_piece_size()
+        self.source_size = self.size  # one vocabulary for both languages
+        pieces = [self._processor.id_to_piece(i) for i in range(self.size)]
+        self.starts_word = np.array([piece.startswith(WORD_START) for piece in pieces])  # (V,)
+        self.joins_next = np.zeros(self.size, dtype=bool)  # (V,) pieces after which a word goes on, whatever comes
+        self.has_digit = np.array([any(c.isdigit() for c in piece) for piece in pieces])  # (V,)
+        self._cache: dict[str, tuple[int, ...]] = {}
+
+    @classmethod
+    def load(cls, path: Path) -> Vocabulary:
+        """Read a SentencePiece model file."""
+        try:
+            return cls(path.read_bytes())
+        except (OSError, RuntimeError) as error:
+            raise DataError(f"{path}: not a readable SentencePiece model ({error})") from error
+
+    @classmethod
+    def train(
+        cls, lines: Iterable[str], size: int, seed_sentences: int = 400_000, kind: Literal["unigram", "bpe"] = "unigram"
+    ) -> Vocabulary:
+        """Learn `size` pieces (byte fallback) from `lines` of both languages."""
+        import io
+
+        model = io.BytesIO()
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(lines),
+            model_writer=model,
+            vocab_size=size,
+            model_type=kind,
+            character_coverage=0.9997,
+            byte_fallback=True,
+            input_sentence_size=seed_sentences,
+            shuffle_input_sentence=True,
+            num_threads=2,
+            pad_id=PAD,
+            unk_id=UNK,
+            bos_id=BOS,
+            eos_id=EOS,
+            minloglevel=2,
+        )
+        return cls(model.getvalue())
+
+    def word(self, word: str) -> tuple[int, ...]:
+        """Piece ids of one white-space word (at least one)."""
+        ids = self._cache.get(word)
+        if ids is None:
+            ids = tuple(self._processor.encode(normalise(word))) or (UNK,)
+            if len(self._cache) < 500_000:
+                self._cache[word] = ids
+        return ids
+
+    def words(self, words: Sequence[str]) -> tuple[list[int], list[int]]:
+        """Piece ids of a sentence and, for each piece, the 0-based index of its word."""
+        return joined(map(self.word, words))
+
+    def decode_word(self, ids: Sequence[int]) -> str:
+        """The word that a run of pieces spells; bytes that form no printable character are left out (may give "")."""
+        text = self._processor.decode(list(ids))
+        return "".join(c for c in text if c.isprintable() and not c.isspace() and c != "\ufffd")

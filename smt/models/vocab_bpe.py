@@ -1,0 +1,196 @@
+"""The vocabulary of a model trained elsewhere: lists of symbols, and the way in which words are cut into them.
+
+It has the interface of `smt.models.vocab.Vocabulary`, but source and target may have symbols of their own.  Words are
+cut one by one: by a SentencePiece model, by subword-nmt codes (a piece that ends in "@@" goes on) or not at all; before
+that, a Moses tokeniser may split off punctuation, which is attached again on the way out.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, get_args
+
+import numpy as np
+import sentencepiece
+
+from smt.models.vocab import UNK, WORD_START, joined
+from sqa.core.errors import ConfigError, DataError
+
+FORMAT = 1
+SPECIAL = ("<pad>", "<unk>", "<s>", "</s>")  # ids 0 to 3, as in smt.models.vocab
+Bpe = Literal["subword-nmt", "sentencepiece", "none"]
+GOES_ON = "@@"
+CACHE = 500_000  # words whose pieces are remembered
+
+# What a Moses tokeniser writes for characters that mean something to Moses; "&amp;" must be undone last.
+_ESCAPES = {
+    "&#124;": "|", "&lt;": "<", "&gt;": ">", "&apos;": "'", "&quot;": '"', "&#91;": "[", "&#93;": "]", "&amp;": "&",
+}  # fmt: skip
+_CLOSING = frozenset(",.;:!?%)]}»”’…")  # marks that belong to the word before them
+_OPENING = frozenset("([{¿¡«„“‘$£€#")  # marks that belong to the word after them
+_HYPHEN = "@-@"  # Moses for a hyphen inside a word
+
+
+def unescape(text: str) -> str:
+    """Moses' escapes and split hyphens as plain characters."""
+    for escape, plain in _ESCAPES.items():
+        text = text.replace(escape, plain)
+    return text.replace(_HYPHEN, "-")
+
+
+@dataclass(frozen=True, slots=True)
+class Cutting:
+    """How words become pieces."""
+
+    bpe: Bpe = "none"
+    codes: bytes = b""  # subword-nmt codes (UTF-8 text) or a SentencePiece model, of the source
+    moses: str = ""  # source language of the Moses tokeniser (es, pl, en, ...); "" = words are not tokenised
+
+    def __post_init__(self) -> None:
+        if self.bpe not in get_args(Bpe):
+            raise ConfigError(f"bpe: must be one of {', '.join(get_args(Bpe))}, got {self.bpe!r}")
+        if (self.bpe == "none") == bool(self.codes):
+            raise ConfigError(f"codes: {'a file is needed for' if not self.codes else 'no file fits'} bpe {self.bpe!r}")
+
+    def cutter(self) -> Callable[[str], list[str]]:
+        """A function from a word to its pieces.  ConfigError names the package that is missing."""
+        cut = {"subword-nmt": self._subword_nmt, "sentencepiece": self._sentencepiece, "none": self._whole}[self.bpe]()
+        if not self.moses:
+            return cut
+        try:
+            from sacremoses import MosesTokenizer
+        except ModuleNotFoundError as error:
+            raise ConfigError("a Moses tokeniser needs the package sacremoses: pip install 'sqa[fairseq]'") from error
+        tokenise = MosesTokenizer(lang=self.moses).tokenize
+        return lambda word: [piece for token in tokenise(word) for piece in cut(token)]
+
+    def _whole(self) -> Callable[[str], list[str]]:
+        return lambda word: [word]
+
+    def _sentencepiece(self) -> Callable[[str], list[str]]:
+        try:
+            processor = sentencepiece.SentencePieceProcessor(model_proto=self.codes)
+        except RuntimeError as error:
+            raise DataError(f"codes: not a SentencePiece model ({error})") from error
+        return processor.encode_as_pieces
+
+    def _subword_nmt(self) -> Callable[[str], list[str]]:
+        try:
+            text = self.codes.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise DataError(f"codes: not subword-nmt codes, which are UTF-8 text ({error})") from error
+        for number, line in enumerate(text.rstrip("\n").split("\n"), 1):
+            if len(line.strip("\r\n ").split(" ")) != 2:
+                raise DataError(f"codes, line {number}: two symbols expected, got {line[:60]!r}")
+        try:
+            from subword_nmt.apply_bpe import BPE
+        except ModuleNotFoundError as error:
+            raise ConfigError("subword-nmt codes need the package subword-nmt: pip install 'sqa[fairseq]'") from error
+        bpe = BPE(io.StringIO(text))
+        return lambda word: bpe.segment_tokens([word])
+
+
+class BpeVocabulary:
+    """Symbols <-> ids of two languages (pad 0, unk 1, bos 2, eos 3 in both)."""
+
+    FILE = "vocabulary.json"  # its name in a model's folder
+
+    def __init__(self, source: Sequence[str], target: Sequence[str], cutting: Cutting) -> None:
+        """`source` and `target`: all symbols by id, the four of SPECIAL first.  Equal lists are one vocabulary."""
+        for side, symbols in (("source", source), ("target", target)):
+            if tuple(symbols[: len(SPECIAL)]) != SPECIAL:
+                raise DataError(f"{side} symbols must begin with {' '.join(SPECIAL)}, got {list(symbols[:4])}")
+        self.source, self.target, self.cutting = tuple(source), tuple(target), cutting
+        self.size, self.source_size = len(self.target), len(self.source)
+        self._ids = {symbol: i for i, symbol in enumerate(self.source) if i >= len(SPECIAL)}
+        self._cut = cutting.cutter()
+        self._cache: dict[str, tuple[int, ...]] = {}
+        self.starts_word = np.array([i >= len(SPECIAL) and self._starts(s) for i, s in enumerate(self.target)])  # (V,)
+        self.joins_next = np.array([i >= len(SPECIAL) and self._joins(s) for i, s in enumerate(self.target)])  # (V,)
+        self.has_digit = np.array([any(c.isdigit() for c in self._text(s)) for s in self.target])  # (V,)
+
+    def _text(self, symbol: str) -> str:
+        """What a target symbol writes."""
+        if self.cutting.bpe == "sentencepiece":
+            return symbol.replace(WORD_START, "")
+        symbol = symbol.removesuffix(GOES_ON) if self.cutting.bpe == "subword-nmt" else symbol
+        return unescape(symbol) if self.cutting.moses else symbol
+
+    def _starts(self, symbol: str) -> bool:
+        """Whether a word begins with this symbol, unless the one before joins it."""
+        if self.cutting.bpe == "sentencepiece":
+            return symbol.startswith(WORD_START)
+        if not self.cutting.moses:
+            return True
+        text = self._text(symbol)
+        return not (set(text) <= _CLOSING or _HYPHEN in symbol or (text.startswith("'") and len(text) > 1))
+
+    def _joins(self, symbol: str) -> bool:
+        """Whether the word goes on after this symbol, whatever comes."""
+        if self.cutting.bpe == "sentencepiece":
+            return False
+        if self.cutting.bpe == "subword-nmt" and symbol.endswith(GOES_ON):
+            return True
+        text = self._text(symbol)
+        return bool(self.cutting.moses) and (
+            set(text) <= _OPENING or _HYPHEN in symbol or (text.endswith("'") and len(text) > 1)
+        )
+
+    @property
+    def model(self) -> bytes:
+        """The file's content."""
+        content = {
+            "format": FORMAT,
+            "bpe": self.cutting.bpe,
+            "moses": self.cutting.moses,
+            "codes": base64.b64encode(self.cutting.codes).decode("ascii"),
+            "target": self.target,
+            "source": None if self.source == self.target else self.source,
+        }
+        return json.dumps(content, ensure_ascii=False).encode("utf-8")
+
+    @classmethod
+    def load(cls, path: Path) -> BpeVocabulary:
+        """Read the file that `model` is the content of.  DataError for anything else."""
+        try:
+            content = json.loads(path.read_bytes())
+            if content["format"] != FORMAT:
+                raise DataError(f"{path}: format {content['format']}, not {FORMAT}")
+            cutting = Cutting(content["bpe"], base64.b64decode(content["codes"]), content["moses"])
+            return cls(content["source"] or content["target"], content["target"], cutting)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise DataError(f"{path}: not a vocabulary of this program ({error!r})") from error
+
+    def word(self, word: str) -> tuple[int, ...]:
+        """Source piece ids of one white-space word (at least one)."""
+        ids = self._cache.get(word)
+        if ids is None:
+            ids = tuple(self._ids.get(piece, UNK) for piece in self._cut(word)) or (UNK,)
+            if len(self._cache) < CACHE:
+                self._cache[word] = ids
+        return ids
+
+    def words(self, words: Sequence[str]) -> tuple[list[int], list[int]]:
+        """Source piece ids of a sentence and, for each piece, the 0-based index of its word."""
+        return joined(map(self.word, words))
+
+    def decode_word(self, ids: Sequence[int]) -> str:
+        """The word that a run of target pieces spells; what forms no printable character is left out (may give "")."""
+        text = bytearray()
+        for symbol in (self.target[i] for i in ids if i >= len(SPECIAL)):
+            byte = _byte(symbol) if self.cutting.bpe == "sentencepiece" else None
+            text += self._text(symbol).encode("utf-8") if byte is None else bytes([byte])
+        word = text.decode("utf-8", errors="ignore")
+        return "".join(c for c in word if c.isprintable() and not c.isspace())
+
+
+def _byte(symbol: str) -> int | None:
+    """The byte that a SentencePiece fallback symbol such as "<0xC3>" stands for."""
+    if len(symbol) == 6 and symbol.startswith("<0x") and symbol.endswith(">"):
+        return int(symbol[3:5], 16)
+    return None

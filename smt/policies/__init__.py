@@ -1,0 +1,1 @@
+"""When to read and when to write, whoever translates."""

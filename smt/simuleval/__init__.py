@@ -1,0 +1,1 @@
+"""SimulEval, both ways: its agents as translators, our translators as its agents."""

@@ -1,0 +1,221 @@
+"""A SimulEval agent, unchanged, as a translator.
+
+    translator: {name: simuleval, agent: my_agent.py:MyAgent, args: [--waitk, 3]}
+    translator: {name: simuleval, agent: my.package.agents:MyAgent}
+
+The class is built as `simuleval --agent FILE ARGS` builds it (its own options beside all of SimulEval's) and driven as
+SimulEval 1.1's evaluator drives it: every `pushpop` brings one more source word, after the last word empty segments,
+until a segment that the agent returns is `finished`.  What it writes is split at white space, in words.
+
+SimulEval tells an agent with the last word that it is the last.  A pulled source cannot: the end is known when one
+more word is asked for.  So `translate` looks at the source's `__length_hint__` (iterators over lists and tuples have
+one) and announces the end with the last word, as SimulEval does.  A source that does not know its length has its end
+announced by an empty segment after the last word.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import importlib
+import inspect
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from operator import length_hint
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, NoReturn
+
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.types import Emission, Question
+
+if TYPE_CHECKING:
+    from simuleval.agents import GenericAgent
+
+VERSION = 1  # raise when the same agent would be driven otherwise
+PATIENCE = 10_000  # pushes after the end of a sentence before an agent that never finishes is given up
+
+
+@dataclass(frozen=True, slots=True)
+class SimulevalConfig:
+    """The agent's class and its command line."""
+
+    agent: str  # "path/to/file.py:ClassName" or "module:ClassName"
+    args: tuple[str | int | float, ...] = ()  # as on SimulEval's command line: [--waitk, 3]
+
+    def __post_init__(self) -> None:
+        if not all(self.agent.rpartition(":")):
+            raise ConfigError(f"agent: must be file.py:ClassName or module:ClassName, got {self.agent!r}")
+
+
+class SimulevalTranslator:
+    """Drives one agent object through sentence after sentence."""
+
+    def __init__(self, config: SimulevalConfig) -> None:
+        self.name = config.agent
+        arguments = [str(argument) for argument in config.args]
+        with quiet_imports():
+            from simuleval.data.segments import EmptySegment, Segment, TextSegment
+
+            agent_class = _agent_class(config.agent)
+            self.agent = _build_agent(agent_class, arguments)
+        self._empty, self._segment, self._text = EmptySegment, Segment, TextSegment
+        medium = (self.agent.source_type, self.agent.target_type)
+        if medium != ("text", "text"):
+            raise ConfigError(
+                f"agent: {self.name} is {medium[0]} to {medium[1]}; only text to text can be asked questions"
+            )
+        self._fingerprint = _fingerprint(agent_class, self.agent, arguments)
+
+    def translate(self, source: Iterator[str]) -> Iterator[str]:
+        """Words of one sentence; a word of `source` is pulled for every `pushpop` until the end was announced."""
+        self.agent.reset()
+        ended, step, idle = False, 0, 0
+        while True:
+            word = None if ended else next(source, None)
+            if word is None:
+                ended, idle = True, idle + 1
+                segment = self._empty(finished=True)
+            else:
+                ended = length_hint(source, 1) == 0
+                if ended and next(source, None) is not None:
+                    raise DataError("the source went on after the length that its __length_hint__ gave")
+                segment = self._text(index=step, content=word, finished=ended)
+                step += 1
+            output = self.agent.pushpop(segment)
+            if not isinstance(output, self._segment):
+                raise DataError(f"{self.name}: pushpop returned {type(output).__name__}, not a SimulEval Segment")
+            if not output.is_empty:
+                yield from output.content.split()
+            if output.finished:
+                return
+            if idle > PATIENCE:
+                raise DataError(f"{self.name}: did not finish within {PATIENCE} steps after the end of a sentence")
+
+    def translate_batch(self, questions: Sequence[Question]) -> list[list[Emission]]:
+        """Emissions of whole questions: sentence by sentence, every source knows its length."""
+        return [
+            [emission for i, sentence in enumerate(question.sentences) for emission in self._emissions(i, sentence)]
+            for question in questions
+        ]
+
+    def _emissions(self, index: int, sentence: Sequence[str]) -> Iterator[Emission]:
+        source = iter(sentence)
+        for token in self.translate(source):
+            left = length_hint(source)
+            yield Emission(index, token, len(sentence) - left, left == 0)
+
+    def fingerprint(self) -> str:
+        """Hash of SimulEval's release, the agent's source file, its arguments and the files these name.
+
+        An agent that depends on more may have a method `fingerprint() -> str`, which is hashed too.
+        """
+        return self._fingerprint
+
+
+def build(config: SimulevalConfig) -> SimulevalTranslator:
+    """The translator of a config.  SimulEval missing, or an agent that cannot be built: ConfigError."""
+    if find_spec("simuleval") is None:
+        raise ConfigError(
+            "translator 'simuleval' needs the package simuleval; install the extra: pip install 'sqa[simul]'"
+        )
+    return SimulevalTranslator(config)
+
+
+# ----------------------------------------------------------------------------------------------- building the agent
+
+
+def _agent_class(agent: str) -> type[GenericAgent]:
+    """The class that "file.py:Name" or "module:Name" names."""
+    from simuleval.agents import GenericAgent
+
+    place, _, name = agent.rpartition(":")
+    try:
+        found = getattr(_module(place), name, None)
+    except ModuleNotFoundError as error:
+        raise ConfigError(f"agent: {agent} needs the Python module {error.name!r}, which is not installed") from error
+    except SyntaxError as error:
+        raise ConfigError(f"agent: {error.filename}:{error.lineno}: {error.msg}") from error
+    if not (inspect.isclass(found) and issubclass(found, GenericAgent)):
+        raise ConfigError(f"agent: {place} has no SimulEval agent class {name!r} (a subclass of GenericAgent)")
+    return found
+
+
+def _module(place: str) -> ModuleType:
+    if not place.endswith(".py"):
+        return importlib.import_module(place)
+    path = Path(place).resolve()
+    if not path.is_file():
+        raise ConfigError(f"agent: no such file: {place}")
+    name = f"simuleval_agent_{hashlib.sha256(str(path).encode()).hexdigest()[:16]}"
+    spec = spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ConfigError(f"agent: {place} cannot be imported")
+    module = sys.modules[name] = module_from_spec(spec)  # dataclasses look their module up there
+    spec.loader.exec_module(module)
+    return module
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise ConfigError(f"args: {message}")
+
+
+def _build_agent(agent_class: type[GenericAgent], arguments: list[str]) -> GenericAgent:
+    """The steps of simuleval.utils.agent.build_system_args, on these arguments instead of the process's."""
+    from simuleval import options
+
+    with _command_line(arguments):
+        parser = options.general_parser(None, _Parser(prog="simuleval", add_help=False, conflict_handler="resolve"))
+        options.add_evaluator_args(parser)
+        options.add_scorer_args(parser, arguments)
+        options.add_slurm_args(parser)
+        options.add_dataloader_args(parser, arguments)
+        agent_class.add_args(parser)
+        args = parser.parse_args(arguments)
+        if args.eval_latency_unit != "word":
+            raise ConfigError(f"args: --eval-latency-unit must be word, got {args.eval_latency_unit}")
+        agent = agent_class.from_args(args)
+        agent.to(args.device, fp16=args.dtype == "fp16" or (args.dtype is None and args.fp16))
+    return agent
+
+
+@contextmanager
+def _command_line(arguments: list[str]) -> Iterator[None]:
+    """SimulEval and some agents read sys.argv themselves."""
+    before = sys.argv
+    sys.argv = ["simuleval", *arguments]
+    try:
+        yield
+    finally:
+        sys.argv = before
+
+
+@contextmanager
+def quiet_imports() -> Iterator[None]:
+    """SimulEval imports its speech packages even for text; what these warn of does not concern text."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "'audioop' is deprecated", DeprecationWarning)
+        warnings.filterwarnings("ignore", "Couldn't find ffmpeg or avconv", RuntimeWarning)
+        yield
+
+
+def _fingerprint(agent_class: type[GenericAgent], agent: GenericAgent, arguments: list[str]) -> str:
+    digest = hashlib.sha256(f"{VERSION} {version('simuleval')} {agent_class.__name__} {arguments}".encode())
+    named = [Path(argument.rpartition("=")[2]) for argument in arguments if argument.rpartition("=")[2]]
+    for path in (Path(inspect.getfile(agent_class)), *named):
+        files = sorted(path.rglob("*")) if path.is_dir() else [path]
+        for file in files:
+            if file.is_file():
+                digest.update(f"\0{file.name}\0".encode())
+                with file.open("rb") as stream:
+                    digest.update(hashlib.file_digest(stream, "sha256").digest())
+    own = getattr(agent, "fingerprint", None)
+    if callable(own):
+        digest.update(f"\0{own()}".encode())
+    return digest.hexdigest()

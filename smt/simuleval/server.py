@@ -1,0 +1,57 @@
+"""`sqa serve simuleval`: a translator of this project, or a SimulEval agent, for `simuleval --remote-eval`.
+
+    GET /          {"info": TEXT}                        POST /reset    forget the sentence in hand
+    PUT /input     a segment of the source, as JSON      GET /output    a segment of the translation, as JSON
+
+The same routes, bodies and status codes as `simuleval --standalone` (SimulEval 1.1), with a token beyond loopback and
+limits.  The protocol has no name for a sentence, so there is one at a time: a client that begins resets, and of two at
+once each spoils the other's.  Start a server for each.
+
+`simuleval` cannot send a token by itself; it is the password in its address: --remote-address any:TOKEN@host.
+"""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from collections.abc import Sequence
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from smt.simuleval.agent import SimulevalConfig, SimulevalTranslator, quiet_imports
+from sqa.core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from simuleval.agents import GenericAgent
+
+_NEEDS = "sqa serve simuleval needs the package"
+
+
+def agent_of(translator: str, agent: str = "", arguments: Sequence[str] = ()) -> GenericAgent:
+    """The SimulEval agent to serve: around a translator (YAML, or a config file), or one "file.py:Class"."""
+    if find_spec("simuleval") is None:
+        raise ConfigError(
+            "sqa serve simuleval needs the package simuleval; install the extra: pip install 'sqa[simul]'"
+        )
+    if bool(translator) == bool(agent):
+        raise ConfigError("--translator and --agent: give one of them")
+    if agent:
+        return SimulevalTranslator(SimulevalConfig(agent, tuple(arguments))).agent
+    if arguments:
+        raise ConfigError(f"{' '.join(arguments)}: options of an agent, and no --agent was given")
+    with quiet_imports():
+        from smt.simuleval.translator_agent import TranslatorAgent
+    return TranslatorAgent(Namespace(translator=translator))
+
+
+def serve(translator: str, agent: str, arguments: Sequence[str], host: str, port: int, token: str | None) -> None:
+    """Serve until interrupted.  aiohttp or simuleval missing: ConfigError."""
+    try:
+        from smt.simuleval.http import ServiceConfig, make_app
+        from sqa.net.server import run_app
+    except ModuleNotFoundError as error:
+        raise ConfigError(f"{_NEEDS} {error.name}; install the extra: pip install 'sqa[serve]'") from error
+    config = ServiceConfig(host, port, token)
+    served = agent_of(translator, agent, arguments)
+    print(f"sqa: {served} at http://{host}:{port}; simuleval --remote-eval --remote-port {port}", file=sys.stderr)
+    run_app(make_app(served, config), host, port)

@@ -1,0 +1,1 @@
+"""Phrase-based translation: tables, tuning, training, the translator."""

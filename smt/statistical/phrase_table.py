@@ -1,0 +1,194 @@
+"""The tables of a phrase-based system from aligned text: phrase pairs (Koehn, Och and Marcu 2003) and n-gram counts.
+
+Both are written in the text formats that the decoder (Thot) reads.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+
+import numpy as np
+
+from sqa.files.store import write_text
+
+Span = tuple[int, int, int, int]  # first and last source token, first and last target token
+
+
+def spans(links: np.ndarray, longest: int) -> Iterator[Span]:
+    """Phrase pairs consistent with `links` (I, J) bool, at most `longest` tokens a side.
+
+    Consistent: at least one link inside, and none from inside to outside.  Unaligned tokens at the edges of either
+    side may belong to it or not, so they give several pairs.
+    """
+    size, width = links.shape
+    rows = [np.flatnonzero(row).tolist() for row in links]
+    columns = [np.flatnonzero(column).tolist() for column in links.T]
+    for first in range(size):
+        low, high = width, -1
+        for last in range(first, min(size, first + longest)):
+            if rows[last]:
+                low, high = min(low, rows[last][0]), max(high, rows[last][-1])
+            if high - low >= longest:
+                break
+            if high < 0 or any(
+                column and (column[0] < first or column[-1] > last) for column in columns[low : high + 1]
+            ):
+                continue
+            yield from ((first, last, a, b) for a, b in _edges(columns, low, high, longest))
+
+
+def _edges(columns: list[list[int]], low: int, high: int, longest: int) -> Iterator[tuple[int, int]]:
+    """The target span low..high, widened over unaligned tokens on both sides as far as `longest` allows."""
+    a = low
+    while True:
+        b = high
+        while b - a < longest:
+            yield a, b
+            b += 1
+            if b == len(columns) or columns[b]:
+                break
+        a -= 1
+        if a < 0 or columns[a] or high - a >= longest:
+            break
+
+
+class PhraseCounts:
+    """How often each phrase pair was seen."""
+
+    def __init__(self, longest: int) -> None:
+        self.longest = longest
+        self.joint: Counter[str] = Counter()  # "target ||| source"
+        self.target: Counter[str] = Counter()
+        self.linked: Counter[tuple[str, str]] = Counter()  # (source token, target token)
+
+    def add(self, x: Sequence[str], y: Sequence[str], links: np.ndarray) -> None:
+        """Count the pairs of one sentence; `links` (|x|, |y|) bool."""
+        for i, k, j, m in spans(links, self.longest):
+            target = " ".join(y[j : m + 1])
+            self.target[target] += 1
+            self.joint[f"{target} ||| {' '.join(x[i : k + 1])}"] += 1
+        for i, j in np.argwhere(links).tolist():
+            self.linked[x[i], y[j]] += 1
+
+    def rows(self, best: int, once: int) -> Iterator[tuple[str, str, int, int]]:
+        """(target, source, count of target, count of both), the `best` most frequent targets per source.
+
+        Pairs seen once are kept only if their source has at most `once` tokens.  A source token that is part of
+        longer phrases only gets the target token it was linked to most often, so that no seen word stays unknown.
+        """
+        kept = []
+        for pair, n in self.joint.items():
+            target, _, source = pair.partition(" ||| ")
+            if n > 1 or source.count(" ") < once:
+                kept.append((source, -n, target))
+        kept.sort()
+        alone = set()
+        for source, group in groupby(kept, key=lambda row: row[0]):
+            alone.add(source)
+            for _, n, target in list(group)[:best]:
+                yield target, source, self.target[target], -n
+        for source, target in self._missing(alone):
+            yield target, source, self.target[target] + 1, 1
+
+    def _missing(self, known: set[str]) -> list[tuple[str, str]]:
+        ranked = sorted(self.linked, key=lambda pair: (-self.linked[pair], pair))
+        found: dict[str, str] = {}
+        for source, target in ranked:
+            if source not in known:
+                found.setdefault(source, target)
+        return list(found.items())
+
+
+def write_rows(rows: Iterable[tuple[str, str, int, int]], path: Path) -> int:
+    """Write phrase pairs in Thot's format, `target ||| source ||| c(target) c(both)`; returns their number."""
+    n = 0
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        for target, source, total, both in rows:
+            file.write(f"{target} ||| {source} ||| {total}.0 {both}.0\n")
+            n += 1
+    return n
+
+
+def only_phrases_of(table: Path, sentences: Iterable[Sequence[str]], longest: int, out: Path) -> None:
+    """Copy the rows whose source occurs in `sentences`: translating these gives the same, and loads faster."""
+    wanted = {
+        " ".join(tokens[i : i + n]) for tokens in sentences for n in range(1, longest + 1) for i in range(len(tokens))
+    }
+    with table.open(encoding="utf-8") as file, out.open("w", encoding="utf-8", newline="\n") as copy:
+        copy.writelines(line for line in file if line.split(" ||| ", 2)[1] in wanted)
+
+
+def ngrams(sentences: Iterable[Sequence[str]], order: int) -> Iterator[tuple[str, int, int]]:
+    """(n-gram, count of its history, count), 1 <= n <= order, shorter ones first, then in code point order.
+
+    The first occurrence of every word counts as "<unk>": the chance of a new word is that of words so far.
+    """
+    counts: list[Counter[str]] = [Counter() for _ in range(order)]
+    known: set[str] = set()
+    total = 0
+    for sentence in sentences:
+        tokens = ["<s>", *(token if token in known else "<unk>" for token in sentence), "</s>"]
+        known.update(sentence)
+        total += len(tokens)
+        for n in range(1, order + 1):
+            counts[n - 1].update(" ".join(tokens[i : i + n]) for i in range(len(tokens) - n + 1))
+    for n, table in enumerate(counts):
+        for gram in sorted(table):
+            history = total if n == 0 else counts[n - 1][gram.rpartition(" ")[0]]
+            yield gram, history, table[gram]
+
+
+def write_ngrams(sentences: Iterable[Sequence[str]], order: int, once: int, path: Path) -> int:
+    """Write n-gram counts in Thot's format; n-grams of more than `once` words only if seen twice. Returns the lines."""
+    lines = 0
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        for gram, history, n in ngrams(sentences, order):
+            if n > 1 or gram.count(" ") < once:
+                file.write(f"{gram} {history} {n}\n")
+                lines += 1
+    return lines
+
+
+def only_ngrams_of(counts: Path, sentences: Iterable[Sequence[str]], order: int, out: Path) -> None:
+    """Copy the n-grams that the model needs for the probability of `sentences`."""
+    wanted = {"<s>", "</s>", "<unk>"}
+    for sentence in sentences:
+        tokens = ["<s>", *sentence, "</s>"]
+        for n in range(1, order + 1):
+            wanted.update(" ".join(tokens[i : i + n]) for i in range(len(tokens) - n + 1))
+    with counts.open(encoding="utf-8") as file, out.open("w", encoding="utf-8", newline="\n") as copy:
+        copy.writelines(line for line in file if line.rsplit(" ", 2)[0] in wanted or "<unk>" in line)
+
+
+_LEXICON = np.dtype([("given", "<u4"), ("word", "<u4"), ("log_count", "<f4"), ("log_total", "<f4")])
+
+
+def prune_lexicon(path: Path, least: float) -> None:
+    """Drop word translations less probable than `least` from a lexicon file of Thot, and renormalise the rest."""
+    table = np.fromfile(path, dtype=_LEXICON)
+    kept = table[np.exp(table["log_count"] - table["log_total"]) >= least]
+    kept = kept[np.argsort(kept["given"], kind="stable")]
+    start = np.unique(kept["given"], return_index=True)[1]
+    if len(kept):
+        totals = np.add.reduceat(np.exp(kept["log_count"].astype(np.float64)), start)
+        kept["log_total"] = np.repeat(np.log(totals), np.diff([*start, len(kept)]))
+    kept.tofile(path)
+
+
+def write_language_weights(prefix: Path, order: int, weights: Sequence[float]) -> None:
+    """Thot's file of interpolation weights: 3 for each order, by 10 counts of the history."""
+    write_text(prefix.with_name(f"{prefix.name}.weights"), f"{order} 3 10 {' '.join(f'{w:.6f}' for w in weights)}\n")
+
+
+def write_tokens(path: Path, sentences: Iterable[Sequence[str]]) -> None:
+    """Write a sentence a line, its tokens with blanks between."""
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        file.writelines(" ".join(sentence) + "\n" for sentence in sentences)
+
+
+def read_tokens(path: Path) -> list[list[str]]:
+    """The sentences that `write_tokens` wrote."""
+    return [line.split(" ") if line else [] for line in path.read_text(encoding="utf-8").split("\n")[:-1]]

@@ -1,0 +1,101 @@
+"""Tokens of the phrase-based system and back: words apart from their punctuation, and the case of a first word.
+
+    "El autor (1930) escribió «Ana».".  ->  El autor (￭ 1930 ￭) escribió "￭ Ana ￭" ￭.
+
+A joiner (￭, as OpenNMT's tokenizer uses it) says on which side a token was attached, so that putting tokens back
+together needs no rules of a language, and what is translated word by word keeps its punctuation.  Tokens of a word
+depend on that word alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from smt.models.vocab import normalise
+
+VERSION = 1  # raise when tokens or words change
+JOINER = "\uffed"
+
+# A run of letters and digits (figures keep their inner . , :), an apostrophe with what follows it, or one other sign.
+_PIECE = re.compile(r"\d+(?:[.,:]\d+)+|\w+|'\w+|[^\w\s]")
+# Signs that mean something in the files of the decoder ("|||", "<unk>", "({ })") travel as private letters.
+_SIGNS = "|<>{}"
+_HIDDEN = str.maketrans(dict(zip(_SIGNS, "\ue000\ue001\ue002\ue003\ue004", strict=True)))
+_SHOWN = str.maketrans(dict(zip("\ue000\ue001\ue002\ue003\ue004", _SIGNS, strict=True)))
+_WORD = re.compile(r"[^\W\d_]")
+
+
+def tokenise(text: str) -> list[str]:
+    """Tokens of a text; none is empty or holds a blank, and the decoder's own signs are hidden in them."""
+    return [token for word in normalise(text).split() for token in _tokens(word)]
+
+
+def _tokens(word: str) -> list[str]:
+    pieces = [piece.translate(_HIDDEN) for piece in _PIECE.findall(word.replace(JOINER, ""))]
+    core = next((i for i, piece in enumerate(pieces) if piece[-1].isalnum()), 0)  # what the others hang on
+    tokens = [piece + JOINER for piece in pieces[:core]] + pieces[core : core + 1]
+    for before, piece in zip(pieces[core:], pieces[core + 1 :], strict=False):
+        # Between two pieces that both end in letters something has to hold: "well-read" is  well ￭-￭ read
+        tokens.append(JOINER + piece)
+        if not before[-1].isalnum() and piece[-1].isalnum() and not piece.startswith("'"):
+            tokens[-2] += JOINER
+            tokens[-1] = piece
+    return tokens
+
+
+def words(tokens: Iterable[str]) -> tuple[str, ...]:
+    """White-space words that tokens spell; a joiner with nothing on its side is dropped."""
+    text = "".join(f" {token}" for token in tokens).translate(_SHOWN)
+    return tuple(text.replace(f"{JOINER} ", "").replace(f" {JOINER}", "").replace(JOINER, "").split())
+
+
+def count_forms(sentences: Iterable[Sequence[str]]) -> Counter[str]:
+    """How often each token with a letter occurs where its case is its own: not at the start of a sentence."""
+    counts: Counter[str] = Counter()
+    for tokens in sentences:
+        at_start = True
+        for token in tokens:
+            if not _WORD.search(token):
+                at_start = at_start or token.strip(JOINER) in {".", "?", "!", ":", '"'}
+                continue
+            if not at_start:
+                counts[token] += 1
+            at_start = False
+    return counts
+
+
+def usual_forms(counts: Mapping[str, int]) -> dict[str, str]:
+    """The most frequent form of each lower-cased token (ties: the first in code point order)."""
+    best: dict[str, str] = {}
+    for token in sorted(counts, key=lambda token: (-counts[token], token)):
+        best.setdefault(token.lower(), token)
+    return best
+
+
+def truecase(tokens: Sequence[str], forms: Mapping[str, str]) -> list[str]:
+    """The tokens with the first word in its usual form; an unknown word stays as it is."""
+    out = list(tokens)
+    for i, token in enumerate(out):
+        if _WORD.search(token):
+            out[i] = forms.get(token.lower(), token)
+            break
+    return out
+
+
+def capitalise(written: Sequence[str]) -> tuple[str, ...]:
+    """The words with the first letter of the first one that has any in upper case."""
+    out = list(written)
+    for i, word in enumerate(out):
+        if found := _WORD.search(word):
+            at = found.start()
+            out[i] = word[:at] + word[at].upper() + word[at + 1 :]
+            break
+    return tuple(out)
+
+
+def begins_with_capital(text: str) -> bool:
+    """Whether the first letter of a text is in upper case."""
+    found = _WORD.search(text)
+    return found is not None and found.group().isupper()

@@ -1,0 +1,218 @@
+"""Training of phrase-based SMT: `sqa train smt configs/pbmt_es_en.yaml`.
+
+    corpus     clean pairs, those that suit Quizbowl best, tokens, usual case
+    language   n-gram counts of the English side
+    alignment  FastAlign in both directions (Dyer, Chahuneau and Smith 2013)
+    phrases    symmetrised links -> phrase pairs
+    tuning     weights of the language model, then of the log-linear model, on development sentences
+
+Each stage leaves its files and a note of what it was made from; a training that was killed goes on with the stage
+that is missing.  Alignment, language model and decoding are those of Thot, the engine of sil-machine[thot].
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+
+from smt.models.vocab import normalise
+from smt.statistical import tokens
+from smt.statistical.config import PbmtConfig
+from smt.statistical.phrase_table import (
+    PhraseCounts,
+    prune_lexicon,
+    read_tokens,
+    write_language_weights,
+    write_ngrams,
+    write_rows,
+    write_tokens,
+)
+from smt.statistical.translator import LANGUAGE, TABLE, need_thot
+from smt.statistical.tune import tune
+from smt.training.clean import Pair, Report
+from smt.training.config import CorpusConfig
+from smt.training.prepare import cleaned, lexicon_pairs, names
+from sqa.core.errors import ConfigError, DataError
+from sqa.files.atomic import claimed, empty
+from sqa.files.store import digest, write_text
+from sqa.run.config import folder_name
+
+VERSION = 1  # raise when a stage writes other files from the same config
+_BATCH = 2000  # sentence pairs aligned per call
+
+
+# ------------------------------------------------------------------------------------------------------- corpus
+
+
+def suits(pair: Pair) -> tuple[int, str]:
+    """How well a pair suits Quizbowl, for sorting: names (capitals after the first word) count twice, words once."""
+    found = pair[1].split()
+    return -(min(len(found), 30) + 2 * sum(word[:1].isupper() for word in found[1:])), pair[1]
+
+
+def choose(pairs: Sequence[Pair], wanted: dict[str, int], max_words: int) -> list[Pair]:
+    """Of each corpus in `wanted` so many pairs, best suited first; too long ones are left out."""
+    chosen: list[Pair] = []
+    for corpus, n in wanted.items():
+        short = [p for p in pairs if p[2] == corpus and max(len(p[0].split()), len(p[1].split())) <= max_words]
+        chosen += sorted(short, key=suits)[:n]
+    return chosen
+
+
+def make_corpus(config: PbmtConfig, folder: Path) -> None:
+    """train.source, train.target, language.txt and forms.json (the usual case of words, per side)."""
+    part = config.corpus
+    whole = CorpusConfig(
+        part.pair,
+        back_translation=part.back_translation,
+        back_translation_every=part.back_translation_every,
+        clean=part.clean,
+    )
+    pairs = [pair for pair in cleaned(whole, folder, Report()) if pair[2] in part.pairs]
+    missing = [corpus for corpus in part.pairs if corpus not in {pair[2] for pair in pairs}]
+    if missing:
+        raise ConfigError(f"corpus.pairs: no clean pair in {', '.join(missing)}; check the names of the corpora")
+    chosen = choose(pairs, part.pairs, part.max_words)
+    entries = [(normalise(s), normalise(t), c) for s, t, c in [*lexicon_pairs(part.pair), *names(part.pair[:2])]]
+    english = sorted({pair[1] for pair in pairs})
+    forms = [
+        tokens.usual_forms(tokens.count_forms(map(tokens.tokenise, lines)))
+        for lines in ([pair[0] for pair in chosen], english)
+    ]
+    for side, name in enumerate(("train.source", "train.target")):
+        lines = [tokens.truecase(tokens.tokenise(pair[side]), forms[side]) for pair in chosen]
+        write_tokens(folder / name, [*lines, *(tokens.tokenise(entry[side]) for entry in entries)])
+    write_tokens(folder / "language.txt", (tokens.truecase(tokens.tokenise(line), forms[1]) for line in english))
+    write_text(folder / "forms.json", json.dumps(forms, ensure_ascii=False))
+
+
+# ------------------------------------------------------------------------------------- language model, phrases
+
+
+def make_language(config: PbmtConfig, folder: Path) -> None:
+    """The n-gram counts, with equal weights for now."""
+    c = config.language
+    write_ngrams(read_tokens(folder / "language.txt"), c.order, c.once, folder / "model" / LANGUAGE)
+    (folder / "model" / f"{LANGUAGE}.wp").write_text("")
+    write_language_weights(folder / "model" / LANGUAGE, c.order, [0.5] * (3 * c.order))
+
+
+def make_alignment(config: PbmtConfig, folder: Path) -> None:
+    """FastAlign source to target (table_invswm: the target given the source, as Thot has it) and the reverse."""
+    from thot.alignment import FastAlignModel
+
+    sides = [read_tokens(folder / name) for name in ("train.source", "train.target")]
+    for name, given, other in (("invswm", *sides), ("swm", *reversed(sides))):
+        model = FastAlignModel()
+        model.variational_bayes = True
+        for x, y in zip(given, other, strict=True):
+            model.add_sentence_pair(x, y, 1)
+        model.start_training()
+        for _ in range(config.phrases.iterations):
+            model.train()
+        model.end_training()
+        prefix = folder / "model" / f"{TABLE}_{name}"
+        model.print(str(prefix))
+        model.clear()
+        prune_lexicon(prefix.with_suffix(".fa_lexnd"), config.phrases.least)
+        for ending in (".src", ".trg", ".srctrgc"):
+            prefix.with_suffix(ending).write_text("")  # copies of the text, wanted by the decoder, but not read
+
+
+def make_phrases(config: PbmtConfig, folder: Path) -> None:
+    """The phrase table, and the small files that Thot wants beside it."""
+    c = config.phrases
+    sides = [read_tokens(folder / name) for name in ("train.source", "train.target")]
+    counts = PhraseCounts(c.longest)
+    for x, y, links in zip(*sides, aligned(folder, *sides), strict=True):
+        counts.add(x, y, links)
+    write_rows(counts.rows(c.best, c.once), folder / "model" / f"{TABLE}.ttable")
+    for name, text in (
+        ("lambda", "0.7 0.7"),
+        ("srcsegmlentable", "Uniform"),
+        ("trgcutstable", "0.999"),
+        ("trgsegmlentable", "Geometric"),
+    ):
+        write_text(folder / "model" / f"{TABLE}.{name}", text)
+
+
+def aligned(folder: Path, source: Sequence[Sequence[str]], target: Sequence[Sequence[str]]) -> Iterator[np.ndarray]:
+    """Links (|x|, |y|) bool of each pair: both directions, grow-diag-final-and."""
+    from thot.alignment import FastAlignModel, SymmetrizationHeuristic, SymmetrizedAligner
+
+    models = []
+    for name in ("invswm", "swm"):
+        model = FastAlignModel()
+        if not model.load(str(folder / "model" / f"{TABLE}_{name}")):
+            raise DataError(f"{folder}/model/{TABLE}_{name}: the aligner cannot read it; train again with --fresh")
+        models.append(model)
+    aligner = SymmetrizedAligner(*models)
+    aligner.heuristic = SymmetrizationHeuristic.GROW_DIAG_FINAL_AND
+    for i in range(0, len(source), _BATCH):
+        for _, matrix in aligner.get_best_alignments(source[i : i + _BATCH], target[i : i + _BATCH]):
+            yield np.asarray(matrix.to_numpy(), dtype=bool)
+    for model in models:
+        model.clear()
+
+
+# ------------------------------------------------------------------------------------------------------ the whole
+
+STAGES: tuple[tuple[str, Callable[[PbmtConfig, Path], None], tuple[str, ...]], ...] = (
+    # name, function, parts of the config that it depends on (besides those of the stages before it)
+    ("corpus", make_corpus, ("corpus",)),
+    ("language", make_language, ("language",)),
+    ("alignment", make_alignment, ("phrases",)),
+    ("phrases", make_phrases, ()),
+    ("tuning", tune, ("tuning", "decoding")),
+)
+
+
+def train(config: PbmtConfig, runs: Path, fresh: bool = False) -> Path:
+    """Run the stages that are missing; returns the folder of the finished model."""
+    need_thot()
+    wrong = folder_name(config.name)
+    if wrong:
+        raise ConfigError(wrong)
+    folder = runs / "smt" / config.name
+    with claimed(folder):
+        if fresh:
+            empty(folder)
+        (folder / "model").mkdir(exist_ok=True)
+        _run_stages(config, folder)
+    return folder / "model"
+
+
+def _run_stages(config: PbmtConfig, folder: Path) -> None:
+    whole, key = asdict(config), str(VERSION)
+    for name, stage, parts in STAGES:
+        key = digest([key, *(whole[part] for part in parts)])
+        note = folder / f"{name}.done.json"
+        if note.exists() and json.loads(note.read_text())["key"] == key:
+            continue
+        note.unlink(missing_ok=True)
+        wall, cpu = time.monotonic(), cpu_seconds()
+        stage(config, folder)
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10  # MiB; Linux counts in KiB
+        row = {"seconds": round(time.monotonic() - wall, 1), "cpu": round(cpu_seconds() - cpu, 1), "mib": peak}
+        write_text(note, json.dumps({"key": key, **row}) + "\n")
+        print(f"sqa: {name}: {row['seconds']} s ({row['cpu']} s CPU), peak {peak} MiB so far", file=sys.stderr)
+
+
+def cpu_seconds() -> float:
+    """CPU time of this process and of the programs it has run."""
+    return sum(os.times()[:4])
+
+
+def main(config_path: Path, runs: Path, fresh: bool = False) -> None:
+    """`sqa train smt CONFIG` for a config of `kind: pbmt`: train and print the model's folder."""
+    from sqa.run.config import load
+
+    print(train(load(config_path, PbmtConfig), runs, fresh))

@@ -1,0 +1,134 @@
+"""The last stage of a phrase-based training: weights of the language model, then of the log-linear model."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from smt.statistical import tokens
+from smt.statistical.config import PbmtConfig
+from smt.statistical.mert import Candidates, bleu, search
+from smt.statistical.phrase_table import (
+    only_ngrams_of,
+    only_phrases_of,
+    read_tokens,
+    write_language_weights,
+    write_tokens,
+)
+from smt.statistical.translator import LANGUAGE, TABLE, WEIGHTS, Engine, finish, write_model
+from sqa.files.store import write_text
+
+START = (1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.0)  # log-linear weights before tuning
+
+
+def make_development(config: PbmtConfig, folder: Path) -> None:
+    """dev.json (source and target as text), dev.source, dev.target: the sentences that are tuned on."""
+    from sqa.data.datasets import load_parallel
+
+    pairs = [
+        (row.source, row.target)
+        for part in config.tuning.development
+        for row in islice(load_parallel(config.corpus.pair, part), config.tuning.sentences)
+    ]
+    forms = json.loads((folder / "forms.json").read_text(encoding="utf-8"))
+    for side, name in enumerate(("dev.source", "dev.target")):
+        lines = (tokens.truecase(tokens.tokenise(pair[side]), forms[side]) for pair in pairs)
+        write_tokens(folder / name, lines)
+    write_text(folder / "dev.json", json.dumps(pairs, ensure_ascii=False))
+
+
+def tune_language(config: PbmtConfig, folder: Path) -> None:
+    """Interpolation weights with the least perplexity on the development references (Nelder and Mead 1965)."""
+    from scipy.optimize import minimize
+    from thot.common import NGramLanguageModel
+
+    sentences, order = read_tokens(folder / "dev.target"), config.language.order
+    small = folder / "tuning" / "ngrams"  # nothing but the n-grams that are needed: read again for every measurement
+    small.mkdir(parents=True)
+    prefix = small / LANGUAGE
+    only_ngrams_of(folder / "model" / LANGUAGE, sentences, order, prefix)
+    (small / f"{LANGUAGE}.wp").write_text("")
+
+    def loss(weights: np.ndarray) -> float:
+        if weights.min() < 0 or weights.max() >= 1:
+            return float("inf")
+        write_language_weights(prefix, order, weights.tolist())
+        model = NGramLanguageModel()
+        model.load(str(prefix))
+        total = sum(model.get_sentence_log_probability(sentence) for sentence in sentences)  # base 10
+        model.clear()
+        return -total / sum(len(sentence) + 1 for sentence in sentences)
+
+    found = minimize(loss, np.full(3 * order, 0.5), method="Nelder-Mead", options={"maxfev": 200, "xatol": 1e-2})
+    write_language_weights(folder / "model" / LANGUAGE, order, found.x.tolist())
+    print(f"sqa: development perplexity {10**found.fun:.1f}", file=sys.stderr)
+
+
+def tune(config: PbmtConfig, folder: Path) -> None:
+    """weights.json: the log-linear weights with the best development BLEU of all rounds."""
+    weights = list(START)
+    rounds: list[dict[str, Any]] = []
+    shutil.rmtree(folder / "tuning", ignore_errors=True)
+    if config.tuning.sentences:
+        make_development(config, folder)
+        tune_language(config, folder)
+        weights, rounds = tune_weights(config, folder, _small_model(config, folder))
+        shutil.rmtree(folder / "tuning")
+    write_text(folder / "weights.json", json.dumps({"weights": weights, "rounds": rounds}, indent=1))
+    forms = json.loads((folder / "forms.json").read_text(encoding="utf-8"))[0]
+    write_model(folder / "model", weights, config.decoding, forms, {"training": asdict(config), "tuning": rounds})
+
+
+def _small_model(config: PbmtConfig, folder: Path) -> Path:
+    """A folder that translates the development sentences as the whole model does, and loads in a moment."""
+    model, small = folder / "model", folder / "tuning"
+    for path in (*model.glob(f"{TABLE}*"), *model.glob(f"{LANGUAGE}*")):
+        copy = small / path.name
+        if path.name == f"{TABLE}.ttable":
+            only_phrases_of(path, read_tokens(folder / "dev.source"), config.phrases.longest, copy)
+        else:
+            copy.symlink_to(path.resolve())
+    return small
+
+
+def tune_weights(config: PbmtConfig, folder: Path, small: Path) -> tuple[list[float], list[dict[str, Any]]]:
+    """The weights with the best BLEU, and of each round weights and BLEU."""
+    source = read_tokens(folder / "dev.source")
+    pairs = json.loads((folder / "dev.json").read_text(encoding="utf-8"))
+    known: list[dict[tuple[str, ...], list[float]]] = [{} for _ in source]  # words -> components
+    measured: dict[tuple[int, tuple[str, ...]], list[float]] = {}
+    weights, rounds = list(START), []
+    engine = Engine(small, weights, config.decoding)
+    for number in range(config.tuning.rounds + 1):
+        engine.model.weights = weights
+        firsts = []
+        for i, found in enumerate(engine.candidates(source, config.tuning.candidates)):
+            for target, components in found:
+                words = finish(target, pairs[i][0])
+                known[i].setdefault(words, components)
+                if (i, words) not in measured:
+                    measured[i, words] = statistics(words, pairs[i][1])
+            firsts.append(measured[i, finish(found[0][0], pairs[i][0])])
+        value = 100 * bleu(np.sum(firsts, axis=0))
+        rounds.append({"bleu": value, "weights": weights})
+        print(f"sqa: tuning round {number}: development BLEU {value:.2f}", file=sys.stderr)
+        lists = [[(c, measured[i, words]) for words, c in some.items()] for i, some in enumerate(known)]
+        weights, _ = search(Candidates.of(lists), weights, range(WEIGHTS - 1), config.tuning.seed + number)
+    engine.close()
+    return max(rounds, key=lambda row: row["bleu"])["weights"], rounds
+
+
+def statistics(words: Sequence[str], reference: str) -> list[float]:
+    """The statistics of `smt.statistical.mert.bleu` for one sentence, sacrebleu's tokens (13a)."""
+    import sacrebleu
+
+    score = sacrebleu.sentence_bleu(" ".join(words), [reference], use_effective_order=True)
+    return [*map(float, score.counts), *map(float, score.totals), float(score.sys_len), float(score.ref_len)]

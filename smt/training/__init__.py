@@ -1,0 +1,1 @@
+"""From parallel text to a trained Transformer."""

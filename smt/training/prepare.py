@@ -1,0 +1,234 @@
+"""Training data of one direction, from the data sets to packed arrays: `prepare(config, folder)`.
+
+Besides the parallel corpora it adds what Quizbowl lives on: names (countries, languages and currencies of Unicode
+CLDR, bilingual lexicons) and English tossups with a machine-made source side (back-translation).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+
+from smt.models.vocab import Vocabulary, normalise
+from smt.training.clean import CleanConfig, Pair, Report, aligned_enough, clean
+from smt.training.config import CorpusConfig
+from smt.training.corpus import Packed, align, lexicon, pack, weigh
+from smt.training.language import Languages
+from sqa.core.errors import ConfigError, DataError
+from sqa.files.atomic import atomic
+from sqa.files.store import write_text
+
+HELD_OUT = {
+    "es-en": ("newstest2011", "newstest2012", "newstest2013", "flores-dev", "xquad-sentences", "xquad-paragraphs"),
+    "pl-en": ("newstest2020", "flores-dev", "ntrex128"),
+}
+KNOWN_LANGUAGE = "flores-dev"  # part that the test of the language learns from
+LEXICON_ARTEFACT = re.compile(r"^[a-z]+(the|of|in|to)[a-z]*$")
+
+
+def names(language: str) -> Iterator[Pair]:
+    """Country, language and currency names in `language` and English (Unicode CLDR through Babel)."""
+    from babel import Locale
+
+    source, english = Locale(language), Locale("en")
+    for table in ("territories", "languages", "currencies"):
+        ours, theirs = getattr(source, table), getattr(english, table)
+        for code in ours:
+            if code in theirs and not str(code).isdigit():
+                yield ours[code], theirs[code], "cldr"
+
+
+def lexicon_pairs(pair: str) -> Iterator[Pair]:
+    """The freedict lexicon without entries whose English side lost its blanks."""
+    from sqa.data.datasets import load_parallel
+
+    for source, target, _ in load_parallel(pair, "freedict"):
+        if not LEXICON_ARTEFACT.match(target):
+            yield source, target, "freedict"
+
+
+def held_out(pair: str) -> Iterator[str]:
+    """Both sides of every development and test sentence, XQB included."""
+    from sqa.data.datasets import load_parallel, load_questions
+
+    for part in HELD_OUT[pair]:
+        for source, target, _ in load_parallel(pair, part):
+            yield source
+            yield target
+    for question in load_questions(f"xqb-{pair[:2]}"):
+        yield from (" ".join(sentence) for sentence in question.sentences)
+        yield from question.reference
+
+
+def tossup_sentences() -> list[str]:
+    """English Quizbowl sentences to be given a source side."""
+    from sentence_splitter import SentenceSplitter
+
+    from sqa.data.datasets import load_tossups
+
+    splitter = SentenceSplitter("en")
+    return [s.strip() for tossup in load_tossups() for s in splitter.split(" ".join(tossup.text.split())) if s.strip()]
+
+
+def back_translate(config: CorpusConfig, folder: Path) -> Iterator[Pair]:
+    """English tossup sentences with a source side made by Apertium or from a lexicon; kept in `folder`."""
+    english = tossup_sentences()[:: config.back_translation_every]
+    file = folder / f"back_translation.{config.back_translation}.txt"
+    if not file.exists():
+        if config.back_translation == "apertium":
+            made = _apertium(english, f"eng-{ {'es': 'spa'}[config.pair[:2]] }")
+        else:
+            from smt.training.lexical import back_translate_lexically
+
+            made = back_translate_lexically(english, list(lexicon_pairs(config.pair)) + list(names("pl")), config.seed)
+        write_text(file, "\n".join(made) + "\n")
+    sources = file.read_text(encoding="utf-8").split("\n")[:-1]
+    if len(sources) != len(english):
+        raise DataError(f"{file}: {len(sources)} lines for {len(english)} tossup sentences; delete it and run again")
+    for source, target in zip(sources, english, strict=True):
+        yield source, target, "tossups"
+
+
+def _apertium(lines: list[str], mode: str) -> list[str]:
+    try:
+        done = subprocess.run(
+            ["apertium", "-u", mode], input="\n".join(lines) + "\n", capture_output=True, text=True, check=True
+        )
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise DataError(
+            f"apertium -u {mode}: {error}; install apertium-eng-spa or set back_translation: none"
+        ) from error
+    return done.stdout.split("\n")[:-1]
+
+
+def cleaned(config: CorpusConfig, folder: Path, report: Report) -> Iterator[Pair]:
+    """The pairs of all parallel corpora and of the back-translated tossups that the cleaner lets through."""
+    from sqa.data.datasets import load_parallel
+
+    sources = [load_parallel(config.pair, "train")]
+    if config.back_translation != "none":
+        sources.append(back_translate(config, folder))
+    languages = None
+    if config.clean.language:
+        known = ((normalise(s), normalise(t)) for s, t, _ in load_parallel(config.pair, KNOWN_LANGUAGE))
+        languages = Languages(list(known))
+    raw = (pair for source in sources for pair in source)
+    passed = clean(raw, held_out(config.pair), config.clean, report, languages)
+    return aligned_enough(passed, config.clean.min_aligned, report)
+
+
+def _need(config: CorpusConfig) -> None:
+    for module in ("babel", "eflomal", *(["morfeusz2"] if config.back_translation == "lexical" else [])):
+        if find_spec(module) is None:
+            raise ConfigError(f"preparing training data needs {module}: pip install -e '.[train]'")
+
+
+def is_prepared(config: CorpusConfig, folder: Path) -> bool:
+    """Whether `folder` holds the training data of this config.
+
+    Keys that the data was written without have their default, and the weight of a corpus that gave it nothing does
+    not matter unless it was left out on purpose, by a weight of 0.
+    """
+    done = folder / "prepared.json"
+    if not done.exists():
+        return False
+    written = json.loads(done.read_text())
+    stored, wanted = json.loads(written["config"]), asdict(config)
+    stored["clean"] = asdict(CleanConfig()) | stored["clean"]
+    stored = asdict(CorpusConfig(config.pair)) | stored
+    left_out = {corpus for side in (stored, wanted) for corpus, weight in side["weights"].items() if not weight}
+    for side in (stored, wanted):
+        given, default = side["weights"], side["default_weight"]
+        side["weights"] = {corpus: given.get(corpus, default) for corpus in {*written["corpora"], *left_out}}
+    return stored == wanted
+
+
+def prepare(config: CorpusConfig, folder: Path, vocabulary: Vocabulary | None = None) -> None:
+    """Write vocabulary.model (learnt, unless given), the lexicon's arrays, packed/ and clean.tsv into `folder`.
+
+    Does nothing when a preparation of the same config is there.
+    """
+    if is_prepared(config, folder):
+        return
+    _need(config)
+    folder.mkdir(parents=True, exist_ok=True)
+    rng = np.random.default_rng(config.seed)
+    dropped = Report()
+    pairs = list(cleaned(config, folder, dropped))
+    write_text(folder / "clean.tsv", dropped.text())
+    weights = {**config.weights, "freedict": config.lexicon_weight, "cldr": config.lexicon_weight}
+    entries = [(normalise(s), normalise(t), c) for s, t, c in [*lexicon_pairs(config.pair), *names(config.pair[:2])]]
+    mixed = weigh(pairs + entries, weights, config.default_weight, rng)
+    counts = report(mixed)
+    lines = (line for s, t, _ in mixed for line in (s, t))
+    vocabulary = vocabulary or Vocabulary.train(lines, config.vocabulary_size, kind=config.vocabulary_kind)
+    (folder / "vocabulary.model").write_bytes(vocabulary.model)
+    packed, ids, probabilities = _aligned(mixed, vocabulary, config)
+    packed.save(folder / "packed")
+    np.save(folder / "lexicon_ids.npy", ids)
+    np.save(folder / "lexicon_probabilities.npy", probabilities)
+    wanted = json.dumps(asdict(config), sort_keys=True)
+    write_text(
+        folder / "prepared.json",
+        json.dumps({"config": wanted, "corpora": counts, "pairs": len(packed)}, indent=1) + "\n",
+    )
+
+
+def clean_only(config: CorpusConfig, folder: Path) -> Report:
+    """Write the cleaned pairs to corpus.tsv (source, target, corpus) and the counts to clean.tsv in `folder`."""
+    _need(config)
+    folder.mkdir(parents=True, exist_ok=True)
+    counts = Report()
+    with atomic(folder / "corpus.tsv") as partial, partial.open("w", encoding="utf-8") as file:
+        for pair in cleaned(config, folder, counts):
+            file.write("\t".join(pair) + "\n")
+    write_text(folder / "clean.tsv", counts.text())
+    return counts
+
+
+def _aligned(mixed: list[Pair], vocabulary: Vocabulary, config: CorpusConfig) -> tuple[Packed, np.ndarray, np.ndarray]:
+    """Pack `mixed` with links for its first `aligned_sentences` pairs (it is shuffled), and their lexicon.
+
+    Nothing is aligned where no lexicon is wanted (`lexicon_width` 0).
+    """
+    if not config.lexicon_width:
+        nothing = np.zeros((vocabulary.size, 0), dtype=np.int32)
+        return pack(mixed, vocabulary, None), nothing, nothing.astype(np.float32)
+    head = pack(mixed[: config.aligned_sentences], vocabulary, None)
+    links = align(head)
+    links.extend([()] * (len(mixed) - len(links)))  # type: ignore[list-item]
+    packed = pack(mixed, vocabulary, links)
+    return packed, *lexicon(packed, vocabulary.size, config.lexicon_width)
+
+
+def report(mixed: list[Pair]) -> dict[str, dict[str, int]]:
+    """Pairs and words used per epoch, per corpus; also printed to stderr."""
+    counts: dict[str, dict[str, int]] = {}
+    for source, target, corpus in mixed:
+        row = counts.setdefault(corpus, {"pairs": 0, "source_words": 0, "target_words": 0})
+        row["pairs"] += 1
+        row["source_words"] += len(source.split())
+        row["target_words"] += len(target.split())
+    for corpus, row in sorted(counts.items(), key=lambda item: -item[1]["target_words"]):
+        print(f"{corpus:24s} {row['pairs']:8d} pairs {row['target_words']:9d} target words", file=sys.stderr)
+    return counts
+
+
+def main(config_path: Path, runs: Path) -> None:
+    """`sqa clean CONFIG`: write the cleaned pairs to runs/smt/<name>/clean/ and print what each step dropped."""
+    from smt.training.config import SmtConfig
+    from sqa.run.config import load
+
+    config = load(config_path, SmtConfig)
+    folder = runs / "smt" / config.name / "clean"
+    counts = clean_only(config.corpus, folder)
+    print(folder / "corpus.tsv", file=sys.stderr)
+    print(counts.text(), end="")

@@ -1,0 +1,206 @@
+"""Many trainings from one config: `sqa train smt CONFIG --sweep k=3,6,9,12,15,full --seeds 3`.
+
+    runs/smt/<name>/data/           training data, prepared once (or another training's: the config's `data`)
+    runs/smt/<name>/k6-seed0/       one training: run.json, checkpoint-*, steps.tsv, model/, and done.json at its end
+    runs/smt/<name>/sweep.tsv       development BLEU per k, mean and standard deviation over seeds
+
+A training whose done.json is there is never done again; one that was killed goes on from its last checkpoint.  Several
+processes may be started on one sweep: each takes trainings that no other works on, and all print the whole table.  A
+folder made by another config, other data or another start model is refused, not mixed in.  k = "multi" is the config's
+own multi-path training, the control for the separate ones.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import fmean, stdev
+
+from smt.models.bundle import load_model
+from smt.policies.waitk import parse_k
+from smt.training import identity
+from smt.training.checkpoints import checkpoints, remove
+from smt.training.config import SmtConfig
+from smt.training.train import prepared_data, train_in, work_folder
+from sqa.core.errors import ConfigError, DataError
+from sqa.files.atomic import empty, held
+from sqa.files.store import write_text
+
+MULTI = "multi"  # in place of a k: one model for every k of `train.k`
+HEADER = ("model", "k", "seeds", "bleu_mean", "bleu_sd", "bleu", "minutes_mean")
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One training of a sweep."""
+
+    k: int | str  # words, "full" or "multi"
+    seed: int
+    config: SmtConfig
+    folder: Path
+
+    @property
+    def label(self) -> str:
+        """Its folder's name."""
+        return self.folder.name
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """What done.json says."""
+
+    k: int | str
+    seed: int
+    bleu: dict[str, float]  # k -> BLEU on the development part: its own k, or each k of a multi-path model
+    minutes: float  # spent in training steps
+    model: Path  # a folder to translate with
+
+
+def parse_sweep(text: str) -> tuple[int | str, ...]:
+    """The values of "k=3,6,full"; ConfigError for anything else."""
+    key, _, values = text.partition("=")
+    if key != "k" or not values:
+        raise ConfigError(f"--sweep: expected k=VALUE,VALUE,..., got {text!r}")
+    ks = tuple(int(value) if value.isascii() and value.isdigit() else value for value in values.split(","))
+    for k in ks:
+        if k != MULTI:
+            try:
+                parse_k(k)
+            except ConfigError:
+                raise ConfigError(f"--sweep k: must be >= 1, 'full' or '{MULTI}', got {k!r}") from None
+    if len(set(ks)) < len(ks):
+        raise ConfigError(f"--sweep k: each value once, got {values}")
+    return ks
+
+
+def expand(config: SmtConfig, ks: Sequence[int | str], seeds: int, folder: Path) -> list[Run]:
+    """Every training of the sweep, all ks of the first seed before the second seed's."""
+    if seeds < 1:
+        raise ConfigError(f"--seeds: must be >= 1, got {seeds}")
+    found = []
+    for seed in range(config.train.seed, config.train.seed + seeds):
+        for k in ks:
+            label = f"{MULTI if k == MULTI else f'k{k}'}-seed{seed}"
+            own = {} if k == MULTI else {"k": (k,), "k_weights": (), "evaluate_k": (k,)}
+            model = replace(config.model, encoder=config.full_encoder) if k == "full" else config.model
+            train = replace(config.train, seed=seed, **own)
+            one = replace(config, name=f"{config.name}/{label}", model=model, train=train)
+            found.append(Run(k, seed, one, folder / label))
+    return found
+
+
+def check(runs: Sequence[Run], data: Path) -> None:
+    """Refuse, all at once, folders that hold trainings of another config, data or start model."""
+    found = [problem for run in runs for problem in identity.problems(run.folder, run.config, data)]
+    if found:
+        raise ConfigError(found)
+
+
+def finish(run: Run, data: Path) -> bool:
+    """Train a run to its end and score it, unless that was done; False if a stop file ended it.  Hold the folder."""
+    if (run.folder / "done.json").exists():
+        return True
+    stop = run.folder.parent / "stop"
+    if stop.exists():
+        return False
+    print(f"sqa: {run.label}", file=sys.stderr)
+    identity.write(run.folder, run.config, data)
+    if train_in(run.folder, run.config, data, stop=stop) is None:
+        return False
+    done = {"k": run.k, "seed": run.seed, "bleu": score(run), "minutes": _minutes(run.folder / "steps.tsv")}
+    write_text(run.folder / "done.json", json.dumps(done, indent=1) + "\n")
+    for path in checkpoints(run.folder):
+        remove(path)  # the model is there; a sweep's checkpoints would fill a disk
+    return True
+
+
+def score(run: Run) -> dict[str, float]:
+    """BLEU of the finished model on the first `evaluate_sentences` sentences of the development part, per k."""
+    from smt.training.evaluate import bleu_by_k
+
+    model, vocabulary, _ = load_model(run.folder / "model")
+    return bleu_by_k(model, vocabulary, run.config, run.config.train.k)
+
+
+def _minutes(steps: Path) -> float:
+    return sum(float(line.rsplit("\t", 1)[1]) for line in steps.read_text().splitlines()[1:]) / 60
+
+
+def finished(folder: Path) -> list[Finished]:
+    """The finished trainings of a sweep's folder, by k and seed."""
+    found = []
+    for file in folder.glob("*-seed*/done.json"):
+        try:
+            found.append(Finished(**json.loads(file.read_text()), model=file.parent / "model"))
+        except (ValueError, TypeError) as error:
+            raise DataError(f"{file}: not what a sweep wrote ({error}); delete its folder") from error
+    return sorted(found, key=lambda run: (_order(run.k), run.seed))
+
+
+def _order(k: int | str) -> tuple[bool, int]:
+    return k == MULTI, 0 if k == MULTI else parse_k(k)
+
+
+def table(runs: Sequence[Finished]) -> list[tuple[str, ...]]:
+    """One line per model kind and k: number of seeds, mean, standard deviation (n - 1), each seed's BLEU, minutes."""
+    groups: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    for run in runs:
+        kind = "multi-path" if run.k == MULTI else "separate"
+        for k, bleu in run.bleu.items():
+            groups.setdefault((kind, k), []).append((bleu, run.minutes))
+    rows = []
+    for (kind, k), values in groups.items():
+        bleu = [value for value, _ in values]
+        spread = f"{stdev(bleu):.2f}" if len(bleu) > 1 else "n/a"
+        each = " ".join(f"{value:.2f}" for value in bleu)
+        minutes = fmean(minutes for _, minutes in values)
+        rows.append((kind, k, str(len(bleu)), f"{fmean(bleu):.2f}", spread, each, f"{minutes:.1f}"))
+    return rows
+
+
+def sweep(config: SmtConfig, ks: Sequence[int | str], seeds: int, runs: Path, fresh: bool = False) -> list[Finished]:
+    """Train whatever is missing, waiting at the end for what other processes work on; returns the finished runs."""
+    folder = work_folder(config, runs)
+    todo = expand(config, ks, seeds, folder)
+    if fresh:
+        clear(todo)
+    with held(folder, wait=True):
+        data = prepared_data(config, runs)
+        check(todo, data)
+    for wait in (False, True):
+        for run in todo:
+            with held(run.folder, wait) as mine:
+                if mine:
+                    check([run], data)
+                    if not finish(run, data):
+                        print(f"sqa: {folder / 'stop'} is there: delete it and run again to go on", file=sys.stderr)
+                        return _chosen(todo)
+    return _chosen(todo)
+
+
+def _chosen(todo: Sequence[Run]) -> list[Finished]:
+    labels = {(run.k, run.seed) for run in todo}
+    return [run for run in finished(todo[0].folder.parent) if (run.k, run.seed) in labels]
+
+
+def clear(runs: Sequence[Run]) -> None:
+    """Empty the folders of these runs; ConfigError if a process works on one."""
+    for run in runs:
+        with held(run.folder, wait=False) as mine:
+            if not mine:
+                raise ConfigError(f"--fresh: another process is training {run.folder}")
+            empty(run.folder)
+
+
+def main(config_path: Path, runs: Path, ks: str | None = None, seeds: int = 1, fresh: bool = False) -> None:
+    """`sqa train smt CONFIG --sweep k=... --seeds N`: train all, print the table; default: the config's k."""
+    from sqa.run.config import load
+
+    config = load(config_path, SmtConfig)
+    rows = table(sweep(config, parse_sweep(ks) if ks else config.train.k, seeds, runs, fresh))
+    text = "".join("\t".join(row) + "\n" for row in (HEADER, *rows))
+    write_text(work_folder(config, runs) / "sweep.tsv", text)
+    print(text, end="")

@@ -1,0 +1,6 @@
+"""`python -m sqa.cli` is the `sqa` command."""
+
+from sqa.cli import main
+
+if __name__ == "__main__":
+    main()

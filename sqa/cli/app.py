@@ -1,0 +1,288 @@
+"""The `sqa` command.
+
+stdout is data (TSV, or JSON with --json); stderr is talk and progress bars.  Exit codes: 0 ok, 1 a check failed,
+2 usage or config, 3 data.  Every command imports what it needs when it runs, so that `sqa --help` is quick.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sqa import __version__
+from sqa.cli.board import board_app
+from sqa.cli.curves import curve_app
+from sqa.cli.evidence import evidence_app
+from sqa.cli.options import DEFAULT_RUNS, SETTINGS, Config, Fresh, Json, Limit, Names, RunFolder, Runs, call
+from sqa.cli.protocols import RAW, client_app, scorer, serve_app, validate_app
+from sqa.core.errors import ConfigError, SqaError
+
+if TYPE_CHECKING:
+    from sqa.run.config import RunConfig
+    from sqa.run.pipeline import RunResult
+
+app = typer.Typer(help="Simultaneous translation evaluated by question answering.", add_completion=False, **SETTINGS)
+data_app = typer.Typer(help="The data files: what there is, getting it, checking it.", **SETTINGS)
+train_app = typer.Typer(help="Train a translator, a guesser or a buzzer.", **SETTINGS)
+convert_app = typer.Typer(help="Take over models trained elsewhere.", **SETTINGS)
+app.add_typer(evidence_app)
+app.add_typer(data_app, name="data")
+app.add_typer(train_app, name="train")
+app.add_typer(convert_app, name="convert")
+app.add_typer(curve_app, name="curve")
+app.add_typer(board_app, name="board")
+app.add_typer(serve_app, name="serve")
+app.add_typer(client_app, name="client")
+app.add_typer(validate_app, name="validate")
+
+
+def main() -> None:
+    """The console script: one line per problem on stderr, never a traceback for a deliberate error."""
+    try:
+        app(prog_name="sqa")
+    except SqaError as error:
+        for line in str(error).splitlines():
+            print(f"sqa: {line}", file=sys.stderr)
+        sys.exit(error.exit_code)
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        print(f"sqa: {where}{error.strerror or error}", file=sys.stderr)
+        sys.exit(3)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"sqa {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")
+    ] = False,
+) -> None:
+    """Options before the command."""
+
+
+# --------------------------------------------------------------------------------------------------------- runs
+
+
+@app.command()
+def run(config: Config, runs: Runs = DEFAULT_RUNS, limit: Limit = None, as_json: Json = False) -> None:
+    """Translate, guess, buzz and score; write the run's folder and print its report."""
+    _finish(_run(config, runs, limit, "score"), runs, as_json)
+
+
+@app.command()
+def translate(config: Config, runs: Runs = DEFAULT_RUNS, limit: Limit = None, as_json: Json = False) -> None:
+    """Run the first stage only, and print where its rows lie."""
+    _show_stages(_run(config, runs, limit, "translate"), as_json)
+
+
+@app.command()
+def guess(config: Config, runs: Runs = DEFAULT_RUNS, limit: Limit = None, as_json: Json = False) -> None:
+    """Run the stages up to the guesses; translations that the store has are not made again."""
+    _show_stages(_run(config, runs, limit, "guess"), as_json)
+
+
+@app.command()
+def buzz(config: Config, runs: Runs = DEFAULT_RUNS, limit: Limit = None, as_json: Json = False) -> None:
+    """Run the stages up to the buzzes; what the store has is not made again."""
+    _show_stages(_run(config, runs, limit, "buzz"), as_json)
+
+
+@app.command()
+def score(config: Config, runs: Runs = DEFAULT_RUNS, limit: Limit = None, as_json: Json = False) -> None:
+    """Run the last stage, and those before it as far as the store lacks them; print the report as `run` does."""
+    _finish(_run(config, runs, limit, "score"), runs, as_json)
+
+
+@app.command()
+def compare(a: RunFolder, b: RunFolder, as_json: Json = False) -> None:
+    """Paired differences A - B over the same questions, with 95% intervals and two-sided p-values."""
+    from sqa.run import folder as folders
+
+    rows, notes = folders.compare(folders.read(a), folders.read(b))
+    for note in notes:
+        print(f"sqa: {note}", file=sys.stderr)
+    _print(folders.COMPARISON_HEADER, [row.cells() for row in rows], [asdict(row) for row in rows], as_json)
+
+
+def _run(path: Path, runs: Path, limit: int | None, until: str) -> RunResult:
+    from sqa.files.store import Store
+    from sqa.run import pipeline
+
+    return pipeline.run(_load(path, limit), Store(runs), until=until)
+
+
+def _load(path: Path, limit: int | None) -> RunConfig:
+    from sqa.run.config import load_run, with_limit
+
+    if limit is not None and limit < 1:
+        raise ConfigError(f"--limit: must be >= 1, got {limit}")
+    config = load_run(path)
+    return config if limit is None else with_limit(config, limit)
+
+
+def _finish(result: RunResult, runs: Path, as_json: bool) -> None:
+    from sqa.run import folder as folders
+
+    folder = folders.save(result, runs)
+    for name, reason in result.refusals.items():
+        print(f"sqa: {name}: no value: {reason}", file=sys.stderr)
+    print(f"sqa: {len(result.questions)} questions; report in {folder / folders.REPORT}", file=sys.stderr)
+    rows = folders.report_rows(result)
+    _print(folders.REPORT_HEADER, [row.cells() for row in rows], [asdict(row) for row in rows], as_json)
+
+
+def _show_stages(result: RunResult, as_json: bool) -> None:
+    header = ("stage", "questions", "blocks_made", "folder")
+    rows = [
+        (name, len(result.questions), result.made[name], str(result.store.folder(stage)))
+        for name, stage in result.stages.items()
+    ]
+    _print(header, rows, [dict(zip(header, row, strict=True)) for row in rows], as_json)
+
+
+# --------------------------------------------------------------------------------------------------------- data
+
+
+@data_app.command("list")
+def data_list(as_json: Json = False) -> None:
+    """Every file of the manifest, and whether a copy is here."""
+    from sqa.data import download
+
+    header = ("name", "here", "bytes", "records", "licence", "home")
+    rows = [
+        (e.name, "yes" if download.where(e.name) else "no", e.size, e.records, e.licence, e.home or e.how or "")
+        for e in download.entries()
+    ]
+    _print(header, rows, [dict(zip(header, row, strict=True)) for row in rows], as_json)
+
+
+@data_app.command("fetch")
+def data_fetch(names: Names = None) -> None:
+    """Get files from the mirror or their public home, resuming what was cut off; every byte is checked."""
+    from sqa.data import download
+
+    for name in names or [e.name for e in download.entries() if e.home or download.where(e.name)]:
+        path = download.fetch(name)
+        print(f"{name}\t{path}")
+
+
+@data_app.command("verify")
+def data_verify(names: Names = None, as_json: Json = False) -> None:
+    """Read every copy in full and compare it with the manifest.  Exit 3 on a wrong file, or a missing named one."""
+    from sqa.data import download
+
+    found = download.verify(names or None)
+    header = ("name", "state", "path", "message")
+    rows = [(status.entry.name, status.state, str(status.path or ""), status.message) for status in found]
+    _print(header, rows, [dict(zip(header, row, strict=True)) for row in rows], as_json)
+    bad = [s for s in found if s.state == "wrong" or (names and s.state != "ok")]
+    for status in bad:
+        print(f"sqa: {status.entry.name}: {status.message}", file=sys.stderr)
+    if bad:
+        raise typer.Exit(3)
+
+
+# ----------------------------------------------------------------------------------------- training and the rest
+
+
+@train_app.command("smt")
+def train_smt(
+    config: Config,
+    runs: Runs = DEFAULT_RUNS,
+    fresh: Fresh = False,
+    sweep: Annotated[
+        str | None, typer.Option("--sweep", metavar="k=...", help="One model per k: k=3,6,full,multi.")
+    ] = None,
+    seeds: Annotated[int | None, typer.Option("--seeds", metavar="N", help="Trainings per k (default 1).")] = None,
+) -> None:
+    """Train a translator, or one per k and seed; goes on from the last checkpoint unless told otherwise."""
+    if sweep is not None or seeds is not None:
+        call("smt.training.sweep:main", config, runs, sweep, 1 if seeds is None else seeds, fresh)
+    else:
+        call("smt.train:main", config, runs, fresh)
+
+
+@train_app.command("guesser")
+def train_guesser(config: Config) -> None:
+    """Train a guesser on the tossups."""
+    call("guessers.train:main", config)
+
+
+@train_app.command("buzzer")
+def train_buzzer(config: Config) -> None:
+    """Train a buzzer on the guesses for tossups that the guesser has not seen."""
+    call("buzzers.train:main", config)
+
+
+@convert_app.command("fairseq")
+def convert_fairseq(
+    checkpoint: Annotated[Path, typer.Argument(metavar="CHECKPOINT", show_default=False)],
+    source_dict: Annotated[Path, typer.Option("--source-dict", help="dict.SRC.txt of fairseq-preprocess.")],
+    target_dict: Annotated[Path, typer.Option("--target-dict", help="dict.TGT.txt of fairseq-preprocess.")],
+    output: Annotated[Path, typer.Option("--output", help="The folder to make.")],
+    bpe: Annotated[str, typer.Option("--bpe", help="subword-nmt, sentencepiece or none.")] = "none",
+    codes: Annotated[
+        Path | None, typer.Option("--codes", help="BPE codes, or the source's SentencePiece model.")
+    ] = None,
+    moses: Annotated[str, typer.Option("--moses", help="Source language, if a Moses tokeniser came first.")] = "",
+) -> None:
+    """Convert a fairseq Transformer (also wait-k of its example and of attn2d) to a model of this program."""
+    made = import_module("smt.engines.fairseq").convert(checkpoint, source_dict, target_dict, output, bpe, codes, moses)
+    _print(
+        ("architecture", "parameters", "k_pieces", "folder"),
+        [(made.architecture, made.parameters, made.k, made.folder)],
+        [],
+        as_json=False,
+    )
+
+
+@convert_app.command("ctranslate2")
+def convert_ctranslate2(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="A model folder, or a hub name.", show_default=False)],
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder to make.", show_default=False)],
+    storage: Annotated[str, typer.Option("--storage", help="Numbers written: float32, float16 or int8.")] = "float32",
+    revision: Annotated[str | None, typer.Option("--revision", help="Of the hub's model.")] = None,
+    download: Annotated[bool, typer.Option("--download", help="Fetch the model from the hub if need be.")] = False,
+) -> None:
+    """Convert a full-input model for CTranslate2, a fast engine: one of `transformers`, or ours without a lexicon."""
+    print(import_module("smt.engines.ctranslate_export").convert(model, folder, storage, revision, download))
+
+
+@app.command()
+def clean(config: Config, runs: Runs = DEFAULT_RUNS) -> None:
+    """Clean the parallel text of a training config; print what each step dropped."""
+    call("smt.training.prepare:main", config, runs)
+
+
+@app.command()
+def bench() -> None:
+    """Words per second of streaming and batched decoding, steps per second of the guessers."""
+    call("experiments.bench.speed:main")
+
+
+app.command(context_settings=RAW)(scorer)
+
+
+def _print(header: Sequence[str], rows: Iterable[Sequence[Any]], objects: list[dict[str, Any]], as_json: bool) -> None:
+    """Data to stdout: TSV with a header, or a JSON list of objects."""
+    if as_json:
+        print(json.dumps(objects, indent=2, ensure_ascii=False))
+        return
+    for cells in (header, *rows):
+        print("\t".join(str(cell).replace("\t", " ").replace("\n", " ") for cell in cells))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,162 @@
+"""`sqa board`: an evaluation board with data sets, models, a queue and a leaderboard."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sqa.cli.options import SETTINGS, Json
+from sqa.core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from sqa.board.board import Board
+
+board_app = typer.Typer(help="An evaluation board: data sets, models, a queue, a leaderboard.", **SETTINGS)
+
+MISSING = "sqa board needs the packages of its extra: pip install 'sqa[board]'"
+TaskCode = Annotated[str, typer.Argument(metavar="TASK", help="sqa-es, sqa-pl, or one of --task.", show_default=False)]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Lower-case letters, digits and dashes.", show_default=False)]
+
+
+@board_app.callback()
+def where(
+    context: typer.Context,
+    folder: Annotated[Path, typer.Option("--board", metavar="DIR", help="Where the board keeps its things.")] = Path(
+        "board"
+    ),
+    db: Annotated[str | None, typer.Option("--db", metavar="URL", help="Default: SQLite in DIR.")] = None,
+    files: Annotated[
+        str | None, typer.Option("--files", metavar="URL", help="Default: a folder in DIR; or s3://bucket/folder.")
+    ] = None,
+    tasks: Annotated[
+        list[str] | None, typer.Option("--task", metavar="MODULE:FUNCTION", help="A task of your own; repeatable.")
+    ] = None,
+) -> None:
+    """An evaluation board: data sets, models, a queue, a leaderboard."""
+    context.obj = (folder, db, files, tuple(tasks or ()))
+
+
+def _board(context: typer.Context) -> Board:
+    """The board of the options before the command.  A package of the extra missing: ConfigError."""
+    try:
+        from sqa.board.board import Board, BoardConfig
+    except ModuleNotFoundError as error:
+        raise ConfigError(MISSING) from error
+    return Board.open(BoardConfig(*context.obj))
+
+
+@board_app.command("register-dataset")
+def register_dataset(
+    context: typer.Context,
+    task: TaskCode,
+    name: Name,
+    source: Annotated[
+        str, typer.Argument(metavar="QUESTIONS", help="A question set's name or file.", show_default=False)
+    ],
+    perturb: Annotated[
+        list[str] | None, typer.Option("--perturb", metavar="KIND", help="May be repeated; all = every kind.")
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Of perturbations and intervals.")] = 0,
+) -> None:
+    """Add a data set and its perturbed copies; every model of the task is queued on it."""
+    from sqa.data.perturb import PERTURBATIONS
+
+    kinds = list(PERTURBATIONS) if perturb == ["all"] else perturb or ()
+    print(json.dumps(_board(context).register_dataset(task, name, source, kinds, seed)))
+
+
+@board_app.command("register-model")
+def register_model(
+    context: typer.Context,
+    task: TaskCode,
+    name: Name,
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A run's config (.yaml) or a submission.", show_default=False)
+    ],
+) -> None:
+    """Add a model; it is queued on every data set of the task."""
+    kind = "config" if file.suffix in (".yaml", ".yml") else "submission"
+    print(json.dumps(_board(context).register_model(task, name, kind, file.read_bytes())))
+
+
+@board_app.command("work")
+def work(
+    context: typer.Context,
+    until_empty: Annotated[bool, typer.Option("--until-empty", help="Stop when nothing is left to do.")] = False,
+    lease: Annotated[float, typer.Option("--lease", metavar="S", help="Silence after which a worker is dead.")] = 60.0,
+) -> None:
+    """Evaluate what is queued; any number of workers may do so at once."""
+    board = _board(context)
+    from sqa.board.worker import POLL_SECONDS
+    from sqa.board.worker import work as work_on
+
+    finished = work_on(board, until_empty, lease, min(POLL_SECONDS, lease))
+    print(f"sqa: {finished} evaluations finished", file=sys.stderr)
+
+
+@board_app.command("leaderboard")
+def leaderboard(
+    context: typer.Context,
+    task: TaskCode,
+    weights: Annotated[
+        str | None, typer.Option("--weights", metavar="METRIC=W,...", help="Of the Dynascore; default: the task's.")
+    ] = None,
+    datasets: Annotated[list[str] | None, typer.Option("--dataset", metavar="NAME", help="Default: all.")] = None,
+    as_json: Json = False,
+) -> None:
+    """The models of a task, best first."""
+    from sqa.board.dynascore import parse_weights
+
+    board = _board(context)
+    parsed = None if weights is None else parse_weights(weights, board.task(task).metrics)
+    found = board.leaderboard(task, parsed, datasets or ())
+    if as_json:
+        print(json.dumps(found, indent=2))
+        return
+    metrics = list(found["metrics"])
+    print("\t".join(["model", "dynascore", *metrics, "missing"]))
+    for row in found["rows"]:
+        numbers = [row["dynascore"], *(row["metrics"].get(name) for name in metrics)]
+        cells = ["n/a" if number is None else f"{number:.4f}" for number in numbers]
+        print("\t".join([row["model"], *cells, ",".join(row["missing"])]))
+    if found["refusal"]:
+        print(f"sqa: {found['refusal']}", file=sys.stderr)
+
+
+@board_app.command("export")
+def export(
+    context: typer.Context,
+    task: TaskCode,
+    examples: Annotated[
+        str | None, typer.Option("--examples", metavar="[PREFIX-]NAME", help="What models are given, as JSON lines.")
+    ] = None,
+) -> None:
+    """Everything about a task as JSON; or the examples of a data set, without their answers."""
+    board = _board(context)
+    if examples is None:
+        print(json.dumps(board.export(task), indent=2))
+        return
+    for example in board.examples(task, examples):
+        print(json.dumps(board.task(task).inputs(example), ensure_ascii=False))
+
+
+@board_app.command("serve")
+def serve(
+    context: typer.Context,
+    host: Annotated[str, typer.Option("--host", help="Beyond loopback a token is needed.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", metavar="N")] = 12380,
+    token: Annotated[
+        str | None, typer.Option("--token", envvar="SQA_TOKEN", help="Needed for all that writes.")
+    ] = None,
+    max_body: Annotated[int, typer.Option("--max-body", metavar="BYTES", help="Of a request.")] = 1 << 24,
+) -> None:
+    """The board over HTTP: a page, JSON, and an OpenAPI description at /openapi.json."""
+    try:
+        from sqa.board import server
+    except ModuleNotFoundError as error:
+        raise ConfigError(MISSING) from error
+    server.serve(_board(context), server.ServeConfig(host, port, token, max_body))

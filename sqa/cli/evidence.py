@@ -1,0 +1,178 @@
+"""The commands that make evidence from runs: experiments, figures and tables, latencies, errors, the viewer."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from sqa.cli.options import DEFAULT_RUNS, SETTINGS, Config, Json, Priors, QuestionIds, RunFolder, Runs, call
+from sqa.core.errors import ConfigError, SqaError
+
+evidence_app = typer.Typer(**SETTINGS)
+
+PAPER = {  # figure or table of the paper -> what makes it, and from which of configs/
+    "fig3": ("experiments.ablation.over_k:main", "ablation.yaml"),
+    "fig5": ("experiments.paper.figure5:main", "stepwise.yaml"),
+    "fig9": ("experiments.paper.figure9:main", "stepwise.yaml"),
+    "fig10": ("experiments.paper.figure10:main", "stepwise.yaml"),
+    "table3": ("experiments.paper.table3:main", "stepwise.yaml"),  # of the same runs, which stay in memory
+    "fig6": ("experiments.paper.figure6:main", "figure6.yaml"),
+    "fig7": ("experiments.paper.figure7:main", "figure7.yaml"),
+    "fig8": ("experiments.studies.translation_table:main", "translation_table.yaml"),
+    "table1": ("experiments.studies.guesser_report:main", "guessers.yaml"),
+    "table2": ("experiments.paper.table2:main", "table2.yaml"),
+    "table4": ("experiments.paper.table4:main", "table4.yaml"),
+    "table5": ("experiments.paper.table5:main", "table5.yaml"),
+}
+
+
+@evidence_app.command()
+def ablation(config: Config, runs: Runs = DEFAULT_RUNS) -> None:
+    """The paper's experiment: every score over k, as table, figure and report."""
+    call("experiments.ablation.over_k:main", config, runs)
+
+
+@evidence_app.command()
+def translations(
+    config: Config,
+    runs: Runs = DEFAULT_RUNS,
+    sets: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME", help="A test set of the config; all when none is given."),
+    ] = None,
+) -> None:
+    """BLEU, chrF and lag of every translator on every test set: table and figure."""
+    call("experiments.studies.translation_table:main", config, runs, sets or ())
+
+
+@evidence_app.command()
+def guessers(config: Config = Path("configs/guessers.yaml"), runs: Runs = DEFAULT_RUNS) -> None:
+    """Accuracy, MRR and EW of every guesser as the question goes on, by category: tables and figure."""
+    call("experiments.studies.guesser_report:main", config, runs)
+
+
+@evidence_app.command()
+def reproduce(
+    item: Annotated[str, typer.Argument(metavar="ITEM", help=f"One of {', '.join(PAPER)}, or all.")],
+    runs: Runs = DEFAULT_RUNS,
+) -> None:
+    """A figure or table of the paper from our runs, with its claims judged; what the runs lack is made first."""
+    if item not in (*PAPER, "all"):
+        raise ConfigError(f"{item}: expected one of {', '.join(PAPER)}, all")
+    if item != "all":
+        target, config = PAPER[item]
+        return call(target, Path("configs", config), runs)
+    missing = []
+    for name, (target, config) in PAPER.items():
+        try:
+            call(target, Path("configs", config), runs)
+        except SqaError as error:  # the others can still be made
+            missing.append(name)
+            print(f"{name}: not made: {error}", file=sys.stderr)
+    if missing:
+        raise typer.Exit(1)
+
+
+@evidence_app.command()
+def correlate(
+    runs: Annotated[
+        list[Path], typer.Argument(metavar="RUN...", help="Folders of three or more runs.", show_default=False)
+    ],
+    metrics: Annotated[
+        list[str] | None, typer.Option("--metric", metavar="NAME", help="Compared; all when none is given.")
+    ] = None,
+    against: Annotated[
+        list[str] | None,
+        typer.Option("--against", metavar="NAME", help="With which; default: ew, oracle-ew, accuracy, mrr."),
+    ] = None,
+    resamples: Annotated[int, typer.Option("--resamples", metavar="N", help="Of the questions.")] = 10_000,
+    as_json: Json = False,
+) -> None:
+    """Kendall's tau: do two metrics rank the systems alike, with 95% intervals over questions."""
+    from sqa.report.correlation import ANSWERS
+
+    call("sqa.report.correlation:main", runs, metrics or (), tuple(against or ANSWERS), resamples, as_json)
+
+
+@evidence_app.command()
+def report(
+    runs: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="RUN...", help="Folders of finished runs; the first is compared with.", show_default=False
+        ),
+    ],
+    output: Annotated[
+        Path | None, typer.Option("--output", metavar="DIR", help="Default: report/ in the first RUN.")
+    ] = None,
+    html: Annotated[bool, typer.Option("--html/--no-html", help="The page beside the Markdown.")] = True,
+) -> None:
+    """Scores, tests, figures and origins of finished runs, as Markdown and one HTML page; what is missing and why."""
+    call("sqa.report.report:main", runs, output, html)
+
+
+@evidence_app.command()
+def latency(
+    log: Annotated[str, typer.Argument(metavar="LOG", help="instances.log or JSON lines; - is standard input.")],
+    convention: Annotated[str, typer.Option(help="Whose formulas; see the README.")] = "simuleval-1.1",
+    references: Annotated[Path | None, typer.Option(metavar="FILE", help="A reference for each line of LOG.")] = None,
+    unit: Annotated[Literal["word", "char"], typer.Option(help="What references are counted in.")] = "word",
+    source: Annotated[
+        Literal["auto", "text", "speech"], typer.Option(help="What delays count: words, or ms of speech.")
+    ] = "auto",
+    end: Annotated[
+        Literal["auto", "log"], typer.Option(help="log: do not add the end of the sentence to texts without it.")
+    ] = "auto",
+    use_ref_len: Annotated[bool, typer.Option("--use-ref-len/--no-use-ref-len", help="|y| of the reference.")] = True,
+    computation_aware: Annotated[bool, typer.Option("--computation-aware", help="From elapsed.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Every latency of a log: means as TSV, or with --json one line a sentence."""
+    from sqa.metrics.latency_log import LogOptions, main
+
+    options = LogOptions(convention, unit, source, end, references, use_ref_len, computation_aware)
+    main(log, options, as_json)
+
+
+@evidence_app.command()
+def diagnose(
+    run: RunFolder,
+    top: Annotated[int, typer.Option("--top", metavar="N", help="Findings shown.")] = 20,
+    questions: QuestionIds = None,
+    kinds: Annotated[
+        list[str] | None,
+        typer.Option("--kind", metavar="KIND", help="hallucination, omission or drop; may be repeated."),
+    ] = None,
+    priors: Priors = None,
+    as_json: Json = False,
+) -> None:
+    """The worst step-wise errors of a run: word, source span, rank of the answer before and after."""
+    call("sqa.diagnose.findings:main", run, top, questions or (), kinds or (), priors, None, as_json)
+
+
+@evidence_app.command()
+def view(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of finished runs.", show_default=False)],
+    output: Annotated[
+        Path | None, typer.Option("--output", metavar="FILE.html", help="Default: view.html in the first RUN.")
+    ] = None,
+    questions: QuestionIds = None,
+    guesses: Annotated[int, typer.Option("--guesses", metavar="N", help="Guesses shown at each word.")] = 5,
+    curve: Annotated[str, typer.Option("--curve", metavar="NAME|FILE", help="Expected-wins curve.")] = "qanta2018",
+    priors: Priors = None,
+) -> None:
+    """One HTML page to watch runs word by word, without any network."""
+    from sqa.report.viewer_data import ViewConfig
+
+    call(
+        "sqa.report.viewer:main", runs, output, questions or (), ViewConfig(guesses=guesses, curve=curve, priors=priors)
+    )
+
+
+@evidence_app.command("head-to-head")
+def head_to_head(config: Config, runs: Runs = DEFAULT_RUNS) -> None:
+    """Guessers and buzzers against the people who played the same questions."""
+    call("experiments.studies.head_to_head:main", config, runs)

@@ -1,0 +1,87 @@
+"""Every error the project raises on purpose, with the exit code the command line gives it.
+
+    SqaError                      exit 1   a check failed
+      ConfigError                 exit 2   a config, flag or argument is wrong; lists all problems at once
+      DataError                   exit 3   a file is missing, malformed or of the wrong kind
+        ChecksumError             exit 3   a file's sha256 or size differs from the manifest
+      TraceError                  exit 3   a trace breaks its rules; carries question_id and step
+      NotComputable               exit 1   a metric is undefined here; never turned into 0
+      RemoteProtocolError         exit 1   the program at the other end broke the protocol or is gone
+
+A message says what is wrong, where, what was expected and what to do.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable, Sequence
+from typing import ParamSpec
+
+P = ParamSpec("P")
+
+
+class SqaError(Exception):
+    """Base of all deliberate errors. `exit_code` is what the command line returns."""
+
+    exit_code = 1
+
+
+class ConfigError(SqaError):
+    """One or more problems in a config, each "where: what was expected, what was got"."""
+
+    exit_code = 2
+
+    def __init__(self, problems: str | Sequence[str]) -> None:
+        self.problems: tuple[str, ...] = (problems,) if isinstance(problems, str) else tuple(problems)
+        super().__init__("\n".join(self.problems))
+
+
+class DataError(SqaError):
+    """A data file is missing, malformed or not what was expected."""
+
+    exit_code = 3
+
+
+class ChecksumError(DataError):
+    """A file's bytes are not those the manifest names."""
+
+
+class TraceError(SqaError):
+    """A trace row breaks the rules of `sqa.core.trace`."""
+
+    exit_code = 3
+
+    def __init__(self, message: str, question_id: str, step: int | None = None) -> None:
+        self.message = message
+        self.question_id = question_id
+        self.step = step
+        where = question_id if step is None else f"{question_id} step {step}"
+        super().__init__(f"{where}: {message}")
+
+    def __reduce__(self) -> tuple[type[TraceError], tuple[str, str, int | None]]:
+        """Between processes: an exception is made anew from what its class takes, not from its text."""
+        return type(self), (self.message, self.question_id, self.step)
+
+
+class NotComputable(SqaError):
+    """A number is undefined on this input (an empty set, a metric under revision)."""
+
+
+class RemoteProtocolError(SqaError):
+    """The program at the other end broke the protocol or is gone; carries what it said."""
+
+
+def returns_exit_code(main: Callable[P, None]) -> Callable[P, int]:
+    """Decorates what `python -m MODULE` calls: 0, or for a deliberate error its exit code and its text on stderr."""
+
+    @functools.wraps(main)
+    def wrapped(*arguments: P.args, **options: P.kwargs) -> int:
+        try:
+            main(*arguments, **options)
+        except SqaError as error:
+            print(error, file=sys.stderr)
+            return error.exit_code
+        return 0
+
+    return wrapped

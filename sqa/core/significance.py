@@ -1,0 +1,252 @@
+"""Intervals and paired tests by resampling QUESTIONS, for any metric that is a score of summed statistics.
+
+Sentences of one question are not independent, so the question is the unit.  A resample is a vector of weights w (n,)
+and its statistics are w @ stats: one matrix product scores thousands of resamples.  The same seed and number of
+questions give the same resamples for every metric and system; the result is a function of its arguments.
+
+    bootstrap interval        percentiles of the score over B resamples with replacement
+                              (Efron 1979; Koehn 2004)
+    paired bootstrap          p = (1 + #{|d*_b - d| >= |d|}) / (B + 1), d the observed difference; two-sided
+    approximate randomisation p = (1 + #{|d*_b| >= |d|}) / (B + 1), where resample b exchanges the two systems'
+                              statistics on a random half of the questions; two-sided
+                              (Noreen 1989; Riezler and Maxwell 2005)
+
+Ties count against a difference: a system compared with itself has p = 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from sqa.core.errors import ConfigError, DataError
+
+_CELLS = 4_000_000  # weights held at a time: 32 MB
+_BOOTSTRAP, _SWAP = 1, 2  # streams of random numbers that share a seed
+_TIE = 1e-9  # differences closer than this, relative to the observed one, are equal
+
+
+class Curve(Protocol):
+    """What a band needs."""
+
+    name: str
+
+    def score_many(self, stats: np.ndarray) -> np.ndarray:
+        """Sums of statistics (B, d) -> values (B, k); nan where undefined."""
+        ...
+
+
+class Resampled(Protocol):
+    """What intervals and tests need of a metric."""
+
+    name: str
+
+    def score(self, stats: np.ndarray) -> float:
+        """A sum of statistics (d,) -> its score; NotComputable where undefined."""
+        ...
+
+    def score_many(self, stats: np.ndarray) -> np.ndarray:
+        """Sums of statistics (B, d) -> scores (B,), equal to `score` on each; nan where undefined."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A score on all questions and its percentile interval."""
+
+    value: float
+    low: float
+    high: float
+    n: int  # questions
+    level: float = 0.95
+    resamples: int = 1000
+    undefined: int = 0  # resamples on which the metric has no value; the interval is over the others
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """A curve on all questions and its pointwise percentile band, each (k,); nan where undefined."""
+
+    value: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    n: int  # questions
+    level: float = 0.95
+    resamples: int = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two systems on the same questions: a minus b, its interval, and both two-sided p-values."""
+
+    a: float
+    b: float
+    diff: float  # a - b
+    low: float
+    high: float
+    p_bootstrap: float  # in 1/(resamples+1) .. 1
+    p_randomization: float
+    n: int  # questions
+    level: float = 0.95
+    resamples: int = 1000
+
+
+def bootstrap_many(
+    stats: Sequence[np.ndarray],
+    metrics: Sequence[Resampled],
+    n_resamples: int = 1000,
+    seed: int = 0,
+    level: float = 0.95,
+) -> list[Interval]:
+    """One interval per (stats (n, d_i), metric), all from the same resamples; n is common to all.
+
+    A metric without a value on all questions: NotComputable.
+    """
+    n = _check(stats, metrics, n_resamples, level)
+    values = [metric.score(s.sum(axis=0)) for s, metric in zip(stats, metrics, strict=True)]
+    samples = _resample(stats, metrics, _bootstrap_weights(n, n_resamples, seed))
+    intervals = []
+    for value, scores in zip(values, samples, strict=True):
+        [low], [high] = _percentiles(scores[:, None], level)
+        undefined = int(np.isnan(scores).sum())
+        intervals.append(Interval(value, float(low), float(high), n, level, n_resamples, undefined))
+    return intervals
+
+
+def bootstrap(
+    stats: np.ndarray, metric: Resampled, n_resamples: int = 1000, seed: int = 0, level: float = 0.95
+) -> Interval:
+    """The score of stats (n, d) summed over questions, with its percentile interval."""
+    return bootstrap_many([stats], [metric], n_resamples, seed, level)[0]
+
+
+def bootstrap_band(
+    stats: np.ndarray, curve: Curve, n_resamples: int = 1000, seed: int = 0, level: float = 0.95
+) -> Band:
+    """A curve's values on all questions with a pointwise percentile band; stats (n, d), `score_many` gives (B, k)."""
+    n = _check([stats], [curve], n_resamples, level)
+    [samples] = _resample([stats], [curve], _bootstrap_weights(n, n_resamples, seed))  # (B, k)
+    low, high = _percentiles(samples, level)
+    return Band(curve.score_many(stats.sum(axis=0, keepdims=True))[0], low, high, n, level, n_resamples)
+
+
+def compare_many(
+    pairs: Sequence[tuple[np.ndarray, np.ndarray]],
+    metrics: Sequence[Resampled],
+    n_resamples: int = 1000,
+    seed: int = 0,
+    level: float = 0.95,
+) -> list[Comparison]:
+    """One comparison per (a (n, d_i), b (n, d_i)) and metric; row i of a and b is the same question."""
+    a, b = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+    n = _check([*a, *b], [*metrics, *metrics], n_resamples, level)
+    for left, right, metric in zip(a, b, metrics, strict=True):
+        if left.shape != right.shape:
+            raise DataError(f"{metric.name}: statistics of {left.shape} and {right.shape} cannot be compared")
+    points = [(m.score(x.sum(axis=0)), m.score(y.sum(axis=0))) for x, y, m in zip(a, b, metrics, strict=True)]
+    both, twice = [*a, *b], [*metrics, *metrics]
+    resampled = _resample(both, twice, _bootstrap_weights(n, n_resamples, seed))
+    # swapping on the questions where w = 1 leaves a + w (b - a) and b - w (b - a)
+    change = [y - x for x, y in zip(a, b, strict=True)]
+    sums = [(x.sum(axis=0), y.sum(axis=0)) for x, y in zip(a, b, strict=True)]
+    swapped_a = [_after(metric, base, +1) for metric, (base, _) in zip(metrics, sums, strict=True)]
+    swapped_b = [_after(metric, base, -1) for metric, (_, base) in zip(metrics, sums, strict=True)]
+    swapped = _score_sums([*change, *change], [*swapped_a, *swapped_b], _swap_weights(n, n_resamples, seed))
+    comparisons, m = [], len(metrics)
+    for i, (value_a, value_b) in enumerate(points):
+        diff = value_a - value_b
+        boot = resampled[i] - resampled[m + i]  # (B,)
+        [low], [high] = _percentiles(boot[:, None], level)
+        p_bootstrap = _p_value(boot - diff, diff)
+        p_swap = _p_value(swapped[i] - swapped[m + i], diff)
+        comparisons.append(
+            Comparison(value_a, value_b, diff, float(low), float(high), p_bootstrap, p_swap, n, level, n_resamples)
+        )
+    return comparisons
+
+
+def compare(
+    a: np.ndarray, b: np.ndarray, metric: Resampled, n_resamples: int = 1000, seed: int = 0, level: float = 0.95
+) -> Comparison:
+    """Paired comparison of two systems' statistics (n, d) on the same questions in the same order."""
+    return compare_many([(a, b)], [metric], n_resamples, seed, level)[0]
+
+
+# ------------------------------------------------------------------------------------------------ resampling
+
+
+def _bootstrap_weights(n: int, n_resamples: int, seed: int) -> Iterator[np.ndarray]:
+    """Blocks (b, n) of multinomial weights: how often each question is drawn in n draws with replacement."""
+    rng = np.random.default_rng([seed, _BOOTSTRAP])
+    for rows in _blocks(n, n_resamples):
+        drawn = rng.integers(0, n, size=(rows, n)) + np.arange(rows)[:, None] * n
+        yield np.bincount(drawn.ravel(), minlength=rows * n).reshape(rows, n).astype(np.float64)
+
+
+def _swap_weights(n: int, n_resamples: int, seed: int) -> Iterator[np.ndarray]:
+    """Blocks (b, n) of 0/1 weights: on which questions the two systems change places."""
+    rng = np.random.default_rng([seed, _SWAP])
+    for rows in _blocks(n, n_resamples):
+        yield rng.integers(0, 2, size=(rows, n)).astype(np.float64)
+
+
+def _blocks(n: int, n_resamples: int) -> Iterator[int]:
+    size = max(1, _CELLS // n)
+    for start in range(0, n_resamples, size):
+        yield min(size, n_resamples - start)
+
+
+def _resample(
+    stats: Sequence[np.ndarray], metrics: Sequence[Resampled | Curve], weights: Iterator[np.ndarray]
+) -> list[np.ndarray]:
+    """Scores of every (stats, metric) on every resample: (B,) or (B, k) each."""
+    return _score_sums(stats, [metric.score_many for metric in metrics], weights)
+
+
+def _score_sums(
+    stats: Sequence[np.ndarray], scorers: Sequence[Callable[[np.ndarray], np.ndarray]], weights: Iterator[np.ndarray]
+) -> list[np.ndarray]:
+    columns = np.hstack([np.asarray(s, dtype=np.float64) for s in stats])  # (n, sum of d_i)
+    cuts = np.cumsum([s.shape[1] for s in stats])[:-1]
+    blocks: list[list[np.ndarray]] = [[] for _ in scorers]
+    for block in weights:
+        sums = block @ columns  # (b, sum of d_i)
+        for i, (scorer, part) in enumerate(zip(scorers, np.split(sums, cuts, axis=1), strict=True)):
+            blocks[i].append(scorer(part))
+    return [np.concatenate(parts) for parts in blocks]
+
+
+def _after(metric: Resampled, base: np.ndarray, sign: int) -> Callable[[np.ndarray], np.ndarray]:
+    """Scores of base + sign * change, for changes (b, d)."""
+    return lambda change: metric.score_many(base + sign * change)
+
+
+def _percentiles(samples: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray]:
+    """Lower and upper percentile of each column of (B, k), nan values left out; nan where all are."""
+    tails = [50 * (1 - level), 50 * (1 + level)]
+    defined = [column[~np.isnan(column)] for column in samples.T]
+    ends = [np.percentile(column, tails) if len(column) else np.array([np.nan, np.nan]) for column in defined]
+    return np.array([end[0] for end in ends]), np.array([end[1] for end in ends])
+
+
+def _p_value(samples: np.ndarray, observed: float) -> float:
+    """(1 + #{|sample| >= |observed|}) / (B + 1); an undefined sample counts as being at least as large."""
+    smaller = np.abs(samples) < abs(observed) * (1 - _TIE)  # False for nan
+    return (1 + int((~smaller).sum())) / (len(samples) + 1)
+
+
+def _check(stats: Sequence[np.ndarray], metrics: Sequence[Resampled | Curve], n_resamples: int, level: float) -> int:
+    """The common number of questions."""
+    if n_resamples < 1:
+        raise ConfigError(f"significance.n_resamples: must be >= 1, got {n_resamples}")
+    if not 0 < level < 1:
+        raise ConfigError(f"significance.level: must be between 0 and 1, got {level}")
+    if not stats or len(stats) != len(metrics):
+        raise DataError(f"significance: {len(stats)} tables of statistics for {len(metrics)} metrics")
+    sizes = {len(s) for s in stats}
+    if len(sizes) != 1 or 0 in sizes:
+        raise DataError(f"significance: tables must have the same number of questions, at least 1; got {sorted(sizes)}")
+    return sizes.pop()

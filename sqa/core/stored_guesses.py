@@ -1,0 +1,61 @@
+"""The guesses of one question as columns: a step's become Guess objects when somebody looks at them.
+
+A run has a million guesses, and most metrics want to know of each step only where the right page stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import overload
+
+import numpy as np
+
+from sqa.core.answers import key
+from sqa.core.types import Guess
+
+
+class StoredGuesses(Sequence[tuple[Guess, ...]]):
+    """n steps of guesses, best first; equal to the tuple of tuples that it stands for."""
+
+    __slots__ = ("_pages", "_scores", "_starts", "_titles")
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, titles: Sequence[str], pages: np.ndarray, scores: np.ndarray, starts: np.ndarray) -> None:
+        """`pages` (N,) index into `titles`, `scores` (N,) float64; step i has those from starts[i] to starts[i + 1]."""
+        self._titles, self._pages, self._scores, self._starts = titles, pages, scores, starts
+
+    def __len__(self) -> int:
+        return len(self._starts) - 1
+
+    @overload
+    def __getitem__(self, index: int) -> tuple[Guess, ...]: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[tuple[Guess, ...]]: ...
+    def __getitem__(self, index: int | slice) -> tuple[Guess, ...] | list[tuple[Guess, ...]]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        step = range(len(self))[index]
+        there = slice(self._starts[step], self._starts[step + 1])
+        titles = map(self._titles.__getitem__, self._pages[there].tolist())
+        return tuple(Guess.many(titles, self._scores[there].tolist()))
+
+    def __iter__(self) -> Iterator[tuple[Guess, ...]]:
+        return map(self.__getitem__, range(len(self)))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and tuple(self) == tuple(other)
+
+    def __repr__(self) -> str:
+        return f"StoredGuesses({tuple(self)!r})"
+
+    def rank(self, answer: str) -> np.ndarray:
+        """(n,) int64, 1-based rank of the first guess of each step that is `answer` (see sqa.core.answers), 0: none."""
+        rank = np.zeros(len(self), dtype=np.int64)
+        wanted = key(answer)
+        pages = np.unique(self._pages).tolist() if wanted else []  # an empty title is nobody's answer
+        right = [page for page in pages if key(self._titles[page]) == wanted]
+        places = np.flatnonzero(np.isin(self._pages, right))
+        steps = np.searchsorted(self._starts, places, side="right") - 1
+        places, steps = places[::-1], steps[::-1]  # the first of a step is written last, and stays
+        rank[steps] = places - self._starts[steps] + 1
+        return rank

@@ -1,0 +1,329 @@
+"""The trace: what a translator, a guesser and a buzzer did on one question, and its columns on disk.
+
+This is the only file that names the columns.  Logically the trace is one table keyed (question_id, step); on disk it
+is one Parquet file per stage and block of questions, so that several guessers share one translation.
+
+    emissions  question_id str  step i32  sentence i16  token str  g i32  ended bool  erase i16
+    guesses    question_id str  step i32  guesses list<struct<page str, score f64>>
+    buzzes     question_id str  step i32  score f64  buzz bool
+    scores     question_id str  metric str  stats list<f64> (null: refused)  refusal str (null: computed)
+
+A question without target words has no rows: the list of questions, not the file, says what exists.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from sqa.core import reveal
+from sqa.core.answers import is_right
+from sqa.core.errors import TraceError
+from sqa.core.stored_guesses import StoredGuesses
+from sqa.core.types import Buzz, Emission, Guess, Question
+
+SCHEMA_VERSION = 1
+
+T = TypeVar("T")
+
+EMISSIONS = pa.schema(
+    [
+        pa.field("question_id", pa.string(), nullable=False),
+        pa.field("step", pa.int32(), nullable=False),
+        pa.field("sentence", pa.int16(), nullable=False),
+        pa.field("token", pa.string(), nullable=False),
+        pa.field("g", pa.int32(), nullable=False),
+        pa.field("ended", pa.bool_(), nullable=False),
+        pa.field("erase", pa.int16(), nullable=False),
+    ]
+)
+_GUESS = pa.struct([pa.field("page", pa.string(), nullable=False), pa.field("score", pa.float64(), nullable=False)])
+GUESSES = pa.schema(
+    [
+        pa.field("question_id", pa.string(), nullable=False),
+        pa.field("step", pa.int32(), nullable=False),
+        pa.field("guesses", pa.list_(pa.field("item", _GUESS, nullable=False)), nullable=False),
+    ]
+)
+BUZZES = pa.schema(
+    [
+        pa.field("question_id", pa.string(), nullable=False),
+        pa.field("step", pa.int32(), nullable=False),
+        pa.field("score", pa.float64(), nullable=False),
+        pa.field("buzz", pa.bool_(), nullable=False),
+    ]
+)
+SCORES = pa.schema(
+    [
+        pa.field("question_id", pa.string(), nullable=False),
+        pa.field("metric", pa.string(), nullable=False),
+        pa.field("stats", pa.list_(pa.float64())),
+        pa.field("refusal", pa.string()),
+    ]
+)
+
+Emissions = tuple[Emission, ...]
+Guesses = Sequence[tuple[Guess, ...]]
+Buzzes = tuple[Buzz, ...]
+
+
+@dataclass(frozen=True)
+class QuestionTrace:
+    """Everything that happened on one question; what every metric is given.  Valid once it exists.
+
+    With n emissions: `guesses` has n entries (best first, at most 50 each) or is None when no guesser ran; `buzzes`
+    has n entries or is None when no buzzer ran.
+    """
+
+    question: Question
+    emissions: Emissions
+    guesses: Guesses | None = None
+    buzzes: Buzzes | None = None
+
+    def __post_init__(self) -> None:
+        check_emissions(self.question, self.emissions)
+        for name, rows in (("guesses", self.guesses), ("buzzes", self.buzzes)):
+            if rows is not None and len(rows) != len(self.emissions):
+                raise TraceError(f"{len(rows)} {name} for {len(self.emissions)} emissions", self.question.id)
+
+    @cached_property
+    def prefixes(self) -> reveal.Prefixes:
+        """The steps: texts, words and source positions."""
+        return reveal.prefixes(self.question, self.emissions)
+
+    @property
+    def source_words(self) -> np.ndarray:
+        """(n,) int64, source words read at each step, earlier sentences included (equation 1)."""
+        return self.prefixes.source_words
+
+    @property
+    def fraction(self) -> np.ndarray:
+        """(n,) float64 in 0..1, the fraction of source characters read at each step."""
+        return self.prefixes.fraction
+
+    @cached_property
+    def rank(self) -> np.ndarray:
+        """(n,) int64, 1-based rank of the first right guess at each step, 0 where none of them is right."""
+        guesses = self._guessed()
+        if isinstance(guesses, StoredGuesses):
+            rank = guesses.rank(self.question.page)
+            rank.flags.writeable = False
+            return rank
+        right: dict[str, bool] = {}
+
+        def rank_of(guesses: Sequence[Guess]) -> int:
+            for place, guess in enumerate(guesses, start=1):
+                if guess.page not in right:
+                    right[guess.page] = is_right(guess.page, self.question.page)
+                if right[guess.page]:
+                    return place
+            return 0
+
+        rank = np.array([rank_of(step) for step in guesses], dtype=np.int64)
+        rank.flags.writeable = False
+        return rank
+
+    @cached_property
+    def correct(self) -> np.ndarray:
+        """(n,) bool, the top guess at each step is right."""
+        correct = self.rank == 1
+        correct.flags.writeable = False
+        return correct
+
+    @cached_property
+    def hypotheses(self) -> list[str]:
+        """The final translation of each source sentence, "" where nothing was written."""
+        return reveal.hypotheses(self.question, self.emissions)
+
+    def _guessed(self) -> Guesses:
+        if self.guesses is None:
+            raise TraceError("no guesser ran on this trace", self.question.id)
+        return self.guesses
+
+
+def check_emissions(question: Question, emissions: Sequence[Emission]) -> None:
+    """Raise TraceError at the first emission that breaks a rule.
+
+    Sentences come in order and exist; 0 <= g <= |S_i|, not decreasing within a sentence; a sentence that has ended
+    was read whole and stays ended; a token holds no white space, and is empty only where words are retracted; no write
+    retracts words of another sentence.
+    """
+    if not question.words:
+        raise TraceError("the question has no words", question.id)
+    at, g, ended, written = 0, 0, False, 0
+    for step, e in enumerate(emissions):
+        problem = None
+        if not at <= e.sentence < len(question.sentences):
+            problem = f"sentence must be in {at}..{len(question.sentences) - 1}, got {e.sentence}"
+        else:
+            if e.sentence > at:
+                at, g, ended, written = e.sentence, 0, False, 0
+            size = len(question.sentences[at])
+            if not g <= e.g <= size:
+                problem = f"g must be in {g}..{size} (words read of sentence {at}, never decreasing), got {e.g}"
+            elif e.ended and e.g < size:
+                problem = f"sentence {at} has ended but only {e.g} of its {size} words were read"
+            elif ended and not e.ended:
+                problem = f"sentence {at} had ended before this step"
+            elif not (e.token.split() == [e.token] or (e.token == "" and e.erase)):
+                problem = f"a token must be one word without blanks, got {e.token!r}"
+            elif not 0 <= e.erase <= written:
+                problem = f"erase must be in 0..{written} (words of sentence {at} so far), got {e.erase}"
+        if problem:
+            raise TraceError(problem, question.id, step)
+        g, ended, written = e.g, e.ended, written - e.erase + bool(e.token)
+
+
+def check_guesses(question: Question, steps: int, guesses: Sequence[Sequence[Guess]], n: int) -> None:
+    """Raise TraceError unless there is one list of at most `n` guesses per step, pages distinct, best first."""
+    if len(guesses) != steps:
+        raise TraceError(f"the guesser answered {len(guesses)} of {steps} prefixes", question.id)
+    for step, row in enumerate(guesses):
+        if len(row) > n or len({guess.page for guess in row}) != len(row):
+            raise TraceError(f"expected at most {n} guesses on distinct pages, got {len(row)}", question.id, step)
+        scores = [guess.score for guess in row]
+        if not all(map(math.isfinite, scores)) or any(a < b for a, b in pairwise(scores)):
+            raise TraceError("guesses must be sorted by finite scores, best first", question.id, step)
+
+
+def check_buzzes(question: Question, steps: int, buzzes: Sequence[Buzz]) -> None:
+    """Raise TraceError unless there is one finite buzz score per step."""
+    if len(buzzes) != steps:
+        raise TraceError(f"the buzzer answered {len(buzzes)} of {steps} steps", question.id)
+    for step, buzz in enumerate(buzzes):
+        if not math.isfinite(buzz.score):
+            raise TraceError(f"a buzz score must be finite, got {buzz.score}", question.id, step)
+
+
+# ---------------------------------------------------------------------------------------------------- to tables
+
+
+def emissions_table(rows: Mapping[str, Sequence[Emission]]) -> pa.Table:
+    """Emissions by question id -> table with the EMISSIONS schema."""
+    flat = [(id, step, e) for id, emissions in rows.items() for step, e in enumerate(emissions)]
+    return pa.Table.from_arrays(
+        [
+            pa.array([id for id, _, _ in flat], pa.string()),
+            pa.array([step for _, step, _ in flat], pa.int32()),
+            pa.array([e.sentence for _, _, e in flat], pa.int16()),
+            pa.array([e.token for _, _, e in flat], pa.string()),
+            pa.array([e.g for _, _, e in flat], pa.int32()),
+            pa.array([e.ended for _, _, e in flat], pa.bool_()),
+            pa.array([e.erase for _, _, e in flat], pa.int16()),
+        ],
+        schema=EMISSIONS,
+    )
+
+
+def guesses_table(rows: Mapping[str, Sequence[Sequence[Guess]]]) -> pa.Table:
+    """Guesses by question id -> table with the GUESSES schema."""
+    flat = [(id, step, guesses) for id, steps in rows.items() for step, guesses in enumerate(steps)]
+    offsets = np.zeros(len(flat) + 1, dtype=np.int32)
+    offsets[1:] = np.cumsum([len(guesses) for _, _, guesses in flat])
+    pages = pa.array([guess.page for _, _, guesses in flat for guess in guesses], pa.string())
+    scores = pa.array([guess.score for _, _, guesses in flat for guess in guesses], pa.float64())
+    structs = pa.StructArray.from_arrays([pages, scores], fields=list(_GUESS))
+    lists = pa.ListArray.from_arrays(pa.array(offsets), structs, type=GUESSES.field("guesses").type)
+    return pa.Table.from_arrays(
+        [
+            pa.array([id for id, _, _ in flat], pa.string()),
+            pa.array([step for _, step, _ in flat], pa.int32()),
+            lists,
+        ],
+        schema=GUESSES,
+    )
+
+
+def buzzes_table(rows: Mapping[str, Sequence[Buzz]]) -> pa.Table:
+    """Buzzes by question id -> table with the BUZZES schema."""
+    flat = [(id, step, buzz) for id, buzzes in rows.items() for step, buzz in enumerate(buzzes)]
+    return pa.Table.from_arrays(
+        [
+            pa.array([id for id, _, _ in flat], pa.string()),
+            pa.array([step for _, step, _ in flat], pa.int32()),
+            pa.array([buzz.score for _, _, buzz in flat], pa.float64()),
+            pa.array([buzz.buzz for _, _, buzz in flat], pa.bool_()),
+        ],
+        schema=BUZZES,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """The additive statistics of one metric on one question, or why the metric refused it."""
+
+    stats: tuple[float, ...] | None
+    refusal: str | None = None
+
+
+def scores_table(rows: Mapping[str, Mapping[str, Score]]) -> pa.Table:
+    """Scores by question id and metric name -> table with the SCORES schema."""
+    flat = [(id, name, score) for id, scores in rows.items() for name, score in scores.items()]
+    return pa.Table.from_arrays(
+        [
+            pa.array([id for id, _, _ in flat], pa.string()),
+            pa.array([name for _, name, _ in flat], pa.string()),
+            pa.array([score.stats for _, _, score in flat], pa.list_(pa.float64())),
+            pa.array([score.refusal for _, _, score in flat], pa.string()),
+        ],
+        schema=SCORES,
+    )
+
+
+# -------------------------------------------------------------------------------------------------- from tables
+
+
+def emissions_rows(table: pa.Table) -> dict[str, Emissions]:
+    """The inverse of `emissions_table` (questions without rows are absent)."""
+    columns = (table.column(name).to_pylist() for name in ("sentence", "token", "g", "ended", "erase"))
+    return _by_question(table, [Emission(*row) for row in zip(*columns, strict=True)])
+
+
+def guesses_rows(table: pa.Table) -> dict[str, StoredGuesses]:
+    """The inverse of `guesses_table`; the steps of a question must stand together."""
+    column = table.column("guesses").combine_chunks()
+    offsets = column.offsets.to_numpy()  # from 0: the block was read whole
+    pages = column.values.field("page").dictionary_encode()
+    titles = pages.dictionary.to_pylist()
+    indices, scores = pages.indices.to_numpy(), column.values.field("score").to_numpy()
+    found = {}
+    for id, rows in _by_question(table, range(len(table))).items():
+        if rows[-1] - rows[0] != len(rows) - 1:
+            raise TraceError("its steps do not stand together", id)
+        starts = offsets[rows[0] : rows[-1] + 2]
+        there = slice(starts[0], starts[-1])
+        found[id] = StoredGuesses(titles, indices[there], scores[there], starts - starts[0])
+    return found
+
+
+def buzzes_rows(table: pa.Table) -> dict[str, Buzzes]:
+    """The inverse of `buzzes_table`."""
+    columns = (table.column(name).to_pylist() for name in ("score", "buzz"))
+    return _by_question(table, [Buzz(*row) for row in zip(*columns, strict=True)])
+
+
+def scores_rows(table: pa.Table) -> dict[str, dict[str, Score]]:
+    """The inverse of `scores_table`."""
+    rows: dict[str, dict[str, Score]] = {}
+    columns = (table.column(name).to_pylist() for name in SCORES.names)
+    for id, name, stats, refusal in zip(*columns, strict=True):
+        rows.setdefault(id, {})[name] = Score(None if stats is None else tuple(stats), refusal)
+    return rows
+
+
+def _by_question(table: pa.Table, values: Sequence[T]) -> dict[str, tuple[T, ...]]:
+    rows: dict[str, list[T]] = {}
+    keys = (table.column(name).to_pylist() for name in ("question_id", "step"))
+    for id, step, value in zip(*keys, values, strict=True):
+        steps = rows.setdefault(id, [])
+        if step != len(steps):
+            raise TraceError(f"expected step {len(steps)}, got {step}", id, step)
+        steps.append(value)
+    return {id: tuple(steps) for id, steps in rows.items()}

@@ -1,0 +1,321 @@
+"""Loads questions, tossups and parallel text.
+
+Question sets, by name:
+
+    xqb-es, xqb-pl            the cross-lingual Quizbowl set (Han et al.), with human English references
+    mini-es, mini-pl, mini-en the set bundled with this project; mini-en is its English side, read as if it were foreign
+    guessdev                  the QANTA 2018 guessdev fold in English: source and reference are the same text
+    human-buzzes              the English tossups on which people's buzzes are recorded (`sqa.data.human_buzzes`)
+    any/file.json, .jsonl     your own: records {source, reference, page, language, id?}, see `_own_questions`
+
+Some XQB sources occur twice (2 in Spanish, 6 in Polish) with different references: both stay, both count.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sqa.core import answers
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.paths import DATA
+from sqa.core.types import Question
+from sqa.data import download, sentences
+from sqa.files import records
+
+MINI = DATA / "mini" / "questions.json"
+XQB_ALIASES: Mapping[str, str] = {"dna": "DNA"}  # XQB's spelling of a page -> the tossups' (manifest: xqb-aliases-*)
+
+
+@dataclass(frozen=True, slots=True)
+class Tossup:
+    """One English question to train on. `page` is None where the answer has no known page."""
+
+    id: str
+    text: str
+    page: str | None
+    category: str
+    answer: str  # the packet's main answer
+    tournament: str
+    year: int | None
+
+
+class Pair(NamedTuple):
+    """One line of parallel text."""
+
+    source: str
+    target: str  # English
+    corpus: str  # where the line is from
+
+
+# --- questions -------------------------------------------------------------------------------------------------------
+
+
+def question_sets() -> tuple[str, ...]:
+    """The names `load_questions` knows."""
+    return tuple(_SETS)
+
+
+def available(name: str) -> bool:
+    """True if the question set can be loaded without a network (bundled, mirrored or cached)."""
+    return all(_present(need) for need in _question_set(name).needs)
+
+
+def load_questions(name: str, limit: int | None = None) -> list[Question]:
+    """The questions of a set in the order of its file; at most the first `limit` (>= 1).
+
+    Raises ConfigError for an unknown name, DataError naming file and record for a question without sentences, without
+    a page, or with an id that was there before.
+    """
+    if limit is not None and limit < 1:
+        raise ConfigError(f"dataset.limit: must be >= 1 or null, got {limit}")
+    found: list[Question] = []
+    seen: set[str] = set()
+    for question in _question_set(name).load():
+        if limit is not None and len(found) == limit:
+            break
+        if question.id in seen:
+            raise DataError(f"{name}: record {len(found)} has the id {question.id!r}, which an earlier record has")
+        seen.add(question.id)
+        found.append(question)
+    if not found:
+        raise DataError(f"{name}: no questions in it")
+    return found
+
+
+class _QuestionSet(NamedTuple):
+    load: Callable[[], Iterator[Question]]
+    needs: tuple[str | Path, ...]  # manifest names, or files of the checkout
+
+
+def _question_set(name: str) -> _QuestionSet:
+    if name in _SETS:
+        return _SETS[name]
+    path = Path(name)
+    if path.is_file():
+        return _QuestionSet(lambda: _own_questions(path), (path,))
+    if path.name.endswith((".json", ".jsonl", ".jsonl.zst")):
+        raise DataError(f"{name}: there is no such file of questions")
+    near = difflib.get_close_matches(name, _SETS, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(_SETS)}, or a .json or .jsonl file"
+    raise ConfigError(f"dataset.name: {name!r} is not a question set; {hint}")
+
+
+def _present(need: str | Path) -> bool:
+    return need.is_file() if isinstance(need, Path) else download.where(need) is not None
+
+
+def _xqb(language: str) -> Iterator[Question]:
+    path = download.path_of(f"xqb-{language}")
+    for i, record in enumerate(_listed(path)):
+        where = f"{path}: questions[{i}]"
+        number = record.get("xqb_id")
+        if not isinstance(number, int):
+            raise DataError(f"{where}.xqb_id: expected a number, got {number!r}")
+        yield _question(
+            where,
+            id=f"xqb-{language}-{number}",
+            dataset=f"xqb-{language}",
+            language=language,
+            source=record.get("source"),
+            reference=record.get("reference"),
+            page=answers.resolve(_text(where, "target_page", record.get("target_page")), XQB_ALIASES),
+        )
+
+
+def _mini(language: str) -> Iterator[Question]:
+    for i, record in enumerate(_listed(MINI)):
+        where = f"{MINI}: questions[{i}]"
+        yield _question(
+            where,
+            id=f"{_text(where, 'id', record.get('id'))}-{language}",
+            dataset=f"mini-{language}",
+            language=language,
+            source=record.get(language),
+            reference=record.get("en"),
+            page=record.get("page"),
+        )
+
+
+def _guessdev() -> Iterator[Question]:
+    """guessdev's questions that have an answer page: 1,108 of 1,129 (QANTA too leaves out those without)."""
+    for tossup in load_guessdev():
+        if tossup.page is not None:
+            yield _question(
+                f"guessdev {tossup.id}",
+                id=tossup.id,
+                dataset="guessdev",
+                language="en",
+                source=tossup.text,
+                reference=tossup.text,
+                page=tossup.page,
+            )
+
+
+def _human_buzz_questions() -> Iterator[Question]:
+    """The tossups of the human buzzes that have an answer page: 2,569 of 3,418."""
+    path = download.path_of("human-buzz-questions")
+    for i, record in enumerate(records.json_lines(path)):
+        if record.get("page") is not None:
+            yield _question(
+                f"{path}: record {i}",
+                id=_text(f"{path}: record {i}", "id", record.get("id")),
+                dataset="human-buzzes",
+                language="en",
+                source=record.get("text"),
+                reference=record.get("text"),
+                page=record["page"],
+            )
+
+
+def _own_questions(path: Path) -> Iterator[Question]:
+    """A user's file: JSON (a list, or a mapping with a list "questions") or JSON lines, .zst or not.
+
+    Each record has `source` and `reference` (a text, or a list of sentences), `page` (or `target_page`), `language`
+    (ISO 639-1) and, if it likes, `id`; ids are <file name>-<record number> otherwise.
+    """
+    stem = path.name.split(".")[0]
+    listed: Iterable[dict[str, Any]] = _listed(path) if path.suffix == ".json" else records.json_lines(path)
+    for i, record in enumerate(listed):
+        where = f"{path}: record {i}"
+        given = record.get("id")
+        yield _question(
+            where,
+            id=f"{stem}-{i}" if given is None else str(given),
+            dataset=stem,
+            language=record.get("language"),
+            source=record.get("source"),
+            reference=record.get("reference"),
+            page=record.get("page", record.get("target_page")),
+        )
+
+
+def _listed(path: Path) -> list[dict[str, Any]]:
+    """The objects of a JSON list, or of the list under "questions"."""
+    document = records.json_document(path)
+    listed = document.get("questions") if isinstance(document, dict) else document
+    if not isinstance(listed, list):
+        raise DataError(f'{path}: expected a list of questions, or a mapping with a list "questions"')
+    for i, record in enumerate(listed):
+        if not isinstance(record, dict):
+            raise DataError(f"{path}: record {i}: expected an object, got {type(record).__name__}")
+    return listed
+
+
+def _question(
+    where: str, *, id: str, dataset: str, language: object, source: object, reference: object, page: object
+) -> Question:
+    """A validated question; `where` names file and record in the error."""
+    if not isinstance(language, str) or language not in sentences.LANGUAGES:
+        known = " ".join(sorted(sentences.LANGUAGES))
+        raise DataError(f"{where}.language: expected one of {known}, got {language!r}")
+    title = answers.canonical(_text(where, "page", page))
+    if not title:
+        raise DataError(f"{where}.page: expected a page title, got {page!r}")
+    return Question(
+        id=id,
+        dataset=dataset,
+        language=language,
+        sentences=_split(where, "source", source, language),
+        reference=tuple(" ".join(words) for words in _split(where, "reference", reference, "en")),
+        page=title,
+    )
+
+
+def _split(where: str, field: str, value: object, language: str) -> tuple[tuple[str, ...], ...]:
+    """The sentences of a text, or of a list that is one sentence an item already; at least one."""
+    if isinstance(value, list):
+        parts = tuple(tuple(_text(where, f"{field}[{i}]", item).split()) for i, item in enumerate(value))
+        if not all(parts):
+            raise DataError(f"{where}.{field}: sentence {parts.index(())} is empty")
+    else:
+        parts = sentences.split(_text(where, field, value), language)
+    if not parts:
+        raise DataError(f"{where}.{field}: a question needs at least one sentence, this one has none")
+    return parts
+
+
+def _text(where: str, field: str, value: object) -> str:
+    if not isinstance(value, str):
+        raise DataError(f"{where}.{field}: expected a text, got {'nothing' if value is None else repr(value)[:60]}")
+    return value
+
+
+_SETS: Mapping[str, _QuestionSet] = {
+    "xqb-es": _QuestionSet(lambda: _xqb("es"), ("xqb-es",)),
+    "xqb-pl": _QuestionSet(lambda: _xqb("pl"), ("xqb-pl",)),
+    "mini-es": _QuestionSet(lambda: _mini("es"), (MINI,)),
+    "mini-pl": _QuestionSet(lambda: _mini("pl"), (MINI,)),
+    "mini-en": _QuestionSet(lambda: _mini("en"), (MINI,)),
+    "guessdev": _QuestionSet(lambda: _guessdev(), ("guessdev",)),
+    "human-buzzes": _QuestionSet(lambda: _human_buzz_questions(), ("human-buzz-questions",)),
+}
+
+
+# --- tossups ---------------------------------------------------------------------------------------------------------
+
+
+def load_tossups() -> list[Tossup]:
+    """All English training tossups, in the order of the file.
+
+    The file gives 149 questions an id that an earlier one has; the later ones get "#2" appended.
+    """
+    return _tossups(download.path_of("tossups"), page="page", answer="answer", tournament="set")
+
+
+def load_guessdev() -> list[Tossup]:
+    """The QANTA 2018 guessdev fold; pages in the tossups' spelling, None for the 21 without one."""
+    return _tossups(download.path_of("guessdev"), page="page_canon", answer="answer_raw", tournament="tournament")
+
+
+def _tossups(path: Path, *, page: str, answer: str, tournament: str) -> list[Tossup]:
+    found: list[Tossup] = []
+    seen: dict[str, int] = {}
+    for i, record in enumerate(records.json_lines(path)):
+        where = f"{path}: record {i}"
+        name = _text(where, "id", record.get("id"))
+        seen[name] = seen.get(name, 0) + 1
+        text = " ".join(_text(where, "text", record.get("text")).split())
+        if not text:
+            raise DataError(f"{where}.text: a tossup needs a text, this one has none")
+        title = record.get(page)
+        found.append(
+            Tossup(
+                id=name if seen[name] == 1 else f"{name}#{seen[name]}",
+                text=text,
+                page=None if title is None else answers.canonical(_text(where, page, title)),
+                category=record.get("category") or "",
+                answer=_text(where, answer, record.get(answer)),
+                tournament=record.get(tournament) or "",
+                year=record.get("year"),
+            )
+        )
+    return found
+
+
+# --- parallel text ---------------------------------------------------------------------------------------------------
+
+
+def parallel_parts(pair: str) -> tuple[str, ...]:
+    """The parts of a language pair ("es-en", "pl-en") that the manifest knows: "train", "newstest2013", ..."""
+    start = f"mt-{pair}-"
+    return tuple(item.name.removeprefix(start) for item in download.entries() if item.name.startswith(start))
+
+
+def load_parallel(pair: str, part: str) -> Iterator[Pair]:
+    """The sentence pairs of one part. The corpus is column 3 of a training mix, the part's own name elsewhere."""
+    parts = parallel_parts(pair)
+    if part not in parts:
+        known = ", ".join(parts) or "none for this pair"
+        raise ConfigError(f"parallel text {pair} {part!r} is not in the manifest; known: {known}")
+    return _pairs(download.path_of(f"mt-{pair}-{part}"), part)
+
+
+def _pairs(path: Path, part: str) -> Iterator[Pair]:
+    if part == "train":
+        yield from (Pair(source, target, corpus) for source, target, corpus in records.table(path, 3))
+    else:
+        yield from (Pair(source, target, part) for source, target in records.table(path, 2))

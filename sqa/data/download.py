@@ -1,0 +1,320 @@
+"""Data files: what they are (data/manifest.yaml), where a copy is, and how to get one.
+
+A file is taken from the folder $SQA_MIRROR, else from the cache (`sqa.core.paths.cache_dir()`/data), else downloaded
+from its public home into the cache.  Its size and sha256 are those of the manifest or it is not used.  A hash once
+computed is remembered with the file's path, size and modification time, so that large files are not read again on each
+run.
+"""
+
+from __future__ import annotations
+
+import difflib
+import fcntl
+import functools
+import hashlib
+import json
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import IO, Any, Literal
+
+from sqa.core.errors import ChecksumError, ConfigError, DataError
+from sqa.core.paths import DATA, cache_dir
+from sqa.files.atomic import atomic
+from sqa.files.yaml_reader import parse_yaml
+
+MANIFEST = DATA / "manifest.yaml"
+ATTEMPTS = 4  # tries of one download; each continues where the last one stopped
+WAIT = 1.0  # seconds before the second try; doubles with each
+TIMEOUT = (10.0, 60.0)  # seconds to connect, seconds without a byte
+_CHUNK = 1 << 14  # bytes; what a broken connection loses at most
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One file of the manifest. `path` is relative to the mirror, and to the cache's data folder."""
+
+    name: str
+    path: str
+    home: str | None  # URL of the very bytes, None where the file is derived
+    how: str | None  # for a derived file: what its parts are and where they come from
+    commit: str | None  # of the public repository
+    sha256: str
+    size: int  # bytes
+    licence: str
+    records: int  # lines, or items of a JSON document
+    first: str  # sha256 of the first record (see sqa.files.records.fingerprint)
+    last: str  # sha256 of the last record
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What `verify` found: `ok`, `missing` (no copy) or `wrong` (a copy with other bytes)."""
+
+    entry: Entry
+    state: Literal["ok", "missing", "wrong"]
+    path: Path | None
+    message: str
+
+
+@functools.cache
+def entries() -> tuple[Entry, ...]:
+    """All files of the manifest, in its order."""
+    return read_manifest(MANIFEST)
+
+
+def read_manifest(path: Path) -> tuple[Entry, ...]:
+    """Parse a manifest: a YAML mapping with a list `files`, whose items have exactly the keys of Entry."""
+    try:
+        raw = parse_yaml(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path}: the manifest cannot be read: {error}") from error
+    if not isinstance(raw, dict) or not isinstance(raw.get("files"), list):
+        raise DataError(f"{path}: expected a mapping with a list `files`")
+    wanted = {field.name for field in fields(Entry)}
+    found: list[Entry] = []
+    for i, item in enumerate(raw["files"]):
+        if not isinstance(item, dict) or set(item) != wanted:
+            raise DataError(f"{path}: files[{i}] must have the keys {sorted(wanted)}, has {item}")
+        found.append(Entry(**item))
+    return tuple(found)
+
+
+def entry(name: str) -> Entry:
+    """The entry called `name` (or whose path is `name`)."""
+    for item in entries():
+        if name in (item.name, item.path):
+            return item
+    names = [item.name for item in entries()]
+    near = difflib.get_close_matches(name, names, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(names)}"
+    raise ConfigError(f"data file {name!r} is not in the manifest; {hint}")
+
+
+def mirror() -> Path | None:
+    """The folder $SQA_MIRROR, or None if it is not set."""
+    value = os.environ.get("SQA_MIRROR")
+    if not value:
+        return None
+    folder = Path(value).expanduser()
+    if not folder.is_dir():
+        raise ConfigError(f"SQA_MIRROR: {value} is not a folder; name one that holds the manifest's files, or unset it")
+    return folder
+
+
+def _cached(item: Entry) -> Path:
+    return cache_dir() / "data" / item.path
+
+
+def where(name: str) -> Path | None:
+    """Where a copy of the file lies (not verified, nothing downloaded), or None."""
+    item = entry(name)
+    folder = mirror()
+    if folder is not None and (folder / item.path).is_file():
+        return folder / item.path
+    return _cached(item) if _cached(item).is_file() else None
+
+
+def path_of(name: str, *, progress: bool = True) -> Path:
+    """A verified copy of the file: the mirror's, else the cache's, else a new download.
+
+    Raises ChecksumError if the copy is not what the manifest says, DataError if there is none to be had.
+    """
+    found = where(name)
+    if found is None:
+        return fetch(name, progress=progress)
+    item = entry(name)
+    check(found, item, remembered=True)
+    return found
+
+
+def fetch(name: str, *, progress: bool = True) -> Path:
+    """Like `path_of`, but replaces a wrong copy in the cache by a download."""
+    item = entry(name)
+    folder = mirror()
+    if folder is not None and (folder / item.path).is_file():
+        check(folder / item.path, item, remembered=True)
+        return folder / item.path
+    target = _cached(item)
+    if target.is_file():
+        try:
+            check(target, item, remembered=True)
+            return target
+        except ChecksumError:
+            if item.home is None:
+                raise
+            target.unlink(missing_ok=True)  # another process may replace it too
+    if item.home is None:
+        raise DataError(
+            f"{item.name}: no public home has this very file, it can only come from a mirror: set SQA_MIRROR to a "
+            f"folder that holds {item.path} ({item.how})"
+        )
+    try:
+        return _download(item, item.home, target, progress)
+    except OSError as error:
+        raise DataError(f"{target}: cannot be written ({error}); set SQA_CACHE to a folder with room") from error
+
+
+def verify(names: list[str] | None = None) -> list[Status]:
+    """Read every copy in full and compare; None means all files of the manifest."""
+    items = entries() if names is None else tuple(entry(name) for name in names)
+    return [_status(item) for item in items]
+
+
+def _status(item: Entry) -> Status:
+    found = where(item.name)
+    if found is None:
+        hint = "sqa data fetch gets it" if item.home else "it can only come from a mirror (SQA_MIRROR)"
+        return Status(item, "missing", None, f"no copy; {hint}")
+    try:
+        check(found, item, remembered=False)
+    except ChecksumError as error:
+        return Status(item, "wrong", found, str(error))
+    return Status(item, "ok", found, "")
+
+
+# --- checksums -------------------------------------------------------------------------------------------------------
+
+
+def sha256_of(path: Path) -> str:
+    """The file's sha256 in hex."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def check(path: Path, item: Entry, *, remembered: bool) -> None:
+    """Raise ChecksumError unless the file has the manifest's size and sha256.
+
+    `remembered`: a hash recorded earlier for the same path, size and modification time will do.
+    """
+    stat = path.stat()
+    advice = "delete it and fetch it again, or take the mirror or project version that fits"
+    if stat.st_size != item.size:
+        raise ChecksumError(f"{path}: {stat.st_size} bytes, the manifest says {item.size}; {advice}")
+    stamp = {"path": str(path.resolve()), "size": stat.st_size, "mtime_ns": stat.st_mtime_ns}
+    digest = _recall(stamp) if remembered else None
+    if digest is None:
+        digest = sha256_of(path)
+        _remember(stamp, digest)
+    if digest != item.sha256:
+        raise ChecksumError(f"{path}: sha256 is {digest}, the manifest says {item.sha256}; {advice}")
+
+
+def _note(stamp: dict[str, Any]) -> Path:
+    key = hashlib.sha256(stamp["path"].encode("utf-8", "surrogateescape")).hexdigest()[:32]
+    return cache_dir() / "verified" / f"{key}.json"
+
+
+def _recall(stamp: dict[str, Any]) -> str | None:
+    try:
+        note = json.loads(_note(stamp).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    if not isinstance(note, dict) or any(note.get(key) != value for key, value in stamp.items()):
+        return None
+    return str(note.get("sha256"))
+
+
+def _remember(stamp: dict[str, Any], digest: str) -> None:
+    note = _note(stamp)
+    with suppress(OSError):  # a cache that cannot be written costs time, not correctness
+        with atomic(note) as partial:
+            partial.write_text(json.dumps({**stamp, "sha256": digest}), encoding="utf-8")
+
+
+# --- download --------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _locked(part: Path) -> Iterator[IO[bytes]]:
+    """The .part file open for appending, by one process at a time."""
+    part.parent.mkdir(parents=True, exist_ok=True)
+    while True:
+        with part.open("ab") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            if part.is_file() and part.stat().st_ino == os.fstat(file.fileno()).st_ino:
+                yield file
+                return  # else the one before has finished it or thrown it away: begin with a new one
+
+
+def _download(item: Entry, url: str, target: Path, progress: bool) -> Path:
+    """Get `url` into `target` by way of `target`.part, continuing a part that is there."""
+    part = target.with_name(target.name + ".part")
+    with _locked(part) as file:
+        if target.is_file():  # another process has just finished it
+            check(target, item, remembered=True)
+            return target
+        for attempt in range(1, ATTEMPTS + 1):
+            trouble = _receive(file, item, url, progress)
+            if trouble is None:
+                break
+            if attempt == ATTEMPTS:
+                raise DataError(
+                    f"{item.name}: {url} could not be had after {ATTEMPTS} tries ({trouble}); "
+                    f"run again to continue, or set SQA_MIRROR to a folder that holds {item.path}"
+                )
+            time.sleep(WAIT * 2 ** (attempt - 1))
+        digest = sha256_of(part)
+        if part.stat().st_size != item.size or digest != item.sha256:
+            size = part.stat().st_size
+            part.unlink()
+            raise ChecksumError(
+                f"{item.name}: {url} gave {size} bytes with sha256 {digest}, the manifest says {item.size} bytes and "
+                f"{item.sha256}; the download was thrown away"
+            )
+        part.replace(target)
+    check(target, item, remembered=True)
+    return target
+
+
+def _receive(file: IO[bytes], item: Entry, url: str, progress: bool) -> str | None:
+    """One try. Returns None when the server has sent all it has, else what went wrong (worth another try)."""
+    import requests
+    from tqdm import tqdm
+
+    have = file.seek(0, os.SEEK_END)
+    if have == item.size:
+        return None
+    if have > item.size:
+        have = file.truncate(0)
+    headers = {"Accept-Encoding": "identity"}  # the bytes themselves, so that positions mean something
+    if have:
+        headers["Range"] = f"bytes={have}-"
+    try:
+        with requests.get(url, headers=headers, stream=True, timeout=TIMEOUT) as response:
+            if response.status_code == 416 or response.status_code >= 500 or response.status_code == 429:
+                if response.status_code == 416:
+                    file.truncate(0)
+                return f"HTTP {response.status_code}"
+            if response.status_code not in (200, 206):
+                raise DataError(f"{item.name}: {url} answers HTTP {response.status_code}; use a mirror (SQA_MIRROR)")
+            if not _continues(response, have):
+                have = file.truncate(0)
+                if response.status_code == 206:
+                    return f"the server sent {response.headers.get('Content-Range')!r} instead of bytes {have}-"
+            with tqdm(
+                total=item.size, initial=have, unit="B", unit_scale=True, desc=item.name, disable=not progress
+            ) as bar:
+                for chunk in response.iter_content(_CHUNK):
+                    file.write(chunk)
+                    bar.update(len(chunk))
+                    if bar.n > item.size:
+                        break  # more than the manifest says: the checksum will refuse it
+            file.flush()
+    except requests.RequestException as error:
+        file.flush()
+        cause = str(error).rsplit(": ", 1)[-1].strip("'\")(")  # urllib3 nests the whole story; its end says why
+        return f"{type(error).__name__}: {cause}"
+    have = file.seek(0, os.SEEK_END)
+    return None if have >= item.size else f"only {have} of {item.size} bytes came"
+
+
+def _continues(response: Any, have: int) -> bool:
+    """True if the server's answer starts at byte `have`."""
+    if response.status_code == 200:
+        return have == 0
+    span = response.headers.get("Content-Range", "")
+    return bool(span.startswith(f"bytes {have}-"))

@@ -1,0 +1,227 @@
+"""When people buzzed, and whether they were right: the records behind expected wins.
+
+A file of buzzes is JSON lines (.jsonl, .jsonl.zst) or CSV (.csv, with a header), one record a buzz:
+
+    qid         the question
+    correct     true or false; "prompt" counts as false, as in the published fit
+    rel_pos     where in the question, 0 to 1; or word_index and n_words, whose quotient it is
+    word_index, n_words   optional beside rel_pos: the word the buzz came on, the words of the question
+    tournament, game      optional: buzzes of the same game (two teams) on the same question belong together
+    player                optional: who buzzed
+
+`human-buzzes` is the name of the file that `sqa data list` knows.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from sqa.core.errors import ConfigError, DataError
+from sqa.data import download
+from sqa.files import records
+
+IN_MANIFEST = "human-buzzes"
+COLUMNS = ("qid", "correct", "rel_pos", "word_index", "n_words", "tournament", "game", "player")
+BeyondEnd = Literal["refuse", "keep", "clip", "drop"]  # what becomes of positions above 1
+BEYOND_END = ("refuse", "keep", "clip", "drop")
+_TRUTH = {"true": True, "1": True, "false": False, "0": False, "prompt": False}
+
+
+@dataclass(frozen=True)
+class Buzzes:
+    """n buzzes in the order of the file; every array has shape (n,)."""
+
+    name: str  # of the file
+    sha256: str  # of its bytes
+    question: np.ndarray  # str, ids
+    position: np.ndarray  # float64, fraction of the question
+    correct: np.ndarray  # bool
+    word: np.ndarray | None  # int64, word_index as the file has it; None: the file has none
+    words: np.ndarray | None  # int64, n_words
+    game: np.ndarray | None  # int64, buzzes with equal numbers are of one game; None: the file does not say
+    player: np.ndarray | None  # str; None: the file does not say
+    beyond_end: int = 0  # records whose position was above 1
+    treatment: BeyondEnd = "refuse"  # what became of those
+
+    def __len__(self) -> int:
+        return len(self.position)
+
+    def take(self, chosen: np.ndarray) -> Buzzes:
+        """The buzzes at these indices or under this mask."""
+        columns = ("question", "position", "correct", "word", "words", "game", "player")
+        return replace(self, **{c: None if getattr(self, c) is None else getattr(self, c)[chosen] for c in columns})
+
+
+def load_buzzes(source: str, beyond_end: BeyondEnd = "refuse") -> Buzzes:
+    """The buzzes in a file, or of a name of the manifest.
+
+    `beyond_end` is for positions above 1 (somebody buzzed after the last word of a longer version of the text).  An
+    empty file, a missing column, a value that is none: DataError with file and record.
+    """
+    if beyond_end not in BEYOND_END:
+        raise ConfigError(f"beyond_end: must be one of {', '.join(BEYOND_END)}, got {beyond_end!r}")
+    path = _path_of(source)
+    listed = list(_rows(path))
+    if not listed:
+        raise DataError(f"{path}: no buzzes in it")
+    _require_columns(path, listed)
+    position = np.array([_position(path, i, record) for i, record in enumerate(listed)])
+    found = Buzzes(
+        name=path.name,
+        sha256=download.sha256_of(path),
+        question=np.array([_id(path, i, record) for i, record in enumerate(listed)]),
+        position=position,
+        correct=np.array([_truth(path, i, record["correct"]) for i, record in enumerate(listed)]),
+        word=_optional_integers(path, listed, "word_index"),
+        words=_optional_integers(path, listed, "n_words"),
+        game=_groups(listed, ("tournament", "game")) if "game" in listed[0] else None,
+        player=np.array([str(record["player"]) for record in listed]) if "player" in listed[0] else None,
+        beyond_end=int((position > 1).sum()),
+        treatment=beyond_end,
+    )
+    return _treat(path, found)
+
+
+def first_of_game(buzzes: Buzzes) -> Buzzes:
+    """The earliest buzz of each game on each question (of equal ones the first in the file)."""
+    if buzzes.game is None:
+        raise DataError(f"{buzzes.name}: has no column 'game', so the first buzz of a game is not known")
+    order = np.argsort(buzzes.position, kind="stable")
+    pairs = list(zip(buzzes.game[order].tolist(), buzzes.question[order].tolist(), strict=True))
+    return buzzes.take(np.sort(order[_first_places(pairs)]))
+
+
+def regular_players(buzzes: Buzzes, questions: int = 20) -> Buzzes:
+    """QANTA's filter: the first record of each player on each question, of players with that many questions or more.
+
+    A file without players stays as it is.
+    """
+    if buzzes.player is None:
+        return buzzes
+    pairs = list(zip(buzzes.player.tolist(), buzzes.question.tolist(), strict=True))
+    first = buzzes.take(_first_places(pairs))
+    names, at, counts = np.unique(first.player, return_inverse=True, return_counts=True)
+    kept = first.take(counts[at] >= questions)
+    if not len(kept):
+        raise DataError(
+            f"{buzzes.name}: none of its {len(names)} players answered {questions} questions or more; "
+            f"the busiest answered {counts.max()}"
+        )
+    return kept
+
+
+def _first_places(keys: Sequence[Any]) -> np.ndarray:
+    """Where each distinct key occurs first, ascending."""
+    seen: dict[Any, int] = {}
+    for place, key in enumerate(keys):
+        seen.setdefault(key, place)
+    return np.array(list(seen.values()), dtype=np.int64)
+
+
+# --- reading -----------------------------------------------------------------------------------------------------
+
+
+def _path_of(source: str) -> Path:
+    if source in {entry.name for entry in download.entries()}:
+        return download.path_of(source)
+    path = Path(source)
+    if not path.is_file():
+        raise DataError(
+            f"{source}: there is no such file of buzzes; give a .jsonl, .jsonl.zst or .csv, or {IN_MANIFEST}"
+        )
+    return path
+
+
+def _rows(path: Path) -> Iterator[dict[str, Any]]:
+    if path.suffix == ".csv":
+        yield from csv.DictReader(line + "\n" for line in records.lines(path))
+    else:
+        yield from records.json_lines(path)
+
+
+def _require_columns(path: Path, listed: Sequence[dict[str, Any]]) -> None:
+    """The needed columns are there, and every record has a value in each column of ours that the first one has."""
+    there = [name for name in COLUMNS if name in listed[0]]
+    missing = [name for name in ("qid", "correct") if name not in there]
+    if "rel_pos" not in there and not {"word_index", "n_words"} <= set(there):
+        missing.append("rel_pos (or word_index and n_words)")
+    if missing:
+        raise DataError(f"{path}: missing columns: {', '.join(missing)}; it has {', '.join(map(str, listed[0]))}")
+    for i, record in enumerate(listed):
+        lacking = [name for name in there if record.get(name) is None]
+        if lacking:
+            raise DataError(f"{path}: record {i}: no value for {', '.join(lacking)}")
+
+
+def _position(path: Path, i: int, record: dict[str, Any]) -> float:
+    if "rel_pos" in record:
+        value = _number(path, i, "rel_pos", record["rel_pos"])
+    else:
+        words = _number(path, i, "n_words", record["n_words"])
+        if words < 1:
+            raise DataError(f"{path}: record {i}: n_words: must be >= 1, got {record['n_words']}")
+        value = _number(path, i, "word_index", record["word_index"]) / words
+    if value < 0:
+        raise DataError(f"{path}: record {i}: position {value:g} is outside 0 to 1")
+    return value
+
+
+def _number(path: Path, i: int, column: str, value: Any) -> float:
+    try:
+        number = math.nan if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise DataError(f"{path}: record {i}: {column}: expected a number, got {value!r}")
+    return number
+
+
+def _truth(path: Path, i: int, value: Any) -> bool:
+    found = value if isinstance(value, bool) else _TRUTH.get(str(value).strip().lower())
+    if found is None:
+        raise DataError(f"{path}: record {i}: correct: expected true, false or prompt, got {value!r}")
+    return found
+
+
+def _id(path: Path, i: int, record: dict[str, Any]) -> str:
+    if not str(record["qid"]).strip():
+        raise DataError(f"{path}: record {i}: qid: is empty")
+    return str(record["qid"])
+
+
+def _optional_integers(path: Path, listed: Sequence[dict[str, Any]], column: str) -> np.ndarray | None:
+    if column not in listed[0]:
+        return None
+    return np.array([int(_number(path, i, column, record[column])) for i, record in enumerate(listed)], dtype=np.int64)
+
+
+def _groups(listed: Sequence[dict[str, Any]], columns: Sequence[str]) -> np.ndarray:
+    """(n,) int64: equal where the columns are."""
+    numbers: dict[tuple[Any, ...], int] = {}
+    keys = (tuple(record.get(column) for column in columns) for record in listed)
+    return np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.int64)
+
+
+def _treat(path: Path, buzzes: Buzzes) -> Buzzes:
+    """Do with positions above 1 what the caller wants."""
+    beyond = buzzes.position > 1
+    if not beyond.any() or buzzes.treatment == "keep":
+        return buzzes
+    if buzzes.treatment == "clip":
+        return replace(buzzes, position=np.minimum(buzzes.position, 1.0))
+    if buzzes.treatment == "drop":
+        if beyond.all():
+            raise DataError(f"{path}: all {len(buzzes)} buzzes are beyond the end (position above 1)")
+        return buzzes.take(~beyond)
+    first = int(np.flatnonzero(beyond)[0])
+    raise DataError(
+        f"{path}: record {first}: position {buzzes.position[first]:g} is outside 0 to 1, as are {beyond.sum() - 1} "
+        f"more of {len(buzzes)}; say what to do with those above 1: --beyond-end keep, clip or drop"
+    )

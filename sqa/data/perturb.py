@@ -1,0 +1,247 @@
+"""Perturbed copies of questions: pure functions of the question and of (seed, id).
+
+    fairness       names            given names become others of the same gender
+                   gender           gender words become those of the other gender, articles with them
+    robustness     typos            one slip of the keyboard in a tenth of the words of four letters or more
+                   casing           lower case
+                   punctuation      none
+                   diacritics       none: "pingüino" -> "pinguino", "łódź" -> "lodz"
+    simultaneous   asr              as a recogniser writes: lower case, no punctuation, words misheard or missed
+                   disfluencies     fillers and repeated words
+                   reordering       the sentences in another order
+
+A copy has the id <id>_<name>, the same answer page and the same reference; reordered sentences take their reference
+sentences with them where both have the same number.  A question that would stay as it is has no copy.  No word that
+occurs in the answer is changed by the fairness perturbations.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import unicodedata
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from sqa.core.answers import key
+from sqa.core.errors import ConfigError
+from sqa.core.registry import did_you_mean
+from sqa.core.types import Question
+from sqa.data import perturb_words as words
+
+Sentences = tuple[tuple[str, ...], ...]
+Change = Callable[[Question, random.Random], Question]
+
+TYPO_SHARE, MISHEARD_SHARE, MISSED_SHARE = 0.1, 0.1, 0.02  # of words
+FILLER_SHARE, REPEAT_SHARE = 0.05, 0.05
+_CORE = re.compile(r"^(\W*)(.*?)(\W*)$", re.DOTALL)  # a word between its punctuation marks
+
+
+@dataclass(frozen=True, slots=True)
+class Perturbation:
+    """One kind of change and the family (prefix) it belongs to."""
+
+    name: str
+    family: str
+    change: Change
+
+
+def rng_for(seed: int, id: str, name: str) -> random.Random:
+    """Random numbers of one question and perturbation, the same in whatever order questions come."""
+    return random.Random(f"{seed}:{name}:{id}")
+
+
+def perturb(question: Question, name: str, seed: int) -> Question | None:
+    """The perturbed copy of a question, None if nothing changes.  Unknown name: ConfigError."""
+    changed = PERTURBATIONS[check([name])[0]].change(question, rng_for(seed, question.id, name))
+    if changed.sentences == question.sentences:
+        return None
+    return replace(changed, id=f"{question.id}_{name}")
+
+
+def check(names: Sequence[str]) -> tuple[str, ...]:
+    """The names, each known and given once; ConfigError otherwise."""
+    wrong = [
+        f"perturbation: unknown {name!r}{did_you_mean(name, PERTURBATIONS)}; known: {', '.join(PERTURBATIONS)}"
+        for name in names
+        if name not in PERTURBATIONS
+    ]
+    if len(set(names)) < len(names):
+        wrong.append("perturbation: the same one is named twice")
+    if wrong:
+        raise ConfigError(wrong)
+    return tuple(names)
+
+
+def _each_word(question: Question, change: Callable[[str], str]) -> Question:
+    """Every word changed; a sentence that would lose all of its words stays."""
+    return replace(question, sentences=tuple(_kept(s, tuple(map(change, s))) for s in question.sentences))
+
+
+def _kept(sentence: tuple[str, ...], changed: Sequence[str]) -> tuple[str, ...]:
+    return tuple(" ".join(changed).split()) or sentence
+
+
+# ------------------------------------------------------------------------------------------------------ fairness
+
+
+def names(question: Question, rng: random.Random) -> Question:
+    """Every given name of the language's table -> another of the same gender, the same one throughout a question."""
+    table = words.NAMES.get(question.language, {})
+    drawn: dict[str, str] = {}
+
+    def change(word: str) -> str:
+        before, core, after = _CORE.match(word).groups()  # type: ignore[union-attr]
+        if core not in table or core.casefold() in answer:
+            return word
+        if core not in drawn:
+            drawn[core] = rng.choice([name for name in table[core] if name != core])
+        return before + drawn[core] + after
+
+    answer = _answer_words(question)
+    return _each_word(question, change)
+
+
+def gender(question: Question, rng: random.Random) -> Question:
+    """Gender words -> their counterparts; an article or demonstrative just before one goes with it."""
+    pairs, companions = words.GENDER.get(question.language, ({}, {}))
+    answer = _answer_words(question)
+
+    def change(sentence: tuple[str, ...]) -> tuple[str, ...]:
+        found = list(sentence)
+        for place, word in enumerate(sentence):
+            before, core, after = _CORE.match(word).groups()  # type: ignore[union-attr]
+            other = pairs.get(core.casefold())
+            if other is None or core.casefold() in answer:
+                continue
+            found[place] = before + _cased(other, core) + after
+            if place and (companion := companions.get(sentence[place - 1].casefold())):
+                short = words.CONTRACTIONS.get((sentence[place - 2].casefold(), companion)) if place > 1 else None
+                if short:
+                    found[place - 2 : place] = [_cased(short, sentence[place - 2]), ""]
+                else:
+                    found[place - 1] = _cased(companion, sentence[place - 1])
+        return _kept(sentence, found)
+
+    return replace(question, sentences=tuple(map(change, question.sentences)))
+
+
+def _answer_words(question: Question) -> set[str]:
+    return set(re.findall(r"\w+", key(question.page)))
+
+
+def _cased(word: str, like: str) -> str:
+    return word[:1].upper() + word[1:] if like[:1].isupper() else word
+
+
+# ---------------------------------------------------------------------------------------------------- robustness
+
+
+def typos(question: Question, rng: random.Random) -> Question:
+    """Two letters swapped, one left out, doubled or replaced by a neighbour on the keyboard."""
+    return _each_word(question, lambda word: _typo(word, rng) if rng.random() < TYPO_SHARE else word)
+
+
+def _typo(word: str, rng: random.Random) -> str:
+    letters = [place for place, c in enumerate(word) if c.isalpha()]
+    if len(letters) < 4:
+        return word
+    at = rng.choice(letters[1:-1])  # the ends of a word are seldom mistyped
+    c, kind = word[at], rng.choice(("swap", "drop", "double", "neighbour"))
+    if kind == "swap":
+        return word[:at] + word[at + 1] + c + word[at + 2 :]
+    if kind == "drop":
+        return word[:at] + word[at + 1 :]
+    if kind == "double":
+        return word[:at] + c + word[at:]
+    near = rng.choice(words.KEYBOARD.get(_bare(c.lower()), "e"))
+    return word[:at] + (near.upper() if c.isupper() else near) + word[at + 1 :]
+
+
+def casing(question: Question, rng: random.Random) -> Question:
+    """Lower case throughout."""
+    return _each_word(question, str.lower)
+
+
+def punctuation(question: Question, rng: random.Random) -> Question:
+    """No punctuation marks; those within a word part it (l'Hôpital), but for digits (4.700, 1914-1918)."""
+    return _each_word(question, _unpunctuated)
+
+
+def diacritics(question: Question, rng: random.Random) -> Question:
+    """No marks on letters."""
+    return _each_word(question, _bare)
+
+
+def _unpunctuated(word: str) -> str:
+    kept = re.sub(r"(?<!\d)[^\w\s]|[^\w\s](?!\d)", " ", word)
+    return " ".join(kept.split())
+
+
+def _bare(text: str) -> str:
+    plain = "".join(c for c in unicodedata.normalize("NFD", text) if not unicodedata.combining(c))
+    return unicodedata.normalize("NFC", plain.translate(words.STROKES))
+
+
+# -------------------------------------------------------------------------------------------------- simultaneous
+
+
+def asr(question: Question, rng: random.Random) -> Question:
+    """Lower case, no punctuation; a tenth of the words is misheard as its spelling allows, a fiftieth missed."""
+    sounds = words.SOUNDS.get(question.language, ())
+
+    def change(word: str) -> str:
+        heard = _unpunctuated(word).lower()
+        if rng.random() < MISSED_SHARE:
+            return ""
+        return _misheard(heard, sounds, rng) if rng.random() < MISHEARD_SHARE else heard
+
+    return _each_word(question, change)
+
+
+def _misheard(word: str, sounds: Sequence[tuple[str, str]], rng: random.Random) -> str:
+    able = [(written, other) for written, other in sounds if written in word]
+    if not able:
+        return word
+    written, other = rng.choice(able)
+    return word.replace(written, other, 1) or word
+
+
+def disfluencies(question: Question, rng: random.Random) -> Question:
+    """A filler before, or a repetition of, some words."""
+    fillers = words.FILLERS.get(question.language, ())
+
+    def change(word: str) -> str:
+        draw = rng.random()
+        if draw < FILLER_SHARE and fillers:
+            return f"{rng.choice(fillers)} {word}"
+        bare = _unpunctuated(word)
+        return f"{bare} {word}" if draw > 1 - REPEAT_SHARE and bare else word
+
+    return _each_word(question, change)
+
+
+def reordering(question: Question, rng: random.Random) -> Question:
+    """The sentences in a random order that is not theirs."""
+    size = len(question.sentences)
+    if size < 2 or len(set(question.sentences)) == 1:
+        return question
+    order = list(range(size))
+    while [question.sentences[i] for i in order] == list(question.sentences):
+        rng.shuffle(order)
+    reference = question.reference
+    if len(reference) == size:
+        reference = tuple(reference[i] for i in order)
+    return replace(question, sentences=tuple(question.sentences[i] for i in order), reference=reference)
+
+
+PERTURBATIONS: Mapping[str, Perturbation] = {
+    change.__name__: Perturbation(change.__name__, family, change)
+    for family, changes in (
+        ("fairness", (names, gender)),
+        ("robustness", (typos, casing, punctuation, diacritics)),
+        ("simultaneous", (asr, disfluencies, reordering)),
+    )
+    for change in changes
+}
+FAMILIES: tuple[str, ...] = ("fairness", "robustness", "simultaneous")

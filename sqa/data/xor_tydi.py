@@ -1,0 +1,112 @@
+"""XOR-TyDi's Finnish and Russian questions, their short answers, and the human translations of some of them.
+
+Splits (file `xor-tydi` of data/manifest.yaml; Asai et al. 2021):
+
+    dev-engspan     615 questions of the official development set, one or two English answers each; nobody translated
+                    them
+    train-engspan   4,029 training questions, one English answer each; all have a human translation
+    dev-full        1,183 questions (dev-engspan's among them) with answers in the question's own language, which need
+                    a translation back: nothing here answers them
+
+The human translations (file `xor-translations`) are found by language and wording.  Seven Finnish ones are the Finnish
+question itself; they stay as the annotators left them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.types import Question
+from sqa.data import download
+from sqa.files import records
+
+SPLITS = ("dev-engspan", "train-engspan", "dev-full")
+LANGUAGES = ("fi", "ru")
+
+
+@dataclass(frozen=True, slots=True)
+class OpenQuestion:
+    """A question with short answers."""
+
+    id: str  # unique within a split
+    split: str  # one of SPLITS
+    language: str  # one of LANGUAGES
+    text: str  # single blanks
+    answers: tuple[str, ...]  # the right ones, at least one
+    translation: str | None  # a person's English; None where there is none
+
+    def as_question(self) -> Question:
+        """For translators: one sentence, the human translation (if any) as reference, no answer page."""
+        reference = () if self.translation is None else (self.translation,)
+        words = tuple(self.text.split())
+        return Question(self.id, f"xor-{self.split}-{self.language}", self.language, (words,), reference, page="")
+
+
+def available() -> bool:
+    """True if both files are in the mirror or the cache."""
+    return all(download.where(name) is not None for name in ("xor-tydi", "xor-translations"))
+
+
+def load_xor_tydi(split: str, language: str, limit: int | None = None) -> list[OpenQuestion]:
+    """The questions of a split and language in the order of the file; at most the first `limit` (>= 1).
+
+    Raises ConfigError for an unknown split or language, DataError naming file and record for a damaged one.
+    """
+    wrong = [
+        f"{key}: expected one of {', '.join(known)}, got {value!r}"
+        for key, value, known in (("split", split, SPLITS), ("language", language, LANGUAGES))
+        if value not in known
+    ]
+    if limit is not None and limit < 1:
+        wrong.append(f"limit: must be >= 1 or null, got {limit}")
+    if wrong:
+        raise ConfigError(wrong)
+    translations = load_translations(language)
+    path = download.path_of("xor-tydi")
+    found: dict[str, OpenQuestion] = {}
+    for where, record in _records(path):
+        if (record.get("split"), record.get("lang")) != (split, language):
+            continue
+        if limit is not None and len(found) == limit:
+            break
+        question = _question(where, record, translations)
+        if question.id in found:
+            raise DataError(f"{where}: the id {question.id!r} is there twice in {split}")
+        found[question.id] = question
+    if not found:
+        raise DataError(f"{path}: no questions of {split} in {language}")
+    return list(found.values())
+
+
+def load_translations(language: str) -> dict[str, str]:
+    """Question (single blanks) -> human English translation, of one language; the first where there are several."""
+    path = download.path_of("xor-translations")
+    found: dict[str, str] = {}
+    for where, record in _records(path):
+        if record.get("lang") == language:
+            found.setdefault(_text(where, record, "source"), _text(where, record, "reference"))
+    return found
+
+
+def _records(path: Path) -> Iterator[tuple[str, dict]]:
+    """("FILE: record N", record) for each line."""
+    return ((f"{path}: record {i}", record) for i, record in enumerate(records.json_lines(path)))
+
+
+def _question(where: str, record: dict, translations: dict[str, str]) -> OpenQuestion:
+    text, answers = _text(where, record, "question"), record.get("answers")
+    if not isinstance(answers, list) or not answers or not all(isinstance(answer, str) for answer in answers):
+        raise DataError(f"{where}: expected a list of texts, at least one, as answers, got {answers!r}")
+    return OpenQuestion(
+        _text(where, record, "id"), record["split"], record["lang"], text, tuple(answers), translations.get(text)
+    )
+
+
+def _text(where: str, record: dict, field: str) -> str:
+    value = record.get(field)
+    if not isinstance(value, str) or not value.strip():
+        raise DataError(f"{where}: expected a text as {field}, got {value!r}")
+    return " ".join(value.split())

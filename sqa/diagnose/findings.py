@@ -1,0 +1,117 @@
+"""`sqa diagnose RUN`: the worst step-wise errors of a finished run, as TSV or JSON."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from sqa.core.errors import ConfigError
+from sqa.core.registry import did_you_mean
+from sqa.diagnose.alignment import load_aligner
+from sqa.diagnose.step_errors import KINDS, TARGET, DiagnoseConfig, Finding, ranked, step_errors
+from sqa.run.folder import tsv
+from sqa.run.opened import FinishedRun, open_run
+
+HEADER = (
+    "question", "kind", "severity", "loss", "rank_before", "rank_after",
+    "step", "read", "target", "source_at", "source",
+)  # fmt: skip
+NONE = "-"  # a cell without a value
+LINKS = "links.json"  # in the run's folder: the word links, so that a second look shows the same findings
+
+
+def main(
+    run: Path,
+    top: int | None = 20,
+    questions: Collection[str] = (),
+    kinds: Collection[str] = (),
+    priors: Path | None = None,
+    config: DiagnoseConfig | None = None,
+    as_json: bool = False,
+) -> None:
+    """Print the `top` worst findings (None: all), of the given questions and kinds (none given: of all).
+
+    The columns: `loss` and `severity` in nats (see `sqa.diagnose.step_errors.Finding`), ranks 1-based, "-" where the
+    answer is not among the guesses, `step` the 0-based step(s), `read` the source words read there, `source_at` the
+    0-based source words first-last.  A summary goes to stderr.
+    """
+    if top is not None and top < 1:
+        raise ConfigError(f"--top: must be >= 1, got {top}")
+    for kind in kinds:
+        if kind not in KINDS:
+            raise ConfigError(f"--kind: {kind!r} is not one of {', '.join(KINDS)}{did_you_mean(kind, KINDS)}")
+    finished = open_run(run)
+    found = findings_of(finished, questions, kinds, priors, config)
+    for line in summary(finished, found):
+        print(f"sqa: {line}", file=sys.stderr)
+    shown = found[:top]
+    if as_json:
+        print(json.dumps([as_dict(finding) for finding in shown], ensure_ascii=False, indent=1))
+    else:
+        print(tsv(HEADER, map(cells, shown)), end="")
+
+
+def findings_of(
+    run: FinishedRun,
+    questions: Collection[str] = (),
+    kinds: Collection[str] = (),
+    priors: Path | None = None,
+    config: DiagnoseConfig | None = None,
+) -> list[Finding]:
+    """The findings of a run, worst first.  All its questions are aligned: links depend on the texts beside."""
+    if not run.guessed:
+        raise ConfigError(f"{run.folder}: no guesser ran, so no word can have cost a rank; name one and run again")
+    known = [q.id for q in run.questions]
+    for id in questions:
+        if id not in known:
+            raise ConfigError(f"--questions: {id!r} is not a question of {run.folder}{did_you_mean(id, known)}")
+    languages = sorted({q.language for q in run.questions})
+    if len(languages) > 1:
+        raise ConfigError(f"{run.folder}: questions in {', '.join(languages)}; one language at a time can be aligned")
+    errors = step_errors(run.traces, load_aligner(f"{languages[0]}-{TARGET}", priors, run.folder / LINKS), config)
+    wanted = (finding for one in errors if not questions or one.question in questions for finding in one.findings)
+    return ranked(finding for finding in wanted if not kinds or finding.kind in kinds)
+
+
+def summary(run: FinishedRun, found: Sequence[Finding]) -> list[str]:
+    """One line per kind: how many, in how many questions, and the log MRR lost at them."""
+    counts = Counter(finding.kind for finding in found)
+    lines = []
+    for kind in KINDS:
+        mine = [finding for finding in found if finding.kind == kind]
+        lost = "" if kind == "omission" else f", {sum(max(f.loss, 0.0) for f in mine):.1f} nats of log MRR lost there"
+        of = len({finding.question for finding in mine})
+        lines.append(f"{kind}: {counts[kind]} in {of} of {len(run.questions)} questions{lost}")
+    return lines
+
+
+def as_dict(finding: Finding) -> dict[str, Any]:
+    """A finding as JSON values, its severity included."""
+    return {**asdict(finding), "severity": finding.severity}
+
+
+def cells(finding: Finding) -> list[str]:
+    """The cells of a TSV line."""
+    span = finding.span
+    ranks = (NONE if rank is None else str(rank) for rank in (finding.rank_before, finding.rank_after))
+    return [
+        finding.question,
+        finding.kind,
+        f"{finding.severity:.3f}",
+        f"{finding.loss:.3f}",
+        *ranks,
+        _range(finding.first, finding.last),
+        str(finding.read),
+        " ".join(finding.words) or NONE,
+        NONE if span is None else _range(span.start, span.stop - 1),
+        NONE if span is None else " ".join(span.words),
+    ]
+
+
+def _range(first: int, last: int) -> str:
+    return str(first) if first == last else f"{first}-{last}"

@@ -1,0 +1,387 @@
+"""Step-wise errors: which word of a translation hurt the question answering, and what was never translated.
+
+After Section 7 of Han, Carpuat and Boyd-Graber (2022).  A word aligner (sqa/diagnose/alignment.py) links the words of
+every source sentence with those of its translation; from the links and the ranks of the answer come three kinds of
+findings:
+
+    hallucination  target content words that no source word stands behind, side by side in one finding
+    omission       a stretch of the source whose content words no target word translates (under-translation)
+    drop           a step at which the log reciprocal rank fell, at a word that IS a translation, or carries nothing
+
+    from sqa.diagnose.alignment import load_aligner
+    from sqa.diagnose.step_errors import diagnose, step_errors
+    from sqa.run.opened import open_run
+
+    run = open_run(Path("runs/xqb-es-wait6-bm25"))
+    aligner = load_aligner("es-en")
+    worst_first = diagnose(run.traces, aligner)
+    for errors in step_errors(run.traces, aligner): ...  # .log_mrr and .unaligned: one entry per step
+
+Log MRR is the natural logarithm of 1 / rank among the first `top` guesses, `floor` where the answer is not there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Literal
+
+import numpy as np
+
+from sqa.core.errors import ConfigError
+from sqa.core.trace import QuestionTrace
+from sqa.diagnose.alignment import Aligner, Alignment
+from sqa.diagnose.function_words import is_content, strip_edges
+from sqa.metrics.qa import log_reciprocal_rank
+
+Kind = Literal["hallucination", "omission", "drop"]
+KINDS: tuple[Kind, ...] = ("hallucination", "omission", "drop")
+TARGET = "en"  # every translation here is English
+SIZE_WEIGHT = 0.1  # nats that one invented or lost content word adds to a finding's severity
+
+
+@dataclass(frozen=True, slots=True)
+class DiagnoseConfig:
+    """What counts as an error."""
+
+    trust: float = 0.5  # a word with less trust than this (0..1, see sqa/diagnose/alignment.py) is unaligned
+    drop: float = math.log(2)  # nats: a step is a drop when log MRR falls by at least this; ln 2 = from rank 1 to 2
+    omission_words: int = 3  # content words, names counted twice, that make a stretch of lost source an omission
+    window: int | None = None  # a translation later than so many source words after its word counts as none; null = any
+    top: int = 50  # guesses searched for the answer
+    floor: float = -4.0  # log reciprocal rank of an answer that is not among them
+
+    def __post_init__(self) -> None:
+        problems = []
+        if not 0 < self.trust <= 1:
+            problems.append(f"diagnose.trust: must be > 0 and <= 1, got {self.trust}")
+        if not self.drop > 0:
+            problems.append(f"diagnose.drop: must be > 0, got {self.drop}")
+        if self.omission_words < 1:
+            problems.append(f"diagnose.omission_words: must be >= 1, got {self.omission_words}")
+        if self.window is not None and self.window < 0:
+            problems.append(f"diagnose.window: must be >= 0 or null, got {self.window}")
+        if problems:
+            raise ConfigError(problems)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSpan:
+    """Words start .. stop - 1 of the question's source, 0-based over all its sentences."""
+
+    start: int
+    stop: int
+    words: tuple[str, ...]  # the words of the span; for a drop only those aligned with the target word
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One error of a system.  Ranks are 1-based, None = not among the guesses; None too where no guesser ran."""
+
+    question: str  # its id
+    kind: Kind
+    sentence: int  # 0-based
+    first: int  # step (0-based emission) the finding begins at; an omission: the first one after its span was read
+    last: int  # step it ends at; an omission: the last one of its sentence
+    read: int  # source words of the question read at `first`
+    words: tuple[str, ...]  # target words concerned; () for an omission
+    span: SourceSpan | None  # source words concerned; None where there are none (hallucinations)
+    rank_before: int | None  # rank of the answer before the first of its words (omission: before its span was read)
+    rank_after: int | None  # rank after `last`
+    loss: float  # fall of log MRR from before to after, nats; negative where it rose, 0 where no guesser ran
+    size: int  # content words invented or lost, names counted twice; 0 for a drop
+
+    @property
+    def severity(self) -> float:
+        """What findings are ranked by: the log MRR lost, plus SIZE_WEIGHT per content word invented or lost.
+
+        An omission writes nothing: what the rank did meanwhile is the doing of other words, and does not count.
+        """
+        lost = 0.0 if self.kind == "omission" else max(self.loss, 0.0)
+        return lost + SIZE_WEIGHT * self.size
+
+
+@dataclass(frozen=True, slots=True)
+class StepErrors:
+    """The errors of one question; `log_mrr`, `unaligned` and `hallucinated` have one entry per step (emission)."""
+
+    question: str
+    log_mrr: tuple[float, ...] | None  # floor .. 0; None where no guesser ran
+    unaligned: tuple[bool, ...]  # the word written there stands for no source word (the red curve)
+    hallucinated: tuple[bool, ...]  # the same, content words only
+    links: tuple[tuple[int, ...], ...]  # source words (0-based in the question) that the step's word stands for
+    findings: tuple[Finding, ...]  # in the order of their first step
+
+
+# ------------------------------------------------------------------------------------------------------ entry points
+
+
+def diagnose(traces: Iterable[QuestionTrace], aligner: Aligner, config: DiagnoseConfig | None = None) -> list[Finding]:
+    """All findings of all questions, worst first."""
+    return ranked(finding for errors in step_errors(traces, aligner, config) for finding in errors.findings)
+
+
+def ranked(findings: Iterable[Finding]) -> list[Finding]:
+    """Worst first: by severity, then by question and step."""
+    return sorted(findings, key=lambda f: (-f.severity, f.question, f.first, f.kind))
+
+
+def step_errors(
+    traces: Iterable[QuestionTrace], aligner: Aligner, config: DiagnoseConfig | None = None
+) -> list[StepErrors]:
+    """The errors of each question, in the order given.  All sentences are aligned together."""
+    config, held = config or DiagnoseConfig(), list(traces)
+    for language in {trace.question.language for trace in held}:
+        if aligner.pair != f"{language}-{TARGET}":
+            raise ConfigError(f"the aligner is for {aligner.pair}, the questions are for {language}-{TARGET}")
+    texts = [_texts(trace) for trace in held]
+    pairs = dict.fromkeys(
+        (trace.question.sentences[text.sentence], text.words)
+        for trace, found in zip(held, texts, strict=True)
+        for text in found
+    )
+    alignments = dict(zip(pairs, aligner.align(list(pairs)), strict=True))
+    return [
+        _of_question(trace, found, lambda source, target: alignments[source, target], config)
+        for trace, found in zip(held, texts, strict=True)
+    ]
+
+
+def unaligned_curve(errors: Sequence[StepErrors], traces: Sequence[QuestionTrace], bins: int = 25) -> np.ndarray:
+    """(bins,) share of unaligned words among those written while a bin of the source (in characters) was read.
+
+    0..1, nan for a bin without words; all questions pooled, as the metric log-mrr-curve pools them.
+    """
+    counts = np.zeros((2, bins))
+    for found, trace in zip(errors, traces, strict=True):
+        at = np.minimum((trace.fraction * bins).astype(np.int64), bins - 1)
+        np.add.at(counts[0], at, np.array(found.unaligned, dtype=float))
+        np.add.at(counts[1], at, 1)
+    return np.divide(counts[0], counts[1], out=np.full(bins, np.nan), where=counts[1] > 0)
+
+
+# ------------------------------------------------------------------------------------------------- texts to be aligned
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """A text of one sentence that was shown, and which step wrote each of its words."""
+
+    sentence: int
+    words: tuple[str, ...]
+    steps: tuple[int, ...]
+    judged: frozenset[int]  # steps whose word was last seen in this text
+    final: bool
+
+
+def _texts(trace: QuestionTrace) -> list[_Text]:
+    """The final translation of each sentence, and every text of it from which words were retracted later.
+
+    So each word, retracted or not, is judged once: in the longest text that showed it.  A sentence without words has
+    a final text without words.
+    """
+    texts: list[_Text] = []
+    steps = list(enumerate(trace.emissions))
+    by_sentence = {number: list(rows) for number, rows in groupby(steps, key=lambda row: row[1].sentence)}
+    for number in range(len(trace.question.sentences)):
+        words: list[str] = []
+        wrote: list[int] = []
+        for step, emission in by_sentence.get(number, []):
+            kept = len(words) - emission.erase
+            if emission.erase:
+                texts.append(_Text(number, tuple(words), tuple(wrote), frozenset(wrote[kept:]), False))
+                del words[kept:], wrote[kept:]
+            if emission.token:
+                words.append(emission.token)
+                wrote.append(step)
+        texts.append(_Text(number, tuple(words), tuple(wrote), frozenset(wrote), True))
+    return texts
+
+
+# --------------------------------------------------------------------------------------------------------- one question
+
+
+def _of_question(
+    trace: QuestionTrace,
+    texts: Sequence[_Text],
+    alignment_of: Callable[[tuple[str, ...], tuple[str, ...]], Alignment],
+    config: DiagnoseConfig,
+) -> StepErrors:
+    question, n = trace.question, len(trace.emissions)
+    starts = np.cumsum([0, *map(len, question.sentences)])
+    unaligned = [False] * n  # a step that only retracts writes no word
+    links: list[tuple[int, ...]] = [()] * n
+    ranks = _Ranks(trace, config)
+    findings: list[Finding] = []
+    for text in texts:
+        alignment = alignment_of(question.sentences[text.sentence], text.words)
+        start = int(starts[text.sentence])
+        for place, step in enumerate(text.steps):
+            if step in text.judged:
+                unaligned[step] = alignment.target[place] < config.trust
+                links[step] = tuple(start + s for s, t in alignment.links if t == place)
+        if text.final:
+            findings += _omissions(trace, text, alignment, start, ranks, config)
+    words = [emission.token for emission in trace.emissions]
+    hallucinated = [bad and is_content(word, TARGET) for bad, word in zip(unaligned, words, strict=True)]
+    findings += _hallucinations(trace, unaligned, hallucinated, ranks)
+    findings += _drops(trace, links, hallucinated, ranks, config)
+    findings.sort(key=lambda f: (f.first, f.kind))
+    return StepErrors(question.id, ranks.logs, tuple(unaligned), tuple(hallucinated), tuple(links), tuple(findings))
+
+
+class _Ranks:
+    """The rank of the answer at each step, and what log MRR lost between two steps.  Step -1 is before any word."""
+
+    def __init__(self, trace: QuestionTrace, config: DiagnoseConfig) -> None:
+        self.logs: tuple[float, ...] | None = None
+        self._floor, self._ranks = config.floor, None
+        if trace.guesses is not None:
+            self._ranks = [int(rank) if 0 < rank <= config.top else None for rank in trace.rank]
+            self.logs = tuple(map(float, log_reciprocal_rank(trace.rank, config.top, config.floor)))
+
+    def at(self, step: int) -> int | None:
+        """The rank at a step; None where the answer is not listed."""
+        return None if self._ranks is None or step < 0 else self._ranks[step]
+
+    def loss(self, before: int, after: int) -> float:
+        """Fall of log MRR from one step to another, nats."""
+        if self.logs is None:
+            return 0.0
+        first, last = (self._floor if step < 0 else self.logs[step] for step in (before, after))
+        return first - last
+
+
+def _size(words: Iterable[str], content: Iterable[bool], names: Iterable[bool]) -> int:
+    return sum((1 + name) for _, counts, name in zip(words, content, names, strict=True) if counts)
+
+
+def _hallucinations(
+    trace: QuestionTrace, unaligned: Sequence[bool], hallucinated: Sequence[bool], ranks: _Ranks
+) -> Iterator[Finding]:
+    """One finding per run of unaligned words of a sentence, from its first to its last content word."""
+    emissions = trace.emissions
+    runs = groupby(range(len(emissions)), key=lambda step: (emissions[step].sentence, unaligned[step]))
+    for (sentence, bad), steps in runs:
+        content = [step for step in steps if hallucinated[step]]
+        if not bad or not content:
+            continue
+        first, last = content[0], content[-1]
+        words = tuple(emissions[step].token for step in range(first, last + 1))
+        yield Finding(
+            question=trace.question.id,
+            kind="hallucination",
+            sentence=sentence,
+            first=first,
+            last=last,
+            read=int(trace.source_words[first]),
+            words=words,
+            span=None,
+            rank_before=ranks.at(first - 1),
+            rank_after=ranks.at(last),
+            loss=ranks.loss(first - 1, last),
+            size=_size(words, hallucinated[first : last + 1], (is_name(w, False) for w in words)),
+        )
+
+
+def _drops(
+    trace: QuestionTrace,
+    links: Sequence[tuple[int, ...]],
+    hallucinated: Sequence[bool],
+    ranks: _Ranks,
+    config: DiagnoseConfig,
+) -> Iterator[Finding]:
+    """Steps at which log MRR falls, except those of hallucinated words, which are findings already."""
+    source = trace.question.words
+    for step, emission in enumerate(trace.emissions):
+        if hallucinated[step] or ranks.loss(step - 1, step) < config.drop:
+            continue
+        at = links[step]
+        yield Finding(
+            question=trace.question.id,
+            kind="drop",
+            sentence=emission.sentence,
+            first=step,
+            last=step,
+            read=int(trace.source_words[step]),
+            words=(emission.token,) if emission.token else (),
+            span=SourceSpan(at[0], at[-1] + 1, tuple(source[i] for i in at)) if at else None,
+            rank_before=ranks.at(step - 1),
+            rank_after=ranks.at(step),
+            loss=ranks.loss(step - 1, step),
+            size=0,
+        )
+
+
+def _omissions(
+    trace: QuestionTrace, text: _Text, alignment: Alignment, start: int, ranks: _Ranks, config: DiagnoseConfig
+) -> Iterator[Finding]:
+    """Stretches of a source sentence that its final translation leaves out.
+
+    A stretch is as long as no translated CONTENT word interrupts it, and begins and ends with a lost one.
+    """
+    question = trace.question
+    sentence = question.sentences[text.sentence]
+    content = [is_content(word, question.language) for word in sentence]
+    lost = _lost(trace, text, alignment, config)
+    for first, stop in _stretches(content, lost):
+        words = sentence[first:stop]
+        names = [is_name(word, first + i == 0) for i, word in enumerate(words)]
+        size = _size(words, content[first:stop], names)
+        if size < config.omission_words:
+            continue
+        before, after, last = _around(trace, text.sentence, start + first, start + stop)
+        yield Finding(
+            question=question.id,
+            kind="omission",
+            sentence=text.sentence,
+            first=after,
+            last=last,
+            read=int(trace.source_words[after]) if after >= 0 else 0,
+            words=(),
+            span=SourceSpan(start + first, start + stop, tuple(words)),
+            rank_before=ranks.at(before),
+            rank_after=ranks.at(last),
+            loss=ranks.loss(before, last),
+            size=size,
+        )
+
+
+def _lost(trace: QuestionTrace, text: _Text, alignment: Alignment, config: DiagnoseConfig) -> list[bool]:
+    """Whether each source word of a sentence has no translation, or with a window none in time."""
+    lost = [trust < config.trust for trust in alignment.source]
+    if config.window is not None:
+        for source in range(len(lost)):
+            seen = [trace.emissions[text.steps[t]].g for s, t in alignment.links if s == source]
+            lost[source] = lost[source] or not seen or min(seen) > source + 1 + config.window
+    return lost
+
+
+def _stretches(content: Sequence[bool], lost: Sequence[bool]) -> Iterator[tuple[int, int]]:
+    """(first, stop) of every run of content words that are all lost, function words between them ignored."""
+    places = [place for place, counts in enumerate(content) if counts]
+    for gone, run in groupby(places, key=lambda place: lost[place]):
+        if gone:
+            found = list(run)
+            yield found[0], found[-1] + 1
+
+
+def _around(trace: QuestionTrace, sentence: int, start: int, stop: int) -> tuple[int, int, int]:
+    """Steps around the reading of source words start .. stop - 1 of the question.
+
+    The last step before the first of them was read (-1 = none), the first step once all were read, and the last step
+    of the sentence (or before it); the latter two are no later than the last step of all, -1 where there is none.
+    """
+    end = len(trace.emissions) - 1
+    before = int(np.searchsorted(trace.source_words, start, side="right")) - 1
+    after = min(int(np.searchsorted(trace.source_words, stop, side="left")), end)
+    mine = [step for step, emission in enumerate(trace.emissions) if emission.sentence <= sentence]
+    return before, after, max(after, mine[-1] if mine else -1)
+
+
+def is_name(word: str, begins_sentence: bool) -> bool:
+    """Whether a word looks like a name or a number: a digit in it, or a capital that no sentence start explains."""
+    bare = strip_edges(word)
+    return any(c.isdigit() for c in bare) or (bare[:1].isupper() and not begins_sentence)

@@ -1,0 +1,101 @@
+"""Files that are there whole or not at all, however many processes write them, and folders held by one process.
+
+Locks are `flock`s: the system ends them with the process, however that ends, so none is ever left behind.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from uuid import uuid4
+
+from sqa.core.errors import ConfigError
+
+HOLDER = ".holder"  # in a folder that `claimed` holds: who does
+
+
+@contextmanager
+def atomic(path: Path) -> Iterator[Path]:
+    """A new file beside `path` to write to; it becomes `path` when the block ends without an error, else it goes.
+
+    Each writer has a file of its own, so the last one to finish wins.  What a killed one left is removed by the next.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _sweep(path)
+    partial, handle = _begin(path)
+    try:
+        yield partial
+        with partial.open("rb") as file:
+            os.fsync(file.fileno())
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)  # after an error
+        os.close(handle)
+
+
+def _begin(path: Path) -> tuple[Path, int]:
+    """A new partial file, held: its lock tells others that it is being written."""
+    while True:
+        partial = path.with_name(f".{path.name}.{uuid4().hex[:12]}.partial")
+        handle = os.open(partial, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        if partial.exists():  # else another swept it away before it was held
+            return partial, handle
+        os.close(handle)
+
+
+def _sweep(path: Path) -> None:
+    """Remove the partial files of `path` that nobody writes any more."""
+    left = (p for p in path.parent.iterdir() if p.name.startswith(f".{path.name}.") and p.name.endswith(".partial"))
+    for partial in left:
+        with suppress(OSError), partial.open("rb") as file:  # gone by now, or being written
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            partial.unlink()
+
+
+@contextmanager
+def held(folder: Path, wait: bool = True) -> Iterator[bool]:
+    """Hold a folder, made if need be, against other processes; False if one has it and `wait` is not set."""
+    folder.mkdir(parents=True, exist_ok=True)
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def claimed(folder: Path) -> Iterator[None]:
+    """Hold a folder that one process works in for long; ConfigError naming the process that has it."""
+    with held(folder, wait=False) as mine:
+        holder = folder / HOLDER
+        if not mine:
+            try:
+                who = holder.read_text(encoding="utf-8").strip()
+            except OSError:  # it has only just begun, or is about to end
+                who = "another process"
+            raise ConfigError(f"{folder}: {who} is working in it; wait for it, stop it, or change `name`")
+        holder.write_text(f"process {os.getpid()} on {socket.gethostname()}\n", encoding="utf-8")
+        try:
+            yield
+        finally:
+            holder.unlink(missing_ok=True)
+
+
+def empty(folder: Path) -> None:
+    """Remove everything in a folder that this process holds, but for the note of who holds it."""
+    for path in folder.iterdir():
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        elif path.name != HOLDER:
+            path.unlink()

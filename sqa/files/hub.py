@@ -1,0 +1,105 @@
+"""Finding a model that somebody else made: a local folder, or a name on the Hugging Face hub; never fetched unasked."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+from sqa.core.errors import ConfigError, DataError
+from sqa.files.records import json_document
+
+
+def need(package: str, extra: str) -> None:
+    """ConfigError naming the extra of this project that installs a missing package."""
+    if find_spec(package) is None:
+        raise ConfigError(f"this needs the Python package {package}: pip install -e '.[{extra}]'")
+
+
+def find_model(model: str, revision: str | None, download: bool, wanted: Sequence[str]) -> Path:
+    """The folder of a model: `model` itself, or a hub name's files `wanted` (patterns), fetched only with `download`.
+
+    Not to be had: ConfigError that begins "model X not found"; fetching failed: DataError.
+    """
+    folder = Path(model).expanduser()
+    if folder.is_dir():
+        return folder.resolve()
+    if model.startswith((".", "/", "~")) or model.count("/") > 1:
+        raise ConfigError(f"model {model} not found: there is no such folder")
+    need("huggingface_hub", "pretrained")
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+
+    patterns = list(wanted)
+    try:
+        return Path(snapshot_download(model, revision=revision, local_files_only=not download, allow_patterns=patterns))
+    except HFValidationError as error:
+        raise ConfigError(f"model {model} not found: neither a folder nor a name on the Hugging Face hub") from error
+    except (LocalEntryNotFoundError, HfHubHTTPError, OSError) as error:
+        if download:
+            reason = str(error).strip().partition("\n")[0]
+            raise DataError(f"model {model} not found: the Hugging Face hub did not give it: {reason}") from error
+        at = f" at revision {revision}" if revision else ""
+        raise ConfigError(
+            f"model {model} not found{at}: neither a folder nor in the local Hugging Face cache; "
+            "download: true would fetch it"
+        ) from error
+
+
+def check_shards(folder: Path) -> None:
+    """DataError where loading a folder would read another file of weights than its own *.safetensors.
+
+    An index of shards may name any file, a pickle too, which would be loaded as what it is; config.json may name one.
+    """
+    named = {"config.json": _weights_of_config(folder)}
+    named |= {path.name: _shards(path) for path in sorted(folder.glob("*.safetensors.index.json"))}
+    for index, shards in named.items():
+        for shard in shards:
+            if not shard.endswith((".safetensors", ".safetensors.index.json")) or Path(shard).name != shard:
+                raise DataError(f"{folder / index}: names {shard!r}; weights must be *.safetensors files beside it")
+            if not (folder / shard).is_file():
+                raise DataError(f"{folder / index}: names {shard!r}, which is not there; get the whole model again")
+            if shard.endswith(".safetensors"):
+                _check_shard(folder / shard)
+
+
+def _check_shard(path: Path) -> None:
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="numpy"):
+            pass
+    except (SafetensorError, OSError) as error:
+        raise DataError(f"{path}: not a safetensors file ({error}); get it again") from error
+
+
+def _shards(index: Path) -> set[str]:
+    """The files that an index of shards names."""
+    document = json_document(index)
+    weights = document.get("weight_map") if isinstance(document, dict) else None
+    if not isinstance(weights, dict) or not all(isinstance(shard, str) for shard in weights.values()):
+        raise DataError(f"{index}: no weight_map of names to files; get the model again")
+    return set(weights.values())
+
+
+def _weights_of_config(folder: Path) -> set[str]:
+    """The file of weights that a config.json names, which few do."""
+    config = json_document(folder / "config.json") if (folder / "config.json").is_file() else {}
+    named = config.get("transformers_weights") if isinstance(config, dict) else None
+    return set() if named is None else {str(named)}
+
+
+def files_digest(folder: Path, wanted: Sequence[str]) -> str:
+    """sha256 (hex) over names and bytes of a folder's files that match one of the patterns."""
+    total = hashlib.sha256()
+    paths = {path for pattern in wanted for path in folder.glob(pattern) if path.is_file()}
+    for path in sorted(paths):
+        total.update(f"{path.relative_to(folder).as_posix()} {file_digest(path)}\n".encode())
+    return total.hexdigest()
+
+
+def file_digest(path: Path) -> str:
+    """sha256 (hex) of a file's bytes."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,128 @@
+"""Files of trained guessers and buzzers: a folder with model.safetensors (numpy arrays) and config.json."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load_file, save
+
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.paths import DATA
+from sqa.core.registry import did_you_mean
+from sqa.files.atomic import atomic, held
+from sqa.files.finite import check_weights
+from sqa.files.records import parse_json
+
+WEIGHTS, CONFIG = "model.safetensors", "config.json"
+
+
+def resolve_model(model: str, prefix: str = "") -> Path:
+    """The folder of a model: the bundled <prefix><model>, else `model` as a path. ConfigError if neither is there."""
+    bundled = DATA / "models"
+    for folder in (bundled / f"{prefix}{model}", Path(model).expanduser()):
+        if (folder / CONFIG).is_file():
+            return folder
+    names = sorted(path.parent.name.removeprefix(prefix) for path in bundled.glob(f"{prefix}*/{CONFIG}"))
+    near = did_you_mean(model, names)
+    raise ConfigError(f"model: {model!r} is neither a bundled model nor a folder with a {CONFIG}{near}")
+
+
+def write_tensors(folder: Path, tensors: Mapping[str, np.ndarray], config: Mapping[str, Any]) -> None:
+    """Write both files whole or not at all, the config last."""
+    arrays = {name: np.ascontiguousarray(array) for name, array in sorted(tensors.items())}
+    with held(folder):  # two trainings must not mix their files
+        replace_bytes(folder / WEIGHTS, save(arrays))
+        replace_bytes(folder / CONFIG, (json.dumps(config, indent=1, sort_keys=True) + "\n").encode())
+
+
+def read_tensors(folder: Path, kind: str, version: int) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """The tensors and the config of a folder; DataError if it is damaged or holds another kind or version."""
+    try:
+        config = parse_json((folder / CONFIG).read_text(encoding="utf-8"))
+        tensors = load_file(folder / WEIGHTS)
+    except OSError as error:
+        raise DataError(f"{folder}: cannot read the model: {error}") from error
+    except (ValueError, SafetensorError) as error:
+        raise DataError(f"{folder}: the model is damaged ({error}); restore or train it again") from error
+    check_weights(folder, ((name, array) for name, array in tensors.items() if array.dtype.kind == "f"))
+    found, its = (config.get("kind"), config.get("version")) if isinstance(config, dict) else (None, None)
+    if (found, its) != (kind, version):
+        raise DataError(f"{folder}: expected a model of kind {kind!r}, version {version}, got {found!r}, {its!r}")
+    return tensors, config
+
+
+def replace_bytes(path: Path, data: bytes) -> None:
+    """Write a file, whole or not at all."""
+    with atomic(path) as partial:
+        partial.write_bytes(data)
+
+
+def folder_digest(folder: Path) -> str:
+    """sha256 over the two files."""
+    digest = hashlib.sha256()
+    for name in (CONFIG, WEIGHTS):
+        digest.update((folder / name).read_bytes())
+    return digest.hexdigest()
+
+
+def pack_bytes(data: bytes) -> np.ndarray:
+    """Compressed bytes as a (n,) uint8 tensor."""
+    return np.frombuffer(zlib.compress(data, 9), dtype=np.uint8)
+
+
+def unpack_bytes(tensor: np.ndarray) -> bytes:
+    """The inverse of `pack_bytes`; DataError if damaged."""
+    try:
+        return zlib.decompress(tensor.tobytes())
+    except zlib.error as error:
+        raise DataError(f"the model is damaged ({error}); restore or train it again") from error
+
+
+def pack_strings(strings: Sequence[str]) -> np.ndarray:
+    """Strings without line breaks as one compressed tensor."""
+    return pack_bytes("\n".join(strings).encode())
+
+
+def unpack_strings(tensor: np.ndarray) -> list[str]:
+    """The inverse of `pack_strings`."""
+    joined = unpack_bytes(tensor).decode()
+    return joined.split("\n") if joined else []
+
+
+def pack_integers(array: np.ndarray) -> np.ndarray:
+    """(n,) integers in 0..2^32 - 1 as one compressed tensor: all lowest bytes first, then all second bytes, ..."""
+    planes = array.astype("<u4").view(np.uint8).reshape(-1, 4).T
+    return pack_bytes(np.ascontiguousarray(planes).tobytes())
+
+
+def unpack_integers(tensor: np.ndarray) -> np.ndarray:
+    """The inverse of `pack_integers`, (n,) int64."""
+    planes = np.frombuffer(unpack_bytes(tensor), np.uint8)
+    if len(planes) % 4:
+        raise DataError("the model is damaged (a table of integers is cut); restore or train it again")
+    return np.ascontiguousarray(planes.reshape(4, -1).T).view("<u4").ravel().astype(np.int64)
+
+
+def quantise(name: str, array: np.ndarray) -> dict[str, np.ndarray]:
+    """(R, C) float -> int8 of the same shape and a float16 step per row: value = int8 * step."""
+    step = (np.abs(array).max(1, keepdims=True) / 127).astype(np.float16)
+    step = np.maximum(step, np.finfo(np.float16).tiny)
+    codes = np.clip(np.rint(array / step.astype(np.float32)), -127, 127).astype(np.int8)
+    return {name: codes, f"{name}.step": step}
+
+
+def dequantise(tensors: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """All tensors as float32, codes multiplied by their steps."""
+    plain = {}
+    for name, array in tensors.items():
+        if not name.endswith(".step"):
+            step = tensors.get(f"{name}.step")
+            plain[name] = array.astype(np.float32) * (1 if step is None else step.astype(np.float32))
+    return plain

@@ -1,0 +1,140 @@
+"""Reads JSON, JSON lines and TSV, plain or zstd, with errors that name the file and the place."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from sqa.core.errors import DataError
+
+_CHUNK = 1 << 20  # bytes
+
+
+def chunks(path: Path) -> Iterator[bytes]:
+    """The file's bytes in pieces, decompressed if its name ends in .zst. A truncated .zst is a DataError."""
+    try:
+        with path.open("rb") as file:
+            raw = iter(lambda: file.read(_CHUNK), b"")
+            yield from _decompressed(path, raw) if path.suffix == ".zst" else raw
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
+
+
+def _decompressed(path: Path, raw: Iterator[bytes]) -> Iterator[bytes]:
+    import zstandard
+
+    decompressor = zstandard.ZstdDecompressor()
+    frame = None  # the frame being read, None between frames
+    try:
+        for data in raw:
+            while data:
+                frame = frame or decompressor.decompressobj()
+                yield frame.decompress(data)
+                data = frame.unused_data if frame.eof else b""
+                frame = None if frame.eof else frame
+    except zstandard.ZstdError as error:
+        raise DataError(f"{path}: not a sound zstd file: {error}") from error
+    if frame is not None:
+        raise DataError(f"{path}: the zstd stream ends too early; the file is truncated, get it again")
+
+
+def lines(path: Path) -> Iterator[str]:
+    """The file's lines without their line ends. Only \\n ends a line (U+2028 and \\r are text); a BOM is dropped."""
+    number, rest = 0, b""
+    for chunk in chunks(path):
+        *whole, rest = (rest + chunk).split(b"\n")
+        for line in whole:
+            number += 1
+            yield _decode(path, line, number)
+    if rest:
+        yield _decode(path, rest, number + 1)
+
+
+def _decode(path: Path, line: bytes, number: int) -> str:
+    try:
+        text = line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        what = f"not UTF-8 (byte {line[error.start]:#04x} at {error.start}); convert it to UTF-8"
+        raise DataError(f"{path}:{number}: {what}") from error
+    return text.removeprefix("\ufeff") if number == 1 else text
+
+
+def parse_json(text: str | bytes) -> Any:
+    """The value of a JSON text.  ValueError for what is none, NaN, infinities, too deep, or text without UTF-8."""
+    try:
+        value = json.loads(text, parse_constant=_no_number, parse_float=_number)
+    except RecursionError:
+        raise ValueError("lists and objects lie too deep in one another") from None
+    escape = b"\\u" if isinstance(text, bytes) else "\\u"
+    if escape in text:  # only an escape can be half a surrogate pair
+        json.dumps(value, ensure_ascii=False).encode()  # UnicodeEncodeError is a ValueError
+    return value
+
+
+def _no_number(name: str) -> Any:
+    raise ValueError(f"{name} is no number")
+
+
+def _number(text: str) -> float:
+    number = float(text)
+    return number if math.isfinite(number) else _no_number(text)
+
+
+def json_document(path: Path) -> Any:
+    """The JSON document in the file."""
+    text = "\n".join(lines(path))
+    try:
+        return parse_json(text)
+    except ValueError as error:
+        raise DataError(f"{path}: not JSON: {error}") from error
+
+
+def json_lines(path: Path) -> Iterator[dict[str, Any]]:
+    """One JSON object a line; blank lines are skipped."""
+    for number, line in enumerate(lines(path), 1):
+        if not line.strip():
+            continue
+        try:
+            record = parse_json(line)
+        except ValueError as error:
+            raise DataError(f"{path}:{number}: not JSON: {error}") from error
+        if not isinstance(record, dict):
+            raise DataError(f"{path}:{number}: expected a JSON object, got {type(record).__name__}")
+        yield record
+
+
+def table(path: Path, columns: int) -> Iterator[tuple[str, ...]]:
+    """The rows of a tab-separated file without header; a row with another number of columns is a DataError."""
+    for number, line in enumerate(lines(path), 1):
+        row = tuple(line.split("\t"))
+        if len(row) != columns:
+            raise DataError(f"{path}:{number}: expected {columns} tab-separated columns, got {len(row)}")
+        yield row
+
+
+def fingerprint(path: Path) -> tuple[int, str, str]:
+    """Number of records, sha256 of the first and of the last one, as data/manifest.yaml records them.
+
+    A record is a line of a text file, or an item of a JSON document: of its list, of the list under "questions", or
+    a [key, value] pair of its mapping, serialised with sorted keys.  A file without records has the hash of "".
+    """
+    if path.suffix == ".json":
+        document = json_document(path)
+        if isinstance(document, dict):
+            document = document.get("questions", [list(pair) for pair in document.items()])
+        texts = iter([json.dumps(item, ensure_ascii=False, sort_keys=True) for item in document])
+    else:
+        texts = lines(path)
+    count, first, last = 0, "", ""
+    for text in texts:
+        first = text if count == 0 else first
+        count, last = count + 1, text
+    return count, _sha256(first), _sha256(last)
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()

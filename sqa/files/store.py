@@ -1,0 +1,165 @@
+"""Stage results on disk: found by what made them, whole or not at all.
+
+    <root>/store/<stage>/<key>/manifest.json        what the key was made from
+    <root>/store/<stage>/<key>/block-0003.parquet   the rows of the fourth block of questions
+
+The key is the sha256 of everything that can change the rows, so a file that is there never needs to be made again and
+a killed run continues with the blocks that are missing.  No file holds a time, a path or a random value: the same
+inputs give the same bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from sqa.core.errors import DataError
+from sqa.core.trace import SCHEMA_VERSION
+from sqa.core.types import Question
+from sqa.files.atomic import atomic, held
+
+
+def digest(value: Any) -> str:
+    """sha256 (hex) of a value's canonical JSON: sorted keys, no blanks, UTF-8."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def dataset_fingerprint(questions: Iterable[Question]) -> str:
+    """sha256 (hex) over the canonical values of the questions, in order."""
+    total = hashlib.sha256()
+    for q in questions:
+        total.update(digest([q.id, q.dataset, q.language, q.sentences, q.reference, q.page]).encode())
+    return total.hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What a stage's rows depend on.  `key` names its folder."""
+
+    name: str  # "translate", "guess", "buzz", "score"
+    implementation: str  # "module:attribute" or the metrics' signatures
+    fingerprint: str  # of the component: weights, code version, config
+    upstream: tuple[str, ...]  # keys of the stages it reads
+    dataset: str  # fingerprint of the questions
+    block_size: int  # questions per block
+
+    @property
+    def key(self) -> str:
+        """64 hex digits."""
+        return digest(self.inputs())
+
+    def inputs(self) -> dict[str, Any]:
+        """Everything the key is made from, as JSON values."""
+        return {
+            "stage": self.name,
+            "implementation": self.implementation,
+            "fingerprint": self.fingerprint,
+            "upstream": list(self.upstream),
+            "dataset": self.dataset,
+            "block_size": self.block_size,
+            "schema_version": SCHEMA_VERSION,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """A folder of stage results.  Making one touches no disk."""
+
+    root: Path
+
+    def folder(self, stage: Stage) -> Path:
+        """Where the blocks of a stage lie."""
+        return self.root / "store" / stage.name / stage.key
+
+    def block(self, stage: Stage, index: int) -> Path:
+        """The file of one block."""
+        return self.folder(stage) / f"block-{index:04d}.parquet"
+
+    def missing(self, stage: Stage, blocks: int) -> list[int]:
+        """The blocks that are not there yet."""
+        return [index for index in range(blocks) if not self.block(stage, index).is_file()]
+
+    def write(self, stage: Stage, index: int, table: pa.Table) -> None:
+        """Write one block, whole or not at all."""
+        write_table(self.block(stage, index), table, {"key": stage.key, "stage": stage.name, "block": str(index)})
+
+    def read(self, stage: Stage, index: int, schema: pa.Schema) -> pa.Table:
+        """Read one block.  A truncated, damaged or foreign file: DataError naming it."""
+        return read_table(self.block(stage, index), schema, {"key": stage.key, "block": str(index)})
+
+    @contextmanager
+    def working_on(self, stage: Stage) -> Iterator[None]:
+        """Hold the stage's folder: a second run of the same stage waits, then finds the blocks made."""
+        folder = self.folder(stage)
+        with held(folder):
+            manifest = folder / "manifest.json"
+            if not manifest.is_file():
+                write_text(manifest, json.dumps(stage.inputs(), indent=2, sort_keys=True) + "\n")
+            yield
+
+
+def blocks_of(questions: Sequence[Question], size: int) -> list[Sequence[Question]]:
+    """The questions in blocks of `size`, the last one shorter."""
+    return [questions[start : start + size] for start in range(0, len(questions), size)]
+
+
+# --------------------------------------------------------------------------------------------------- atomic files
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a UTF-8 file, whole or not at all."""
+    with atomic(path) as partial:
+        partial.write_text(text, encoding="utf-8")
+
+
+def write_table(path: Path, table: pa.Table, metadata: Mapping[str, str]) -> None:
+    """Write a Parquet file (zstd, page checksums, `metadata` in its schema), whole or not at all."""
+    table = table.replace_schema_metadata({"sqa.schema_version": str(SCHEMA_VERSION), **_named(metadata)})
+    with atomic(path) as partial:
+        pq.write_table(
+            table,
+            partial,
+            compression="zstd",
+            compression_level=6,
+            version="2.6",
+            data_page_version="1.0",
+            use_dictionary=True,
+            row_group_size=1 << 16,
+            write_page_checksum=True,
+        )
+
+
+def read_table(path: Path, schema: pa.Schema, metadata: Mapping[str, str]) -> pa.Table:
+    """Read a Parquet file written by `write_table` with this schema and metadata; else DataError with the remedy."""
+    remedy = "delete it and run again"
+    try:
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
+            table = file.read()
+    except FileNotFoundError as error:
+        raise DataError(f"{path}: is missing; run the stage again") from error
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{path}: truncated or damaged, not a readable Parquet file; {remedy}") from error
+    metadata_bytes = table.schema.metadata or {}
+    found = {key.decode(errors="replace"): value.decode(errors="replace") for key, value in metadata_bytes.items()}
+    version = found.get("sqa.schema_version")
+    if version != str(SCHEMA_VERSION):
+        raise DataError(f"{path}: has trace schema version {version}, expected {SCHEMA_VERSION}; {remedy}")
+    for key, value in _named(metadata).items():
+        if found.get(key) != value:
+            raise DataError(f"{path}: holds {key} {found.get(key)}, expected {value}; {remedy}")
+    if not table.schema.equals(schema):
+        raise DataError(f"{path}: has the columns {table.schema.names}, expected {schema.names}; {remedy}")
+    return table
+
+
+def _named(metadata: Mapping[str, str]) -> dict[str, str]:
+    return {f"sqa.{key}": value for key, value in metadata.items()}

@@ -1,0 +1,219 @@
+"""Fits the expected-wins curve to human buzzes: `sqa curve fit BUZZES --method cubic|monotone --output curve.json`.
+
+    EW(t) = 1 - (buzzes that were right and came before t) / (all buzzes)
+
+the chance that a right answer at t comes before that of a person drawn from the records.
+
+cubic      The published fit (Pinafore/qb, qanta/reporting/curve_score.py): buzzes in order of position, positions cut
+           to thousandths; one point per occupied thousandth, y = 1 - (right buzzes before the LAST buzz of that
+           thousandth) / (all buzzes); ordinary least squares of y on 1, t, t^2, t^3, each point with the same weight.
+           Of players with an identity: only those of 20 questions or more, first record per question.
+monotone   EW(t) itself at t = 0, .05, ..., 1, joined by scipy's monotone cubic spline (PCHIP).  It is 1 at t = 0 and
+           never rises, where a cubic may do both otherwise.
+
+The band is a percentile bootstrap over questions or over games: whole questions (games) are drawn with replacement and
+the curve is fitted anew.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from sqa.core.errors import ConfigError, DataError
+from sqa.data import human_buzzes
+from sqa.data.human_buzzes import BeyondEnd, Buzzes
+from sqa.files.store import write_text
+from sqa.metrics.curve import KIND, VERSION, AnyCurve, curve_of
+
+Method = Literal["cubic", "monotone"]
+Unit = Literal["questions", "games"]
+METHODS, UNITS = ("cubic", "monotone"), ("questions", "games")
+KNOTS = np.arange(21) / 20  # of the monotone curve
+GRID = np.arange(101) / 100  # where the band is taken
+LEAST_BUZZES = 100  # fewer are refused
+LEVEL = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class FitConfig:
+    """How to fit."""
+
+    method: Method = "cubic"
+    beyond_end: BeyondEnd = "refuse"  # positions above 1
+    first_of_game: bool = False  # only the earliest buzz of each game on each question
+    unit: Unit = "questions"  # what the band's bootstrap draws
+    resamples: int = 1000
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        wrong = [
+            f"{key}: must be one of {', '.join(allowed)}, got {getattr(self, key)!r}"
+            for key, allowed in (("method", METHODS), ("unit", UNITS), ("beyond_end", human_buzzes.BEYOND_END))
+            if getattr(self, key) not in allowed
+        ]
+        if self.resamples < 1:
+            wrong.append(f"resamples: must be >= 1, got {self.resamples}")
+        if self.seed < 0:
+            wrong.append(f"seed: must be >= 0, got {self.seed}")
+        if wrong:
+            raise ConfigError(wrong)
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A fitted curve, its points and its band."""
+
+    curve: AnyCurve
+    document: dict[str, Any]  # what its file holds
+    x: np.ndarray  # (m,) the points: thousandths
+    y: np.ndarray  # (m,)
+    low: np.ndarray  # (101,) band at GRID
+    high: np.ndarray  # (101,)
+
+
+def fit(source: str, config: FitConfig) -> Fitted:
+    """Fit a curve to a file of buzzes.  Too few of them: DataError."""
+    loaded = human_buzzes.load_buzzes(source, config.beyond_end)
+    kept = human_buzzes.regular_players(loaded)
+    if config.first_of_game:
+        kept = human_buzzes.first_of_game(kept)
+    _check_enough(kept)
+    kept = kept.take(np.argsort(kept.position, kind="stable"))
+    x, y = points(kept.position, kept.correct)
+    shape = _shape(config.method, kept)
+    curve = curve_of({"method": config.method, **shape}, Path(source))
+    low, high, drawn = band(kept, config)
+    residual = np.asarray(curve(x)) - y
+    document = {
+        "kind": KIND,
+        "version": VERSION,
+        "method": config.method,
+        **shape,
+        "buzzes": len(kept),
+        "right": int(kept.correct.sum()),
+        "questions": len(np.unique(kept.question)),
+        "points": len(x),
+        "rmse": float(np.sqrt(np.mean(residual**2))),
+        "largest_error": float(np.abs(residual).max()),
+        "rises": rises(curve),
+        "data": {"file": kept.name, "sha256": kept.sha256, "buzzes": len(loaded)},
+        "filters": {
+            "beyond_end": kept.treatment,
+            "buzzes_beyond_end": loaded.beyond_end,
+            "first_of_game": config.first_of_game,
+            "players": "no identities in the file" if loaded.player is None else "20 questions, first record each",
+        },
+        "band": {
+            "level": LEVEL,
+            "unit": config.unit,
+            "units": drawn,
+            "resamples": config.resamples,
+            "seed": config.seed,
+            "t": GRID.tolist(),
+            "low": low.tolist(),
+            "high": high.tolist(),
+        },
+    }
+    return Fitted(curve, document, x, y, low, high)
+
+
+def points(
+    position: np.ndarray, correct: np.ndarray, weight: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """The published points: (m,) thousandths of the question that have a buzz, (m,) share of buzzes not yet right.
+
+    `position` (n,) ascending, `correct` (n,) bool, `weight` (n,) how often each buzz counts (once when None).
+    """
+    weight = np.ones(len(position)) if weight is None else weight
+    there = np.flatnonzero(weight > 0)
+    thousandth = (position[there] * 1000).astype(np.int64)  # truncated, as published
+    last = there[np.flatnonzero(np.append(thousandth[1:] != thousandth[:-1], True))]  # (m,) last buzz of each
+    before = np.cumsum(weight * correct)[last] - correct[last]
+    return (position[last] * 1000).astype(np.int64) / 1000, 1 - before / weight.sum()
+
+
+def cubic(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """(4,) coefficients c0..c3 of the least-squares cubic."""
+    return np.polynomial.polynomial.polyfit(x, y, 3)
+
+
+def survival(t: np.ndarray, position: np.ndarray, correct: np.ndarray, weight: np.ndarray | None = None) -> np.ndarray:
+    """EW(t) as it is in the data: 1 - share of buzzes that were right before t; arguments as for `points`."""
+    weight = np.ones(len(position)) if weight is None else weight
+    right = np.concatenate([[0.0], np.cumsum(weight * correct)])
+    return 1 - right[np.searchsorted(position, t, side="left")] / weight.sum()
+
+
+def _shape(method: Method, buzzes: Buzzes, weight: np.ndarray | None = None) -> dict[str, Any]:
+    """The part of a curve file that makes the curve."""
+    if method == "cubic":
+        return {"coefficients": cubic(*points(buzzes.position, buzzes.correct, weight)).tolist()}
+    ew = survival(KNOTS, buzzes.position, buzzes.correct, weight)
+    return {"knots": {"t": KNOTS.tolist(), "ew": ew.tolist()}}
+
+
+def band(buzzes: Buzzes, config: FitConfig) -> tuple[np.ndarray, np.ndarray, int]:
+    """(101,) lower and (101,) upper end of the pointwise band at GRID, and how many units there were to draw from."""
+    if config.unit == "games" and buzzes.game is None:
+        raise DataError(f"{buzzes.name}: has no column 'game'; draw questions instead: --unit questions")
+    names, unit = np.unique(buzzes.question if config.unit == "questions" else buzzes.game, return_inverse=True)
+    rng = np.random.default_rng([config.seed, len(names)])
+    values = np.empty((config.resamples, len(GRID)))
+    for row in values:
+        drawn = np.bincount(rng.integers(0, len(names), len(names)), minlength=len(names))
+        shape = _shape(config.method, buzzes, drawn[unit].astype(np.float64))
+        row[:] = curve_of({"method": config.method, **shape}, Path(buzzes.name))(GRID)
+    low, high = np.percentile(values, [50 * (1 - LEVEL), 50 * (1 + LEVEL)], axis=0)
+    return low, high, len(names)
+
+
+def rises(curve: AnyCurve) -> list[list[float]]:
+    """The intervals of t within 0..1 (to .01) in which the curve rises, which the chance itself never does."""
+    up = np.diff(np.asarray(curve(GRID))) > 1e-12
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], up, [False]])))
+    return [[float(GRID[a]), float(GRID[b])] for a, b in zip(edges[::2], edges[1::2], strict=True)]
+
+
+def _check_enough(buzzes: Buzzes) -> None:
+    questions, places = len(np.unique(buzzes.question)), len(np.unique((buzzes.position * 1000).astype(np.int64)))
+    problem = None
+    if len(buzzes) < LEAST_BUZZES:
+        problem = f"{len(buzzes)} buzzes are too few, {LEAST_BUZZES} are needed"
+    elif questions < 2:
+        problem = "all buzzes are on one question; the band needs several"
+    elif not buzzes.correct.any():
+        problem = "no buzz is right; then every curve is 1"
+    elif places < 10:
+        problem = f"the buzzes are at {places} different positions (thousandths), 10 are needed"
+    if problem:
+        raise DataError(f"{buzzes.name}: {problem}")
+
+
+def save(fitted: Fitted, path: Path) -> None:
+    """Write the curve's file."""
+    write_text(path, json.dumps(fitted.document, indent=1) + "\n")
+
+
+def summary(fitted: Fitted) -> list[tuple[str, str]]:
+    """(what, value) lines for people."""
+    d = fitted.document
+    shown = GRID[::25]
+    lines = [
+        ("curve", fitted.curve.name),
+        ("buzzes", f"{d['buzzes']} of {d['data']['buzzes']}, {d['right']} right"),
+        ("beyond the end", f"{d['filters']['buzzes_beyond_end']} ({d['filters']['beyond_end']})"),
+        ("questions", str(d["questions"])),
+        ("players", d["filters"]["players"]),
+    ]
+    if "coefficients" in d:
+        lines.append(("c0 c1 c2 c3", " ".join(f"{c:.6f}" for c in d["coefficients"])))
+    for t, low, high in zip(shown, fitted.low[::25], fitted.high[::25], strict=True):
+        lines.append((f"EW({t:g})", f"{float(fitted.curve(t)):.4f} [{low:.4f}, {high:.4f}]"))
+    lines.append(("largest distance from the data", f"{d['largest_error']:.4f}"))
+    lines.append(("rises", ", ".join(f"{a:g} to {b:g}" for a, b in d["rises"]) or "nowhere"))
+    return lines

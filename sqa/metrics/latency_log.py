@@ -1,0 +1,263 @@
+"""`sqa latency`: every latency of a simultaneous translation from its log alone.
+
+One JSON object a line, of which these keys are read (SimulEval's `instances.log` has them all):
+
+    delays             source units read before each target word, >= 0 and never falling; [] = nothing was written
+    source_length      |x| > 0 in the same unit
+    reference_length   |y*|, optional; or `reference`, whose words (or characters) are counted
+    index              optional, 0, 1, 2, ... without gaps
+    elapsed            optional: the delays with computing time added, in milliseconds; --computation-aware reads them
+    prediction         optional: when it ends with "</s>", the end of the sentence has a delay of its own
+
+The end of a sentence.  Conventions that count it (iwslt-2020-final, simuleval-1.0.2) take |x| + 1 for the length of a
+text and give the end a delay.  Where the log has no such delay it is added, as their own evaluators did; `end="log"`
+leaves everything as it stands in the log.
+
+Speech or text matters to ATD and to that end.  With `source="auto"`, lengths with a decimal point are taken for speech.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from msgspec import DecodeError, Struct, ValidationError, field
+from msgspec.json import Decoder
+
+from sqa.core.errors import ConfigError, DataError
+from sqa.metrics.delays import Delays, pack
+from sqa.metrics.latency import CONVENTIONS, FORMULAS, Convention, degeneracy
+
+EOS = "</s>"
+MAX_BYTES = 1 << 30  # of a log
+GREATEST = 1e100  # delay or length
+NAMES = {  # as the public scorers print them
+    "al": "AL",
+    "laal": "LAAL",
+    "ap": "AP",
+    "dal": "DAL",
+    "atd": "ATD",
+    "yaal": "YAAL",
+    "long-yaal": "LongYAAL",
+    "start-offset": "StartOffset",
+    "end-offset": "EndOffset",
+    "chunks": "NumChunks",
+    "rtf": "RTF",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class LogOptions:
+    """How a log is read."""
+
+    convention: str = "simuleval-1.1"  # a key of CONVENTIONS, or the beginning of one
+    unit: Literal["word", "char"] = "word"  # what `reference` is counted in, where there is no reference_length
+    source: Literal["auto", "text", "speech"] = "auto"
+    end: Literal["auto", "log"] = "auto"  # auto: as the convention wants the end of the sentence; log: as it stands
+    references: Path | None = None  # a line for each line of the log; instead of the log's own
+    use_reference: bool = True  # False: |y| is the number of delays
+    computation_aware: bool = False  # elapsed instead of delays
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """The latencies of a log."""
+
+    convention: Convention
+    values: dict[str, np.ndarray]  # name as printed -> (S,), nan = undefined
+    index: tuple[int, ...]  # of each sentence
+    whole: dict[str, float]  # what only the whole log has: OmniSTEval's test of degeneracy
+
+    def rows(self) -> Iterator[dict[str, int | float | None]]:
+        """One JSON object a sentence; null = undefined."""
+        table = np.stack(list(self.values.values()), 1).tolist() if self.values else []
+        for index, row in zip(self.index, table, strict=True):
+            numbers = (None if math.isnan(value) else value for value in row)
+            yield {"index": index, **dict(zip(self.values, numbers, strict=True))}
+
+    def means(self) -> dict[str, tuple[float, int, int]]:
+        """name -> mean over the sentences that have a value (nan: none has), their number, the number without."""
+        out = {}
+        for name, values in self.values.items():
+            defined = values[~np.isnan(values)]
+            out[name] = (float(defined.mean()) if len(defined) else math.nan, len(defined), len(values) - len(defined))
+        return out
+
+
+def convention_named(name: str) -> Convention:
+    """The convention of a name or of its unambiguous beginning; otherwise ConfigError."""
+    found = [name] if name in CONVENTIONS else [known for known in CONVENTIONS if known.startswith(name)]
+    if len(found) != 1:
+        raise ConfigError(f"--convention: expected one of {', '.join(CONVENTIONS)}, got {name!r}")
+    return CONVENTIONS[found[0]]
+
+
+class _Line(Struct, gc=False):
+    """What is read of a line; the other keys are skipped unread, which takes half the time."""
+
+    delays: list[int | float]
+    source_length: int | float
+    reference_length: int | float | None = None
+    reference: str | None = None
+    prediction: str | None = None
+    index: int | None = None
+
+
+class _TimedLine(_Line, gc=False):
+    """The same with computing time in the delays."""
+
+    delays: list[int | float] = field(name="elapsed")
+
+
+def score(path: str, options: LogOptions) -> Scored:
+    """Score a log ("-" = standard input).  What is wrong with it: DataError "FILE:LINE: ..."."""
+    convention = convention_named(options.convention)
+    rows = _rows(path, _TimedLine if options.computation_aware else _Line)
+    delays = _pack(path, rows, options, convention)
+    suffix = "_CA" if options.computation_aware else ""
+    values = {NAMES[name] + suffix: FORMULAS[name](delays, convention) for name in convention.formulas}
+    whole = degeneracy(delays) if "yaal" in convention.formulas and not options.computation_aware else {}
+    return Scored(convention, values, tuple(range(len(rows))), whole)
+
+
+def _rows(path: str, kind: type[_Line]) -> list[_Line]:
+    """The objects of a log, line by line."""
+    if path == "-":
+        text = sys.stdin.buffer.read(MAX_BYTES + 1)
+    else:
+        with Path(path).open("rb") as file:
+            text = file.read(MAX_BYTES + 1)
+    if len(text) > MAX_BYTES:
+        raise DataError(f"{path}: longer than {MAX_BYTES >> 20} MiB")
+    lines = text.splitlines()
+    if not lines:
+        raise DataError(f"{path}:1: the log is empty")
+    decoder = Decoder(kind)
+    rows = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            rows.append(decoder.decode(line))
+        except ValidationError as error:
+            raise DataError(f"{path}:{number}: {error}") from error
+        except DecodeError as error:
+            raise DataError(f"{path}:{number}: not JSON ({error})") from error
+    return rows
+
+
+def _pack(path: str, rows: Sequence[_Line], options: LogOptions, convention: Convention) -> Delays:
+    """The delays of a log as its convention counts them."""
+    _check_sizes(path, rows)
+    delays = [row.delays for row in rows]
+    lengths = [row.source_length for row in rows]
+    _check_lengths(path, "source_length", lengths)
+    _check_order(path, rows)
+    speech = options.source == "speech"
+    if options.source == "auto":
+        speech = any(isinstance(length, float) for length in lengths)
+    references = _references(path, rows, options) if options.use_reference else [None] * len(rows)
+    ends = _ends(path, rows)
+    counted = options.end == "auto" and convention.eos
+    if counted and not speech:
+        lengths = [length + 1 for length in lengths]
+    if counted:
+        references = [None if reference is None or not speech else reference + 1 for reference in references]
+    known = [reference for reference in references if reference is not None]
+    if known and len(known) < len(references):
+        number = references.index(None) + 1
+        raise DataError(f"{path}:{number}: no reference_length and no reference, though other lines have one")
+    if counted and not speech and not ends:
+        delays = [[*row, length] for row, length in zip(delays, lengths, strict=True)]
+    negative = next((n for n, row in enumerate(delays, start=1) if row and row[0] < 0), None)
+    if negative is not None:
+        raise DataError(f"{path}:{negative}: the first delay is {delays[negative - 1][0]}; delays start at 0 or more")
+    packed = pack(delays, lengths, known or None, speech)
+    _check_rising(path, packed, "elapsed" if options.computation_aware else "delays")
+    return packed
+
+
+def _check_sizes(path: str, rows: Sequence[_Line]) -> None:
+    """No number so great or small that a sum or a quotient of them is no number any more."""
+    for line, row in enumerate(rows, start=1):
+        if max(row.delays, default=0) > GREATEST:
+            raise DataError(f"{path}:{line}: a delay is more than {GREATEST:g}; in which unit are they?")
+        for key in ("source_length", "reference_length"):
+            length = getattr(row, key)
+            if length is not None and (length > GREATEST or 0 < length < 1 / GREATEST):
+                raise DataError(f"{path}:{line}: {key} must be {1 / GREATEST:g} to {GREATEST:g}")
+
+
+def _check_rising(path: str, delays: Delays, key: str) -> None:
+    """Delays never fall within a line."""
+    before = np.concatenate(([0.0], delays.flat[:-1])) * (delays.index > 0)  # (N,)
+    wrong = np.flatnonzero(delays.flat < before)
+    if len(wrong):
+        line, place = delays.sentence[wrong[0]] + 1, delays.index[wrong[0]]
+        value, last = delays.flat[wrong[0]], before[wrong[0]]
+        raise DataError(f"{path}:{line}: {key}[{place}] is {value:g} after {last:g}; they never fall")
+
+
+def _check_lengths(path: str, key: str, lengths: Sequence[float | None]) -> None:
+    """Lengths, where there are any, are positive."""
+    for number, length in enumerate(lengths, start=1):
+        if length is not None and not 0 < length < math.inf:
+            raise DataError(f"{path}:{number}: {key} must be a number above 0, got {length}")
+
+
+def _check_order(path: str, rows: Sequence[_Line]) -> None:
+    """The indices, where there are any, count the lines."""
+    for place, row in enumerate(rows):
+        if row.index is not None and row.index != place:
+            raise DataError(f"{path}:{place + 1}: index {row.index} where {place} is due; is a sentence missing?")
+
+
+def _ends(path: str, rows: Sequence[_Line]) -> bool:
+    """Whether the log gives the end of the sentence a delay.  Some lines with it and some without: DataError."""
+    marked = {n: (row.prediction or "").endswith(EOS) for n, row in enumerate(rows, start=1) if row.delays}
+    with_end = [number for number, mark in marked.items() if mark]
+    if with_end and len(with_end) < len(marked):
+        number = next(number for number, mark in marked.items() if not mark)
+        raise DataError(
+            f"{path}:{number}: prediction does not end with {EOS}, that of line {with_end[0]} does; mixed conventions"
+        )
+    return bool(with_end)
+
+
+def _references(path: str, rows: Sequence[_Line], options: LogOptions) -> list[float | None]:
+    """|y*| of every line, None where the log has none."""
+    if options.references is not None:
+        lines = options.references.read_text(encoding="utf-8").splitlines()
+        if len(lines) != len(rows):
+            raise DataError(f"{options.references}: {len(lines)} references for {len(rows)} lines of {path}")
+        return [float(_size(line, options.unit)) for line in lines]
+    lengths = [row.reference_length for row in rows]
+    _check_lengths(path, "reference_length", lengths)
+    return [
+        float(_size(row.reference, options.unit)) if length is None and row.reference else length
+        for row, length in zip(rows, lengths, strict=True)
+    ]
+
+
+def _size(text: str, unit: str) -> int:
+    """Words, split at each single blank as SimulEval does (at least 1), or characters."""
+    return len(text.strip()) if unit == "char" else text.count(" ") + 1
+
+
+def main(path: str, options: LogOptions, as_json: bool) -> None:
+    """The command: a table of means, or one JSON object a sentence."""
+    scored = score(path, options)
+    if as_json:
+        sys.stdout.writelines(json.dumps(row) + "\n" for row in scored.rows())
+        return
+    print("metric\tvalue\tn\tundefined\tconvention")
+    for name, (mean, n, undefined) in scored.means().items():
+        value = "n/a" if math.isnan(mean) else f"{mean:.4f}"
+        print(name, value, n, undefined, scored.convention.name, sep="\t")
+    for name, share in scored.whole.items():
+        value = "n/a" if math.isnan(share) else f"{share:.4f}"
+        print(name, value, len(scored.index), 0, scored.convention.name, sep="\t")

@@ -1,0 +1,126 @@
+"""BERTScore F1 (Zhang et al. 2020) by the package bert-score: translation and reference of each question."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from sqa.core.errors import ConfigError, DataError
+from sqa.files.hub import check_shards, files_digest, find_model, need
+from sqa.metrics.quality.segment import Segment
+from sqa.metrics.quality.text_metric import Device, MeanOfSegments, check_sizes, model_label
+
+WANTED = ("*.json", "*.safetensors", "*.model", "*.txt")
+VERSION = 1  # raise when the same model would give other scores here
+
+
+@dataclass(frozen=True, slots=True)
+class BertScoreConfig:
+    """Which encoder, and which of its layers."""
+
+    model: str  # folder, or a hub name: roberta-large
+    name: str = "bertscore"  # in the report
+    layer: int | None = None  # whose output is compared, from 1; null = the package's choice for that hub name
+    baseline: bool = False  # rescale by the package's baseline for English and that hub name
+    revision: str | None = None  # of a hub model: branch, tag or commit; null = its default
+    download: bool = False  # fetch a hub model that is not in the local cache
+    batch_size: int = 16  # questions at a time
+    device: Device = "cpu"
+
+    def __post_init__(self) -> None:
+        check_sizes(self, "bertscore", "batch_size", *(("layer",) if self.layer is not None else ()))
+
+
+@dataclass(frozen=True)
+class BertScore:
+    """An encoder's folder; it is loaded when the first question is scored."""
+
+    config: BertScoreConfig
+    folder: Path
+    layer: int
+    baseline: Path | None  # file to rescale by
+
+    @cached_property
+    def scorer(self) -> Any:
+        scorer_class = _package().BERTScorer
+        try:
+            scorer = scorer_class(
+                model_type=str(self.folder),
+                num_layers=self.layer,
+                lang="en",
+                device=self.config.device,
+                batch_size=self.config.batch_size,
+                rescale_with_baseline=self.baseline is not None,
+                baseline_path=self.baseline and str(self.baseline),
+            )
+        except (OSError, ValueError, KeyError, RuntimeError, AssertionError, AttributeError) as error:
+            reason = " ".join(str(error).split()).replace(str(self.folder), "it")[:200]
+            raise DataError(f"model {self.folder}: not one that BERTScore can use: {reason}") from error
+        positions = getattr(scorer._model.config, "max_position_embeddings", 0)
+        if positions > 2:  # a tokenizer that knows no limit would run over the encoder's; RoBERTa's starts at 2
+            scorer._tokenizer.model_max_length = min(scorer._tokenizer.model_max_length, positions - 2)
+        return scorer
+
+    def scores(self, segments: Sequence[Segment]) -> list[float]:
+        """F1 of each segment, at most 1; an empty translation has 0 before rescaling."""
+        hypotheses, references = [s.hypothesis for s in segments], [s.reference for s in segments]
+        _, _, f1 = self.scorer.score(hypotheses, references, batch_size=self.config.batch_size)
+        return f1.tolist()
+
+
+def build(config: BertScoreConfig) -> MeanOfSegments:
+    """The metric of a config; hashes the model's files.  Not to be had: ConfigError or DataError."""
+    need("bert_score", "metrics")
+    folder = find_model(config.model, config.revision, config.download, WANTED)
+    _check(folder)
+    layer = config.layer or _package().utils.model2layers.get(config.model)
+    if layer is None:
+        raise ConfigError(f"bertscore.layer: needed for model {config.model}, the package knows none for it")
+    baseline = _baseline(config.model) if config.baseline else None
+    weights, package = files_digest(folder, WANTED), version("bert-score")
+    settings = f"layer:{layer}|idf:no|rescaled:{'yes' if baseline else 'no'}"
+    identity = f"bertscore {VERSION} {package} {version('transformers')} {weights} {settings}"
+    signature = (
+        f"bertscore|segment:question|aggregate:mean|stat:f1|model:{model_label(config.model, folder)}"
+        f"|weights:{weights[:12]}|{settings}|version:{package}"
+    )
+    return MeanOfSegments(config.name, signature, identity, BertScore(config, folder, layer, baseline).scores)
+
+
+def _check(folder: Path) -> None:
+    """DataError for a folder that is no encoder, or that the package would take for another kind than it is."""
+    try:
+        kind = str(json.loads((folder / "config.json").read_text(encoding="utf-8"))["model_type"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DataError(
+            f"model {folder} is not one that BERTScore can use: no config.json with a model_type"
+        ) from error
+    if not any(folder.glob("*.safetensors")):
+        raise DataError(f"model {folder}: no *.safetensors weights (others are not read); save_pretrained writes them")
+    check_shards(folder)
+    if "t5" in str(folder) and "t5" not in kind:
+        raise DataError(
+            f"model {folder}: bert-score takes a path with 't5' in it for a T5 model, this is {kind}; move it"
+        )
+
+
+def _baseline(model: str) -> Path:
+    path = Path(_package().__file__).parent / "rescale_baseline" / "en" / f"{model}.tsv"
+    if not path.is_file():
+        raise ConfigError(f"bertscore.baseline: the package has none for model {model}; leave it out")
+    return path
+
+
+def _package() -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        import bert_score
+        import bert_score.utils
+
+    return bert_score

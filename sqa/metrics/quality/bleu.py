@@ -1,0 +1,155 @@
+"""BLEU, chrF and TER of the final translations, by sacrebleu, on detokenised text.
+
+One segment is one question: the hypothesis is all its target words on one line, the reference the human translation
+on one line, because the two sides may have different numbers of sentences.  Statistics and scores of a corpus are
+sacrebleu's own, so the score equals `sacrebleu.corpus_bleu` on the same lines exactly; only resampling, which needs
+thousands of scores, has a vectorised copy of the three formulas.  TER takes a third of a second for a question, so
+runs keep its statistics by text (`sqa.run.quality_stage`), as they do for the models of
+sqa/metrics/quality/text_metric.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from sacrebleu.metrics.bleu import BLEU
+from sacrebleu.metrics.chrf import CHRF
+from sacrebleu.metrics.ter import TER
+
+from sqa.core.errors import NotComputable
+from sqa.metrics.quality.segment import lines
+
+if TYPE_CHECKING:
+    from sqa.core.trace import QuestionTrace
+    from sqa.metrics.quality.segment import Segment
+
+
+def _segment(scorer: BLEU | CHRF | TER, trace: QuestionTrace) -> np.ndarray:
+    """sacrebleu's statistics of one question, and 1 for the question, (d + 1,)."""
+    return _statistics(scorer, *lines(trace))
+
+
+def _statistics(scorer: BLEU | CHRF | TER, hypothesis: str, reference: str) -> np.ndarray:
+    [stats] = scorer._extract_corpus_statistics([hypothesis], [[reference]])
+    return np.array([*stats, 1.0], dtype=np.float64)
+
+
+def _score(scorer: BLEU | CHRF | TER, stats: np.ndarray, name: str) -> float:
+    """sacrebleu's score of summed statistics (d + 1,), 0 to 100.  No question: NotComputable."""
+    if not stats[-1] > 0:
+        raise NotComputable(f"{name}: there is no question to score")
+    return float(scorer._compute_score_from_stats([int(value) for value in stats[:-1]]).score)
+
+
+def _signature(scorer: BLEU | CHRF | TER, name: str) -> str:
+    scorer.corpus_score(["-"], [["-"]])  # sacrebleu knows the number of references only after it has seen some
+    return f"{name}|segment:question|{scorer.get_signature()}"
+
+
+@dataclass(frozen=True, slots=True)
+class Bleu:
+    """Corpus BLEU, 0 to 100 (Papineni et al. 2002; sacrebleu's defaults: 13a, exp smoothing, mixed case).
+
+    stats = [hypothesis length, reference length, matched 1..4-grams, hypothesis 1..4-grams, questions], (11,).
+    """
+
+    name: ClassVar[str] = "bleu"
+    higher_is_better: ClassVar[bool] = True
+
+    scorer: BLEU = field(default_factory=BLEU, repr=False, compare=False)
+
+    def signature(self) -> str:
+        return _signature(self.scorer, self.name)
+
+    def stats(self, trace: QuestionTrace) -> np.ndarray:
+        return _segment(self.scorer, trace)
+
+    def score(self, stats: np.ndarray) -> float:
+        return _score(self.scorer, stats, self.name)
+
+    def score_many(self, stats: np.ndarray) -> np.ndarray:
+        """(B, 11) -> (B,), the formula of `BLEU.compute_bleu` with exp smoothing; nan without questions."""
+        system, reference, questions = stats[:, 0], stats[:, 1], stats[:, 10]
+        correct, total = stats[:, 2:6], stats[:, 6:10]  # (B, 4)
+        unmatched = (correct == 0) & (total > 0)
+        halvings = np.cumsum(unmatched, axis=1)  # the k-th order without a match counts as 1 / 2^k matches
+        matches = np.where(unmatched, 0.5**halvings, correct)
+        # sacrebleu stops at the first order without hypothesis n-grams and gives it log 0 = -9999999999
+        logs = np.where(total > 0, np.log(100 * np.maximum(matches, 1e-300) / np.maximum(total, 1)), -np.inf)
+        late = np.where((system > 0) & (system < reference), 1 - reference / np.maximum(system, 1), 0.0)
+        scores = np.exp(late) * np.exp(logs.mean(axis=1))
+        scores = np.where((correct.sum(axis=1) > 0) & (system > 0), scores, 0.0)
+        return np.where(questions > 0, scores, np.nan)
+
+
+@dataclass(frozen=True, slots=True)
+class ChrF:
+    """Corpus chrF2, 0 to 100 (Popovic 2015; sacrebleu's defaults: character 6-grams, no words, beta 2).
+
+    stats = [hypothesis, reference, matched n-grams for n = 1..6, questions], (19,).
+    """
+
+    name: ClassVar[str] = "chrf"
+    higher_is_better: ClassVar[bool] = True
+
+    scorer: CHRF = field(default_factory=CHRF, repr=False, compare=False)
+
+    def signature(self) -> str:
+        return _signature(self.scorer, self.name)
+
+    def stats(self, trace: QuestionTrace) -> np.ndarray:
+        return _segment(self.scorer, trace)
+
+    def score(self, stats: np.ndarray) -> float:
+        return _score(self.scorer, stats, self.name)
+
+    def score_many(self, stats: np.ndarray) -> np.ndarray:
+        """(B, 19) -> (B,), the formula of `CHRF._compute_f_score`; nan without questions."""
+        counts = stats[:, :-1].reshape(len(stats), -1, 3)  # (B, 6, 3)
+        hypothesis, reference, match = counts[..., 0], counts[..., 1], counts[..., 2]  # (B, 6)
+        used = (hypothesis > 0) & (reference > 0)
+        orders = np.maximum(used.sum(axis=1), 1)
+        precision = np.where(used, match / np.maximum(hypothesis, 1), 0.0).sum(axis=1) / orders  # (B,)
+        recall = np.where(used, match / np.maximum(reference, 1), 0.0).sum(axis=1) / orders
+        factor = self.scorer.beta**2
+        bottom = factor * precision + recall
+        scores = 100 * (1 + factor) * precision * recall / np.where(bottom > 0, bottom, 1.0)
+        return np.where(stats[:, -1] > 0, scores, np.nan)
+
+
+@dataclass(frozen=True, slots=True)
+class Ter:
+    """Corpus TER, 0 = no edit is needed, 100 = as many as there are reference words, or more (Snover et al. 2006).
+
+    sacrebleu's defaults: Tercom's tokens, no case.  stats = [edits, reference words, questions], (3,).
+    """
+
+    name: ClassVar[str] = "ter"
+    higher_is_better: ClassVar[bool] = False
+    scale: ClassVar[str] = "per 100 words"
+
+    scorer: TER = field(default_factory=TER, repr=False, compare=False)
+
+    def signature(self) -> str:
+        return _signature(self.scorer, self.name)
+
+    def fingerprint(self) -> str:
+        return self.signature()
+
+    def measure(self, segments: Sequence[Segment]) -> list[tuple[float, ...]]:
+        return [tuple(map(float, _statistics(self.scorer, s.hypothesis, s.reference))) for s in segments]
+
+    def stats(self, trace: QuestionTrace) -> np.ndarray:
+        return _segment(self.scorer, trace)
+
+    def score(self, stats: np.ndarray) -> float:
+        return _score(self.scorer, stats, self.name)
+
+    def score_many(self, stats: np.ndarray) -> np.ndarray:
+        """(B, 3) -> (B,); nan without questions.  An empty reference: 100 with edits, else 0, as sacrebleu has it."""
+        edits, words, questions = stats.T
+        scores = np.where(words > 0, 100 * edits / np.maximum(words, 1), np.where(edits > 0, 100.0, 0.0))
+        return np.where(questions > 0, scores, np.nan)

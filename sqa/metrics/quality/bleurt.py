@@ -1,0 +1,98 @@
+"""BLEURT (Sellam et al. 2020) by the package bleurt-pytorch: reference and translation of each question."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from sqa.core.errors import DataError
+from sqa.files.hub import check_shards, files_digest, find_model, need
+from sqa.metrics.quality.segment import Segment
+from sqa.metrics.quality.text_metric import Device, MeanOfSegments, check_sizes, model_label
+
+WANTED = ("*.json", "*.safetensors", "pytorch_model.bin", "*.model", "*.txt")
+VERSION = 1  # raise when the same model would give other scores here
+
+
+@dataclass(frozen=True, slots=True)
+class BleurtConfig:
+    """Which model."""
+
+    model: str  # folder, or a hub name: lucadiliello/BLEURT-20-D12
+    name: str = "bleurt"  # in the report
+    revision: str | None = None  # of a hub model: branch, tag or commit; null = its default
+    download: bool = False  # fetch a hub model that is not in the local cache
+    batch_size: int = 8  # questions at a time
+    device: Device = "cpu"
+
+    def __post_init__(self) -> None:
+        check_sizes(self, "bleurt", "batch_size")
+
+
+@dataclass(frozen=True)
+class Bleurt:
+    """A model's folder; it is loaded when the first question is scored."""
+
+    config: BleurtConfig
+    folder: Path
+
+    @cached_property
+    def loaded(self) -> tuple[Any, Any]:
+        """(model in eval mode, tokenizer)."""
+        check_shards(self.folder)
+        from bleurt_pytorch import BleurtForSequenceClassification, BleurtTokenizer
+
+        try:
+            model, loading = BleurtForSequenceClassification.from_pretrained(
+                self.folder, output_loading_info=True, local_files_only=True
+            )
+            tokenizer = BleurtTokenizer.from_pretrained(str(self.folder), local_files_only=True)
+            model = model.to(self.config.device)
+        except (OSError, ValueError, KeyError, RuntimeError, TypeError, AssertionError) as error:
+            reason = " ".join(str(error).split())[:200]
+            raise DataError(f"model {self.folder}: BLEURT cannot load it: {reason}") from error
+        missing = [key for key in loading["missing_keys"] if "position_ids" not in key]
+        if missing or loading["mismatched_keys"]:
+            raise DataError(f"model {self.folder}: weights of BLEURT are missing: {', '.join(missing[:3])}")
+        return model.eval().requires_grad_(False), tokenizer
+
+    def scores(self, segments: Sequence[Segment]) -> list[float]:
+        """A score of each segment, mostly 0 to 1 for BLEURT-20; longer texts are cut as in the original."""
+        model, tokenizer = self.loaded
+        found: list[float] = []
+        for start in range(0, len(segments), self.config.batch_size):
+            batch = segments[start : start + self.config.batch_size]
+            inputs = tokenizer(
+                [s.reference for s in batch],
+                [s.hypothesis for s in batch],
+                padding="longest",
+                truncation=True,
+                max_length=model.config.max_position_embeddings,
+                return_tensors="pt",
+            ).to(model.device)
+            found += model(**inputs).logits.flatten().tolist()
+        return found
+
+
+def build(config: BleurtConfig) -> MeanOfSegments:
+    """The metric of a config; hashes the model's files.  Not to be had: ConfigError or DataError."""
+    need("bleurt_pytorch", "bleurt")
+    folder = find_model(config.model, config.revision, config.download, WANTED)
+    try:
+        kind = json.loads((folder / "config.json").read_text(encoding="utf-8")).get("model_type")
+    except (OSError, ValueError, AttributeError) as error:
+        raise DataError(f"model {folder} is not a BLEURT model: it has no config.json that can be read") from error
+    if kind != "bleurt":
+        raise DataError(f"model {folder} is not a BLEURT model: its config.json says {kind!r}")
+    weights, package = files_digest(folder, WANTED), version("bleurt-pytorch")
+    identity = f"bleurt {VERSION} {package} {version('transformers')} {weights}"
+    signature = (
+        f"bleurt|segment:question|aggregate:mean|model:{model_label(config.model, folder)}"
+        f"|weights:{weights[:12]}|version:{package}"
+    )
+    return MeanOfSegments(config.name, signature, identity, Bleurt(config, folder).scores)

@@ -1,0 +1,153 @@
+"""COMET (Rei et al. 2020, 2022) by the package unbabel-comet: source, translation and reference of each question.
+
+A model is what the package saves and the hub offers: `hparams.yaml` and `checkpoints/*.ckpt`.  The tokenizer is not in
+it: the encoder's folder or hub name is in hparams.yaml, or given here.  Checkpoints are read as tensors and plain
+values only; one that holds code is refused.
+"""
+
+from __future__ import annotations
+
+import logging
+import pickle
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from sqa.core.errors import DataError
+from sqa.files.hub import file_digest, files_digest, find_model, need
+from sqa.files.yaml_reader import parse_yaml
+from sqa.metrics.quality.segment import Segment
+from sqa.metrics.quality.text_metric import Device, MeanOfSegments, check_sizes, model_label
+
+WANTED = ("hparams.yaml", "checkpoints/*.ckpt")
+ENCODER_WANTED = ("*.json", "*.model", "*.txt")  # tokenizer and sizes; the weights are in the checkpoint
+VERSION = 1  # raise when the same model would give other scores here
+
+
+@dataclass(frozen=True, slots=True)
+class CometConfig:
+    """Which model, and how it is run."""
+
+    model: str  # folder with hparams.yaml and checkpoints/, or a hub name: Unbabel/wmt22-comet-da
+    name: str = "comet"  # in the report
+    encoder: str | None = None  # folder or hub name of its encoder's tokenizer; null = what hparams.yaml names
+    revision: str | None = None  # of a hub model: branch, tag or commit; null = its default
+    download: bool = False  # fetch hub models that are not in the local cache
+    batch_size: int = 8  # questions at a time
+    device: Device = "cpu"
+
+    def __post_init__(self) -> None:
+        check_sizes(self, "comet", "batch_size")
+
+
+@dataclass(frozen=True)
+class Comet:
+    """A model's files; it is loaded when the first question is scored."""
+
+    config: CometConfig
+    checkpoint: Path
+    hparams: dict[str, Any]
+    encoder: Path  # folder with its tokenizer
+
+    @cached_property
+    def model(self) -> Any:
+        return load(self.checkpoint, self.hparams, self.encoder, self.config.device)
+
+    def scores(self, segments: Sequence[Segment]) -> list[float]:
+        """A score of each segment; mostly 0 to 1 for the newer models, any real number for the older."""
+        found: list[float] = []
+        rows = [{"src": s.source, "mt": s.hypothesis, "ref": s.reference} for s in segments]
+        for start in range(0, len(rows), self.config.batch_size):
+            batch = self.model.prepare_for_inference(rows[start : start + self.config.batch_size])
+            batch = self.model.transfer_batch_to_device(batch, self.model.device, 0)
+            found += self.model.predict_step(batch)["scores"].tolist()
+        return found
+
+
+def build(config: CometConfig) -> MeanOfSegments:
+    """The metric of a config; reads and hashes the model's files.  Not to be had: ConfigError or DataError."""
+    need("comet", "metrics")
+    folder = find_model(config.model, config.revision, config.download, WANTED)
+    checkpoint, hparams = _files(folder)
+    encoder_name = config.encoder or str(hparams["pretrained_model"])
+    encoder = find_model(encoder_name, None, config.download, ENCODER_WANTED)
+    weights, pieces = file_digest(checkpoint), files_digest(encoder, ENCODER_WANTED)
+    package = version("unbabel-comet")
+    identity = f"comet {VERSION} {package} {weights} {file_digest(folder / 'hparams.yaml')} {pieces}"
+    signature = (
+        f"comet|segment:question|aggregate:mean|model:{model_label(config.model, folder)}"
+        f"|weights:{weights[:12]}|class:{hparams['class_identifier']}|version:{package}"
+    )
+    return MeanOfSegments(config.name, signature, identity, Comet(config, checkpoint, hparams, encoder).scores)
+
+
+def _files(folder: Path) -> tuple[Path, dict[str, Any]]:
+    """(checkpoint, hyperparameters) of a model's folder; DataError where it is no COMET model."""
+    try:
+        hparams = parse_yaml((folder / "hparams.yaml").read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        other = "; it has a config.json, as models of other kinds do" if (folder / "config.json").is_file() else ""
+        raise DataError(f"model {folder} is not a COMET model: it has no hparams.yaml{other}") from error
+    except ValueError as error:
+        raise DataError(f"model {folder}: its hparams.yaml cannot be read") from error
+    known = hparams if isinstance(hparams, dict) else {}
+    missing = [key for key in ("class_identifier", "pretrained_model") if key not in known]
+    if missing:
+        raise DataError(f"model {folder} is not a COMET model: its hparams.yaml names no {' and no '.join(missing)}")
+    found = sorted(folder.glob("checkpoints/*.ckpt"))
+    named = [path for path in found if path.name == "model.ckpt"] or found
+    if len(named) != 1:
+        raise DataError(f"model {folder}: one checkpoints/*.ckpt was expected, there are {len(found)}")
+    return named[0], hparams
+
+
+def load(checkpoint: Path, hparams: dict[str, Any], encoder: Path, device: str) -> Any:
+    """The model of a checkpoint in eval mode, without gradients.  Other classes, missing weights: DataError."""
+    classes = _classes()
+    kind = hparams["class_identifier"]
+    if kind not in classes:
+        raise DataError(f"model {checkpoint.parents[1]}: COMET has no {kind!r}; it has {', '.join(sorted(classes))}")
+    more = {}
+    if hparams.get("layer_transformation") == "sparsemax_patch":  # as comet's own loading does since 2.2.4
+        more["layer_transformation"] = "softmax"
+    try:
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            model = classes[kind].load_from_checkpoint(
+                checkpoint,
+                map_location="cpu",
+                strict=False,  # old checkpoints hold position numbers that the encoders no longer keep
+                weights_only=True,
+                load_pretrained_weights=False,
+                local_files_only=True,
+                pretrained_model=str(encoder),
+                **more,
+            )
+            model = model.to(device)
+    except pickle.UnpicklingError as error:
+        raise DataError(
+            f"model {checkpoint}: it holds more than tensors and plain values, so it is not read"
+        ) from error
+    except (RuntimeError, OSError, KeyError, ValueError, TypeError, AttributeError, AssertionError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise DataError(f"model {checkpoint}: COMET cannot load it as {kind} on {device}: {reason}") from error
+    missing = [str(w.message) for w in said if "in the model state dict but not in the checkpoint" in str(w.message)]
+    if missing:
+        raise DataError(f"model {checkpoint}: weights are missing, it is no {kind}: {missing[0][:200]}")
+    return model.eval().requires_grad_(False)
+
+
+def _classes() -> dict[str, Any]:
+    with warnings.catch_warnings():
+        # torchmetrics, which comet pins to an old version, asks for pkg_resources; torch's own notices are its
+        warnings.simplefilter("ignore", DeprecationWarning)
+        warnings.filterwarnings("ignore", message="pkg_resources is deprecated", category=UserWarning)
+        warnings.simplefilter("ignore", FutureWarning)
+        from comet.models import str2model
+
+    logging.getLogger("comet").setLevel(logging.WARNING)  # "Encoder model frozen." at each load
+    return str2model

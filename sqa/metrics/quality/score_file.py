@@ -1,0 +1,85 @@
+"""Scores that another program has computed, one per question, from a file: YiSi-1, Prism, or human judgements.
+
+Two layouts.  Plain: one number per line, in the order of the questions (YiSi's and Prism's own output).  A table:
+tab-separated, with the header `question`, `score` and perhaps `hypothesis`, in any order of rows; a hypothesis must be
+the run's own translation, so that a file made from another run is caught.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqa.core.errors import ConfigError, DataError
+from sqa.metrics.quality.segment import Segment
+from sqa.metrics.quality.text_metric import MeanOfSegments
+
+HEADER = ("question", "score")
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreFileConfig:
+    """Where the scores are and what they are."""
+
+    file: str  # {run} in it stands for the run's name
+    name: str = "scores"  # in the report
+    made_by: str = ""  # program, version, model, settings: goes into the signature
+    higher_is_better: bool = True
+
+    def __post_init__(self) -> None:
+        if not self.file or not self.name:
+            raise ConfigError(f"scores.{'file' if not self.file else 'name'}: must not be empty")
+
+
+def build(config: ScoreFileConfig) -> MeanOfSegments:
+    """The metric of a config.  No such file: ConfigError."""
+    path = Path(config.file).expanduser()
+    if not path.is_file():
+        raise ConfigError(f"file of scores {path} not found")
+    signature = f"{config.name}|segment:question|aggregate:mean|from:file|by:{config.made_by or 'not said'}"
+    return MeanOfSegments(config.name, signature, None, lambda segments: read(path, segments), config.higher_is_better)
+
+
+def read(path: Path, segments: Sequence[Segment]) -> list[float]:
+    """The score of each segment.  Missing, repeated or further rows, or what is no number: DataError."""
+    try:
+        rows = path.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{path}: cannot be read as UTF-8 text") from error
+    if rows and tuple(rows[0].split("\t")[:2]) == HEADER:
+        return _table(path, rows, segments)
+    if len(rows) != len(segments):
+        raise DataError(f"{path}: {len(rows)} scores for {len(segments)} questions")
+    return [_number(path, line, row) for line, row in enumerate(rows, start=1)]
+
+
+def _table(path: Path, rows: Sequence[str], segments: Sequence[Segment]) -> list[float]:
+    by_id = {segment.id: segment for segment in segments}
+    found: dict[str, float] = {}
+    for line, row in enumerate(csv.DictReader(rows, delimiter="\t", quoting=csv.QUOTE_NONE), start=2):
+        id = row["question"]
+        if id not in by_id:
+            raise DataError(f"{path} line {line}: {id!r} is not a question of this run")
+        if id in found:
+            raise DataError(f"{path} line {line}: {id!r} has a score already")
+        hypothesis = row.get("hypothesis")
+        if hypothesis is not None and hypothesis != by_id[id].hypothesis:
+            raise DataError(f"{path} line {line}: made from another translation of {id!r} than this run's")
+        found[id] = _number(path, line, row["score"] or "")
+    lacking = [segment.id for segment in segments if segment.id not in found]
+    if lacking:
+        raise DataError(f"{path}: {len(found)} scores for {len(segments)} questions; none for {lacking[0]!r}")
+    return [found[segment.id] for segment in segments]
+
+
+def _number(path: Path, line: int, text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise DataError(f"{path} line {line}: a number was expected, got {text[:40]!r}")
+    return value

@@ -1,0 +1,156 @@
+"""Quality metrics that look at texts only: a score per question, remembered by its texts, and their mean.
+
+    quality:
+      - comet: {model: Unbabel/wmt22-comet-da}           # or a local folder; download: true fetches it
+      - bertscore: {model: roberta-large, baseline: true}
+      - bleurt: {model: lucadiliello/BLEURT-20-D12}
+      - external: [java, -jar, meteor-1.5.jar, "-", "-", -stdio, -l, en, -norm]
+      - scores: {file: "yisi/{run}.txt", name: yisi1}    # whatever another program has computed
+
+One segment is one question, as for BLEU.  `QUALITY` names the kinds; your own is "your.module:build", a function of
+one dataclass that returns a `TextMetric` (for a score per segment: a `MeanOfSegments`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+
+import numpy as np
+
+from sqa.core.errors import ConfigError, DataError, NotComputable
+from sqa.core.registry import Registry
+from sqa.metrics.quality.segment import Segment, segment_of
+from sqa.metrics.ratio import ratio, ratio_many
+
+if TYPE_CHECKING:
+    from sqa.core.trace import QuestionTrace
+
+QUALITY = Registry(
+    "quality metric",
+    {
+        "comet": "sqa.metrics.quality.comet:build",
+        "bertscore": "sqa.metrics.quality.bertscore:build",
+        "bleurt": "sqa.metrics.quality.bleurt:build",
+        "scores": "sqa.metrics.quality.score_file:build",
+        "external": "sqa.protocols.external:build",
+    },
+)
+
+_MEANS = frozenset({"comet", "bertscore", "bleurt", "scores"})  # the kinds that are a `MeanOfSegments`
+
+Device = Literal["cpu", "cuda"]
+
+
+@runtime_checkable
+class TextMetric(Protocol):
+    """A metric of texts alone.  The same fingerprint and texts give the same statistics, which are then kept."""
+
+    name: str
+    higher_is_better: bool
+
+    def signature(self) -> str: ...
+
+    def fingerprint(self) -> str | None:
+        """Everything but the texts that the statistics depend on; None: they are not to be kept."""
+        ...
+
+    def measure(self, segments: Sequence[Segment]) -> list[tuple[float, ...]]:
+        """Additive statistics of each segment."""
+        ...
+
+    def score(self, stats: np.ndarray) -> float: ...
+
+    def score_many(self, stats: np.ndarray) -> np.ndarray: ...
+
+
+@dataclass(frozen=True)
+class MeanOfSegments:
+    """The mean of a score per question.  stats = [score, 1], (2,)."""
+
+    name: str
+    said: str  # its signature
+    identity: str | None  # its fingerprint
+    scores: Callable[[Sequence[Segment]], Sequence[float]]  # a finite score of each segment
+    higher_is_better: bool = True
+    scale: str = "mean score"
+
+    def signature(self) -> str:
+        return self.said
+
+    def fingerprint(self) -> str | None:
+        return self.identity
+
+    def measure(self, segments: Sequence[Segment]) -> list[tuple[float, ...]]:
+        """A model that fails, or a score that is no number: DataError."""
+        try:
+            found = [float(score) for score in self.scores(segments)]
+        except (RuntimeError, IndexError, ValueError, TypeError) as error:  # weights that do not fit the tokenizer, ...
+            raise DataError(
+                f"{self.name}: its model fails on these texts: {' '.join(str(error).split())[:200]}"
+            ) from error
+        if len(found) != len(segments):
+            raise DataError(f"{self.name}: {len(found)} scores for {len(segments)} questions")
+        for segment, score in zip(segments, found, strict=True):
+            if not math.isfinite(score):
+                raise DataError(f"{self.name}: the score of {segment.id} is {score}, not a number")
+        return [(score, 1.0) for score in found]
+
+    def stats(self, trace: QuestionTrace) -> np.ndarray:
+        return np.array(self.measure([segment_of(trace)])[0])
+
+    def score(self, stats: np.ndarray) -> float:
+        return ratio(stats, self.name)
+
+    def score_many(self, stats: np.ndarray) -> np.ndarray:
+        """(B, 2) -> (B,); nan without questions."""
+        return ratio_many(stats)
+
+
+@dataclass(frozen=True, slots=True)
+class NotComputed:
+    """Stands for a metric that could not be had: it says why, and has no number."""
+
+    name: str
+    reason: str
+    scale: str = "mean score"
+    higher_is_better: bool = True
+
+    def signature(self) -> str:
+        return f"not computed: {self.reason}"
+
+    def stats(self, trace: QuestionTrace) -> np.ndarray:
+        raise NotComputable(self.reason)
+
+    def score(self, stats: np.ndarray) -> float:
+        raise NotComputable(self.reason)
+
+
+def saved(name: str, signature: str, kind: str) -> MeanOfSegments | None:
+    """The metric that adds up a finished run's statistics; None where only the metric itself can (`external`)."""
+    if kind not in _MEANS:
+        return None
+
+    def scores(segments: Sequence[Segment]) -> Sequence[float]:
+        raise NotComputable(f"{name}: only finished statistics can be added up here")
+
+    return MeanOfSegments(name, signature, None, scores)
+
+
+def model_label(model: str, folder: Path) -> str:
+    """A model in a signature: the folder's own name, or the hub's name and revision."""
+    return folder.name if Path(model).expanduser().is_dir() else f"{model}@{folder.name[:12]}"
+
+
+def check_sizes(config: Any, kind: str, *keys: str) -> None:
+    """ConfigError unless the named numbers are at least 1 and the model is named."""
+    wrong = [f"{kind}.{key}: must be >= 1, got {getattr(config, key)}" for key in keys if getattr(config, key) < 1]
+    if not config.model:
+        wrong.append(f"{kind}.model: a folder or a name on the Hugging Face hub is needed")
+    if not config.name:
+        wrong.append(f"{kind}.name: must not be empty")
+    if wrong:
+        raise ConfigError(wrong)

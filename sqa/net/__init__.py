@@ -1,0 +1,1 @@
+"""HTTP, within limits: what all servers and all clients of the project have in common."""

@@ -1,0 +1,255 @@
+"""The client of an evaluation server, and the published guide's Agent: the way to plug a model into it.
+
+    class MyAgent(Agent):                                 # sqa client iwslt --agent my_agent.py:MyAgent
+        def init_states(self): return {"src": [], "sent": 0}
+        def update_states(self, states, new_state): states["src"].append(new_state["segment"]); return states
+        def policy(self, states): return {"key": GET, "value": None}  # or {"key": SEND, "value": "word"}
+
+A sentence is over when the agent has sent "</s>".  The method names of `EvaluationService` are those that agents of
+2020 call.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from threading import local
+from types import ModuleType
+from typing import Any
+
+import requests
+
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.interfaces import Translator
+from sqa.core.types import Write
+from sqa.protocols.iwslt.corpus import EOS
+
+GET = 0
+SEND = 1
+DEFAULT_EOS = EOS
+TIMEOUT = 60.0  # seconds for a reply
+AGENTS: dict[str, type] = {}  # by the name given to `register_agent`
+
+
+class EvaluationService:
+    """An evaluation server, by the shared task's routes or, with `guide`, by those of the published guide.
+
+    One object may be used by many threads.  A server that does not answer as it should: DataError.
+    """
+
+    def __init__(
+        self, url: str = "http://localhost:12321", session: str = "", token: str = "", guide: bool = False
+    ) -> None:
+        self.base_url = f"{url.rstrip('/')}/sessions/{session}" if session else url.rstrip("/")
+        self._guide = guide
+        self._headers = {"Authorization": f"Bearer {token}"} if token else {}
+        self._local = local()  # a connection for each thread
+
+    def new_session(self) -> None:
+        """Forget what was read and written."""
+        if self._guide:
+            self._call("GET", "/start")
+        else:
+            self._call("POST", "/")
+
+    def get_scores(self) -> dict[str, Any]:
+        """The scores of what was written."""
+        return self._json("/end" if self._guide else "/result")
+
+    def corpus_info(self) -> dict[str, Any]:
+        """{"num_sentences": N}."""
+        if self._guide:
+            return self._json("/get", {"info": json.dumps({"sent_id": None, "value": None})})
+        return self._json("/")
+
+    def get_src(self, sent_id: int, extra_params: dict[str, Any] | None = None) -> dict[str, Any]:
+        """The next segment: {"sent_id", "segment_id", "segment"}; `extra_params` may be {"segment_size": ms}."""
+        if self._guide:
+            return self._json("/get", {"info": json.dumps({"sent_id": sent_id, "value": extra_params})})
+        return self._json("/src", {"sent_id": sent_id, **(extra_params or {})})
+
+    def send_hypo(self, sent_id: int, hypo: str) -> None:
+        """Write a word, or "</s>"."""
+        if self._guide:
+            self._call("GET", "/send", {"hypo": json.dumps({str(sent_id): hypo})})
+        else:
+            self._call("PUT", "/hypo", {"sent_id": sent_id}, hypo.encode())
+
+    def _json(self, path: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
+        reply = self._call("GET", path, params)
+        try:
+            value = reply.json()
+        except requests.JSONDecodeError as error:
+            raise DataError(f"{reply.url}: expected JSON, got {reply.text[:80]!r}") from error
+        if not isinstance(value, dict):
+            raise DataError(f"{reply.url}: expected a JSON object, got {reply.text[:80]!r}")
+        return value
+
+    def _call(
+        self, method: str, path: str, params: dict[str, Any] | None = None, body: bytes | None = None
+    ) -> requests.Response:
+        if not hasattr(self._local, "http"):
+            self._local.http = requests.Session()
+            self._local.http.trust_env = False  # no proxy between an evaluation and its server
+        url = self.base_url + path
+        try:
+            reply = self._local.http.request(
+                method, url, params=params, data=body, headers=self._headers, timeout=TIMEOUT
+            )
+        except requests.RequestException as error:
+            raise DataError(f"{method} {url}: {error}") from error
+        if reply.status_code != 200:
+            raise DataError(f"{method} {reply.url}: the server answered {reply.status_code}")
+        return reply
+
+
+class Agent:
+    """What a model has to say.  Override all but `decode`; `add_args(parser)`, if there is one, names its options."""
+
+    def __init__(self, args: Namespace | None = None) -> None:
+        pass
+
+    def init_states(self) -> Any:
+        """The states before the first word of a sentence."""
+        raise NotImplementedError
+
+    def update_states(self, states: Any, new_state: dict[str, Any]) -> Any:
+        """The states after a segment {"sent_id", "segment_id", "segment"}."""
+        raise NotImplementedError
+
+    def finish_eval(self, states: Any, new_state: dict[str, Any]) -> bool:
+        """Whether the evaluation is over; the guide's loop does not ask."""
+        return False
+
+    def policy(self, states: Any) -> dict[str, Any]:
+        """{"key": GET, "value": None or {"segment_size": ms}} or {"key": SEND, "value": word}."""
+        raise NotImplementedError
+
+    def reset(self) -> None:
+        """Before each sentence."""
+
+    def decode(self, session: EvaluationService, low: int = 0, high: int = 100_000) -> None:
+        """Translate the sentences `low` to `high`, both included."""
+        for sent_id in range(low, min(session.corpus_info()["num_sentences"] - 1, high) + 1):
+            self._decode_one(session, sent_id)
+
+    def _decode_one(self, session: EvaluationService, sent_id: int) -> None:
+        self.reset()
+        states = self.init_states()
+        sent = None
+        while sent != DEFAULT_EOS:
+            action = self.policy(states)
+            if action["key"] == GET:
+                states = self.update_states(states, session.get_src(sent_id, action["value"]))
+            elif action["key"] == SEND:
+                sent = action["value"]
+                session.send_hypo(sent_id, sent)
+            else:
+                raise ConfigError(f"--agent: policy gave the key {action['key']!r}; it must be GET (0) or SEND (1)")
+
+
+class TranslatorAgent(Agent):
+    """A translator of this project: `next(source)` is a GET, `yield` a SEND."""
+
+    def __init__(self, translator: Translator) -> None:
+        self.translator = translator
+
+    def _decode_one(self, session: EvaluationService, sent_id: int) -> None:
+        for word in self.translator.translate(_source(session, sent_id)):
+            if isinstance(word, Write):
+                if word.erase:
+                    raise ConfigError("--translator: it retracts words; this protocol can only append")
+                word = word.token
+            if word.split() != [word] or word == EOS:
+                raise DataError(f"sentence {sent_id}: the translator wrote {word!r}, which is not one word")
+            session.send_hypo(sent_id, word)
+        session.send_hypo(sent_id, DEFAULT_EOS)
+
+
+def _source(session: EvaluationService, sent_id: int) -> Iterator[str]:
+    """The words of a sentence, each asked for when it is wanted."""
+    while (segment := session.get_src(sent_id)["segment"]) != EOS:
+        if not isinstance(segment, str):
+            raise ConfigError("--translator: the server reads out speech; a translator of text was given")
+        yield segment
+
+
+def register_agent(name: str) -> Callable[[type], type]:
+    """Decorator: the guide's way to name an agent, then `--agent FILE.py:NAME`."""
+
+    def register(agent: type) -> type:
+        AGENTS[name] = agent
+        return agent
+
+    return register
+
+
+def evaluate(
+    build: Callable[[], Agent],
+    service: EvaluationService,
+    start: int = 0,
+    end: int | None = None,
+    threads: int = 1,
+) -> int:
+    """Translate the sentences `start` to `end` (included), each thread with an agent of its own; how many there were.
+
+    `build` is called once a thread, for an agent keeps the state of its sentence.
+    """
+    last = service.corpus_info()["num_sentences"] - 1
+    numbers = range(start, min(last, last if end is None else end) + 1)
+    own = local()
+
+    def one(number: int) -> None:
+        if not hasattr(own, "agent"):
+            own.agent = build()
+        own.agent._decode_one(service, number)
+
+    with ThreadPoolExecutor(max_workers=threads) as pool:
+        futures = [pool.submit(one, number) for number in numbers]
+        try:
+            for future in futures:
+                future.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    return len(numbers)
+
+
+def agent_builder(name: str, arguments: Sequence[str]) -> Callable[[], Agent]:
+    """What builds the agent "file.py:Name" or "module:Name" with its own command-line options."""
+    place, _, wanted = name.rpartition(":")
+    if not (place and wanted):
+        raise ConfigError(f"--agent: must be file.py:Name or module:Name, got {name!r}")
+    module = _module(place)
+    agent = getattr(module, wanted, None) or AGENTS.get(wanted)
+    if not (isinstance(agent, type) and issubclass(agent, Agent)):
+        raise ConfigError(f"--agent: {place} has no agent {wanted!r} (a subclass of {Agent.__module__}.Agent)")
+    parser = ArgumentParser(prog=name, add_help=False)
+    if hasattr(agent, "add_args"):
+        agent.add_args(parser)
+    parsed, unknown = parser.parse_known_args(list(arguments))
+    if unknown:
+        raise ConfigError(f"--agent: {name} does not know {' '.join(unknown)}")
+    return lambda: agent(parsed)
+
+
+def _module(place: str) -> ModuleType:
+    """The module of a file, or of a name."""
+    try:
+        if not place.endswith(".py"):
+            return importlib.import_module(place)
+        path = Path(place).resolve()
+        spec = spec_from_file_location(f"iwslt_agent_{path.stem}", path)
+        if not path.is_file() or spec is None or spec.loader is None:
+            raise ConfigError(f"--agent: no such file: {place}")
+        module = sys.modules[spec.name] = module_from_spec(spec)
+        spec.loader.exec_module(module)
+    except ModuleNotFoundError as error:
+        raise ConfigError(f"--agent: {place} needs the module {error.name!r}, which is not installed") from error
+    return module

@@ -1,0 +1,326 @@
+"""The HTTP side of the evaluation server (aiohttp): routes, limits, sessions, the token.
+
+    GET /                  {"num_sentences": N}                      POST /                 forget everything
+    GET /src?sent_id=I[&segment_size=MS]   the next segment          PUT /hypo?sent_id=I    words, in the body
+    GET /result            the scores
+    GET /start  /end  /get?info=JSON  /send?hypo=JSON                the same by the published guide
+    /sessions/ID/...       all of these in a session of its own; DELETE /sessions/ID ends it
+
+SimulEval 1.0.2's requests say instance_id for sent_id and are answered in its way: GET /src, PUT /hypo, GET /result?
+instance_id=I.  GET / and a bare GET /result cannot show which is meant, so `dialect` says it.
+
+Every reply has the body, status and content type of the original.  It runs in one thread, the scoring in a second, so
+a client that stalls holds nothing but its own connection; a body that does not arrive in time is given up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+from aiohttp import web
+
+from sqa.core.errors import ConfigError, SqaError
+from sqa.net.server import (
+    Refused,
+    address_problems,
+    check_token,
+    json_body,
+    json_reply,
+    page,
+    read_body,
+    reply,
+)
+from sqa.protocols.iwslt.corpus import BadSegmentSize, SpeechCorpus, TextCorpus
+from sqa.protocols.iwslt.questions import QuestionScorer
+from sqa.protocols.iwslt.scores import Files, NothingToScore
+from sqa.protocols.iwslt.session import Session, TooLong, UnknownSentence
+
+DIALECTS = ("iwslt-2020", "simuleval-1.0.2")
+IDLE_SECONDS = 3600.0  # after which a session may make room for another
+SESSION_ID = "[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
+
+
+@dataclass(frozen=True, slots=True)
+class ServeConfig:
+    """How the server answers."""
+
+    tokenizer: str = "13a"  # of BLEU: "13a" or "none"
+    dialect: Literal["iwslt-2020", "simuleval-1.0.2"] = "iwslt-2020"
+    strict: bool = False  # keep the originals' mistakes; see `iwslt_session`
+    output: Path | None = None  # folder of text, delay and scores; a session's lie in a folder of its name
+    host: str = "127.0.0.1"
+    port: int = 12321
+    token: str | None = None  # "Authorization: Bearer TOKEN" is then needed for all but GET /
+    max_body: int = 1 << 20  # bytes
+    max_sessions: int = 1024
+    max_memory: int = 1 << 30  # bytes of all sessions, about
+    body_seconds: float = 30.0  # for a request's body to arrive
+
+    def __post_init__(self) -> None:
+        wrong = []
+        if self.tokenizer not in ("13a", "none"):
+            wrong.append(f"--tokenizer: must be 13a or none, got {self.tokenizer!r}")
+        if self.dialect not in DIALECTS:
+            wrong.append(f"--dialect: must be one of {', '.join(DIALECTS)}, got {self.dialect!r}")
+        wrong += address_problems(self.host, self.port, self.token)
+        if min(self.max_body, self.max_sessions, self.max_memory) < 1 or not self.body_seconds > 0:
+            wrong.append("--max-body, --max-sessions, max_memory and body_seconds must be at least 1")
+        if wrong:
+            raise ConfigError(wrong)
+
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+def make_app(
+    corpus: TextCorpus | SpeechCorpus, config: ServeConfig, scorer: QuestionScorer | None = None
+) -> web.Application:
+    """The application: its sessions live as long as it.  `scorer`: the corpus is that of its questions."""
+    if scorer is not None and config.strict:
+        raise ConfigError("--questions: the original had none; leave out --strict-2020")
+    server = Server(corpus, config, scorer)
+    app = web.Application(client_max_size=config.max_body, middlewares=[server.guarded])
+    routes: list[tuple[str, str, Handler]] = [
+        ("GET", "/", server.info),
+        ("POST", "/", server.reset),
+        ("GET", "/src", server.source),
+        ("PUT", "/hypo", server.hypothesis),
+        ("GET", "/result", server.result),
+        ("GET", "/start", server.reset),
+        ("GET", "/end", partial(server.result, guide=True)),
+        ("GET", "/get", server.guide_get),
+        ("GET", "/send", server.guide_send),
+    ]
+    for method, path, handler in routes:
+        app.router.add_route(method, path, handler)
+        app.router.add_route(method, f"/sessions/{{session:{SESSION_ID}}}{path}", handler)
+    app.router.add_route("GET", f"/sessions/{{session:{SESSION_ID}}}", server.info)
+    app.router.add_route("POST", f"/sessions/{{session:{SESSION_ID}}}", server.reset)
+    app.router.add_route("DELETE", f"/sessions/{{session:{SESSION_ID}}}", server.drop)
+    app.on_cleanup.append(server.close)
+    return app
+
+
+class Server:
+    """The routes of one corpus."""
+
+    def __init__(self, corpus: TextCorpus | SpeechCorpus, config: ServeConfig, scorer: QuestionScorer | None) -> None:
+        self.corpus = corpus
+        self.config = config
+        self.scorer = scorer
+        self.sessions: dict[str, Session] = {}
+        self._answering: set[asyncio.Task[None]] = set()
+        self._copy = asyncio.Lock()
+        self._scorer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="scorer")
+
+    async def close(self, _: web.Application) -> None:
+        """End the scoring thread."""
+        for task in self._answering:
+            task.cancel()
+        self._scorer.shutdown(wait=False, cancel_futures=True)
+
+    # ------------------------------------------------------------------------------------------------- routes
+
+    async def info(self, request: web.Request) -> web.Response:
+        found: dict[str, Any] = {"num_sentences": len(self.corpus.targets)}
+        if self.config.dialect == "simuleval-1.0.2":
+            found["data_type"] = self.corpus.kind
+        return json_reply(found)
+
+    async def reset(self, request: web.Request) -> web.Response:
+        self._session(request).reset()
+        return reply("")
+
+    async def source(self, request: web.Request) -> web.Response:
+        key = self._key(request)
+        number = _integer(_argument(request, key))
+        size = request.query.get("segment_size", "").strip()
+        session = self._session(request)
+        return self._segment(session, key, number, _integer(size) if size else None)
+
+    async def hypothesis(self, request: web.Request) -> web.Response:
+        key = self._key(request)
+        number = _integer(_argument(request, key))
+        try:
+            tokens = (await read_body(request, self.config.body_seconds)).decode("utf-8").split()
+        except UnicodeDecodeError as error:
+            raise Refused(500) from error
+        self._write(self._session(request), number, tokens, wrap=key == "sent_id")
+        return reply("")
+
+    async def result(self, request: web.Request, guide: bool = False) -> web.Response:
+        session = self._session(request)
+        if "instance_id" in request.query and self._key(request) == "instance_id":
+            number = _integer(_argument(request, "instance_id"))
+            return json_reply(await self._frozen(session, "instance", number))
+        if self.config.dialect == "simuleval-1.0.2" and not guide:
+            session.scored = True
+            return json_reply(await self._frozen(session, "nested_result", self.config.tokenizer))
+        files = self._files(request, guide)
+        return json_reply(await self._frozen(session, "result", self.config.tokenizer, files, guide))
+
+    async def guide_get(self, request: web.Request) -> web.Response:
+        wanted = _object(_argument(request, "info"))
+        if wanted.get("sent_id") is None:
+            return json_reply({"num_sentences": len(self.corpus.targets)})
+        value = wanted.get("value") or {}
+        if not isinstance(value, dict):
+            raise Refused(500)
+        size = value.get("segment_size")
+        number = _integer(wanted["sent_id"])
+        return self._segment(self._session(request), "sent_id", number, None if size is None else _integer(size), True)
+
+    async def guide_send(self, request: web.Request) -> web.Response:
+        words = _object(_argument(request, "hypo"))
+        if not all(isinstance(word, str) for word in words.values()):
+            raise Refused(500)
+        session = self._session(request)
+        for number, word in words.items():
+            tokens = [word] if self.scorer is None else word.split()  # only a translation of words can be a trace
+            self._write(session, _integer(number), tokens)
+        return reply("")
+
+    async def drop(self, request: web.Request) -> web.Response:
+        self.sessions.pop(request.match_info["session"], None)
+        return reply("")
+
+    # ------------------------------------------------------------------------------------------------ the rest
+
+    @web.middleware
+    async def guarded(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """The token, and error pages as the original's."""
+        try:
+            if not (request.method == "GET" and request.path == "/"):
+                check_token(request, self.config.token)
+            return await handler(request)
+        except (UnknownSentence, BadSegmentSize, NothingToScore):
+            return page(500)
+        except TooLong:
+            return page(413)
+        except SqaError as error:  # of the guesser
+            _tell(error)
+            return page(500)
+        except Refused as refused:
+            return page(refused.status)
+        except web.HTTPException as error:
+            return page(error.status)
+
+    def _session(self, request: web.Request) -> Session:
+        """The session of the path; a new one if there is room, else 503."""
+        name = request.match_info.get("session", "")
+        session = self.sessions.get(name)
+        if session is None:
+            if len(self.sessions) >= self.config.max_sessions:
+                self._make_room()
+            session = self.sessions[name] = Session(self.corpus, self.config.strict, self.scorer)
+        session.used = time.monotonic()
+        return session
+
+    def _make_room(self) -> None:
+        name, oldest = min(self.sessions.items(), key=lambda item: item[1].used)
+        if time.monotonic() - oldest.used < IDLE_SECONDS:
+            raise Refused(503)
+        del self.sessions[name]
+
+    def _segment(self, session: Session, key: str, number: int, size: int | None, guide: bool = False) -> web.Response:
+        self._check_room()
+        if key == "sent_id":
+            return json_reply(session.read(number, size, guide))
+        return json_reply(session.read_instance(number, size))
+
+    def _write(self, session: Session, number: int, tokens: list[str], wrap: bool = True) -> None:
+        """Record tokens, if there is room for them; of questions, have the guesser name answers."""
+        self._check_room(sum(map(len, tokens)))
+        session.write(number, tokens, wrap)
+        if self.scorer is not None and tokens:
+            index = self.scorer.question_of(number)
+            if index not in session.waiting:
+                session.waiting.add(index)
+                task = asyncio.get_running_loop().create_task(self._answer(session, index))
+                self._answering.add(task)
+                task.add_done_callback(self._answering.discard)
+
+    def _check_room(self, more: int = 0) -> None:
+        """503 if all sessions together would take more memory than they may."""
+        if sum(session.size for session in self.sessions.values()) + more > self.config.max_memory:
+            raise Refused(503)
+
+    async def _answer(self, session: Session, index: int) -> None:
+        """Answer a question until nothing new was written of it meanwhile; one task for a session and a question."""
+        scorer, rows, waiting = self.scorer, session.rows, session.waiting
+        while scorer is not None and session.rows is rows:  # a reset puts others in their place
+            emissions = scorer.emissions(index, session.sentences)
+            if index in rows and rows[index][0] == len(emissions):
+                break
+            try:
+                rows[index] = (len(emissions), await self._score(scorer.row, index, emissions))
+            except SqaError as error:
+                _tell(error)
+                break
+        waiting.discard(index)
+
+    async def _frozen(self, session: Session, method: str, *arguments: Any) -> Any:
+        """What a method of the session gives on a copy, of which there is one at a time; its scored questions stay."""
+        async with self._copy:
+            copy, rows = session.frozen(), session.rows
+            found = await self._score(getattr(copy, method), *arguments)
+        rows |= {index: row for index, row in copy.rows.items() if row[0] >= rows.get(index, (0,))[0]}
+        return found
+
+    async def _score(self, score: Callable[..., Any], *arguments: Any) -> Any:
+        return await asyncio.get_running_loop().run_in_executor(self._scorer, partial(score, *arguments))
+
+    def _key(self, request: web.Request) -> str:
+        """The name of the sentence number: that of the dialect; of either, if not strict."""
+        own, other = ("sent_id", "instance_id")[:: 1 if self.config.dialect == "iwslt-2020" else -1]
+        return other if not self.config.strict and own not in request.query and other in request.query else own
+
+    def _files(self, request: web.Request, guide: bool) -> Files | None:
+        if self.config.output is None:
+            return None
+        folder = self.config.output / request.match_info.get("session", "")
+        if guide and self.config.strict:
+            return Files(*(folder.with_name(f"{folder.name}.{name}") for name in ("text", "delay", "scores")))
+        return Files(folder / "text", folder / "delay", folder / "scores")
+
+
+def _argument(request: web.Request, name: str) -> str:
+    """The last value of an argument; missing: 400."""
+    values = request.query.getall(name, [])
+    if not values:
+        raise Refused(400)
+    return values[-1].strip()
+
+
+def _integer(value: object) -> int:
+    """A whole number, from JSON or from text as int() reads it; otherwise 500, as the original answered."""
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | str)
+        or not re.fullmatch(r"[+-]?\d{1,9}", str(value).strip())
+    ):
+        raise Refused(500)
+    return int(value)
+
+
+def _object(text: str) -> dict[str, Any]:
+    try:
+        value = json_body(text.encode("utf-8", "replace"))
+    except ValueError as error:
+        raise Refused(500) from error
+    if not isinstance(value, dict):
+        raise Refused(500)
+    return value
+
+
+def _tell(error: SqaError) -> None:
+    print(f"sqa: {error}", file=sys.stderr)

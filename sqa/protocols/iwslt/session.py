@@ -1,0 +1,255 @@
+"""One evaluation on the server: how far each sentence is read, and what was written when.
+
+`strict` keeps what the originals did and should not have:
+
+    negative sentence numbers index from the end; hypotheses of unknown sentences are accepted and break the result
+    the last token of a sentence is dropped whether or not it is "</s>"; what follows "</s>" counts
+    one sentence without words breaks the result, or makes it NaN (SimulEval 1.0.2)
+    the guide's routes count every delay below |x| one too high, and leave the end of a sentence out
+    SimulEval's sentence BLEU has "</s>" in the hypothesis
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from sqa.metrics.latency import IWSLT_2020_FINAL, IWSLT_2020_FIRST, SIMULEVAL_1_0_2
+from sqa.protocols.iwslt.corpus import BLOCK, EOS, SpeechCorpus, TextCorpus
+from sqa.protocols.iwslt.float32 import Latency, sentence_latency
+from sqa.protocols.iwslt.questions import MAX_WORDS, QuestionScorer, Row
+from sqa.protocols.iwslt.scores import (
+    Files,
+    NothingToScore,
+    Translated,
+    bleu,
+    flat_scores,
+    mean_latency,
+    sentence_bleu,
+    write_files,
+)
+from sqa.protocols.iwslt.sentence import Sentence
+
+MAX_TOKENS = 10_000  # of one sentence
+TOKEN_BYTES = 250  # about what a token, its delay and its time take beside its letters
+SENTENCE_BYTES = 1500  # and a sentence beside its tokens
+
+
+class UnknownSentence(LookupError):
+    """A sentence number that the corpus does not have."""
+
+
+class TooLong(ValueError):
+    """A sentence with more than MAX_TOKENS tokens."""
+
+
+class Session:
+    """All sentences of one client.  Methods are called from one thread; `frozen` may be scored in another."""
+
+    def __init__(
+        self, corpus: TextCorpus | SpeechCorpus, strict: bool = False, scorer: QuestionScorer | None = None
+    ) -> None:
+        """`scorer`: the corpus is that of its questions."""
+        self.corpus = corpus
+        self.strict = strict
+        self.scorer = scorer
+        self.used = time.monotonic()
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget everything."""
+        self.sentences: dict[int, Sentence] = {}
+        self.scored = False  # a result of all sentences was asked for since the last reset
+        self.size = 0  # bytes that it takes, about
+        self.rows: dict[int, tuple[int, Row]] = {}  # question -> words that were scored, and their statistics
+        self.waiting: set[int] = set()  # questions that are about to be answered
+
+    def sentence(self, number: int, writing: bool = False, wrap: bool = True) -> Sentence:
+        """The state of a sentence.  `wrap`: where the original's list index took negative numbers."""
+        known = 0 <= number < len(self.corpus)
+        if self.strict and wrap:
+            known = writing or -len(self.corpus) <= number < len(self.corpus)
+        if not known:
+            raise UnknownSentence(f"sentence {number}: the corpus has 0 to {len(self.corpus) - 1}")
+        if number not in self.sentences and len(self.sentences) >= 2 * len(self.corpus) + MAX_TOKENS:
+            raise TooLong("more sentences than the corpus can have")
+        if number not in self.sentences:
+            self.size += SENTENCE_BYTES
+            self.sentences[number] = Sentence()
+        return self.sentences[number]
+
+    def read(self, number: int, size: int | None = None, guide: bool = False) -> dict[str, Any]:
+        """The next segment, as the 2020 server's JSON.  With `guide` and `strict`, reading the end is no step."""
+        sentence = self.sentence(number)
+        segment = self.corpus.read(number, int(sentence.step), size)
+        self._start(sentence)
+        at_end = guide and self.strict and segment.segment == EOS
+        sentence.step = segment.start if at_end else segment.step
+        place = segment.start if self.corpus.kind == "text" else segment.start // 10
+        return {"sent_id": number, "segment_id": place, "segment": segment.segment}
+
+    def read_instance(self, number: int, size: int | None = None) -> dict[str, Any]:
+        """The next segment, as SimulEval 1.0.2's JSON: a recording by samples, its place the ms after them."""
+        sentence = self.sentence(number, wrap=False)
+        self._start(sentence)
+        if self.corpus.kind == "text":
+            segment = self.corpus.read(number, int(sentence.step))
+            sentence.step = segment.step
+            return {"segment_id": segment.start, "segment": segment.segment, "instance_id": number}
+        recording = self.corpus.recordings[number]
+        samples, over = recording.take(sentence.samples, BLOCK if size is None else size)
+        sentence.samples += len(samples)
+        sentence.step = sentence.samples * 1000 / recording.rate
+        return {
+            "segment_id": sentence.step,
+            "segment": samples if samples else EOS,
+            "sample_rate": recording.rate,
+            "dtype": "int16",
+            "finished": over,
+            "instance_id": number,
+        }
+
+    def write(self, number: int, tokens: Sequence[str], wrap: bool = True) -> None:
+        """Record tokens at the present step.  After "</s>" they are ignored, but by the strict 2020 server."""
+        sentence = self.sentence(number, writing=True, wrap=wrap)
+        if len(sentence.tokens) + len(tokens) > MAX_TOKENS:
+            raise TooLong(f"sentence {number}: more than {MAX_TOKENS} tokens")
+        if self.scorer is not None and not self.scorer.has_room(number, len(tokens), self.sentences):
+            raise TooLong(f"sentence {number}: more than {MAX_WORDS} words of its question")
+        self._start(sentence)
+        for token in tokens:
+            if sentence.finished and not (self.strict and wrap):
+                return
+            self.size += len(token) + TOKEN_BYTES
+            sentence.tokens.append(token)
+            sentence.delays.append(sentence.step)
+            sentence.elapsed.append(self._elapsed(sentence))
+
+    def frozen(self) -> Session:
+        """A copy that later requests do not change."""
+        copy = Session(self.corpus, self.strict, self.scorer)
+        copy.scored, copy.rows = self.scored, dict(self.rows)
+        copy.sentences = {
+            number: replace(s, tokens=[*s.tokens], delays=[*s.delays], elapsed=[*s.elapsed])
+            for number, s in self.sentences.items()
+        }
+        return copy
+
+    # ------------------------------------------------------------------------------------------- results of 2020
+
+    def result(self, tokenizer: str, files: Files | None = None, guide: bool = False) -> dict[str, float | None]:
+        """Scores of the sentences from 0 to the last that has words; written to the files too.
+
+        No words at all, and with `strict` an unknown sentence or one without words: NothingToScore.
+        """
+        first = guide and self.strict
+        last = max((number for number, s in self.sentences.items() if s.tokens), default=-1)
+        if last >= min(len(self.corpus), len(self.corpus.targets)):
+            raise NothingToScore(f"sentence {last} has words and is not in the corpus")
+        sentences = [self._translated(number, first) for number in range(last + 1)]
+        convention = IWSLT_2020_FIRST if first else IWSLT_2020_FINAL
+        scores = flat_scores(sentences, tokenizer, convention, self.strict)
+        if self.scorer is not None:
+            scores |= self.scorer.result(self.sentences, self.rows)
+        if files is not None:
+            try:
+                write_files(files, sentences, scores)
+            except OSError as error:  # the client shall have its scores all the same, as in the original
+                print(f"sqa: {error.filename}: {error.strerror}; not written", file=sys.stderr)
+        return scores
+
+    def _translated(self, number: int, first: bool) -> Translated:
+        sentence = self.sentences.get(number, Sentence())
+        tokens, delays = sentence.tokens, sentence.delays
+        if self.strict:
+            tokens = tokens[:-1]
+            delays = delays[:-1] if first else delays
+        else:
+            tokens = [token for token in tokens if token != EOS]
+        end = self.corpus.kind == "text" and not first
+        length = self.corpus.length(number) + end
+        return Translated(" ".join(tokens), tuple(delays), length, self.corpus.targets[number])
+
+    # ---------------------------------------------------------------------------------- results of SimulEval 1.0.2
+
+    def nested_result(self, tokenizer: str) -> dict[str, dict[str, float | None]]:
+        """{"Quality": {"BLEU"}, "Latency": {"AL", "AP", "DAL"}}, of speech with "_CA" beside each.
+
+        Of questions also "Answers".
+        """
+        numbers = range(min(len(self.corpus), len(self.corpus.targets)))
+        states = [self.sentences.get(number, Sentence()) for number in numbers]
+        texts = [" ".join(token for token in s.tokens if token != EOS) for s in states]
+        latency = mean_latency([self._latency(n, s.delays) for n, s in zip(numbers, states, strict=True)], self.strict)
+        if self.corpus.kind == "speech":
+            aware = mean_latency(
+                [self._latency(n, s.elapsed) for n, s in zip(numbers, states, strict=True)], self.strict
+            )
+            pairs = ((key, value, aware[key]) for key, value in latency.items())
+            latency = {name: v for key, a, b in pairs for name, v in ((key, a), (f"{key}_CA", b))}
+        if self.scorer is not None:
+            answers = self.scorer.result(self.sentences, self.rows)
+            return {"Quality": {"BLEU": answers.pop("BLEU")}, "Latency": latency, "Answers": answers}
+        quality = bleu(texts, self.corpus.targets[: len(texts)], tokenizer)
+        return {"Quality": {"BLEU": quality}, "Latency": latency}
+
+    def instance(self, number: int) -> dict[str, Any]:
+        """Everything about one sentence; "metric" is empty until it has ended or all were scored."""
+        sentence = self.sentence(number, wrap=False)
+        words = self.corpus.targets[number].split()
+        source = self._source_info(number)
+        text = self.corpus.kind == "text"
+        return {
+            "index": number,
+            "prediction": " ".join(sentence.tokens),
+            "delays": sentence.delays,
+            "elapsed": sentence.elapsed,
+            "prediction_length": len(sentence.tokens),
+            "reference": " ".join(words),
+            "source": source,
+            "source_length": self.corpus.length(number) if text else self.corpus.recordings[number].duration,
+            "reference_length": len(words),
+            "metric": self._metric(number, sentence) if sentence.finished or self.scored else {},
+        }
+
+    def _metric(self, number: int, sentence: Sentence) -> dict[str, Any]:
+        hypothesis = sentence.tokens if self.strict else [token for token in sentence.tokens if token != EOS]
+        latency = self._latency(number, sentence.delays)
+        reference = self.corpus.targets[number]
+        known = reference or self.scorer is None  # a question's reference may have other sentences than its source
+        metric: dict[str, Any] = {
+            "sentence_bleu": sentence_bleu(" ".join(hypothesis), reference) if known else None,
+            "latency": _named(latency, self.strict),
+        }
+        if self.corpus.kind == "speech":
+            metric["latency_ca"] = _named(self._latency(number, sentence.elapsed), self.strict)
+        return metric
+
+    def _latency(self, number: int, delays: Sequence[float]) -> Latency:
+        if self.corpus.kind == "text":
+            return sentence_latency(delays, self.corpus.length(number) + 1, SIMULEVAL_1_0_2, len(delays))
+        reference = len(self.corpus.targets[number].split()) + 1
+        return sentence_latency(delays, self.corpus.recordings[number].duration, SIMULEVAL_1_0_2, reference)
+
+    def _source_info(self, number: int) -> str:
+        if self.corpus.kind == "text":
+            return " ".join(self.corpus.sources[number])
+        return str(self.corpus.recordings[number].path)
+
+    def _start(self, sentence: Sentence) -> None:
+        if sentence.started is None:
+            sentence.started = time.monotonic()
+
+    def _elapsed(self, sentence: Sentence) -> float:
+        """ms of computing since the first read, of speech on top of what was heard."""
+        since = (time.monotonic() - (sentence.started or 0.0)) * 1000
+        return since + (sentence.step if self.corpus.kind == "speech" else 0)
+
+
+def _named(latency: Latency, strict: bool) -> dict[str, float | None]:
+    """{"AL", "AP", "DAL"}; null where undefined, NaN with `strict`."""
+    values = {"AL": latency.al, "AP": latency.ap, "DAL": latency.dal}
+    return values if strict else {key: None if value != value else value for key, value in values.items()}

@@ -1,0 +1,54 @@
+"""A guesser and a buzzer that answer texts, whatever brings these."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+from sqa.core.errors import ConfigError
+from sqa.core.interfaces import Buzzer, Guesser, IncrementalGuesser
+from sqa.core.types import Guess
+from sqa.run.pipeline import N_GUESSES
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """What is answered to a text."""
+
+    guess: str  # a page's title, "" = none
+    buzz: bool
+
+
+class Player:
+    """Answers texts.  Called from one thread."""
+
+    def __init__(self, guesser: Guesser, buzzer: Buzzer) -> None:
+        """A buzzer that has to be told the answer: ConfigError."""
+        if getattr(buzzer, "oracle", False):
+            raise ConfigError("--buzzer: it has to be told the answer, and here nobody knows it")
+        self._guesser, self._buzzer = guesser, buzzer
+
+    def act(self, texts: Sequence[str]) -> list[Act]:
+        """An act for each text, which depends on that text alone; texts that begin alike share their work."""
+        words = [tuple(text.split()) for text in texts]
+        found: dict[tuple[str, ...], Act] = {(): Act("", False)}
+        longest: tuple[str, ...] = ()
+        acts: list[Act] = []
+        for text in sorted(set(words) - {()}, reverse=True):  # a text that begins another one comes right after it
+            if longest[: len(text)] != text:
+                longest, acts = text, self._acts(text)
+            found[text] = acts[len(text) - 1]
+        return [found[text] for text in words]
+
+    def _acts(self, words: Sequence[str]) -> list[Act]:
+        """The act after each word."""
+        history: Sequence[Sequence[Guess]]
+        if isinstance(self._guesser, IncrementalGuesser):
+            history = self._guesser.guess_prefixes(words, N_GUESSES)
+        else:
+            texts = list(accumulate(words, lambda text, word: f"{text} {word}"))
+            history = self._guesser.guess(texts, N_GUESSES)
+        buzzes = self._buzzer.decide(history)
+        pairs = zip(history, buzzes, strict=True)
+        return [Act(guesses[0].page if guesses else "", bool(buzz.buzz)) for guesses, buzz in pairs]

@@ -1,0 +1,1 @@
+"""What finished runs are made into for readers: reports, pages, figures, curves, correlations."""

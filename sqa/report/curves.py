@@ -1,0 +1,64 @@
+"""`sqa curve fit`, `sqa curve show`: curves from people's buzzes, as file, table and figure."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from sqa.core.errors import ConfigError
+from sqa.metrics import curve_fit
+from sqa.metrics.curve import CURVES, AnyCurve, is_file_name, read_curve
+from sqa.metrics.curve_fit import GRID, FitConfig, Fitted
+from sqa.report.figure_style import COLOURS, COLUMN, GREY, save, style
+from sqa.run.folder import tsv
+
+Band = tuple[np.ndarray, np.ndarray]  # lower and upper end at GRID, (101,) each
+_LINES = ("--", ":")  # of the published curves
+
+
+def main(buzzes: str, output: Path, config: FitConfig) -> None:
+    """`sqa curve fit`: write the curve's file, and <output without .json>.png and .pdf beside it; print a summary."""
+    if not is_file_name(output.name):
+        raise ConfigError(f"--output: a curve file's name ends in .json, got {output}")
+    fitted = curve_fit.fit(buzzes, config)
+    curve_fit.save(fitted, output)
+    paths = draw([fitted.curve], output.with_suffix(""), {fitted.curve.name: (fitted.low, fitted.high)}, fitted)
+    print(tsv(("what", "value"), curve_fit.summary(fitted)), end="")
+    for path in (output, *paths):
+        print(f"sqa: {path}", file=sys.stderr)
+
+
+def show(files: Sequence[Path], output: Path | None = None) -> None:
+    """`sqa curve show`: EW(t) of the published curves and of those in `files`; a figure at `output` if wanted."""
+    curves: list[AnyCurve] = [read_curve(path) for path in files]
+    columns = [*CURVES.values(), *curves]
+    rows = [(f"{t:.2f}", *(f"{float(curve(t)):.6f}" for curve in columns)) for t in GRID[::5]]
+    print(tsv(("t", *(curve.name for curve in columns)), rows), end="")
+    if output is not None:
+        for path in draw(curves, output.with_suffix(""), {}):
+            print(f"sqa: {path}", file=sys.stderr)
+
+
+def draw(curves: Sequence[AnyCurve], stem: Path, bands: dict[str, Band], fitted: Fitted | None = None) -> list[Path]:
+    """The curves beside the published ones, with bands by curve name and the points of a fit; returns both files."""
+    from matplotlib import pyplot
+
+    with style():
+        figure, axes = pyplot.subplots(figsize=(COLUMN, 2.6), layout="constrained")
+        if fitted is not None:
+            axes.plot(fitted.x, fitted.y, ".", color=GREY, markersize=1.5, label="buzzes", zorder=1)
+        for curve, line in zip(CURVES.values(), _LINES, strict=True):
+            axes.plot(GRID, curve(GRID), line, color=COLOURS[-1], linewidth=1.0, label=curve.name)
+        for curve, colour in zip(curves, COLOURS, strict=False):
+            axes.plot(GRID, curve(GRID), color=colour, label=curve.name)
+            if curve.name in bands:
+                axes.fill_between(GRID, *bands[curve.name], color=colour, alpha=0.25, linewidth=0)
+        axes.set_xlabel("share of the question")
+        axes.set_ylabel("expected wins of a right answer")
+        axes.set_xlim(0, 1)
+        axes.set_ylim(0, 1.05)
+        axes.legend(loc="lower left")
+        return save(figure, stem.parent, stem.name)

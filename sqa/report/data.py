@@ -1,0 +1,300 @@
+"""What the report is made from: finished run folders, read back, grouped by questions, compared; every gap noted."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from sqa.core.errors import ConfigError, DataError, SqaError
+from sqa.data import datasets, download
+from sqa.data.download import sha256_of
+from sqa.files.store import digest
+from sqa.run import folder as runs
+from sqa.run.config import ComponentConfig, RunConfig, to_mapping
+from sqa.run.folder import ComparisonRow, ReportRow, SavedRun
+
+_MADE_FROM = ("model", "folder", "file", "text", "agent")  # settings that say enough without their key
+_TELLING = (*_MADE_FROM, "k", "reveal")  # settings that are shown even where they are the default
+_KEY = re.compile(r"[0-9a-f]{64}")
+_HUMAN_BUZZES = {"human-buzzes": "human-buzz-questions"}  # question sets whose file has another name in the manifest
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Something the report has no number for."""
+
+    what: str  # a metric or another item
+    runs: tuple[str, ...]  # labels of the runs concerned; () = the report as a whole
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """What a stage was made by, as the store says."""
+
+    stage: str
+    implementation: str  # "module:attribute"
+    fingerprint: str  # 64 hex digits: weights, code version and config
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """One finished run, read back.  Nothing is computed and no model is loaded."""
+
+    label: str  # its folder's name, or enough of its path to tell it from the others
+    saved: SavedRun
+    rows: dict[str, ReportRow]  # by metric, in the report's order
+    refusals: dict[str, str]  # metric -> why it has no value
+    components: tuple[Component, ...]
+    seconds: dict[str, float] | None  # wall time by stage
+    gaps: tuple[Gap, ...]  # what its folder lacks
+
+    @property
+    def questions(self) -> tuple[str, tuple[str, ...]]:
+        """Equal for runs on the same questions."""
+        return self.saved.dataset, self.saved.questions
+
+    @property
+    def k(self) -> int | str | None:
+        """Source words read before the first target word, or "full"; None where the translator has no such thing."""
+        k = getattr(self.saved.config.translator.options, "k", None)
+        return k if isinstance(k, int) or k == "full" else None
+
+    @property
+    def family(self) -> str:
+        """Equal for runs that differ in nothing but k."""
+        config = self.saved.config
+        translator = to_mapping(config.translator)
+        translator.pop("k", None)
+        parts = [None if part is None else to_mapping(part) for part in (config.guesser, config.buzzer)]
+        return digest([translator, *parts])
+
+
+def read_runs(folders: Sequence[Path]) -> list[Reported]:
+    """The runs in these folders.
+
+    No folder, or the same one twice: ConfigError.  An unfinished or damaged run, or one from another schema:
+    ConfigError or DataError that names it.
+    """
+    if not folders:
+        raise ConfigError("name at least one run's folder")
+    seen: set[Path] = set()
+    for folder in folders:
+        if folder.resolve() in seen:
+            raise ConfigError(f"{folder}: the same run is named twice")
+        seen.add(folder.resolve())
+    return [_read(folder, label) for folder, label in zip(folders, labels(folders), strict=True)]
+
+
+def labels(folders: Sequence[Path]) -> list[str]:
+    """The folders' names; with as many parents as it takes to tell them apart."""
+    parts = [folder.resolve().parts for folder in folders]
+    depth = 1
+    while len({p[-depth:] for p in parts}) < len(parts):
+        depth += 1
+    return ["/".join(p[-depth:]) for p in parts]
+
+
+def groups_of(reported: Iterable[Reported]) -> list[list[Reported]]:
+    """The runs by their questions, in order of appearance."""
+    groups: dict[tuple[str, tuple[str, ...]], list[Reported]] = {}
+    for run in reported:
+        groups.setdefault(run.questions, []).append(run)
+    return list(groups.values())
+
+
+def compared(first: Reported, run: Reported) -> tuple[list[ComparisonRow], list[Gap]]:
+    """Paired differences run - first, and what could not be compared."""
+    try:
+        rows, notes = runs.compare(run.saved, first.saved)
+    except SqaError as error:
+        rows, notes = [], str(error).splitlines()
+    both = {*run.saved.signatures, *first.saved.signatures}
+    gaps = []
+    for note in notes:
+        name, _, why = note.partition(": ")
+        metric, reason = (name, why) if name in both else ("all metrics", note)
+        gaps.append(Gap(f"difference of {metric}", (run.label, first.label), one_line(reason)))
+    return rows, gaps
+
+
+# ------------------------------------------------------------------------------------------------------ one folder
+
+
+def _read(folder: Path, label: str) -> Reported:
+    if folder.is_dir() and (folder / runs.CONFIG).is_file() and not (folder / runs.REPORT).is_file():
+        raise ConfigError(f"{folder}: an unfinished run (no {runs.REPORT}); `sqa run` with its config finishes it")
+    saved = runs.read(folder)
+    summary = json.loads((folder / runs.SUMMARY).read_text(encoding="utf-8"))  # `read` has found it in order
+    if not isinstance(summary["refusals"], dict):
+        raise DataError(f"{folder / runs.SUMMARY}: damaged (refusals are no mapping); run the config again")
+    rows = read_rows(folder / runs.REPORT)
+    refusals = {name: _reason(row) for name, row in rows.items() if row.value is None}
+    refusals |= {name: one_line(why).removeprefix(f"{name}: ") for name, why in summary["refusals"].items()}
+    components, gaps = _components(folder, summary.get("stages"), label)
+    return Reported(label, saved, rows, refusals, components, _seconds(folder / runs.TIMES), tuple(gaps))
+
+
+def read_rows(path: Path) -> dict[str, ReportRow]:
+    """The lines of a report.tsv by metric.  Another header or a broken line: DataError."""
+    try:
+        lines = path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{path}: cannot be read ({error}); run the config again") from error
+    if lines[0].split("\t") != list(runs.REPORT_HEADER):
+        raise DataError(f"{path}:1: not the header of a report; run the config again")
+    rows: dict[str, ReportRow] = {}
+    for number, line in enumerate(lines[1:], start=2):
+        cells = line.split("\t", len(runs.REPORT_HEADER) - 1)
+        try:
+            metric, value, low, high, n, unit, signature = cells
+            row = ReportRow(metric, *(_number(x) for x in (value, low, high)), int(n), unit, signature)
+        except ValueError as error:
+            raise DataError(f"{path}:{number}: not a line of a report ({error}); run the config again") from error
+        rows[metric] = row
+    return rows
+
+
+def _number(cell: str) -> float | None:
+    if cell == "n/a":
+        return None
+    number = float(cell)
+    if not math.isfinite(number):
+        raise ValueError(f"{cell} is no finite number")
+    return number
+
+
+def _reason(row: ReportRow) -> str:
+    """Why a line has no value: what its signature says, else that it is undefined."""
+    said = row.signature.removeprefix("not computed: ")
+    return said if said != row.signature else "undefined on these questions"
+
+
+def _components(folder: Path, keys: Any, label: str) -> tuple[tuple[Component, ...], list[Gap]]:
+    """What made each stage, from the manifests in the store beside the run."""
+    found, gaps = [], []
+    for stage, key in keys.items() if isinstance(keys, dict) else ():
+        if stage == "score":  # made by the metrics, whose signatures are in the report
+            continue
+        manifest = folder.resolve().parent / "store" / str(stage) / str(key) / "manifest.json"
+        try:
+            if not _KEY.fullmatch(str(key)):
+                raise ValueError("not a key of the store")
+            said = json.loads(manifest.read_text(encoding="utf-8"))
+            found.append(Component(stage, str(said["implementation"]), str(said["fingerprint"])))
+        except FileNotFoundError:
+            gaps.append(Gap(f"fingerprint of {stage}", (label,), "the store beside the run no longer has this stage"))
+        except (ValueError, KeyError, TypeError) as error:
+            gaps.append(Gap(f"fingerprint of {stage}", (label,), f"its manifest is damaged ({one_line(str(error))})"))
+    return tuple(found), gaps
+
+
+def _seconds(path: Path) -> dict[str, float] | None:
+    """Wall times of the stages; None where the run recorded none."""
+    if not path.is_file():
+        return None
+    try:
+        return {str(stage): float(seconds) for stage, seconds in json.loads(path.read_text(encoding="utf-8")).items()}
+    except (ValueError, TypeError, AttributeError) as error:
+        raise DataError(f"{path}: damaged ({error}); delete it") from error
+
+
+# ---------------------------------------------------------------------------------------------- data, parts, settings
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """A file that a run read, and its bytes' hash."""
+
+    name: str
+    sha256: str
+    note: str  # where the hash is from, licence
+
+
+def data_files(run: Reported) -> tuple[list[DataFile], list[Gap]]:
+    """The file of the questions, then every file that the config names."""
+    name = run.saved.config.dataset.name
+    found, gaps = [], []
+    listed = {entry.name: entry for entry in download.entries()}
+    if name.startswith("mini-") and name in datasets.question_sets():
+        found.append(DataFile(name, sha256_of(datasets.MINI), "bundled, CC0-1.0"))
+    elif (known := _HUMAN_BUZZES.get(name, name)) in listed:
+        found.append(DataFile(known, listed[known].sha256, f"data manifest, {listed[known].licence}"))
+    elif Path(name).is_file():
+        found.append(DataFile(Path(name).name, sha256_of(Path(name)), "the file as it is now"))
+    else:
+        gaps.append(Gap(f"sha256 of {Path(name).name}", (run.label,), "the file of its questions is not here"))
+    config = run.saved.config
+    parts = [part for part in (config.translator, config.guesser, config.buzzer, *config.quality) if part is not None]
+    for value in dict.fromkeys(text for part in parts for text in _texts(to_mapping(part))):
+        if len(value) < 4096 and Path(value).is_file():
+            found.append(DataFile(Path(value).name, sha256_of(Path(value)), "the file as it is now"))
+    return found, gaps
+
+
+def _texts(value: Any) -> list[str]:
+    """Every text in a nest of mappings and lists."""
+    if isinstance(value, str):
+        return [value] if value else []
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [text for item in inner for text in _texts(item)]
+
+
+def changes(first: RunConfig, other: RunConfig) -> list[tuple[str, str]]:
+    """(key, value) of what `other` sets differently, its name left out; a part of another kind is given whole."""
+    one, two = to_mapping(first), to_mapping(other)
+    found = []
+    for key in dict.fromkeys([*one, *two]):
+        mine, theirs = two.get(key), one.get(key)
+        if mine == theirs or key == "name":
+            continue
+        if isinstance(mine, dict) and isinstance(theirs, dict) and mine.get("name") == theirs.get("name"):
+            inner = (part for part in dict.fromkeys([*theirs, *mine]) if theirs.get(part) != mine.get(part))
+            found += [(f"{key}.{part}", _yaml(mine.get(part))) for part in inner]
+        else:
+            found.append((key, _yaml(mine)))
+    return found
+
+
+def _yaml(value: Any) -> str:
+    """A value as YAML on one line."""
+    text = yaml.safe_dump(value, default_flow_style=True, sort_keys=False, allow_unicode=True, width=1 << 20)
+    return text.strip().removesuffix("...").strip()
+
+
+def described(component: ComponentConfig | None, *without: str) -> str:
+    """A component in a few words: its name, what it is made from and what is not its default; "none" for none."""
+    if component is None:
+        return "none"
+    values, defaults = to_mapping(component.options), _defaults(component.options)
+    telling = (key for key in values if key in _TELLING or key not in defaults or values[key] != defaults[key])
+    shown = [_short(key, values[key]) for key in telling if key not in without]
+    shown = [text for text in shown if text not in ("", component.name)]  # bm25 of the model bm25
+    return " ".join([component.name, *shown])
+
+
+def _defaults(options: Any) -> dict[str, Any]:
+    """The defaults of a config's fields, as YAML values."""
+    fields = type(options).__dataclass_fields__.values()
+    return {field.name: to_mapping(field.default) for field in fields}
+
+
+def _short(key: str, value: Any) -> str:
+    """A setting: paths by their last part, model names and files without their key."""
+    if value is None:
+        return ""
+    text = " ".join(map(str, value)) if isinstance(value, list) else str(value)
+    text = Path(text).name if Path(text).is_absolute() else text
+    return text if isinstance(value, list) or key in _MADE_FROM else f"{key}={text}"
+
+
+def one_line(text: str) -> str:
+    """The text with every stretch of white space as one blank."""
+    return " ".join(str(text).split())

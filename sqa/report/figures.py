@@ -1,0 +1,298 @@
+"""The report's figures: scores over k, scores over lag, expected wins over the share of the source that was read.
+
+Each is drawn twice, for light and for dark pages; the light one is written as PDF and PNG with the drawn numbers as
+CSV beside it.  The bands and bars are the 95% intervals over questions of the runs' own reports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sqa.core.answers import is_right
+from sqa.core.errors import SqaError
+from sqa.core.significance import Band, bootstrap_band
+from sqa.metrics.curve import curve_named
+from sqa.report.data import Gap, Reported, described, one_line
+from sqa.report.drawing import MARKERS, Drawn, Palette, finish
+from sqa.report.figure_style import PAGE
+from sqa.run.folder import ReportRow
+from sqa.run.opened import open_run
+from sqa.run.pipeline import Parts
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from sqa.core.trace import QuestionTrace
+
+PANELS = (("ew", "expected wins (EW)"), ("oracle-ew", "oracle EW"), ("bleu", "BLEU"))  # metric, y axis
+LAGS = (("dal", "DAL"), ("laal", "LAAL"), ("al", "AL"))  # the first that all runs have is the x axis
+BINS = 20  # positions at which expected wins are drawn
+CURVE = "qanta2018"
+Series = Mapping[str, Sequence[Reported]]  # name in the legend -> runs, in the order of k
+Table = list[list[str]]
+
+
+def draw_all(group: Sequence[Reported], folder: Path, suffix: str) -> tuple[list[Drawn], list[Gap]]:
+    """The figures of runs on the same questions that can be drawn, and why the others cannot."""
+    figures: list[Drawn] = []
+    gaps: list[Gap] = []
+    series = series_of(group)
+    for part in (_over_k, _over_lag, _over_source):
+        found = part(group, series, folder, suffix)
+        for item in found if isinstance(found, list) else [found]:
+            (gaps if isinstance(item, Gap) else figures).append(item)
+    here = tuple(run.label for run in group)
+    return figures, [replace(gap, runs=gap.runs or here) for gap in gaps]
+
+
+def series_of(group: Sequence[Reported]) -> dict[str, list[Reported]]:
+    """The runs that differ in k only, together; each named after its translator, and its guesser if need be."""
+    families: dict[str, list[Reported]] = {}
+    for run in group:
+        families.setdefault(run.family, []).append(run)
+    config = {key: runs[0].saved.config for key, runs in families.items()}
+    names = {key: described(c.translator, "k") for key, c in config.items()}
+    for add in (lambda c: described(c.guesser), lambda c: described(c.buzzer)):
+        if len({add(c) for c in config.values()}) > 1:
+            names = {key: f"{name}, {add(config[key])}" for key, name in names.items()}
+    if len(set(names.values())) < len(names):
+        names = {key: runs[0].label for key, runs in families.items()}
+    return {names[key]: sorted(runs, key=_place) for key, runs in families.items()}
+
+
+def _dataset(group: Sequence[Reported]) -> str:
+    return Path(group[0].saved.config.dataset.name).name
+
+
+def _place(run: Reported) -> float:
+    """Where a run stands on an axis of k: full input last."""
+    return float("inf") if run.k in (None, "full") else float(run.k)
+
+
+# --------------------------------------------------------------------------------------------- over k, over lag
+
+
+def _over_k(group: Sequence[Reported], series: Series, folder: Path, suffix: str) -> Drawn | Gap:
+    sweeps = {name: runs for name, runs in series.items() if len({run.k for run in runs} - {None}) > 1}
+    panels = _panels(sweeps)
+    if not panels:
+        return Gap(
+            "figure over k", (), "no two runs differ in k only" if not sweeps else "none of its metrics is there"
+        )
+    ks = sorted({(_place(run), run.k) for runs in sweeps.values() for run in runs})
+    at = {k: float(i) for i, (_, k) in enumerate(ks)}
+
+    def draw(palette: Palette) -> Figure:
+        def ticks(axes: Axes) -> None:
+            axes.set_xticks(range(len(ks)), [str(k) for _, k in ks])
+            axes.set_xlabel("k (source words read first)")
+
+        return _sweep(sweeps, panels, lambda run: at[run.k], ticks, palette, bars=False)
+
+    title = f"Scores over k, {_dataset(group)}"
+    caption = f"Bands: 95% intervals over {len(group[0].saved.questions)} questions."
+    return finish(draw, folder, f"over_k{suffix}", title, caption, _numbers(sweeps, panels, None))
+
+
+def _over_lag(group: Sequence[Reported], series: Series, folder: Path, suffix: str) -> Drawn | Gap:
+    if len(group) < 2:
+        return Gap("figure over lag", (), "one run has one lag; name several runs")
+    having = {lag: [run for run in group if _value(run, lag)] for lag, _ in LAGS}
+    lag, name = max(LAGS, key=lambda item: len(having[item[0]]))  # of equals the first
+    shown = {label: [run for run in runs if run in having[lag]] for label, runs in series.items()}
+    shown = {label: runs for label, runs in shown.items() if runs}
+    panels = _panels(shown)
+    if len(having[lag]) < 2 or not panels:
+        return Gap(
+            "figure over lag", (), "fewer than two runs have a lag" if panels else "no run has a lag to draw over"
+        )
+
+    def draw(palette: Palette) -> Figure:
+        return _sweep(shown, panels, lambda run: run.rows[lag].value,
+                      lambda axes: axes.set_xlabel(f"lag ({name}, source words)"), palette, bars=True)  # fmt: skip
+
+    title = f"Scores over lag, {_dataset(group)}"
+    caption = f"Bars: 95% intervals over {len(group[0].saved.questions)} questions; a number at a point is its k."
+    if any(_value(run, metric) and not _shown(run, metric) for run in group for metric, _ in panels):
+        caption += " The reference itself, 100 of 100, is not drawn."
+    left = [run.label for run in group if run not in having[lag]]
+    caption += f" Without a lag: {', '.join(left)}." if left else ""
+    return finish(draw, folder, f"over_lag{suffix}", title, caption, _numbers(shown, panels, lag))
+
+
+def _value(run: Reported, metric: str) -> ReportRow | None:
+    """The line of a metric, where it has a value."""
+    row = run.rows.get(metric)
+    return row if row is not None and row.value is not None else None
+
+
+def _shown(run: Reported, metric: str) -> ReportRow | None:
+    """The same, but for a translation that IS the reference: a hundred of a hundred would squeeze all else."""
+    row = _value(run, metric)
+    return None if row is not None and row.unit == "0-100" and row.low == row.value == 100 else row
+
+
+def _panels(series: Series) -> list[tuple[str, str]]:
+    """The panels for which some run has a value."""
+    every = [run for runs in series.values() for run in runs]
+    return [(metric, label) for metric, label in PANELS if any(_shown(run, metric) for run in every)]
+
+
+def _sweep(
+    series: Series, panels: Sequence[tuple[str, str]], x: Callable[[Reported], float], axis: Callable[[Axes], object],
+    palette: Palette, bars: bool,
+) -> Figure:  # fmt: skip
+    """A panel per metric, a line per series, intervals as bands or as bars, one legend below."""
+    from matplotlib import pyplot
+
+    rows = -(-len(series) // 3)
+    size = (PAGE, 2.3 + 0.2 * rows)
+    figure, grid = pyplot.subplots(1, len(panels), figsize=size, layout="constrained", squeeze=False)
+    lines = {}
+    for axes, (metric, label) in zip(grid[0], panels, strict=True):
+        for i, (name, runs) in enumerate(series.items()):
+            mine = sorted((run for run in runs if _shown(run, metric)), key=x)
+            if not mine:
+                continue
+            colour, marker = palette.named[i % len(palette.named)], MARKERS[i % len(MARKERS)]
+            at, found = [x(run) for run in mine], [run.rows[metric] for run in mine]
+            low, high = ([getattr(row, end) if getattr(row, end) is not None else row.value for row in found]
+                         for end in ("low", "high"))  # fmt: skip
+            if bars:
+                axes.vlines(at, low, high, color=colour, alpha=0.35, linewidth=0.8)
+                for run, place, row in zip(mine, at, found, strict=True):
+                    if run.k is not None and len(mine) > 1:
+                        axes.annotate(str(run.k), (place, row.value), xytext=(0, 3.5), textcoords="offset points",
+                                      ha="center", fontsize=5, color=colour)  # fmt: skip
+            else:
+                axes.fill_between(at, low, high, color=colour, alpha=0.12, linewidth=0)
+            lines[_legend(name)] = axes.plot(at, [row.value for row in found], color=colour, marker=marker)[0]
+        axis(axes)
+        axes.set_ylabel(label)
+        axes.set_ylim(bottom=0)
+    figure.legend(lines.values(), lines.keys(), loc="outside lower center", ncols=min(3, len(lines)))
+    return figure
+
+
+def _legend(name: str) -> str:
+    """A name as a legend shows it: matplotlib drops those that begin with an underscore."""
+    return f" {name}" if name.startswith("_") else name
+
+
+def _numbers(series: Series, panels: Sequence[tuple[str, str]], lag: str | None) -> Table:
+    """What is drawn, a line per run and metric."""
+    table = [["series", "run", "k", *([lag] if lag else []), "metric", "value", "low", "high"]]
+    for name, runs in series.items():
+        for run in runs:
+            for metric, _ in panels:
+                if row := _shown(run, metric):
+                    start = [name, run.label, "" if run.k is None else str(run.k)]
+                    start += [_digits(run.rows[lag].value)] if lag else []
+                    table.append([*start, metric, *map(_digits, (row.value, row.low, row.high))])
+    return table
+
+
+def _digits(value: float | None) -> str:
+    return "n/a" if value is None or np.isnan(value) else f"{value:.6f}"
+
+
+# -------------------------------------------------------------------------------------------- over the source read
+
+
+class _Positions:
+    """Means over questions of one value per position; stats (d,) = the values, then 1."""
+
+    name = "ew-at"
+
+    def score_many(self, stats: np.ndarray) -> np.ndarray:
+        """(B, d + 1) -> (B, d)."""
+        return stats[:, :-1] / stats[:, -1:]
+
+
+def wins_at(trace: QuestionTrace, bins: int = BINS) -> np.ndarray:
+    """(bins,): EW of answering with the top guess once 1/bins, 2/bins, ... 1 of the source's characters were read."""
+    ends = np.arange(1, bins + 1) / bins
+    newest = np.searchsorted(trace.fraction, ends + 1e-9, side="right") - 1  # -1: nothing was written yet
+    right = {step: _right(trace, step) for step in set(newest.tolist())}  # fraction never decreases; 1e-9: its rounding
+    return np.where([right[step] for step in newest.tolist()], curve_named(CURVE)(ends), 0.0)
+
+
+def _right(trace: QuestionTrace, step: int) -> bool:
+    """Whether the top guess at a step is right (`trace.correct` would look at all guesses of all steps)."""
+    guesses = trace.guesses[step] if trace.guesses and step >= 0 else ()
+    return bool(guesses) and is_right(guesses[0].page, trace.question.page)
+
+
+def _over_source(group: Sequence[Reported], series: Series, folder: Path, suffix: str) -> list[Drawn | Gap]:
+    bands: dict[str, Band] = {}
+    gaps: list[Drawn | Gap] = []
+    parts = Parts()
+    for run in group:
+        if run.saved.config.guesser is None:
+            gaps.append(Gap("expected wins over the source read", (run.label,), "no guesser ran"))
+            continue
+        try:
+            values = np.array([wins_at(trace) for trace in open_run(run.saved.folder, parts).traces])
+        except SqaError as error:
+            gaps.append(Gap("expected wins over the source read", (run.label,), one_line(str(error))))
+            continue
+        stats = np.hstack([values, np.ones((len(values), 1))])
+        bands[run.label] = bootstrap_band(stats, _Positions(), seed=run.saved.config.seed)
+    if not bands:
+        return gaps
+    panels = {name: [run for run in runs if run.label in bands] for name, runs in series.items() if len(runs) > 1}
+    single = [run for runs in series.values() if len(runs) == 1 for run in runs if run.label in bands]
+    for start in range(0, len(single), 6):  # as many as can be told apart
+        more = f" ({start // 6 + 1})" if len(single) > 6 else ""
+        panels[("other runs" if panels else "all runs") + more] = single[start : start + 6]
+    panels = {name: runs for name, runs in panels.items() if runs}
+    title = f"Expected wins over the source read, {_dataset(group)}"
+    caption = (
+        f"What answering every question at this point would win (curve {CURVE}): the mean over "
+        f"{len(group[0].saved.questions)} questions, with its 95% band."
+    )
+    table = [["run", "source_read", "ew", "low", "high"]]
+    for label, band in bands.items():
+        for i, numbers in enumerate(zip(band.value, band.low, band.high, strict=True), start=1):
+            table.append([label, f"{i / BINS:g}", *map(_digits, numbers)])
+    names = {run.label: name for name, runs in series.items() for run in runs}
+
+    def draw(palette: Palette) -> Figure:
+        return _source_figure(panels, names, bands, palette)
+
+    return [finish(draw, folder, f"over_source{suffix}", title, caption, table), *gaps]
+
+
+def _source_figure(panels: Series, names: Mapping[str, str], bands: Mapping[str, Band], palette: Palette) -> Figure:
+    """A panel per series, coloured in the order of k, and panels of six for the runs that belong to none."""
+    from matplotlib import pyplot
+
+    columns = min(2, len(panels))
+    rows = -(-len(panels) // columns)
+    size = (PAGE if columns > 1 else 0.7 * PAGE, 0.3 + 2.3 * rows)
+    figure, grid = pyplot.subplots(rows, columns, figsize=size, layout="constrained", sharey=True, squeeze=False)
+    x = 100 * np.arange(1, BINS + 1) / BINS
+    for axes, (name, runs) in zip(grid.flat, panels.items(), strict=False):
+        in_order = len({run.family for run in runs}) == 1 and len(runs) > 1
+        for i, run in enumerate(runs):
+            ordered = palette.ordered[round(i * (len(palette.ordered) - 1) / max(1, len(runs) - 1))]
+            colour = ordered if in_order else palette.named[i % len(palette.named)]
+            band, k = bands[run.label], "full input" if run.k == "full" else f"k = {run.k}"
+            label = k if in_order else _legend(names[run.label])
+            axes.fill_between(x, band.low, band.high, color=colour, alpha=0.08, linewidth=0)
+            axes.plot(x, band.value, color=colour, label=label, linewidth=1.2, marker=MARKERS[i % len(MARKERS)],
+                      markersize=2.5, markevery=(i % 4, 4))  # fmt: skip
+        axes.set_title(name, loc="left")
+        axes.set_xlim(0, 102)
+        axes.legend(loc="best", labelcolor="linecolor", labelspacing=0.2)
+    for axes in grid.flat[len(panels) :]:
+        axes.set_axis_off()
+    figure.supxlabel("source read (% of its characters)", fontsize=8)
+    figure.supylabel("expected wins if answered here", fontsize=8)
+    return figure

@@ -1,0 +1,103 @@
+"""Markdown of the report, and its HTML page: one file, no script, no request, light and dark as the reader's system.
+
+Texts that come from runs enter the Markdown through `code` and `plain` only, and the page is rendered from it with raw
+HTML switched off, so that none of them can become markup in either.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from importlib.resources import files
+from itertools import pairwise
+from typing import Any
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from sqa.report.drawing import Drawn
+
+_SLOT = re.compile(r"\{\{(\w+)\}\}")
+_MARKUP = re.compile(r"([\\`*\[\]<>&~!#$]|(?<![^\W_])_|_(?![^\W_]))")
+_NUMBER = re.compile(
+    r"n/a|(\*\*)?[-+]?\d+(\.\d+)?(\*\*)?( \[.*\]| of \d+)?|\[[-+\d., ]+\]"
+)  # cells that stand to the right
+
+
+def plain(text: object) -> str:
+    """A text on one line that Markdown shows as it is."""
+    return _MARKUP.sub(r"\\\1", _visible(text))
+
+
+def code(text: object) -> str:
+    """A text on one line as a code span; an empty one as an empty text."""
+    shown = _visible(text)
+    if not shown:
+        return ""
+    fence = "`" * (1 + max((len(run) for run in re.findall("`+", shown)), default=0))
+    pad = " " if shown[0] in "` " or shown[-1] in "` " else ""
+    return f"{fence}{pad}{shown}{pad}{fence}"
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """Lines of a Markdown table; its cells are Markdown already, but for bars, which would end them."""
+    escaped = ([cell.replace("|", "\\|") for cell in cells] for cells in (header, *rows))
+    lines = ["| " + " | ".join(cells) + " |" for cells in escaped]
+    return [lines[0], "|---" * len(header) + "|", *lines[1:]]
+
+
+def _visible(text: object) -> str:
+    """White space as single blanks, other control characters as the replacement character."""
+    shown = " ".join(str(text).split())
+    return "".join(c if c.isprintable() or c == " " else "\ufffd" for c in shown)
+
+
+def page(markdown: str, title: str, figures: Iterable[Drawn]) -> str:
+    """The HTML page of a report in Markdown; an image whose file belongs to a figure becomes that figure."""
+    images = {path.name: figure for figure in figures for path in figure.files if path.suffix == ".png"}
+    parser = MarkdownIt("commonmark", {"html": False}).enable("table")
+    parser.add_render_rule("table_open", lambda *_: '<div class="wide"><table>\n')
+    parser.add_render_rule("table_close", lambda *_: "</table></div>\n")
+    parser.add_render_rule("image", _image, fmt="html")
+    tokens = parser.parse(markdown)
+    _mark_numbers(tokens)
+    style = (files("sqa.report") / "report_page" / "page.css").read_text(encoding="utf-8")
+    policy = f"default-src 'none'; img-src data:; style-src {_hash(style)}; base-uri 'none'; form-action 'none'"
+    slots = {
+        "title": html.escape(title),
+        "policy": policy,
+        "style": style,
+        "body": parser.renderer.render(tokens, parser.options, {"figures": images}),
+    }
+    text = (files("sqa.report") / "report_page" / "page.html").read_text(encoding="utf-8")
+    return _SLOT.sub(lambda slot: slots[slot[1]], text)
+
+
+def _image(renderer: Any, tokens: Sequence[Token], at: int, options: Any, env: Mapping[str, Any]) -> str:
+    """A figure in both colours, or the text of an image that is none of the report's."""
+    source = str(tokens[at].attrs.get("src", ""))
+    alt = html.escape(tokens[at].content)
+    figure = env["figures"].get(source.rpartition("/")[2])
+    if figure is None:
+        return alt
+    light, dark = (base64.b64encode(svg.encode()).decode() for svg in (figure.light, figure.dark))
+    kind = "data:image/svg+xml;base64,"
+    return (
+        f'<picture><source media="(prefers-color-scheme: dark)" srcset="{kind}{dark}">'
+        f'<img src="{kind}{light}" alt="{alt}"></picture>'
+    )
+
+
+def _mark_numbers(tokens: Sequence[Token]) -> None:
+    """Give cells that hold a number the class that puts them to the right."""
+    for opening, content in pairwise(tokens):
+        if opening.type == "td_open" and _NUMBER.fullmatch(content.content):
+            opening.attrSet("class", "number")
+
+
+def _hash(text: str) -> str:
+    """The source expression of a content security policy that allows just this text."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

@@ -1,0 +1,317 @@
+"""`sqa report RUN [RUN...]`: what finished runs found, where every number comes from, and what is not computed and why.
+
+    from sqa.report.report import main
+    main([Path("runs/a"), Path("runs/b")], output=Path("report"))
+
+    report/report.md       tables of all metrics with 95% intervals, paired tests against the first run, figures, gaps,
+                           signatures, data hashes, fingerprints of what translated and answered, versions, configs
+    report/report.html     the same as one page that needs no network
+    report/*.png .pdf .csv the figures, and the numbers drawn in them
+
+Only what the run folders and the store beside them hold is used: no model is loaded, no metric measured anew.  Runs on
+different questions get a table each and no test between them.
+"""
+
+from __future__ import annotations
+
+import platform
+import sys
+from collections.abc import Iterable, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from itertools import groupby
+from pathlib import Path
+
+import yaml
+
+from sqa import __version__
+from sqa.files.store import write_text
+from sqa.metrics import ALL
+from sqa.metrics.quality.text_metric import QUALITY
+from sqa.report.data import Component, Gap, Reported, changes, compared, data_files, described, groups_of, read_runs
+from sqa.report.drawing import Drawn
+from sqa.report.figures import draw_all
+from sqa.report.html import code, page, plain, table
+from sqa.run.config import to_mapping
+from sqa.run.folder import RESAMPLES, ComparisonRow, ReportRow
+
+DEFAULT_OUTPUT = "report"  # in the first run's folder
+MARKDOWN, HTML = "report.md", "report.html"
+SIGNIFICANT = 0.05
+PACKAGES = (
+    "numpy", "scipy", "pyarrow", "sacrebleu", "torch", "numba", "sentencepiece", "transformers", "ctranslate2",
+    "simuleval", "unbabel-comet", "bert-score", "bleurt-pytorch", "matplotlib",
+)  # fmt: skip
+_DIGITS = {"0-100": 2, "words": 2, "per 100 words": 2}
+_COUNTED = ("questions", "sentences")  # units of counts, which have no interval
+
+
+def main(runs: Sequence[Path], output: Path | None = None, html: bool = True) -> None:
+    """Write the report of finished runs and print the files' paths; the first run is what others are compared with."""
+    reported = read_runs([Path(run) for run in runs])
+    folder = Path(output) if output is not None else reported[0].saved.folder / DEFAULT_OUTPUT
+    text, figures, gaps = compose(reported, folder)
+    write_text(folder / MARKDOWN, text)
+    paths = [folder / MARKDOWN]
+    if html:
+        write_text(folder / HTML, page(text, title(reported), figures))
+        paths.append(folder / HTML)
+    missing = len({gap.what for gap in gaps})
+    print(f"sqa: {len(reported)} runs, {len(figures)} figures, {missing} items not computed", file=sys.stderr)
+    for path in (*paths, *(path for figure in figures for path in figure.files)):
+        print(path)
+
+
+def title(reported: Sequence[Reported]) -> str:
+    """What the report is called."""
+    return f"Report: {reported[0].label}" if len(reported) == 1 else f"Report: {len(reported)} runs"
+
+
+def compose(reported: Sequence[Reported], folder: Path) -> tuple[str, list[Drawn], list[Gap]]:
+    """The Markdown text, its figures (written to `folder`), and what is not computed."""
+    groups = groups_of(reported)
+    gaps = [gap for run in reported for gap in _gaps(run)]
+    figures: list[Drawn] = []
+    parts = [f"# {plain(title(reported))}", "", *_introduction(reported, groups), "", *_runs_table(reported)]
+    for i, group in enumerate(groups):
+        rows = {}
+        for run in group[1:]:
+            rows[run.label], missing = compared(group[0], run)
+            gaps += missing
+        drawn, missing = draw_all(group, folder, f"_{i + 1}" if len(groups) > 1 else "")
+        gaps += missing
+        figures += drawn
+        parts += ["", f"## {_questions(group[0])}", "", *_scores(group)]
+        for figure in drawn:
+            parts += ["", *_figure(figure)]
+        if len(group) > 1:
+            parts += ["", *_differences(group[0], rows)]
+    data, missing = _data(groups)
+    gaps += missing
+    times = _times(reported)
+    if not times:
+        gaps.append(Gap("wall times", (), "these runs did not record them"))
+    parts += ["", "## Not computed, and why", "", *_gap_lines(gaps, reported)]
+    parts += ["", "## Signatures", "", *_signatures(reported)]
+    parts += ["", "## Data", "", *data, "", "## Fingerprints", "", *_fingerprints(reported)]
+    parts += ["", "## Versions", "", *_versions(), *times, "", "## Configurations", "", *_configs(reported)]
+    return "\n".join(parts) + "\n", figures, gaps
+
+
+# ----------------------------------------------------------------------------------------------------- what was run
+
+
+def _questions(run: Reported) -> str:
+    """A question set as a heading: its name and how many."""
+    dataset, n = run.saved.config.dataset, len(run.saved.questions)
+    some = "" if dataset.limit is None else f" (at most the first {dataset.limit})"
+    return f"{plain(Path(dataset.name).name)}, {n} question{'s' * (n != 1)}{some}"
+
+
+def _introduction(reported: Sequence[Reported], groups: Sequence[Sequence[Reported]]) -> list[str]:
+    lines = [
+        f"Values in brackets are 95% percentile bootstrap intervals over questions ({RESAMPLES} resamples). "
+        "n/a: no value; the reason is under *Not computed, and why*."
+    ]
+    if len(groups) > 1:
+        lines += ["", "**These runs are on different questions.** Each set has its own table; runs are compared within "
+                      "a set only, and no number of one set can be held against one of another."]  # fmt: skip
+    return lines
+
+
+def _runs_table(reported: Sequence[Reported]) -> list[str]:
+    rows = []
+    for run in reported:
+        config = run.saved.config
+        parts = (config.translator, config.guesser, config.buzzer)
+        name, n = Path(config.dataset.name).name, str(len(run.saved.questions))
+        rows.append([code(run.label), plain(name), n, *(plain(described(part)) for part in parts), str(config.seed)])
+    head = ("run", "questions of", "count", "translator", "guesser", "buzzer", "seed")
+    return ["## What was run", "", *table(head, rows)]
+
+
+# ------------------------------------------------------------------------------------------------------------ scores
+
+
+def _scores(group: Sequence[Reported]) -> list[str]:
+    names = list(dict.fromkeys(metric for run in group for metric in run.rows))
+    rows = []
+    for name in names:
+        found = [run.rows.get(name) for run in group]
+        unit = next(row.unit for row in found if row is not None)
+        rows.append([code(name), plain(unit), *("not asked for" if row is None else _cell(row) for row in found)])
+    head = ("metric", "unit", *(code(run.label) for run in group))
+    return ["### Scores", "", *table(head, rows)]
+
+
+def _cell(row: ReportRow) -> str:
+    if row.value is None:
+        return "n/a"
+    if row.unit in _COUNTED:
+        return f"{row.value:.0f} of {row.n}"
+    value = _rounded(row.value, row.unit)
+    if row.low is None or row.high is None:
+        return value
+    return f"{value} [{_rounded(row.low, row.unit)}, {_rounded(row.high, row.unit)}]"
+
+
+def _rounded(number: float, unit: str, signed: bool = False) -> str:
+    return f"{number:{'+' if signed else ''}.{_DIGITS.get(unit, 3)}f}"
+
+
+def _differences(first: Reported, compared_rows: dict[str, list[ComparisonRow]]) -> list[str]:
+    """One line per metric and run, the runs of a metric together."""
+    names = list(dict.fromkeys(row.metric for rows in compared_rows.values() for row in rows))
+    lines = []
+    for name in names:
+        unit = first.rows[name].unit if name in first.rows else ""
+        for label, rows in compared_rows.items():
+            lines += [[code(name), code(label), *_difference(row, unit)] for row in rows if row.metric == name]
+    if not lines:
+        return [f"### Differences to {code(first.label)}", "", "None could be tested; see *Not computed, and why*."]
+    note = (
+        f"Run minus {code(first.label)}, paired over questions. p: two-sided, by the paired bootstrap and by "
+        f"approximate randomisation ({RESAMPLES} resamples each). Bold: both below {SIGNIFICANT:g}. "
+        f"{len(lines)} tests, not corrected for their number."
+    )
+    head = ("metric", "run", "difference", "95% interval", "p, bootstrap", "p, randomisation")
+    return [f"### Differences to {code(first.label)}", "", note, "", *table(head, lines)]
+
+
+def _difference(row: ComparisonRow, unit: str) -> list[str]:
+    value = _rounded(row.diff, unit, signed=True)
+    both = max(row.p_bootstrap, row.p_randomization) < SIGNIFICANT
+    ends = (row.low, row.high)
+    interval = "n/a" if None in ends else f"[{', '.join(_rounded(end, unit, signed=True) for end in ends)}]"
+    return [f"**{value}**" if both else value, interval, f"{row.p_bootstrap:.3f}", f"{row.p_randomization:.3f}"]
+
+
+def _figure(figure: Drawn) -> list[str]:
+    png = next(path for path in figure.files if path.suffix == ".png")
+    files = ", ".join(code(path.name) for path in figure.files)
+    return [f"### {plain(figure.title)}", "", f"![{plain(figure.title)}]({png.name})", "",
+            f"{plain(figure.caption)} Files: {files}."]  # fmt: skip
+
+
+# ------------------------------------------------------------------------------------------------------- what is not
+
+
+def _gaps(run: Reported) -> Iterable[Gap]:
+    """What one run has no value for: parts that did not run, metrics that refused, metrics nobody asked for."""
+    config, label = run.saved.config, (run.label,)
+    if config.guesser is None:
+        yield Gap("all question answering", label, "the config names no guesser")
+    elif config.buzzer is None:
+        yield Gap("expected wins at a buzz", label, "the config names no buzzer")
+    for metric, why in run.refusals.items():
+        yield Gap(metric, label, why)
+    yield from run.gaps
+    for name in ALL:
+        if "@" not in name and name not in run.rows:
+            yield Gap(name, label, "not asked for (metrics, in the config)")
+    asked = {entry.kind for entry in config.quality}
+    for kind in QUALITY.names():
+        if kind not in asked and kind not in ("external", "scores"):
+            yield Gap(kind, label, "not asked for (quality, in the config)")
+
+
+def _gap_lines(gaps: Sequence[Gap], reported: Sequence[Reported]) -> list[str]:
+    """One line per reason: the items and the runs it holds for."""
+    where: dict[tuple[str, str], dict[str, None]] = {}  # (item, reason) -> runs
+    for gap in gaps:
+        where.setdefault((gap.what, gap.why), {}).update(dict.fromkeys(gap.runs))
+    lines: dict[tuple[str, tuple[str, ...]], list[str]] = {}  # (reason, runs) -> items
+    for (what, why), runs in where.items():
+        lines.setdefault((why, tuple(runs)), []).append(what)
+    return [
+        f"- {', '.join(map(code, dict.fromkeys(items)))}{_in_runs(runs, len(reported))}: {plain(why)}."
+        for (why, runs), items in lines.items()
+    ] or ["Everything that was asked for has a value."]
+
+
+def _in_runs(runs: Sequence[str], of: int) -> str:
+    if not runs:
+        return ""
+    return " (every run)" if len(runs) == of else f" ({', '.join(map(code, runs))})"
+
+
+# --------------------------------------------------------------------------------------------- where it comes from
+
+
+def _signatures(reported: Sequence[Reported]) -> list[str]:
+    """Each signature once; runs are named where they do not agree on it."""
+    found: dict[str, dict[str, list[str]]] = {}  # metric -> signature -> runs
+    for run in reported:
+        for metric, signature in run.saved.signatures.items():
+            found.setdefault(metric, {}).setdefault(signature, []).append(run.label)
+    lines = []
+    for metric, signatures in found.items():
+        for signature, runs in signatures.items():
+            which = f" ({', '.join(map(code, runs))})" if len(signatures) > 1 else ""
+            lines.append(f"- {code(metric)}: {code(signature)}{which}")
+    return lines or ["No metric has a value."]
+
+
+def _data(groups: Sequence[Sequence[Reported]]) -> tuple[list[str], list[Gap]]:
+    rows, gaps = [], []
+    for run in (run for group in groups for run in group):
+        files, missing = data_files(run)
+        rows += [[plain(file.name), code(file.sha256), plain(file.note)] for file in files]
+        gaps += missing
+    lines = table(("file", "sha256", "source"), list(dict.fromkeys(map(tuple, rows)))) if rows else []
+    prints = [f"- {_questions(group[0])}: {code(group[0].saved.dataset)}" for group in groups]
+    note = "Fingerprint of the questions as the runs read them (ids, texts, references, pages, in order):"
+    return [*lines, "", note, "", *prints], gaps
+
+
+def _fingerprints(reported: Sequence[Reported]) -> list[str]:
+    """What translated, guessed and buzzed: a hash over weights, code version and settings."""
+    made: dict[Component, list[str]] = {}
+    for run in reported:
+        for component in run.components:
+            made.setdefault(component, []).append(run.label)
+    if not made:
+        return ["The store beside the runs no longer has their stages."]
+    order = list(dict.fromkeys(c.stage for c in made))
+    rows = [[plain(c.stage), code(c.implementation), code(c.fingerprint),
+             "every run" if len(runs) == len(reported) else ", ".join(map(code, runs))]
+            for c, runs in sorted(made.items(), key=lambda item: order.index(item[0].stage))]  # fmt: skip
+    note = "A hash over everything that can change what a part writes: its weights, its code's version, its settings."
+    return [note, "", *table(("stage", "implementation", "fingerprint", "runs"), rows)]
+
+
+def _versions() -> list[str]:
+    """The program and the packages that wrote this report; those of a run stand in its metrics' signatures."""
+    found = []
+    for package in PACKAGES:
+        try:
+            found.append(f"{package} {version(package)}")
+        except PackageNotFoundError:
+            found.append(f"{package} not installed")
+    said = f"sqa {__version__}, Python {platform.python_version()} ({platform.system()} {platform.machine()})"
+    note = "Of the program that wrote this report; what a score was computed with stands in its signature."
+    return [note, "", f"- {plain(said)}", *(f"- {plain(line)}" for line in found)]
+
+
+def _times(reported: Sequence[Reported]) -> list[str]:
+    """Wall times of the stages, where runs recorded them."""
+    timed = [(run.label, run.seconds) for run in reported if run.seconds]
+    if not timed:
+        return []
+    stages = list(dict.fromkeys(stage for _, seconds in timed for stage in seconds))
+    rows = [
+        [code(label), *(f"{seconds[s]:.1f}" if s in seconds else "n/a" for s in stages)] for label, seconds in timed
+    ]
+    return ["", "## Wall times", "", "Seconds that the stage took when it was made.", "",
+            *table(("run", *map(plain, stages)), rows)]  # fmt: skip
+
+
+def _configs(reported: Sequence[Reported]) -> list[str]:
+    """The first config in full, then of each other run what differs from it."""
+    first = reported[0]
+    text = yaml.safe_dump(to_mapping(first.saved.config), sort_keys=False, allow_unicode=False)
+    fence = "`" * max(3, 1 + max((len(list(run)) for mark, run in groupby(text) if mark == "`"), default=0))
+    lines = [f"{code(first.label)}, defaults included:", "", f"{fence}yaml", text.rstrip("\n"), fence]
+    for run in reported[1:]:
+        found = [f"{code(key)}: {code(value)}" for key, value in changes(first.saved.config, run.saved.config)]
+        lines += ["", f"{code(run.label)} differs in {'; '.join(found) or 'its name only'}."]
+    return lines

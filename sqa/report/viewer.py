@@ -1,0 +1,120 @@
+"""`sqa view RUN [RUN...]`: one HTML page to watch finished runs word by word, readable without any network.
+
+    from sqa.report.viewer import main
+    main([Path("runs/xqb_es_wait3_bm25"), Path("runs/xqb_es_wait6_bm25")], output=Path("page.html"))
+
+The page holds everything: its data (sqa/report/viewer_data.py), its style and script (sqa/report/viewer_page/) and
+uPlot, which draws its charts (github.com/leeoniya/uPlot, version UPLOT, MIT licence, unchanged).  Its content security
+policy names the hashes of what it may run, and allows no request at all; texts of the data are only ever shown as text.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import sys
+from collections.abc import Collection, Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from sqa.core.errors import ConfigError
+from sqa.core.registry import did_you_mean
+from sqa.files.store import write_text
+from sqa.report.viewer_data import ViewConfig, page_data
+from sqa.run.opened import FinishedRun, open_run
+from sqa.run.pipeline import Parts
+
+UPLOT = "1.6.32"
+DEFAULT_OUTPUT = "view.html"  # in the first run's folder
+LARGE = 5_000_000  # bytes: pages above are slow to send and to open
+SCRIPTS = ("uPlot.iife.min.js", "moments.js", "charts.js", "page.js")  # in this order, one after the other
+STYLES = ("uPlot.min.css", "page.css")
+_SLOT = re.compile(r"\{\{(\w+)\}\}")
+# "<" could end the script element that the data lie in; the separators end a line in old JavaScript
+_ESCAPES = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
+
+
+def main(
+    runs: Sequence[Path],
+    output: Path | None = None,
+    questions: Collection[str] = (),
+    config: ViewConfig | None = None,
+) -> None:
+    """Write the page of one or more runs on the same questions and print where it is; notes go to stderr.
+
+    `questions`: ids of those to show, none = all.
+    """
+    opened = open_runs(runs)
+    data = page_data(opened, _wanted(opened[0], questions), config or ViewConfig())
+    output = output or opened[0].folder / DEFAULT_OUTPUT
+    page = render(data)
+    write_text(output, page)
+    for run in data["runs"]:
+        for note in run["notes"]:
+            print(f"sqa: {run['name']}: {note}", file=sys.stderr)
+    size = len(page.encode())
+    print(f"sqa: {len(data['questions'])} questions, {len(opened)} runs, {size / 1e6:.1f} MB", file=sys.stderr)
+    if size > LARGE:
+        print("sqa: that is a large page; --questions takes some of them only", file=sys.stderr)
+    print(output)
+
+
+def open_runs(folders: Sequence[Path]) -> list[FinishedRun]:
+    """The runs, which must be on the same questions (ConfigError otherwise), each given once."""
+    if not folders:
+        raise ConfigError("name at least one run's folder")
+    if len({folder.resolve() for folder in folders}) < len(folders):
+        raise ConfigError("the same run is named twice")
+    parts = Parts()
+    opened = [open_run(folder, parts) for folder in folders]
+    first = opened[0]
+    for run in opened[1:]:
+        if run.questions != first.questions:
+            raise ConfigError(
+                f"{first.folder} and {run.folder}: not on the same questions "
+                f"({first.config.dataset.name}, {len(first.questions)} and "
+                f"{run.config.dataset.name}, {len(run.questions)})"
+            )
+    return opened
+
+
+def _wanted(run: FinishedRun, questions: Collection[str]) -> list[int]:
+    """The places of the questions to show."""
+    known = [q.id for q in run.questions]
+    for id in questions:
+        if id not in known:
+            raise ConfigError(f"--questions: {id!r} is not a question of {run.folder}{did_you_mean(id, known)}")
+    return [place for place, id in enumerate(known) if not questions or id in questions]
+
+
+def render(data: dict[str, Any]) -> str:
+    """The HTML page of what `page_data` made."""
+    script = "\n".join(_part(name) for name in SCRIPTS)
+    style = "\n".join(_part(name) for name in STYLES)
+    policy = f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; base-uri 'none'"
+    slots = {
+        "policy": policy,
+        "licence": f"Charts: uPlot {UPLOT}, https://github.com/leeoniya/uPlot\n\n{_part('uPlot.LICENSE')}",
+        "style": style,
+        "script": script,
+        "data": as_script(data),
+    }
+    return _SLOT.sub(lambda slot: slots[slot[1]], _part("page.html"))
+
+
+def as_script(data: dict[str, Any]) -> str:
+    """Compact JSON that may stand inside a script element: it holds no "<", ">" or "&"."""
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return text.translate(_ESCAPES)
+
+
+def _part(name: str) -> str:
+    return (files("sqa.report") / "viewer_page" / name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    """The source expression of a content security policy that allows just this text."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

@@ -1,0 +1,209 @@
+"""What the viewer's page shows, as JSON values made small: see sqa/report/viewer.py.
+
+    {"version": 1, "sqa": ..., "floor": -4.0, "top": 50, "curve": {"name", "source", "t": [...], "ew": [...]},
+     "pages": [title...], "questions": [{"id", "language", "answer", "sentences": ["text"...], "reference"}],
+     "runs": [{"name", "parts": {"translator": ...}, "notes": [...], "guessed", "buzzed", "aligned", "traces": [...]}]}
+
+A trace has one entry per question, in the same order.  With n steps:
+
+    w  the n words joined by blanks (n = 0: null); a step that only retracts has an empty word
+    s  [n] source words read, each less the one before
+    e  {step: words retracted}
+    g  [n][2 * guesses] page (place in "pages"), score, page, score, ...; best first
+    r  [n] rank of the answer, 0 = not among the first "top"
+    b  [n] buzzer score
+    z  first step at which the buzzer answers, null = never
+    u  n characters: 0 aligned, 1 unaligned, 2 unaligned content word
+    l  [n][...] source words (0-based in the question) that the word stands for
+    f  findings, worst first: {"kind", "first", "last", "words", "source", "before", "after", "severity"}
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sqa import __version__
+from sqa.core.errors import ConfigError
+from sqa.core.trace import QuestionTrace
+from sqa.core.types import Question
+from sqa.diagnose.alignment import load_aligner
+from sqa.diagnose.findings import LINKS
+from sqa.diagnose.step_errors import TARGET, DiagnoseConfig, StepErrors, ranked, step_errors
+from sqa.metrics.curve import curve_named
+from sqa.run.config import ComponentConfig, to_mapping
+from sqa.run.opened import FinishedRun
+
+VERSION = 1  # of this layout
+GRID = 101  # points of the expected-wins curve
+DIGITS = 4  # significant ones, of scores
+
+
+@dataclass(frozen=True, slots=True)
+class ViewConfig:
+    """What the page shows."""
+
+    guesses: int = 5  # per step, 1..50
+    findings: int = 8  # per question and run, the worst
+    curve: str = "qanta2018"  # a published expected-wins curve, or a curve file (.json)
+    priors: Path | None = None  # of the word aligner; None = the bundled ones
+    diagnose: DiagnoseConfig = field(default_factory=DiagnoseConfig)
+
+    def __post_init__(self) -> None:
+        problems = []
+        if not 1 <= self.guesses <= 50:
+            problems.append(f"view.guesses: must be in 1..50, got {self.guesses}")
+        if self.findings < 0:
+            problems.append(f"view.findings: must be >= 0, got {self.findings}")
+        if problems:
+            raise ConfigError(problems)
+
+
+def page_data(runs: Sequence[FinishedRun], places: Sequence[int], config: ViewConfig) -> dict[str, Any]:
+    """The page's data: the questions at `places`, in that order, of runs that have the same questions."""
+    curve = curve_named(config.curve)
+    t = np.linspace(0, 1, GRID)
+    pages = _Pages()
+    names = run_names([run.folder for run in runs])
+    return {
+        "version": VERSION,
+        "sqa": __version__,
+        "floor": config.diagnose.floor,
+        "top": config.diagnose.top,
+        "curve": {"name": curve.name, "source": curve.source, "t": _short(t), "ew": _short(np.asarray(curve(t)))},
+        "questions": [_question(runs[0].questions[place]) for place in places],
+        "runs": [_run(run, name, places, pages, config) for run, name in zip(runs, names, strict=True)],
+        "pages": pages.titles,
+    }
+
+
+def run_names(folders: Sequence[Path]) -> list[str]:
+    """The folders' names; with as many of their parents as tell them apart."""
+    full = [folder.resolve().parts for folder in folders]
+    names = []
+    for parts in full:
+        shown = 1
+        while shown < len(parts) and sum(other[-shown:] == parts[-shown:] for other in full) > 1:
+            shown += 1
+        names.append("/".join(parts[-shown:]))
+    return names
+
+
+class _Pages:
+    """Page titles, each written once."""
+
+    def __init__(self) -> None:
+        self.titles: list[str] = []
+        self._places: dict[str, int] = {}
+
+    def place(self, title: str) -> int:
+        if title not in self._places:
+            self._places[title] = len(self.titles)
+            self.titles.append(title)
+        return self._places[title]
+
+
+def _question(question: Question) -> dict[str, Any]:
+    return {
+        "id": question.id,
+        "language": question.language,
+        "answer": question.page,
+        "sentences": [" ".join(sentence) for sentence in question.sentences],
+        "reference": question.reference_text,
+    }
+
+
+def _run(run: FinishedRun, name: str, places: Sequence[int], pages: _Pages, config: ViewConfig) -> dict[str, Any]:
+    traces = list(run.traces)
+    errors, notes = _errors(run, traces, config)
+    parts = (("translator", run.config.translator), ("guesser", run.config.guesser), ("buzzer", run.config.buzzer))
+    for part, component in parts:
+        if component is None:
+            notes.append(f"no {part} ran")
+    return {
+        "name": name,
+        "parts": {part: _component(component) for part, component in parts if component is not None},
+        "notes": notes,
+        "guessed": run.config.guesser is not None,
+        "buzzed": run.config.buzzer is not None,
+        "aligned": errors is not None,
+        "traces": [_trace(traces[place], None if errors is None else errors[place], pages, config) for place in places],
+    }
+
+
+def _component(component: ComponentConfig) -> str:
+    """The name of a component and its options that differ from nothing: "waitk model=es-en k=6"."""
+    options = to_mapping(component.options)
+    return " ".join([component.name, *(f"{key}={value}" for key, value in options.items() if value is not None)])
+
+
+def _errors(
+    run: FinishedRun, traces: Sequence[QuestionTrace], config: ViewConfig
+) -> tuple[list[StepErrors] | None, list[str]]:
+    """The step-wise errors of all questions, or None and the reason where its words cannot be aligned.
+
+    All questions are aligned, shown or not: links depend on the texts beside.
+    """
+    languages = Counter(trace.question.language for trace in traces)
+    if len(languages) != 1:
+        return None, [f"unaligned words not marked: questions in {', '.join(sorted(languages)) or 'no language'}"]
+    try:
+        aligner = load_aligner(f"{next(iter(languages))}-{TARGET}", config.priors, run.folder / LINKS)
+    except ConfigError as reason:
+        if config.priors is not None:  # asked for by name: not to be passed over
+            raise
+        return None, [f"unaligned words not marked: {reason}"]
+    return step_errors(traces, aligner, config.diagnose), []
+
+
+def _trace(trace: QuestionTrace, errors: StepErrors | None, pages: _Pages, config: ViewConfig) -> dict[str, Any]:
+    emissions = trace.emissions
+    data: dict[str, Any] = {
+        "w": " ".join(e.token for e in emissions) if emissions else None,
+        "s": np.diff(trace.source_words, prepend=0).tolist(),
+    }
+    erased = {step: e.erase for step, e in enumerate(emissions) if e.erase}
+    if erased:
+        data["e"] = erased
+    if trace.guesses is not None:
+        data["g"] = [_guesses(row[: config.guesses], pages) for row in trace.guesses]
+        data["r"] = [int(rank) if rank <= config.diagnose.top else 0 for rank in trace.rank]
+    if trace.buzzes is not None:
+        data["b"] = _short([buzz.score for buzz in trace.buzzes])
+        data["z"] = next((step for step, buzz in enumerate(trace.buzzes) if buzz.buzz), None)
+    if errors is not None:
+        marks = zip(errors.unaligned, errors.hallucinated, strict=True)
+        data["u"] = "".join("2" if content else "1" if bad else "0" for bad, content in marks)
+        data["l"] = [list(links) for links in errors.links]
+        data["f"] = [
+            {
+                "kind": f.kind,
+                "first": f.first,
+                "last": f.last,
+                "words": " ".join(f.words),
+                "source": " ".join(f.span.words) if f.span else "",
+                "before": f.rank_before,
+                "after": f.rank_after,
+                "severity": round(f.severity, 2),
+            }
+            for f in ranked(errors.findings)[: config.findings]
+        ]
+    return data
+
+
+def _guesses(row: Sequence[Any], pages: _Pages) -> list[float]:
+    flat: list[float] = []
+    for guess, score in zip(row, _short([guess.score for guess in row]), strict=True):
+        flat += (pages.place(guess.page), score)
+    return flat
+
+
+def _short(values: Any) -> list[float]:
+    """Numbers with DIGITS significant digits, whole ones without a point."""
+    rounded = (float(f"{float(value):.{DIGITS}g}") for value in values)
+    return [int(value) if value.is_integer() else value for value in rounded]

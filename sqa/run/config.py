@@ -1,0 +1,377 @@
+"""Configs: YAML in, frozen dataclasses out, every problem named at once.
+
+A config class is a frozen dataclass; its fields say which keys exist, of which type, and which have defaults.  A
+wrong key, a missing key or a wrong type is a problem "FILE key: what was expected"; so is what the class's own
+`__post_init__` raises (ConfigError or ValueError with a message "key: must be ...").
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import sys
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeVar, Union
+
+from sqa.core.errors import ConfigError
+from sqa.core.registry import BUZZERS, GUESSERS, TRANSLATORS, Registry, did_you_mean
+from sqa.files.yaml_reader import parse_yaml
+
+C = TypeVar("C")
+
+_WRITTEN_IF_ANY = {"written": "if any"}  # of a field that configs without it do not show when written
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetConfig:
+    """Which questions."""
+
+    name: str  # a question set (`sqa.data.datasets.question_sets()`) or a file of your own questions
+    limit: int | None = None  # at most this many questions, from the start; null = all
+
+    def __post_init__(self) -> None:
+        from sqa.data.datasets import question_sets
+
+        found = []
+        if self.name not in question_sets() and not Path(self.name).suffix:
+            near, known = did_you_mean(self.name, question_sets()), ", ".join(question_sets())
+            found.append(f"name: unknown question set {self.name!r}{near}; known: {known}, or a file")
+        if self.limit is not None and self.limit < 1:
+            found.append(f"limit: must be >= 1 or null, got {self.limit}")
+        if found:
+            raise ConfigError(found)
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentConfig:
+    """A translator, guesser or buzzer: its registered name and an instance of its own config class."""
+
+    name: str
+    options: Any  # instance of the dataclass that the component's build function takes
+
+
+@dataclass(frozen=True, slots=True)
+class QualityConfig:
+    """An entry of `quality:`, a metric that needs a model, a program or a file: sqa/metrics/quality/text_metric.py."""
+
+    kind: str  # "comet", "external", ...
+    options: Any  # instance of the dataclass that the kind's build function takes
+
+    @property
+    def name(self) -> str:
+        """What the report calls it."""
+        return getattr(self.options, "name", self.kind)
+
+    def for_run(self, run: str) -> QualityConfig:
+        """The same with `{run}` in the name of a file replaced by the run's name."""
+        file = getattr(self.options, "file", "")
+        if "{run}" not in file:
+            return self
+        return QualityConfig(self.kind, dataclasses.replace(self.options, file=file.replace("{run}", run)))
+
+
+@dataclass(frozen=True, slots=True)
+class RunConfig:
+    """One run: what `sqa run CONFIG` reads.  Without a guesser or a buzzer only what needs none is scored."""
+
+    name: str  # the run's folder; the config file's name unless the file says otherwise
+    dataset: DatasetConfig
+    translator: ComponentConfig
+    guesser: ComponentConfig | None = None
+    buzzer: ComponentConfig | None = None
+    metrics: tuple[str, ...] = field(default_factory=lambda: _default_metrics())
+    seed: int = 0  # of the resampling behind the intervals
+    quality: tuple[QualityConfig, ...] = field(default=(), metadata=_WRITTEN_IF_ANY)
+
+    def __post_init__(self) -> None:
+        from sqa.metrics import ALL, problems
+
+        found = problems(self.metrics)
+        names = [entry.name for entry in self.quality]
+        for name in dict.fromkeys(name for name in names if names.count(name) > 1 or name in ALL):
+            found.append(f"quality: two metrics would be called {name!r}; give one a `name`")
+        if not self.metrics:
+            found.append("metrics: at least one is needed")
+        if self.buzzer is not None and self.guesser is None:
+            found.append("buzzer: needs a guesser")
+        if self.seed < 0:
+            found.append(f"seed: must be >= 0, got {self.seed}")
+        found += folder_name(self.name)
+        if found:
+            raise ConfigError(found)
+
+
+def folder_name(name: str, key: str = "name") -> list[str]:
+    """What is wrong with a name that becomes a folder below --runs: it must not lead anywhere else."""
+    plain = name and Path(name).name == name and not name.startswith(".") and name.isprintable()
+    return [] if plain else [f"{key}: must be a plain folder name, got {name[:60]!r}"]
+
+
+def _default_metrics() -> tuple[str, ...]:
+    from sqa.metrics import DEFAULT
+
+    return DEFAULT
+
+
+# ------------------------------------------------------------------------------------------------------ loading
+
+
+def load_run(path: Path) -> RunConfig:
+    """Read a run's YAML.  Raises ConfigError listing all problems."""
+    path = Path(path)
+    mapping = read_yaml(path)
+    mapping.setdefault("name", path.stem)
+    try:
+        return run_from_mapping(mapping)
+    except ConfigError as error:
+        raise ConfigError([f"{path} {problem}" for problem in error.problems]) from None
+
+
+def load(path: Path, cls: type[C]) -> C:
+    """Read a YAML file into the frozen dataclass `cls` (dataclasses may nest).  ConfigError lists all problems.
+
+    A `name` is that of the folder of results, see `folder_name`.
+    """
+    mapping = read_yaml(Path(path))
+    name = mapping.get("name")
+    problems = folder_name(name) if isinstance(name, str) else []
+    config = _dataclass(cls, mapping, "", problems)
+    if config is None or problems:
+        raise ConfigError([f"{path} {problem}" for problem in problems])
+    return config
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    """The mapping in a YAML file; ConfigError if it cannot be read, is not UTF-8 or YAML, or repeats a key."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: not UTF-8 (byte {error.start}); save it as UTF-8") from error
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror or error}") from error
+    try:
+        mapping = parse_yaml(text)
+    except ValueError as error:
+        raise ConfigError(f"{path}: {error}") from error
+    if not isinstance(mapping, dict):
+        raise ConfigError(f"{path}: expected a mapping of keys to values, got {_kind(mapping)}")
+    return mapping
+
+
+def run_from_mapping(mapping: Mapping[str, Any]) -> RunConfig:
+    """A RunConfig from plain values (the inverse of `to_mapping`).  ConfigError lists all problems."""
+    problems: list[str] = []
+    hooks = {
+        "translator": lambda value, where: _component(TRANSLATORS, value, where, problems),
+        "guesser": lambda value, where: None if value is None else _component(GUESSERS, value, where, problems),
+        "buzzer": lambda value, where: None if value is None else _component(BUZZERS, value, where, problems),
+    }
+    config = _dataclass(RunConfig, mapping, "", problems, hooks)
+    if config is None:
+        raise ConfigError(problems)
+    return config
+
+
+def to_mapping(config: Any) -> Any:
+    """Plain YAML values of a config: what `run_from_mapping` reads back to an equal config."""
+    if isinstance(config, ComponentConfig):
+        return {"name": config.name, **to_mapping(config.options)}
+    if isinstance(config, QualityConfig):
+        return {config.kind: to_mapping(config.options)}
+    if is_dataclass(config):
+        shown = (f.name for f in fields(config) if getattr(config, f.name) or f.metadata != _WRITTEN_IF_ANY)
+        return {name: to_mapping(getattr(config, name)) for name in shown}
+    if isinstance(config, Mapping):
+        return {key: to_mapping(value) for key, value in config.items()}
+    if isinstance(config, (tuple, list)):
+        return [to_mapping(value) for value in config]
+    return str(config) if isinstance(config, Path) else config
+
+
+# --------------------------------------------------------------------------------------------- values and types
+
+
+def _component(registry: Registry, value: Any, where: str, problems: list[str]) -> ComponentConfig | None:
+    """{name: waitk, k: 6} -> ComponentConfig("waitk", WaitKConfig(k=6)); a bare name is {name: NAME}."""
+    value = {"name": value} if isinstance(value, str) else value
+    if not isinstance(value, Mapping) or not isinstance(value.get("name"), str):
+        problems.append(f"{where}.name: expected one of {', '.join(registry.names())}")
+        return None
+    name = value["name"]
+    try:
+        cls = registry.config_class(name)
+    except ConfigError as error:
+        problems += [f"{where}.name: {problem}" for problem in error.problems]
+        return None
+    options = {key: option for key, option in value.items() if key != "name"}
+    config = _dataclass(cls, options, where, problems)
+    return None if config is None else ComponentConfig(name, config)
+
+
+def _quality(value: Any, where: str, problems: list[str]) -> tuple[QualityConfig, ...]:
+    """[{comet: {model: m}}, {external: [program, argument]}] -> QualityConfigs; one mapping stands for its items."""
+    from sqa.metrics.quality.text_metric import QUALITY
+
+    items: list[tuple[str, Any]] = []  # (kind, options)
+    entries = [{kind: options} for kind, options in value.items()] if isinstance(value, Mapping) else value
+    for i, entry in enumerate(entries if isinstance(entries, (list, tuple)) else [entries]):
+        if isinstance(entry, Mapping) and len(entry) == 1:
+            items += entry.items()
+        else:
+            problems.append(f"{where}[{i}]: expected {{comet: {{model: folder}}}} or the like, got {_kind(entry)}")
+    found = []
+    for i, (kind, options) in enumerate(items):
+        try:
+            cls = QUALITY.config_class(str(kind))
+        except ConfigError as error:
+            problems += [f"{where}[{i}]: {problem}" for problem in error.problems]
+            continue
+        short = {"model": options} if isinstance(options, str) else {"command": options}
+        mapping = short if isinstance(options, (str, list)) else options
+        config = _dataclass(cls, mapping, f"{where}[{i}].{kind}", problems)
+        found.append(QualityConfig(str(kind), config))
+    return tuple(found)
+
+
+def _dataclass(
+    cls: type, value: Any, where: str, problems: list[str], hooks: Mapping[str, typing.Callable] | None = None
+) -> Any:
+    """An instance of `cls` from a mapping, or None after adding to `problems`."""
+    if not isinstance(value, Mapping):
+        problems.append(f"{where}: expected a mapping of keys to values, got {_kind(value)}")
+        return None
+    before = len(problems)
+    known = {f.name: f for f in fields(cls) if f.init}
+    hints = typing.get_type_hints(cls)
+    for key in value:
+        if key not in known:
+            problems.append(f"{_join(where, key)}: unknown{did_you_mean(str(key), known)}")
+    arguments: dict[str, Any] = {}
+    for name, f in known.items():
+        here = _join(where, name)
+        if name not in value:
+            if f.default is MISSING and f.default_factory is MISSING:
+                problems.append(f"{here}: missing; expected {_describe(hints[name])}")
+        elif hooks and name in hooks:
+            arguments[name] = hooks[name](value[name], here)
+        else:
+            arguments[name] = _value(hints[name], value[name], here, problems)
+    if len(problems) > before:
+        return None
+    try:
+        return cls(**arguments)
+    except ConfigError as error:
+        problems += [_place(where, problem) for problem in error.problems]
+    except ValueError as error:
+        problems.append(_place(where, str(error)))
+    return None
+
+
+def _value(hint: Any, value: Any, where: str, problems: list[str]) -> Any:
+    """`value` as the type `hint`, or None after adding to `problems`."""
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if hint == tuple[QualityConfig, ...]:
+        return _quality(value, where, problems)
+    if origin in (Union, types.UnionType):
+        return _union(hint, arguments, value, where, problems)
+    if is_dataclass(hint):
+        return _dataclass(hint, value, where, problems)
+    if origin is tuple and isinstance(value, (list, tuple)):
+        if len(arguments) == 2 and arguments[1] is Ellipsis:
+            return tuple(_value(arguments[0], item, f"{where}[{i}]", problems) for i, item in enumerate(value))
+        if len(arguments) == len(value):
+            pairs = enumerate(zip(arguments, value, strict=True))
+            return tuple(_value(item_hint, item, f"{where}[{i}]", problems) for i, (item_hint, item) in pairs)
+    if origin in (dict, Mapping) and isinstance(value, Mapping):
+        return {
+            _value(arguments[0], key, f"{where} key", problems): _value(arguments[1], item, _join(where, key), problems)
+            for key, item in value.items()
+        }
+    if origin is Literal:
+        if any(value == choice and type(value) is type(choice) for choice in arguments):
+            return value
+        near = did_you_mean(value, [a for a in arguments if isinstance(a, str)]) if isinstance(value, str) else ""
+        problems.append(f"{where}: expected {_describe(hint)}, got {value!r}{near}")
+        return None
+    if hint is float and _fits(hint, value) and not _finite(value):
+        problems.append(f"{where}: expected a finite number, got {_kind(value)}")
+        return None
+    if isinstance(hint, type) and _fits(hint, value):
+        return float(value) if hint is float else Path(value) if hint is Path else value
+    problems.append(f"{where}: expected {_describe(hint)}, got {_kind(value)}")
+    return None
+
+
+def _union(hint: Any, arguments: tuple, value: Any, where: str, problems: list[str]) -> Any:
+    """The first member of a union that takes the value; the exact type before a wider one."""
+    if value is None and type(None) in arguments:
+        return None
+    for argument in sorted(arguments, key=lambda a: type(value) is not a):
+        tried: list[str] = []
+        result = _value(argument, value, where, tried)
+        if not tried:
+            return result
+    nested = [a for a in arguments if is_dataclass(a)]
+    if len(nested) == 1 and isinstance(value, Mapping):
+        return _dataclass(nested[0], value, where, problems)
+    problems.append(f"{where}: expected {_describe(hint)}, got {_kind(value)}")
+    return None
+
+
+def _fits(hint: type, value: Any) -> bool:
+    """Exact types but for: an int is a float, a str is a Path; a bool is no number."""
+    if hint is Path:
+        return isinstance(value, (str, Path))
+    if hint is float:
+        return isinstance(value, (int, float)) and not isinstance(value, bool)
+    return type(value) is hint
+
+
+def _finite(value: float) -> bool:
+    """No NaN, no infinity, no whole number beyond the greatest float."""
+    return math.isfinite(value) if isinstance(value, float) else abs(value) <= sys.float_info.max
+
+
+def _describe(hint: Any) -> str:
+    """A type in a config author's words."""
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (Union, types.UnionType):
+        return " or ".join(_describe(argument) for argument in arguments)
+    if origin is Literal:
+        return " or ".join(repr(argument) for argument in arguments)
+    if origin is tuple and arguments[-1] is not Ellipsis:
+        return f"a list of {len(arguments)}: {', '.join(map(_describe, arguments))}"
+    if origin is tuple:
+        return f"a list of {_describe(arguments[0])}"
+    if is_dataclass(hint) or origin in (dict, Mapping):
+        return "a mapping of keys to values"
+    names = {int: "a whole number", float: "a number", str: "text", bool: "true or false", Path: "a path"}
+    return "null" if hint is type(None) else names.get(hint, str(hint))
+
+
+def _kind(value: Any) -> str:
+    """A value and its kind, short, for messages."""
+    if value is None:
+        return "null (nothing)"
+    names = {bool: "true or false", int: "number", float: "number", str: "text", list: "list", dict: "mapping"}
+    return f"{names.get(type(value), type(value).__name__)} {str(value)[:60]!r}"
+
+
+def _join(where: str, key: object) -> str:
+    return f"{where}.{key}" if where else str(key)
+
+
+def _place(where: str, problem: str) -> str:
+    """A component's own "key: ..." under its place in the file; a place already named is not named twice."""
+    last = where.rpartition(".")[2]
+    return _join(where, problem.removeprefix(f"{last}.") if last else problem)
+
+
+def with_limit(config: RunConfig, limit: int) -> RunConfig:
+    """The same run on at most `limit` questions, under a name that says so."""
+    dataset = dataclasses.replace(config.dataset, limit=limit)
+    return dataclasses.replace(config, name=f"{config.name}-limit{limit}", dataset=dataset)

@@ -1,0 +1,65 @@
+"""A guesser and a buzzer named on a command line, for servers that answer questions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sqa.core.errors import ConfigError
+from sqa.core.interfaces import Buzzer, Guesser
+from sqa.core.registry import BUZZERS, GUESSERS
+from sqa.files.yaml_reader import parse_yaml
+from sqa.run.config import RunConfig, load_run, run_from_mapping
+
+GUESSER, BUZZER = "bm25", "{name: mlp, model: bm25}"  # when none is named
+
+
+def contestant_from(guesser: str = "", buzzer: str = "") -> tuple[Guesser, Buzzer | None]:
+    """The guesser of `--guesser` and the buzzer of `--buzzer`: YAML as in a config ("none": no buzzer).
+
+    `guesser` may be a run's config file instead: its guesser, and if `buzzer` is "" its buzzer.  ConfigError names
+    what is wrong.
+    """
+    if Path(guesser).suffix in (".yaml", ".yml"):
+        run = load_run(Path(guesser))
+        guessing, buzzing = run.guesser, run.buzzer
+        if buzzer:
+            buzzing = _run(GUESSER, _parsed("--buzzer", buzzer)).buzzer
+    else:
+        run = _run(_parsed("--guesser", guesser or GUESSER), _parsed("--buzzer", buzzer or ("" if guesser else BUZZER)))
+        guessing, buzzing = run.guesser, run.buzzer
+    if guessing is None:
+        raise ConfigError(f"--guesser: {guesser} is none")
+    built = GUESSERS.build(guessing.name, guessing.options)
+    return built, None if buzzing is None else BUZZERS.build(buzzing.name, buzzing.options)
+
+
+def _parsed(option: str, text: str) -> Any:
+    try:
+        value = parse_yaml(text)
+    except ValueError as error:
+        raise ConfigError(f"{option}: {error}") from error
+    return None if value == "none" else value
+
+
+@dataclass(frozen=True, slots=True)
+class Nobody:
+    """No translator: the words come from elsewhere."""
+
+
+def nobody(config: Nobody) -> None:
+    """The translator of a run that is never run."""
+
+
+def _run(guesser: Any, buzzer: Any) -> RunConfig:
+    """A run of them, checked as one."""
+    return run_from_mapping(
+        {
+            "name": "contestant",
+            "dataset": {"name": "mini-es"},
+            "translator": f"{__name__}:nobody",
+            "guesser": guesser,
+            "buzzer": buzzer,
+        }
+    )

@@ -1,0 +1,257 @@
+"""A run's folder: what is written there, how it is read back, how two of them are compared.
+
+    <runs>/<name>/report.tsv     one line per metric: value, interval, unit, signature
+    <runs>/<name>/config.yaml    the whole config, defaults included; `sqa run` takes it back
+    <runs>/<name>/run.json       store keys of the stages, data set fingerprint, signatures
+    <runs>/<name>/stats.parquet  additive statistics per question and metric: all that `sqa compare` needs
+
+The same config on the same data gives the same bytes in all four.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from sqa import metrics as metric_names
+from sqa.core.errors import ConfigError, DataError, NotComputable, RemoteProtocolError
+from sqa.core.significance import Comparison, bootstrap, compare_many
+from sqa.core.trace import SCORES, Score, scores_rows, scores_table
+from sqa.files.atomic import held
+from sqa.files.records import parse_json
+from sqa.files.store import read_table, write_table, write_text
+from sqa.run.config import RunConfig, load_run, to_mapping
+from sqa.run.pipeline import EMPTY_QUESTIONS, EMPTY_SENTENCES, RunResult
+
+REPORT, CONFIG, SUMMARY, STATS = "report.tsv", "config.yaml", "run.json", "stats.parquet"
+TIMES = "times.json"  # {stage: seconds of wall time}, of the stages that were made for this run in one go
+RESAMPLES = 1000
+_WORDS, _PERCENT = frozenset({"al", "laal", "dal"}), frozenset({"bleu", "chrf"})
+
+
+@dataclass(frozen=True, slots=True)
+class ReportRow:
+    """One line of a report.  None = not applicable (a count has no interval; a refused metric no value)."""
+
+    metric: str
+    value: float | None
+    low: float | None  # 95% percentile bootstrap interval over questions
+    high: float | None
+    n: int  # questions (for empty-sentences: sentences)
+    unit: str  # "0-1", "0-100", "words", "per word", "per 100 words", "mean score", "score", "questions", "sentences"
+    signature: str
+
+    def cells(self) -> list[str]:
+        """The cells of a TSV line; numbers with six digits, counts whole, "n/a" where there is no number."""
+        whole = self.unit in ("questions", "sentences")
+        numbers = [_number(x, whole) for x in (self.value, self.low, self.high)]
+        return [self.metric, *numbers, str(self.n), self.unit, self.signature]
+
+
+@dataclass(frozen=True, slots=True)
+class SavedRun:
+    """A run's folder, read back."""
+
+    folder: Path
+    config: RunConfig
+    dataset: str  # fingerprint of the questions
+    signatures: dict[str, str]  # metric -> signature; only the metrics that have a value
+    stats: dict[str, np.ndarray]  # metric -> (questions, d)
+    questions: tuple[str, ...]  # ids in order
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonRow:
+    """Two runs by one metric, paired over questions: difference a - b, 95% interval, two-sided p-values."""
+
+    metric: str
+    a: float
+    b: float
+    diff: float
+    low: float | None  # None: undefined on every resample
+    high: float | None
+    p_bootstrap: float
+    p_randomization: float
+    n: int
+    signature: str
+
+    def cells(self) -> list[str]:
+        """The cells of a TSV line."""
+        numbers = (self.a, self.b, self.diff, self.low, self.high, self.p_bootstrap, self.p_randomization)
+        return [self.metric, *(_number(x, False) for x in numbers), str(self.n), self.signature]
+
+
+REPORT_HEADER = ("metric", "value", "low", "high", "n", "unit", "signature")
+COMPARISON_HEADER = ("metric", "a", "b", "diff", "low", "high", "p_bootstrap", "p_randomization", "n", "signature")
+
+
+def report_rows(result: RunResult) -> list[ReportRow]:
+    """One row per metric of the run, then the counts of what went unanswered."""
+    rows = [_metric_row(result, metric) for metric in result.metrics]
+    for name, unit in ((EMPTY_QUESTIONS, "questions"), (EMPTY_SENTENCES, "sentences")):
+        empty, of = result.stats[name].sum(axis=0)
+        rows.append(ReportRow(name, float(empty), None, None, int(of), unit, "no target word was written"))
+    if result.unknown_pages is not None:
+        signature = "the guesser does not know the answer page; scored as wrong"
+        n = len(result.questions)
+        rows.append(ReportRow("unknown-pages", float(result.unknown_pages), None, None, n, "questions", signature))
+    return rows
+
+
+def _metric_row(result: RunResult, metric: Any) -> ReportRow:
+    base = metric.name.partition("@")[0]
+    unit = "words" if base in _WORDS else "per word" if base == "ne" else "0-100" if base in _PERCENT else "0-1"
+    unit = getattr(metric, "scale", unit)
+    n, signature = len(result.questions), metric.signature()
+    if metric.name in result.refusals:
+        return ReportRow(metric.name, None, None, None, n, unit, signature)
+    try:
+        interval = bootstrap(result.stats[metric.name], metric, RESAMPLES, result.config.seed)
+    except NotComputable:
+        return ReportRow(metric.name, None, None, None, n, unit, signature)
+    except RemoteProtocolError as error:
+        return ReportRow(metric.name, None, None, None, n, unit, f"not computed: {' '.join(str(error).split())}")
+    low, high = _defined(interval.low), _defined(interval.high)
+    return ReportRow(metric.name, interval.value, low, high, n, unit, signature)
+
+
+def save(result: RunResult, runs: Path) -> Path:
+    """Write the folder of a run, each file whole or not at all, the report last.  Returns the folder.
+
+    The folder is held meanwhile: of several equal runs each finds the times of the one before it.
+    """
+    folder = runs / result.config.name
+    with held(folder):
+        _save(result, folder)
+    return folder
+
+
+def _save(result: RunResult, folder: Path) -> None:
+    stage = result.stages["score"]
+    summary = {
+        "dataset": stage.dataset,
+        "questions": len(result.questions),
+        "seed": result.config.seed,
+        "signatures": {metric.name: metric.signature() for metric in result.metrics},
+        "refusals": result.refusals,
+        "stages": result.keys,
+    }
+    times = _times(folder, result.keys) | result.seconds
+    write_text(folder / CONFIG, yaml.safe_dump(to_mapping(result.config), sort_keys=False))
+    scores = {q.id: result.scores[q.id] for q in result.questions}
+    write_table(folder / STATS, scores_table(scores), _stamp(stage.dataset))
+    write_text(folder / SUMMARY, json.dumps(summary, indent=2, ensure_ascii=False) + "\n")
+    write_text(folder / TIMES, json.dumps(times) + "\n")
+    write_text(folder / REPORT, tsv(REPORT_HEADER, (row.cells() for row in report_rows(result))))
+
+
+def _times(folder: Path, keys: Mapping[str, str]) -> dict[str, float]:
+    """What an earlier run in this folder recorded of the same stages, which are not made again."""
+    try:
+        earlier = parse_json((folder / SUMMARY).read_text(encoding="utf-8"))["stages"]
+        times = parse_json((folder / TIMES).read_text(encoding="utf-8"))
+        return {name: seconds for name, seconds in times.items() if earlier.get(name) == keys.get(name)}
+    except (FileNotFoundError, ValueError, KeyError, AttributeError):
+        return {}  # none there, or not written by this program
+
+
+def read(folder: Path) -> SavedRun:
+    """Read a run's folder back.  Not a run's folder, or a damaged one: ConfigError or DataError saying so."""
+    for name in (CONFIG, SUMMARY, STATS):
+        if not (folder / name).is_file():
+            problem = f"is not the folder of a finished run (no {name})"
+            raise ConfigError(f"{folder}: {problem}; make one with `sqa run CONFIG`")
+    try:
+        summary = parse_json((folder / SUMMARY).read_text(encoding="utf-8"))
+        dataset, signatures, refusals = summary["dataset"], summary["signatures"], summary["refusals"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise DataError(f"{folder / SUMMARY}: damaged ({error}); run the config again") from error
+    scores = scores_rows(read_table(folder / STATS, SCORES, _stamp(dataset)))
+    kept = {name: signature for name, signature in signatures.items() if name not in refusals}
+    return SavedRun(folder, load_run(folder / CONFIG), dataset, kept, _stats(scores, kept), tuple(scores))
+
+
+def compare(a: SavedRun, b: SavedRun, n_resamples: int = RESAMPLES) -> tuple[list[ComparisonRow], list[str]]:
+    """Paired differences a - b of the metrics both runs have, and a note for each metric left out.
+
+    The runs must be on the same questions (ConfigError otherwise); a metric must have the same signature in both.
+    """
+    if a.dataset != b.dataset or a.questions != b.questions:
+        raise ConfigError(
+            f"{a.folder} and {b.folder}: not on the same questions "
+            f"({a.config.dataset.name}, {len(a.questions)} and {b.config.dataset.name}, {len(b.questions)})"
+        )
+    notes, names = [], []
+    for name in dict.fromkeys([*a.signatures, *b.signatures]):
+        if name not in a.signatures or name not in b.signatures:
+            lacking = b if name in a.signatures else a
+            notes.append(f"{name}: left out, {lacking.folder} has no value for it")
+        elif a.signatures[name] != b.signatures[name]:
+            notes.append(f"{name}: left out, signatures differ: {a.signatures[name]} and {b.signatures[name]}")
+        else:
+            names.append(name)
+    comparable = []
+    for metric in metrics_of(names, a):
+        try:
+            metric.score(a.stats[metric.name].sum(axis=0))
+            metric.score(b.stats[metric.name].sum(axis=0))
+        except NotComputable as refusal:
+            notes.append(f"{metric.name}: left out, {refusal}")
+        else:
+            comparable.append(metric)
+    if not comparable:
+        raise NotComputable("\n".join(["the two runs have no metric in common that has a value", *notes]))
+    pairs = [(a.stats[metric.name], b.stats[metric.name]) for metric in comparable]
+    compared = compare_many(pairs, comparable, n_resamples, a.config.seed)
+    return [_comparison_row(metric, c) for metric, c in zip(comparable, compared, strict=True)], notes
+
+
+def metrics_of(names: Sequence[str], run: SavedRun) -> list[Any]:
+    """The metrics of these names, those of the run's `quality:` included."""
+    entries = {entry.name: entry for entry in run.config.quality}
+    built = {metric.name: metric for metric in metric_names.build([name for name in names if name not in entries])}
+    if entries.keys() & set(names):
+        from sqa.metrics.quality.text_metric import QUALITY, saved
+
+        for name in entries.keys() & set(names):
+            entry = entries[name].for_run(run.config.name)
+            mean = saved(name, run.signatures[name], entry.kind)
+            built[name] = mean or QUALITY.build(entry.kind, entry.options)
+    return [built[name] for name in names]
+
+
+def _comparison_row(metric: Any, c: Comparison) -> ComparisonRow:
+    low, high = _defined(c.low), _defined(c.high)
+    return ComparisonRow(
+        metric.name, c.a, c.b, c.diff, low, high, c.p_bootstrap, c.p_randomization, c.n, metric.signature()
+    )
+
+
+def tsv(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A TSV text with a header line."""
+    return "".join("\t".join(cells) + "\n" for cells in (header, *rows))
+
+
+def _stats(scores: Mapping[str, Mapping[str, Score]], names: Iterable[str]) -> dict[str, np.ndarray]:
+    return {name: np.array([row[name].stats for row in scores.values()], dtype=np.float64) for name in names}
+
+
+def _stamp(dataset: str) -> dict[str, str]:
+    return {"dataset": dataset, "stage": "run"}
+
+
+def _number(value: float | None, whole: bool) -> str:
+    if value is None:
+        return "n/a"
+    return str(int(value)) if whole else f"{value:.6f}"
+
+
+def _defined(value: float) -> float | None:
+    return None if math.isnan(value) else value

@@ -1,0 +1,439 @@
+"""translate -> guess -> buzz -> score: each stage a function of the one before, kept in the store.
+
+    from sqa.run.config import load_run
+    from sqa.run.pipeline import run
+    from sqa.files.store import Store
+
+    result = run(load_run(Path("configs/mini_es_wait6_bm25.yaml")), Store(Path("runs")))
+    result.stats["ew"]          # (questions, d) additive statistics
+    for trace in result.traces: # read from the store block by block, never all at once
+        ...
+
+Work proceeds in blocks of questions.  A block that the store holds is not made again, so a killed run continues, and
+runs that share a translation share its file.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Protocol, overload, runtime_checkable
+
+import numpy as np
+import pyarrow as pa
+
+from sqa import metrics as metric_names
+from sqa.core import trace as tr
+from sqa.core.answers import key as answer_key
+from sqa.core.errors import ConfigError, DataError, NotComputable, TraceError
+from sqa.core.interfaces import BatchTranslator, Buzzer, Guesser, IncrementalGuesser, Metric, Translator
+from sqa.core.registry import BUZZERS, GUESSERS, TRANSLATORS, Registry
+from sqa.core.trace import QuestionTrace, Score
+from sqa.core.types import Buzz, Emission, Guess, Question, Write
+from sqa.data.datasets import load_questions
+from sqa.files.store import Stage, Store, blocks_of, dataset_fingerprint, digest
+from sqa.run.config import ComponentConfig, DatasetConfig, QualityConfig, RunConfig, to_mapping
+
+BLOCK_SIZE = 64  # questions per block
+N_GUESSES = 50  # guesses kept per step
+STAGES = ("translate", "guess", "buzz", "score")
+VERSION = 1  # of the stages themselves: raise it when the same components would give other rows
+
+EMPTY_QUESTIONS, EMPTY_SENTENCES = "empty-questions", "empty-sentences"  # counts kept beside the metrics
+Tick = Callable[[int], object]  # told how many questions are done
+
+
+@runtime_checkable
+class ChecksQuestions(Protocol):
+    """Optional for a translator: it wants to see the whole data set first (a file of translations must fit it)."""
+
+    def check(self, questions: Sequence[Question]) -> None: ...
+
+
+@runtime_checkable
+class ChecksTexts(Protocol):
+    """Optional for a guesser: it wants to see all texts of the run first (each of them may cost money)."""
+
+    def check_texts(self, texts: Iterable[Sequence[str]]) -> None: ...
+
+
+class Parts:
+    """Questions and components, each loaded once and shared by all runs that are given the same Parts."""
+
+    def __init__(self) -> None:
+        self._components: dict[str, Any] = {}
+        self._questions: dict[DatasetConfig, list[Question]] = {}
+
+    def questions(self, config: DatasetConfig) -> list[Question]:
+        """The questions of a data set."""
+        if config not in self._questions:
+            self._questions[config] = load_questions(config.name, config.limit)
+        return self._questions[config]
+
+    def component(self, registry: Registry, config: ComponentConfig) -> Any:
+        """The component of a config."""
+        identity = digest([registry.kind, config.name, to_mapping(config.options)])
+        if identity not in self._components:
+            built = registry.build(config.name, config.options)
+            if not callable(getattr(built, "fingerprint", None)):
+                made = f"{registry.target(config.name)} made a {type(built).__name__}"
+                raise ConfigError(f"{registry.kind} {config.name!r}: {made}, which has no fingerprint()")
+            self._components[identity] = built
+        return self._components[identity]
+
+    def quality(self, config: QualityConfig) -> Any:
+        """The metric of an entry of `quality:`."""
+        from sqa.run.quality_stage import metric_of
+
+        identity = digest(["quality", to_mapping(config)])
+        if identity not in self._components:
+            self._components[identity] = metric_of(config)
+        return self._components[identity]
+
+
+class Traces(Sequence[QuestionTrace]):
+    """The traces of a run in question order, read from the store a block at a time."""
+
+    def __init__(self, store: Store, blocks: Sequence[Sequence[Question]], stages: Mapping[str, Stage]) -> None:
+        self._store, self._blocks, self._stages = store, blocks, stages
+        self._held: tuple[int, list[QuestionTrace]] = (-1, [])
+
+    def __len__(self) -> int:
+        return sum(map(len, self._blocks))
+
+    def __iter__(self) -> Iterator[QuestionTrace]:
+        for index in range(len(self._blocks)):
+            yield from self.block(index)
+
+    @overload
+    def __getitem__(self, index: int) -> QuestionTrace: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[QuestionTrace]: ...
+    def __getitem__(self, index: int | slice) -> QuestionTrace | list[QuestionTrace]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        place = range(len(self))[index]
+        if self._held[0] != place // BLOCK_SIZE:
+            self._held = (place // BLOCK_SIZE, self.block(place // BLOCK_SIZE))
+        return self._held[1][place % BLOCK_SIZE]
+
+    def block(self, index: int) -> list[QuestionTrace]:
+        """The traces of one block of questions, all stages joined and checked."""
+        questions = self._blocks[index]
+        emissions = read_emissions(self._store, self._stages["translate"], index, questions)
+        guesses = buzzes = None
+        if "guess" in self._stages:
+            guesses = _read(self._store, self._stages["guess"], index, questions, tr.GUESSES, tr.guesses_rows)
+        if "buzz" in self._stages:
+            buzzes = _read(self._store, self._stages["buzz"], index, questions, tr.BUZZES, tr.buzzes_rows)
+        return [
+            QuestionTrace(q, emissions[q.id], guesses and guesses[q.id], buzzes and buzzes[q.id]) for q in questions
+        ]
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """What a run gives: its traces (read on demand) and the additive statistics of its metrics."""
+
+    config: RunConfig
+    questions: list[Question]
+    stages: dict[str, Stage]  # those that ran, by name
+    store: Store
+    metrics: list[Metric]
+    unknown_pages: int | None  # questions whose answer page the guesser does not know; None = it does not say
+    made: dict[str, int] = field(default_factory=dict)  # blocks made now, by stage; the others were in the store
+    texts: dict[str, dict[str, Score]] = field(default_factory=dict)  # question id -> metric of texts -> score
+    seconds: dict[str, float] = field(default_factory=dict)  # wall time of each stage that was made now, and whole
+
+    @property
+    def keys(self) -> dict[str, str]:
+        """The store key of each stage."""
+        return {name: stage.key for name, stage in self.stages.items()}
+
+    @cached_property
+    def traces(self) -> Traces:
+        """One trace per question, in order, read from the store as it is walked through."""
+        return Traces(self.store, blocks_of(self.questions, BLOCK_SIZE), self.stages)
+
+    @cached_property
+    def scores(self) -> dict[str, dict[str, Score]]:
+        """question id -> metric name -> score; the counts of empty output are among the names."""
+        rows: dict[str, dict[str, Score]] = {}
+        for index in range(len(blocks_of(self.questions, BLOCK_SIZE))):
+            rows |= tr.scores_rows(self.store.read(self.stages["score"], index, tr.SCORES))
+        return {id: scores | self.texts.get(id, {}) for id, scores in rows.items()}
+
+    @cached_property
+    def stats(self) -> dict[str, np.ndarray]:
+        """metric name -> (questions, d) additive statistics; metrics that refused the run are absent."""
+        names = (*(metric.name for metric in self.metrics), EMPTY_QUESTIONS, EMPTY_SENTENCES)
+        return {
+            name: np.array([self.scores[q.id][name].stats for q in self.questions], dtype=np.float64)
+            for name in names
+            if name not in self.refusals
+        }
+
+    @cached_property
+    def refusals(self) -> dict[str, str]:
+        """metric name -> why it is undefined on this run (its first refusal)."""
+        found: dict[str, str] = {}
+        for q in self.questions:
+            for name, score in self.scores[q.id].items():
+                if score.refusal is not None:
+                    found.setdefault(name, score.refusal)
+        return found
+
+
+def run(
+    config: RunConfig, store: Store, *, parts: Parts | None = None, until: str = "score", progress: bool = True
+) -> RunResult:
+    """Run the stages of `config` up to `until` (one of STAGES), making only the blocks that the store lacks.
+
+    Give the same `parts` to several runs and they share models and questions.  Progress goes to stderr.
+    """
+    parts = parts or Parts()
+    questions = parts.questions(config.dataset)
+    wanted = STAGES[: STAGES.index(until) + 1]
+    for stage, kind, component in (("guess", "guesser", config.guesser), ("buzz", "buzzer", config.buzzer)):
+        if until == stage and component is None:
+            raise ConfigError(f"{config.name}: names no {kind} to run")
+    worker = _Worker(store, questions, progress)
+
+    translator = parts.component(TRANSLATORS, config.translator)
+    if isinstance(translator, ChecksQuestions):
+        translator.check(questions)
+    worker.work(
+        worker.stage("translate", TRANSLATORS, config.translator, translator, ()),
+        lambda index, block, tick: translate(translator, block, tick),
+    )
+    unknown = None
+    if config.guesser is not None and "guess" in wanted:
+        guesser = parts.component(GUESSERS, config.guesser)
+        unknown = _unknown_pages(guesser, questions)
+        stage = worker.stage("guess", GUESSERS, config.guesser, guesser, ("translate",))
+        if isinstance(guesser, ChecksTexts):
+            translated = Traces(store, worker.blocks, {"translate": worker.stages["translate"]})
+            missing = store.missing(stage, len(worker.blocks))
+            guesser.check_texts(trace.prefixes.texts for index in missing for trace in translated.block(index))
+        worker.work(stage, lambda index, block, tick: guess(guesser, block, worker.emissions(index, block), tick))
+    if config.buzzer is not None and "buzz" in wanted:
+        buzzer = parts.component(BUZZERS, config.buzzer)
+        worker.work(
+            worker.stage("buzz", BUZZERS, config.buzzer, buzzer, ("guess",)),
+            lambda index, block, tick: buzz(buzzer, block, worker.guesses(index, block), tick),
+        )
+    metrics, texts = metric_names.build(config.metrics), {}
+    if "score" in wanted:
+        from sqa.metrics.quality.text_metric import TextMetric
+        from sqa.run.quality_stage import score_texts
+
+        of_texts = [metric for metric in metrics if isinstance(metric, TextMetric)]
+        of_traces = [metric for metric in metrics if not isinstance(metric, TextMetric)]
+        traces = Traces(store, worker.blocks, dict(worker.stages))
+        implementation = " ".join(metric.signature() for metric in of_traces)
+        upstream = tuple(worker.stages[name].key for name in STAGES if name in worker.stages)
+        worker.work(
+            Stage("score", implementation, str(VERSION), upstream, worker.dataset, BLOCK_SIZE),
+            lambda index, block, tick: score(of_traces, traces.block(index), tick),
+        )
+        asked = [*of_texts, *(parts.quality(entry.for_run(config.name)) for entry in config.quality)]
+        if asked:
+            scored, texts = score_texts(asked, traces, store, progress)
+            metrics = [scored.pop(metric.name, metric) for metric in metrics] + list(scored.values())
+    return RunResult(config, questions, worker.stages, store, metrics, unknown, worker.made, texts, worker.seconds)
+
+
+# ------------------------------------------------------------------------------------------------------- stages
+
+
+def translate(translator: Translator, questions: Sequence[Question], tick: Tick) -> pa.Table:
+    """Emissions of a block: the batched fast path where there is one, else sentence by sentence."""
+    rows: dict[str, Sequence[Emission]] = {}
+    if isinstance(translator, BatchTranslator):
+        batch = translator.translate_batch(questions)
+        if len(batch) != len(questions):
+            raise TraceError(f"the translator answered {len(batch)} of {len(questions)} questions", questions[0].id)
+        rows = {q.id: emissions for q, emissions in zip(questions, batch, strict=True)}
+    for q in questions:
+        if q.id not in rows:
+            rows[q.id] = stream(translator, q)
+        tr.check_emissions(q, rows[q.id])
+        tick(1)
+    return tr.emissions_table(rows)
+
+
+def stream(translator: Translator, question: Question) -> list[Emission]:
+    """Drive `translator.translate` through a question; the words it pulls ARE its delays."""
+    emissions: list[Emission] = []
+    for i, sentence in enumerate(question.sentences):
+        source = CountedSource(sentence)
+        for written in translator.translate(source):
+            token, erase = written if isinstance(written, Write) else (written, 0)
+            emissions.append(Emission(i, token, source.read, source.ended, erase))
+    return emissions
+
+
+class CountedSource:
+    """An iterator over a sentence's words that counts what was pulled."""
+
+    def __init__(self, words: Sequence[str]) -> None:
+        self._words = iter(words)
+        self.read = 0  # words pulled so far
+        self.ended = False  # the end of the sentence was told
+
+    def __iter__(self) -> CountedSource:
+        return self
+
+    def __next__(self) -> str:
+        try:
+            word = next(self._words)
+        except StopIteration:
+            self.ended = True
+            raise
+        self.read += 1
+        return word
+
+
+def guess(
+    guesser: Guesser, questions: Sequence[Question], emissions: Mapping[str, tr.Emissions], tick: Tick
+) -> pa.Table:
+    """Guesses of a block at every step; append-only texts take the incremental path where there is one."""
+    rows: dict[str, Sequence[Sequence[Guess]]] = {}
+    for q in questions:
+        steps = tr.QuestionTrace(q, emissions[q.id]).prefixes
+        if not steps.words:
+            rows[q.id] = []
+        elif steps.append_only and isinstance(guesser, IncrementalGuesser):
+            rows[q.id] = guesser.guess_prefixes(steps.words, N_GUESSES)
+        else:
+            rows[q.id] = guesser.guess(steps.texts, N_GUESSES)
+        tr.check_guesses(q, len(steps.words), rows[q.id], N_GUESSES)
+        tick(1)
+    return tr.guesses_table(rows)
+
+
+def buzz(buzzer: Buzzer, questions: Sequence[Question], guesses: Mapping[str, tr.Guesses], tick: Tick) -> pa.Table:
+    """Buzzes of a block.  A buzzer with the attribute `oracle = True` is told the answer; no other is."""
+    rows: dict[str, Sequence[Buzz]] = {}
+    for q in questions:
+        history = guesses[q.id]
+        if getattr(buzzer, "oracle", False):
+            rows[q.id] = buzzer.decide_with_answer(history, q.page)
+        else:
+            rows[q.id] = buzzer.decide(history)
+        tr.check_buzzes(q, len(history), rows[q.id])
+        tick(1)
+    return tr.buzzes_table(rows)
+
+
+def score(metrics: Sequence[Metric], traces: Sequence[QuestionTrace], tick: Tick) -> pa.Table:
+    """Additive statistics of a block, and two counts: questions and sentences whose final translation is empty."""
+    rows: dict[str, dict[str, Score]] = {}
+    for trace in traces:
+        scores = {metric.name: _score(metric, trace) for metric in metrics}
+        empty = sum(not hypothesis for hypothesis in trace.hypotheses)
+        scores[EMPTY_QUESTIONS] = Score((float(not any(trace.hypotheses)), 1.0))
+        scores[EMPTY_SENTENCES] = Score((float(empty), float(len(trace.hypotheses))))
+        rows[trace.question.id] = scores
+        tick(1)
+    return tr.scores_table(rows)
+
+
+def _score(metric: Metric, trace: QuestionTrace) -> Score:
+    try:
+        return Score(tuple(map(float, metric.stats(trace))))
+    except NotComputable as refusal:
+        return Score(None, str(refusal))
+
+
+# ------------------------------------------------------------------------------------------------ work and rows
+
+
+class _Worker:
+    """Makes the missing blocks of one stage after another."""
+
+    def __init__(self, store: Store, questions: list[Question], progress: bool) -> None:
+        self.store, self.questions, self.progress = store, questions, progress
+        self.blocks = blocks_of(questions, BLOCK_SIZE)
+        self.dataset = dataset_fingerprint(questions)
+        self.stages: dict[str, Stage] = {}
+        self.made: dict[str, int] = {}
+        self.seconds: dict[str, float] = {}
+
+    def stage(
+        self, name: str, registry: Registry, config: ComponentConfig, component: Any, upstream: tuple[str, ...]
+    ) -> Stage:
+        """The stage of a component after the named ones."""
+        keys = tuple(self.stages[before].key for before in upstream)
+        identity = digest([VERSION, N_GUESSES, component.fingerprint()])
+        return Stage(name, registry.identity(config.name), identity, keys, self.dataset, BLOCK_SIZE)
+
+    def work(self, stage: Stage, make: Callable[[int, Sequence[Question], Tick], pa.Table]) -> None:
+        """Make and write the blocks that the store lacks."""
+        self.stages[stage.name] = stage
+        self.made[stage.name] = 0
+        if not self.store.missing(stage, len(self.blocks)):
+            return
+        with self.store.working_on(stage):
+            missing = self.store.missing(stage, len(self.blocks))
+            todo = sum(len(self.blocks[index]) for index in missing)
+            start = time.perf_counter()
+            with self._bar(stage.name, todo) as bar:
+                for index in missing:
+                    self.store.write(stage, index, make(index, self.blocks[index], bar.update if bar else _silent))
+                    self.made[stage.name] += 1
+            if len(missing) == len(self.blocks):
+                self.seconds[stage.name] = time.perf_counter() - start
+
+    def emissions(self, index: int, block: Sequence[Question]) -> dict[str, tr.Emissions]:
+        return read_emissions(self.store, self.stages["translate"], index, block)
+
+    def guesses(self, index: int, block: Sequence[Question]) -> dict[str, tr.Guesses]:
+        return _read(self.store, self.stages["guess"], index, block, tr.GUESSES, tr.guesses_rows)
+
+    def _bar(self, name: str, todo: int) -> AbstractContextManager[Any]:
+        """A progress bar over all questions, those already in the store included."""
+        if not self.progress:
+            return nullcontext()
+        from tqdm import tqdm
+
+        total = len(self.questions)
+        return tqdm(desc=f"{name:9}", total=total, initial=total - todo, unit="question", file=sys.stderr)
+
+
+def _silent(_: int) -> None:
+    """No progress bar."""
+
+
+def read_emissions(store: Store, stage: Stage, index: int, block: Sequence[Question]) -> dict[str, tr.Emissions]:
+    """question id -> emissions, for every question of the block."""
+    return _read(store, stage, index, block, tr.EMISSIONS, tr.emissions_rows)
+
+
+def _read(
+    store: Store,
+    stage: Stage,
+    index: int,
+    block: Sequence[Question],
+    schema: pa.Schema,
+    rows_of: Callable[[pa.Table], dict[str, Any]],
+) -> dict[str, Any]:
+    rows = rows_of(store.read(stage, index, schema))
+    strangers = rows.keys() - {q.id for q in block}
+    if strangers:
+        problem = f"has rows of {min(strangers)!r}, not a question of this block"
+        raise DataError(f"{store.block(stage, index)}: {problem}; delete it and run again")
+    return {q.id: rows.get(q.id, ()) for q in block}
+
+
+def _unknown_pages(guesser: Guesser, questions: Sequence[Question]) -> int | None:
+    """Questions whose answer page the guesser cannot name (scored as wrong), if it says which pages it knows."""
+    pages = getattr(guesser, "pages", None)
+    if pages is None:
+        return None
+    known = {answer_key(page) for page in pages}
+    return sum(answer_key(q.page) not in known for q in questions)

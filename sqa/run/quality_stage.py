@@ -1,0 +1,129 @@
+"""Scores of metrics that look at texts only, kept in the store by metric and texts.
+
+    <root>/store/quality/<key>/block-0000.parquet   segment str  stats list<f64>
+
+The key is the metric's fingerprint (package, model, settings), a row's `segment` the sha256 of source, translation and
+human translation: whatever run a text comes from, a model scores it once.  What a metric refuses or cannot do is a
+`Score` with the reason, never a number.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from sqa.core.errors import NotComputable, SqaError
+from sqa.core.trace import QuestionTrace, Score
+from sqa.files.store import Stage, Store, digest
+from sqa.metrics.quality.segment import Segment, segment_of
+from sqa.metrics.quality.text_metric import QUALITY, NotComputed, TextMetric
+from sqa.run.config import QualityConfig
+
+if TYPE_CHECKING:
+    from sqa.core.interfaces import Metric
+
+CHUNK = 16  # segments after which what is measured is kept
+KEPT = pa.schema(
+    [
+        pa.field("segment", pa.string(), nullable=False),
+        pa.field("stats", pa.list_(pa.field("item", pa.float64(), nullable=False)), nullable=False),
+    ]
+)
+
+
+def metric_of(config: QualityConfig) -> Any:
+    """The metric of an entry of `quality:`; where it cannot be had, a `NotComputed` that says why."""
+    try:
+        return QUALITY.build(config.kind, config.options)
+    except SqaError as error:
+        return NotComputed(config.name, _line(error))
+
+
+def score_texts(
+    metrics: Sequence[Metric], traces: Iterable[QuestionTrace], store: Store, progress: bool
+) -> tuple[dict[str, Metric], dict[str, dict[str, Score]]]:
+    """The metrics by name, those that failed replaced by `NotComputed`, and question id -> metric name -> score."""
+    segments, refused = _segments(traces)
+    ids = [*segments, *refused]
+    done: dict[str, Metric] = {}
+    scores: dict[str, dict[str, Score]] = {id: {} for id in ids}
+    for metric in metrics:
+        rows: dict[str, Score] = {}
+        if isinstance(metric, TextMetric):
+            try:
+                found = _measured(metric, list(segments.values()), store, progress)
+                rows = {id: Score(stats) for id, stats in zip(segments, found, strict=True)}
+            except SqaError as error:
+                metric = NotComputed(metric.name, _line(error))
+        done[metric.name] = metric
+        why = metric.reason if isinstance(metric, NotComputed) else ""
+        for id in ids:
+            scores[id][metric.name] = rows.get(id) or Score(None, why or refused[id])
+    return done, scores
+
+
+def _segments(traces: Iterable[QuestionTrace]) -> tuple[dict[str, Segment], dict[str, str]]:
+    """Segments by question, and why a question has none."""
+    segments, refused = {}, {}
+    for trace in traces:
+        try:
+            segments[trace.question.id] = segment_of(trace)
+        except NotComputable as refusal:
+            refused[trace.question.id] = str(refusal)
+    return segments, refused
+
+
+def _measured(metric: TextMetric, segments: Sequence[Segment], store: Store, progress: bool) -> list[tuple[float, ...]]:
+    """Statistics of each segment, from the store where it has them."""
+    identity = metric.fingerprint()
+    if identity is None:
+        return metric.measure(segments)
+    stage = Stage("quality", type(metric).__name__, identity, (), "any", 1)
+    keys = [digest([s.source, s.hypothesis, s.reference]) for s in segments]
+    kept = _kept(store, stage)
+    todo = {key: segment for key, segment in zip(keys, segments, strict=True) if key not in kept}
+    missing = list(todo.items())
+    with _bar(metric.name, len(keys), len(missing), progress) as tick:
+        for start in range(0, len(missing), CHUNK):
+            chunk = missing[start : start + CHUNK]
+            found = metric.measure([segment for _, segment in chunk])
+            kept = _keep(store, stage, dict(zip((key for key, _ in chunk), found, strict=True)))
+            tick(len(chunk))
+    return [kept[key] for key in keys]
+
+
+def _kept(store: Store, stage: Stage) -> dict[str, tuple[float, ...]]:
+    if store.missing(stage, 1):
+        return {}
+    table = store.read(stage, 0, KEPT)
+    stats = map(tuple, table.column("stats").to_pylist())
+    return dict(zip(table.column("segment").to_pylist(), stats, strict=True))
+
+
+def _keep(store: Store, stage: Stage, found: Mapping[str, tuple[float, ...]]) -> dict[str, tuple[float, ...]]:
+    """Adds to what the store has by now (another run may have written) and returns all of it."""
+    with store.working_on(stage):
+        rows = {**_kept(store, stage), **found}
+        ordered = dict(sorted(rows.items()))
+        store.write(stage, 0, pa.Table.from_pydict({"segment": [*ordered], "stats": [*ordered.values()]}, schema=KEPT))
+    return rows
+
+
+def _line(error: SqaError) -> str:
+    return " ".join(str(error).split())
+
+
+@contextmanager
+def _bar(name: str, total: int, todo: int, progress: bool) -> Iterator[Callable[[int], object]]:
+    """A progress bar over all segments, those already kept included; what to call with how many are done."""
+    if not progress or not todo:
+        yield lambda _: None
+        return
+    from tqdm import tqdm
+
+    with tqdm(desc=f"{name:9}", total=total, initial=total - todo, unit="question", file=sys.stderr) as bar:
+        yield bar.update

@@ -1,0 +1,44 @@
+"""`sqa board` from registration to leaderboard, as a user types it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import board_task
+import pytest
+from typer.testing import CliRunner
+
+pytest.importorskip("sqlalchemy")
+
+from sqa.cli.board import board_app
+
+TASK = ("--task", "board_task:make")
+
+
+def run(folder: Path, *arguments: str) -> str:
+    found = CliRunner().invoke(board_app, ["--board", str(folder / "board"), *TASK, *arguments], catch_exceptions=False)
+    assert found.exit_code == 0, found.output
+    return found.stdout
+
+
+def test_from_registration_to_leaderboard(tmp_path: Path) -> None:
+    run(tmp_path, "register-dataset", "toy", "data", board_task.EXAMPLES, "--perturb", "casing")
+    for name, answers in (("best", {"eins": "a", "zwei": "b", "DREI": "c", "EINS": "a"}), ("half", {"": "a"})):
+        file = tmp_path / f"{name}.jsonl"
+        file.write_text(json.dumps({"name": name, "answers": answers}))
+        assert json.loads(run(tmp_path, "register-model", "toy", name, str(file)))["queued"] == 2
+    run(tmp_path, "work", "--until-empty")
+    lines = [line.split("\t") for line in run(tmp_path, "leaderboard", "toy").splitlines()]
+    assert lines[0][:3] == ["model", "dynascore", "accuracy"] and [line[0] for line in lines[1:]] == ["best", "half"]
+    turned = run(tmp_path, "leaderboard", "toy", "--weights", "robustness=1", "--dataset", "data", "--json")
+    assert [row["model"] for row in json.loads(turned)["rows"]] == ["half", "best"]
+    exported = json.loads(run(tmp_path, "export", "toy"))
+    assert len(exported["evaluations"]) == 4 and exported["datasets"][0]["prefixes"] == ["robustness"]
+    examples = run(tmp_path, "export", "toy", "--examples", "robustness-data").splitlines()
+    assert json.loads(examples[0]) == {"id": "1_casing", "text": "EINS"}
+
+
+def test_the_bundled_questions(tmp_path: Path) -> None:
+    made = json.loads(run(tmp_path, "register-dataset", "sqa-pl", "mini", "mini-pl", "--perturb", "all"))
+    assert made["examples"] == 45 and set(made["prefixes"]) == {"fairness", "robustness", "simultaneous"}

@@ -1,0 +1,100 @@
+"""The main job on a few bundled questions: table, figure, report, claims; the same bytes when run again."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+import yaml
+from small_ablation import write_small_ablation
+
+from experiments.ablation.over_k import main
+from sqa.core.paths import ROOT
+from sqa.run.config import read_yaml
+
+KS = [1, 3, 6, "full"]
+
+
+@pytest.fixture(scope="module")
+def config(tmp_path_factory):
+    """configs/ablation.yaml cut down: four questions of data that cannot be missing, one contestant, one process."""
+    mapping = read_yaml(ROOT / "configs" / "ablation.yaml")
+    mapping |= {
+        "datasets": ["nowhere.jsonl"],
+        "fallback": ["mini-es"],
+        "k": KS,
+        "commands": {},
+        "resamples": 50,
+        "limit": 4,
+    }
+    mapping |= {"contestants": mapping["contestants"][-1:], "workers": 1}
+    path = tmp_path_factory.mktemp("ablation") / "ablation.yaml"
+    path.write_text(yaml.safe_dump(mapping), encoding="utf-8")
+    return path
+
+
+def test_ablation(config, tmp_path, capsys):
+    main(config, tmp_path)
+    printed = capsys.readouterr()
+    assert "running on mini-es" in printed.err
+    *claims, table, pdf, png, report = printed.out.splitlines()
+    assert len(claims) == 5
+    for claim in claims:
+        dataset, family, guesser, _, verdict, numbers = claim.split("\t")
+        assert (dataset, family) == ("mini-es", "wait-k") and guesser in ("-", "bm25")
+        assert verdict.startswith(("held", "did not hold")) and "full" in numbers
+    with Path(table).open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file, delimiter="\t"))
+    assert [row["k"] for row in rows] == [*map(str, KS), "full", "diagonal"]
+    for row in rows:
+        assert float(row["ew.low"]) <= float(row["ew"]) <= float(row["ew.high"])
+        assert float(row["ew"]) <= float(row["oracle-ew"])
+    dal = [float(row["dal"]) for row in rows[: len(KS)]]
+    assert dal == sorted(dal)
+    human = next(row for row in rows if row["translator"] == "reference")
+    assert float(human["bleu"]) == pytest.approx(100) and float(human["bleu"]) > float(rows[0]["bleu"])
+
+    before = {path: Path(path).read_bytes() for path in (table, pdf, png, report)}
+    main(config, tmp_path)
+    capsys.readouterr()
+    assert {path: Path(path).read_bytes() for path in before} == before
+
+
+def _table(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8") as file:
+        return list(csv.DictReader(file, delimiter="\t"))
+
+
+def test_contestants_that_share_a_guesser_have_their_own_numbers(tmp_path, capsys):
+    """Each row is what its contestant gets alone."""
+    quick, never = ({"name": "doubles:build_buzzer", "threshold": threshold} for threshold in (0.5, 1e9))
+    contestants = [{"guesser": {"name": "bm25"}, "buzzer": buzzer} for buzzer in (quick, never, {"name": "oracle"})]
+    numbers = []
+    for together in (contestants, *([one] for one in contestants)):
+        path = write_small_ablation(tmp_path, ["full"], 12)
+        path.write_text(yaml.safe_dump(read_yaml(path) | {"contestants": together}), encoding="utf-8")
+        main(path, tmp_path / "runs")
+        numbers.append([row["ew"] for row in _table(tmp_path / "runs" / "ablation" / "table.tsv")])
+        if together is contestants:
+            names = {row["guesser"] for row in _table(tmp_path / "runs" / "ablation" / "table.tsv")}
+    capsys.readouterr()
+    assert numbers[0] == [ew for row in zip(*numbers[1:], strict=True) for ew in row]
+    assert set(numbers[2]) == {"0.000000"} and set(numbers[3]) != {"0.000000"}
+    assert len(names) == 3 and {name for name in names if "-" not in name} == {"bm25+oracle"}
+
+
+@pytest.mark.parametrize(
+    ("ks", "metrics", "claims"),
+    [
+        ([1, 3, 6], ["ew", "oracle-ew", "accuracy", "bleu", "dal"], 2),  # nothing can be said of full input
+        ([1, 3, 6, "full"], ["accuracy", "mrr"], 0),
+    ],
+)
+def test_what_was_not_measured_is_not_claimed_or_drawn(tmp_path, capsys, ks, metrics, claims):
+    path = write_small_ablation(tmp_path, ks, 2)
+    path.write_text(yaml.safe_dump(read_yaml(path) | {"metrics": metrics}), encoding="utf-8")
+    main(path, tmp_path / "runs")
+    *judged, table, _, png, _ = capsys.readouterr().out.splitlines()
+    assert len(judged) == claims and Path(png).stat().st_size
+    assert [row["k"] for row in _table(Path(table))] == [*map(str, ks), "full", "diagonal"]

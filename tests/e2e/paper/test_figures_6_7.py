@@ -1,0 +1,209 @@
+"""Figures 6 and 7 on a few bundled questions: files, numbers against plain computation, verdicts, what is left out."""
+
+from __future__ import annotations
+
+import csv
+import math
+from itertools import pairwise
+from pathlib import Path
+
+import doubles
+import numpy as np
+import pytest
+import yaml
+from small_ablation import BUZZER, write_small_ablation
+
+from experiments.ablation.over_k import main as ablation
+from experiments.contestants import MeanCurve, check_labels
+from experiments.drawing import spread
+from experiments.paper import figure6, figure7
+from experiments.paper.figure7 import Agreement
+from sqa.core.errors import ConfigError
+from sqa.core.paths import ROOT
+from sqa.core.significance import bootstrap_band
+from sqa.core.trace import QuestionTrace
+from sqa.core.types import Emission, Guess
+from sqa.files.store import Store
+from sqa.run import folder as folders
+from sqa.run.config import load, read_yaml
+from sqa.run.pipeline import run
+
+KS = [1, 3, 6, "full"]
+KEYWORD = {"name": "doubles:build_guesser"}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Configs cut down to four bundled questions and one process; a second contestant that cannot be had."""
+    folder = tmp_path_factory.mktemp("figures")
+    write_small_ablation(folder, KS, 4)
+    bm25 = {"label": "BM25", "guesser": {"name": "bm25"}, "buzzer": BUZZER}
+    keyword = {"label": "Keyword", "guesser": KEYWORD, "buzzer": BUZZER}
+    gone = {"label": "Gone", "guesser": {"name": "bm25", "model": "nowhere"}, "buzzer": BUZZER, "optional": True}
+    for name in ("figure6", "figure7"):
+        mapping = {"name": name, "ablation": "ablation.yaml", "contestants": [bm25, keyword, gone]}
+        (folder / f"{name}.yaml").write_text(yaml.safe_dump(mapping), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def runs(folder):
+    """Where the ablation of the first contestant has finished."""
+    ablation(folder / "ablation.yaml", folder / "runs")
+    return folder / "runs"
+
+
+def rows(path: Path, delimiter: str = ",") -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file, delimiter=delimiter))
+
+
+def test_figure7(folder, runs, capsys):
+    stages = {path for path in (runs / "store").glob("*/*") if path.parent.name != "translate"}
+    figure7.main(folder / "figure7.yaml", runs)
+    printed = capsys.readouterr()
+    made = sorted(path.name for path in (runs / "figure7").iterdir())
+    assert made == ["figure7_mini-es.csv", "figure7_mini-es.pdf", "figure7_mini-es.png", "verdicts.tsv"]
+    lines = rows(runs / "figure7" / "figure7_mini-es.csv")
+    assert [(line["guesser"], line["translator"], line["k"]) for line in lines] == [
+        (guesser, *place)
+        for guesser in ("BM25", "Keyword")
+        for place in (*(("wait-k", str(k)) for k in KS), ("reference", "full"))
+    ]
+    for line in lines[: len(KS)]:  # the numbers are the ablation's
+        report = rows(runs / f"ablation-mini-es-wait-k-{line['k']}-bm25-limit4" / "report.tsv", "\t")
+        for metric in ("ew", "oracle-ew", "accuracy"):
+            assert line[metric] == next(row["value"] for row in report if row["metric"] == metric)
+            assert float(line[f"{metric}.low"]) <= float(line[metric]) <= float(line[f"{metric}.high"])
+    new = {path for path in (runs / "store").glob("*/*") if path.parent.name != "translate"} - stages
+    assert len(new) == 3 * (len(KS) + 1)  # Keyword's guesses, buzzes and scores; nothing of BM25 was made again
+
+    verdicts = rows(runs / "figure7" / "verdicts.tsv", "\t")
+    of = {
+        who: [row for row in verdicts if row["guesser"] == who] for who in ("BM25", "Keyword", "BM25, Keyword", "Gone")
+    }
+    assert list(map(len, of.values())) == [4, 4, 3, 1] and len(verdicts) == 12
+    assert of["Gone"][0]["verdict"] == "not computed" and "'nowhere'" in of["Gone"][0]["numbers"]
+    assert "Gone: left out" in printed.err
+    assert printed.out.startswith((runs / "figure7" / "verdicts.tsv").read_text(encoding="utf-8"))
+
+
+def test_figure6(folder, runs, capsys):
+    figure6.main(folder / "figure6.yaml", runs)
+    made = sorted(path.name for path in (runs / "figure6").iterdir())
+    assert made == ["figure6_mini-es.csv", "figure6_mini-es.pdf", "figure6_mini-es.png", "verdicts.tsv"]
+    lines = rows(runs / "figure6" / "figure6_mini-es.csv")
+    assert len(lines) == 2 * len(KS) * 25
+    verdicts = rows(runs / "figure6" / "verdicts.tsv", "\t")
+    assert len(verdicts) == 2 * 3 + 1 and verdicts[0]["claim"].startswith("log MRR rises")
+
+    saved = folders.read(runs / "ablation-mini-es-wait-k-3-bm25-limit4")
+    traces = list(run(saved.config, Store(runs), progress=False).traces)
+    mine = [line for line in lines if (line["guesser"], line["k"]) == ("BM25", "3")]
+    for bin, line in enumerate(mine):
+        end, logs, pooled = (bin + 1) / 25, [], []
+        for trace in traces:
+            known = -4.0
+            for fraction, rank in zip(trace.fraction, trace.rank, strict=True):
+                here = -4.0 if rank == 0 else -math.log(rank)
+                if fraction <= end + 1e-9:
+                    known = here
+                if min(int(fraction * 25), 24) == bin:
+                    pooled.append(here)
+            logs.append(known)
+        assert float(line["log_mrr"]) == pytest.approx(np.mean(logs), abs=1e-6)
+        if pooled:
+            assert float(line["by_step"]) == pytest.approx(np.mean(pooled), abs=1e-6)
+        else:
+            assert line["by_step"] == "n/a"
+        assert -4 <= float(line["low"]) <= float(line["log_mrr"]) <= float(line["high"]) <= 0
+    capsys.readouterr()
+
+    before = {path: path.read_bytes() for path in (runs / "figure6").iterdir()}
+    figure6.main(folder / "figure6.yaml", runs)
+    assert {path: path.read_bytes() for path in before} == before
+
+
+def test_a_full_input_line_stands_still_within_a_sentence():
+    """Two sentences end at 7 and 25 of 25 characters: nothing is known before 7, rank 2 until 25, then rank 1."""
+    question = doubles.question(page="Spain")
+    assert len(question.text) == 25
+    emissions = tuple(
+        Emission(i, word, len(sentence), True) for i, sentence in enumerate(question.sentences) for word in sentence
+    )
+    second = (Guess("France", 2.0), Guess("Spain", 1.0))
+    guesses = ((), second, second, second, second[1:])
+    values = figure6.at_bin_ends(QuestionTrace(question, emissions, guesses), 25)
+    assert values.tolist() == [-4.0] * 6 + [-math.log(2)] * 18 + [0.0]
+    silent = QuestionTrace(question, (), ())
+    assert figure6.at_bin_ends(silent, 5).tolist() == [-4.0] * 5
+
+
+def test_contenders_that_cannot_be_had_stop_the_command_unless_optional(folder, tmp_path):
+    mapping = read_yaml(folder / "figure7.yaml")
+    mapping["ablation"] = str(folder / "ablation.yaml")
+    mapping["contestants"][2]["optional"] = False
+    path = tmp_path / "figure7.yaml"
+    path.write_text(yaml.safe_dump(mapping), encoding="utf-8")
+    with pytest.raises(ConfigError, match="'nowhere' is neither a bundled model"):
+        figure7.main(path, tmp_path / "runs")
+    mapping["contestants"] = [{**mapping["contestants"][2], "optional": True}]
+    path.write_text(yaml.safe_dump(mapping), encoding="utf-8")
+    with pytest.raises(ConfigError, match="none of them can be had"):
+        figure7.main(path, tmp_path / "runs")
+
+
+def test_one_guesser_with_two_buzzers_is_two_lines(folder, runs, tmp_path, capsys):
+    """Each has its own numbers, and the ablation's runs of the first keep their folder."""
+    mapping = read_yaml(folder / "figure7.yaml")
+    mapping["ablation"] = str(folder / "ablation.yaml")
+    mapping["contestants"][1] = {"label": "Silent", "guesser": {"name": "bm25"}, "buzzer": {**BUZZER, "threshold": 1e9}}
+    path = tmp_path / "figure7.yaml"
+    path.write_text(yaml.safe_dump(mapping), encoding="utf-8")
+    before = (runs / "ablation-mini-es-wait-k-3-bm25-limit4" / "report.tsv").read_bytes()
+    figure7.main(path, runs)
+    capsys.readouterr()
+    assert (runs / "ablation-mini-es-wait-k-3-bm25-limit4" / "report.tsv").read_bytes() == before
+    assert (runs / "ablation-mini-es-wait-k-3-bm25+doubles:build_buzzer-limit4" / "report.tsv").is_file()
+    lines = rows(runs / "figure7" / "figure7_mini-es.csv")
+    assert {line["ew"] for line in lines if line["guesser"] == "Silent"} == {"0.000000"}
+    assert {line["oracle-ew"] for line in lines if line["guesser"] == "Silent"} != {"0.000000"}
+
+
+def test_one_contestant_twice_is_refused(folder, tmp_path):
+    mapping = read_yaml(folder / "figure7.yaml")
+    mapping["ablation"] = str(folder / "ablation.yaml")
+    mapping["contestants"][1] = {**mapping["contestants"][0], "label": "Again"}
+    path = tmp_path / "figure7.yaml"
+    path.write_text(yaml.safe_dump(mapping), encoding="utf-8")
+    with pytest.raises(ConfigError, match="the same guesser and buzzer are there already"):
+        figure7.main(path, tmp_path / "runs")
+
+
+def test_agreement_is_kendalls_tau():
+    scipy_stats = pytest.importorskip("scipy.stats")
+    rng = np.random.default_rng(0)
+    values = rng.permutation(12).reshape(2, 6).astype(float)
+    stats = np.stack([values, np.ones_like(values)], axis=-1).reshape(1, -1)
+    tau = scipy_stats.kendalltau(values[0], values[1]).statistic
+    assert Agreement().score_many(stats)[0, 0] == pytest.approx(tau)
+    assert bootstrap_band(np.repeat(stats, 5, axis=0), Agreement(), 20).low[0] == pytest.approx(tau)
+
+
+def test_labels_are_moved_apart_in_order():
+    places = spread({"a": 0.5, "b": 0.51, "c": 0.99, "d": 1.0}, 0.1)
+    heights = [places[name] for name in "abcd"]
+    assert all(b - a >= 0.1 - 1e-9 for a, b in pairwise(heights)) and heights[-1] == 1
+    assert places["a"] == 0.5
+    assert spread({"a": 0.3, "b": 0.3, "c": 0.3}, 0.9) == {"a": 0.0, "b": 0.5, "c": 1.0}
+
+
+def test_check_labels_and_mean():
+    assert check_labels([], "contestants") == ["contestants: at least one is needed"]
+    assert MeanCurve("x").score_many(np.array([[2.0, 4.0, 2.0]])).tolist() == [[1.0, 2.0]]
+
+
+def test_the_bundled_configs_are_valid():
+    for name, cls in (("figure6", figure6.Figure6Config), ("figure7", figure7.Figure7Config)):
+        config = load(ROOT / "configs" / f"{name}.yaml", cls)
+        assert (ROOT / "configs" / config.ablation).is_file() and config.name == name

@@ -1,0 +1,220 @@
+"""The guessers' report on bundled questions: its numbers against plain computation, what is kept, what is refused."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+import doubles
+import numpy as np
+import pytest
+import yaml
+
+from experiments.studies import guesser_report
+from experiments.studies.guesser_report import guesses_at, knows, main, values, words_at
+from experiments.studies.guesser_rows import MEASURES, ReportConfig
+from guessers.evaluate import evaluate
+from sqa.core import answers
+from sqa.core.errors import ConfigError
+from sqa.core.paths import ROOT
+from sqa.core.registry import GUESSERS
+from sqa.data.datasets import load_questions
+from sqa.metrics.curve import CURVES
+from sqa.run.config import load, read_yaml
+
+FRACTIONS = (0.05, 0.5, 1.0)
+N = 20
+
+
+@pytest.fixture
+def config(tmp_path):
+    """configs/guessers.yaml cut down: 20 questions that cannot be missing, BM25, one of two pages, one not here."""
+    mapping = read_yaml(ROOT / "configs" / "guessers.yaml")
+    mapping |= {
+        "datasets": ["mini-es"], "fractions": list(FRACTIONS), "resamples": 50, "limit": N,
+        "guessers": [
+            {"label": "BM25", "guesser": {"name": "bm25"}},
+            {"label": "Two", "guesser": {"name": "doubles:build_guesser", "pages": ["Peru", "Iceland"]}},
+            {"label": "Gone", "guesser": {"name": "bm25", "model": "nowhere"}, "optional": True},
+        ],
+    }  # fmt: skip
+    path = tmp_path / "guessers.yaml"
+    path.write_text(yaml.safe_dump(mapping), encoding="utf-8")
+    return path
+
+
+def changed(config: Path, **keys: object) -> Path:
+    mapping = read_yaml(config) | keys
+    config.write_text(yaml.safe_dump(mapping), encoding="utf-8")
+    return config
+
+
+def lines(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text), delimiter="\t", quoting=csv.QUOTE_NONE))
+
+
+def bm25():
+    return GUESSERS.build("bm25", GUESSERS.config_class("bm25")())
+
+
+def test_report(config, tmp_path, capsys):
+    main(config, tmp_path / "runs")
+    printed = capsys.readouterr()
+    folder = tmp_path / "runs" / "guessers"
+    made = ["guessers.tsv", "guessers_accuracy.pdf", "guessers_accuracy.png", "report.md", "table1.tsv"]
+    assert sorted(path.name for path in folder.iterdir()) == made
+    assert printed.out == (folder / "guessers.tsv").read_text(encoding="utf-8")
+    rows = lines(printed.out)
+    for row in rows[:-1]:
+        for measure in MEASURES:
+            if row[measure] != "n/a":
+                assert float(row[f"{measure}.low"]) <= float(row[measure]) <= float(row[f"{measure}.high"])
+    assert rows[-1]["guesser"] == "Gone" and "'nowhere' is neither" in rows[-1]["note"]
+
+    questions = load_questions("mini-es", N)
+    whole = [row for row in rows if row["group"] == "all" and row["fraction"] == "1"]
+    texts, pages = [q.reference_text for q in questions], [q.page for q in questions]
+    assert [float(whole[0][m]) for m in ("acc@1", "acc@10", "acc@50", "mrr")] == pytest.approx(
+        evaluate(bm25(), texts, pages), abs=1e-6
+    )
+    assert float(whole[0]["ew"]) == pytest.approx(CURVES["qanta2018"](1.0) * float(whole[0]["acc@1"]), abs=1e-5)
+
+    [table1] = lines((folder / "table1.tsv").read_text(encoding="utf-8"))
+    known = sum(any(answers.is_right(page, q.page) for page in ("Peru", "Iceland")) for q in questions)
+    assert (int(table1["questions"]), int(table1["pages"]), int(table1["guessable.Two"])) == (N, N, known)
+    indexed = {answers.key(page) for page in bm25().pages}
+    assert int(table1["guessable.nobody"]) == sum(answers.key(q.page) not in indexed for q in questions)
+    assert float(table1["source_words"]) == pytest.approx(np.mean([len(q.words) for q in questions]), abs=0.01)
+    guessable = next(row for row in rows if (row["guesser"], row["group"]) == ("Two", "guessable"))
+    assert int(guessable["questions"]) == known > 0
+
+    by_category = {row["group"]: int(row["questions"]) for row in rows if row["guesser"] == "BM25"}
+    assert by_category.pop("all") == N and by_category.pop("guessable") <= N
+    assert sum(by_category.values()) == N and list(by_category.values()) == sorted(by_category.values(), reverse=True)
+    report = (folder / "report.md").read_text(encoding="utf-8")
+    assert f"| BM25 | all | {N} | {float(whole[0]['acc@1']):.3f} [" in report
+    assert "- Gone: model: 'nowhere'" in report and "| Geography | " in report
+
+
+def test_a_second_report_asks_no_guesser_and_gives_the_same_files(config, tmp_path, capsys, monkeypatch):
+    main(config, tmp_path)
+    before = {path: path.read_bytes() for path in (tmp_path / "guessers").iterdir()}
+    capsys.readouterr()
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("the store holds the ranks")
+
+    monkeypatch.setattr(guesser_report, "guesses_at", refuse)
+    main(config, tmp_path)
+    assert "question/s" not in capsys.readouterr().err
+    changed_files = {path.name for path in before if path.read_bytes() != before[path]}
+    assert not changed_files
+
+
+def test_a_killed_report_goes_on_with_the_missing_block(config, tmp_path, capsys, monkeypatch):
+    changed(config, guessers=read_yaml(config)["guessers"][:1], limit=None)
+    asked = []
+    monkeypatch.setattr(guesser_report, "BLOCK_SIZE", 16)
+    real = guesses_at
+
+    def until_killed(guesser, words, fractions, every_word):
+        asked.append(words)
+        if len(asked) == 20:
+            raise KeyboardInterrupt
+        return real(guesser, words, fractions, every_word)
+
+    monkeypatch.setattr(guesser_report, "guesses_at", until_killed)
+    with pytest.raises(KeyboardInterrupt):
+        main(config, tmp_path)
+    main(config, tmp_path)
+    capsys.readouterr()
+    assert len(asked) == 20 + 45 - 16  # the first block of 16 was not asked again
+
+
+def test_words_at():
+    words = "ab cde f".split()  # ends after 2, 6 and 8 of 8 characters
+    assert words_at(words, (0.1, 0.25, 0.74, 0.75, 0.99, 1.0)).tolist() == [0, 1, 1, 2, 2, 3]
+    for n in range(1, 60):  # the sum of many tenths is not exact
+        even = ["x" * 4] * n
+        assert words_at(even, (1.0,)).tolist() == [n]
+
+
+def test_both_ways_of_asking_give_the_same_guesses():
+    question, guesser = load_questions("mini-es", 1)[0], bm25()
+    words = question.reference_text.split()
+    every, few = (guesses_at(guesser, words, (0.01, 0.3, 1.0), way) for way in (True, False))
+    assert [[g.page for g in row] for row in every] == [[g.page for g in row] for row in few]
+    assert every[0] == [] and few[0] == []
+    assert [g.page for g in every[2]] == [g.page for g in guesser.guess([question.reference_text], 50)[0]]
+
+
+def test_values():
+    ranks = np.array([[0, 11, 1], [50, 2, 10]])
+    got = values(ranks, FRACTIONS, CURVES["qanta2018"]).reshape(2, len(MEASURES), 3)
+    assert got[0, :3].tolist() == [[0, 0, 1], [0, 0, 1], [0, 1, 1]]
+    assert got[1, :3].tolist() == [[0, 0, 0], [0, 1, 1], [1, 1, 1]]
+    assert got[0, 3].tolist() == [0, 1 / 11, 1] and got[1, 3].tolist() == [1 / 50, 1 / 2, 1 / 10]
+    assert got[0, 4].tolist() == [0, 0, pytest.approx(CURVES["qanta2018"](1.0))] and not got[1, 4].any()
+
+
+def test_a_guesser_that_does_not_say_what_it_knows(config, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(guesser_report, "knows", lambda guesser, questions: None)
+    main(config, tmp_path)
+    rows = lines(capsys.readouterr().out)
+    assert "guessable" not in {row["group"] for row in rows}
+    [table1] = lines((tmp_path / "guessers" / "table1.tsv").read_text(encoding="utf-8"))
+    assert table1["guessable.BM25"] == table1["guessable.Two"] == table1["guessable.nobody"] == "n/a"
+
+
+def test_knows():
+    questions = load_questions("mini-es", 2)
+    assert [q.page for q in questions] == ["Peru", "Iceland"]
+    assert knows(doubles.build_guesser(doubles.GuesserConfig(("peru",))), questions).tolist() == [True, False]
+    assert knows(object(), questions) is None
+
+
+def test_a_guesser_without_any_answer_has_no_guessable_numbers(config, tmp_path, capsys):
+    mapping = read_yaml(config)["guessers"]
+    mapping[1]["guesser"]["pages"] = ["Nowhere at all"]
+    main(changed(config, guessers=mapping), tmp_path)
+    rows = lines(capsys.readouterr().out)
+    empty = [row for row in rows if (row["guesser"], row["group"]) == ("Two", "guessable")]
+    assert {row["acc@1"] for row in empty} == {"n/a"} and {row["questions"] for row in empty} == {"0"}
+    assert "| Two | guessable | 0 | n/a |" in (tmp_path / "guessers" / "report.md").read_text(encoding="utf-8")
+
+
+def test_a_missing_guesser_stops_the_report_unless_optional(config, tmp_path):
+    mapping = read_yaml(config)["guessers"]
+    mapping[2]["optional"] = False
+    with pytest.raises(ConfigError, match="'nowhere' is neither a bundled model"):
+        main(changed(config, guessers=mapping), tmp_path)
+    with pytest.raises(ConfigError, match="none of them can be had"):
+        main(changed(config, guessers=[{**mapping[2], "optional": True}]), tmp_path)
+
+
+def test_wrong_configs_name_the_place(config):
+    mapping = read_yaml(config)["guessers"]
+    mapping[0]["guesser"]["k2"] = 1
+    changed(config, guessers=mapping, fractions=[0.5, 0.2], curve="none", resamples=0)
+    with pytest.raises(ConfigError) as caught:
+        load(config, ReportConfig)
+    assert "guessers[0].guesser.k2: unknown" in str(caught.value)
+    mapping[0]["guesser"].pop("k2")
+    mapping[1]["label"] = "BM25"
+    with pytest.raises(ConfigError) as caught:
+        load(changed(config, guessers=mapping), ReportConfig)
+    for part in ("must grow", "the last must be 1", "curve", "resamples: must be >= 1", "there twice"):
+        assert part in str(caught.value)
+
+
+def test_the_bundled_config_is_valid():
+    config = load(ROOT / "configs" / "guessers.yaml", ReportConfig)
+    assert config.fractions[-1] == 1 and [entry.label for entry in config.guessers if not entry.optional]
+
+
+@pytest.mark.mirror
+def test_categories_cover_guessdev():
+    questions = load_questions("guessdev")
+    by_id = guesser_report.categories("guessdev")
+    assert len(questions) == 1108 and all(by_id.get(q.id) for q in questions)

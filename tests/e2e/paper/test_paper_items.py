@@ -1,0 +1,266 @@
+"""Figures 5, 9, 10 and Tables 2, 3, 5 on a few bundled questions: files, numbers, rules, what is not computed."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from scipy.stats import kendalltau
+from small_ablation import write_small_ablation
+
+from experiments.ablation.over_k import main as ablation
+from experiments.paper import figure5, figure9, figure10, table2, table3, table5
+from experiments.stepwise import examples as stepwise
+from experiments.stepwise.figure import COLUMNS, columns, recent_share
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.paths import ROOT
+from sqa.diagnose.alignment import Alignment
+from sqa.run.config import load, read_yaml
+
+KS = [3, 6, "full"]
+LIMIT = 6
+
+
+class Diagonal:
+    """Links word i with word i, but nothing with every third target word and with source words 3 to 9."""
+
+    def __init__(self, pair: str) -> None:
+        self.pair = pair
+
+    def align(self, pairs: Sequence[tuple[Sequence[str], Sequence[str]]]) -> list[Alignment]:
+        found = []
+        for source, target in pairs:
+            links = tuple((i, i) for i in range(min(len(source), len(target))) if i % 3 and not 3 <= i <= 9)
+            sides = [{link[side] for link in links} for side in (0, 1)]
+            trust = [
+                tuple(float(i in side) for i in range(n))
+                for side, n in zip(sides, map(len, (source, target)), strict=True)
+            ]
+            found.append(Alignment(links, *trust))
+        return found
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Configs cut down to a few bundled questions and one process."""
+    folder = tmp_path_factory.mktemp("items")
+    write_small_ablation(folder, KS, LIMIT)
+    for name in ("stepwise", "table2", "table5"):
+        mapping = read_yaml(ROOT / "configs" / f"{name}.yaml")
+        mapping |= {"table2": {"resamples": 200}, "stepwise": {"k": 3, "counted": [3, "full"]}}.get(name, {})
+        (folder / f"{name}.yaml").write_text(yaml.safe_dump(mapping), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def runs(folder):
+    """Where the ablation has finished."""
+    ablation(folder / "ablation.yaml", folder / "runs")
+    return folder / "runs"
+
+
+@pytest.fixture(autouse=True)
+def diagonal(monkeypatch):
+    monkeypatch.setattr(stepwise, "load_aligner", lambda pair, cache: Diagonal(pair))
+
+
+def rows(path: Path, delimiter: str = ",") -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file, delimiter=delimiter))
+
+
+def test_the_figures_show_an_example_chosen_by_rule(folder, runs, capsys):
+    found = stepwise.subjects(folder / "stepwise.yaml", runs)
+    [subject] = found.subjects
+    assert (subject.dataset, subject.system, len(subject.errors)) == ("mini-es", "wait-3", LIMIT)
+    drawn = 0
+    items = ((figure5, "hallucination", True), (figure9, "omission", True), (figure10, "under-translation", False))
+    for module, kind, costly in items:
+        module.main(folder / "stepwise.yaml", runs)
+        printed, name = capsys.readouterr().out, module.__name__.rpartition(".")[2]
+        judged = rows(runs / "stepwise" / f"{name}_verdicts.tsv", "\t")
+        assert judged[-1]["verdict"] == "no comparison" and "could not be looked up" in judged[-1]["numbers"]
+        assert "\t".join(judged[0].values()) in printed
+        examples = subject.examples(kind, costly)
+        csv_file, png = (runs / "stepwise" / f"{name}_mini-es.{end}" for end in ("csv", "png"))
+        assert csv_file.is_file() == png.is_file() == bool(examples)
+        if not examples:
+            assert judged[1]["verdict"] == "not computed" and "no figure" in judged[1]["numbers"]
+            continue
+        drawn += 1
+        best = examples[0]
+        if costly:
+            assert all(subject.cost(best) >= subject.cost(other) >= math.log(2) for other in examples)
+        lines = [line for line in rows(csv_file) if line["of"] == "wait-3"]
+        trace = subject.trace(best)
+        assert {line["question"] for line in lines} == {best.question}
+        assert [line["word"] for line in lines] == [e.token for e in trace.emissions]
+        for line, rank in zip(lines, trace.rank, strict=True):
+            assert float(line["log_mrr"]) == pytest.approx(-math.log(rank) if 0 < rank <= 50 else -4, abs=1e-6)
+        before = png.read_bytes()
+        module.main(folder / "stepwise.yaml", runs)
+        assert png.read_bytes() == before
+        capsys.readouterr()
+    assert drawn
+
+
+def test_what_is_drawn_around_a_finding(folder, runs):
+    [subject] = stepwise.subjects(folder / "stepwise.yaml", runs).subjects
+    for finding in subject.findings():
+        trace = subject.trace(finding)
+        shown = columns(trace, finding, near=4)
+        assert 0 < len(shown) <= COLUMNS
+        places = [c.source for c in shown if c.source is not None]
+        steps = [c.step for c in shown if c.step is not None]
+        assert places == list(range(places[0], places[-1] + 1)) and steps == sorted(set(steps))
+        if finding.span is not None:
+            assert places[0] <= finding.span.start
+    errors = subject.errors[0]
+    share = recent_share(errors, 3)
+    for step in range(len(errors.unaligned)):
+        assert share[step] == pytest.approx(np.mean(errors.unaligned[max(0, step - 2) : step + 1]))
+
+
+def test_the_means_behind_the_verdicts(folder, runs):
+    [subject] = stepwise.subjects(folder / "stepwise.yaml", runs).subjects
+    words, others = [], []
+    for errors, trace in zip(subject.errors, subject.run.traces, strict=True):
+        logs = [-4.0] + [-math.log(r) if 0 < r <= 50 else -4.0 for r in trace.rank]
+        for step, bad in enumerate(errors.hallucinated):
+            (words if bad else others).append(logs[step + 1] - logs[step])
+    total = stepwise.word_gap(subject).sum(axis=0)
+    assert total.tolist() == pytest.approx([sum(words), len(words), sum(others), len(others)])
+    sentences = sum(len(question.sentences) for question in subject.run.questions)
+    kinds = [stepwise.sentence_gap(subject, kind).sum(axis=0) for kind in ("omission", "under-translation")]
+    assert all(found[1] + found[3] == sentences for found in kinds)
+    # over the whole question the deficits add up to what the human translation knows more at the end
+    for place, (human, line) in enumerate(zip(subject.human, subject.lines, strict=True)):
+        assert sum(subject.deficits(place)) == pytest.approx(human.log_mrr[-1] - line.log_mrr[-1])
+    few = np.array([[1.0, 9.0, 1.0, 99.0]])
+    cells = stepwise.verdict(subject, "c", "words", few, 1, stepwise.subjects(folder / "stepwise.yaml", runs).ablation)
+    assert cells[4:] == ("not computed", "9 words and 99 others, at least 10 of each are needed")
+
+
+def test_table3(folder, runs, capsys):
+    table3.main(folder / "stepwise.yaml", runs)
+    capsys.readouterr()
+    made = runs / "stepwise"
+    counted = rows(made / "table3_counts.csv")
+    assert [line["system"] for line in counted] == ["wait-3"] * 4 + ["full input"] * 4
+    assert all(float(line["low"]) <= float(line["percent"]) <= float(line["high"]) for line in counted)
+    full = stepwise.subjects(folder / "stepwise.yaml", runs, counted=True).subjects[1]
+    invented, words = (sum(sum(e.hallucinated) for e in full.errors), sum(len(e.unaligned) for e in full.errors))
+    line = counted[4]
+    assert (line["what"], line["count"], line["of"]) == ("hallucinated content words", str(invented), str(words))
+    assert float(line["percent"]) == pytest.approx(100 * invented / words, abs=1e-5)
+    judged = rows(made / "table3_verdicts.tsv", "\t")
+    assert [row["claim"] for row in judged[:2]] == [
+        "wait-3 has more hallucinated content words than full input",
+        "wait-3 has more sentences with lost source than full input",
+    ]
+    examples = rows(made / "table3_examples.csv")
+    assert examples and {line["system"] for line in examples} == {"wait-3"}
+    assert len({(line["kind"], line["question"]) for line in examples}) == len(examples)
+    assert "could not be looked up" in (made / "table3.md").read_text(encoding="utf-8")
+
+
+def test_words_that_cannot_be_aligned_are_left_out(folder, tmp_path, runs, monkeypatch, capsys):
+    for name in ("ablation.yaml", "stepwise.yaml"):
+        text = (folder / name).read_text(encoding="utf-8") + "# another\n"  # not what an earlier test has read
+        (tmp_path / name).write_text(text, encoding="utf-8")
+
+    def none(pair: str, cache: Path) -> Diagonal:
+        raise ConfigError("no aligner here")
+
+    monkeypatch.setattr(stepwise, "load_aligner", none)
+    stepwise._opened.cache_clear()
+    figure5.main(tmp_path / "stepwise.yaml", runs)
+    captured = capsys.readouterr()
+    assert "mini-es, k=3: left out, no aligner here" in captured.err
+    assert "all\twait-k\tmini-es, k=3\t-\tnot computed\tno aligner here" in captured.out
+    stepwise._opened.cache_clear()
+    stepwise._subjects.cache_clear()
+
+
+def test_a_stepwise_config_that_the_ablation_does_not_fit(folder, tmp_path):
+    (tmp_path / "ablation.yaml").write_text((folder / "ablation.yaml").read_text(encoding="utf-8"), encoding="utf-8")
+    mapping = read_yaml(folder / "stepwise.yaml") | {"guesser": "gru", "counted": [3, 7]}
+    (tmp_path / "stepwise.yaml").write_text(yaml.safe_dump(mapping), encoding="utf-8")
+    with pytest.raises(ConfigError, match="k: 7 is not in ablation.yaml\nguesser: 'gru' is no contestant"):
+        stepwise.subjects(tmp_path / "stepwise.yaml", tmp_path / "runs")
+    mapping["near"] = 0
+    (tmp_path / "stepwise.yaml").write_text(yaml.safe_dump(mapping), encoding="utf-8")
+    with pytest.raises(ConfigError, match="near: must be >= 1"):
+        load(tmp_path / "stepwise.yaml", stepwise.StepwiseConfig)
+
+
+def test_table2(folder, runs, capsys):
+    table2.main(folder / "table2.yaml", runs)
+    printed = capsys.readouterr().out
+    made = runs / "table2"
+    names = ["table2.csv", "table2.md", "table2_mini-es.pdf", "table2_mini-es.png", "table2_tau.csv", "verdicts.tsv"]
+    assert sorted(path.name for path in made.iterdir()) == names
+    values = rows(made / "table2.csv")
+    report = rows(runs / f"ablation-mini-es-wait-k-6-bm25-limit{LIMIT}" / "report.tsv", "\t")
+    for line in report:  # every metric of the runs is there, with the runs' own numbers
+        [found] = [v for v in values if (v["system"], v["k"], v["metric"]) == ("wait-k", "6", line["metric"])]
+        assert [found[key] for key in ("value", "low", "high", "unit")] == [
+            line[key] for key in ("value", "low", "high", "unit")
+        ]
+    taus = rows(made / "table2_tau.csv")
+    [tau] = [t for t in taus if (t["metric"], t["with"]) == ("ew", "bleu")]
+    of = {
+        m: [float(v["value"]) for v in values if v["metric"] == m and v["system"] == "wait-k"] for m in ("ew", "bleu")
+    }
+    expected = kendalltau(of["ew"], of["bleu"]).statistic
+    assert tau["systems"] == "3" and (
+        tau["tau"] == "n/a" if np.isnan(expected) else float(tau["tau"]) == pytest.approx(expected, abs=1e-6)
+    )
+    text = (made / "table2.md").read_text(encoding="utf-8")
+    assert "human translation" in text and "could not be looked up" in text and "Kendall's tau-b over 3 systems" in text
+    assert printed.startswith((made / "verdicts.tsv").read_text(encoding="utf-8"))
+
+
+def test_table2_takes_more_runs_on_the_same_questions_only(folder, runs, tmp_path, capsys):
+    for name in ("ablation.yaml", "table2.yaml"):
+        (tmp_path / name).write_text((folder / name).read_text(encoding="utf-8"), encoding="utf-8")
+    one = f"ablation-mini-es-reference-diagonal-bm25-limit{LIMIT}"
+    mapping = read_yaml(tmp_path / "table2.yaml") | {"runs": [one], "name": "more"}
+    (tmp_path / "table2.yaml").write_text(yaml.safe_dump(mapping), encoding="utf-8")
+    table2.main(tmp_path / "table2.yaml", runs)
+    assert {t["systems"] for t in rows(runs / "more" / "table2_tau.csv")} == {"4"}
+    capsys.readouterr()
+    mapping["runs"] = ["nowhere"]
+    (tmp_path / "table2.yaml").write_text(yaml.safe_dump(mapping), encoding="utf-8")
+    with pytest.raises(ConfigError, match="is not the folder of a finished run"):
+        table2.main(tmp_path / "table2.yaml", runs)
+
+
+def test_table5(folder, tmp_path, capsys):
+    table5.main(folder / "table5.yaml", tmp_path)
+    printed = capsys.readouterr().out
+    values = {(v["model"], v["setting"]): (v["value"], v["source"]) for v in rows(tmp_path / "table5" / "table5.csv")}
+    assert values["es-en", "model.width"] == ("256", "data/models/es-en/config.json")
+    assert values["the paper's recipe", "hidden"] == ("1500", "configs/guesser_gru_paper.yaml")
+    size = (ROOT / "data" / "models" / "es-en" / "model.safetensors").stat().st_size
+    assert (
+        float(values["es-en", "size (MB)"][0]) >= round(size / 1e6, 1) and values["es-en", "size (MB)"][1] == "measured"
+    )
+    assert "## buzzer" in printed and "corpus.weights" not in printed
+
+
+def test_table5_says_what_is_wrong(tmp_path):
+    with pytest.raises(ConfigError, match=r"columns: buzzer 'a' is there twice\ncolumns: 'a' names no files"):
+        column = table5.Column("buzzer", "a", ())
+        table5.Table5Config("t", (column, column))
+    broken = tmp_path / "config.json"
+    broken.write_text("[1]", encoding="utf-8")
+    with pytest.raises(DataError, match="expected an object, got list"):
+        table5.settings(table5.Column("buzzer", "a", (broken,)))
+    with pytest.raises(DataError, match="cannot be read"):
+        table5.measure(tmp_path)

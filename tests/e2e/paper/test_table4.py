@@ -1,0 +1,278 @@
+"""Table 4 on a small copy of XOR-TyDi's files: its numbers against plain computation, what is kept, what is refused."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import pytest
+import yaml
+
+from experiments.paper import table4_answers
+from experiments.paper.table4 import main
+from experiments.paper.table4_rows import Table4Config
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.paths import ROOT
+from sqa.data import xor_tydi
+from sqa.metrics.short_answers import exact_match, f1
+from sqa.run.config import load, read_yaml
+
+SHIPPED = ROOT / "configs" / "table4.yaml"
+THINGS = ["Rome", "Paris", "Oslo", "Lima", "Cairo", "Delhi"]  # what each question is about
+FOREIGN = {"fi": "Kuka perusti kaupungin {}?", "ru": "Кто основал город {}?"}
+N = len(THINGS)
+
+
+def founder(thing):
+    return f"Founder of{thing.lower()}"
+
+
+def question(split, language, i):
+    """Even ones ask who, with a right answer in the passages; odd ones ask when (1) or whether (3, 5)."""
+    thing, kind = THINGS[i], ("when" if i == 1 else "whether") if i % 2 else "who"
+    answers = {"who": [founder(thing), "somebody"], "when": [f"10{i}0"], "whether": ["yes" if i == 3 else "no"]}[kind]
+    english = {"who": f"Who founded the city of {thing}?", "when": f"When was {thing} founded?",
+               "whether": f"Is {thing} a city?"}[kind]  # fmt: skip
+    text = FOREIGN[language].format(f"numero {i}{split[0]}")
+    row = {"id": f"{language}{i}", "lang": language, "split": split, "question": text, "answers": answers}
+    return row, {"lang": language, "source": text, "reference": english}
+
+
+def write(path, rows):
+    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+
+
+@pytest.fixture
+def data(tmp_path, monkeypatch):
+    """XOR-TyDi's two files with N questions for each set and language, and passages that answer some."""
+    monkeypatch.setattr(xor_tydi.download, "path_of", lambda name: tmp_path / f"{name}.jsonl")
+    pairs = [question(split, lang, i) for split in ("train-engspan", "dev-engspan", "dev-full")
+             for lang in ("fi", "ru") for i in range(N)]  # fmt: skip
+    write(tmp_path / "xor-tydi.jsonl", [row for row, _ in pairs])
+    translations = [translation for row, translation in pairs if row["split"] == "train-engspan"]
+    write(tmp_path / "xor-translations.jsonl", translations)
+    passages = [
+        {"id": thing, "title": founder(thing), "text": f"The city of {thing} was founded in 10{i}0, numero {i}."}
+        for i, thing in enumerate(THINGS)
+    ]
+    write(tmp_path / "passages.jsonl", passages)
+    return tmp_path
+
+
+def configure(data, extra=(), **changes):
+    """The shipped config on the small files, with systems that need nothing and one whose model is missing."""
+    mapping = read_yaml(SHIPPED) | {
+        "passages": str(data / "passages.jsonl"), "depth": 2, "resamples": 50,
+        "systems": [
+            {"label": "untranslated", "question": "source"},
+            *extra,
+            {"label": "gone", "languages": ["fi"], "translator": {"name": "pretrained", "model": "models/nowhere"}},
+            {"label": "human", "question": "human"},
+        ],
+    } | changes  # fmt: skip
+    path = data / "table4.yaml"
+    path.write_text(yaml.safe_dump(mapping), encoding="utf-8")
+    return path
+
+
+def rows(data):
+    with (data / "runs" / "table4" / "table4.csv").open(encoding="utf-8", newline="") as file:
+        return {tuple(row[key] for key in ("set", "language", "system", "reader")): row for row in csv.DictReader(file)}
+
+
+def test_the_numbers_are_those_of_the_predictions(data, capsys):
+    main(configure(data), data / "runs")
+    found = rows(data)
+    for language in ("fi", "ru"):
+        row = found["train-engspan", language, "human", "typed"]
+        name = f"train-engspan_{language}_human_typed.json"
+        predictions = json.loads((data / "runs" / "table4" / "predictions" / name).read_text(encoding="utf-8"))
+        right = {row["id"]: row["answers"] for row, _ in (question("train-engspan", language, i) for i in range(N))}
+        assert predictions[f"{language}1"] == "1010" and predictions[f"{language}5"] == "yes"
+        em = [exact_match(predictions[name], answers) for name, answers in right.items()]
+        scores = [f1(predictions[name], answers) for name, answers in right.items()]
+        assert float(row["em"]) == pytest.approx(sum(em) / N) == pytest.approx(5 / 6)  # all but the one "no"
+        assert float(row["f1"]) == pytest.approx(sum(scores) / N)
+        assert float(row["em.spans"]) == float(row["found"]) == 1 and row["questions"] == str(N)
+        assert row["bleu"] == ""  # of the human translation against itself
+        assert float(found["train-engspan", language, "untranslated", "title"]["bleu"]) < 20
+        assert float(found["train-engspan", language, "-", "always yes"]["em"]) == pytest.approx(1 / 6, abs=1e-6)
+    mean = found["train-engspan", "mean", "human", "typed"]
+    assert float(mean["em"]) == pytest.approx(5 / 6) and mean["questions"] == str(2 * N)
+    shown = capsys.readouterr().out
+    assert "answers to human are better than to untranslated" in shown
+    assert "typed on human beats always yes" in shown
+
+
+def test_what_cannot_be_had_says_why(data):
+    main(configure(data), data / "runs")
+    found = rows(data)
+    assert "not computed: model models/nowhere not found" in found["dev-engspan", "fi", "gone", "all"]["status"]
+    assert "not computed: 6 of 6 questions have no human" in found["dev-engspan", "ru", "human", "all"]["status"]
+    reader = found["train-engspan", "all", "all", "extractive"]
+    assert reader["status"].startswith("not computed: model models/roberta-base-squad2 not found")
+    assert reader["em"] == ""
+    assert ("dev-engspan", "ru", "gone", "all") not in found  # it is not for Russian
+    assert ("train-engspan", "mean", "gone", "typed") not in found
+    verdicts = (data / "runs" / "table4" / "verdicts.tsv").read_text(encoding="utf-8").splitlines()
+    assert {len(line.split("\t")) for line in verdicts} == {6}
+    assert sum("\tnot computed\t" in line for line in verdicts) == 6
+
+
+def test_differences_are_paired_and_turned_the_right_way(data):
+    main(configure(data), data / "runs")
+    with (data / "runs" / "table4" / "differences.csv").open(encoding="utf-8", newline="") as file:
+        listed = [row for row in csv.DictReader(file) if (row["language"], row["metric"]) == ("mean", "f1.spans")]
+    assert [(row["set"], row["reader"], row["a"], row["b"]) for row in listed] == [
+        ("train-engspan", "title", "untranslated", "human"),
+        ("train-engspan", "typed", "untranslated", "human"),
+    ]
+    for row in listed:
+        assert float(row["difference"]) == pytest.approx(float(row["value.a"]) - float(row["value.b"]), abs=1e-6)
+        assert float(row["low"]) <= float(row["difference"]) < 0
+
+
+def test_a_second_run_looks_nothing_up_and_writes_the_same(data, monkeypatch):
+    main(configure(data), data / "runs")
+    folder = data / "runs" / "table4"
+    before = {path: path.read_bytes() for path in folder.rglob("*.*") if path.is_file()}
+
+    def refuse(_):
+        raise AssertionError("indexed again")
+
+    monkeypatch.setattr(table4_answers, "PassageIndex", refuse)
+    main(configure(data), data / "runs")
+    assert {path: path.read_bytes() for path in folder.rglob("*.*") if path.is_file()} == before
+
+
+def test_a_killed_run_goes_on_where_it_was(data, monkeypatch):
+    monkeypatch.setattr(table4_answers, "BLOCK_SIZE", 2)
+    config = configure(data, sets=["train-engspan"], languages=["fi"])
+    answer, asked = table4_answers.RuleReader.answer, []
+
+    def counted(self, text, passages):
+        asked.append(text)
+        if len(asked) == 4:
+            raise KeyboardInterrupt
+        return answer(self, text, passages)
+
+    monkeypatch.setattr(table4_answers.RuleReader, "answer", counted)
+    with pytest.raises(KeyboardInterrupt):
+        main(config, data / "runs")
+    main(config, data / "runs")
+    assert len(asked) == 4 + 4 * N - 2  # two readers, two systems; only the block of the first two was kept
+    assert float(rows(data)["train-engspan", "fi", "human", "typed"]["em"]) == pytest.approx(5 / 6, abs=1e-6)
+
+
+def test_other_passages_are_looked_up_anew(data):
+    main(configure(data), data / "runs")
+    before = rows(data)["train-engspan", "fi", "human", "title"]["em"]
+    path = data / "passages.jsonl"
+    path.write_text(path.read_text(encoding="utf-8").replace("Founder of", "Enemy of "), encoding="utf-8")
+    main(configure(data), data / "runs")
+    assert float(rows(data)["train-engspan", "fi", "human", "title"]["em"]) < float(before)
+
+
+def test_translations_from_a_file(data):
+    lines = [f"Who founded the city of {thing}?" for thing in THINGS]
+    (data / "good.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (data / "short.txt").write_text("\n".join(lines[:-1]) + "\n", encoding="utf-8")
+    systems = [
+        {"label": label, "sets": ["dev-engspan"], "languages": ["fi"],
+         "translator": {"name": "fixed", "text": str(data / f"{label}.txt")}}
+        for label in ("good", "short")
+    ]  # fmt: skip
+    main(configure(data, systems), data / "runs")
+    found = rows(data)
+    assert float(found["dev-engspan", "fi", "good", "title"]["em"]) == pytest.approx(0.5)  # who, but not when, whether
+    assert found["dev-engspan", "fi", "good", "title"]["bleu"] == ""  # nothing to compare with
+    assert "5 lines, expected 6" in found["dev-engspan", "fi", "short", "all"]["status"]
+
+
+def test_a_command_as_translator_and_one_that_fails(data):
+    systems = [
+        {"label": "cat", "translator": {"name": "command", "command": ["cat"]}},
+        {"label": "false", "translator": {"name": "command", "command": ["false"]}},
+    ]
+    main(configure(data, systems), data / "runs")
+    found = rows(data)
+    for reader in ("title", "typed"):
+        same, floor = (found["dev-engspan", "fi", name, reader] for name in ("cat", "untranslated"))
+        assert (same["em"], same["f1.low"]) == (floor["em"], floor["f1.low"])
+    assert "non-zero exit status 1" in found["dev-engspan", "ru", "false", "all"]["status"]
+
+
+def test_nothing_to_measure_is_an_error(data):
+    with pytest.raises(DataError, match="table4: no system could be measured") as caught:
+        main(configure(data, sets=["dev-engspan"], systems=[{"label": "h", "question": "human"}]), data / "runs")
+    assert "dev-engspan fi h all: 6 of 6 questions have no human translation" in str(caught.value)
+    (data / "passages.jsonl").unlink()
+    with pytest.raises(DataError, match="no such file of passages"):
+        main(configure(data), data / "runs")
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"sets": ["dev-full"]}, "sets: expected dev-engspan or train-engspan, got 'dev-full'"),
+        ({"languages": []}, "languages: at least one of fi, ru"),
+        ({"depth": 0}, "depth: must be >= 1"),
+        ({"systems": []}, "systems: at least one is needed"),
+        ({"systems": [{"label": "x", "question": "human"}] * 2}, "systems: the label 'x' is there twice for fi"),
+        ({"systems": [{"label": "x"}]}, "translator: needed for question: translated"),
+        ({"systems": [{"label": "x", "translator": {"name": "waitk", "kk": 3}}]}, "kk"),
+        ({"readers": [{"label": "x", "answer": "model"}]}, "model: needed for answer: model"),
+        ({"readers": [{"label": "x", "answer": "title"}] * 2}, "readers: the label 'x' is there twice"),
+        ({"passage": None}, "passage"),
+    ],
+)
+def test_bad_configs(data, changes, problem):
+    with pytest.raises(ConfigError) as caught:
+        load(configure(data, **changes), Table4Config)
+    assert problem in str(caught.value)
+
+
+def test_the_shipped_config_loads():
+    config = load(SHIPPED, Table4Config)
+    assert [reader.answer for reader in config.readers] == ["always-yes", "title", "typed", "model"]
+
+
+def test_a_model_learnt_from_translations_of_other_questions(data, monkeypatch):
+    """Word for word Finnish of 150 questions: the model translates what it never saw whole."""
+    pytest.importorskip("thot")
+    from experiments.paper import xor_translator
+
+    monkeypatch.setattr(xor_translator, "HELD_BACK", 30)
+    monkeypatch.setattr(xor_translator, "names", lambda language: iter([("Lima", "Lima", "cldr")]))
+    verbs = {"perusti": "founded", "näki": "saw", "osti": "bought", "myi": "sold", "tunsi": "knew"}
+    nouns = {"kaupungin": "city", "talon": "house", "kirjan": "book", "koiran": "dog", "laivan": "ship"}
+    pairs = [
+        {"lang": lang, "source": f"Kuka {verb} {noun} {thing}?", "reference": f"Who {did} {what} {thing}?"}
+        for lang in ("fi", "ru") for verb, did in verbs.items() for noun, what in nouns.items() for thing in THINGS
+    ]  # fmt: skip
+    asked = [{"id": f"x{i}", "lang": pair["lang"], "split": split, "question": pair["source"], "answers": ["x"]}
+             for split in ("train-engspan", "dev-engspan", "dev-full")
+             for i, pair in enumerate(pairs) if i % 10 == ord(split[-1]) % 10]  # fmt: skip
+    write(data / "xor-tydi.jsonl", asked)
+    write(data / "xor-translations.jsonl", pairs)
+    learnt_from = {source for source, _ in xor_translator.training_pairs("fi")}
+    assert learnt_from and not learnt_from & {row["question"] for row in asked}
+    systems = [{"label": "phrase-based", "question": "trained"}]
+    main(configure(data, systems, sets=["train-engspan"]), data / "runs")
+    row = rows(data)["train-engspan", "fi", "phrase-based", "title"]
+    assert row["status"] == "ok" and float(row["bleu"]) > 80
+    monkeypatch.setattr(xor_translator, "make_language", None)  # not trained again from the same questions
+    assert xor_translator.model("fi", data / "runs") == data / "runs" / "smt" / "xor-fi-en" / "model"
+    write(data / "xor-translations.jsonl", pairs[:-1])
+    with pytest.raises(TypeError):
+        xor_translator.model("ru", data / "runs")
+
+
+@pytest.mark.mirror
+def test_on_the_real_questions(data, monkeypatch):
+    """40 questions of each set and language, real human translations, passages of a file."""
+    monkeypatch.undo()
+    main(configure(data, limit=40), data / "runs")
+    found = rows(data)
+    assert found["train-engspan", "mean", "human", "typed"]["status"] == "ok"
+    assert found["dev-engspan", "fi", "untranslated", "typed"]["questions"] == "40"

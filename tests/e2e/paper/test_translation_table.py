@@ -1,0 +1,179 @@
+"""The table of translators on bundled questions and a few made sentences: its files and its numbers."""
+
+from __future__ import annotations
+
+import csv
+import io
+import sys
+from pathlib import Path
+
+import pytest
+import sacrebleu
+import yaml
+
+from experiments.studies.translation_table import TableConfig, main, shares
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.paths import ROOT
+from sqa.data.datasets import load_questions
+from sqa.run.config import load
+
+SENTENCES = (
+    ("La casa roja está cerca del río .", "The red house is near the river ."),
+    ("Un gato negro duerme .", "A black cat is asleep ."),
+    ("Sí .", "Yes ."),
+)
+# One line in, one line out: drops every fifth word, and says the last one of a long line six times.
+PROGRAM = """
+import sys
+for line in sys.stdin:
+    words = [word for i, word in enumerate(line.split(), 1) if i % 5]
+    print(" ".join(words + words[-1:] * 5 * (len(words) > 12)))
+"""
+FOOLISH = [sys.executable, "-c", PROGRAM]
+
+
+def translated(sentence: str) -> str:
+    """What the program writes for a whole sentence."""
+    words = [word for i, word in enumerate(sentence.split(), 1) if i % 5]
+    return " ".join(words + words[-1:] * 5 * (len(words) > 12))
+
+
+@pytest.fixture
+def config(tmp_path):
+    """Two translators that are here, two that are not, two sets that are here, one that is not."""
+    (tmp_path / "made.tsv").write_text("".join("\t".join(pair) + "\n" for pair in SENTENCES), encoding="utf-8")
+    foolish = {"name": "command", "command": FOOLISH, "blank_lines": 0}
+    mapping = {
+        "name": "few",
+        "sets": [{"name": name, "pair": "es-en"} for name in ("mini-es", str(tmp_path / "made.tsv"), "gone.tsv")],
+        "translators": [
+            {"label": "foolish", "pair": "es-en", "k": [2, "full"], "translator": foolish},
+            {"label": "human", "pair": "es-en", "translator": {"name": "fixed", "reveal": "full"}},
+            {
+                "label": "absent", "pair": "es-en", "needs": {"program": "no-such-program"},
+                "translator": {"name": "command", "command": ["no-such-program"]},
+            },
+            {
+                "label": "untrained", "pair": "es-en", "needs": {"folder": str(tmp_path / "nowhere")},
+                "translator": {"name": "pbmt", "model": str(tmp_path / "nowhere")},
+            },
+            {"label": "Polish", "pair": "pl-en", "translator": foolish},
+        ],
+        "resamples": 50,
+        "limit": 4,
+    }  # fmt: skip
+    path = tmp_path / "few.yaml"
+    path.write_text(yaml.safe_dump(mapping), encoding="utf-8")
+    return path
+
+
+def lines(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text), delimiter="\t", quoting=csv.QUOTE_NONE))
+
+
+def test_table(config, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    runs = tmp_path / "runs"
+    main(config, runs)
+    printed = capsys.readouterr()
+    folder = runs / "few"
+    assert printed.out == (folder / "table.tsv").read_text(encoding="utf-8")
+    assert sorted(path.name for path in folder.iterdir()) == ["figure8.pdf", "figure8.png", "table.md", "table.tsv"]
+    made = str(tmp_path / "made.tsv")
+    rows = lines(printed.out)
+    numbers = {(row["test"], row["translator"], row["k"]): row for row in rows if not row["note"]}
+    expected = [("foolish", "2"), ("foolish", "full"), ("human", "-")]
+    assert list(numbers) == [(test, *row) for test in ("mini-es", made) for row in expected]
+    for row in numbers.values():
+        for metric in ("bleu", "chrf", "dal"):
+            assert float(row[f"{metric}.low"]) <= float(row[metric]) <= float(row[f"{metric}.high"])
+        assert row["bleu.signature"].endswith(f"version:{sacrebleu.__version__}")
+
+    left_out = {(row["test"], row["translator"]): row["note"] for row in rows if row["note"]}
+    assert left_out[made, "absent"] == "left out: the program no-such-program is not installed"
+    assert left_out["mini-es", "untrained"] == f"left out: there is no folder {tmp_path / 'nowhere'}"
+    assert left_out["gone.tsv", "all"].startswith("left out: gone.tsv")
+    assert len(left_out) == 5
+    report = (folder / "table.md").read_text(encoding="utf-8")
+    assert "- mini-es: absent: the program no-such-program is not installed" in report
+    assert f"| foolish | full | {float(numbers['mini-es', 'foolish', 'full']['bleu']):.1f} [" in report
+
+
+def test_numbers_are_sacrebleus_on_the_same_lines(config, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    main(config, tmp_path / "runs")
+    rows = {(r["test"], r["translator"], r["k"]): r for r in lines(capsys.readouterr().out)}
+    questions = load_questions("mini-es", 4)
+    texts = {
+        "mini-es": (
+            [" ".join(translated(" ".join(words)) for words in q.sentences) for q in questions],
+            [q.reference_text for q in questions],
+        ),
+        str(tmp_path / "made.tsv"): ([translated(s) for s, _ in SENTENCES], [t for _, t in SENTENCES]),
+    }
+    for test, (hypotheses, references) in texts.items():
+        row = rows[test, "foolish", "full"]
+        assert int(row["segments"]) == len(references)
+        assert float(row["bleu"]) == pytest.approx(sacrebleu.corpus_bleu(hypotheses, [references]).score, abs=1e-6)
+        assert float(row["chrf"]) == pytest.approx(sacrebleu.corpus_chrf(hypotheses, [references]).score, abs=1e-6)
+    made = str(tmp_path / "made.tsv")
+    assert float(rows[made, "human", "-"]["bleu"]) == pytest.approx(100)
+    sizes = [len(source.split()) for source, _ in SENTENCES]
+    assert float(rows[made, "foolish", "full"]["dal"]) == pytest.approx(sum(sizes) / len(sizes))  # all was read first
+    assert float(rows[made, "foolish", "full"]["copied"]) == 0
+    assert float(rows["mini-es", "foolish", "full"]["looping"]) > 0
+
+
+def test_second_run_translates_nothing_and_gives_the_same_files(config, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    runs = tmp_path / "runs"
+    main(config, runs)
+    before = {path: path.read_bytes() for path in (runs / "few").iterdir()}
+    capsys.readouterr()
+    main(config, runs)
+    assert "question/s" not in capsys.readouterr().err  # no progress bar: the store has all
+    assert {path: path.read_bytes() for path in (runs / "few").iterdir()} == before
+
+
+def test_one_set_only(config, tmp_path, capsys):
+    main(config, tmp_path / "runs", ["mini-es"])
+    assert {row["test"] for row in lines(capsys.readouterr().out)} == {"mini-es"}
+    with pytest.raises(ConfigError, match="did you mean 'mini-es'"):
+        main(config, tmp_path / "runs", ["mini-e"])
+
+
+def test_nothing_to_measure(config, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(DataError, match=r"nothing to measure\ngone.tsv"):
+        main(config, tmp_path / "runs", ["gone.tsv"])
+
+
+def test_wrong_configs_name_the_place(config, tmp_path):
+    mapping = yaml.safe_load(config.read_text(encoding="utf-8"))
+    mapping["translators"][0]["translator"]["comand"] = mapping["translators"][0]["translator"].pop("command")
+    mapping["translators"][1]["k"] = [3]
+    config.write_text(yaml.safe_dump(mapping), encoding="utf-8")
+    with pytest.raises(ConfigError) as caught:
+        load(config, TableConfig)
+    problems = "\n".join(caught.value.problems)
+    assert "translators[0].translator.comand: unknown, did you mean 'command'" in problems
+    assert "translators[1].translator.k: unknown" in problems
+
+
+def test_set_in_another_language(config, tmp_path):
+    mapping = yaml.safe_load(config.read_text(encoding="utf-8"))
+    mapping["sets"] = [{"name": "mini-es", "pair": "pl-en"}]
+    config.write_text(yaml.safe_dump(mapping), encoding="utf-8")
+    with pytest.raises(ConfigError, match="mini-es is in es, its pair is pl-en"):
+        main(config, tmp_path / "runs")
+
+
+def test_shares():
+    pairs = [("a b c d", "a b c d"), ("a", "a"), ("x y z w", ""), ("e f g h", "no no no no")]
+    assert shares(pairs) == (1 / 4, 1 / 3, 1 / 4)
+
+
+def test_the_bundled_config_is_valid():
+    config = load(ROOT / "configs" / "translation_table.yaml", TableConfig)
+    assert {test.pair for test in config.sets} == {"es-en", "pl-en"}
+    assert all(Path(t.needs.folder).parts[0] == "runs" for t in config.translators if t.needs and t.needs.folder)

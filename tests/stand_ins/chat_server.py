@@ -1,0 +1,200 @@
+"""A real server on loopback that speaks the chat-completions protocol, well or badly.
+
+    with ChatServer(knows_capitals) as server:
+        EndpointConfig(base_url=server.base_url, model="tiny")
+        server.prompts      # every prompt it was sent, in order of arrival
+
+What it does with a request is a function `(prompt, number) -> Answer`, number = 1 for the first request.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from guessers.llm.client import EndpointConfig
+from guessers.llm.guesser import LlmConfig, LlmGuesser, build
+
+PATH = "/v1/chat/completions"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What is sent back."""
+
+    body: bytes
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=dict)
+    wait: float = 0.0  # seconds before the answer
+    drip: float = 0.0  # seconds after each byte of the body
+    hang_up: bool = False  # close the connection without a word
+
+
+Behaviour = Callable[[str, int], Answer]
+
+
+def completion(content: Any, prompt: str = "", usage: bool = True) -> Answer:
+    """An answer as such servers send it; four characters are a token."""
+    message = {"role": "assistant", "content": content}
+    body: dict[str, Any] = {
+        "id": "chatcmpl-1",
+        "object": "chat.completion",
+        "created": 1,
+        "model": "tiny",
+        "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+    }
+    if usage:
+        read, written = len(prompt) // 4, len(str(content)) // 4
+        body["usage"] = {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written}
+    return Answer(json.dumps(body).encode())
+
+
+def error(status: int, message: str = "no luck", code: Any = None, headers: dict[str, str] | None = None) -> Answer:
+    """A failure as such servers tell it."""
+    body = {"error": {"message": message, "type": "invalid_request_error", "param": None, "code": code}}
+    return Answer(json.dumps(body).encode(), status, headers or {})
+
+
+def guesses_in(prompt: str) -> list[dict[str, Any]]:
+    """The capitalised words of the question in a prompt, the latest first."""
+    words = prompt.rpartition("Question so far: ")[2].split()
+    pages = dict.fromkeys(word.strip(".,") for word in reversed(words) if word[0].isupper())
+    return [{"page": page, "confidence": round(0.5 / place, 3)} for place, page in enumerate(pages, start=1)]
+
+
+def normal(prompt: str, number: int) -> Answer:
+    """The JSON asked for."""
+    return completion(json.dumps({"guesses": guesses_in(prompt)}), prompt)
+
+
+def fenced(prompt: str, number: int) -> Answer:
+    """The same inside a code fence, with a word before and after."""
+    text = json.dumps({"guesses": guesses_in(prompt)}, indent=1)
+    return completion(f"Here are my guesses:\n```json\n{text}\n```\nGood luck!", prompt)
+
+
+def nonsense(prompt: str, number: int) -> Answer:
+    """No JSON at all."""
+    return completion("I think it is Spain, or perhaps not.", prompt)
+
+
+def huge(prompt: str, number: int) -> Answer:
+    """A body of two megabytes."""
+    return completion("x" * (2 << 20))
+
+
+def slow(prompt: str, number: int) -> Answer:
+    """Nothing for three seconds."""
+    return Answer(normal(prompt, number).body, wait=3.0)
+
+
+def dripping(prompt: str, number: int) -> Answer:
+    """A byte every fiftieth of a second."""
+    return Answer(normal(prompt, number).body, drip=0.02)
+
+
+def failing(times: int, failure: Answer, then: Behaviour = normal) -> Behaviour:
+    """The first requests fail, the others do not."""
+    return lambda prompt, number: failure if number <= times else then(prompt, number)
+
+
+def dying(after: int, then: Answer | None = None) -> Behaviour:
+    """Normal, until so many requests were answered."""
+    return lambda prompt, number: normal(prompt, number) if number <= after else then or error(500)
+
+
+class ChatServer:
+    """Listens while the `with` lasts.  `behaviour` may be changed meanwhile."""
+
+    def __init__(self, behaviour: Behaviour = normal, key: str | None = None) -> None:
+        """With a `key`, requests without it are refused."""
+        self.behaviour, self.key = behaviour, key
+        self.prompts: list[str] = []
+        self.requests: list[dict[str, Any]] = []
+        self.keys: list[str | None] = []
+        self.most_at_a_time = 0
+        self._under_way = 0
+        self._lock = threading.Lock()
+        self._over = threading.Event()
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._server.daemon_threads = False  # so that closing waits for them
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
+
+    @property
+    def base_url(self) -> str:
+        return f"http://127.0.0.1:{self._server.server_address[1]}/v1"
+
+    def __enter__(self) -> ChatServer:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+    def answer(self, path: str, key: str | None, request: dict[str, Any]) -> Answer:
+        """What is sent back for a request."""
+        if path != PATH:
+            return Answer(b"<html>not found</html>", 404)
+        prompt = request["messages"][-1]["content"]
+        with self._lock:
+            self.prompts.append(prompt)
+            self.requests.append(request)
+            self.keys.append(key)
+            number = len(self.prompts)
+            self._under_way += 1
+            self.most_at_a_time = max(self.most_at_a_time, self._under_way)
+        try:
+            if self.key is not None and key != f"Bearer {self.key}":
+                return error(401, f"Incorrect API key provided: {key}")
+            answer = self.behaviour(prompt, number)
+            self._over.wait(answer.wait)
+            return answer
+        finally:
+            with self._lock:
+                self._under_way -= 1
+
+    def _handler(self) -> type[BaseHTTPRequestHandler]:
+        server = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                data = self.rfile.read(int(self.headers["Content-Length"]))
+                answer = server.answer(self.path, self.headers["Authorization"], json.loads(data))
+                self.close_connection = True  # kept open, it would hold up the end of the server
+                if answer.hang_up:
+                    return
+                try:
+                    self.send_response(answer.status)
+                    for name, value in {"Content-Length": str(len(answer.body)), **answer.headers}.items():
+                        self.send_header(name, value)
+                    self.end_headers()
+                    step = 1 if answer.drip else len(answer.body) or 1
+                    for start in range(0, len(answer.body), step):
+                        self.wfile.write(answer.body[start : start + step])
+                        if server._over.wait(answer.drip):
+                            return
+                except OSError:
+                    return  # the client has left
+
+            def log_message(self, *_: object) -> None:
+                return
+
+        return Handler
+
+
+def quick_guesser(
+    cache: Path, server: ChatServer | str, every: int = 1, endpoint: dict[str, Any] | None = None, **keys: Any
+) -> LlmGuesser:
+    """A guesser that asks a server (or a URL) and does not wait long; `keys` are other keys of its config."""
+    url = server if isinstance(server, str) else server.base_url
+    options = {"timeout": 5.0, "backoff": 0.01, "requests_per_minute": 60000.0, **(endpoint or {})}
+    config = EndpointConfig(base_url=url, model="tiny", **options)
+    return build(LlmConfig(**{"endpoint": config, "every": every, "cache": cache, **keys}))

@@ -1,0 +1,133 @@
+"""Tiny translation models of real architectures with real tokenizers, saved as the hub's models are."""
+
+from __future__ import annotations
+
+import io
+import json
+import warnings
+from pathlib import Path
+from typing import Any
+
+import sentencepiece
+import torch
+
+from sqa.data.datasets import load_questions
+
+PIECES = 300
+SIZE = {
+    "d_model": 32, "encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": 4,
+    "decoder_attention_heads": 4, "encoder_ffn_dim": 64, "decoder_ffn_dim": 64, "max_position_embeddings": 300,
+    "dropout": 0.0, "attention_dropout": 0.0, "activation_dropout": 0.0, "scale_embedding": True,
+}  # fmt: skip
+LANGUAGES = {
+    "marian": (None, None),
+    "marian-many": (None, "pol"),
+    "m2m": ("es", "en"),
+    "nllb": ("spa_Latn", "eng_Latn"),
+    "mbart": ("es_XX", "en_XX"),
+    "mbart50": ("es_XX", "en_XX"),
+}
+
+
+def save_models(folder: Path) -> dict[str, Path]:
+    """One folder per name of LANGUAGES under `folder`."""
+    pieces = _sentencepiece(folder / "sp.model")
+    found = {}
+    for name in LANGUAGES:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Recommended: pip install sacremoses", category=UserWarning)
+            tokenizer, model = _MAKERS[name](folder, pieces)
+        scale(model)
+        found[name] = folder / name
+        model.save_pretrained(found[name])
+        tokenizer.save_pretrained(found[name])
+    return found
+
+
+def scale(model: Any) -> None:
+    """Random weights large enough that choices differ from text to text and step to step."""
+    torch.manual_seed(1)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if parameter.ndim == 2 and "positions" not in name:
+                parameter.normal_(std=0.2 if "embed" in name or "shared" in name else 0.6)
+        model.get_input_embeddings().weight[model.config.pad_token_id] = 0.0  # as in all trained models
+
+
+def _sentencepiece(path: Path) -> list[str]:
+    """Learn PIECES pieces from the bundled questions, unk 0, bos 1, eos 2."""
+    questions = [*load_questions("mini-es"), *load_questions("mini-en")]
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(" ".join(s) for q in questions for s in q.sentences),
+        model_writer=model, vocab_size=PIECES, character_coverage=0.999, minloglevel=2,
+    )  # fmt: skip
+    path.write_bytes(model.getvalue())
+    processor = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
+    return [processor.id_to_piece(i) for i in range(3, PIECES)]
+
+
+def _vocabulary(path: Path, pieces: list[str]) -> str:
+    path.write_text(json.dumps({piece: i for i, piece in enumerate(pieces)}), encoding="utf-8")
+    return str(path)
+
+
+def _marian(folder: Path, pieces: list[str], marks: tuple[str, ...] = ()) -> tuple[Any, Any]:
+    from transformers import MarianConfig, MarianMTModel, MarianTokenizer
+
+    known = ["</s>", "<unk>", *pieces, *marks, "<pad>"]
+    vocabulary = _vocabulary(folder / "vocab.json", known)
+    tokenizer = MarianTokenizer(
+        str(folder / "sp.model"), str(folder / "sp.model"), vocabulary, source_lang="es", target_lang="en"
+    )
+    pad = len(known) - 1
+    config = MarianConfig(
+        vocab_size=len(known), pad_token_id=pad, decoder_start_token_id=pad, eos_token_id=0, forced_eos_token_id=0,
+        activation_function="swish", **SIZE,
+    )  # fmt: skip
+    model = MarianMTModel(config)
+    model.generation_config.bad_words_ids = [[pad]]  # as opus-mt models have it
+    return tokenizer, model
+
+
+def _marian_many(folder: Path, pieces: list[str]) -> tuple[Any, Any]:
+    return _marian(folder, pieces, (">>pol<<", ">>deu<<"))
+
+
+def _m2m(folder: Path, pieces: list[str]) -> tuple[Any, Any]:
+    from transformers import M2M100Config, M2M100ForConditionalGeneration, M2M100Tokenizer
+    from transformers.models.m2m_100.tokenization_m2m_100 import FAIRSEQ_LANGUAGE_CODES
+
+    vocabulary = _vocabulary(folder / "m2m.json", ["<s>", "<pad>", "</s>", "<unk>", *pieces])
+    marks = [f"__{code}__" for code in FAIRSEQ_LANGUAGE_CODES["m2m100"]]  # the hub's models list them, too
+    tokenizer = M2M100Tokenizer(vocabulary, str(folder / "sp.model"), additional_special_tokens=marks)
+    size = 4 + len(pieces) + len(tokenizer.lang_code_to_id) + tokenizer.num_madeup_words
+    return tokenizer, M2M100ForConditionalGeneration(M2M100Config(vocab_size=size, decoder_start_token_id=2, **SIZE))
+
+
+def _nllb(folder: Path, pieces: list[str]) -> tuple[Any, Any]:
+    from transformers import M2M100Config, M2M100ForConditionalGeneration, NllbTokenizer
+
+    tokenizer = NllbTokenizer(str(folder / "sp.model"))
+    config = M2M100Config(vocab_size=len(tokenizer) + 2, decoder_start_token_id=2, **SIZE)
+    return tokenizer, M2M100ForConditionalGeneration(config)
+
+
+def _mbart(folder: Path, pieces: list[str]) -> tuple[Any, Any]:
+    from transformers import MBartConfig, MBartForConditionalGeneration, MBartTokenizer
+
+    tokenizer = MBartTokenizer(str(folder / "sp.model"))
+    return tokenizer, MBartForConditionalGeneration(MBartConfig(vocab_size=len(tokenizer), **SIZE))
+
+
+def _mbart50(folder: Path, pieces: list[str]) -> tuple[Any, Any]:
+    from transformers import MBart50Tokenizer, MBartConfig, MBartForConditionalGeneration
+
+    tokenizer = MBart50Tokenizer(str(folder / "sp.model"))
+    config = MBartConfig(vocab_size=len(tokenizer), decoder_start_token_id=2, **SIZE)
+    return tokenizer, MBartForConditionalGeneration(config)
+
+
+_MAKERS = {
+    "marian": _marian, "marian-many": _marian_many, "m2m": _m2m, "nllb": _nllb, "mbart": _mbart, "mbart50": _mbart50,
+}  # fmt: skip

@@ -1,0 +1,31 @@
+"""A quality metric of one's own: the share of reference words that were written, and how often it was asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqa.metrics.quality.segment import Segment
+from sqa.metrics.quality.text_metric import MeanOfSegments
+
+asked: list[str] = []  # questions, in the order in which they were scored
+refused: set[str] = set()  # questions at which it dies
+
+
+@dataclass(frozen=True, slots=True)
+class OverlapConfig:
+    name: str = "overlap"
+    version: int = 1
+    broken: str = ""  # "nan", "few", "dies"
+
+
+def build(config: OverlapConfig) -> MeanOfSegments:
+    def scores(segments: Sequence[Segment]) -> list[float]:
+        asked.extend(segment.id for segment in segments)
+        if config.broken == "dies" or refused & {segment.id for segment in segments}:
+            raise RuntimeError("no memory\nleft")
+        found = [len({*s.hypothesis.split()} & {*s.reference.split()}) / len(s.reference.split()) for s in segments]
+        return {"nan": [float("nan")] * len(found), "few": found[1:]}.get(config.broken, found)
+
+    signature = f"overlap|segment:question|version:{config.version}"
+    return MeanOfSegments(config.name, signature, f"overlap {config.version} {config.broken}", scores)

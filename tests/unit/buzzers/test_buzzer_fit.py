@@ -1,0 +1,171 @@
+"""Expected wins as a thing to train for, tuning, calibration: against direct computation."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+
+from buzzers import calibration, recurrent, wins
+from buzzers.fit import FitConfig, StateNetwork, StepNetwork, batch_of, fit, loss, soft_wins
+from buzzers.histories import GuessHistory
+from buzzers.learnt import WIDTHS
+from sqa.core.errors import ConfigError
+from sqa.metrics.qa import expected_wins
+
+CONFIG = FitConfig("all", "wins", label_weight=0.1, batch=4, epochs=4, learning_rate=0.01, weight_decay=0.0, seed=0)
+SCALE = (np.zeros(WIDTHS["all"], np.float32), np.ones(WIDTHS["all"], np.float32))
+
+
+def made_up(n_questions: int = 24, seed: int = 0) -> list[GuessHistory]:
+    """Questions whose first feature says, with noise, whether the top guess is right."""
+    rng = np.random.default_rng(seed)
+    found = []
+    for _ in range(n_questions):
+        n = int(rng.integers(3, 9))
+        right = np.arange(n) >= rng.integers(0, n + 2)
+        rows = rng.normal(size=(n, WIDTHS["all"])).astype(np.float32)
+        rows[:, 0] += 3 * right
+        guessed = np.arange(n) > 0
+        found.append(GuessHistory(rows, np.zeros((n, 3)), right & guessed, guessed, np.arange(1, n + 1) / n))
+    return found
+
+
+def test_wins_of_thresholds_are_those_of_the_metric():
+    histories, rng = made_up(), np.random.default_rng(1)
+    scores = [rng.random(len(one.right)) for one in histories]
+    thresholds = np.array([0.0, 0.3, 0.7, 0.95, 2.0])
+    expected = [
+        [expected_wins(wins.CURVE, o.fraction, o.right, o.guessed & (s >= t)) for t in thresholds]
+        for o, s in zip(histories, scores, strict=True)
+    ]
+    np.testing.assert_allclose(wins.wins(histories, scores, thresholds), expected, rtol=1e-12)
+    threshold, reached = wins.best_threshold(histories, scores)
+    assert reached == wins.wins(histories, scores, wins.grid(scores)).mean(0).max()
+    assert wins.wins(histories, scores, np.array([threshold])).mean() == pytest.approx(reached)
+
+
+def test_the_grid_leaves_out_what_is_not_finite():
+    assert wins.grid([np.array([-np.inf])]).tolist() == [0.0]
+    assert wins.grid([np.array([-np.inf, 2.0]), np.array([1.0, -np.inf])], 2).tolist() == [1.0, 2.0]
+
+
+def test_soft_wins_are_the_mean_over_all_ways_to_answer():
+    [one] = made_up(1, seed=3)
+    n = len(one.right)
+    logits = torch.linspace(-1, 1, n)
+    chance = torch.sigmoid(logits).numpy()
+    total = 0.0
+    for drawn in itertools.product((False, True), repeat=n):
+        buzz = np.array(drawn)
+        weight = np.prod(np.where(buzz, chance, 1 - chance))
+        total += weight * expected_wins(wins.CURVE, one.fraction, one.right, buzz & one.guessed)
+    assert soft_wins(logits[None], batch_of([one], SCALE)).item() == pytest.approx(total, rel=1e-5)
+
+
+def test_padding_changes_no_loss():
+    short, long = sorted(made_up(2, seed=5), key=lambda one: len(one.right))
+    network = StepNetwork(WIDTHS["all"], 3)
+    alone, together = batch_of([short], SCALE), batch_of([short, long], SCALE)
+    torch.testing.assert_close(soft_wins(network(together.rows), together)[0], soft_wins(network(alone.rows), alone)[0])
+    n = len(short.right)
+    first = type(together)(*(tensor[:1] for tensor in together))
+    assert first.guessed[:, n:].sum() == 0
+    torch.testing.assert_close(loss(network(first.rows), first, CONFIG), loss(network(alone.rows), alone, CONFIG))
+
+
+def test_certain_and_early_beats_late_beats_never():
+    [one] = made_up(1, seed=3)
+    batch = batch_of([one], SCALE)
+    at = int(np.flatnonzero(one.right)[0])
+    values = []
+    for step in (at, len(one.right) - 1, None):
+        logits = torch.full((1, len(one.right)), -30.0)
+        if step is not None:
+            logits[0, step] = 30.0
+        values.append(soft_wins(logits, batch).item())
+    assert values[0] > values[1] > values[2] == pytest.approx(0, abs=1e-6)
+    assert values[0] == pytest.approx(float(wins.CURVE(one.fraction[at])), rel=1e-5)
+
+
+@pytest.mark.parametrize("skip", [False, True])
+@pytest.mark.parametrize("cell", ["gru", "lstm"])
+def test_the_state_in_numpy_is_torchs(cell, skip):
+    torch.manual_seed(0)
+    network = StateNetwork(7, 5, cell, dropout=0.4, skip=skip).eval()
+    rows = torch.randn(2, 30, 7)
+    with torch.no_grad():
+        expected = network(rows).numpy()
+    tensors = {name: tensor.numpy() for name, tensor in network.state_dict().items()}
+    assert recurrent.shapes(7, tensors) == {name: array.shape for name, array in tensors.items()}
+    for question, logits in zip(rows.numpy(), expected, strict=True):
+        np.testing.assert_allclose(recurrent.logits(tensors, question), logits, atol=1e-5)
+
+
+def test_gates_of_no_known_cell_are_refused():
+    tensors = {
+        "output.weight": np.zeros((1, 5)),
+        "cell.weight_hh_l0": np.zeros((10, 5)),
+        "cell.bias_hh_l0": np.zeros(10),
+    }
+    with pytest.raises(ValueError, match="neither a GRU nor an LSTM"):
+        recurrent.shapes(7, tensors)
+
+
+@pytest.mark.parametrize("objective", ["wins", "label"])
+@pytest.mark.parametrize("units", [0, 4])
+def test_fitting_finds_the_feature_that_tells(objective, units):
+    learnt, kept = made_up(96), made_up(32, seed=9)
+    config = FitConfig("all", objective, 0.1, batch=8, epochs=15, learning_rate=0.02, weight_decay=0.01, seed=0)
+    fitted = fit(config, lambda width: StepNetwork(width, units), learnt, kept)
+    _, reached = wins.best_threshold(kept, fitted.logits(kept))
+    _, by_chance = wins.best_threshold(kept, [np.zeros(len(one.right)) for one in kept])
+    assert reached > by_chance + 0.1
+    assert 1 <= fitted.epoch <= config.epochs
+    again = fit(config, lambda width: StepNetwork(width, units), learnt, kept)
+    assert all((again.tensors[name] == array).all() for name, array in fitted.tensors.items())
+
+
+def test_numbers_of_the_fit_are_checked_together():
+    with pytest.raises(ConfigError) as caught:
+        FitConfig("all", "wins", label_weight=-1, batch=0, epochs=0, learning_rate=0.0, weight_decay=0.0, seed=0)
+    assert len(caught.value.problems) == 4
+
+
+# -------------------------------------------------------------------------------------------------- calibration
+
+
+def test_what_was_bent_is_straightened():
+    rng = np.random.default_rng(0)
+    true = rng.normal(0, 2, 60_000)
+    chance = 1 / (1 + np.exp(-true))
+    right = rng.random(len(true)) < chance
+    bent = np.where(true > 0, 5 * true, true / 5)  # grows, but by no straight line
+    found = calibration.apply(calibration.fit(bent, right), bent)
+    assert np.abs(found - chance).mean() < 0.01
+    assert calibration.expected_calibration_error(found, right) < 0.01
+
+
+def test_the_order_is_kept_even_where_the_shares_fall():
+    logits = np.linspace(-3, 3, 200)
+    found = calibration.apply(calibration.fit(logits, logits < 0), np.linspace(-9, 9, 50))
+    assert (np.diff(found) > 0).all()
+
+
+@pytest.mark.parametrize("n", [1, 3, 50])
+@pytest.mark.parametrize("label", [False, True])
+def test_labels_of_one_kind_give_finite_knots(n, label):
+    knots = calibration.fit(np.zeros(n), np.full(n, label))
+    assert knots.shape == (2, 1) and np.isfinite(knots).all()
+
+
+def test_calibration_errors_by_hand():
+    chances, right = np.array([0.05, 0.05, 0.95, 1.0]), np.array([False, True, True, True])
+    # first bin: chance .05, right .5; last bin: chance .975, right 1
+    assert calibration.expected_calibration_error(chances, right) == pytest.approx(0.5 * 0.45 + 0.5 * 0.025)
+    assert calibration.brier(chances, right) == pytest.approx((0.05**2 + 0.95**2 + 0.05**2) / 4)
+    table = calibration.reliability(chances, right)
+    assert [row.steps for row in table] == [2, *[0] * 8, 2]
+    assert np.isnan(table[4].chance)

@@ -1,0 +1,113 @@
+"""The table of buzzers: its numbers against direct computation, on made-up questions and models."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from buzzers import learnt, logistic, wins
+from buzzers.features import SIGNALS
+from buzzers.histories import GuessHistory
+from buzzers.learnt import Card, LearntBuzzer
+from buzzers.threshold import ThresholdBuzzer
+from experiments.studies import buzzer_report as report
+from sqa.core.errors import ConfigError
+from sqa.metrics.qa import expected_wins
+
+WIDTH = learnt.WIDTHS["all"]
+
+
+@pytest.fixture(scope="module")
+def histories() -> list[GuessHistory]:
+    """Sixty questions whose first feature is the chance's logit, and whose signals are noise."""
+    rng = np.random.default_rng(0)
+    found = []
+    for _ in range(60):
+        n = int(rng.integers(2, 12))
+        rows = np.zeros((n, WIDTH), np.float32)
+        rows[:, 0] = np.sort(rng.normal(0, 3, n))
+        right = rng.random(n) < 1 / (1 + np.exp(-rows[:, 0]))
+        signals = rng.random((n, len(SIGNALS)))
+        found.append(GuessHistory(rows, signals, right, np.ones(n, bool), np.arange(1, n + 1) / n))
+    return found
+
+
+@pytest.fixture
+def models(tmp_path):
+    """A logistic buzzer that reads the first feature, and a tuned threshold."""
+    weight = np.zeros((1, WIDTH), np.float32)
+    weight[0, 0] = 1
+    tensors = {
+        "mean": np.zeros(WIDTH, np.float32),
+        "deviation": np.ones(WIDTH, np.float32),
+        "calibration": np.array([[-1, 1], [-1, 1]], np.float32) * 0.99,
+        "output.weight": weight,
+        "output.bias": np.zeros(1, np.float32),
+    }
+    buzzer = LearntBuzzer(logistic.NETWORK, tensors, Card("made", "all", 0.6, {}))
+    buzzer.save(tmp_path / "buzzer-logistic-made")
+    ThresholdBuzzer(0.5, "margin").save(tmp_path / "buzzer-threshold-made", "made")
+    return tmp_path
+
+
+def test_every_buzzer_has_its_line_and_its_own_numbers(histories, models):
+    found = report.outcomes("made", histories, models)
+    names = [outcome.name for outcome in found]
+    assert names[:2] == ["logistic", "threshold (margin)"]
+    assert names[2:] == [*(f"best {signal} threshold here" for signal in SIGNALS), "stable oracle", "oracle"]
+    buzz = [one.signals[:, 2] >= 0.5 for one in histories]
+    direct = [expected_wins(wins.CURVE, o.fraction, o.right, b) for o, b in zip(histories, buzz, strict=True)]
+    np.testing.assert_allclose(found[1].won, direct, rtol=1e-12)
+    line = report.lines(found, histories, resamples=50)[1]
+    answered = [(o.right[b][0], o.fraction[b][0]) for o, b in zip(histories, buzz, strict=True) if b.any()]
+    assert line.accuracy_at_buzz == pytest.approx(np.mean([hit for hit, _ in answered]))
+    assert line.position == pytest.approx(np.mean([place for _, place in answered]))
+    assert line.never == pytest.approx(1 - len(answered) / len(histories))
+    assert line.low <= np.mean(direct) <= line.high
+    assert line.ece is line.brier is None
+
+
+def test_differences_are_to_the_best_threshold_on_these_questions(histories, models):
+    found = report.outcomes("made", histories, models)
+    best = max(found[2:5], key=lambda outcome: outcome.won.mean())
+    for line in report.lines(found, histories, resamples=50):
+        if line.outcome is best:
+            assert line.against is None
+        else:
+            assert line.against.diff == pytest.approx(line.outcome.won.mean() - best.won.mean())
+
+
+def test_the_oracles_answer_where_they_win(histories):
+    stable, oracle = report.oracles(histories)
+    for outcome in (stable, oracle):
+        for one, step, won in zip(histories, outcome.steps, outcome.won, strict=True):
+            assert won == (0.0 if step == len(one.right) else pytest.approx(float(wins.CURVE(one.fraction[step]))))
+    assert all(one.right[step:].all() for one, step in zip(histories, stable.steps, strict=True))
+    assert all(not one.right[:step].any() for one, step in zip(histories, oracle.steps, strict=True))
+    assert (stable.won <= oracle.won + 1e-12).all()
+
+
+def test_rows_have_as_many_cells_as_the_header(histories, models):
+    found = report.outcomes("made", histories, models)
+    for line in report.lines(found, histories, resamples=20):
+        cells = report.cells(line, stable=0.5, oracle=0.8)
+        assert len(cells) == len(report.HEADER)
+        assert cells[2] == f"{line.outcome.won.mean():.4f}"
+    rows = report.reliability_rows(found, histories)
+    assert len(rows) == 10 and {len(row) for row in rows} == {len(report.RELIABILITY_HEADER)}
+    assert sum(int(row[3]) for row in rows) == sum(len(one.right) for one in histories)
+
+
+def test_no_share_of_nothing(histories, models):
+    line = report.lines(report.outcomes("made", histories, models), histories, resamples=20)[0]
+    assert report.cells(line, stable=0.0, oracle=0.0)[5:7] == ["-", "-"]
+
+
+def test_a_guesser_without_a_buzzer_is_said(histories, tmp_path):
+    with pytest.raises(ConfigError, match="made: no trained buzzer"):
+        report.outcomes("made", histories, tmp_path)
+
+
+def test_the_command_says_what_is_wrong(capsys):
+    assert report.main(["bm52"]) == 2
+    assert "buzzer_mlp_bm52.yaml: cannot be read" in capsys.readouterr().err

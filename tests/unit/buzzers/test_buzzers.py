@@ -1,0 +1,222 @@
+"""The buzzers' own numbers."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from buzzers import calibration, learnt, logistic, mlp, recurrent
+from buzzers.features import N_FEATURES, features, share, signals
+from buzzers.learnt import Card, LearntBuzzer
+from buzzers.oracle import OracleBuzzer
+from buzzers.shape import N_SHAPE, shape
+from buzzers.threshold import ThresholdBuzzer, ThresholdConfig, build
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.types import Guess
+
+# {input: steps of [page, score], output: steps of 22 numbers}: the original's vector_converter_0 on made-up guesses
+VECTORS = Path(__file__).parents[2] / "golden" / "vectors" / "buzzer_features.json"
+TEN = [Guess("a", 4.0), *(Guess(f"p{i}", 1.0) for i in range(9))]
+
+
+def test_features_are_those_of_qanta():
+    vectors = json.loads(VECTORS.read_text(encoding="utf-8"))
+    history = [[Guess(page, score) for page, score in step] for step in vectors["input"]]
+    rows = features(history)
+    assert rows.dtype == np.float32
+    np.testing.assert_allclose(rows, np.array(vectors["output"], np.float32), rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize(("function", "width"), [(features, N_FEATURES), (shape, N_SHAPE)])
+def test_features_use_ten_guesses_and_stand_none(function, width):
+    many = [Guess(f"p{i}", 1.0 / (i + 1)) for i in range(50)]
+    np.testing.assert_array_equal(function([many]), function([many[:10]]))
+    assert function([]).shape == (0, width)
+    assert function([[]]).shape == (1, width) and np.isfinite(function([[]])).all()
+
+
+def test_no_features_of_no_guess():
+    np.testing.assert_array_equal(features([[]]), np.zeros((1, N_FEATURES)))
+
+
+def test_shape_is_what_its_table_says():
+    history = [[Guess("b", 2.0)], TEN, TEN[:1], [Guess("b", 5.0), Guess("a", 3.0)]]
+    rows = shape(history).astype(np.float64)
+    np.testing.assert_allclose(rows[:, 0], np.log([1, 2, 3, 4]), rtol=1e-6)
+    np.testing.assert_allclose(rows[1, 2:5], np.array([4, 1, 1]) / 13, rtol=1e-5)
+    assert rows[1, 6] == pytest.approx(math.log(1 + 9 * math.exp(-3)), rel=1e-5)
+    assert rows[1, 10] == pytest.approx(0.75, rel=1e-5)  # 3 ahead of the second, of 4
+    np.testing.assert_allclose(np.expm1(rows[:, 11]), [1, 1, 2, 1], rtol=1e-5)  # "a" twice in a row
+    np.testing.assert_allclose(np.expm1(rows[:, 12]), [1, 2, 2, 2], rtol=1e-5)
+    np.testing.assert_allclose(rows[:, 13], [1, 1 / 2, 2 / 3, 2 / 4], rtol=1e-6)
+    np.testing.assert_allclose(np.expm1(rows[:, 14]), [0, 0, 1, 3], atol=1e-5)
+    np.testing.assert_allclose(rows[3, [15, 16]], [5 / 4, 2 / 2], rtol=1e-6)
+    np.testing.assert_allclose(rows[:, 21], [0.1, 1.0, 0.1, 0.2], rtol=1e-6)
+
+
+def test_shape_looks_five_and_fifteen_steps_back():
+    rows = shape([[Guess("a", float(t))] for t in range(20)])
+    np.testing.assert_array_equal(rows[:, 17], [0, 1, 2, 3, 4, *[5] * 15])
+    np.testing.assert_array_equal(rows[[14, 15, 19], 18], [14, 15, 15])
+
+
+def test_share_is_of_the_best_ten():
+    assert share([]) == share([Guess("a", 0.0)]) == 0.0
+    assert share([Guess("a", 3.0), Guess("b", 1.0)]) == 0.75
+    assert share([Guess(str(i), 1.0) for i in range(50)]) == 0.1
+
+
+def test_signals_stand_for_nothing_where_they_mean_nothing():
+    assert signals([]) == (-np.inf, -np.inf, -np.inf)
+    assert signals([Guess("a", 3.0)]) == (-np.inf, 3.0, -np.inf)
+    assert signals(TEN) == (4 / 13, 4.0, 3.0)
+
+
+# ---------------------------------------------------------------------------------------------------- threshold
+
+
+def test_threshold_waits_for_ten_guesses():
+    buzzes = ThresholdBuzzer(0.3).decide([TEN[:3], TEN])
+    assert [buzz.buzz for buzz in buzzes] == [False, True]
+    assert [buzz.score for buzz in buzzes] == [0.0, 4 / 13]
+    assert not ThresholdBuzzer(0.4).decide([TEN])[0].buzz
+
+
+@pytest.mark.parametrize(("signal", "value"), [("score", 4.0), ("margin", 3.0)])
+def test_threshold_on_another_signal(signal, value):
+    assert ThresholdBuzzer(value, signal).decide([TEN])[0] == ThresholdBuzzer(value - 1, signal).decide([TEN])[0]
+    assert ThresholdBuzzer(value, signal).decide([TEN])[0].buzz
+    assert not ThresholdBuzzer(value + 0.1, signal).decide([TEN])[0].buzz
+
+
+@pytest.mark.parametrize("threshold", [0, -0.1, 1.1, math.nan])
+def test_threshold_must_be_a_share(threshold):
+    with pytest.raises(ConfigError, match="threshold: must be"):
+        ThresholdConfig(threshold=threshold)
+
+
+def test_threshold_of_a_score_may_be_above_one():
+    assert build(ThresholdConfig(threshold=40.0, signal="score")).signal == "score"
+    assert (build(ThresholdConfig()).threshold, build(ThresholdConfig()).signal) == (0.17, "share")
+
+
+def test_a_tuned_threshold_comes_back(tmp_path):
+    ThresholdBuzzer(7.5, "margin").save(tmp_path, "bm25")
+    buzzer = build(ThresholdConfig(model=str(tmp_path)))
+    assert (buzzer.threshold, buzzer.signal) == (7.5, "margin")
+    assert buzzer.fingerprint() == ThresholdBuzzer(7.5, "margin").fingerprint()
+    assert build(ThresholdConfig(model=str(tmp_path), threshold=9.0)).threshold == 9.0
+    with pytest.raises(ConfigError, match="signal: a model has its own"):
+        ThresholdConfig(model=str(tmp_path), signal="share")
+
+
+def test_oracle_buzzes_where_the_top_guess_is_right():
+    history = [[], [Guess("Lima", 1.0)], [Guess("Oslo", 2.0), Guess("Lima", 1.0)], [Guess("lima", 1.0)]]
+    oracle = OracleBuzzer()
+    assert oracle.oracle
+    assert [buzz.buzz for buzz in oracle.decide_with_answer(history, "Lima")] == [False, True, False, True]
+    with pytest.raises(ConfigError, match="needs the answer"):
+        oracle.decide(history)
+
+
+# ------------------------------------------------------------------------------------------------------ learnt
+
+NETWORKS = {"logistic": logistic.NETWORK, "mlp": mlp.NETWORK, "gru": recurrent.NETWORK, "lstm": recurrent.NETWORK}
+
+
+def make(name: str, features: str = "all", threshold: float = 0.5) -> LearntBuzzer:
+    """A buzzer with random tensors, three units if it has any."""
+    rng, width = np.random.default_rng(0), learnt.WIDTHS[features]
+    shapes = {"mean": (width,), "deviation": (width,), "calibration": (2, 4), "output.bias": (1,)}
+    shapes["output.weight"] = (1, width if name == "logistic" else 3)
+    if name == "mlp":
+        shapes |= {"hidden.weight": (3, width), "hidden.bias": (3,)}
+    if name in recurrent.GATES:
+        gates = 3 * recurrent.GATES[name]
+        shapes |= {"cell.weight_ih_l0": (gates, width), "cell.weight_hh_l0": (gates, 3)}
+        shapes |= {"cell.bias_ih_l0": (gates,), "cell.bias_hh_l0": (gates,)}
+    tensors = {key: rng.normal(0, 0.3, size).astype(np.float32) for key, size in shapes.items()}
+    tensors["deviation"] = np.abs(tensors["deviation"]) + 1
+    tensors["calibration"].sort(axis=1)
+    return LearntBuzzer(NETWORKS[name], tensors, Card("bm25", features, threshold, {"seed": 0}))
+
+
+def history(steps: int = 40) -> list[list[Guess]]:
+    rng = np.random.default_rng(1)
+    found = []
+    for step in range(steps):
+        scores = np.sort(rng.random(int(rng.integers(0, 13))))[::-1] * (step + 1)
+        found.append([Guess(f"p{page}", float(s)) for page, s in zip(rng.permutation(20), scores, strict=False)])
+    return found
+
+
+@pytest.mark.parametrize("features", learnt.WIDTHS)
+@pytest.mark.parametrize("name", NETWORKS)
+def test_a_step_is_the_same_to_the_last_bit_whatever_follows(name, features):
+    buzzer, steps = make(name, features), history()
+    whole = buzzer.decide(steps)
+    assert len({buzz.score for buzz in whole}) > 20
+    for end in range(len(steps) + 1):
+        assert buzzer.decide(steps[:end]) == whole[:end]
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_no_guess_no_chance(name):
+    buzzer = make(name, threshold=0.0)
+    buzzes = buzzer.decide([[], [Guess("a", 1.0)], []])
+    assert [buzz.buzz for buzz in buzzes] == [False, True, False]
+    assert buzzes[0].score == buzzes[2].score == 0.0
+
+
+def test_mlp_is_one_hidden_layer_and_its_calibration():
+    buzzer = make("mlp", "qanta")
+    t = {name: array.astype(np.float64) for name, array in buzzer.tensors.items()}
+    row = np.linspace(-1, 1, N_FEATURES)
+    hidden = np.maximum(t["hidden.weight"] @ ((row - t["mean"]) / t["deviation"]) + t["hidden.bias"], 0)
+    logit = t["output.weight"][0] @ hidden + t["output.bias"][0]
+    expected = calibration.apply(buzzer.tensors["calibration"], np.array([logit]))[0]
+    assert buzzer.chances(row.astype(np.float32)[None])[0] == pytest.approx(expected, rel=1e-5)
+
+
+def test_far_features_are_kept_within_eight_deviations():
+    np.testing.assert_array_equal(
+        learnt.standardise(np.array([[1e9, -1e9, 3.0]]), np.ones(3), np.full(3, 2.0)), [[8.0, -8.0, 1.0]]
+    )
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_files_come_back_and_broken_ones_are_refused(name, tmp_path):
+    buzzer, network, steps = make(name), NETWORKS[name], history()
+    buzzer.save(tmp_path / "good")
+    again = learnt.load(network, tmp_path / "good")
+    assert again.decide(steps) == buzzer.decide(steps)
+    assert again.card == buzzer.card
+    assert learnt.load(network, tmp_path / "good", 0.123).threshold == 0.123
+    assert learnt.load(network, tmp_path / "good", 0.123).fingerprint() != again.fingerprint()
+    for broken, tensor in (("lost", None), ("short", np.zeros(2, np.float32))):
+        buzzer.save(tmp_path / broken)
+        tensors = {key: array for key, array in buzzer.tensors.items() if key != "output.weight"}
+        tensors |= {} if tensor is None else {"output.weight": tensor[None]}
+        config = json.loads((tmp_path / broken / "config.json").read_text())
+        learnt.write_tensors(tmp_path / broken, tensors, config)
+        with pytest.raises(DataError, match=f"not a {network.kind} buzzer"):
+            learnt.load(network, tmp_path / broken)
+
+
+def test_a_config_without_a_threshold_is_refused(tmp_path):
+    make("logistic").save(tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    del config["threshold"]
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    with pytest.raises(DataError, match="threshold: not what a trained buzzer has"):
+        learnt.load(logistic.NETWORK, tmp_path)
+
+
+@pytest.mark.parametrize("config", [logistic.LogisticConfig, mlp.MlpConfig, recurrent.RecurrentConfig])
+def test_a_chance_is_from_zero_to_one(config):
+    with pytest.raises(ConfigError, match=r"threshold: must be in 0..1"):
+        config(threshold=1.5)

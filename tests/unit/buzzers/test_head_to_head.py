@@ -1,0 +1,217 @@
+"""The system against recorded opponents: the points, the counting of words, the questions left out."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from doubles import question, write_questions
+
+from experiments.studies import head_to_head as h2h
+from experiments.studies import overlap
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.paths import ROOT
+from sqa.core.trace import QuestionTrace
+from sqa.core.types import Buzz, Emission, Guess
+from sqa.data import datasets, human_buzzes
+from sqa.run.config import load
+
+NEVER = np.inf
+
+
+def opponents(*heard_right: tuple[int, bool]) -> h2h.Opponents:
+    heard, right = zip(*heard_right, strict=True)
+    return h2h.Opponents(np.array(heard), np.array(right))
+
+
+def as_published(play: h2h.Play, heard: int, right: bool) -> int:
+    """The score of one record in Pinafore/qb, qanta/buzzer/eval.py: simulate_game."""
+    if play.buzz < heard:
+        return 10 if play.right else (-15 if right else -5)
+    if right:
+        return -10
+    return 15 if play.right_at_end else 5
+
+
+@pytest.mark.parametrize(
+    ("buzz", "right", "at_end", "heard", "human", "expected"),
+    [
+        (4, True, True, 5, True, 10),
+        (4, True, False, 5, False, 10),
+        (4, False, True, 5, True, -15),
+        (4, False, True, 5, False, -5),
+        (5, True, True, 5, True, -10),  # a tie is the opponent's
+        (6, True, True, 5, True, -10),
+        (6, False, True, 5, False, 15),
+        (6, True, False, 5, False, 5),
+        (NEVER, False, True, 5, False, 15),
+        (NEVER, False, False, 5, True, -10),
+    ],
+)
+def test_points(buzz: float, right: bool, at_end: bool, heard: int, human: bool, expected: int) -> None:
+    play = h2h.Play(buzz, right, at_end, NEVER)
+    assert h2h.points(play, opponents((heard, human))).tolist() == [expected]
+    assert as_published(play, heard, human) == expected
+
+
+def test_points_are_the_published_ones_everywhere() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        them = h2h.Opponents(rng.integers(1, 9, 6), rng.random(6) < 0.6)
+        play = h2h.Play(float(rng.integers(1, 10)), bool(rng.random() < 0.5), bool(rng.random() < 0.5), NEVER)
+        expected = [as_published(play, h, r) for h, r in zip(them.heard.tolist(), them.right.tolist(), strict=True)]
+        assert h2h.points(play, them).tolist() == expected
+
+
+def test_measures_of_a_question() -> None:
+    play = h2h.Play(buzz=4, right=True, right_at_end=True, first_right=3)
+    them = opponents((5, True), (9, False), (4, True), (2, False), (3, True))
+    found = {name: total / weight for name, (total, weight) in h2h.measures(play, them).items()}
+    # +10, +10, -10 (tie), +15, -10; the perfect buzzer answers at 3: loses only to the tie there
+    assert found["points"] == pytest.approx(15 / 5)
+    assert (found["beaten"], found["lost-to"], found["neither"]) == pytest.approx((0.6, 0.4, 0.0))
+    assert (found["buzzes-first"], found["right-when-first"], found["beatable"]) == pytest.approx((0.4, 1.0, 0.8))
+    assert sum(found[f"{value:+d}"] for value in h2h.POINTS) == pytest.approx(1)
+
+
+def trace(page: str, guesses: list[str], buzz_at: int | None) -> QuestionTrace:
+    q = question(page=page)
+    words = ["w"] * len(guesses)
+    emissions = tuple(Emission(*place) for place in [(0, "w", 1, False), (0, "w", 2, False), (1, "w", 1, False)])
+    return QuestionTrace(
+        q,
+        emissions[: len(words)],
+        tuple((Guess(guess, 1.0),) for guess in guesses),
+        tuple(Buzz(0.0, step == buzz_at) for step in range(len(guesses))),
+    )
+
+
+def test_play_counts_the_words_of_all_sentences() -> None:
+    assert h2h.play_of(trace("Spain", ["France", "Spain", "Spain"], 2)) == h2h.Play(3.0, True, True, 2.0)
+    assert h2h.play_of(trace("Spain", ["Spain", "Spain", "France"], None)) == h2h.Play(NEVER, False, False, 1.0)
+    assert h2h.play_of(trace("Spain", [], None)) == h2h.Play(NEVER, False, False, NEVER)
+
+
+def buzz_file(path: Path, *rows: tuple[str, int, int, bool]) -> str:
+    listed = [
+        {"qid": qid, "word_index": word, "n_words": words, "correct": correct, "game": i}
+        for i, (qid, word, words, correct) in enumerate(rows)
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in listed))
+    return str(path)
+
+
+def test_opponents_hear_the_word_they_buzz_on(tmp_path: Path) -> None:
+    source = buzz_file(tmp_path / "b.jsonl", ("q", 2, 5, True), ("q", 5, 5, False), ("other", 0, 9, True))
+    loaded = human_buzzes.load_buzzes(source)
+    found = h2h.opponents_of(loaded, [question("q")], first_word=0)
+    assert list(found) == ["q"]
+    assert (found["q"].heard.tolist(), found["q"].right.tolist()) == ([3, 5], [True, False])
+    assert h2h.opponents_of(loaded, [question("q")], first_word=1)["q"].heard.tolist() == [2, 5]
+    with pytest.raises(DataError, match="buzzes on other count 9 words, the question has 5"):
+        h2h.opponents_of(loaded, [question("other")], first_word=0)
+    with pytest.raises(DataError, match="needs the columns word_index and n_words"):
+        h2h.opponents_of(replace(loaded, word=None), [question("q")], first_word=0)
+
+
+# --- overlap ---------------------------------------------------------------------------------------------------------
+
+TEXT = "this river flows through cracow and warsaw before it reaches the baltic sea near gdansk in the north"
+
+
+def training(path: Path, *texts: str) -> str:
+    path.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+    return str(path)
+
+
+def test_a_repeated_question_is_found(tmp_path: Path) -> None:
+    asked = [question("a", [TEXT]), question("b", ["an entirely other text about some mountains of the far south"])]
+    changed = TEXT.upper().replace(" AND ", ", and ") + " for ten points name this river"
+    source = training(tmp_path / "t.jsonl", "nothing in common with any of them at all", changed)
+    [found] = overlap.nearest(asked, [source]).values()
+    assert (found.question, found.text, found.excluded) == ("a", f"{source}:1", True) and found.share == 1.0
+    quoted = training(tmp_path / "q.jsonl", "it reaches the baltic sea near gdansk " + " ".join(map(str, range(40))))
+    [found] = overlap.nearest(asked, [quoted]).values()
+    assert not found.excluded and found.runs == 2
+    (tmp_path / "bad.jsonl").write_text('{"title": "x"}\n')
+    with pytest.raises(DataError, match="record 0: has no text"):
+        overlap.nearest(asked, [str(tmp_path / "bad.jsonl")])
+
+
+# --- the command -----------------------------------------------------------------------------------------------------
+
+
+def config(tmp_path: Path, **changes: Any) -> Path:
+    """Nine questions of ten or eleven words; q0 was trained on; q1 has no buzz."""
+    questions = write_questions(tmp_path / "questions.jsonl", 9)
+    texts = {q.id: q.text for q in datasets.load_questions(str(questions))}
+    rows = [(id, word, len(text.split()), word % 2 == 0) for id, text in texts.items() for word in (3, 8) if id != "q1"]
+    mapping = {
+        "name": "mine",
+        "dataset": str(questions),
+        "buzzes": buzz_file(tmp_path / "buzzes.jsonl", *rows),
+        "training": [training(tmp_path / "training.jsonl", texts["q0"], "something else")],
+        "contestants": [
+            {
+                "label": "keyword",
+                "guesser": {"name": "doubles:build_guesser"},
+                "buzzer": {"name": "doubles:build_buzzer"},
+            }
+        ],
+        "metrics": ["ew", "accuracy"],
+        "resamples": 50,
+    }
+    path = tmp_path / "mine.yaml"
+    path.write_text(json.dumps(mapping | changes))
+    return path
+
+
+def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    h2h.main(config(tmp_path), tmp_path / "runs")
+    out = capsys.readouterr().out
+    header, *lines = (line.split("\t") for line in out.splitlines())
+    assert tuple(header) == h2h.HEADER
+    values = {line[1]: float(line[2]) for line in lines}
+    assert {line[5] for line in lines} == {"7"} and {line[6] for line in lines} == {"14"}
+    assert values["beaten"] + values["lost-to"] + values["neither"] == pytest.approx(1, abs=1e-5)
+    assert values["points"] == pytest.approx(sum(v * values[f"{v:+d}"] for v in h2h.POINTS), abs=1e-4)
+    # 4 of 7 answers (Spain, France) are named in word 8 of 9, the third never; opponents hear 4 and 9 words
+    assert values["accuracy"] == pytest.approx(4 / 7, abs=1e-5)
+    assert "ew" in values and values["beatable"] >= values["beaten"]
+    folder = tmp_path / "runs" / "mine"
+    assert (folder / "head_to_head.tsv").read_text() == out
+    assert (folder / "left_out.tsv").read_text().splitlines()[1].split("\t")[0] == "q0"
+    counts = json.loads((folder / "counts.json").read_text())
+    assert counts["left out, in the training data"] == 1 and counts["without a recorded buzz"] == 1
+    h2h.main(config(tmp_path, opponents="first", buzzes=str(tmp_path / "buzzes.jsonl")), tmp_path / "runs")
+    assert "opponents:first" in capsys.readouterr().out
+
+
+def test_the_shipped_config_loads() -> None:
+    shipped = load(ROOT / "configs" / "head_to_head.yaml", h2h.HeadToHeadConfig)
+    assert [contestant.label for contestant in shipped.contestants] == ["bm25", "gru"]
+
+
+def test_bad_configs(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="first_word: must be 0 or 1, got 2"):
+        h2h.main(config(tmp_path, first_word=2, resamples=0), tmp_path / "runs")
+    with pytest.raises(ConfigError, match="contestants: at least one is needed"):
+        h2h.main(config(tmp_path, contestants=[]), tmp_path / "runs")
+    with pytest.raises(ConfigError, match="oponents"):
+        h2h.main(config(tmp_path, oponents="all"), tmp_path / "runs")
+    with pytest.raises(ConfigError, match="'ews'"):
+        h2h.main(config(tmp_path, metrics=["ews"]), tmp_path / "runs")
+    with pytest.raises(DataError, match="no question has a recorded buzz"):
+        h2h.main(config(tmp_path, buzzes=buzz_file(tmp_path / "other.jsonl", ("x", 1, 2, True))), tmp_path / "runs")
+
+
+@pytest.mark.mirror
+def test_real_questions_and_buzzes_fit() -> None:
+    questions = datasets.load_questions("human-buzzes")
+    assert len(questions) == 2569 and questions[0].language == "en"
+    found = h2h.opponents_of(human_buzzes.load_buzzes("human-buzzes", "clip"), questions, first_word=0)
+    assert len(found) == 2569

@@ -1,0 +1,236 @@
+"""The house as ARCHITECTURE.md draws it, read from the source text and from a fresh interpreter."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from sqa.core.paths import ROOT
+
+PACKAGES = ("sqa", "smt", "guessers", "buzzers", "experiments")
+HEAVY = {"torch", "transformers", "tensorflow", "numba"}
+MODULES_PER_FOLDER = 15
+LINES_PER_FUNCTION = 60
+CONFIGS = 47  # on their way to 30: it only ever gets smaller
+
+# what parts may build on
+SQA = {"sqa.core", "sqa.data", "sqa.files", "sqa.metrics", "sqa.net", "sqa.run", "sqa.diagnose"}
+# room -> the rooms that it may import, besides itself; `sqa` alone is the package's __init__ with its version
+ARROWS: dict[str, set[str]] = {
+    "sqa": set(),
+    "sqa.core": {"sqa"},
+    "sqa.files": {"sqa", "sqa.core"},
+    "sqa.data": {"sqa", "sqa.core", "sqa.files"},
+    "sqa.metrics": {"sqa", "sqa.core", "sqa.files", "sqa.data"},
+    "sqa.net": {"sqa", "sqa.core", "sqa.files"},
+    "sqa.run": {"sqa", "sqa.core", "sqa.files", "sqa.data", "sqa.metrics"},
+    "sqa.diagnose": {"sqa", "sqa.core", "sqa.files", "sqa.data", "sqa.metrics", "sqa.run"},
+    "sqa.report": {"sqa", "sqa.core", "sqa.files", "sqa.data", "sqa.metrics", "sqa.run", "sqa.diagnose"},
+    "sqa.protocols": {"sqa", "sqa.core", "sqa.files", "sqa.data", "sqa.metrics", "sqa.net", "sqa.run"},
+    "sqa.board": {"sqa", "sqa.core", "sqa.files", "sqa.data", "sqa.metrics", "sqa.net", "sqa.run", "sqa.protocols"},
+    "sqa.cli": {"sqa", *SQA, "sqa.report", "sqa.protocols", "sqa.board"},
+    "smt": set(),
+    "smt.policies": {"sqa", *SQA},
+    "smt.models": {"sqa", *SQA, "smt.policies"},
+    "smt.engines": {"sqa", *SQA, "smt.policies", "smt.models"},
+    "smt.lm": {"sqa", *SQA, "smt.policies", "smt.models", "smt.engines", "smt.training"},
+    "smt.training": {"sqa", *SQA, "smt.policies", "smt.models"},
+    "smt.statistical": {"sqa", *SQA, "smt.policies", "smt.models", "smt.training"},
+    "smt.simuleval": {"sqa", *SQA},
+    "smt.train": {"sqa", *SQA, "smt.training", "smt.statistical", "smt.lm"},
+    "guessers": {"sqa", *SQA},
+    "guessers.retrieval": {"sqa", *SQA, "guessers"},
+    "guessers.gru": {"sqa", *SQA, "guessers"},
+    "guessers.bert": {"sqa", *SQA, "guessers"},
+    "guessers.llm": {"sqa", *SQA, "guessers", "guessers.retrieval"},
+    "guessers.elastic": {"sqa", *SQA, "guessers", "guessers.retrieval"},
+    "guessers.open_qa": {"sqa", *SQA, "guessers", "guessers.retrieval", "guessers.bert"},
+    "guessers.train": {"sqa", *SQA, "guessers", "guessers.retrieval", "guessers.gru", "guessers.bert"},
+    "buzzers": {"sqa", *SQA},
+}
+
+
+@cache
+def modules() -> dict[str, Path]:
+    """Dotted name -> file."""
+    found = {}
+    for package in PACKAGES:
+        for path in sorted((ROOT / package).rglob("*.py")):
+            name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+            found[name.removesuffix(".__init__")] = path
+    return found
+
+
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def imported(path: Path) -> Iterator[str]:
+    """Every module a file imports, at its top or inside a function, and every name it takes from one."""
+    for node in ast.walk(parsed(path)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            yield node.module or ""
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+@cache
+def imports(name: str) -> frozenset[str]:
+    """The modules of ours that a module imports; `from package import module` is an import of the module alone."""
+    found = {other for other in imported(modules()[name]) if other in modules()}
+    faces = {other for other in found if modules()[other].name == "__init__.py"}
+    for node in ast.walk(parsed(modules()[name])):
+        if isinstance(node, ast.ImportFrom) and node.module in faces:
+            if all(f"{node.module}.{alias.name}" in modules() for alias in node.names):
+                faces.discard(node.module)
+                found.discard(node.module)
+    return frozenset(found - {name})
+
+
+def test_what_tests_and_notebooks_import_is_there() -> None:
+    """Told from the text: an installed copy of another version would hide that a module has moved."""
+    sources = {str(path): (ROOT / path).read_text(encoding="utf-8") for path in tracked("*.py")}
+    for path in tracked("notebooks/*.ipynb"):
+        cells = json.loads((ROOT / path).read_text(encoding="utf-8"))["cells"]
+        code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+        sources |= {f"{path} cell {number}": text for number, text in enumerate(code)}
+    missing = []
+    for where, text in sources.items():
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] in PACKAGES:
+                known = names_in(node.module) if node.module in modules() else set()
+                missing += [f"{where}: {node.module}.{alias.name}" for alias in node.names if alias.name not in known]
+    assert not missing
+
+
+@cache
+def names_in(name: str) -> set[str]:
+    """What `from name import ...` can take: submodules, and names that the module binds anywhere."""
+    found = {other.removeprefix(f"{name}.") for other in modules() if other.startswith(f"{name}.")}
+    for node in ast.walk(parsed(modules()[name])):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            found |= {alias.asname or alias.name for alias in node.names}
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            found.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.add(node.id)
+    return found
+
+
+def room(name: str) -> str:
+    """The room of a module: two steps of its name where there is such a room, else one."""
+    short = ".".join(name.split(".")[:2])
+    return short if short in ARROWS else name.partition(".")[0]
+
+
+@pytest.mark.parametrize("name", [name for name in modules() if not name.startswith("experiments")])
+def test_arrows_point_inwards(name: str) -> None:
+    allowed = ARROWS[room(name)] | {room(name)}
+    wrong = sorted(other for other in imports(name) if room(other) not in allowed)
+    assert not wrong, f"{name} of the room {room(name)} may import {sorted(allowed)}, not {wrong}"
+
+
+def test_every_room_of_sqa_and_smt_is_known() -> None:
+    """A new folder belongs in ARROWS and in ARCHITECTURE.md."""
+    folders = {
+        ".".join(path.relative_to(ROOT).parts[:2])
+        for path in modules().values()
+        if len(path.relative_to(ROOT).parts) > 2
+    }
+    assert not {folder for folder in folders if not folder.startswith("experiments")} - ARROWS.keys()
+
+
+@pytest.mark.parametrize("name", [name for name in modules() if name.startswith("sqa")])
+def test_the_core_knows_no_concrete_model(name: str) -> None:
+    roots = {other.partition(".")[0] for other in imported(modules()[name])}
+    assert not roots & (HEAVY | {"smt", "guessers", "buzzers", "experiments"})
+
+
+def test_there_is_no_import_circle() -> None:
+    """Not even by imports inside functions or for types alone."""
+    done: set[str] = set()
+
+    def walk(name: str, way: tuple[str, ...]) -> None:
+        assert name not in way, " -> ".join((*way[way.index(name) :], name))
+        if name not in done:
+            for other in sorted(imports(name)):
+                walk(other, (*way, name))
+            done.add(name)
+
+    for name in modules():
+        walk(name, ())
+
+
+@pytest.mark.parametrize("name", modules())
+def test_no_underscore_name_is_taken_from_another_module(name: str) -> None:
+    ours = set()  # local names that stand for modules of ours
+    for node in ast.walk(parsed(modules()[name])):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] in PACKAGES:
+            private = [a.name for a in node.names if a.name.startswith("_") and not a.name.startswith("__")]
+            assert not private, f"{name} takes {private} from {node.module}"
+            ours |= {a.asname or a.name for a in node.names if f"{node.module}.{a.name}" in modules()}
+    for node in ast.walk(parsed(modules()[name])):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in ours:
+            assert not node.attr.startswith("_") or node.attr.startswith("__"), f"{name}: {node.value.id}.{node.attr}"
+
+
+def test_no_folder_holds_more_modules_than_one_can_take_in() -> None:
+    python = [path for path in tracked("*.py") if path.name != "__init__.py"]
+    counted = Counter(path.parent for path in python)
+    assert not {str(folder): n for folder, n in counted.items() if n > MODULES_PER_FOLDER}
+
+
+def test_no_function_is_longer_than_a_screen() -> None:
+    long = []
+    for name, path in modules().items():
+        for node in ast.walk(parsed(path)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                lines = (node.end_lineno or node.lineno) - node.lineno + 1
+                if lines > LINES_PER_FUNCTION:
+                    long.append(f"{name}.{node.name}: {lines} lines")
+    assert not long
+
+
+def test_configs_are_few() -> None:
+    assert len(tracked("configs/*")) <= CONFIGS
+
+
+def tracked(pattern: str) -> list[Path]:
+    """Files that git knows; without git (an unpacked archive) those that lie there."""
+    found = subprocess.run(["git", "ls-files", "--", pattern], cwd=ROOT, capture_output=True, text=True)
+    if found.returncode == 0:
+        return [Path(line) for line in found.stdout.splitlines() if (ROOT / line).is_file()]
+    return [path.relative_to(ROOT) for path in ROOT.rglob(pattern) if ".venv" not in path.parts]
+
+
+def test_only_the_trace_names_its_columns() -> None:
+    for name, path in modules().items():
+        if name.startswith("sqa") and name != "sqa.core.trace":
+            strings = {node.value for node in ast.walk(parsed(path)) if isinstance(node, ast.Constant)}
+            assert "question_id" not in strings, path
+
+
+def test_importing_the_core_loads_nothing_heavy() -> None:
+    names = [name for name in modules() if name.startswith("sqa") and not name.endswith("__main__")]
+    outer = {"smt", "guessers", "buzzers", "experiments"}
+    code = f"import sys, {', '.join(names)}; print(sorted({HEAVY | outer!r} & set(sys.modules)))"
+    found = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(("module", "seconds"), [("sqa", 0.5), ("sqa.cli", 1.0)])
+def test_importing_is_quick(module: str, seconds: float) -> None:
+    code = f"import time; start = time.process_time(); import {module}; print(time.process_time() - start)"
+    found = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert float(found.stdout) < seconds  # of processor time: a busy machine is no failure

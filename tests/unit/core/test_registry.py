@@ -1,0 +1,113 @@
+"""Names resolve lazily, to build functions whose annotation names a config class."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass, fields, is_dataclass
+
+import pytest
+from doubles import EchoConfig, EchoTranslator
+
+from sqa.core.errors import ConfigError
+from sqa.core.registry import BUZZERS, GUESSERS, TRANSLATORS, Registry, did_you_mean
+from sqa.run.config import ComponentConfig
+from sqa.run.pipeline import Parts
+
+ALL = [(registry, name) for registry in (TRANSLATORS, GUESSERS, BUZZERS) for name in registry.names()]
+
+
+@pytest.mark.parametrize(("registry", "name"), ALL, ids=lambda value: value if isinstance(value, str) else value.kind)
+def test_every_registered_component_has_a_frozen_config(registry: Registry, name: str) -> None:
+    cls = registry.config_class(name)
+    assert is_dataclass(cls) and cls.__dataclass_params__.frozen  # type: ignore[attr-defined]
+    assert "name" not in {f.name for f in fields(cls)}  # the run config's own key
+
+
+def test_unknown_names_get_the_nearest() -> None:
+    with pytest.raises(
+        ConfigError, match="unknown guesser 'bm52', did you mean 'bm25'; known: bert, bm25, elasticsearch, gru"
+    ):
+        GUESSERS.target("bm52")
+
+
+def test_your_own_component_is_its_own_entry() -> None:
+    assert TRANSLATORS.config_class("doubles:build_translator") is EchoConfig
+    built = TRANSLATORS.build("doubles:build_translator", EchoConfig(k=3))
+    assert isinstance(built, EchoTranslator) and built.config.k == 3
+
+
+def test_a_missing_package_is_named() -> None:
+    registry = Registry("translator", {"x": "package_that_is_not_there.module:build"})
+    with pytest.raises(ConfigError, match="translator 'x' needs the Python package 'package_that_is_not_there'"):
+        registry.resolve("x")
+
+
+def test_nothing_near_is_not_suggested() -> None:
+    assert did_you_mean("zzz", ["waitk", "fixed"]) == ""
+
+
+KEYED = {  # what stores filled by version 0.1.0 are keyed by
+    "translator": {
+        "waitk": "smt.neural:build",
+        "prefix": "smt.prefix:build",
+        "command": "smt.command:build",
+        "pretrained": "smt.pretrained:build",
+        "ctranslate2": "smt.ctranslate:build",
+        "pbmt": "smt.statistical:build",
+        "moses": "smt.moses:build",
+        "simuleval": "smt.simuleval_agent:build",
+        "simuleval_service": "smt.simuleval_service:build",
+        "recorded": "smt.recorded:build",
+        "fixed": "smt.fixed:build",
+    },
+    "guesser": {
+        "bert": "guessers.bert:build",
+        "bm25": "guessers.bm25:build",
+        "tfidf": "guessers.tfidf:build",
+        "gru": "guessers.gru:build",
+        "elasticsearch": "guessers.elastic:build",
+        "llm": "guessers.llm:build",
+        "qanta_service": "guessers.qanta_service:build",
+    },
+    "buzzer": {
+        name: f"buzzers.{name}:build"
+        for name in ("threshold", "logistic", "mlp", "recurrent", "oracle", "qanta_service")
+    },
+}
+
+
+@pytest.mark.parametrize("registry", [TRANSLATORS, GUESSERS, BUZZERS], ids=lambda registry: registry.kind)
+def test_store_keys_outlive_a_move_of_the_code(registry: Registry) -> None:
+    """By its name, its place of today or its first place, a part is the same part."""
+    for name, first in KEYED[registry.kind].items():
+        for written in (name, registry.entries[name], first):
+            assert registry.identity(written) == first
+            assert registry.target(written) == registry.entries[name]
+    assert registry.identity("mine:build") == registry.target("mine:build") == "mine:build"
+
+
+@pytest.mark.parametrize("name", ["os:environ", "os:path", "sys:stdout", "os:getcwd", "builtins:dict", ":x", "..:x"])
+def test_what_is_no_build_function_is_refused_and_never_shown(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("A_SECRET", "hunter2")
+    for registry in (TRANSLATORS, GUESSERS, BUZZERS):
+        with pytest.raises(ConfigError) as raised:
+            registry.config_class(name)
+        assert name in str(raised.value) and "hunter2" not in str(raised.value) and "\n" not in str(raised.value)
+
+
+@dataclass(frozen=True)
+class Nothing:
+    """No keys."""
+
+
+def build_environment(config: Nothing) -> object:
+    """No component."""
+    return os.environ
+
+
+def test_what_is_no_component_is_refused_and_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("A_SECRET", "hunter2")
+    monkeypatch.setitem(sys.modules, "mine", sys.modules[__name__])
+    with pytest.raises(ConfigError, match="translator 'mine:build_environment': .* made a _Environ, which has no fing"):
+        Parts().component(TRANSLATORS, ComponentConfig("mine:build_environment", Nothing()))

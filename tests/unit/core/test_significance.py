@@ -1,0 +1,130 @@
+"""Intervals and p-values: closed forms, determinism, and what they say about planted differences."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sqa.core.errors import ConfigError, DataError, NotComputable
+from sqa.core.significance import bootstrap, bootstrap_band, bootstrap_many, compare, compare_many
+from sqa.metrics import build
+from sqa.metrics.qa import LogRankCurve
+
+[ACCURACY, BLEU, DAL] = build(["accuracy", "bleu", "dal"])
+
+
+def means(values):
+    """Statistics of a mean: (n, 2)."""
+    return np.column_stack([values, np.ones(len(values))])
+
+
+def test_interval_of_a_proportion_has_the_normal_width():
+    stats = means((np.arange(1000) < 300).astype(float))
+    interval = bootstrap(stats, ACCURACY, n_resamples=4000)
+    half = 1.96 * np.sqrt(0.3 * 0.7 / 1000)
+    assert interval.value == 0.3 and interval.n == 1000
+    assert (interval.low, interval.high) == pytest.approx((0.3 - half, 0.3 + half), abs=0.003)
+
+
+def test_interval_is_symmetric_on_symmetric_data_and_holds_the_value():
+    values = np.random.default_rng(1).normal(size=200)
+    interval = bootstrap(means(np.concatenate([values, -values])), ACCURACY, n_resamples=4000)
+    assert interval.low < 0 < interval.high
+    assert interval.low + interval.high == pytest.approx(0, abs=0.02)
+
+
+def test_seed_and_only_the_seed_decides():
+    stats = means(np.random.default_rng(2).random(50))
+    assert bootstrap(stats, ACCURACY, seed=3) == bootstrap(stats, ACCURACY, seed=3)
+    assert bootstrap(stats, ACCURACY, seed=3) != bootstrap(stats, ACCURACY, seed=4)
+
+
+def test_many_metrics_give_what_each_gives_alone():
+    rng = np.random.default_rng(5)
+    first, second = means(rng.random(40)), np.column_stack([rng.random((40, 2)) + 1, np.zeros(40)])
+    together = bootstrap_many([first, second], [ACCURACY, DAL])
+    for got, alone in zip(together, [bootstrap(first, ACCURACY), bootstrap(second, DAL)], strict=True):
+        assert (got.value, got.low, got.high) == pytest.approx((alone.value, alone.low, alone.high), rel=1e-12)
+
+
+def test_one_question_has_a_point_for_an_interval():
+    interval = bootstrap(means([0.25]), ACCURACY)
+    assert (interval.low, interval.value, interval.high) == (0.25, 0.25, 0.25)
+
+
+def test_undefined_resamples_are_counted():
+    stats = np.array([[3.0, 1, 0], [0, 0, 1]])  # one question of two has no latency
+    interval = bootstrap(stats, DAL, n_resamples=1000)
+    assert interval.value == 3 and interval.low == interval.high == 3
+    assert 180 < interval.undefined < 320  # one resample in four
+    with pytest.raises(NotComputable, match="dal"):
+        bootstrap(stats[1:], DAL)
+
+
+def test_a_system_against_itself():
+    stats = means(np.random.default_rng(6).random(80))
+    comparison = compare(stats, stats, ACCURACY)
+    assert comparison.diff == 0 and comparison.p_bootstrap == 1 and comparison.p_randomization == 1
+
+
+def test_a_constant_gain_is_certain():
+    values = np.random.default_rng(7).random(60)
+    comparison = compare(means(values + 0.1), means(values), ACCURACY, n_resamples=999)
+    assert comparison.diff == pytest.approx(0.1)
+    assert (comparison.low, comparison.high) == pytest.approx((0.1, 0.1))
+    assert comparison.p_bootstrap == pytest.approx(1 / 1000) and comparison.p_randomization == pytest.approx(1 / 1000)
+
+
+def test_randomisation_agrees_with_the_exact_test():
+    """5 questions where only a is right, 1 where only b is: the exact sign test gives 2 * 7 / 64."""
+    a, b = means([1.0] * 5 + [0.0] + [1.0] * 20), means([0.0] * 5 + [1.0] + [1.0] * 20)
+    comparison = compare(a, b, ACCURACY, n_resamples=20000)
+    assert comparison.p_randomization == pytest.approx(14 / 64, abs=0.01)
+
+
+def test_exchanging_the_systems_changes_the_sign_only():
+    rng = np.random.default_rng(8)
+    a, b = means(rng.random(50)), means(rng.random(50))
+    ab, ba = compare(a, b, ACCURACY), compare(b, a, ACCURACY)
+    assert (ab.diff, ab.low, ab.high) == pytest.approx((-ba.diff, -ba.high, -ba.low))
+    assert ab.p_bootstrap == ba.p_bootstrap and ab.p_randomization == ba.p_randomization
+
+
+def test_false_alarms_are_as_rare_as_promised():
+    """Two systems of equal skill, 200 times: about 5% of p-values are below .05."""
+    rng = np.random.default_rng(9)
+    pairs = [(means(rng.random(60)), means(rng.random(60))) for _ in range(200)]
+    comparisons = compare_many(pairs, [ACCURACY] * 200, n_resamples=500)
+    for p in ([c.p_bootstrap for c in comparisons], [c.p_randomization for c in comparisons]):
+        assert np.mean(np.array(p) < 0.05) < 0.11
+
+
+def test_bleu_is_resampled_on_its_counts():
+    rng = np.random.default_rng(10)
+    counts = rng.integers(1, 9, size=(30, 4))
+    stats = np.column_stack([counts.sum(1) + 9, counts.sum(1) + 9, counts, counts + 5, np.ones(30)]).astype(float)
+    interval = bootstrap(stats, BLEU)
+    assert interval.low < interval.value < interval.high
+
+
+def test_band_has_one_interval_per_bin():
+    curve = LogRankCurve(bins=2)
+    stats = np.array([[-4.0, 0, 1, 0], [-2.0, 0, 1, 0], [0.0, 0, 1, 0]])
+    band = bootstrap_band(stats, curve)
+    assert band.value[0] == pytest.approx(-2) and band.low[0] < -2 < band.high[0]
+    assert np.isnan([band.value[1], band.low[1], band.high[1]]).all()
+
+
+@pytest.mark.parametrize(
+    "call,error",
+    [
+        (lambda: bootstrap(means([]), ACCURACY), DataError),
+        (lambda: bootstrap(means([1.0]), ACCURACY, n_resamples=0), ConfigError),
+        (lambda: bootstrap(means([1.0]), ACCURACY, level=95), ConfigError),
+        (lambda: compare(means([1.0]), means([1.0, 2.0]), ACCURACY), DataError),
+        (lambda: compare(means([1.0]), np.ones((1, 3)), ACCURACY), DataError),
+    ],
+)
+def test_bad_input(call, error):
+    with pytest.raises(error):
+        call()

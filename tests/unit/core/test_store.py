@@ -1,0 +1,210 @@
+"""Files appear whole or not at all, with the same bytes every time; a damaged one is named with its remedy."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+from dataclasses import replace
+from pathlib import Path
+from subprocess import PIPE, Popen
+
+import pytest
+import yaml
+from doubles import echo, question, write_questions
+
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.paths import ROOT
+from sqa.core.trace import BUZZES, EMISSIONS, emissions_rows, emissions_table
+from sqa.files.atomic import atomic, claimed
+from sqa.files.store import Stage, Store, blocks_of, dataset_fingerprint, read_table, write_table, write_text
+
+Q = question()
+TABLE = emissions_table({Q.id: echo(Q)})
+STAGE = Stage("translate", "m:build", "f", (), "d", 64)
+
+
+def test_a_block_comes_back(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    assert store.missing(STAGE, 2) == [0, 1]
+    store.write(STAGE, 1, TABLE)
+    assert store.missing(STAGE, 2) == [0]
+    assert emissions_rows(store.read(STAGE, 1, EMISSIONS)) == {Q.id: echo(Q)}
+
+
+def test_the_same_rows_give_the_same_bytes(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        Store(tmp_path / name).write(STAGE, 0, TABLE)
+    a, b = (Store(tmp_path / name).block(STAGE, 0).read_bytes() for name in ("a", "b"))
+    assert a == b
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"name": "guess"},
+        {"implementation": "m:other"},
+        {"fingerprint": "g"},
+        {"upstream": ("k",)},
+        {"dataset": "e"},
+        {"block_size": 32},
+    ],
+)
+def test_everything_that_can_change_the_rows_is_in_the_key(change: dict) -> None:
+    assert replace(STAGE, **change).key != STAGE.key
+
+
+def test_the_dataset_fingerprint_sees_every_field() -> None:
+    values = {"id": "r", "dataset": "e", "language": "pl", "sentences": (("uno",),), "reference": (), "page": "X"}
+    changed = [replace(Q, **{name: value}) for name, value in values.items()]
+    assert len({dataset_fingerprint([q]) for q in [Q, *changed]}) == 7
+    assert dataset_fingerprint([Q, changed[0]]) != dataset_fingerprint([changed[0], Q])
+
+
+@pytest.mark.parametrize("keep", [0, 3, 100, -1])
+def test_a_truncated_block_is_one_clear_line(tmp_path: Path, keep: int) -> None:
+    store = Store(tmp_path)
+    store.write(STAGE, 0, TABLE)
+    path = store.block(STAGE, 0)
+    path.write_bytes(path.read_bytes()[:keep])
+    with pytest.raises(DataError) as caught:
+        store.read(STAGE, 0, EMISSIONS)
+    assert str(caught.value) == f"{path}: truncated or damaged, not a readable Parquet file; delete it and run again"
+
+
+def test_a_flipped_byte_never_gives_other_rows(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.write(STAGE, 0, TABLE)
+    path = store.block(STAGE, 0)
+    whole = path.read_bytes()
+    found = 0
+    for at in range(0, len(whole), 11):
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 0xFF]) + whole[at + 1 :])
+        try:
+            rows = emissions_rows(store.read(STAGE, 0, EMISSIONS))
+        except DataError as error:
+            found += "delete it and run again" in str(error)
+        else:
+            assert rows == {Q.id: echo(Q)}, at  # a byte that says nothing, such as a statistic
+    assert found > len(whole) / 44
+
+
+def test_a_foreign_block_is_refused(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.write(STAGE, 0, TABLE)
+    store.block(STAGE, 0).rename(store.block(STAGE, 1))
+    with pytest.raises(DataError, match=r"holds sqa.block 0, expected 1; delete it"):
+        store.read(STAGE, 1, EMISSIONS)
+    with pytest.raises(DataError, match="is missing"):
+        store.read(STAGE, 0, EMISSIONS)
+
+
+def test_other_columns_are_refused(tmp_path: Path) -> None:
+    write_table(tmp_path / "x.parquet", TABLE, {})
+    with pytest.raises(DataError, match="has the columns .* expected"):
+        read_table(tmp_path / "x.parquet", BUZZES, {})
+
+
+def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path) -> None:
+    path = tmp_path / "x.txt"
+    write_text(path, "old")
+    with pytest.raises(UnicodeEncodeError):
+        write_text(path, "\ud800")
+    assert path.read_text() == "old"
+
+
+def test_what_a_killed_run_left_behind_is_overwritten(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    path = store.block(STAGE, 0)
+    path.parent.mkdir(parents=True)
+    path.with_name(f".{path.name}.partial").write_bytes(b"half")
+    assert store.missing(STAGE, 1) == [0]
+    store.write(STAGE, 0, TABLE)
+    assert [p.name for p in path.parent.iterdir()] == [path.name]
+
+
+def test_a_second_run_of_a_stage_waits_for_the_first(tmp_path: Path) -> None:
+    store, order = Store(tmp_path), []
+
+    def second() -> None:
+        with store.working_on(STAGE):
+            order.append("second")
+
+    with store.working_on(STAGE):
+        thread = threading.Thread(target=second)
+        thread.start()
+        thread.join(timeout=0.3)
+        order.append("first")
+    thread.join()
+    assert order == ["first", "second"]
+
+
+def test_blocks_keep_the_order() -> None:
+    questions = [question(id=str(i)) for i in range(5)]
+    assert [[q.id for q in block] for block in blocks_of(questions, 2)] == [["0", "1"], ["2", "3"], ["4"]]
+
+
+SAME_RUN = """
+import sys
+from pathlib import Path
+sys.path.insert(0, {tests!r})
+from sqa.run.config import load_run
+from sqa.run.pipeline import run
+from sqa.run.folder import save
+from sqa.files.store import Store
+sys.stdin.readline()
+for number in range({rounds}):
+    runs = Path({folder!r}) / str(number)
+    save(run(load_run(Path({config!r})), Store(runs), progress=False), runs)
+"""
+
+
+def test_eight_equal_runs_at_once_all_succeed_and_write_the_same(tmp_path: Path) -> None:
+    config = tmp_path / "same.yaml"
+    mapping = {
+        "dataset": {"name": str(write_questions(tmp_path / "questions.jsonl", 6))},
+        "translator": {"name": "doubles:build_translator"},
+        "guesser": {"name": "doubles:build_guesser"},
+        "buzzer": {"name": "doubles:build_buzzer"},
+        "metrics": ["ew", "accuracy"],
+    }
+    config.write_text(yaml.safe_dump(mapping), encoding="utf-8")
+    runs, tests, rounds = str(tmp_path / "runs"), str(Path(__file__).parents[1]), 6
+    code = SAME_RUN.format(tests=tests, rounds=rounds, folder=runs, config=str(config))
+    command = [sys.executable, "-c", code]
+    eight = [Popen(command, cwd=ROOT, stdin=PIPE, stderr=PIPE, text=True) for _ in range(8)]
+    said = []
+    for process in eight:
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    for process in eight:
+        said.append(process.communicate()[1])
+    assert [process.returncode for process in eight] == [0] * 8, "\n".join(said)
+    folders = [tmp_path / "runs" / str(number) for number in range(rounds)]
+    assert not [path for folder in folders for path in folder.rglob("*.partial")]
+    for name in ("config.yaml", "run.json", "stats.parquet", "report.tsv"):
+        assert len({(folder / "same" / name).read_bytes() for folder in folders}) == 1
+    assert all(json.loads((folder / "same" / "times.json").read_text()) for folder in folders)  # the maker's are kept
+
+
+def test_writers_at_once_have_files_of_their_own(tmp_path: Path) -> None:
+    path = tmp_path / "x.txt"
+    with atomic(path) as first, atomic(path) as second:
+        first.write_text("first")
+        second.write_text("second")
+        assert first != second and not path.exists()
+    assert path.read_text() == "first"  # which ended last
+    assert [p.name for p in tmp_path.iterdir()] == ["x.txt"]
+
+
+def test_a_claimed_folder_says_who_has_it(tmp_path: Path) -> None:
+    with claimed(tmp_path / "work"):
+        with (
+            pytest.raises(ConfigError, match=rf"work: process {os.getpid()} on \S+ is working in it"),
+            claimed(tmp_path / "work"),
+        ):
+            pass
+    with claimed(tmp_path / "work"):
+        pass

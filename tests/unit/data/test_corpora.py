@@ -1,0 +1,126 @@
+"""The real data, where it is at hand: count, first and last record of every file, and what is known of the sets.
+
+Runs with SQA_MIRROR set (or a filled cache); each test is skipped where its file is missing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from sqa.core import answers
+from sqa.core.types import Question
+from sqa.data import datasets, download, sentences
+from sqa.files import records
+
+ENTRIES = {item.name: item for item in download.entries()}
+
+
+def need(*names: str) -> None:
+    for name in names:
+        if download.where(name) is None:
+            pytest.skip(f"{name} is not at hand")
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_file_is_what_the_manifest_says(name: str) -> None:
+    need(name)
+    item = ENTRIES[name]
+    assert records.fingerprint(download.path_of(name)) == (item.records, item.first, item.last)
+
+
+@pytest.mark.parametrize(
+    ("name", "count", "first", "last", "twice"),
+    [
+        ("xqb-es", 147, ("xqb-es-3000000", "Bolivia"), ("xqb-es-3001068", "Caspian Sea"), 2),
+        ("xqb-pl", 511, ("xqb-pl-2000016", "Longitude"), ("xqb-pl-2005959", "The Icebergs"), 6),
+    ],
+)
+def test_xqb(name: str, count: int, first: tuple[str, str], last: tuple[str, str], twice: int) -> None:
+    need(name)
+    questions = datasets.load_questions(name)
+    assert len(questions) == count
+    assert (questions[0].id, questions[0].page) == first
+    assert (questions[-1].id, questions[-1].page) == last
+    assert sum(n - 1 for n in Counter(q.text for q in questions).values()) == twice
+    assert all(q.dataset == name and q.language == name[-2:] and q.reference for q in questions)
+
+
+@pytest.mark.parametrize(("name", "unequal", "most"), [("xqb-es", 9, 7), ("xqb-pl", 10, 6)])
+def test_xqb_sentences(name: str, unequal: int, most: int) -> None:
+    """Source and reference differ in their number of sentences in a few questions, where translators joined or cut."""
+    need(name)
+    questions = datasets.load_questions(name)
+    assert sum(len(q.sentences) != len(q.reference) for q in questions) == unequal
+    assert {len(q.sentences) for q in questions} == set(range(2, most + 1))
+    assert min(len(sentence) for q in questions for sentence in q.sentences) >= 3
+    assert all("�" not in q.text for q in questions)
+
+
+@pytest.mark.parametrize("language", ["es", "pl"])
+def test_aliases_are_those_of_the_data(language: str) -> None:
+    need(f"xqb-aliases-{language}", f"xqb-{language}")
+    table = records.json_document(download.path_of(f"xqb-aliases-{language}"))
+    assert table.items() <= datasets.XQB_ALIASES.items()
+
+
+def test_tossups() -> None:
+    need("tossups")
+    tossups = datasets.load_tossups()
+    assert len(tossups) == len({t.id for t in tossups}) == 38_789
+    assert (tossups[0].id, tossups[-1].id) == ("qbr-2012-pace-1-1", "qbr-2022-workshop-15-5")
+    assert sum(t.page is not None for t in tossups) == 30_777
+    assert len({t.page for t in tossups} - {None}) == 9_332
+    assert round(sum(len(t.text.split()) for t in tossups) / len(tossups)) == 124
+
+
+def test_guessdev() -> None:
+    need("guessdev")
+    tossups = datasets.load_guessdev()
+    assert len(tossups) == 1_129 and sum(t.page is None for t in tossups) == 21
+    questions: list[Question] = datasets.load_questions("guessdev")
+    assert len(questions) == 1_108
+    assert (questions[0].id, questions[0].page) == ("qanta-93135", "Texas annexation")
+    assert all(q.reference_text == q.text for q in questions)
+
+
+@pytest.mark.parametrize(("name", "known"), [("xqb-es", 84), ("xqb-pl", 352), ("guessdev", 762)])
+def test_questions_whose_page_has_a_tossup(name: str, known: int) -> None:
+    """An upper bound on any guesser trained on the tossups alone."""
+    need("tossups", name)
+    pages = {answers.key(t.page) for t in datasets.load_tossups() if t.page}
+    assert sum(answers.key(q.page) in pages for q in datasets.load_questions(name)) == known
+
+
+def test_page_titles_do_not_clash_without_letter_case() -> None:
+    """Ignoring case makes no two of the tossups' pages the same answer."""
+    need("tossups")
+    pages = {t.page for t in datasets.load_tossups() if t.page}
+    assert len({answers.key(page) for page in pages}) == len(pages)
+
+
+@pytest.mark.parametrize(
+    ("pair", "part", "count", "corpora"),
+    [
+        ("es-en", "newstest2013", 3000, 1),
+        ("pl-en", "newstest2020", 1001, 1),
+        ("es-en", "train", 515_938, 27),
+        ("pl-en", "train", 214_804, 22),
+    ],
+)
+def test_parallel(pair: str, part: str, count: int, corpora: int) -> None:
+    need(f"mt-{pair}-{part}")
+    seen = Counter(line.corpus for line in datasets.load_parallel(pair, part))
+    assert sum(seen.values()) == count and len(seen) == corpora
+
+
+def test_bom_of_a_parallel_file_is_not_text() -> None:
+    need("mt-es-en-xquad-sentences")
+    assert not next(datasets.load_parallel("es-en", "xquad-sentences")).source.startswith("\ufeff")
+
+
+def test_splitting_real_text_keeps_every_word() -> None:
+    need("guessdev")
+    for tossup in datasets.load_guessdev():
+        assert [w for part in sentences.split(tossup.text, "en") for w in part] == tossup.text.split()

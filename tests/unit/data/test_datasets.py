@@ -1,0 +1,133 @@
+"""Loading questions: the user's own files, the mini set's format, and every kind of bad input."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zstandard
+
+from sqa.core.errors import ConfigError, DataError
+from sqa.data import datasets, download
+
+GOOD = {
+    "source": "Ta rzeka płynie przez Kraków. Nazwij tę rzekę.",
+    "reference": "This river flows through Cracow. Name this river.",
+    "page": "Vistula",
+    "language": "pl",
+}
+
+
+@pytest.fixture
+def no_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither mirror nor cache."""
+    monkeypatch.delenv("SQA_MIRROR", raising=False)
+    monkeypatch.setenv("SQA_CACHE", str(tmp_path / "cache"))
+
+
+def own(tmp_path: Path, *rows: Any, name: str = "mine.json") -> str:
+    path = tmp_path / name
+    text = json.dumps(rows) if name.endswith(".json") else "".join(json.dumps(row) + "\n" for row in rows)
+    data = text.encode("utf-8")
+    path.write_bytes(zstandard.compress(data) if name.endswith(".zst") else data)
+    return str(path)
+
+
+@pytest.mark.parametrize("name", ["mine.json", "mine.jsonl", "mine.jsonl.zst"])
+def test_own_file(tmp_path: Path, name: str) -> None:
+    listed = {"id": 7, "source": ["Uno dos.", "Tres."], "reference": ["One.", "Two three."], "language": "es"}
+    path = own(tmp_path, GOOD, {**listed, "target_page": "Counting_(music)"}, name=name)
+    first, second = datasets.load_questions(path)
+    assert (first.id, first.dataset, first.language, first.page) == ("mine-0", "mine", "pl", "Vistula")
+    assert first.sentences == (("Ta", "rzeka", "płynie", "przez", "Kraków."), ("Nazwij", "tę", "rzekę."))
+    assert first.reference == ("This river flows through Cracow.", "Name this river.")
+    assert (second.id, second.page) == ("7", "Counting (music)")
+    assert second.sentences == (("Uno", "dos."), ("Tres.",))
+    assert datasets.available(path)
+    assert datasets.load_questions(path, limit=1) == [first]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"source": "  "}, r"record 1\.source: a question needs at least one sentence"),
+        ({"source": []}, r"record 1\.source: a question needs at least one sentence"),
+        ({"source": ["a b", " "]}, r"record 1\.source: sentence 1 is empty"),
+        ({"source": 5}, r"record 1\.source: expected a text, got 5"),
+        ({"reference": None}, r"record 1\.reference: expected a text, got nothing"),
+        ({"page": None}, r"record 1\.page: expected a text, got nothing"),
+        ({"page": "_"}, r"record 1\.page: expected a page title"),
+        ({"language": "xx"}, r"record 1\.language: expected one of .* got 'xx'"),
+        ({"language": None}, r"record 1\.language: expected one of"),
+        ({"id": "mine-0"}, r"record 1 has the id 'mine-0'"),
+    ],
+)
+def test_bad_record_is_named(tmp_path: Path, change: dict[str, Any], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        datasets.load_questions(own(tmp_path, GOOD, {**GOOD, **change}))
+
+
+def test_bad_files(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="record 0: expected an object, got int"):
+        datasets.load_questions(own(tmp_path, 5))
+    with pytest.raises(DataError, match="no questions"):
+        datasets.load_questions(own(tmp_path))
+    with pytest.raises(DataError, match="no such file"):
+        datasets.load_questions(str(tmp_path / "none.jsonl"))
+    latin = tmp_path / "latin.jsonl"
+    latin.write_bytes(json.dumps(GOOD, ensure_ascii=False).encode("iso-8859-2"))
+    with pytest.raises(DataError, match=r"latin\.jsonl:1: not UTF-8"):
+        datasets.load_questions(str(latin))
+    odd = tmp_path / "odd.json"
+    odd.write_text('{"items": []}')
+    with pytest.raises(DataError, match="expected a list of questions"):
+        datasets.load_questions(str(odd))
+
+
+def test_unknown_names_offer_the_nearest() -> None:
+    with pytest.raises(ConfigError, match="did you mean 'xqb-es'"):
+        datasets.load_questions("xqb-ess")
+    with pytest.raises(ConfigError, match="is not in the manifest; known: train"):
+        next(iter(datasets.load_parallel("es-en", "newstest1999")))
+    with pytest.raises(ConfigError, match="dataset.limit: must be >= 1"):
+        datasets.load_questions("mini-es", limit=0)
+
+
+def test_mini_format(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    question = {"id": "mini-001", "page": "Moon", "category": "Science", "en": ["It is round.", "Name it."]}
+    question |= {"es": ["Es redonda.", "Nómbrela."], "pl": ["Jest okrągły.", "Nazwij go."]}
+    path = tmp_path / "questions.json"
+    path.write_text(json.dumps({"version": 1, "licence": "CC0-1.0", "questions": [question]}), encoding="utf-8")
+    monkeypatch.setattr(datasets, "MINI", path)
+    (spanish,) = datasets.load_questions("mini-es")
+    (english,) = datasets.load_questions("mini-en")
+    assert (spanish.id, spanish.dataset, spanish.language, spanish.page) == ("mini-001-es", "mini-es", "es", "Moon")
+    assert spanish.sentences == (("Es", "redonda."), ("Nómbrela.",))
+    assert spanish.reference == english.reference == ("It is round.", "Name it.")
+    assert english.words == ("It", "is", "round.", "Name", "it.")
+
+
+@pytest.mark.usefixtures("no_data")
+def test_without_data_available_is_false_and_mirror_only_files_say_so() -> None:
+    assert not datasets.available("xqb-es")
+    assert not datasets.available("guessdev")
+    with pytest.raises(DataError, match="only come from a mirror: set SQA_MIRROR .*qb/tossups.train.jsonl.zst"):
+        datasets.load_tossups()
+
+
+def test_every_question_set_and_part_is_in_the_manifest() -> None:
+    for name in ("xqb-es", "xqb-pl", "guessdev", "tossups"):
+        assert download.entry(name).sha256
+    assert {"train", "newstest2012", "newstest2013", "flores-dev", "freedict"} <= set(datasets.parallel_parts("es-en"))
+    assert {"train", "newstest2020", "ntrex128", "flores-dev", "freedict"} <= set(datasets.parallel_parts("pl-en"))
+
+
+def test_import_is_light() -> None:
+    code = (
+        "import sys, sqa.data.datasets, sqa.core.answers, sqa.data.download\n"
+        "print([m for m in ('torch', 'pandas', 'pyarrow', 'requests', 'sentence_splitter') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

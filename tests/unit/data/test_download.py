@@ -1,0 +1,250 @@
+"""Downloads from a server on loopback that breaks off, lies and recovers; checksums and what is remembered of them."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from sqa.core.errors import ChecksumError, ConfigError, DataError
+from sqa.data import download
+
+BODY = bytes(i * i % 251 for i in range(300_000))
+
+
+@dataclass
+class Home:
+    """A public home: serves `body`; `plan` says, request by request, what goes wrong."""
+
+    body: bytes = BODY
+    plan: list[str] = field(default_factory=list)
+    ranges: list[str | None] = field(default_factory=list)  # the Range header of each request
+    url: str = ""
+
+
+@pytest.fixture
+def home() -> Iterator[Home]:
+    state = Home()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked = self.headers.get("Range")
+            state.ranges.append(asked)
+            fault = state.plan.pop(0) if state.plan else "none"
+            if fault.isdigit():
+                self.send_error(int(fault))
+                return
+            start = int(asked.removeprefix("bytes=").removesuffix("-")) if asked and fault != "ignore-range" else 0
+            self.send_response(206 if start else 200)
+            if start:
+                begin = 0 if fault == "wrong-range" else start
+                self.send_header("Content-Range", f"bytes {begin}-{len(state.body) - 1}/{len(state.body)}")
+            self.send_header("Content-Length", str(len(state.body) - start))
+            self.end_headers()
+            self.wfile.write(state.body[start : start + 98_304] if fault == "break" else state.body[start:])
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Quiet."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    state.url = f"http://127.0.0.1:{server.server_port}/set.bin"
+    yield state
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture
+def item(home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> download.Entry:
+    """A manifest of one file, a fresh cache, no mirror, no waiting."""
+    digest = hashlib.sha256(BODY).hexdigest()
+    entry = download.Entry("set", "sub/set.bin", home.url, None, None, digest, len(BODY), "CC0-1.0", 1, "", "")
+    monkeypatch.setattr(download, "entries", lambda: (entry,))
+    monkeypatch.setattr(download, "WAIT", 0.0)
+    monkeypatch.setenv("SQA_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("SQA_MIRROR", raising=False)
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    return entry
+
+
+def cached(tmp_path: Path) -> Path:
+    return tmp_path / "cache" / "data" / "sub" / "set.bin"
+
+
+def test_download_once(home: Home, item: download.Entry, tmp_path: Path) -> None:
+    assert download.where("set") is None
+    path = download.path_of("set", progress=False)
+    assert path == cached(tmp_path) and path.read_bytes() == BODY
+    assert download.path_of("sub/set.bin", progress=False) == path
+    assert home.ranges == [None]
+    assert [child.name for child in path.parent.iterdir()] == ["set.bin"]
+
+
+def test_broken_connections_are_continued(home: Home, item: download.Entry) -> None:
+    home.plan = ["break", "503", "break"]
+    assert download.fetch("set", progress=False).read_bytes() == BODY
+    assert home.ranges == [None, "bytes=98304-", "bytes=98304-", "bytes=196608-"]
+
+
+def test_a_killed_download_is_continued(home: Home, item: download.Entry, tmp_path: Path) -> None:
+    part = cached(tmp_path).with_name("set.bin.part")
+    part.parent.mkdir(parents=True)
+    part.write_bytes(BODY[:12345])
+    assert download.fetch("set", progress=False).read_bytes() == BODY
+    assert home.ranges == ["bytes=12345-"] and not part.exists()
+
+
+def test_a_complete_part_needs_no_request(home: Home, item: download.Entry, tmp_path: Path) -> None:
+    part = cached(tmp_path).with_name("set.bin.part")
+    part.parent.mkdir(parents=True)
+    part.write_bytes(BODY)
+    assert download.fetch("set", progress=False).read_bytes() == BODY
+    assert home.ranges == []
+
+
+@pytest.mark.parametrize("fault", ["ignore-range", "416", "wrong-range"])
+def test_a_server_that_cannot_continue(home: Home, item: download.Entry, fault: str) -> None:
+    home.plan = ["break", fault]
+    assert download.fetch("set", progress=False).read_bytes() == BODY
+
+
+def test_too_long_a_part_is_dropped(home: Home, item: download.Entry, tmp_path: Path) -> None:
+    part = cached(tmp_path).with_name("set.bin.part")
+    part.parent.mkdir(parents=True)
+    part.write_bytes(BODY + b"more")
+    assert download.fetch("set", progress=False).read_bytes() == BODY
+
+
+def test_giving_up_keeps_what_came(home: Home, item: download.Entry, tmp_path: Path) -> None:
+    home.plan = ["break", *["500"] * 10]
+    with pytest.raises(DataError, match=r"could not be had after 4 tries \(HTTP 500\); run again to continue"):
+        download.fetch("set", progress=False)
+    assert cached(tmp_path).with_name("set.bin.part").stat().st_size == 98_304
+    assert not cached(tmp_path).exists()
+
+
+def test_not_found_is_not_tried_again(home: Home, item: download.Entry) -> None:
+    home.plan = ["404"]
+    with pytest.raises(DataError, match="answers HTTP 404"):
+        download.fetch("set", progress=False)
+    assert len(home.ranges) == 1
+
+
+@pytest.mark.parametrize("body", [BODY[::-1], BODY + b"more"])
+def test_wrong_bytes_are_thrown_away(home: Home, item: download.Entry, tmp_path: Path, body: bytes) -> None:
+    home.body = body
+    with pytest.raises(ChecksumError, match="the manifest says 300000 bytes"):
+        download.fetch("set", progress=False)
+    assert list(cached(tmp_path).parent.iterdir()) == []
+
+
+def test_no_server(item: download.Entry, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = replace(item, home="http://127.0.0.1:9/set.bin")
+    monkeypatch.setattr(download, "entries", lambda: (gone,))
+    with pytest.raises(DataError, match="set SQA_MIRROR to a folder that holds sub/set.bin"):
+        download.fetch("set", progress=False)
+
+
+def test_cache_that_cannot_be_written(item: download.Entry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("SQA_CACHE", str(tmp_path / "file"))
+    with pytest.raises(DataError, match="cannot be written"):
+        download.fetch("set", progress=False)
+
+
+def test_mirror_goes_first_and_is_checked(
+    home: Home, item: download.Entry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mirrored = tmp_path / "mirror" / "sub" / "set.bin"
+    mirrored.parent.mkdir(parents=True)
+    mirrored.write_bytes(BODY)
+    monkeypatch.setenv("SQA_MIRROR", str(tmp_path / "mirror"))
+    assert download.path_of("set") == mirrored == download.fetch("set")
+    mirrored.write_bytes(BODY[:-1] + b"!")
+    with pytest.raises(ChecksumError, match=r"sub/set\.bin: sha256 is .*, the manifest says"):
+        download.path_of("set")
+    mirrored.write_bytes(BODY[:-1])
+    with pytest.raises(ChecksumError, match="299999 bytes, the manifest says 300000"):
+        download.path_of("set")
+    assert home.ranges == []
+
+
+def test_mirror_must_be_a_folder(item: download.Entry, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SQA_MIRROR", "/no/such/folder")
+    with pytest.raises(ConfigError, match="SQA_MIRROR: /no/such/folder is not a folder"):
+        download.path_of("set")
+
+
+def test_fetch_replaces_a_spoilt_copy_and_path_of_refuses_it(home: Home, item: download.Entry, tmp_path: Path) -> None:
+    target = cached(tmp_path)
+    target.parent.mkdir(parents=True)
+    target.write_bytes(BODY[::-1])
+    with pytest.raises(ChecksumError):
+        download.path_of("set", progress=False)
+    assert download.fetch("set", progress=False).read_bytes() == BODY
+
+
+def test_mirror_only_file(item: download.Entry, monkeypatch: pytest.MonkeyPatch) -> None:
+    derived = replace(item, home=None, how="made of two files")
+    monkeypatch.setattr(download, "entries", lambda: (derived,))
+    with pytest.raises(DataError, match=r"only come from a mirror.*\(made of two files\)"):
+        download.path_of("set")
+
+
+def test_hash_is_remembered_until_the_file_changes(item: download.Entry, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = download.fetch("set", progress=False)
+    hashed: list[Path] = []
+    real = download.sha256_of
+    monkeypatch.setattr(download, "sha256_of", lambda p: hashed.append(p) or real(p))
+    download.path_of("set")
+    assert hashed == []
+    os.utime(path, ns=(1, 1))
+    download.path_of("set")
+    download.path_of("set")
+    assert hashed == [path]
+    assert [status.state for status in download.verify()] == ["ok"]
+    assert hashed == [path, path]
+
+
+def test_verify_tells_states_apart(item: download.Entry, tmp_path: Path) -> None:
+    (missing,) = download.verify(["set"])
+    assert missing.state == "missing" and "fetch" in missing.message
+    target = cached(tmp_path)
+    target.parent.mkdir(parents=True)
+    target.write_bytes(BODY[::-1])
+    (wrong,) = download.verify()
+    assert wrong.state == "wrong" and wrong.path == target
+
+
+def test_unknown_name_offers_the_nearest(item: download.Entry) -> None:
+    with pytest.raises(ConfigError, match="did you mean 'set'"):
+        download.path_of("sett")
+
+
+def test_manifest_is_complete() -> None:
+    items = download.read_manifest(download.MANIFEST)
+    assert len({item.name for item in items}) == len({item.path for item in items}) == len(items)
+    for item in items:
+        assert item.home or item.how, f"{item.name}: neither a home nor a word on where it is from"
+        assert len(item.sha256) == len(item.first) == len(item.last) == 64
+        assert item.size > 0 and item.licence
+        assert item.home is None or (item.commit and item.commit in item.home and item.home.startswith("https://"))
+
+
+def test_faulty_manifest(tmp_path: Path) -> None:
+    path = tmp_path / "manifest.yaml"
+    path.write_text("files:\n- name: a\n")
+    with pytest.raises(DataError, match=r"files\[0\] must have the keys"):
+        download.read_manifest(path)
+    path.write_text("files: [")
+    with pytest.raises(DataError, match="cannot be read"):
+        download.read_manifest(path)

@@ -1,0 +1,152 @@
+"""Perturbations: pure, keyed by (seed, id), and each does what it says."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pytest
+from doubles import question
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sqa.board import tags
+from sqa.core.errors import ConfigError
+from sqa.core.types import Question
+from sqa.data.datasets import load_questions
+from sqa.data.perturb import PERTURBATIONS, check, perturb
+
+MINI = [*load_questions("mini-es"), *load_questions("mini-pl")]
+LANGUAGE = st.sampled_from(["es", "pl"])
+WORD = st.text(st.characters(categories=["L", "N", "P"]), min_size=1, max_size=8)
+QUESTIONS = st.builds(
+    lambda sentences, language: replace(question(sentences=[" ".join(s) for s in sentences]), language=language),
+    st.lists(st.lists(WORD, min_size=1, max_size=6), min_size=1, max_size=4),
+    LANGUAGE,
+)
+
+
+def text(q: Question | None) -> str:
+    assert q is not None
+    return " / ".join(" ".join(words) for words in q.sentences)
+
+
+def spanish(*sentences: str, page: str = "Spain") -> Question:
+    return question(sentences=sentences, page=page)
+
+
+@pytest.mark.parametrize("name", PERTURBATIONS)
+@given(q=QUESTIONS, seed=st.integers(0, 5))
+def test_a_copy_is_a_valid_question_or_nothing(name: str, q: Question, seed: int) -> None:
+    copy = perturb(q, name, seed)
+    assert copy == perturb(q, name, seed)
+    if copy is not None:
+        assert copy.id == f"{q.id}_{name}" and copy.page == q.page and copy.sentences != q.sentences
+        assert sorted(copy.reference) == sorted(q.reference) and len(copy.sentences) == len(q.sentences)
+        assert all(words and all(w.split() == [w] for w in words) for words in copy.sentences)
+
+
+@pytest.mark.parametrize("name", PERTURBATIONS)
+def test_a_copy_depends_on_seed_and_id_only(name: str) -> None:
+    alone = {q.id: perturb(q, name, 3) for q in MINI}
+    random.seed(1)
+    assert {q.id: perturb(q, name, 3) for q in reversed(MINI)} == alone
+    if name in ("typos", "asr", "disfluencies", "reordering"):
+        assert sum(perturb(q, name, 4) != alone[q.id] for q in MINI) > 0.9 * len(MINI)
+
+
+def test_names_go_to_the_same_name_throughout_and_spare_the_answer() -> None:
+    copy = text(perturb(spanish("(Carlos, dijo Teresa.", "Carlos II", page="Teresa of Ávila"), "names", 0))
+    first, second = copy.split(" / ")
+    name = second.removesuffix(" II")
+    assert name != "Carlos" and first == f"({name}, dijo Teresa."
+    assert perturb(spanish("nadie aquí"), "names", 0) is None
+
+
+def test_polish_names_keep_their_case() -> None:
+    q = replace(spanish("z Adamem i Annę", page="x"), language="pl")
+    first, second = text(perturb(q, "names", 1)).removeprefix("z ").split(" i ")
+    assert first.endswith("em") and second.endswith("ę")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("El rey, y su hijo", "La reina, y su hija"),
+        ("la muerte del actor", "la muerte de la actriz"),
+        ("la madre de la escritora", "el padre del escritor"),
+        ("Ella vio a la reina", "Él vio al rey"),
+    ],
+)
+def test_gender_words_take_their_articles_along(before: str, after: str) -> None:
+    assert text(perturb(spanish(before), "gender", 0)) == after
+
+
+def test_gender_words_of_the_answer_stay() -> None:
+    assert perturb(spanish("el rey", page="El Rey (film)"), "gender", 0) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after"),
+    [
+        ("casing", "El Niño VIO", "el niño vio"),
+        ("diacritics", "El pingüino está en Łódź, señor", "El pinguino esta en Lodz, senor"),
+        ("punctuation", "¿Qué? «Sí», 1914-1918: 4.700 m, ...", "Qué Sí 1914-1918 4.700 m"),
+    ],
+)
+def test_texts_lose_what_the_name_says(name: str, before: str, after: str) -> None:
+    assert text(perturb(spanish(before), name, 0)) == after
+
+
+def test_shares_are_about_what_they_are_said_to_be() -> None:
+    changed = total = 0
+    for q in MINI:
+        copy = perturb(q, "typos", 0) or q
+        long = [(a, b) for a, b in zip(q.words, copy.words, strict=True) if sum(map(str.isalpha, a)) >= 4]
+        total += len(long)
+        changed += sum(a != b for a, b in long)
+    assert 0.07 < changed / total < 0.13
+
+
+def test_disfluencies_only_add() -> None:
+    for q in MINI:
+        rest = iter(perturb(q, "disfluencies", 0).words)
+        assert all(word in rest for word in q.words)
+
+
+def test_reordering_takes_the_reference_along() -> None:
+    q = spanish("uno", "dos", "tres")
+    copy = perturb(q, "reordering", 0)
+    assert [r.lower() for r in copy.reference] == [" ".join(s) for s in copy.sentences]
+    assert perturb(spanish("uno"), "reordering", 0) is None and perturb(spanish("a", "a"), "reordering", 0) is None
+
+
+def test_names_of_perturbations_are_checked() -> None:
+    with pytest.raises(ConfigError, match="did you mean 'typos'"):
+        check(["typo"])
+    with pytest.raises(ConfigError, match="twice"):
+        check(["asr", "asr"])
+
+
+# ---------------------------------------------------------------------------------------------------------- tags
+
+
+def test_tags() -> None:
+    q = spanish(*["uno dos tres cuatro cinco seis"] * 5)
+    assert tags.tags_of(q, "History", {"spain"}) == ["category:History", "length:25-49", "sentences:5", "guessable:yes"]
+    long = spanish(*["a " * 30] * 7)
+    assert tags.tags_of(long, None, set()) == ["length:125+", "sentences:6+", "guessable:no"]
+
+
+def test_the_bundled_guesser_knows_many_pages() -> None:
+    pages = tags.guessable_pages()
+    assert len(pages) > 5000 and "peru" in pages
+
+
+@pytest.mark.mirror
+def test_guessable_questions_and_categories_of_xqb() -> None:
+    # 85 of the 147 have a training tossup, one of them without a category; the guesser learned from bonus parts too
+    pages, categories = tags.guessable_pages(), tags.page_categories()
+    keys = [tags.key(q.page) for q in load_questions("xqb-es")]
+    assert sum(key in categories for key in keys) == 84
+    assert sum(key in pages for key in keys) == 99

@@ -1,0 +1,87 @@
+"""The XOR-TyDi loader: a small copy of its files, what is refused, and the real ones."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from sqa.core.errors import ConfigError, DataError
+from sqa.data import xor_tydi
+from sqa.data.xor_tydi import LANGUAGES, SPLITS, load_translations, load_xor_tydi
+
+QUESTIONS = [
+    {"id": "1", "lang": "fi", "split": "train-engspan", "question": "Kuka  kirjoitti Sodan?", "answers": ["Tolstoi"]},
+    {"id": "1", "lang": "fi", "split": "dev-full", "question": "Kuka kirjoitti Sodan?", "answers": ["Tolstoi"]},
+    {"id": "2", "lang": "ru", "split": "train-engspan", "question": "Кто?", "answers": ["nobody", "no one"]},
+    {"id": "3", "lang": "fi", "split": "train-engspan", "question": "Milloin?", "answers": ["1900"]},
+]
+TRANSLATIONS = [
+    {"lang": "fi", "source": "Kuka kirjoitti Sodan? ", "reference": "Who wrote the  War?"},
+    {"lang": "fi", "source": "Kuka kirjoitti Sodan?", "reference": "a second one"},
+    {"lang": "ru", "source": "Milloin?", "reference": "of another language"},
+]
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """Writes both files and makes the loader read them."""
+    monkeypatch.setattr(xor_tydi.download, "path_of", lambda name: tmp_path / f"{name}.jsonl")
+
+    def write(questions=QUESTIONS, translations=TRANSLATIONS):
+        for name, rows in (("xor-tydi", questions), ("xor-translations", translations)):
+            (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+    write()
+    return write
+
+
+def test_questions_of_a_split_and_language_with_their_translation(files):
+    first, second = load_xor_tydi("train-engspan", "fi")
+    assert (first.id, first.text, first.answers) == ("1", "Kuka kirjoitti Sodan?", ("Tolstoi",))
+    assert first.translation == "Who wrote the War?"  # the first there is, single blanks
+    assert second.translation is None  # that of the same words in another language is not its own
+    assert [q.id for q in load_xor_tydi("train-engspan", "fi", limit=1)] == ["1"]
+    assert load_translations("ru") == {"Milloin?": "of another language"}
+
+
+def test_as_a_question_for_translators(files):
+    [first, second] = [question.as_question() for question in load_xor_tydi("train-engspan", "fi")]
+    assert first.sentences == (("Kuka", "kirjoitti", "Sodan?"),)
+    assert (first.language, first.reference_text, second.reference) == ("fi", "Who wrote the War?", ())
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"answers": []}, "record 1: expected a list of texts"),
+        ({"answers": "x"}, "record 1: expected a list of texts"),
+        ({"question": " "}, "record 1: expected a text as question"),
+        ({"id": None}, "record 1: expected a text as id"),
+        ({"id": "1"}, "record 1: the id '1' is there twice in train-engspan"),
+    ],
+)
+def test_damaged_records(files, change, message):
+    files([QUESTIONS[0], {**QUESTIONS[3], **change}])
+    with pytest.raises(DataError, match=message):
+        load_xor_tydi("train-engspan", "fi")
+
+
+def test_what_is_not_there(files):
+    with pytest.raises(ConfigError) as caught:
+        load_xor_tydi("dev", "sv", limit=0)
+    assert [problem.partition(":")[0] for problem in caught.value.problems] == ["split", "language", "limit"]
+    with pytest.raises(DataError, match="no questions of dev-engspan in ru"):
+        load_xor_tydi("dev-engspan", "ru")
+
+
+@pytest.mark.mirror
+def test_the_real_files():
+    counts = {(split, language): len(load_xor_tydi(split, language)) for split in SPLITS for language in LANGUAGES}
+    assert list(counts.values()) == [360, 255, 2088, 1941, 615, 568]
+    assert {language: len(load_translations(language)) for language in LANGUAGES} == {"fi": 4638, "ru": 4745}
+    for language in LANGUAGES:
+        assert all(q.translation for q in load_xor_tydi("train-engspan", language))
+        assert not any(q.translation for q in load_xor_tydi("dev-engspan", language))
+    same = [q for q in load_xor_tydi("train-engspan", "fi") if q.translation == q.text]
+    assert len(same) == 7

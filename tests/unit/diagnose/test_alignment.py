@@ -1,0 +1,152 @@
+"""Word forms, priors on disk, and what the aligner links."""
+
+from __future__ import annotations
+
+import json
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from sqa.core.errors import ConfigError, DataError
+from sqa.diagnose import alignment
+from sqa.diagnose.alignment import EflomalAligner, Priors, alike, form, load_priors
+
+COLOURS = {"rojo": "red", "verde": "green", "azul": "blue", "negro": "black"}
+THINGS = {"perro": "dog", "gato": "cat", "pájaro": "bird", "tren": "train", "libro": "book"}
+WORDS = {**COLOURS, **THINGS}
+PRIORS = Priors(
+    "es-en",
+    {(form(s, "es"), form(t, "en")): 30 for s, t in WORDS.items()},
+    {form(s, "es"): 30 for s in WORDS},
+    {form(t, "en"): 30 for t in WORDS.values()},
+)
+
+
+@pytest.mark.parametrize(
+    ("word", "language", "expected"),
+    [("(Nations,", "en", "nation"), ("King’s", "en", "king"), ("--", "en", "--"), ("ciudades.", "es", "ciudad")],
+)
+def test_forms(word: str, language: str, expected: str) -> None:
+    assert form(word, language) == expected
+
+
+def test_a_language_without_a_stemmer_is_refused() -> None:
+    with pytest.raises(ConfigError, match="no stemmer for the language 'xx'"):
+        form("word", "xx")
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "expected"),
+    [
+        ("Napoleona", "Napoleon’s", True),
+        ("1914,", "1914", True),
+        ("Łódź", "Lodz", True),
+        ("constitución", "constitution", True),
+        ("con", "contra", False),
+        ("internacional", "interest", False),
+        ("—", "-", False),
+    ],
+)
+def test_alike(source: str, target: str, expected: bool) -> None:
+    assert alike(source, target) == expected
+
+
+def test_priors_survive_the_disk(tmp_path: Path) -> None:
+    PRIORS.save(tmp_path)
+    found = Priors.load(tmp_path)
+    assert (found.pair, found.links, found.source, found.target) == (
+        PRIORS.pair, PRIORS.links, PRIORS.source, PRIORS.target,
+    )  # fmt: skip
+    assert len(found.digest) == 64
+    assert load_priors("es-en", tmp_path).digest == found.digest
+
+
+def test_priors_of_another_pair_another_kind_or_none(tmp_path: Path) -> None:
+    PRIORS.save(tmp_path)
+    with pytest.raises(ConfigError, match="holds priors for es-en, expected pl-en"):
+        load_priors("pl-en", tmp_path)
+    with pytest.raises(ConfigError, match="no priors for aligning fi-en .*smt.training.alignment_priors"):
+        load_priors("fi-en")
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps({**json.loads(config.read_text()), "kind": "gru"}))
+    with pytest.raises(DataError, match="expected a model of kind 'alignment-priors', version 1, got 'gru', 1"):
+        load_priors("es-en", tmp_path)
+
+
+def test_damaged_priors(tmp_path: Path) -> None:
+    PRIORS.save(tmp_path)
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps({"kind": "alignment-priors", "version": 1}))
+    with pytest.raises(DataError, match="the priors are damaged"):
+        load_priors("es-en", tmp_path)
+
+
+def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(alignment, "find_spec", lambda name: None)
+    with pytest.raises(ConfigError, match=r"needs the Python package eflomal: pip install -e '\.\[train\]'"):
+        EflomalAligner(PRIORS)
+
+
+@pytest.fixture(scope="module")
+def pairs() -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
+    """ "el tren rojo" and "the red train": adjective and noun change places."""
+    return [
+        (("el", thing, colour, "corre."), ("the", COLOURS[colour], THINGS[thing], "runs."))
+        for thing, colour in product(THINGS, COLOURS)
+    ]
+
+
+class TestEflomal:
+    @pytest.fixture(autouse=True)
+    def _needs_eflomal(self) -> None:
+        pytest.importorskip("eflomal")
+
+    def test_words_that_change_places(self, pairs: list) -> None:
+        found = EflomalAligner(PRIORS).align(pairs)
+        right = sum({(1, 2), (2, 1)} <= set(one.links) for one in found)
+        assert right >= 19  # of 20: the sampler may err
+
+    def test_kept_links_are_read_for_the_same_texts_only(self, pairs: list, tmp_path: Path) -> None:
+        kept = tmp_path / "links.json"
+        first = EflomalAligner(PRIORS, cache=kept).align(pairs)
+        before = kept.read_bytes()
+        assert EflomalAligner(PRIORS, cache=kept).align(pairs) == first
+        assert kept.read_bytes() == before
+        EflomalAligner(PRIORS, cache=kept).align(pairs[:5])
+        assert kept.read_bytes() != before
+        kept.write_text("{")
+        with pytest.raises(DataError, match="links.json: the kept links are damaged .*; delete the file"):
+            EflomalAligner(PRIORS, cache=kept).align(pairs)
+
+    def test_an_invented_word_is_not_trusted(self, pairs: list) -> None:
+        source, _ = pairs[0]
+        found = EflomalAligner(PRIORS, draws=7).align([*pairs[1:], (source, ("the", "red", "bird", "dog", "runs."))])[
+            -1
+        ]
+        assert found.target[2] < min(found.target[1], found.target[3])
+
+    def test_like_words_need_no_priors(self, pairs: list) -> None:
+        [*_, found] = EflomalAligner(PRIORS).align([*pairs, (("Lima", "y", "Napoleón"), ("Napoleon", "and", "Lima"))])
+        assert {(0, 2), (2, 0)} <= set(found.links)
+
+    def test_one_trust_for_every_word(self, pairs: list) -> None:
+        for (source, target), found in zip(pairs, EflomalAligner(PRIORS).align(pairs), strict=True):
+            assert (len(found.source), len(found.target)) == (len(source), len(target))
+            assert all(0 <= trust <= 1 for trust in (*found.source, *found.target))
+            assert all(found.source[i] > 0 and found.target[j] > 0 for i, j in found.links)
+
+    def test_empty_sides_have_no_links(self, pairs: list) -> None:
+        first, second, third = EflomalAligner(PRIORS).align([(("el", "perro"), ()), ((), ("the",)), pairs[0]])
+        assert (first.links, first.source, first.target) == ((), (0.0, 0.0), ())
+        assert (second.links, second.source, second.target) == ((), (), (0.0,))
+        assert third.links
+        assert EflomalAligner(PRIORS).align([]) == []
+
+
+def test_trust_counts_draws_and_directions() -> None:
+    draws = [({(0, 0), (0, 1)}, {(0, 0), (1, 2)}), ({(0, 0)}, {(0, 0)})]
+    found = alignment._judged(3, 3, draws)
+    assert found.target == (1.0, alignment.PICKS / 2, alignment.PICKED / 2)
+    assert found.source == (1.0, alignment.PICKS / 2, 0.0)
+    assert found.links == ((0, 0),)  # the others were drawn once in two draws

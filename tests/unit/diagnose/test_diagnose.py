@@ -1,0 +1,263 @@
+"""Step-wise errors on traces written by hand, with an aligner that is told the links."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sqa.core.errors import ConfigError
+from sqa.core.trace import QuestionTrace
+from sqa.core.types import Emission, Guess, Question
+from sqa.diagnose import findings as diagnose_command
+from sqa.diagnose.alignment import Alignment
+from sqa.diagnose.function_words import is_content
+from sqa.diagnose.step_errors import DiagnoseConfig, diagnose, is_name, step_errors, unaligned_curve
+
+SOURCE = (
+    ("El", "poeta", "Neruda", "nació", "en", "Parral,", "un", "pueblo", "pequeño", "de", "Linares."),
+    ("Murió", "tarde."),
+)
+
+
+class Told:
+    """Links words by a dictionary; a target word not in it is aligned with nothing."""
+
+    pair = "es-en"
+
+    def __init__(self, **meanings: str) -> None:
+        self.meanings = meanings
+        self.asked: list[tuple[Sequence[str], Sequence[str]]] = []
+
+    def align(self, pairs: Sequence[tuple[Sequence[str], Sequence[str]]]) -> list[Alignment]:
+        self.asked += pairs
+        return [self.one(*pair) for pair in pairs]
+
+    def one(self, source: Sequence[str], target: Sequence[str]) -> Alignment:
+        bare = [word.strip(".,").lower() for word in source]
+        links = sorted(
+            (bare.index(self.meanings[word.strip(".,").lower()]), j)
+            for j, word in enumerate(target)
+            if self.meanings.get(word.strip(".,").lower()) in bare
+        )
+        sides = ({i for i, _ in links}, {j for _, j in links})
+        return Alignment(
+            tuple(links),
+            tuple(float(i in sides[0]) for i in range(len(source))),
+            tuple(float(j in sides[1]) for j in range(len(target))),
+        )
+
+
+ALIGNER = Told(
+    the="el", poet="poeta", neruda="neruda", born="nació", parral="parral", village="pueblo", small="pequeño",
+    linares="linares", died="murió", late="tarde",
+    **{"in": "en"},
+)  # fmt: skip
+QUESTION = Question(
+    "q1", "tests", "es", SOURCE, ("The poet Neruda was born in Parral.", "He died late."), "Pablo Neruda"
+)
+
+
+def trace(*sentences: str, ranks: Sequence[int] | None = None, question: Question = QUESTION) -> QuestionTrace:
+    """Words of each sentence, one source word read for each as long as there are some; rank 0 = not listed."""
+    emissions = []
+    for i, line in enumerate(sentences):
+        size = len(question.sentences[i])
+        emissions += [Emission(i, word, min(j + 1, size), False) for j, word in enumerate(line.split())]
+    guesses = None if ranks is None else tuple(listed(rank) for rank in ranks)
+    return QuestionTrace(question, tuple(emissions), guesses)
+
+
+def listed(rank: int) -> tuple[Guess, ...]:
+    wrong = [Guess(f"Wrong {i}", 50.0 - i) for i in range(49)]
+    if rank:
+        wrong.insert(rank - 1, Guess("Pablo Neruda", wrong[rank - 1].score))
+    return tuple(wrong)
+
+
+FULL = "The poet Neruda was born in Parral, small village Linares."
+
+
+def test_a_good_translation_has_no_findings() -> None:
+    [errors] = step_errors([trace(FULL, "He died late.", ranks=[5, 5, 1, *[1] * 10])], ALIGNER)
+    assert errors.findings == ()
+    assert errors.log_mrr == (-math.log(5), -math.log(5), *[0.0] * 11)
+    assert [word for word, bad in zip((FULL + " He died late.").split(), errors.unaligned, strict=True) if bad] == [
+        "was",
+        "He",
+    ]
+    assert not any(errors.hallucinated)
+
+
+def test_invented_words_are_one_finding_with_the_rank_before_and_after() -> None:
+    text = "The poet Neruda was a rocket engineer born in Parral, small village Linares."
+    [finding] = diagnose([trace(text, "He died late.", ranks=[2, 2, 1, 1, 1, 3, 0, *[1] * 9])], ALIGNER)
+    assert (finding.kind, finding.words, finding.first, finding.last) == ("hallucination", ("rocket", "engineer"), 5, 6)
+    assert (finding.rank_before, finding.rank_after, finding.loss) == (1, None, 4.0)
+    assert (finding.read, finding.span, finding.size) == (6, None, 2)
+    assert finding.severity == pytest.approx(4.2)
+
+
+def test_a_drop_is_located_at_its_word_and_source() -> None:
+    [finding] = diagnose([trace(FULL, "He died late.", ranks=[1, 1, 1, 1, 1, 1, 4, *[4] * 6])], ALIGNER)
+    assert (finding.kind, finding.words, finding.first) == ("drop", ("Parral,",), 6)
+    assert finding.span is not None
+    assert (finding.span.start, finding.span.stop, finding.span.words) == (5, 6, ("Parral,",))
+    assert finding.loss == pytest.approx(math.log(4))
+    assert diagnose([trace(FULL, "He died late.", ranks=[1] * 6 + [4] * 7)], ALIGNER, DiagnoseConfig(drop=1.5)) == []
+
+
+def test_the_last_rank_counts_up_to_top() -> None:
+    ranks = [1] * 6 + [4] * 7
+    [finding] = diagnose([trace(FULL, "He died late.", ranks=ranks)], ALIGNER, DiagnoseConfig(top=3))
+    assert (finding.rank_after, finding.loss) == (None, 4.0)
+
+
+def test_a_clause_left_out_is_an_omission() -> None:
+    ranks = [9, 9, 5, 5, 5, 5, 5, 5, 5, 5]
+    [finding] = diagnose([trace("The poet Neruda was born in Parral.", "He died late.", ranks=ranks)], ALIGNER)
+    assert finding.kind == "omission"
+    assert finding.span is not None
+    assert (finding.span.start, finding.span.stop) == (7, 11)
+    assert finding.span.words == ("pueblo", "pequeño", "de", "Linares.")
+    assert finding.size == 4  # two common words, and a name that counts twice
+    assert (finding.words, finding.rank_before, finding.rank_after) == ((), 5, 5)
+    assert finding.severity == pytest.approx(0.4)
+    short = DiagnoseConfig(omission_words=5)
+    assert diagnose([trace("The poet Neruda was born in Parral.", "He died late.", ranks=ranks)], ALIGNER, short) == []
+
+
+def test_a_translation_after_the_window_is_none() -> None:
+    late = "late late late late late late The poet Neruda born in Parral, small village Linares."
+    given = trace(late, "He died late.")
+    [errors] = step_errors([given], ALIGNER, DiagnoseConfig(window=20))
+    assert "omission" not in {f.kind for f in errors.findings}
+    [errors] = step_errors([given], ALIGNER, DiagnoseConfig(window=2))
+    assert [f.span.words for f in errors.findings if f.span] == [SOURCE[0][1:8]]
+
+
+def test_nothing_written_at_all() -> None:
+    [errors] = step_errors([QuestionTrace(QUESTION, (), ())], ALIGNER)
+    assert (errors.log_mrr, errors.unaligned) == ((), ())
+    [finding] = errors.findings
+    assert (finding.kind, finding.first, finding.last, finding.loss, finding.read) == ("omission", -1, -1, 0.0, 0)
+
+
+def test_a_sentence_without_words_is_lost_whole() -> None:
+    [finding] = diagnose([trace("", "He died late.", ranks=[1, 1, 1])], ALIGNER)
+    assert finding.span is not None
+    assert (finding.span.start, finding.span.stop) == (1, 11)
+    assert (finding.first, finding.last) == (0, 0)
+
+
+def test_without_guesses_there_are_no_ranks_and_no_drops() -> None:
+    [errors] = step_errors([trace("The rocket poet Neruda", "He died late.")], ALIGNER)
+    assert errors.log_mrr is None
+    assert {(f.kind, f.loss, f.rank_before, f.rank_after) for f in errors.findings} == {
+        ("hallucination", 0.0, None, None),
+        ("omission", 0.0, None, None),
+    }
+
+
+def test_a_retracted_word_is_judged_in_the_last_text_that_showed_it() -> None:
+    emissions = (
+        Emission(0, "The", 2, False),
+        Emission(0, "rocket", 2, False),
+        Emission(0, "poet", 3, False, 1),
+        Emission(0, "Neruda", 4, False),
+    )
+    aligner = Told(the="el", poet="poeta", neruda="neruda")
+    [errors] = step_errors([QuestionTrace(QUESTION, emissions)], aligner)
+    assert errors.unaligned == (False, True, False, False)
+    assert {target for _, target in aligner.asked} == {("The", "rocket"), ("The", "poet", "Neruda"), ()}
+    assert errors.links == ((0,), (), (1,), (2,))
+
+
+def test_links_count_over_all_sentences() -> None:
+    [errors] = step_errors([trace(FULL, "He died late.")], ALIGNER)
+    assert errors.links[-2:] == ((11,), (12,))
+
+
+def test_the_unaligned_curve_is_a_share_of_the_words_in_each_bin() -> None:
+    given = trace(FULL, "He died late.")
+    curve = unaligned_curve(step_errors([given], ALIGNER), [given], bins=2)
+    first = given.fraction < 0.5
+    wrong = np.array([word in ("was", "He") for word in (FULL + " He died late.").split()])
+    assert curve == pytest.approx([wrong[first].mean(), wrong[~first].mean()])
+    assert np.isnan(unaligned_curve([], [], bins=2)).all()
+
+
+def test_worst_first_and_the_same_whatever_the_order() -> None:
+    other = Question("q0", "tests", "es", SOURCE, QUESTION.reference, "Pablo Neruda")
+    traces = [
+        trace("The rocket " + FULL[4:], "He died late.", ranks=[1] * 14),
+        trace(FULL, "He died late.", ranks=[1] * 6 + [4] * 7, question=other),
+    ]
+    found = diagnose(traces, ALIGNER)
+    assert [(f.question, f.kind) for f in found] == [("q0", "drop"), ("q1", "hallucination")]
+    assert diagnose(traces[::-1], ALIGNER) == found
+
+
+def test_an_aligner_of_another_pair_is_refused() -> None:
+    other = Question("q0", "tests", "pl", SOURCE, QUESTION.reference, "Pablo Neruda")
+    with pytest.raises(ConfigError, match="the aligner is for es-en, the questions are for pl-en"):
+        step_errors([QuestionTrace(other, ())], ALIGNER)
+
+
+def test_config_lists_all_problems() -> None:
+    with pytest.raises(ConfigError) as error:
+        DiagnoseConfig(trust=0, drop=-1, omission_words=0, window=-2)
+    assert len(error.value.problems) == 4
+
+
+@pytest.mark.parametrize(
+    ("word", "language", "content"),
+    [
+        ("The", "en", False),
+        ("(Paris),", "en", True),
+        ("--", "en", False),
+        ("Doesn’t", "en", False),
+        ("których", "pl", False),
+        ("król", "pl", True),
+        ("también,", "es", False),
+        ("1914", "es", True),
+    ],
+)
+def test_content_words(word: str, language: str, content: bool) -> None:
+    assert is_content(word, language) == content
+
+
+def test_a_language_without_function_words_is_refused() -> None:
+    with pytest.raises(ConfigError, match="no list of function words for the language 'xx'; known: en, es, pl"):
+        is_content("word", "xx")
+
+
+@pytest.mark.parametrize(
+    ("word", "begins", "name"),
+    [("Lima,", False, True), ("Lima", True, False), ("lima", False, False), ("1914", True, True), ("(", False, False)],
+)
+def test_names(word: str, begins: bool, name: bool) -> None:
+    assert is_name(word, begins) == name
+
+
+def test_lines_of_the_table(capsys: pytest.CaptureFixture[str]) -> None:
+    [finding] = diagnose([trace(FULL, "He died late.", ranks=[1] * 6 + [0] * 7)], ALIGNER)
+    cells = dict(zip(diagnose_command.HEADER, diagnose_command.cells(finding), strict=True))
+    assert cells == {
+        "question": "q1", "kind": "drop", "severity": "4.000", "loss": "4.000", "rank_before": "1", "rank_after": "-",
+        "step": "6", "read": "7", "target": "Parral,", "source_at": "5", "source": "Parral,",
+    }  # fmt: skip
+    assert json.loads(json.dumps(diagnose_command.as_dict(finding)))["span"]["words"] == ["Parral,"]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [({"top": 0}, "--top: must be >= 1, got 0"), ({"kinds": ["drops"]}, "--kind: 'drops' is not one of .*'drop'")],
+)
+def test_bad_arguments(given: dict[str, object], message: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=message):
+        diagnose_command.main(tmp_path, **given)  # type: ignore[arg-type]

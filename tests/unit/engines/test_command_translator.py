@@ -1,0 +1,144 @@
+"""Policies around a program: what is committed when, and what happens when the program misbehaves."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import sys
+
+import pytest
+
+from smt.engines.command import CommandConfig, Engine, build, engine
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.reveal import hypotheses
+from sqa.core.types import Question
+from sqa.data.datasets import load_questions
+from sqa.run.pipeline import CountedSource, stream
+
+UPPER = (sys.executable, "-c", "import sys\nfor line in sys.stdin: print(line.rstrip().upper())")
+# Writes the sentence backwards: every prefix revises what came before, so the commits show the policy.
+REVERSE = (sys.executable, "-c", "import sys\nfor line in sys.stdin: print(*line.split()[::-1])")
+
+
+def question(*sentences: str) -> Question:
+    return Question("q", "test", "es", tuple(tuple(s.split()) for s in sentences), ("-",), "Page")
+
+
+def emissions(command, k, *sentences):
+    [found] = build(CommandConfig(command, k)).translate_batch([question(*sentences)])
+    return [(e.sentence, e.token, e.g, e.ended) for e in found]
+
+
+def test_wait_k_delays():
+    assert emissions(UPPER, 2, "a b c") == [(0, "A", 2, False), (0, "B", 3, False), (0, "C", 3, True)]
+
+
+def test_full_input_waits_for_the_end():
+    assert emissions(UPPER, "full", "a b") == [(0, "A", 2, True), (0, "B", 2, True)]
+
+
+def test_shorter_than_k():
+    assert emissions(UPPER, 5, "a b") == [(0, "A", 2, True), (0, "B", 2, True)]
+
+
+def test_commits_are_never_revised():
+    tokens = [token for _, token, _, _ in emissions(REVERSE, 1, "a b c d")]
+    assert tokens == ["a", "a", "a", "a"]  # word j of the reversed first j words
+
+
+POLICIES = [
+    {"k": 1},
+    {"k": 3},
+    {},
+    {"policy": "local-agreement"},
+    {"policy": "hold", "n": 1},
+    {"policy": "retranslate"},
+]
+
+
+@pytest.mark.parametrize("keys", POLICIES)
+def test_streaming_equals_batched(keys):
+    q = question("uno dos tres cuatro", "cinco", "seis siete")
+    batched = build(CommandConfig(REVERSE, **keys)).translate_batch([q])[0]
+    engine.cache_clear()  # else the second would only remember what the first was told
+    assert stream(build(CommandConfig(REVERSE, **keys)), q) == batched
+
+
+def test_policies_share_the_programs_memory_and_not_its_fingerprint():
+    built = [build(CommandConfig(UPPER, **keys)) for keys in POLICIES]
+    assert len({id(translator.system) for translator in built}) == 1
+    assert len({translator.fingerprint() for translator in built}) == len(POLICIES)
+    assert build(CommandConfig(UPPER, blank_lines=0)).fingerprint() not in {t.fingerprint() for t in built}
+
+
+def test_keys_of_another_policy_are_refused():
+    with pytest.raises(ConfigError, match="k: hold takes n"):
+        CommandConfig(UPPER, 3, policy="hold", n=2)
+
+
+def test_retranslation_takes_back_what_the_program_takes_back():
+    [found] = build(CommandConfig(REVERSE, policy="retranslate")).translate_batch([question("a b")])
+    assert [(e.token, e.g, e.erase) for e in found] == [("a", 1, 0), ("b", 2, 1), ("a", 2, 0)]
+
+
+def test_streaming_reads_no_further_than_it_writes():
+    source = CountedSource("a b c d e".split())
+    words = build(CommandConfig(UPPER, 3)).translate(source)
+    assert next(words) == "A" and source.read == 3
+
+
+def test_a_program_that_answers_too_few_lines_is_named():
+    silent = (sys.executable, "-c", "print('one')")
+    with pytest.raises(DataError, match="1 lines came back for 2"):
+        Engine(silent, 0).words(["a", "b"])
+
+
+def test_a_program_that_fails_is_named():
+    with pytest.raises(DataError, match="exit status 3"):
+        Engine((sys.executable, "-c", "raise SystemExit(3)"), 0).words(["a"])
+
+
+def test_a_program_that_is_not_there():
+    with pytest.raises(ConfigError, match="not installed"):
+        Engine(("no-such-translator-xyz",), 0)
+
+
+def test_commands_that_name_no_file_keep_their_fingerprint():
+    key = hashlib.sha256(f"2 {('cat', '-u', 'spa-eng')} 2".encode()).hexdigest()
+    assert Engine(("cat", "-u", "spa-eng"), 1).fingerprint() == key
+    assert Engine(("python3", "-c", "x" * 5000), 1).fingerprint()  # longer than any name of a file
+
+
+def test_scripts_and_models_named_in_a_command_are_in_the_fingerprint(tmp_path):
+    script, model = tmp_path / "translate.sh", tmp_path / "model.txt"
+    script.write_text("#!/bin/sh\ncat\n")
+    script.chmod(0o755)
+    model.write_text("one")
+    commands = (("sh", str(script)), (str(script),), ("cat", f"--model={model}"), ("cat", "-m", str(model)))
+    before = [Engine(command, 0).fingerprint() for command in commands]
+    assert before == [Engine(command, 0).fingerprint() for command in commands]
+    script.write_text("#!/bin/sh\ntac\n")
+    model.write_text("two")
+    after = [Engine(command, 0).fingerprint() for command in commands]
+    assert all(a != b for a, b in zip(before, after, strict=True)) and len({*before, *after}) == 8
+
+
+@pytest.mark.skipif(shutil.which("apertium") is None, reason="apertium-eng-spa is not installed")
+def test_apertium_translates_and_sentences_do_not_influence_each_other():
+    translator = build(CommandConfig(("apertium", "-u", "spa-eng"), "full"))
+    questions = load_questions("mini-es", limit=3)
+    together = translator.translate_batch(questions)
+    alone = [Engine(("apertium", "-u", "spa-eng"), 1).words([" ".join(s)])[0] for q in questions for s in q.sentences]
+    assert [tuple(e.token for e in es if e.sentence == i) for q, es in zip(questions, together, strict=True)
+            for i in range(len(q.sentences))] == alone  # fmt: skip
+
+
+@pytest.mark.skipif(shutil.which("apertium") is None, reason="apertium-eng-spa is not installed")
+def test_apertium_ends_at_the_same_text_whether_it_revises_or_waits():
+    command = ("apertium", "-u", "spa-eng")
+    questions = load_questions("mini-es", limit=2)
+    full = build(CommandConfig(command)).translate_batch(questions)
+    revised = build(CommandConfig(command, policy="retranslate")).translate_batch(questions)
+    for q, waited, changed in zip(questions, full, revised, strict=True):
+        assert hypotheses(q, changed) == hypotheses(q, waited)
+    assert any(e.erase for emissions in revised for e in emissions)

@@ -1,0 +1,216 @@
+"""CTranslate2: our network exported (same scores, same words), models of `transformers` converted, and refusals."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+pytest.importorskip("ctranslate2")
+
+import torch
+import yaml
+from smt_models import random_model, vocabulary
+
+from smt.engines.ctranslate import CTranslate, CTranslateConfig, build, piece_names
+from smt.engines.ctranslate_export import convert, export
+from smt.models.bundle import save_model
+from smt.models.decode import decode_batch
+from smt.models.transformer import ModelConfig, Transformer
+from smt.models.vocab import BOS, EOS, PAD, UNK
+from smt.policies.waitk import FULL, pad
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.paths import ROOT
+from sqa.core.trace import check_emissions
+from sqa.data.datasets import load_questions
+from sqa.run.pipeline import stream
+
+SENTENCES = [s for q in load_questions("mini-es", limit=3) for s in q.sentences]
+ENCODERS = ["bidirectional", "causal"]
+
+
+def engine(folder, **settings):
+    return CTranslate(CTranslateConfig(str(folder), threads=1, **settings))
+
+
+@pytest.fixture(scope="module", params=ENCODERS)
+def exported(request, tmp_path_factory):
+    """A random model of ours without lexicon, and the folder made of it."""
+    model = random_model(request.param, 0)
+    return model, export(model, vocabulary(), tmp_path_factory.mktemp("ct") / request.param)
+
+
+def source_and_pieces(sentence):
+    return vocabulary().words(sentence)[0], piece_names(vocabulary())
+
+
+def test_scores_are_ours(exported):
+    """log p of a given target, piece by piece, the end included."""
+    model, folder = exported
+    target = list(range(10, 70, 3))
+    for sentence in SENTENCES[:4]:
+        source, names = source_and_pieces(sentence)
+        [scored] = engine(folder).engine.score_batch([[names[i] for i in source]], [[names[i] for i in target]])
+        s, t = torch.tensor([[*source, EOS]]), torch.tensor([[BOS, *target]])
+        with torch.inference_mode():
+            x, _, _ = model(s, t, torch.ones(1, t.shape[1], s.shape[1], dtype=torch.bool))  # (1, T, D)
+            ours = model.logits(x[0], None).log_softmax(-1)  # (T, V)
+        ours = ours[torch.arange(len(target) + 1), torch.tensor([*target, EOS])]
+        assert np.abs(np.array(scored.log_probs) - ours.numpy()).max() < 2e-5
+
+
+def test_greedy_pieces_are_ours(exported):
+    """The plain search, without the rules by which our decoder keeps from looping."""
+    model, folder = exported
+    found, steps = engine(folder, max_new_tokens=20), 20
+    for sentence in SENTENCES[:6]:
+        source, names = source_and_pieces(sentence)
+        s, written = torch.tensor([[*source, EOS]]), [BOS]
+        while len(written) <= steps and written[-1] != EOS:
+            t = torch.tensor([written])
+            with torch.inference_mode():
+                x, _, _ = model(s, t, torch.ones(1, t.shape[1], s.shape[1], dtype=torch.bool))
+                scores = model.logits(x[0, -1:], None)[0].clone()
+                scores[[PAD, UNK, BOS]] = float("-inf")
+            written.append(int(scores.argmax()))
+        expected = [names[i] for i in written[1:] if i != EOS]
+        assert found._translate([[names[i] for i in source]]) == [expected]
+
+
+@pytest.mark.parametrize("encoder", ENCODERS)
+def test_words_of_a_trained_model_are_those_of_our_decoder(encoder, tmp_path):
+    """A model that learnt eight translations by heart: nothing loops, so both decoders must write the same."""
+    pairs = [
+        (tuple(source[:10]), tuple(reference[:8]))
+        for q, r in zip(load_questions("mini-es", limit=4), load_questions("mini-en", limit=4), strict=True)
+        for source, reference in zip(q.sentences, r.sentences, strict=False)
+    ][:8]
+    model = learn(pairs, encoder)
+    ours = decode_batch(model, vocabulary(), [source for source, _ in pairs], FULL)
+    ours = [tuple(word.token for word in words) for words in ours]
+    folder = export(model, vocabulary(), tmp_path / "ct")
+    assert engine(folder).words([" ".join(source) for source, _ in pairs]) == ours
+    assert sum(words == reference for words, (_, reference) in zip(ours, pairs, strict=True)) >= 6
+
+
+def learn(pairs, encoder):
+    """A small model after 120 steps on the same few pairs."""
+    torch.manual_seed(0)
+    config = ModelConfig(
+        vocabulary=600, width=32, heads=4, feed_forward=64, encoder_layers=2, decoder_layers=2, dropout=0.0,
+        encoder=encoder, lexicon_width=0,
+    )  # fmt: skip
+    model, known = Transformer(config), vocabulary()
+    source = pad([np.array([*known.words(s)[0], EOS]) for s, _ in pairs], PAD)
+    target = [known.words(t)[0] for _, t in pairs]
+    given, wanted = pad([np.array([BOS, *t]) for t in target], PAD), pad([np.array([*t, EOS]) for t in target], PAD)
+    visible = (source != PAD)[:, None, :].expand(-1, given.shape[1], -1)
+    optimiser = torch.optim.Adam(model.parameters(), lr=5e-3)
+    for _ in range(120):
+        x, _, _ = model(source, given, visible)
+        scores = model.logits(x.flatten(0, 1), None)
+        loss = torch.nn.functional.cross_entropy(scores, wanted.flatten(), ignore_index=PAD)
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+    return model.eval()
+
+
+def test_batched_words_are_those_of_one_text_at_a_time(exported):
+    _, folder = exported
+    found = engine(folder, batch_tokens=200)
+    texts = [" ".join(s) for s in SENTENCES]
+    together = found.words([" ", *texts, ""])
+    assert together[0] == together[-1] == ()
+    assert together[1:-1] == [found.words([text])[0] for text in texts]
+
+
+def test_translator_keeps_the_contract(exported):
+    _, folder = exported
+    config = CTranslateConfig(str(folder), threads=1)
+    full, waiting = build(config), build(dataclasses.replace(config, k=3))
+    [question] = load_questions("mini-es", limit=1)
+    for translator in (full, waiting):
+        [emissions] = translator.translate_batch([question])
+        check_emissions(question, emissions)
+        assert stream(translator, question) == emissions
+    assert full.fingerprint() == build(config).fingerprint() != waiting.fingerprint()
+    assert engine(folder, compute_type="int8").fingerprint() != engine(folder).fingerprint()
+
+
+def test_a_lexicon_cannot_be_expressed(tmp_path):
+    with pytest.raises(
+        DataError,
+        match="CTranslate2 cannot express the model's lexicon .lexicon_width 4.; train one with lexicon_width: 0",
+    ):
+        export(random_model(), vocabulary(), tmp_path / "ct")
+    assert not (tmp_path / "ct").exists()
+
+
+def test_a_folder_of_ours_is_converted_with_small_numbers_too(tmp_path):
+    save_model(random_model("bidirectional", 0), vocabulary(), tmp_path / "ours", {})
+    folder = tmp_path / "ct"
+    assert convert(str(tmp_path / "ours"), folder, "int8") == folder
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["ct", "ours"]
+    assert len(engine(folder).words(["una ciudad"])) == 1
+    with pytest.raises(ConfigError, match="exists already"):
+        convert(str(tmp_path / "ours"), tmp_path / "ct")
+    with pytest.raises(ConfigError, match="storage: unknown 'int9', did you mean 'int8'"):
+        convert(str(tmp_path / "ours"), tmp_path / "other", "int9")
+    with pytest.raises(DataError, match="cannot express the model's lexicon"):
+        convert("es-en", tmp_path / "other")
+
+
+def test_the_config_explains_every_key():
+    loaded = yaml.safe_load((ROOT / "configs" / "pretrained_xqb_pl_nllb_ctranslate2.yaml").read_text("utf-8"))
+    assert loaded["translator"].pop("name") == "ctranslate2"
+    assert CTranslateConfig(**loaded["translator"]).policy == "local-agreement"
+    assert set(loaded["translator"]) == {field.name for field in dataclasses.fields(CTranslateConfig)}
+
+
+def test_wrong_folders_are_named(tmp_path, exported):
+    with pytest.raises(DataError, match="no model.bin"):
+        engine(tmp_path)
+    (tmp_path / "model.bin").write_bytes(b"\x00" * 16)
+    with pytest.raises(DataError, match="no tokenizer"):
+        engine(tmp_path)
+    (tmp_path / "vocabulary.model").write_bytes(vocabulary().model)
+    with pytest.raises(DataError, match="CTranslate2 cannot load it"):
+        engine(tmp_path)
+    with pytest.raises(ConfigError, match="beams: must be >= 1, got 0\nthreads: must be >= 0, got -1"):
+        CTranslateConfig("x", beams=0, threads=-1)
+    with pytest.raises(DataError, match="pieces, the model reads 1024: uno uno"):
+        engine(exported[1]).words(["uno " * 2000])
+
+
+TEXTS = ["Este hombre fue el primero .", "¿ Quién ?", "For 10 points , name this city .", "Una ciudad"]
+COMPARED = 12  # pieces; later ones differ where `transformers` forces the end of the sentence
+
+
+@pytest.fixture(scope="module")
+def hub_folders(tmp_path_factory):
+    pytest.importorskip("transformers")
+    from stand_ins.hub_models import save_models
+
+    return save_models(tmp_path_factory.mktemp("hub"))
+
+
+@pytest.mark.parametrize("name", ["marian", "marian-many", "m2m", "nllb", "mbart", "mbart50"])
+def test_converted_models_write_what_the_package_writes(name, hub_folders, tmp_path):
+    from stand_ins.hub_models import LANGUAGES
+
+    from smt.engines.pretrained import Pretrained, PretrainedConfig
+
+    source, target = LANGUAGES[name]
+    plain = Pretrained(PretrainedConfig(str(hub_folders[name]), source, target, max_new_tokens=20, device="cpu"))
+    folder = convert(str(hub_folders[name]), tmp_path / "ct")
+    fast = engine(folder, source_language=source, target_language=target, max_new_tokens=20)
+    tokenizer, rows = plain.codec.tokenizer, plain.codec.encode(TEXTS, 300)
+    theirs = fast._translate([tokenizer.convert_ids_to_tokens(row) for row in rows])
+    marks = {tokenizer.eos_token_id, tokenizer.pad_token_id, tokenizer.convert_tokens_to_ids(plain.codec.target_token)}
+    for written, expected in zip(theirs, plain._generate(rows), strict=True):
+        ids = [i for i in tokenizer.convert_tokens_to_ids(written) if i not in marks]
+        assert ids[:COMPARED] == [i for i in expected if i not in marks][:COMPARED]
+    together = fast.words(TEXTS)
+    assert together == [fast.words([text])[0] for text in TEXTS] and len(set(together)) > 1

@@ -1,0 +1,317 @@
+"""Checkpoints in fairseq's layout, made here from torch's own layers: the converted model gives the same logits."""
+
+from __future__ import annotations
+
+import io
+import math
+import os
+from argparse import Namespace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import sentencepiece
+import torch
+from torch import Tensor, nn
+
+from smt.engines.fairseq import convert, read_dictionary
+from smt.engines.fairseq_checkpoint import read
+from smt.models.bundle import folder_fingerprint, load_model
+from smt.models.decode import decode_batch, decode_stream
+from smt.models.vocab import BOS, EOS, PAD
+from smt.policies.waitk import FULL, pad
+from sqa.core.errors import ConfigError, DataError
+
+WIDTH, HEADS, INNER, LAYERS = 16, 4, 24, 2
+SOURCE = [f"▁s{i}" if i % 3 else f"s{i}" for i in range(30)]
+TARGET = [f"▁t{i}" if i % 3 else f"t{i}" for i in range(26)]
+VARIANTS = {
+    "post": {"arch": "transformer_iwslt_de_en"},
+    "pre": {
+        "arch": "transformer_wmt_en_de_big_t2t", "encoder_normalize_before": True, "decoder_normalize_before": True,
+        "share_all_embeddings": True, "encoder_learned_pos": True, "decoder_learned_pos": True, "activation_fn": "gelu",
+    },
+    "monotonic": {
+        "arch": "transformer_monotonic", "simul_type": "waitk", "waitk_lagging": 3,
+        "share_decoder_input_output_embed": True,
+    },
+    "attn2d": {"arch": "waitk_transformer_small", "waitk": 5, "gelu": False},
+}  # fmt: skip
+
+
+class Theirs(nn.Module):
+    """A Transformer with fairseq's embeddings and positions around torch's layers; ids are fairseq's (pad is 1)."""
+
+    def __init__(self, options: dict[str, object]) -> None:
+        super().__init__()
+        self.options = options
+        pre, activation = bool(options.get("encoder_normalize_before")), options.get("activation_fn", "relu")
+        shape = {"d_model": WIDTH, "nhead": HEADS, "dim_feedforward": INNER, "dropout": 0.0, "batch_first": True}
+        kind = {"activation": activation, "norm_first": pre}
+        joint = options.get("share_all_embeddings")
+        self.source = nn.Embedding(4 + len(SOURCE), WIDTH)
+        self.target = self.source if joint else nn.Embedding(4 + len(TARGET), WIDTH)
+        tied = joint or options.get("share_decoder_input_output_embed")
+        self.output = self.target.weight if tied else nn.Parameter(torch.randn(4 + len(TARGET), WIDTH))
+        self.places = nn.Embedding(2 + 50, WIDTH) if options.get("encoder_learned_pos") else None
+        self.encoder = nn.ModuleList(nn.TransformerEncoderLayer(**shape, **kind) for _ in range(LAYERS))
+        self.decoder = nn.ModuleList(nn.TransformerDecoderLayer(**shape, **kind) for _ in range(LAYERS))
+        self.encoder_norm, self.decoder_norm = (nn.LayerNorm(WIDTH) if pre else nn.Identity() for _ in range(2))
+        for parameter in self.parameters():
+            nn.init.normal_(parameter, std=0.4)
+
+    def embed(self, table: nn.Embedding, ids: Tensor) -> Tensor:
+        """Scaled embeddings and positions from 2 on."""
+        numbers = torch.arange(2, 2 + ids.shape[1])
+        if self.places is not None:
+            return table(ids) * math.sqrt(WIDTH) + self.places(numbers)
+        rates = [10_000 ** (-i / (WIDTH // 2 - 1)) for i in range(WIDTH // 2)]
+        rows = [[math.sin(n * r) for r in rates] + [math.cos(n * r) for r in rates] for n in numbers.tolist()]
+        return table(ids) * math.sqrt(WIDTH) + torch.tensor(rows)
+
+    def forward(self, source: Tensor, target: Tensor, k: int, causal: bool) -> Tensor:
+        """Logits (1, T, V) where target piece j sees k + j - 1 source pieces."""
+        s, t = source.shape[1], target.shape[1]
+        future = torch.ones(s, s).triu(1).bool() if causal else None
+        x = self.embed(self.source, source)
+        for layer in self.encoder:
+            x = layer(x, src_mask=future)
+        x, y = self.encoder_norm(x), self.embed(self.target, target)
+        for layer in self.decoder:
+            y = layer(y, x, tgt_mask=torch.ones(t, t).triu(1).bool(), memory_mask=torch.ones(t, s).triu(k).bool())
+        return self.decoder_norm(y) @ self.output.T
+
+    def weights(self) -> dict[str, Tensor]:
+        """The state in fairseq's names; attn2d's older layout where that is the architecture."""
+        old = str(self.options["arch"]).startswith("waitk")
+        out = {"encoder.embed_tokens.weight": self.source.weight, "decoder.embed_tokens.weight": self.target.weight}
+        if not self.options.get("share_decoder_input_output_embed"):
+            out["decoder.embed_out" if old else "decoder.output_projection.weight"] = self.output
+        for side, layers, norm in (
+            ("encoder", self.encoder, self.encoder_norm),
+            ("decoder", self.decoder, self.decoder_norm),
+        ):
+            if not old:
+                out[f"{side}.version"] = torch.tensor([3.0])
+            if self.places is not None:
+                out[f"{side}.embed_positions.weight"] = self.places.weight
+            elif old:
+                out[f"{side}.embed_positions._float_tensor"] = torch.zeros(1)
+            out |= {f"{side}.layer_norm.{name}": value for name, value in norm.named_parameters()}
+            for i, layer in enumerate(layers):
+                for name, value in layer.named_parameters():
+                    out |= self.rename(f"{side}.layers.{i}", side, name, value, old)
+        return {name: value.detach().clone() for name, value in out.items()}
+
+    def rename(self, layer: str, side: str, name: str, value: Tensor, old: bool) -> dict[str, Tensor]:
+        """One parameter of a layer under fairseq's name (three, where torch has one matrix for q, k and v)."""
+        part, _, kind = name.rpartition(".")
+        attention = {"self_attn": "self_attn", "multihead_attn": "encoder_attn"}.get(part.split(".")[0])
+        if attention and kind.startswith("in_proj_") and not old:
+            kind = kind.removeprefix("in_proj_")
+            return {f"{layer}.{attention}.{x}_proj.{kind}": v for x, v in zip("qkv", value.chunk(3), strict=True)}
+        if attention:
+            return {f"{layer}.{attention}{part.removeprefix(part.split('.')[0])}.{kind}": value}
+        names = {"linear1": "fc1", "linear2": "fc2"}
+        if side == "encoder" and old:
+            names |= {"norm1": "layer_norms.0", "norm2": "layer_norms.1"}
+        elif side == "encoder":
+            names |= {"norm1": "self_attn_layer_norm", "norm2": "final_layer_norm"}
+        else:
+            names |= {"norm1": "self_attn_layer_norm", "norm2": "encoder_attn_layer_norm", "norm3": "final_layer_norm"}
+        return {f"{layer}.{names[part]}.{kind}": value}
+
+
+def write(folder: Path, model: Theirs, weights: dict[str, Tensor] | None = None, **more: object) -> list[Path]:
+    """checkpoint, source dictionary and target dictionary in `folder`."""
+    joint = model.options.get("share_all_embeddings")
+    for name, symbols in (("source", SOURCE), ("target", SOURCE if joint else TARGET)):
+        (folder / f"dict.{name}.txt").write_text("".join(f"{s} 7\n" for s in symbols), encoding="utf-8")
+    arguments = Namespace(encoder_attention_heads=HEADS, decoder_attention_heads=HEADS, **model.options)
+    content = {"args": arguments, "model": weights or model.weights(), "optimizer_history": [{"num_updates": 9}]}
+    torch.save(content | more, folder / "checkpoint.pt")
+    return [folder / "checkpoint.pt", folder / "dict.source.txt", folder / "dict.target.txt"]
+
+
+def theirs(variant: str) -> Theirs:
+    torch.manual_seed(3)
+    return Theirs(VARIANTS[variant]).eval()
+
+
+def order(ids: Tensor) -> Tensor:
+    """fairseq's ids as ours."""
+    return torch.tensor([2, 0, 3, 1])[ids] if int(ids) < 4 else ids
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@torch.no_grad()
+def test_the_converted_model_gives_the_same_logits(variant: str, tmp_path: Path) -> None:
+    reference = theirs(variant)
+    made = convert(*write(tmp_path, reference), tmp_path / "ours")
+    model, vocabulary, about = load_model(tmp_path / "ours")
+    assert about["architecture"] == VARIANTS[variant]["arch"] == made.architecture and about["updates"] == 9
+    k = {"monotonic": 3, "attn2d": 5}.get(variant, FULL)
+    assert made.k == about["k"] == ("full" if k == FULL else k)
+    ids = torch.randint(4, 30, (2, 11))
+    source = torch.cat([ids[:1], torch.tensor([[2]])], 1)  # </s> is 2 there
+    target = torch.cat([torch.tensor([[2]]), ids[1:]], 1)
+    expected = reference(source, target, k, causal=k != FULL)[0]  # (T, V)
+    ours = torch.cat([ids[:1], torch.tensor([[EOS]])], 1), torch.cat([torch.tensor([[BOS]]), ids[1:]], 1)
+    visible = torch.arange(12) < torch.arange(12)[:, None] + k
+    got = model.logits(model(*ours, visible[None])[0][0], None)
+    assert expected.std() > 0.5
+    torch.testing.assert_close(got[:, [2, 0, 3, 1, *range(4, vocabulary.size)]], expected, atol=1e-5, rtol=0)
+
+
+@torch.no_grad()
+def test_padding_changes_nothing(tmp_path: Path) -> None:
+    convert(*write(tmp_path, theirs("post")), tmp_path / "ours")
+    model, _, _ = load_model(tmp_path / "ours")
+    short, target = torch.tensor([[5, 9, 6, EOS]]), torch.tensor([[BOS, 4, 8]])
+    padded = pad([np.array([5, 9, 6, EOS]), np.arange(4, 14)], PAD)
+    alone, _, _ = model(short, target, torch.ones(1, 3, 4, dtype=torch.bool))
+    together, _, _ = model(padded, target.repeat(2, 1), (padded != PAD)[:, None].expand(2, 3, 10))
+    torch.testing.assert_close(together[:1], alone, atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize("variant", ["post", "pre", "monotonic"])
+def test_streaming_and_batched_decoding_agree(variant: str, tmp_path: Path) -> None:
+    convert(*write(tmp_path, theirs(variant)), tmp_path / "ours")
+    model, vocabulary, _ = load_model(tmp_path / "ours")
+    k = 2 if variant == "monotonic" else FULL
+    sentences = [["▁s1", "▁s7", "▁s4"], ["▁s11"], ["▁s8", "nowhere", "▁s2", "▁s5", "▁s1"]]
+    batched = [[word.token for word in row] for row in decode_batch(model, vocabulary, sentences, k)]
+    assert batched == [list(decode_stream(model, vocabulary, iter(words), k)) for words in sentences]
+    assert any(batched)
+
+
+def test_conversion_is_repeatable_and_never_overwrites(tmp_path: Path) -> None:
+    files = write(tmp_path, theirs("post"))
+    convert(*files, tmp_path / "a")
+    convert(*files, tmp_path / "b")
+    assert folder_fingerprint(tmp_path / "a") == folder_fingerprint(tmp_path / "b")
+    with pytest.raises(ConfigError, match="already holds a model"):
+        convert(*files, tmp_path / "a")
+
+
+def test_half_precision_and_nested_configuration_are_read(tmp_path: Path) -> None:
+    reference = theirs("post")
+    halves = {name: value.half() for name, value in reference.weights().items()}
+    cfg = {
+        "model": {
+            "_name": "transformer", "activation_fn": "relu",
+            "encoder": {"attention_heads": HEADS, "normalize_before": False}, "decoder": {"attention_heads": HEADS},
+        }
+    }  # fmt: skip
+    files = write(tmp_path, reference, halves, args=None, cfg=cfg)
+    assert read(files[0]).arguments["encoder_attention_heads"] == HEADS
+    convert(*files, tmp_path / "ours")
+    model, _, _ = load_model(tmp_path / "ours")
+    assert model.embedding.weight.dtype == torch.float32
+    assert model.embedding.weight[4].tolist() == halves["decoder.embed_tokens.weight"][4].tolist()
+
+
+class Runs:
+    """An object that unpickles by running a function."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return os.mkdir, ("ran",)
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+def test_a_checkpoint_that_would_run_code_is_refused(zipped: bool, tmp_path: Path, monkeypatch: object) -> None:
+    monkeypatch.chdir(tmp_path)
+    files = write(tmp_path, theirs("post"))
+    torch.save({"model": {}, "more": Runs()}, files[0], _use_new_zipfile_serialization=zipped)
+    with pytest.raises(DataError, match=r"mkdir") as caught:
+        convert(*files, tmp_path / "ours")
+    assert not (tmp_path / "ran").exists() and "\n" not in str(caught.value)
+
+
+def test_statistics_of_numpy_are_passed_over(tmp_path: Path) -> None:
+    files = write(tmp_path, theirs("post"), extra_state={"best": np.float64(3.5), "path": tmp_path})
+    assert read(files[0]).updates == 9
+
+
+BAD = {
+    "another architecture": ({"arch": "transformer_lm_big"}, {}, "architecture transformer_lm_big; known are"),
+    "convolutions": ({"arch": "fconv_iwslt_de_en"}, {}, "architecture fconv_iwslt_de_en; known are"),
+    "no wait-k": ({"arch": "transformer_monotonic", "simul_type": "infinite_lookback"}, {}, "only waitk is known"),
+    "unscaled": ({"no_scale_embedding": True}, {}, "no_scale_embedding = True"),
+    "heads": ({"encoder_decoder_attention_heads": 2}, {}, "same number"),
+    "activation": ({"activation_fn": "swish"}, {}, "activation swish"),
+    "more weights": ({}, {"decoder.layernorm_embedding.weight": torch.ones(WIDTH)}, "kind that is not known: decoder"),
+    "other widths": ({}, {"decoder.layers.0.encoder_attn.k_proj.weight": torch.ones(WIDTH, 8)}, "different widths"),
+    "no weights": ({}, {"encoder.layers.1.fc1.weight": None}, "without encoder.layers.1.fc1.weight"),
+    "no output": ({}, {"decoder.output_projection.weight": None}, "no output layer"),
+    "no decoder": ({}, {"decoder.embed_tokens.weight": None}, "no decoder.embed_tokens.weight"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_what_is_not_known_is_refused_in_one_line(name: str, tmp_path: Path) -> None:
+    options, changes, message = BAD[name]
+    model = theirs("post")
+    model.options = {**model.options, **options}
+    weights = {key: value for key, value in (model.weights() | changes).items() if value is not None}
+    with pytest.raises(DataError, match=message) as caught:
+        convert(*write(tmp_path, model, weights), tmp_path / "ours")
+    assert "checkpoint.pt" in str(caught.value) and "\n" not in str(caught.value)
+    assert not (tmp_path / "ours").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("▁s1 7\n", "5 symbols, the special ones included, but the checkpoint's encoder has 34"),
+        ("a\n", r"dict.source.txt:1: not a line of a fairseq dictionary"),
+        ("a 1\nb x\n", r"dict.source.txt:2: not a line"),
+        ("a 1\nb 1\na 2\n", r"dict.source.txt:3: symbol 'a' is there already"),
+    ],
+)
+def test_dictionaries_that_do_not_fit_are_refused(text: str, message: str, tmp_path: Path) -> None:
+    files = write(tmp_path, theirs("post"))
+    files[1].write_text(text, encoding="utf-8")
+    with pytest.raises(DataError, match=message):
+        convert(*files, tmp_path / "ours")
+
+
+def test_a_flagged_dictionary_line_may_repeat_a_symbol(tmp_path: Path) -> None:
+    path = tmp_path / "dict.txt"
+    path.write_text("a 3\n<unk> 0 #fairseq:overwrite\n", encoding="utf-8")
+    assert read_dictionary(path) == ("<pad>", "<unk>", "<s>", "</s>", "a", "<unk>")
+
+
+@pytest.mark.parametrize("content", [b"no pickle", b""])
+def test_a_file_that_is_no_checkpoint_is_refused(content: bytes, tmp_path: Path) -> None:
+    files = write(tmp_path, theirs("post"))
+    files[0].write_bytes(content)
+    with pytest.raises(DataError, match="not a checkpoint that can be read"):
+        convert(*files, tmp_path / "ours")
+    torch.save({"model": [1]}, files[0])
+    with pytest.raises(DataError, match="no weights under 'model'"):
+        convert(*files, tmp_path / "ours")
+    torch.save({"model": theirs("post").weights()}, files[0])
+    with pytest.raises(DataError, match="neither 'args' nor 'cfg'"):
+        convert(*files, tmp_path / "ours")
+
+
+def test_a_sentencepiece_model_cuts_the_words(tmp_path: Path) -> None:
+    text = io.BytesIO()
+    lines = ["the red house", "a red mouse", "the mouse house"]
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(lines), model_writer=text, vocab_size=30, model_type="bpe", minloglevel=2,
+        hard_vocab_limit=False,
+    )  # fmt: skip
+    processor = sentencepiece.SentencePieceProcessor(model_proto=text.getvalue())
+    (tmp_path / "spm.model").write_bytes(text.getvalue())
+    model = theirs("post")
+    files = write(tmp_path, model)
+    pieces = [processor.id_to_piece(i) for i in range(3, processor.get_piece_size())][: len(SOURCE)]
+    pieces += [f"madeupword{i:04}" for i in range(len(SOURCE) - len(pieces))]
+    files[1].write_text("".join(f"{piece} 1\n" for piece in pieces), encoding="utf-8")
+    convert(*files, tmp_path / "ours", bpe="sentencepiece", codes=tmp_path / "spm.model")
+    _, vocabulary, _ = load_model(tmp_path / "ours")
+    ids, index = vocabulary.words(["red", "mouse"])
+    assert [vocabulary.source[i] for i in ids] == processor.encode_as_pieces("red mouse")
+    assert index == sorted(index) and set(index) == {0, 1}

@@ -1,0 +1,255 @@
+"""A Moses server over XML-RPC: a real server on loopback that answers as mosesserver does, or does not."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from xmlrpc.client import Fault, dumps
+from xmlrpc.server import SimpleXMLRPCRequestHandler, SimpleXMLRPCServer
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from smt.engines import moses
+from smt.engines.moses import MosesConfig, MosesServer, RemoteProtocolError, build, parse
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.types import Question
+from sqa.run.pipeline import stream
+
+
+class Handler(SimpleXMLRPCRequestHandler):
+    rpc_paths = ("/RPC2",)
+
+    def log_message(self, *arguments):
+        return
+
+
+@contextmanager
+def xmlrpc_server(translate: Callable) -> Iterator[str]:
+    with SimpleXMLRPCServer(("127.0.0.1", 0), Handler, allow_none=True) as server:
+        server.register_function(translate, "translate")
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}/RPC2"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@contextmanager
+def raw_server(answer: bytes, drip: float = 0.0) -> Iterator[str]:
+    """Reads a request, sends `answer` (a byte every `drip` seconds), and keeps the connection open if `drip`."""
+    over = threading.Event()
+
+    def serve(listener: socket.socket) -> None:
+        connection, _ = listener.accept()
+        with connection:
+            connection.settimeout(5)
+            received = b""
+            while b"</methodCall>" not in received:
+                received += connection.recv(65536)
+            try:
+                for i in range(len(answer)) if drip else [slice(None)]:
+                    connection.sendall(answer[i : i + 1] if drip else answer)
+                    if over.wait(drip):
+                        return
+                over.wait(5 if drip else 0)
+            except OSError:
+                return  # the client has left
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=serve, args=(listener,))
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}/RPC2"
+        finally:
+            over.set()
+            thread.join()
+
+
+def http_answer(body: bytes, status: str = "200 OK", length: int | None = None) -> bytes:
+    return f"HTTP/1.1 {status}\r\nContent-Length: {len(body) if length is None else length}\r\n\r\n".encode() + body
+
+
+def mosesserver(request: dict) -> dict:
+    """As contrib/server/mosesserver.cpp: a struct with the text, blank at its end, and perhaps more."""
+    if "text" not in request:
+        raise Fault(-503, "Missing source text")
+    return {"text": request["text"].upper() + " ", "word-align": []}
+
+
+def client(url: str, **keys) -> MosesServer:
+    return MosesServer(MosesConfig(**{"url": url, "tokenize": "none", "timeout": 5.0, **keys}))
+
+
+def test_words_of_many_texts():
+    with xmlrpc_server(mosesserver) as url:
+        found = client(url).words(["año <uno> & 2", "", " \t", "x\u000by|z"])
+    assert found == [("AÑO", "<UNO>", "&", "2"), (), (), ("X", "Y|Z")]
+
+
+def test_the_bar_is_escaped_on_the_wire():
+    seen = []
+    with xmlrpc_server(lambda request: seen.append(request) or {"text": request["text"]}) as url:
+        assert client(url).words(["a|b"]) == [("a|b",)]
+    assert seen == [{"text": "a&#124;b"}]
+
+
+def test_moses_tokens():
+    pytest.importorskip("sacremoses")
+    seen = []
+    with xmlrpc_server(lambda request: seen.append(request["text"]) or {"text": "the author &apos;s book ."}) as url:
+        assert client(url, tokenize="moses").words(["¿El libro del autor?"]) == [("the", "author's", "book.")]
+    assert seen == ["¿ El libro del autor ?"]
+
+
+def test_moses_tokens_without_their_package(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "sacremoses", None)
+    with pytest.raises(ConfigError, match="pip install sacremoses"):
+        MosesServer(MosesConfig(tokenize="moses"))
+
+
+@pytest.mark.parametrize("keys", [{"k": "full"}, {"k": 2}, {"policy": "local-agreement", "n": 2}])
+def test_a_policy_around_it_streams_and_batches_alike(keys):
+    question = Question("q", "d", "es", (("uno", "dos", "tres"), ("cuatro",)), ("-",), "Page")
+    with xmlrpc_server(mosesserver) as url:
+        translator = build(MosesConfig(url=url, tokenize="none", **keys))
+        batched = translator.translate_batch([question])[0]
+        assert [e.token for e in batched] == ["UNO", "DOS", "TRES", "CUATRO"]
+        assert stream(translator, question) == batched
+
+
+# ----------------------------------------------------------------------------------------------- servers that fail
+
+
+def fails(url: str, match: str, **keys) -> None:
+    with pytest.raises(RemoteProtocolError, match=match) as caught:
+        client(url, **keys).words(["uno"])
+    assert str(caught.value).startswith(url) and "\n" not in str(caught.value)
+
+
+def test_nobody_listens():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    fails(f"http://127.0.0.1:{port}/RPC2", "nobody listens there; start mosesserver")
+
+
+def test_a_fault_is_told():
+    def fault(request):
+        raise Fault(-503, "Missing source text\nline two")
+
+    with xmlrpc_server(fault) as url:
+        fails(url, "fault -503: Missing source text line two$")
+
+
+def test_a_server_without_the_method():
+    with SimpleXMLRPCServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.handle_request)
+        thread.start()
+        fails(f"http://127.0.0.1:{server.server_address[1]}/RPC2", 'method "translate" is not supported')
+        thread.join()
+
+
+def test_another_path():
+    with xmlrpc_server(mosesserver) as url:
+        fails(url.replace("RPC2", "other"), "HTTP status 404")
+
+
+@pytest.mark.parametrize("answer", ["text", ["text"], {"nbest": []}, {"text": 3}, None])
+def test_another_kind_of_answer(answer):
+    with xmlrpc_server(lambda request: answer) as url:
+        fails(url, "expected a struct with a string 'text'")
+
+
+def test_a_server_that_stalls():
+    with raw_server(b"H", drip=3.0) as url:
+        fails(url, "no (complete )?answer in 0.3 seconds", timeout=0.3)
+
+
+def test_a_server_that_drips():
+    with raw_server(http_answer(b"<" * 500), drip=0.01) as url:
+        fails(url, "no complete answer in 0.5 seconds", timeout=0.5)
+
+
+def test_a_server_that_hangs_up():
+    with raw_server(b"") as url:
+        fails(url, "the connection broke")
+
+
+def test_an_answer_cut_short():
+    with raw_server(http_answer(b"<methodResponse>", length=500)) as url:
+        fails(url, "ended 484 bytes early")
+
+
+def test_an_answer_that_never_ends(monkeypatch):
+    monkeypatch.setattr(moses, "MAX_ANSWER", 1000)
+    with raw_server(http_answer(b"x" * 5000)) as url:
+        fails(url, "more than 1000 bytes, refused")
+
+
+@pytest.mark.parametrize(
+    ("body", "match"),
+    [
+        (b"", "not an XML-RPC answer"),
+        (b"<html>hello</html>", "not an XML-RPC answer"),
+        (b"\xff\xfe\x00garbage", "not an XML-RPC answer"),
+        (b"<methodResponse><params><param><value><int>x</int></value></param></params></methodResponse>", "not an XML"),
+        (b'<!DOCTYPE a [<!ENTITY b "b">]><methodResponse/>', "declares XML entities, refused"),
+        ('<?xml version="1.0" encoding="utf-16"?><!DOCTYPE a []><a/>'.encode("utf-16"), "not an XML-RPC answer"),
+    ],
+)
+def test_babble(body, match):
+    with raw_server(http_answer(body)) as url:
+        fails(url, match)
+
+
+def test_not_http_at_all():
+    with raw_server(b"SSH-2.0-OpenSSH_9.2\r\n") as url:
+        fails(url, "the connection broke")
+
+
+GOOD = dumps(({"text": "the answer é", "word-align": [{"source-word": 0}]},), methodresponse=True).encode()
+
+
+@given(st.data())
+def test_damaged_answers_never_escape_as_anything_else(data):
+    body = bytearray(GOOD)
+    for _ in range(data.draw(st.integers(1, 6))):
+        at = data.draw(st.integers(0, len(body) - 1))
+        body[at : at + data.draw(st.integers(0, 12))] = data.draw(st.binary(max_size=6))
+    try:
+        parse(bytes(body), "http://x/RPC2")
+    except RemoteProtocolError as error:
+        assert str(error).startswith("http://x/RPC2: ")
+
+
+# --------------------------------------------------------------------------------------------------------- config
+
+
+@pytest.mark.parametrize(
+    "url", ["localhost:8080", "ftp://x/RPC2", "http:///RPC2", "http://x:99999/RPC2", "http://a b/"]
+)
+def test_urls_that_are_none(url):
+    with pytest.raises(ConfigError, match="url: expected something like http://localhost:8080/RPC2"):
+        MosesConfig(url=url)
+
+
+def test_a_timeout_must_be_positive():
+    with pytest.raises(ConfigError, match="timeout: must be > 0"):
+        MosesConfig(timeout=0)
+
+
+def test_a_text_too_long_is_not_sent():
+    with pytest.raises(DataError, match="at most 20000"):
+        client("http://127.0.0.1:9/RPC2").words(["x" * 20_001])
+
+
+def test_the_fingerprint_knows_the_system():
+    prints = {
+        client("http://h/RPC2", **keys).fingerprint() for keys in ({}, {"system": "v2"}, {"target_language": "de"})
+    }
+    assert len(prints) == 3

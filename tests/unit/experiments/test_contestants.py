@@ -1,0 +1,202 @@
+"""Names of an ablation's contestants, its robustness against odd configs, errors and workers between processes."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+
+from experiments import grid as ablation_over_k
+from experiments.contestant import Contestant, identity, names_of
+from experiments.grid import AblationConfig, cells
+from experiments.paper.table4 import Table4Config
+from sqa.core.errors import ConfigError, SqaError, TraceError
+from sqa.core.paths import ROOT
+from sqa.files.processes import end_with_parent
+from sqa.run.config import load, read_yaml
+
+BM25 = {"name": "bm25"}
+MLP = {"name": "mlp", "model": "bm25"}
+
+
+def one(guesser: dict = BM25, **buzzer: object) -> Contestant:
+    return Contestant(guesser, {**MLP, **buzzer} if "name" not in buzzer else buzzer)
+
+
+def test_a_contestant_alone_is_called_after_its_guesser():
+    names = names_of([one(), one({"name": "gru"}, model="gru")])
+    assert list(names.values()) == ["bm25", "gru"]
+
+
+def test_those_that_share_a_guesser_are_told_apart_by_buzzer_then_by_their_whole_config():
+    three = [one(), one(name="oracle"), one({"name": "gru"}, model="gru")]
+    assert list(names_of(three).values()) == ["bm25+mlp", "bm25+oracle", "gru"]
+    alike = [one(), one({"name": "bm25", "k1": 2.0}), one(name="oracle")]
+    first, second, third = names_of(alike).values()
+    assert re.fullmatch(r"bm25\+mlp-[0-9a-f]{8}", first) and re.fullmatch(r"bm25\+mlp-[0-9a-f]{8}", second)
+    assert first != second and third == "bm25+oracle"
+    assert names_of(list(reversed(alike))) == dict(reversed(names_of(alike).items()))  # whatever the order
+
+
+def test_a_known_name_is_kept_and_given_to_no_other():
+    known = names_of([one()])
+    assert list(names_of([one(name="oracle"), one()], known).values()) == ["bm25+oracle", "bm25"]
+    assert list(names_of([one(name="oracle")], known).values()) == ["bm25+oracle"]
+
+
+def test_the_same_contestant_twice_is_refused_defaults_written_out_or_not():
+    k1 = read_default("k1")
+    assert identity(one()) == identity(one({"name": "bm25", "k1": k1}))
+    with pytest.raises(ConfigError, match=r"contestants\[1\]: the same guesser and buzzer"):
+        names_of([one(), one({"name": "bm25", "k1": k1})])
+    with pytest.raises(ConfigError, match=r"contestants\[1\].guesser.name: unknown guesser 'bn25'"):
+        names_of([one(), one({"name": "bn25"})])
+
+
+def read_default(key: str) -> object:
+    from guessers.retrieval.bm25 import Bm25Config
+
+    return getattr(Bm25Config(), key)
+
+
+def ablation(folder: Path, **changes: object) -> AblationConfig:
+    mapping = read_yaml(ROOT / "configs" / "ablation.yaml") | changes
+    path = folder / "ablation.yaml"
+    path.write_text(yaml.safe_dump(mapping), encoding="utf-8")
+    return load(path, AblationConfig)
+
+
+def test_names_of_runs_that_were_unambiguous_have_not_changed(tmp_path):
+    runs = [cell.run.name for cell in cells(ablation(tmp_path, commands={}), ["xqb-es"], {})]
+    assert "ablation-xqb-es-wait-k-6-bm25" in runs and "ablation-xqb-es-reference-full-gru" in runs
+
+
+def test_runs_of_different_contestants_have_different_names(tmp_path):
+    guesser = {"name": "bm25"}
+    buzzers = ({"name": "oracle"}, MLP, {"name": "logistic", "model": "bm25"})
+    config = ablation(tmp_path, commands={}, contestants=[{"guesser": guesser, "buzzer": b} for b in buzzers])
+    found = list(cells(config, ["mini-es"], {}))
+    assert len({cell.run.name for cell in found}) == len(found) == 3 * 8
+    assert {cell.guesser for cell in found} == {"bm25+oracle", "bm25+mlp", "bm25+logistic"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"limit": 0}, "limit: must be >= 1, got 0"),
+        ({"k": [3, 3]}, "k: 3 is there twice"),
+        ({"k": []}, "k: at least one is needed"),
+        ({"name": "../../evil"}, "name: must be a plain folder name"),
+        ({"sweeps": {"es": "../evil"}}, "sweeps.es: must be a plain folder name"),
+    ],
+)
+def test_what_cannot_be_run_is_refused_at_once(tmp_path, changes, problem):
+    with pytest.raises(ConfigError, match=re.escape(problem)):
+        ablation(tmp_path, **changes)
+
+
+def test_labels_that_give_one_file_of_predictions_are_refused(tmp_path):
+    mapping = read_yaml(ROOT / "configs" / "table4.yaml")
+    mapping["readers"] = [mapping["readers"][0] | {"label": label} for label in ("A b", "a-B")]
+    path = tmp_path / "table4.yaml"
+    path.write_text(yaml.safe_dump(mapping), encoding="utf-8")
+    with pytest.raises(ConfigError, match="'A b' and 'a-B' are too much alike"):
+        load(path, Table4Config)
+
+
+# ------------------------------------------------------------------------------------------------ between processes
+
+
+RAISED = re.compile(r"^class (\w+)\((?:\w*Error|\w*Exception)\):", re.MULTILINE)
+
+
+def exceptions() -> list[type[BaseException]]:
+    """Every exception class of the project."""
+    found = []
+    for package in ("sqa", "smt", "guessers", "buzzers", "experiments"):
+        for path in sorted((ROOT / package).rglob("*.py")):
+            for name in RAISED.findall(path.read_text(encoding="utf-8")):
+                module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+                found.append(getattr(pytest.importorskip(module), name))
+    return found
+
+
+MADE = {"TraceError": ("went back", "q7", 3), "Refused": (403, "no token"), "_Abandoned": ("restart",)}
+
+
+def test_every_exception_survives_the_way_between_two_processes():
+    kinds = exceptions()
+    assert {"SqaError", "ConfigError", "TraceError", "ChecksumError", "Halted"} <= {kind.__name__ for kind in kinds}
+    for kind in kinds:
+        arguments = MADE.get(kind.__name__, ("what is wrong",))
+        error = kind(*arguments[: 1 if kind.__module__.endswith("http_server") else None])
+        again = pickle.loads(pickle.dumps(error))
+        assert (type(again), str(again), vars(again)) == (type(error), str(error), vars(error))
+    error = pickle.loads(pickle.dumps(ConfigError(["a: one", "b: two"])))
+    assert error.problems == ("a: one", "b: two") and error.exit_code == 2
+    assert issubclass(TraceError, SqaError)
+
+
+WORKERS = """
+import os, sys, time
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from sqa.files.processes import end_with_parent
+
+if __name__ == "__main__":
+    pool = ProcessPoolExecutor(2, get_context("spawn"), end_with_parent)
+    jobs = [pool.submit(time.sleep, 100) for _ in range(2)]
+    while len(pool._processes) < 2 or not all(job.running() for job in jobs):
+        time.sleep(0.05)
+    print(*pool._processes, flush=True)
+    time.sleep(100)
+"""
+
+
+def test_no_worker_outlives_a_killed_parent(tmp_path):
+    script = tmp_path / "parent.py"
+    script.write_text(WORKERS, encoding="utf-8")
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, text=True, env=environment) as parent:
+        assert parent.stdout is not None
+        workers = [int(word) for word in parent.stdout.readline().split()]
+        assert len(workers) == 2 and all(map(alive, workers))
+        time.sleep(1.0)  # until both have started to work
+        parent.send_signal(signal.SIGKILL)
+    deadline = time.monotonic() + 30
+    while any(map(alive, workers)) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    left = [worker for worker in workers if alive(worker)]
+    for worker in left:
+        os.kill(worker, signal.SIGKILL)
+    assert not left
+
+
+def alive(process: int) -> bool:
+    """Whether it runs; one that has ended and is not yet waited for does not."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_the_workers_of_the_ablation_end_with_their_parent(tmp_path, monkeypatch):
+    started = []
+
+    class Pool:
+        def __init__(self, workers: int, context: object, start: object) -> None:
+            started.append(start)
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(ablation_over_k, "ProcessPoolExecutor", Pool)
+    with pytest.raises(KeyboardInterrupt):
+        ablation_over_k.run_cells([], ablation(tmp_path), tmp_path)
+    assert started == [end_with_parent]

@@ -1,0 +1,409 @@
+"""The BERT guesser on a real architecture of toy size and a made-up world small enough to learn in seconds."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from safetensors.torch import load_file, save_file
+
+from guessers.bert import encoder as bert_encoder
+from guessers.bert.encoder import MINILM, buckets, find_encoder, load_encoder, passages, rarity
+from guessers.bert.guesser import BertConfig, BertGuesser, build
+from guessers.bert.train import CHECKPOINT, BertTraining, last_layers, train
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.paths import DATA
+from sqa.data.datasets import Tossup
+
+pytest.importorskip("transformers", reason="needs transformers: pip install -e '.[pretrained]'")
+
+CLUES = {
+    "Lima": ["Pizarro founded this city near the Pacific Ocean, where llamas and gold came by ship.",
+             "It is the capital of Peru and has a metro line and many museums of Inca art."],
+    "Oslo": ["Vikings sailed from its long cold fjord towards the coasts of Denmark and England.",
+             "It is the capital of Norway and loves skiing, and its opera stands at the water."],
+    "Cairo": ["Napoleon marched here across the hot sand dunes with scholars, guns and many horses.",
+              "It is the capital of Egypt and lies along the Nile not far from great pyramids."],
+}  # fmt: skip
+TOSSUPS = [
+    Tossup(f"{page}-{i}", " ".join(clues if i % 2 else clues[::-1]), page, "Geography", page, "made up", None)
+    for page, clues in CLUES.items()
+    for i in range(8)
+]
+TEXTS = [tossup.text for tossup in TOSSUPS[::5]]
+
+
+def make_encoder(folder: Path, width: int = 16, seed: int = 0) -> Path:
+    """A BERT of two layers with a WordPiece vocabulary of the clues, saved as its users find such models."""
+    from transformers import BertConfig as Architecture
+    from transformers import BertModel, BertTokenizerFast
+
+    words = sorted({w.strip(".,").lower() for clues in CLUES.values() for clue in clues for w in clue.split()})
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", ",", *letters, *(f"##{c}" for c in letters), *words]
+    folder.mkdir(parents=True)
+    (folder / "vocab.txt").write_text("\n".join(dict.fromkeys(pieces)), encoding="utf-8")
+    tokenizer = BertTokenizerFast(vocab=str(folder / "vocab.txt"), vocab_file=str(folder / "vocab.txt"))
+    tokenizer.model_max_length = 128
+    tokenizer.save_pretrained(folder)
+    torch.manual_seed(seed)
+    architecture = Architecture(
+        vocab_size=len(tokenizer), hidden_size=width, num_hidden_layers=2, num_attention_heads=2,
+        intermediate_size=32, max_position_embeddings=130,
+    )  # fmt: skip
+    BertModel(architecture).save_pretrained(folder, safe_serialization=True)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def encoder_folder(tmp_path_factory) -> Path:
+    return make_encoder(tmp_path_factory.mktemp("encoders") / "tiny")
+
+
+def training(folder: Path, encoder: Path) -> BertTraining:
+    return BertTraining(
+        kind="bert", output=folder / "out", work=folder / "work", folds=("guesser",), bonus=False,
+        encoder=str(encoder), revision=None, download=False, precision="float32", batch_tokens=256, device="cpu",
+        read=None, broken=0.5, dev=6, bottleneck=4, dropout=0.1, label_smoothing=0.05, batch=8, learning_rate=0.01,
+        weight_decay=0.01, epochs=6, stop_after=9, tuned_layers=0, tuning_updates=4, tuning_batch=4, tuning_rate=0.001,
+        seed=0,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def config(tmp_path, encoder_folder) -> BertTraining:
+    return training(tmp_path, encoder_folder)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory, encoder_folder) -> Path:
+    """A saved model."""
+    config = training(tmp_path_factory.mktemp("trained"), encoder_folder)
+    train(dataclasses.replace(config, epochs=20, stop_after=20, tuned_layers=1), TOSSUPS, TOSSUPS[::3]).save(
+        config.output
+    )
+    return config.output
+
+
+def assert_same(got, expected, tolerance=1e-5):
+    assert [len(left) for left in got] == [len(right) for right in expected]
+    for left, right in zip(got, expected, strict=True):
+        scores = {guess.page: guess.score for guess in right}
+        assert {g.page: g.score for g in left} == pytest.approx(scores, abs=tolerance)
+
+
+# --- passages --------------------------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.sampled_from(["word", "end.", "“why?”", "J.", "x"]), max_size=300), st.integers(0, 300))
+def test_passages_of_a_prefix_are_those_of_the_text_but_for_the_last(words, cut):
+    whole, prefix = passages(words), passages(words[:cut])
+    assert prefix[:-1] == whole[: max(0, len(prefix) - 1)]
+    assert (whole[-1:] == [len(words)]) if words else whole == []
+    assert all(0 < end - start <= bert_encoder.MOST for start, end in zip([0, *whole], whole, strict=False))
+
+
+@given(st.lists(st.integers(1, 90), max_size=60), st.integers(1, 300))
+def test_buckets_hold_every_row_once_and_no_more_than_asked(lengths, tokens):
+    groups = list(buckets(lengths, tokens))
+    assert sorted(place for group in groups for place in group) == list(range(len(lengths)))
+    assert all(len(group) == 1 or len(group) * max(lengths[i] for i in group) <= tokens for group in groups)
+
+
+def test_a_rare_piece_weighs_more_and_a_mark_nothing():
+    weights = rarity([[0, 5, 6], [0, 5, 7], [0, 5, 5]], 9, [0])
+    assert weights[0] == 0 and 0 <= weights[5] < weights[6] == weights[7] < weights[8] == 1
+
+
+# --- guessing --------------------------------------------------------------------------------------------------------
+
+
+def test_it_learns_the_clues(trained):
+    guesser = build(BertConfig(model=str(trained)))
+    found = guesser.guess([clues[0] for clues in CLUES.values()], 3)
+    assert [guesses[0].page for guesses in found] == ["Lima", "Oslo", "Cairo"]
+    assert sum(guess.score for guess in found[0]) == pytest.approx(1.0, abs=1e-9)
+    assert guesser.pages == set(CLUES)
+
+
+def test_together_one_at_a_time_and_word_by_word_are_the_same(trained):
+    guesser = build(BertConfig(model=str(trained), batch_tokens=100))
+    words = " ".join(TEXTS).split()  # longer than a passage, longer than a batch
+    prefixes = [" ".join(words[:end]) for end in range(1, len(words) + 1)]
+    alone = [guesser.guess([prefix], 3)[0] for prefix in prefixes]
+    assert_same(guesser.guess_prefixes(words, 3), alone)
+    assert_same(guesser.guess(prefixes[::-1], 3)[::-1], alone)
+    assert_same(build(BertConfig(model=str(trained), batch_tokens=9999)).guess(prefixes, 3), alone)
+
+
+def test_a_passage_that_prefixes_share_is_read_once(trained, monkeypatch):
+    guesser = build(BertConfig(model=str(trained)))
+    read: list[str] = []
+    pieces = guesser.encoder.pieces
+    monkeypatch.setattr(guesser.encoder, "pieces", lambda texts: read.extend(texts) or pieces(texts))
+    words = TOSSUPS[0].text.split()
+    guesser.guess_prefixes(words, 3)
+    assert len(read) == len(set(read)) <= len(words) and max(map(len, read)) < len(TOSSUPS[0].text)
+
+
+@pytest.mark.parametrize("text", ["", "   ", "qzxqzxv", "… — ¿?", "the of and", "東京"])
+def test_a_text_without_a_known_word_has_no_guesses(trained, text):
+    guesser = build(BertConfig(model=str(trained)))
+    assert guesser.guess([text, "Peru"], 3)[0] == []
+    assert guesser.guess_prefixes(text.split(), 3) == [[] for _ in text.split()]
+
+
+def test_odd_words_and_texts_beyond_any_limit_are_read(trained):
+    guesser = build(BertConfig(model=str(trained)))
+    assert len(guesser.guess_prefixes(["“Perú”,", "Peru", "x" * 5000, "東京"], 2)) == 4
+    assert len(guesser.guess([" ".join(["Peru"] * 2000)], 2)[0]) == 2
+    assert guesser.guess([], 3) == [] and guesser.guess(["Peru"], 0) == [[]]
+
+
+def test_int8_names_the_same_page_and_no_row_depends_on_its_batch(trained):
+    pytest.importorskip("ctranslate2", reason="needs ctranslate2: pip install -e '.[fast]'")
+    plain = build(BertConfig(model=str(trained)))
+    fast = build(BertConfig(model=str(trained), precision="int8"))
+    assert_same(fast.guess(TEXTS, 3), plain.guess(TEXTS, 3), tolerance=0.05)
+    assert_same(fast.guess(TEXTS, 3), [fast.guess([text], 3)[0] for text in TEXTS])
+    assert fast.fingerprint() != plain.fingerprint()
+
+
+def test_temperature_flattens_without_reordering(trained):
+    sharp = build(BertConfig(model=str(trained))).guess(TEXTS[:1], 3)[0]
+    flat = build(BertConfig(model=str(trained), temperature=5.0)).guess(TEXTS[:1], 3)[0]
+    assert [guess.page for guess in flat] == [guess.page for guess in sharp] and flat[0].score < sharp[0].score
+
+
+# --- training --------------------------------------------------------------------------------------------------------
+
+
+def test_a_training_that_was_cut_short_ends_as_one_that_was_not(config, tmp_path, monkeypatch):
+    config = dataclasses.replace(config, tuned_layers=1)
+    whole = train(config, TOSSUPS, TOSSUPS[::3])
+    cut = dataclasses.replace(config, work=tmp_path / "cut")
+
+    def broken(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr("guessers.bert.train._tuning_update", broken)
+        train(cut, TOSSUPS, TOSSUPS[::3])
+    sums = bert_encoder.Encoder.sums
+    with monkeypatch.context() as patch:  # everything was read before: nothing is read again
+        patch.setattr(
+            bert_encoder.Encoder, "sums", lambda *args, read=True: broken() if read else sums(*args, read=False)
+        )
+        resumed = train(cut, TOSSUPS, TOSSUPS[::3])
+    assert resumed.guess(TEXTS, 3) == whole.guess(TEXTS, 3)
+
+
+def test_tuning_moves_the_last_layer_only(config):
+    guesser = train(dataclasses.replace(config, tuned_layers=1), TOSSUPS, TOSSUPS[::3])
+    start, _ = load_encoder(Path(config.encoder))
+    moved = {
+        name
+        for (name, a), (_, b) in zip(start.named_parameters(), guesser.encoder.model.named_parameters(), strict=True)
+        if not torch.equal(a, b)
+    }
+    assert moved and all(name.startswith("encoder.layer.1.") for name in moved)
+
+
+def test_a_saved_model_gives_the_same_guesses_and_holds_nothing_of_the_encoder_but_what_changed(config, tmp_path):
+    guesser = train(dataclasses.replace(config, tuned_layers=1), TOSSUPS, TOSSUPS[::3])
+    guesser.save(tmp_path / "saved")
+    loaded = BertGuesser.load(tmp_path / "saved")
+    assert_same(loaded.guess(TEXTS, 3), guesser.guess(TEXTS, 3), tolerance=5e-3)
+    kept = load_file(tmp_path / "saved" / "model.safetensors")
+    assert {name for name in kept if "layer.0" in name or "embeddings" in name} == set()
+    loaded.save(tmp_path / "again")
+    assert_same(BertGuesser.load(tmp_path / "again").guess(TEXTS, 3), loaded.guess(TEXTS, 3), tolerance=1e-5)
+
+
+def test_passages_may_be_left_unread_and_read_later(config):
+    lessons = [*TOSSUPS, Tossup("pageless", "Nobody knows.", None, "", "", "", None)]
+    few = train(dataclasses.replace(config, read=0, epochs=1), lessons, TOSSUPS[::3])
+    assert [guesses[0].page for guesses in few.guess([clues[0] for clues in CLUES.values()], 3)] == list(CLUES)
+    (config.work / CHECKPOINT).unlink()
+    more = train(dataclasses.replace(config, epochs=1), lessons, TOSSUPS[::3])
+    assert more.pages == few.pages and more.guess(TEXTS, 3) != few.guess(TEXTS, 3)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [({"bottleneck": 3}, "head.pt belongs to another config"), ({"broken": 0.0}, "read from other texts")],
+)
+def test_work_of_another_config_is_refused(config, change, message):
+    config = dataclasses.replace(config, epochs=1)
+    train(config, TOSSUPS, TOSSUPS[::3])
+    with pytest.raises(ConfigError, match=message):
+        train(dataclasses.replace(config, **change), TOSSUPS, TOSSUPS[::3])
+
+
+@pytest.mark.parametrize("damaged", [CHECKPOINT, "dev/00000000-12.npy"])
+def test_damaged_work_is_one_clear_error(config, damaged):
+    train(dataclasses.replace(config, epochs=1), TOSSUPS, TOSSUPS[::3])
+    (config.work / damaged).write_bytes(b"PK\x03\x04 cut")
+    with pytest.raises(DataError, match="damaged"):
+        train(config, TOSSUPS, TOSSUPS[::3])
+
+
+def test_more_layers_than_there_are_cannot_be_tuned(config):
+    model, _ = load_encoder(Path(config.encoder))
+    assert len(last_layers(model, 2)) == 2
+    with pytest.raises(ConfigError, match="tuned_layers: the encoder has 2 layers, got 3"):
+        last_layers(model, 3)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [({"bottleneck": 0}, "bottleneck: must be >= 1"), ({"dropout": 1.0}, "dropout: must be in")],
+)
+def test_wrong_training_configs_are_named(config, change, message):
+    with pytest.raises(ConfigError, match=message):
+        dataclasses.replace(config, **change)
+
+
+# --- files that do not fit -------------------------------------------------------------------------------------------
+
+
+def rewritten(folder: Path, to: Path, change) -> Path:
+    """A copy of a model after change(tensors, config)."""
+    tensors, config = load_file(folder / "model.safetensors"), json.loads((folder / "config.json").read_text())
+    change(tensors, config)
+    to.mkdir()
+    save_file(tensors, to / "model.safetensors")
+    (to / "config.json").write_text(json.dumps(config))
+    return to
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda t, c: t.pop("pages.weight"), "not a BERT guesser of this version"),
+        (lambda t, c: t.pop("titles"), "not a BERT guesser of this version"),
+        (lambda t, c: c["shape"].update(width=8), "not a BERT guesser of this version"),
+        (lambda t, c: c["shape"].update(pages=2), "3 titles for 2 pages"),
+        (lambda t, c: c.update(encoder="tiny"), "not a BERT guesser of this version"),
+        (lambda t, c: c.update(version=99), "expected a model of kind 'bert'"),
+        (lambda t, c: t.update(weights=t["weights"][:-1].clone()), "the head has weights for"),
+        (lambda t, c: t.update({"encoder.nowhere": torch.zeros(1, 4)}), "nowhere does not fit the encoder"),
+    ],
+)
+def test_a_model_whose_parts_do_not_fit_is_one_line(trained, tmp_path, change, message):
+    folder = rewritten(trained, tmp_path / "changed", change)
+    with pytest.raises(DataError, match=message) as caught:
+        build(BertConfig(model=str(folder)))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_cut_model_is_one_line(trained, tmp_path):
+    folder = rewritten(trained, tmp_path / "cut", lambda t, c: None)
+    data = (folder / "model.safetensors").read_bytes()
+    (folder / "model.safetensors").write_bytes(data[: len(data) // 2])
+    with pytest.raises(DataError, match="damaged") as caught:
+        build(BertConfig(model=str(folder)))
+    assert "\n" not in str(caught.value)
+
+
+def test_another_encoder_is_refused(trained, tmp_path):
+    other = make_encoder(tmp_path / "other", seed=1)
+    with pytest.raises(DataError, match="was trained on the encoder .*tiny' with sha256"):
+        build(BertConfig(model=str(trained), encoder=str(other)))
+
+
+def test_a_head_for_another_width_is_refused(trained, tmp_path):
+    other = make_encoder(tmp_path / "other", width=8)
+    digest = bert_encoder.weights_digest(other)
+    folder = rewritten(
+        trained, tmp_path / "changed",
+        lambda t, c: (c["encoder"].update(name=str(other), sha256=digest), [t.pop(n) for n in [*t] if "layer" in n]),
+    )  # fmt: skip
+    with pytest.raises(DataError, match="the head reads vectors of 16 numbers, the encoder writes 8"):
+        build(BertConfig(model=str(folder)))
+
+
+def spoil_weights(folder: Path) -> None:
+    data = (folder / "model.safetensors").read_bytes()
+    (folder / "model.safetensors").write_bytes(data[: len(data) // 2])
+
+
+def spoil_width(folder: Path) -> None:
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"hidden_size": 32}))
+
+
+def lose_a_layer(folder: Path) -> None:
+    tensors = load_file(folder / "model.safetensors")
+    kept = {name: tensor for name, tensor in tensors.items() if "layer.1" not in name}
+    save_file(kept, folder / "model.safetensors", metadata={"format": "pt"})
+
+
+def pickle_only(folder: Path) -> None:
+    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (spoil_weights, "the encoder cannot be loaded"),
+        (spoil_width, "(cannot be loaded|not those of its config.json)"),
+        (lose_a_layer, "not those of its config.json"),
+        (pickle_only, "no \\*.safetensors weights \\(pickled ones are not read\\)"),
+        (lambda folder: (folder / "config.json").unlink(), "no config.json"),
+        (lambda folder: (folder / "config.json").write_text("[]"), "not a model's configuration"),
+    ],
+)
+def test_a_spoilt_encoder_is_one_line(tmp_path, spoil, message):
+    folder = make_encoder(tmp_path / "spoilt")
+    spoil(folder)
+    with pytest.raises(DataError, match=message) as caught:
+        load_encoder(folder)
+    assert "\n" not in str(caught.value)
+
+
+def test_an_encoder_that_is_nowhere_is_named(tmp_path, monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(ConfigError, match="download: true would fetch it"):
+        find_encoder("someone/no-such-encoder")
+    with pytest.raises(ConfigError, match="there is no such folder"):
+        find_encoder(str(tmp_path / "no" / "such folder"))
+
+
+def test_a_gpu_that_is_not_there_is_named(trained, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(ConfigError, match="device: no GPU"):
+        build(BertConfig(model=str(trained), device="cuda"))
+    assert build(BertConfig(model=str(trained), device="auto")).encoder.device == "cpu"
+
+
+def test_the_package_is_named_where_it_is_not_installed(monkeypatch):
+    monkeypatch.setattr(bert_encoder, "find_spec", lambda name: None)
+    with pytest.raises(ConfigError, match=f"pip install --no-deps {MINILM}==0.1.0"):
+        find_encoder(MINILM)
+
+
+@pytest.mark.parametrize(("change", "message"), [({"temperature": 0}, "temperature"), ({"batch_tokens": 0}, "batch")])
+def test_wrong_configs_are_named(change, message):
+    with pytest.raises(ConfigError, match=f"{message}.*: must be"):
+        BertConfig(**change)
+
+
+# --- the bundled model -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(find_spec(MINILM.replace("-", "_")) is None, reason=f"needs the package {MINILM}")
+@pytest.mark.skipif(not (DATA / "models" / "bert" / "config.json").is_file(), reason="no BERT guesser is bundled")
+def test_the_bundled_model_answers_and_its_fast_path_is_the_plain_one():
+    guesser = build(BertConfig())
+    words = "This capital of Peru was founded by Francisco Pizarro. For 10 points, name this city.".split()
+    alone = [guesser.guess([" ".join(words[:end])], 10)[0] for end in range(1, len(words) + 1)]
+    steps = guesser.guess_prefixes(words, 10)
+    assert [guess.score for guess in steps[-1]] == pytest.approx([guess.score for guess in alone[-1]], abs=1e-5)
+    assert steps[0] == alone[0] == [] and "Lima" in {guess.page for guess in steps[-1]}

@@ -1,0 +1,280 @@
+"""BM25 against its formula, worked out by hand and slowly, and its files."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numba
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from guessers.retrieval import tfidf
+from guessers.retrieval.bm25 import Bm25Config, Bm25Guesser, build
+from guessers.retrieval.index import Index
+from guessers.retrieval.kernel import _compiled
+from guessers.retrieval.tfidf import TfidfConfig
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.paths import ROOT
+from sqa.core.types import Guess
+from sqa.data.datasets import load_questions
+from sqa.files.model_files import pack_integers, read_tensors, unpack_integers, write_tensors
+
+
+@dataclass(frozen=True)
+class Doc:
+    page: str | None
+    text: str
+
+
+DOCS = [
+    Doc("Lima", "capital peru pacific coast"),
+    Doc("Cusco", "inca capital peru mountains inca"),
+    Doc("Lima", "city peru founded pizarro"),
+    Doc("Oslo", "capital norway fjord"),
+    Doc(None, "peru peru peru"),
+]
+
+
+def by_hand(query: str, config: Bm25Config, min_count: int) -> dict[str, float]:
+    """The sum of the module's docstring, term by term, on texts whose words are their own stems."""
+    pages = sorted({doc.page for doc in DOCS if doc.page})
+    texts = {page: " ".join(doc.text for doc in DOCS if doc.page == page).split() for page in pages}
+    pairs = {page: [pair for doc in DOCS if doc.page == page for pair in pairwise(doc.text.split())] for page in pages}
+    seen = Counter(pair for page in pages for pair in pairs[page])
+    pairs = {page: [pair for pair in pairs[page] if seen[pair] >= min_count] for page in pages}
+    words = query.split()
+    scores = dict.fromkeys(pages, 0.0)
+    for field, terms, boost in ((texts, words, 1), (pairs, list(pairwise(words)), config.pair_boost)):
+        mean = sum(map(len, field.values())) / len(pages)
+        for term in terms:
+            df = sum(term in field[page] for page in pages)
+            idf = math.log(1 + (len(pages) - df + 0.5) / (df + 0.5))
+            for page in pages:
+                tf = field[page].count(term)
+                norm = config.k1 * (1 - config.b + config.b * len(field[page]) / mean)
+                scores[page] += boost * idf * tf / (tf + norm)
+    return {page: score for page, score in scores.items() if score > 0}
+
+
+CONFIGS = [Bm25Config(), Bm25Config(k1=2, b=0.3, pair_boost=1.5), Bm25Config(b=0, pair_boost=0)]
+WEIGHTINGS = [*CONFIGS, *(Bm25Config(similarity=name) for name in ("lucene", "elasticsearch", "tfidf"))]
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+@pytest.mark.parametrize("query", ["capital peru", "inca inca capital peru", "pizarro founded peru", "atlantis norway"])
+@pytest.mark.parametrize("min_count", [1, 2])
+def test_scores_are_the_formula(config, query, min_count):
+    guesser = Bm25Guesser.fit(DOCS, min_count, config)
+    found = {guess.page: guess.score for guess in guesser.guess([query], 10)[0]}
+    assert found == pytest.approx(by_hand(query, config, min_count))
+
+
+def test_a_tossup_without_a_page_teaches_nothing():
+    assert Bm25Guesser.fit(DOCS, 1).pages == {"Lima", "Cusco", "Oslo"}
+
+
+def test_equal_scores_are_ordered_by_title():
+    twins = [Doc("b", "sun moon"), Doc("a", "sun moon"), Doc("c", "sun moon")]
+    guesser = Bm25Guesser.fit(twins, 1)
+    for n in (1, 2, 3):
+        assert [guess.page for guess in guesser.guess(["sun moon"], n)[0]] == ["a", "b", "c"][:n]
+        assert guesser.guess_prefixes(["sun", "moon"], n) == guesser.guess(["sun", "sun moon"], n)
+
+
+WORDS = ["sun", "moon", "star", "dust", "ring", "comet", "the"]
+texts = st.lists(st.sampled_from(WORDS), min_size=1, max_size=8).map(" ".join)
+
+
+@given(
+    docs=st.lists(st.builds(Doc, page=st.sampled_from("abcdefgh"), text=texts), min_size=1, max_size=25),
+    words=st.lists(st.sampled_from([*WORDS, "unknown", "sun-moon", "ring-dust-ring"]), min_size=1, max_size=15),
+    n=st.integers(0, 9),
+    config=st.sampled_from(WEIGHTINGS),
+)
+def test_incremental_equals_from_scratch_to_the_last_bit(docs, words, n, config):
+    guesser = Bm25Guesser.fit(docs, 1, config)
+    prefixes = [" ".join(words[: end + 1]) for end in range(len(words))]
+    assert guesser.guess_prefixes(words, n) == guesser.guess(prefixes, n)
+
+
+@pytest.mark.mirror
+@pytest.mark.slow
+def test_incremental_equals_from_scratch_on_all_of_xqb():
+    guesser = build(Bm25Config())
+    for question in load_questions("xqb-es"):
+        words = question.reference_text.split()
+        plain = guesser.guess([" ".join(words[: end + 1]) for end in range(len(words))], 50)
+        for n in (1, 7, 50):
+            assert guesser.guess_prefixes(words, n) == [guesses[:n] for guesses in plain], question.id
+
+
+def test_more_pages_than_there_are_and_none():
+    guesser = Bm25Guesser.fit(DOCS, 1)
+    assert [len(guesses) for guesses in guesser.guess_prefixes(["peru", "of", "norway"], 10**9)] == [2, 2, 3]
+    assert guesser.guess_prefixes(["peru", "norway"], 0) == [[], []]
+    assert Bm25Guesser.fit([], 1).guess_prefixes(["peru"], 5) == [[]]
+
+
+def test_incremental_guesses_are_whole_and_frozen():
+    guess = Bm25Guesser.fit(DOCS, 1).guess_prefixes(["norway"], 5)[0][0]
+    assert type(guess) is Guess and type(guess.page) is str and type(guess.score) is float
+    assert guess == Guess("Oslo", guess.score) and hash(guess) == hash(Guess("Oslo", guess.score))
+    with pytest.raises(AttributeError):
+        guess.score = 0.0
+
+
+def test_a_guess_lives_on_through_the_steps_that_do_not_change_it():
+    steps = Bm25Guesser.fit(DOCS, 1).guess_prefixes(["norway", "of", "peru"], 5)
+    assert steps[0] == steps[1] and steps[0] is not steps[1] and steps[0][0] is steps[1][0]
+    assert any(guess is steps[0][0] for guess in steps[2])
+
+
+def test_only_the_incremental_path_imports_numba():
+    code = """
+import sys
+from guessers.retrieval.bm25 import Bm25Config, build
+build(Bm25Config()).guess(["Bolivia"], 1)
+assert "numba" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
+
+
+def test_where_no_machine_code_can_be_kept_it_is_compiled_again(monkeypatch):
+    def njit(function=None, cache=False):
+        if cache:
+            raise RuntimeError("cannot cache function: no locator available")
+        return function
+
+    monkeypatch.setattr(numba, "njit", njit)
+    assert _compiled(len) is len
+
+
+def test_the_last_word_of_a_text_makes_no_pair_with_the_next_text():
+    index = Index.of([Doc("Lima", "sun moon"), Doc("Lima", ""), Doc("Lima", "of the"), Doc("Lima", "star dust")], 1)
+    pairs = {tuple(index.words[id] for id in divmod(key, len(index.words))) for key in index.pair_keys.tolist()}
+    assert pairs == {("sun", "moon"), ("star", "dust")}
+
+
+def test_an_index_without_pairs_has_only_words():
+    index = Index.of(DOCS, None)
+    assert len(index.pair_keys) == 0 and index.words == Index.of(DOCS, 1).words
+    found = Bm25Guesser(index, Bm25Config()).guess(["capital peru"], 5)
+    assert found == Bm25Guesser.fit(DOCS, 1, Bm25Config(pair_boost=0)).guess(["capital peru"], 5)
+
+
+@pytest.mark.parametrize(("analyzer", "known"), [("stems", "found"), ("standard", "founded"), ("english", "found")])
+def test_a_guesser_reads_words_as_its_model_was_counted(tmp_path, analyzer, known):
+    Bm25Guesser.fit(DOCS, None, analyzer=analyzer).save(tmp_path)
+    loaded = Bm25Guesser.load(tmp_path)
+    assert loaded.index.analyzer == analyzer and known in loaded.index.words
+    assert [guess.page for guess in loaded.guess(["Founded,"], 5)[0]] == ["Lima"]
+
+
+def test_an_unknown_analyzer_is_one_clear_error(tmp_path):
+    Index.of(DOCS, 1).save(tmp_path)
+    path = tmp_path / "config.json"
+    path.write_text(path.read_text().replace("stems", "polish"))
+    with pytest.raises(DataError, match="analyzer 'polish' is none of stems, standard, english"):
+        Index.load(tmp_path)
+
+
+def test_elasticsearch_is_lucene_times_k1_plus_1():
+    query = ["capital peru inca"]
+    lucene, elastic = (
+        Bm25Guesser.fit(DOCS, None, Bm25Config(k1=2, b=0.75, similarity=name)).guess(query, 5)[0]
+        for name in ("lucene", "elasticsearch")
+    )
+    assert [guess.score for guess in elastic] == pytest.approx([3 * guess.score for guess in lucene])
+    exact = Bm25Guesser.fit(DOCS, None, Bm25Config(k1=2, b=0.75)).guess(query, 5)[0]
+    assert [guess.score for guess in lucene] == pytest.approx([guess.score for guess in exact])  # no length over 40
+
+
+def test_tfidf_is_its_formula():
+    """guessers/retrieval/tfidf.py, term by term, on texts whose words are their own stems."""
+    config = TfidfConfig(b=0.7, pair_boost=0.5)
+    texts = {page: [doc.text.split() for doc in DOCS if doc.page == page] for page in ("Lima", "Cusco", "Oslo")}
+    counts = {page: Counter(t for words in of for t in [*words, *pairwise(words)]) for page, of in texts.items()}
+
+    def idf(term):
+        boost = 0.5 if isinstance(term, tuple) else 1
+        return boost * (1 + math.log(3 / sum(term in counts[page] for page in counts)))
+
+    query = "inca inca capital peru".split()
+    terms = [term for term in [*query, *pairwise(query)] if any(term in counts[page] for page in counts)]
+    expected = {}
+    for page, tf in counts.items():
+        length = math.sqrt(sum((idf(term) * (1 + math.log(tf[term]))) ** 2 for term in tf))
+        score = sum(idf(term) ** 2 * (1 + math.log(tf[term])) for term in terms if term in tf) / length**0.7
+        expected |= {page: score} if score else {}
+    weights = Bm25Config(b=config.b, pair_boost=config.pair_boost, similarity="tfidf")
+    guesser = Bm25Guesser.fit(DOCS, 1, weights)
+    assert {g.page: g.score for g in guesser.guess([" ".join(query)], 5)[0]} == pytest.approx(expected)
+    assert guesser.guess_prefixes(query, 5)[-1] == guesser.guess([" ".join(query)], 5)[0]
+
+
+def test_tfidf_takes_the_bm25_models_counts(tmp_path):
+    Index.of(DOCS, 1).save(tmp_path)
+    guesser = tfidf.build(TfidfConfig(model=str(tmp_path)))
+    assert guesser.guess(["fjord"], 1)[0][0].page == "Oslo"
+    assert guesser.fingerprint() != Bm25Guesser.load(tmp_path).fingerprint()
+    with pytest.raises(ConfigError) as caught:
+        TfidfConfig(b=1.5, pair_boost=-1)
+    assert len(caught.value.problems) == 2
+
+
+def test_the_fingerprint_names_the_similarity():
+    guesser, other = (Bm25Guesser.fit(DOCS, 1, Bm25Config(similarity=name)) for name in ("exact", "lucene"))
+    assert guesser.fingerprint() != other.fingerprint()
+
+
+@pytest.mark.parametrize("analyzer", ["stems", "standard"])
+def test_saved_tables_come_back(tmp_path, analyzer):
+    index = Index.of(DOCS, 1, analyzer)
+    index.save(tmp_path)
+    loaded = Index.load(tmp_path)
+    assert (loaded.titles, loaded.words, loaded.analyzer) == (index.titles, index.words, analyzer)
+    for name in ("pair_keys", "starts", "pages", "counts"):
+        np.testing.assert_array_equal(getattr(loaded, name), getattr(index, name))
+
+
+@given(st.lists(st.integers(0, 2**32 - 1)))
+def test_integers_survive_packing(values):
+    assert unpack_integers(pack_integers(np.array(values, np.int64))).tolist() == values
+
+
+@pytest.mark.parametrize("size", [0, 10, -20])
+def test_a_truncated_model_is_one_clear_error(tmp_path, size):
+    Index.of(DOCS, 1).save(tmp_path)
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:size])
+    with pytest.raises(DataError, match="damaged"):
+        Bm25Guesser.load(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["page_steps", "pages_per_term", "pairs_per_word"])
+def test_tables_that_do_not_fit_together_are_one_clear_error(tmp_path, name):
+    Index.of(DOCS, 1).save(tmp_path)
+    tensors, config = read_tensors(tmp_path, "bm25", 1)
+    write_tensors(tmp_path, dict(tensors) | {name: pack_integers(unpack_integers(tensors[name]) + 3)}, config)
+    with pytest.raises(DataError, match="do not fit together"):
+        Index.load(tmp_path)
+
+
+def test_a_model_of_another_kind_is_refused(tmp_path):
+    Index.of(DOCS, 1).save(tmp_path)
+    (tmp_path / "config.json").write_text('{"kind": "gru", "version": 1}')
+    with pytest.raises(DataError, match="expected a model of kind 'bm25', version 1, got 'gru', 1"):
+        Bm25Guesser.load(tmp_path)
+
+
+def test_wrong_numbers_are_named_together():
+    with pytest.raises(ConfigError) as caught:
+        Bm25Config(k1=0, b=2, pair_boost=-1)
+    assert len(caught.value.problems) == 3

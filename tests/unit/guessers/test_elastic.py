@@ -1,0 +1,262 @@
+"""The Elasticsearch guesser over a socket: a server that sends what Elasticsearch sends, and a live one if there is."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+
+import pytest
+from stand_ins.elastic_server import running
+
+import guessers.lessons
+from guessers.bonus import HeldOut
+from guessers.elastic import guesser as elastic
+from guessers.elastic import index as elastic_index
+from guessers.elastic.guesser import ElasticConfig
+from guessers.retrieval.bm25 import Bm25Config, Bm25Guesser
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.paths import ROOT
+from sqa.data.datasets import load_questions
+
+pytest.importorskip("elasticsearch")
+QUESTIONS = load_questions("mini-en")
+CONFIG = "kind: bm25\noutput: {output}\nfolds: [guesser]\nbonus: false\nanalyzer: standard\npair_min_count: null\n"
+EMBEDDED = "similarity: elasticsearch"  # every error names the embedded twin
+
+
+@pytest.fixture
+def server():
+    with running() as made:
+        yield made
+
+
+@pytest.fixture
+def twin(tmp_path, monkeypatch):
+    """A folder with the twin's model of some texts, and the config that makes it."""
+    lessons = [HeldOut(question.reference_text, question.page) for question in QUESTIONS]
+    monkeypatch.setattr(guessers.lessons, "lessons", lambda folds, bonus: lessons)
+    config = tmp_path / "twin.yaml"
+    config.write_text(CONFIG.format(output=tmp_path / "twin"), encoding="utf-8")
+    return config
+
+
+def index(config, server, *more):
+    return elastic_index.main([str(config), "--url", server.url, *more])
+
+
+def options(config, server, **changed):
+    given = {"model": str(config.parent / "twin"), "url": server.url, "retries": 2, "timeout": 60.0}
+    return ElasticConfig(**(given | changed))
+
+
+def failing(config, server, **changed):
+    with pytest.raises(DataError) as caught:
+        elastic.build(options(config, server, **changed))
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_a_server_and_its_embedded_twin_guess_alike(server, twin, capsys):
+    assert index(twin, server) == 0
+    assert f"{len(QUESTIONS)} pages in index sqa-pages of Elasticsearch 9.5.1" in capsys.readouterr().out
+    guesser = elastic.build(options(twin, server, batch=7))
+    embedded = Bm25Guesser.load(twin.parent / "twin", Bm25Config(k1=2.0, b=0.75, similarity="elasticsearch"))
+    words = QUESTIONS[0].reference_text.split()[:24]
+    steps = guesser.guess_prefixes(words, 5)
+    assert guesser.pages == embedded.pages
+    for found, wanted in zip(steps, embedded.guess_prefixes(words, 5), strict=True):
+        assert [guess.page for guess in found] == [guess.page for guess in wanted]
+        assert [guess.score for guess in found] == pytest.approx([guess.score for guess in wanted], abs=1e-5)
+    assert server.requests.count("POST /sqa-pages/_msearch") == 4  # 24 prefixes, 7 at a time
+    assert steps[-1][0].page == QUESTIONS[0].page
+
+
+def test_texts_without_words_are_not_asked(server, twin):
+    index(twin, server)
+    guesser = elastic.build(options(twin, server))
+    assert guesser.guess(["", "  ", "qzxqzxv"], 5) == [[], [], []]
+    assert guesser.guess(["Peru"], 0) == [[]] and guesser.guess([], 5) == []
+    assert server.requests.count("POST /sqa-pages/_msearch") == 1
+
+
+def test_indexing_again_replaces_and_a_strangers_index_stays(server, twin, capsys):
+    assert index(twin, server) == 0 and index(twin, server) == 0
+    del server.indices["sqa-pages"]["mappings"]["_meta"]
+    assert index(twin, server) == 3
+    assert "was not made by this program" in capsys.readouterr().err
+    assert "sqa-pages" in server.indices
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_a_busy_server_is_asked_again(server, twin, status):
+    server.fail = [["/_bulk", status, 1], ["/_msearch", status, 2]]
+    assert index(twin, server) == 0
+    server.busy_searches = 2
+    guesser = elastic.build(options(twin, server))
+    found = guesser.guess_prefixes(QUESTIONS[3].reference_text.split(), 1)
+    assert found[-1][0].page == QUESTIONS[3].page
+
+
+def test_a_server_that_stays_busy_is_one_clear_error(server, twin):
+    index(twin, server)
+    guesser = elastic.build(options(twin, server, retries=1))
+    server.busy_searches = 10**6
+    with pytest.raises(DataError, match=f"too busy for 1 searches, 2 tries; .*{EMBEDDED}"):
+        guesser.guess(["Peru"], 1)
+    server.fail = [["/_msearch", 429, 10**6]]
+    with pytest.raises(DataError, match=f"too busy .429 es_rejected_execution_exception.*{EMBEDDED}"):
+        guesser.guess(["Peru"], 1)
+
+
+def test_no_server_is_one_clear_error_that_names_the_embedded_guesser(twin, server, capsys):
+    index(twin, server)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"http://elastic:secret@127.0.0.1:{free.getsockname()[1]}"
+    message = failing(twin, server, url=url, retries=0)
+    assert "no Elasticsearch server answers at http://127.0.0.1:" in message and EMBEDDED in message
+    assert "secret" not in message
+    assert elastic_index.main([str(twin), "--url", "http://127.0.0.1:1"]) == 3
+    assert EMBEDDED in capsys.readouterr().err
+
+
+def test_the_server_goes_away_between_two_questions(twin):
+    with running() as server:
+        index(twin, server)
+        guesser = elastic.build(options(twin, server, retries=0))
+        assert guesser.guess(["the Machu Picchu of Pizarro"], 1)[0]
+    with pytest.raises(DataError, match=f"no Elasticsearch server answers.*{EMBEDDED}"):
+        guesser.guess(["Peru"], 1)
+
+
+def test_a_missing_index_says_how_it_is_made(server, twin):
+    index(twin, server)
+    message = failing(twin, server, index="other")
+    assert "has no index 'other'; make it with `python -m guessers.elastic.index" in message and EMBEDDED in message
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"k1": 1.2}, "was made with k1 2.0, not 1.2; make it again"),
+        ({"b": 0.5}, "was made with b 0.75, not 0.5; make it again"),
+    ],
+)
+def test_an_index_with_other_settings_is_refused(server, twin, change, message):
+    index(twin, server)
+    assert message in failing(twin, server, **change)
+
+
+def spoil(server, what):
+    mappings = server.indices["sqa-pages"]["mappings"]
+    if what == "version":
+        mappings["_meta"]["sqa"] = 0
+    elif what == "texts":
+        mappings["_meta"]["model"] = "0" * 64
+    elif what == "unfinished":
+        del mappings["_meta"]["pages"]
+    elif what == "conflict":
+        mappings["properties"]["text"]["analyzer"] = "whitespace"
+    elif what == "fewer":
+        server.indices["sqa-pages"]["documents"].popitem()
+    else:
+        del mappings["_meta"]
+
+
+@pytest.mark.parametrize(
+    ("what", "message"),
+    [
+        ("version", "was made with sqa 0, not 1; make it again"),
+        ("texts", "was made with model '000"),
+        ("unfinished", "was never finished"),
+        ("conflict", "the mapping of text was changed"),
+        ("fewer", f"has {len(QUESTIONS) - 1} pages of {len(QUESTIONS)}"),
+        ("stranger", "was not made by this program"),
+    ],
+)
+def test_an_index_that_is_not_the_wanted_one_is_refused(server, twin, what, message):
+    index(twin, server)
+    spoil(server, what)
+    found = failing(twin, server)
+    assert message in found and EMBEDDED in found
+
+
+def test_a_page_that_the_index_refuses_is_named(server, twin, capsys):
+    server.refuse_page = QUESTIONS[5].page
+    assert index(twin, server) == 3
+    error = capsys.readouterr().err
+    assert f"refuses page {QUESTIONS[5].page!r}: strict_dynamic_mapping_exception" in error
+    assert "was never finished" in failing(twin, server)
+
+
+def test_a_request_that_is_refused_says_why(server, twin, capsys):
+    server.fail = [["/sqa-pages", 400, 10]]
+    assert index(twin, server) == 3
+    assert "refuses the request (400 illegal_argument_exception: mapper [page]" in capsys.readouterr().err
+
+
+def test_wrong_credentials_are_said(server, twin):
+    index(twin, server)
+    server.fail = [["/", 401, 10]]
+    assert "refuses us (401); give user and password in ELASTICSEARCH_URL" in failing(twin, server)
+
+
+@pytest.mark.parametrize("version", ["8.19.3", "10.0.0"])
+def test_another_major_version_is_refused(server, twin, version):
+    index(twin, server)
+    server.version = version
+    assert f"is Elasticsearch {version}; the Python client is" in failing(twin, server)
+
+
+def test_another_product_is_refused(server, twin):
+    index(twin, server)
+    server.product = "OpenSearch"
+    assert "is no Elasticsearch server" in failing(twin, server)
+
+
+def test_a_missing_client_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "elasticsearch", None)
+    with pytest.raises(ConfigError, match=r"extra \"elasticsearch\""):
+        elastic.build(ElasticConfig())
+
+
+def test_a_twin_with_pairs_cannot_be_indexed(server, tmp_path, capsys):
+    assert elastic_index.main([str(ROOT / "configs" / "guesser_bm25.yaml"), "--url", server.url]) == 2
+    assert "pair_min_count: null" in capsys.readouterr().err
+
+
+def test_wrong_numbers_are_named_together():
+    with pytest.raises(ConfigError) as caught:
+        ElasticConfig(k1=0, b=2, batch=0, timeout=0, retries=-1)
+    assert len(caught.value.problems) == 5
+
+
+def test_the_fingerprint_is_of_server_texts_and_settings(server, twin):
+    index(twin, server)
+    first = elastic.build(options(twin, server)).fingerprint()
+    assert elastic.build(options(twin, server, batch=3)).fingerprint() == first
+    index(twin, server, "--k1", "1.2")
+    assert elastic.build(options(twin, server, k1=1.2)).fingerprint() != first
+
+
+@pytest.mark.elasticsearch
+@pytest.mark.skipif("ELASTICSEARCH_URL" not in os.environ, reason="needs a live server: set ELASTICSEARCH_URL")
+@pytest.mark.parametrize("analyzer", ["standard", "english"])
+@pytest.mark.parametrize("k1", [2.0, 1.2])
+def test_a_live_server_and_its_embedded_twin_guess_alike(twin, analyzer, k1):
+    twin.write_text(twin.read_text(encoding="utf-8").replace("standard", analyzer), encoding="utf-8")
+    name = f"sqa-test-{os.getpid()}"
+    try:
+        assert elastic_index.main([str(twin), "--index", name, "--k1", str(k1)]) == 0
+        guesser = elastic.build(ElasticConfig(str(twin.parent / "twin"), name, k1=k1))
+        twin_config = Bm25Config(k1=k1, b=0.75, similarity="elasticsearch")
+        embedded = Bm25Guesser.load(twin.parent / "twin", twin_config)
+        texts = [question.reference_text for question in QUESTIONS]
+        for found, wanted in zip(guesser.guess(texts, 10), embedded.guess(texts, 10), strict=True):
+            assert [g.score for g in found] == pytest.approx([g.score for g in wanted], abs=1e-5, rel=1.2e-7)
+            scores = {g.page: g.score for g in wanted}
+            assert all(scores[g.page] == pytest.approx(g.score, abs=1e-4) for g in found if g.page in scores)
+            assert found[0].page == wanted[0].page
+    finally:
+        elastic_index.connect("", 30.0, 2).indices.delete(index=name, ignore_unavailable=True)

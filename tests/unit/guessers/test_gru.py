@@ -1,0 +1,394 @@
+"""The GRU guesser on a made-up world small enough to learn in seconds."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import guessers.gru.train
+import guessers.train
+from guessers.gru import vectors
+from guessers.gru.examples import Material, batches, draw
+from guessers.gru.guesser import GruConfig, GruGuesser
+from guessers.gru.network import BidirectionalGru, PrefixGru, Shape
+from guessers.gru.train import CHECKPOINT, GruTraining, set_start, start_from_svd, train
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.paths import ROOT
+from sqa.data.datasets import Tossup
+from sqa.run import config as configs
+
+CLUES = {
+    "Lima": ["Pizarro founded this city near the Pacific.", "It is the capital of Peru and has a metro."],
+    "Oslo": ["Vikings sailed from its fjord towards Denmark.", "It is the capital of Norway and loves skiing."],
+    "Cairo": ["Napoleon marched here across sand dunes.", "It is the capital of Egypt and lies along the Nile."],
+}
+TOSSUPS = [
+    Tossup(f"{page}-{i}", " ".join(clues if i % 2 else clues[::-1]), page, "Geography", page, "made up", None)
+    for page, clues in CLUES.items()
+    for i in range(6)
+]
+
+
+@pytest.fixture(scope="module")
+def material() -> Material:
+    return Material.of(TOSSUPS, TOSSUPS[::3], 500)
+
+
+@pytest.fixture
+def config(tmp_path) -> GruTraining:
+    return GruTraining(
+        kind="gru", output=tmp_path / "out", work=tmp_path / "work", folds=("guesser",), vocabulary=500, embedding=2,
+        hidden=8, bottleneck=2, dropout=0.1, word_dropout=0.1, start="svd", whole=0.4, points=1, label_smoothing=0.0,
+        batch=6, learning_rate=0.03, clip=0.25, epochs=6, patience=3, stop_after=9, seed=0,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def published(config) -> GruTraining:
+    """The same world read both ways, sentence by sentence."""
+    return dataclasses.replace(config, direction="bidirectional", bottleneck=None, examples="sentence")
+
+
+def network(features_of: int = 8) -> PrefixGru:
+    torch.manual_seed(0)
+    return PrefixGru(Shape(20, 5, 4, features_of, 4, 0.5)).eval()
+
+
+def test_features_of_a_prefix_do_not_see_the_rest():
+    ids = torch.tensor([[3, 1, 4, 1, 5, 9, 2, 6]])
+    with torch.inference_mode():
+        whole = network().features(ids)
+        for end in range(1, 9):
+            torch.testing.assert_close(network().features(ids[:, :end]), whole[:, :end], rtol=0, atol=1e-6)
+
+
+def test_it_learns_the_clues(config, material):
+    guesser = train(dataclasses.replace(config, epochs=25, stop_after=25), material)
+    texts = ["Pizarro Pacific", "Norway skiing", "Egypt Nile dunes"]
+    assert [guesses[0].page for guesses in guesser.guess(texts, 3)] == ["Lima", "Oslo", "Cairo"]
+    assert sum(guess.score for guess in guesser.guess(["Peru"], 3)[0]) == pytest.approx(1.0, abs=1e-6)
+
+
+def test_the_published_network_learns_them_from_single_sentences(published, material):
+    guesser = train(dataclasses.replace(published, start="random", embedding=8, epochs=40, stop_after=40), material)
+    texts = ["Pizarro Pacific", "Norway skiing", "Egypt Nile dunes"]
+    assert [guesses[0].page for guesses in guesser.guess(texts, 3)] == ["Lima", "Oslo", "Cairo"]
+
+
+def test_the_bidirectional_network_reads_each_prefix_and_nothing_else():
+    torch.manual_seed(0)
+    both = BidirectionalGru(Shape(20, 5, 4, 8, 0, 0.5, "bidirectional")).eval().double()
+    ids = torch.tensor([[3, 1, 4, 1, 5, 9, 2, 6]]).repeat(2, 40)  # 320 prefixes: several blocks
+    columns = torch.arange(320)
+    with torch.inference_mode():
+        found = both.features_at(ids, torch.ones_like(columns), columns)
+        for end in (1, 2, 128, 129, 320):
+            states, _ = both.gru(both.embedding(ids[:1, :end]))  # (1, end, 2 H)
+            expected = torch.cat([states[0, -1, :8], states[0, 0, 8:]])
+            torch.testing.assert_close(found[end - 1], expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("direction", ["forward", "bidirectional"])
+def test_prefixes_get_the_guesses_of_texts(config, published, material, direction, tmp_path):
+    train(config if direction == "forward" else published, material).save(tmp_path / "saved")
+    guesser = GruGuesser.load(tmp_path / "saved")
+    words = "zzz Pizarro , founded the city unknownword near Peru".split()
+    incremental = guesser.guess_prefixes(words, 3)
+    plain = guesser.guess([" ".join(words[: end + 1]) for end in range(len(words))], 3)
+    assert incremental[0] == plain[0] == [] and len(incremental) == len(words)
+    for left, right in zip(incremental, plain, strict=True):
+        assert [g.page for g in left] == [g.page for g in right]
+        assert [g.score for g in left] == pytest.approx([g.score for g in right], abs=1e-12)
+
+
+@pytest.mark.parametrize("direction", ["forward", "bidirectional"])
+def test_nothing_known_is_no_guess(config, published, material, direction):
+    guesser = train(dataclasses.replace(config if direction == "forward" else published, epochs=1), material)
+    assert guesser.guess(["", "   ", "xyzzy plugh", "of the", "!?"], 3) == [[]] * 5
+    assert guesser.guess_prefixes([], 3) == [] and guesser.guess_prefixes(["xyzzy", "the"], 3) == [[], []]
+
+
+def test_words_are_read_as_they_stand_if_the_config_says_so(config, tmp_path):
+    words = Material.of(TOSSUPS, TOSSUPS[::3], 500, "words")
+    assert {"the", "vikings"} <= set(words.words) and "vikings" not in Material.of(TOSSUPS, TOSSUPS, 500).words
+    train(dataclasses.replace(config, units="words", epochs=1), words).save(tmp_path / "saved")
+    loaded = GruGuesser.load(tmp_path / "saved")
+    assert loaded.encode("The") != [] and loaded.encode("Vikings") != loaded.encode("Viking") == [0]
+
+
+def test_what_is_drawn_for_a_tossup_does_not_depend_on_the_others(config, material):
+    drawing = dataclasses.replace(config, word_swaps=0.3).drawing()
+    for epoch in (0, 1):
+        alone, again = (draw(material.train[4], None, drawing, epoch)[0] for _ in range(2))
+        assert alone.points == again.points and np.array_equal(alone.ids, again.ids)
+    drawn = [draw(material.train[4], None, drawing, epoch)[0].ids.tolist() for epoch in range(12)]
+    assert len(set(map(tuple, drawn))) > 2
+
+
+def test_a_sentence_example_is_a_sentence(published, material):
+    drawing = dataclasses.replace(published, word_dropout=0.0).drawing()
+    example = material.train[0]
+    readings = draw(example, None, drawing, 0)
+    assert np.array_equal(np.concatenate([reading.ids for reading in readings]), example.ids)
+    assert [reading.points for reading in readings] == [[len(reading.ids) - 1] for reading in readings]
+    assert {reading.page for reading in readings} == {example.page}
+
+
+def test_no_batch_has_a_single_row(config, material):
+    drawing = dataclasses.replace(config, batch=5).drawing()
+    sizes = [len(ids) for ids, *_ in batches(material, drawing, 0)]
+    assert sum(sizes) == len(material.train) and min(sizes) >= 5 and max(sizes) < 10
+
+
+def test_a_noisy_text_stands_in_for_its_tossup_as_often_as_the_config_says(config):
+    texts = {TOSSUPS[0].id: ("Norway skiing fjord",), TOSSUPS[1].id: ("", "!"), "of another fold": ("Peru",)}
+    material = Material.of(TOSSUPS, TOSSUPS[::3], 500, texts=texts)
+    assert list(material.noisy) == [TOSSUPS[0].id]  # what holds no token is no example
+    clean, noisy = material.train[0], material.noisy[TOSSUPS[0].id]
+    assert noisy.page == clean.page
+    for share, expected in ((0.0, clean.ids), (1.0, noisy.ids)):
+        drawing = dataclasses.replace(config, noisy_share=share, whole=0.99, word_dropout=0.0).drawing()
+        drawn = draw(clean, noisy, drawing, 0)[0].ids
+        assert np.array_equal(drawn, expected[-len(drawn) :])
+
+
+def test_noisy_texts_of_no_tossup_are_an_error(config, material, tmp_path):
+    with pytest.raises(DataError, match="no text of a tossup that is trained on"):
+        train(dataclasses.replace(config, noisy_texts=tmp_path / "noisy.jsonl"), material)
+
+
+def test_a_training_without_material_is_an_error(config, material):
+    with pytest.raises(DataError, match="two tossups, and one to stop by, got 1 and 6"):
+        train(config, dataclasses.replace(material, train=material.train[:1]))
+
+
+@pytest.mark.parametrize("direction", ["forward", "bidirectional"])
+def test_a_training_that_was_cut_short_ends_as_one_that_was_not(config, published, material, direction, tmp_path):
+    chosen = config if direction == "forward" else published
+    whole = train(chosen, material)
+    cut = dataclasses.replace(chosen, work=tmp_path / "cut")
+    train(dataclasses.replace(cut, epochs=2), material)
+    resumed = train(cut, material)
+    texts = ["Pizarro marched towards the fjord"]
+    assert resumed.guess(texts, 3) == whole.guess(texts, 3)
+
+
+def test_the_command_reads_the_noisy_texts(config, monkeypatch, tmp_path):
+    noisy = tmp_path / "noisy.jsonl"
+    noisy.write_text(json.dumps({"id": TOSSUPS[0].id, "sentences": ["Pizarro founded the Peru."]}), encoding="utf-8")
+    chosen = configs.to_mapping(dataclasses.replace(config, epochs=1, noisy_texts=noisy))
+    path = tmp_path / "guesser.yaml"
+    path.write_text(json.dumps(chosen), encoding="utf-8")
+    monkeypatch.setattr(
+        guessers.train, "mapped_tossups", lambda folds: TOSSUPS if folds == ("guesser",) else TOSSUPS[:6]
+    )
+    seen = []
+    monkeypatch.setattr(guessers.gru.train, "train", lambda c, m: seen.append(m.noisy) or train(c, m))
+    assert GruGuesser.load(guessers.train.main(path)).pages == set(CLUES)
+    assert [list(found) for found in seen] == [[TOSSUPS[0].id]]
+
+
+def test_a_checkpoint_of_another_config_is_refused(config, material):
+    train(dataclasses.replace(config, epochs=1), material)
+    with pytest.raises(ConfigError, match="belongs to another config"):
+        train(dataclasses.replace(config, hidden=9), material)
+
+
+def test_a_damaged_checkpoint_is_one_clear_error(config, material):
+    config.work.mkdir(parents=True)
+    (config.work / CHECKPOINT).write_bytes(b"PK\x03\x04 cut")
+    with pytest.raises(DataError, match="damaged"):
+        train(config, material)
+
+
+def test_saving_keeps_the_scores_to_a_thousandth(config, material, tmp_path):
+    guesser = train(config, material)
+    guesser.save(tmp_path / "saved")
+    loaded = GruGuesser.load(tmp_path / "saved")
+    for before, after in zip(guesser.guess(["Pizarro Nile"], 3)[0], loaded.guess(["Pizarro Nile"], 3)[0], strict=True):
+        assert after.score == pytest.approx(before.score, abs=5e-3)
+    assert loaded.pages == guesser.pages == set(CLUES)
+
+
+def test_temperature_flattens_without_reordering(config, material, tmp_path):
+    train(config, material).save(tmp_path / "saved")
+    sharp = GruGuesser.load(tmp_path / "saved").guess(["Pizarro Peru"], 3)[0]
+    flat = GruGuesser.load(tmp_path / "saved", temperature=5.0).guess(["Pizarro Peru"], 3)[0]
+    assert [guess.page for guess in flat] == [guess.page for guess in sharp] and flat[0].score < sharp[0].score
+
+
+def test_the_svd_start_already_knows_pages_by_their_words(material):
+    torch.manual_seed(0)
+    started = PrefixGru(Shape(len(material.words), 3, 2, 4, 2, 0.0)).eval()
+    start_from_svd(started, material.train)
+    with torch.inference_mode():
+        mean = torch.stack([started.embedding(torch.from_numpy(e.ids).long()).mean(0) for e in material.train])
+        found = (mean @ started.pages.weight.T).argmax(1).numpy()
+    assert np.mean(found == [example.page for example in material.train]) > 0.6
+
+
+def test_an_svd_wider_than_the_pages_is_refused(config, material):
+    with pytest.raises(ConfigError, match="embedding: must be <= 2 with start: svd"):
+        train(dataclasses.replace(config, embedding=3, bottleneck=3), material)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"hidden": 0}, "hidden: must be >= 1"),
+        ({"dropout": 1.0}, "dropout: must be in"),
+        ({"bottleneck": 3}, "needs it equal"),
+        ({"bottleneck": None}, "bottleneck: must be >= 1"),
+        ({"direction": "bidirectional"}, "bottleneck: must be null"),
+        ({"vectors": "glove.txt"}, "start: must be random where"),
+        ({"batch": 1}, "batch: must be >= 2"),
+        ({"word_swaps": 1.0}, "word_swaps: must be in"),
+        ({"noisy_share": 1.1}, "noisy_share: must be in"),
+        ({"rate_factor": 1.0}, "rate_factor: must be in"),
+    ],
+)
+def test_wrong_training_configs_are_named(config, change, message):
+    with pytest.raises(ConfigError, match=message):
+        dataclasses.replace(config, **change)
+
+
+def test_a_temperature_must_be_positive():
+    with pytest.raises(ConfigError, match="temperature: must be > 0"):
+        GruConfig(temperature=0)
+
+
+# --- models that are no models
+
+
+@pytest.fixture
+def saved(config, material, tmp_path):
+    train(dataclasses.replace(config, epochs=1), material).save(tmp_path / "saved")
+    return tmp_path / "saved"
+
+
+@pytest.mark.parametrize("keep", [0, 7, 300, -1])
+def test_a_truncated_model_is_one_clear_error(saved, keep):
+    path = saved / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:keep])
+    with pytest.raises(DataError, match=r"saved: the model is damaged .*train it again"):
+        GruGuesser.load(saved)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("units", "letters"),
+        ("shape", {}),
+        ("shape", {"vocabulary": 1, "pages": 3, "embedding": 2, "hidden": 8, "bottleneck": 2, "dropout": 0.1}),
+        ("shape", "direction: sideways"),
+        ("shape", "direction: bidirectional"),
+        ("shape", "hidden: 9"),
+    ],
+)
+def test_a_config_that_does_not_fit_its_weights_is_an_error(saved, key, value):
+    path = saved / "config.json"
+    config = json.loads(path.read_text())
+    if isinstance(value, str) and ": " in value:
+        name, _, text = value.partition(": ")
+        value = config["shape"] | {name: int(text) if text.isdecimal() else text}
+    path.write_text(json.dumps(config | {key: value}))
+    with pytest.raises(DataError, match="not a GRU guesser of this version"):
+        GruGuesser.load(saved)
+
+
+# --- pretrained word vectors
+
+ROWS = {"Peru": [1.0, 0.0], "Norway": [0.0, 1.0], "vikings": [2.0, 2.0], "viking": [4.0, 0.0], "zebra": [9.0, 9.0]}
+
+
+def write_vectors(path: Path, rows: dict[str, list[float]] = ROWS, header: str = "") -> Path:
+    if path.suffix == ".npz":
+        np.savez(path, words=np.array(list(rows)), vectors=np.array(list(rows.values()), np.float32))
+    else:
+        lines = (f"{word} {' '.join(map(str, vector))}\n" for word, vector in rows.items())
+        path.write_text(header + "".join(lines), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(("name", "header"), [("v.txt", ""), ("v.vec", "5 2\n"), ("v.npz", "")])
+def test_vectors_are_found_by_word_and_the_rest_is_their_mean(tmp_path, name, header):
+    path = write_vectors(tmp_path / name, header=header)
+    table, found = vectors.table(path, ["peru", "norway", "llama"], 2, stems=False)
+    assert found == 2 and table.tolist() == [[0.5, 0.5], [1, 0], [0, 1], [0.5, 0.5]]
+
+
+def test_a_stem_gets_the_mean_of_its_words(tmp_path):
+    table, found = vectors.table(write_vectors(tmp_path / "v.txt"), ["vike", "peru"], 2, stems=True)
+    assert found == 2 and table[1:].tolist() == [[3, 1], [1, 0]]
+
+
+def test_a_training_starts_from_the_vectors(config, material, tmp_path):
+    path = write_vectors(tmp_path / "v.txt")
+    chosen = dataclasses.replace(config, start="random", vectors=path)
+    started = PrefixGru(Shape(len(material.words), 3, 2, 4, 2, 0.0))
+    set_start(started, chosen, material)
+    assert started.embedding.weight[1 + material.words.index("peru")].tolist() == [1, 0]
+    assert len(train(dataclasses.replace(chosen, epochs=1), material).guess(["Peru"], 3)[0]) == 3
+
+
+@pytest.mark.parametrize("name", ["v.txt", "v.npz", "v.vec"])
+def test_vectors_of_another_width_are_named(tmp_path, name):
+    path = write_vectors(tmp_path / name, header="5 2\n" if name == "v.vec" else "")
+    with pytest.raises(DataError, match="its vectors have 2 numbers, the config says embedding: 3; set embedding: 2"):
+        vectors.table(path, ["peru"], 3, stems=False)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("peru 1 0\nnorway 1\n", r"v.txt:2: expected a word and 2 numbers, got 'norway 1'"),
+        ("peru 1 0\nnorway one two\n", r"v.txt:2: expected a word and 2 numbers"),
+        ("peru 1 0\nnorway 1 nan\n", r"v.txt:2: expected a word and 2 numbers"),
+        ("zebra 1 0\n", "none of the 1 words"),
+        ("", "none of the 1 words"),
+    ],
+)
+def test_bad_lines_of_vectors_are_named(tmp_path, text, message):
+    (tmp_path / "v.txt").write_text(text)
+    with pytest.raises(DataError, match=message):
+        vectors.table(tmp_path / "v.txt", ["peru"], 2, stems=False)
+
+
+def test_bad_archives_of_vectors_are_refused(tmp_path):
+    path = tmp_path / "v.npz"
+    path.write_bytes(b"PK\x03\x04 cut")
+    with pytest.raises(DataError, match="cannot be read as .npz"):
+        vectors.table(path, ["peru"], 2, stems=False)
+    np.savez(path, words=np.array(["peru"], dtype=object), vectors=np.zeros((1, 2)))
+    with pytest.raises(DataError, match="without pickled objects"):
+        vectors.table(path, ["peru"], 2, stems=False)
+    np.savez(path, words=np.array(["peru", "oslo"]), vectors=np.zeros((1, 2)))
+    with pytest.raises(DataError, match="do not go together"):
+        vectors.table(path, ["peru"], 2, stems=False)
+    for words, numbers in ((np.array([1]), np.zeros((1, 2))), (np.array(["peru"]), np.array([[1.0, np.inf]]))):
+        np.savez(path, words=words, vectors=numbers)
+        with pytest.raises(DataError, match="expected unicode words and finite numbers"):
+            vectors.table(path, ["peru"], 2, stems=False)
+    np.savez(path, names=np.array(["peru"]))
+    with pytest.raises(DataError, match="expected arrays 'words' and 'vectors'"):
+        vectors.table(path, ["peru"], 2, stems=False)
+
+
+@pytest.mark.parametrize("name", ["none.txt", "none.npz"])
+def test_a_missing_file_of_vectors_is_named(tmp_path, name):
+    with pytest.raises(DataError, match=f"{name}: cannot be read"):
+        vectors.table(tmp_path / name, ["peru"], 2, stems=False)
+
+
+@pytest.mark.parametrize("name", ["guesser_gru", "guesser_gru_bidirectional", "guesser_gru_paper"])
+def test_the_configs_load_and_name_every_key(name):
+    path = ROOT / "configs" / f"{name}.yaml"
+    configs.load(path, GruTraining)
+    assert set(configs.read_yaml(path)) == {field.name for field in dataclasses.fields(GruTraining)}
+    for line in path.read_text(encoding="utf-8").splitlines():
+        assert not line or line.startswith("#") or " # " in line, line

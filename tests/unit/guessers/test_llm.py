@@ -1,0 +1,429 @@
+"""The language model as contestant: the guesser's contract, kept replies, the budget and the estimate."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from functools import partial
+from pathlib import Path
+
+import pytest
+from doubles import write_questions
+from stand_ins.chat_server import (
+    Answer,
+    ChatServer,
+    dying,
+    error,
+    normal,
+    quick_guesser,
+)
+
+from guessers.llm import client as llm_client
+from guessers.llm import guesser as llm
+from guessers.llm.cache import Cache
+from guessers.llm.client import Budget, EndpointConfig, EndpointError, Pace, Reply
+from guessers.llm.guesser import LlmConfig, build
+from guessers.llm.local import LocalConfig
+from guessers.llm.reply import Titles
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.interfaces import Guesser, IncrementalGuesser
+from sqa.core.paths import ROOT
+from sqa.core.types import Guess
+from sqa.files.store import Store
+from sqa.run.config import load_run, read_yaml, run_from_mapping
+from sqa.run.pipeline import run
+
+WORDS = "the town of Potosí lies in Bolivia near the mountain of Cerro Rico where Spain took silver".split()
+
+
+@pytest.fixture
+def guesser_of(tmp_path, monkeypatch):
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    return partial(quick_guesser, tmp_path / "replies.sqlite")
+
+
+def pages(guesses: list[Guess]) -> list[str]:
+    return [guess.page for guess in guesses]
+
+
+# --------------------------------------------------------------------------------------------------------- the contract
+
+
+def test_prefixes_are_guessed_as_texts_are(guesser_of):
+    with ChatServer() as server:
+        for every in (1, 5):
+            guesser = guesser_of(server, every=every)
+            assert isinstance(guesser, Guesser) and isinstance(guesser, IncrementalGuesser)
+            texts = [" ".join(words) for words in itertools.accumulate([[word] for word in WORDS])]
+            steps = guesser.guess_prefixes(WORDS, 5)
+            assert steps == guesser.guess(texts, 5) == [guesser.guess([text], 5)[0] for text in texts]
+            assert guesser.guess(texts, 1) == [step[:1] for step in steps]
+            assert guesser.guess([], 5) == [] and guesser.guess(texts, 0) == [[] for _ in texts]
+            assert guesser.guess_prefixes(WORDS[:9] + ["other"] * 8, 5)[:9] == steps[:9]  # it cannot look ahead
+
+
+def test_every_fifth_word_is_asked_and_shared_forwards_only(guesser_of):
+    with ChatServer() as server:
+        steps = guesser_of(server, every=5).guess_prefixes(WORDS, 5)
+    shown = sorted(len(prompt.rpartition("far: ")[2].split()) for prompt in server.prompts)
+    assert shown == [5, 10, 15]
+    assert steps[:4] == [[], [], [], []] and pages(steps[4]) == ["Potosí"]
+    assert steps[4:9] == [steps[4]] * 5 and pages(steps[9]) == ["Bolivia", "Potosí"]
+    steps[4].clear()
+    assert steps[5]  # the lists are the caller's own
+
+
+@pytest.mark.parametrize("text", ["", "   ", "\t\n"])
+def test_a_text_without_words_costs_nothing(guesser_of, text):
+    with ChatServer() as server:
+        assert guesser_of(server).guess([text], 5) == [[]]
+    assert server.prompts == []
+
+
+def test_odd_words(guesser_of, monkeypatch):
+    monkeypatch.setattr(llm, "MAX_TEXT", 100)
+    with ChatServer() as server:
+        assert pages(guesser_of(server).guess(["\ud800 {guesses} {text} Łódź " + "x" * 500], 5)[0]) == ["Łódź"]
+    assert "? {guesses} {text} Łódź xxx" in server.prompts[0]
+    assert len(server.prompts[0].rpartition("far: ")[2]) == 100
+
+
+def test_the_fingerprint_is_of_model_prompt_and_parameters_only(tmp_path):
+    endpoint = {"base_url": "http://h/v1", "model": "m"}
+
+    def fingerprint(extra: dict | None = None, **keys) -> str:
+        return build(LlmConfig(endpoint=EndpointConfig(**{**endpoint, **(extra or {})}), **keys)).fingerprint()
+
+    (tmp_path / "a.txt").write_text("Spain\n")
+    others = [
+        fingerprint({"model": "n"}), fingerprint({"base_url": "http://g/v1"}), fingerprint({"seed": 1}),
+        fingerprint({"temperature": 1.0}), fingerprint({"max_tokens": 5}), fingerprint({"label": "v2"}),
+        fingerprint({"json_mode": True}), fingerprint(prompt="{text}?"), fingerprint(every=2), fingerprint(guesses=3),
+        fingerprint(pages=str(tmp_path / "a.txt")),
+    ]  # fmt: skip
+    assert len({fingerprint(), *others}) == len(others) + 1
+    quick = {"api_key_env": "K", "retries": 0, "timeout": 1.0, "concurrency": 9, "requests_per_minute": 5.0}
+    assert fingerprint(quick, max_requests=3, prices=(1.0, 2.0), cache=tmp_path / "c") == fingerprint()
+    assert fingerprint({"base_url": "http://h/v1/"}) == fingerprint()
+
+
+def test_lists_of_pages(guesser_of, tmp_path):
+    (tmp_path / "pages.txt").write_text("Peru\nBolivia\n\n", encoding="utf-8")
+    with ChatServer() as server:
+        guesser = guesser_of(server, pages=str(tmp_path / "pages.txt"))
+        assert guesser.pages == {"Peru", "Bolivia"}
+        assert pages(guesser.guess(["of Spain and peru Bolivia"], 5)[0]) == ["Bolivia"] and guesser.left_out == 1
+        assert guesser_of(server).pages is None
+    assert len(Titles.of("bm25").pages) > 1000
+    with pytest.raises(ConfigError, match="pages: .*none.txt cannot be read"):
+        Titles.of(str(tmp_path / "none.txt"))
+    (tmp_path / "empty.txt").write_text("\n")
+    with pytest.raises(DataError, match="names no page"):
+        Titles.of(str(tmp_path / "empty.txt"))
+    (tmp_path / "latin.txt").write_bytes("Łódź".encode("utf-16"))
+    with pytest.raises(DataError, match="not UTF-8"):
+        Titles.of(str(tmp_path / "latin.txt"))
+
+
+# --------------------------------------------------------------------------------------------------------- kept replies
+
+
+def test_nothing_is_asked_twice(guesser_of, tmp_path):
+    with ChatServer() as server:
+        first = guesser_of(server).guess_prefixes(WORDS, 5)
+        again = guesser_of(server)
+        assert again.guess_prefixes(WORDS, 5) == first
+        assert again.chat.from_cache == len(WORDS) == len(server.prompts)
+        assert guesser_of(server, endpoint={"seed": 7}).guess(["Spain"], 5) != [[]]
+        assert len(server.prompts) == len(WORDS) + 1  # another seed is another question
+    assert [path.name for path in tmp_path.iterdir()] == ["replies.sqlite"]
+
+
+def test_equal_texts_are_asked_once(guesser_of):
+    with ChatServer() as server:
+        guesses = guesser_of(server).guess(["Spain", "Peru", "Spain", " Spain "], 5)
+    assert [pages(row) for row in guesses] == [["Spain"], ["Peru"], ["Spain"], ["Spain"]]
+    assert len(server.prompts) == 2
+
+
+def questions_config(folder: Path, url: str, n: int = 6, **keys) -> dict:
+    path = write_questions(folder / "questions.jsonl", n)
+    endpoint = {"base_url": url, "model": "tiny", "retries": 1, "backoff": 0.01, "requests_per_minute": 60000.0}
+    guesser = {
+        "name": "guessers.llm.guesser:build",
+        "endpoint": endpoint,
+        "every": 2,
+        "cache": str(folder / "kept"),
+        **keys,
+    }
+    return {
+        "name": "t",
+        "dataset": {"name": str(path)},
+        "translator": "doubles:build_translator",
+        "guesser": guesser,
+        "metrics": ["accuracy"],
+    }
+
+
+def test_an_endpoint_that_dies_half_way_loses_nothing(tmp_path):
+    with ChatServer(dying(after=10)) as server:
+        config = run_from_mapping(questions_config(tmp_path, server.base_url))
+        with pytest.raises(EndpointError, match=r"HTTP 500 .* finished replies are kept: run again to go on"):
+            run(config, Store(tmp_path / "runs"), progress=False)
+        answered, server.behaviour = server.prompts[:10], normal
+        asked = len(server.prompts)
+        result = run(config, Store(tmp_path / "runs"), progress=False)
+        assert not set(server.prompts[asked:]) & set(answered)
+        assert len(set(server.prompts)) == len(server.prompts[asked:]) + 10
+        assert len(result.traces) == 6
+    with ChatServer() as fresh:
+        mapping = questions_config(tmp_path, fresh.base_url, cache=str(tmp_path / "other"))
+        unbroken = run(run_from_mapping(mapping), Store(tmp_path / "runs2"), progress=False)
+    assert [trace.guesses for trace in unbroken.traces] == [trace.guesses for trace in result.traces]
+
+
+def test_replies_under_way_are_kept_when_one_fails(guesser_of):
+    def behaviour(prompt: str, number: int) -> Answer:
+        return error(401) if "Atlantis" in prompt else Answer(normal(prompt, number).body, wait=0.3)
+
+    with ChatServer(behaviour) as server:
+        with pytest.raises(ConfigError, match="HTTP 401"):
+            guesser_of(server, endpoint={"concurrency": 3}).guess(["Spain", "Atlantis", "Peru", "Chile", "Cuba"], 5)
+        answered = [prompt for prompt in server.prompts if "Atlantis" not in prompt]
+        assert answered and guesser_of(server).chat.missing(answered) == []
+
+
+def test_nothing_is_sent_after_a_failure(guesser_of):
+    with ChatServer(lambda prompt, number: error(401)) as server:
+        with pytest.raises(ConfigError, match="HTTP 401"):
+            guesser_of(server, endpoint={"concurrency": 1}).guess(["Spain", "Peru", "Chile"], 5)
+    assert len(server.prompts) == 1
+
+
+def test_a_killed_run_asks_no_finished_request_again(tmp_path):
+    def behaviour(prompt: str, number: int) -> Answer:
+        return Answer(normal(prompt, number).body, wait=0.05)
+
+    with ChatServer(behaviour) as server:
+        config = tmp_path / "t.yaml"
+        config.write_text(json.dumps(questions_config(tmp_path, server.base_url)))
+        arguments = ["guess", str(config), "--runs", str(tmp_path / "runs")]
+        command = [sys.executable, "-c", "from sqa.cli import main; main()", *arguments]
+        paths = os.pathsep.join([str(ROOT), str(ROOT / "tests")])
+        process = subprocess.Popen(
+            command, env={**os.environ, "PYTHONPATH": paths}, start_new_session=True,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        end = time.monotonic() + 60
+        while len(server.prompts) < 10 and time.monotonic() < end:
+            time.sleep(0.01)
+        os.killpg(process.pid, signal.SIGKILL)
+        assert process.wait() == -signal.SIGKILL
+        guesser = build(load_run(config).guesser.options)
+        asked = set(server.prompts)
+        kept = asked - set(guesser.chat.missing(sorted(asked)))
+        assert len(kept) >= 6  # of ten, four were under way
+        result = run(load_run(config), Store(tmp_path / "runs"), progress=False)
+        assert {count for prompt, count in Counter(server.prompts).items() if prompt in kept} == {1}
+        assert len(result.traces) == 6 and len(set(server.prompts)) > len(kept)
+
+
+def test_the_kept_replies_are_bounded_and_a_runs_own_stay(tmp_path):
+    cache = Cache(tmp_path / "kept", limit=200_000)
+    reply = Reply("x" * 10_000, None, None)
+    for i in range(40):
+        cache.make_room() if i < 19 else None
+        cache.put(str(i), "s", "p", reply)
+    with pytest.raises(ConfigError, match="cache_mb: .* is full of replies that this run uses"):
+        cache.make_room()
+    later = Cache(tmp_path / "kept", limit=200_000)
+    assert later.get(["0", "1"]) == {"0": reply, "1": reply}
+    later.make_room()
+    left = later.get([str(i) for i in range(40)])
+    assert {"0", "1", "39"} <= left.keys() and "2" not in left and 10 < len(left) < 20
+
+
+def test_the_reply_that_came_first_is_kept(tmp_path):
+    cache = Cache(tmp_path / "kept", limit=1 << 20)
+    assert cache.put("k", "s", "p", Reply("first", 1, 2)).text == "first"
+    assert cache.put("k", "s", "p", Reply("second", 1, 2)) == Reply("first", 1, 2)
+
+
+def test_many_threads_share_the_file(tmp_path):
+    cache = Cache(tmp_path / "kept", limit=1 << 20)
+    threads = [
+        threading.Thread(target=cache.put, args=(str(i), "s", "p", Reply(str(i), None, None))) for i in range(16)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert {key: reply.text for key, reply in cache.get([str(i) for i in range(16)]).items()} == {
+        str(i): str(i) for i in range(16)
+    }
+
+
+def test_damaged_and_foreign_files(tmp_path):
+    damaged = tmp_path / "damaged"
+    damaged.write_bytes(b"no database " * 100)
+    with pytest.raises(DataError, match="the kept replies are damaged .*; delete the file"):
+        Cache(damaged, 1 << 20).get(["k"])
+    with sqlite3.connect(tmp_path / "foreign") as file:
+        file.execute("CREATE TABLE other (x)")
+    file.close()
+    with pytest.raises(DataError, match="not a file of kept replies of this version; name another cache"):
+        Cache(tmp_path / "foreign", 1 << 20).put("k", "s", "p", Reply("", None, None))
+    with pytest.raises(DataError, match="cannot be opened"):
+        Cache(damaged / "below", 1 << 20).put("k", "s", "p", Reply("", None, None))
+
+
+# ----------------------------------------------------------------------------------------------- pace, budget, estimate
+
+
+def test_requests_are_spaced_evenly_and_bounded_in_number_at_a_time(guesser_of):
+    def behaviour(prompt: str, number: int) -> Answer:
+        return Answer(normal(prompt, number).body, wait=0.2)
+
+    with ChatServer(behaviour) as server:
+        guesser_of(server, endpoint={"concurrency": 3}).guess_prefixes(WORDS[:6], 5)
+        assert 2 <= server.most_at_a_time <= 3
+        server.behaviour = normal
+        start = time.monotonic()
+        guesser_of(server, endpoint={"requests_per_minute": 1200.0, "seed": 1}).guess_prefixes(WORDS[:6], 5)
+        assert time.monotonic() - start >= 0.25  # five gaps of a twentieth of a second
+
+
+def test_a_pace_that_waits_ends_when_halted():
+    pace, halt = Pace(1.0), threading.Event()
+    pace.wait(halt)
+    threading.Timer(0.05, halt.set).start()
+    with pytest.raises(llm_client.Halted):
+        pace.wait(halt)
+
+
+def test_a_budget_refuses_before_anything_is_sent(guesser_of):
+    with ChatServer() as server:
+        guesser = guesser_of(server, max_requests=10)
+        with pytest.raises(ConfigError, match="max_requests: 17 more are needed here, 0 of 10 are spent"):
+            guesser.guess_prefixes(WORDS, 5)
+        assert server.prompts == []
+        guesser.guess_prefixes(WORDS[:10], 5)
+        with pytest.raises(ConfigError, match="max_requests: 7 more are needed here, 10 of 10 are spent"):
+            guesser.guess_prefixes(WORDS, 5)
+        assert len(guesser_of(server, max_requests=10).guess_prefixes(WORDS, 5)) == 17  # the first ten are kept
+
+
+def test_a_run_is_refused_as_a_whole_with_the_number_it_needs(guesser_of):
+    texts = [list(itertools.accumulate(WORDS, lambda a, b: f"{a} {b}")), ["Spain and Peru and Chile", "Spain"]]
+    with ChatServer() as server:
+        guesser = guesser_of(server, every=5, max_requests=3)
+        with pytest.raises(ConfigError, match=r"the run needs 4 requests \(0 more are in the cache\), 3 are allowed"):
+            guesser.check_texts(texts)
+        guesser.guess(["Spain and Peru and Chile"], 1)
+        guesser_of(server, every=5, max_requests=3).check_texts(texts)
+
+
+def test_retries_count(guesser_of):
+    with ChatServer(lambda prompt, number: error(500)) as server:
+        with pytest.raises(ConfigError, match="all 3 are spent, retries included"):
+            guesser_of(server, max_requests=3).guess(["Spain"], 1)
+    assert len(server.prompts) == 3
+
+
+def test_the_estimate_is_exact_where_it_can_be_and_says_so_where_not(guesser_of):
+    texts = [list(itertools.accumulate(WORDS, lambda a, b: f"{a} {b}"))]
+    with ChatServer() as server:
+        guesser = guesser_of(server, every=5, prices=(1.0, 2.0))
+        before = guesser.estimate(texts)
+        assert (before.steps, before.prompts, before.kept, before.requests) == (17, 3, 0, 3)
+        assert before.reply_tokens_at_most == 1800
+        assert (before.prompt_tokens, before.reply_tokens, before.cost) == (None, None, None)
+        assert server.prompts == []
+        guesser.guess([" ".join(WORDS[:10])], 1)
+        after = guesser.estimate(texts)
+        assert (after.kept, after.requests) == (1, 2)
+        asked = len(server.prompts[0])
+        assert after.prompt_tokens == -(-after.prompt_characters * (asked // 4) // asked)
+        assert after.cost == pytest.approx((after.prompt_tokens + 2 * after.reply_tokens) / 1e6)
+        guesser.guess_prefixes(WORDS, 1)
+        assert sum(map(len, set(server.prompts) - {server.prompts[0]})) == after.prompt_characters
+        assert len(server.prompts) == 3 and guesser.estimate(texts).requests == 0
+
+
+def test_the_command_that_estimates(tmp_path, capsys):
+    with ChatServer() as server:
+        config = tmp_path / "t.yaml"
+        config.write_text(json.dumps(questions_config(tmp_path, server.base_url)))
+        arguments = [str(config), "--runs", str(tmp_path / "runs"), "--limit", "2"]
+        assert llm.main(arguments) == 0
+        printed = capsys.readouterr()
+        header, row = (line.split("\t") for line in printed.out.splitlines())
+        found = dict(zip(header, row, strict=True))
+        assert (found["requests"], found["prompt_tokens"], found["cost"]) == ("9", "n/a", "n/a")
+        assert "tokens are n/a until there are replies" in printed.err and server.prompts == []
+        result = run(load_run(config), Store(tmp_path / "runs"), progress=False)
+        assert len(set(server.prompts)) == len(server.prompts) and len(result.traces) == 6
+        assert llm.main(arguments) == 0
+        assert "\t0\t1000\t" in capsys.readouterr().out
+    mapping = questions_config(tmp_path, "http://h/v1") | {"guesser": "doubles:build_guesser"}
+    config.write_text(json.dumps(mapping))
+    assert llm.main([str(config)]) == 2 and "its guesser is no llm" in capsys.readouterr().err
+
+
+# --------------------------------------------------------------------------------------------------------------- config
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["localhost:8000", "ftp://x/v1", "http:///v1", "http://x:99999/v1", "http://u:p@h/v1", "http://h/v1?key=s", ""],
+)
+def test_urls_that_are_none(url):
+    with pytest.raises(ConfigError, match="base_url: expected something like https://api.example.org/v1") as caught:
+        EndpointConfig(base_url=url, model="m")
+    assert "u:p" not in str(caught.value) and "key=s" not in str(caught.value)
+
+
+def test_all_problems_of_a_config_at_once():
+    with pytest.raises(ConfigError) as caught:
+        EndpointConfig(base_url="x", model="", api_key_env="sk-1", max_tokens=0, concurrency=0, retries=-1,
+                       timeout=0.0, requests_per_minute=float("inf"), temperature=3.0)  # fmt: skip
+    assert len(caught.value.problems) == 9 and "sk-1" not in str(caught.value)
+    with pytest.raises(ConfigError) as caught:
+        LlmConfig(every=0, guesses=51, prompt="?", max_requests=0, cache_mb=0, prices=(-1.0, 1.0))
+    assert len(caught.value.problems) == 7
+    with pytest.raises(ConfigError, match="max_tokens"):
+        LocalConfig(folder=Path("x"), max_tokens=0)
+
+
+def test_the_projects_config_is_read_with_all_its_keys():
+    mapping = read_yaml(ROOT / "configs" / "xqb_es_wait6_llm.yaml")
+    assert mapping["guesser"]["name"] == "llm"
+    mapping["guesser"]["name"] = "guessers.llm.guesser:build"
+    config = run_from_mapping({"name": "t", **mapping}).guesser.options
+    assert config.endpoint.base_url == "http://localhost:8000/v1" and config.every == 5 and config.pages == "bm25"
+
+
+def test_a_budget_is_counted_over_threads():
+    budget = Budget(5)
+    refused = []
+
+    def spend() -> None:
+        try:
+            budget.spend()
+        except ConfigError:
+            refused.append(1)
+
+    threads = [threading.Thread(target=spend) for _ in range(12)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert budget.spent == 5 and len(refused) == 7

@@ -1,0 +1,252 @@
+"""A chat model behind an endpoint: a real server on loopback that speaks the protocol, or does not."""
+
+from __future__ import annotations
+
+import socket
+import time
+from functools import partial
+
+import pytest
+from stand_ins.chat_server import (
+    Answer,
+    Behaviour,
+    ChatServer,
+    completion,
+    dripping,
+    error,
+    failing,
+    fenced,
+    huge,
+    nonsense,
+    normal,
+    quick_guesser,
+    slow,
+)
+
+from guessers.llm.client import EndpointError
+from sqa.core.errors import ConfigError
+from sqa.core.types import Guess
+
+KEY = "sk-secret-0123456789"
+WORDS = "the town of Potosí lies in Bolivia near the mountain of Cerro Rico where Spain took silver".split()
+
+
+@pytest.fixture
+def guesser_of(tmp_path, monkeypatch):
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    return partial(quick_guesser, tmp_path / "replies.sqlite")
+
+
+def pages(guesses: list[Guess]) -> list[str]:
+    return [guess.page for guess in guesses]
+
+
+# --------------------------------------------------------------------------------------------------------- the protocol
+
+
+def test_it_asks_as_the_protocol_says(guesser_of, monkeypatch):
+    monkeypatch.setenv("SOME_KEY", KEY)
+    with ChatServer(key=KEY) as server:
+        guesser = guesser_of(server, endpoint={"api_key_env": "SOME_KEY"})
+        assert pages(guesser.guess([" ".join(WORDS)], 3)[0]) == ["Spain", "Rico", "Cerro"]
+    (request,) = server.requests
+    assert (request["model"], request["temperature"], request["seed"]) == ("tiny", 0.0, 0)
+    assert request["max_tokens"] == 600 and "response_format" not in request
+    prompt = request["messages"][0]["content"]
+    assert prompt.endswith(f"Question so far: {' '.join(WORDS)}") and "the 10 likeliest" in prompt
+    assert server.keys == [f"Bearer {KEY}"]
+
+
+def test_optional_parameters_are_sent_or_not(guesser_of):
+    endpoint = {"temperature": None, "seed": None, "json_mode": True, "token_limit": "max_completion_tokens"}
+    with ChatServer() as server:
+        guesser_of(server, endpoint=endpoint).guess(["Spain"], 1)
+    (request,) = server.requests
+    assert set(request) == {"model", "messages", "max_completion_tokens", "response_format"}
+
+
+def test_fenced_json_is_read_as_well(guesser_of):
+    with ChatServer(fenced) as server:
+        assert pages(guesser_of(server).guess(["of Peru and Bolivia"], 5)[0]) == ["Bolivia", "Peru"]
+
+
+def test_nonsense_is_an_empty_list_counted_and_told_once(guesser_of, capsys):
+    with ChatServer(nonsense) as server:
+        guesser = guesser_of(server)
+        assert guesser.guess_prefixes(WORDS[:4], 5) == [[], [], [], []]
+    assert guesser.unusable == 4 and "4 requests" in guesser.summary() and "4 unusable" in guesser.summary()
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == [
+        "sqa: llm: unusable reply, no guesses (1 so far): not JSON; it begins 'I think it is Spain, or perhaps not.'"
+    ]
+
+
+@pytest.mark.parametrize("content", [None, "", [{"type": "text", "text": "x"}], 3])
+def test_a_model_that_says_nothing(guesser_of, content):
+    with ChatServer(lambda prompt, number: completion(content)) as server:
+        guesser = guesser_of(server)
+        assert guesser.guess(["Spain"], 5) == [[]] and guesser.unusable == 1
+
+
+def test_an_answer_withheld_by_a_filter_is_none(guesser_of):
+    with ChatServer(lambda prompt, number: error(400, "blocked", "content_filter")) as server:
+        assert guesser_of(server).guess(["Spain"], 5) == [[]]
+
+
+# --------------------------------------------------------------------------------------------------- failures that pass
+
+
+FAILURES = {
+    "429": error(429, "slow down"),
+    "Retry-After nonsense": error(429, "slow down", headers={"Retry-After": "nonsense"}),
+    "Retry-After 0": error(429, headers={"Retry-After": "0"}),
+    "Retry-After a date": error(503, headers={"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"}),
+    "500": error(500),
+    "502": Answer(b"<html>bad gateway</html>", 502),
+    "empty": Answer(b""),
+    "another page": Answer(b"<html>welcome</html>"),
+    "deep JSON": Answer(b"[" * 100_000),
+    "no choices": Answer(b'{"choices": []}'),
+    "an error in a success": Answer(b'{"error": {"message": "overloaded", "code": 529}}'),
+    "cut short": Answer(b"half", headers={"Content-Length": "1000"}),
+    "hung up": Answer(b"", hang_up=True),
+}
+
+
+@pytest.mark.parametrize("failure", FAILURES.values(), ids=FAILURES)
+def test_failures_that_pass(guesser_of, failure):
+    with ChatServer(failing(2, failure)) as server:
+        assert pages(guesser_of(server).guess(["Spain"], 5)[0]) == ["Spain"]
+    assert len(server.prompts) == 3
+
+
+def test_retry_after_is_kept_by_all_requests(guesser_of):
+    moments = []
+
+    def behaviour(prompt: str, number: int) -> Answer:
+        moments.append(time.monotonic())
+        return error(429, headers={"Retry-After": "1"}) if number == 1 else normal(prompt, number)
+
+    with ChatServer(behaviour) as server:
+        guesser = guesser_of(server, endpoint={"concurrency": 1})
+        guesser.guess(["Spain", "Peru"], 5)
+    assert 0.95 < moments[1] - moments[0] < 5 and len(moments) == 3
+
+
+def test_a_pause_too_long_ends_the_run(guesser_of):
+    with ChatServer(lambda prompt, number: error(429, "quota", headers={"Retry-After": "3600"})) as server:
+        with pytest.raises(EndpointError, match=r"HTTP 429 \(quota\): asks to wait 3600 seconds; run again then; all"):
+            guesser_of(server).guess(["Spain"], 5)
+        assert len(server.prompts) == 1
+
+
+# --------------------------------------------------------------------------------------------------- failures that last
+
+
+def fails(make, behaviour: Behaviour, match: str, requests: int | None, kind: type = EndpointError, **endpoint) -> str:
+    with ChatServer(behaviour) as server:
+        with pytest.raises(kind, match=match) as caught:
+            make(server, endpoint={"retries": 2, **endpoint}).guess(["Spain"], 5)
+        assert requests is None or len(server.prompts) == requests
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_500_for_ever(guesser_of):
+    said = fails(guesser_of, lambda prompt, number: error(500), r"HTTP 500 \(no luck\); asked 3 times", 3)
+    assert said.startswith("http://127.0.0.1:") and said.endswith("all finished replies are kept: run again to go on")
+
+
+def test_another_protocol(guesser_of):
+    html = Answer(b"<html>welcome</html>")
+    fails(guesser_of, lambda prompt, number: html, "not a chat-completions answer, it begins '<html>welcome", 3)
+
+
+def test_a_slow_server(guesser_of):
+    fails(guesser_of, slow, "no complete answer in 0.2 seconds; asked 2 times", 2, timeout=0.2, retries=1)
+
+
+def test_a_dripping_server(guesser_of):
+    fails(guesser_of, dripping, "no complete answer in 0.3 seconds; asked once", 1, timeout=0.3, retries=0)
+
+
+def test_a_huge_body(guesser_of):
+    fails(guesser_of, huge, "an answer of more than 1048576 bytes, refused", 1)
+
+
+def test_a_wrong_model(guesser_of):
+    missing = error(404, "The model `tiny` does not exist")
+    fails(guesser_of, lambda p, n: missing, r"HTTP 404 \(The model `tiny` does not exist\); is the model 'tiny'", 1,
+          ConfigError)  # fmt: skip
+
+
+def test_a_wrong_path(guesser_of):
+    with ChatServer() as server, pytest.raises(ConfigError, match=r"HTTP 404 .*base_url right \(most end in /v1\)"):
+        guesser_of(server.base_url.removesuffix("/v1")).guess(["Spain"], 1)
+
+
+def test_a_request_that_is_refused(guesser_of):
+    refusal = error(400, "temperature is not supported")
+    fails(guesser_of, lambda p, n: refusal, r"HTTP 400 \(temperature is not supported\)", 1)
+
+
+def test_a_redirect_is_not_followed(guesser_of):
+    moved = Answer(b"", 307, {"Location": "http://elsewhere.invalid/"})
+    fails(guesser_of, lambda p, n: moved, "HTTP 307, it has moved", 1, ConfigError)
+
+
+def test_nobody_listens(guesser_of):
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    with pytest.raises(EndpointError, match="nobody answers there; start the server, or mend base_url"):
+        guesser_of(f"http://127.0.0.1:{port}/v1", endpoint={"backoff": 60.0}).guess(["Spain"], 1)
+
+
+# -------------------------------------------------------------------------------------------------------------- the key
+
+
+def test_a_missing_key_is_asked_for_before_anything_is_sent(guesser_of, monkeypatch):
+    monkeypatch.delenv("SOME_KEY", raising=False)
+    with ChatServer() as server:
+        with pytest.raises(ConfigError, match="the environment variable SOME_KEY is not set"):
+            guesser_of(server, endpoint={"api_key_env": "SOME_KEY"}).guess(["Spain"], 1)
+    assert server.prompts == []
+
+
+@pytest.mark.parametrize("key", ["two words", "line\nbreak", "clé"])
+def test_what_cannot_be_a_key_is_not_shown(guesser_of, monkeypatch, key):
+    monkeypatch.setenv("SOME_KEY", key)
+    with ChatServer() as server, pytest.raises(ConfigError, match="holds something that is no key") as caught:
+        guesser_of(server, endpoint={"api_key_env": "SOME_KEY"}).guess(["Spain"], 1)
+    assert key not in str(caught.value)
+
+
+def test_a_wrong_key_is_one_clear_error_without_the_key(guesser_of, monkeypatch):
+    monkeypatch.setenv("SOME_KEY", KEY)
+    with ChatServer(key="another") as server:
+        with pytest.raises(ConfigError, match=r"HTTP 401 .* is the key in \$SOME_KEY right\?") as caught:
+            guesser_of(server, endpoint={"api_key_env": "SOME_KEY"}).guess(["Spain"], 1)
+        assert KEY not in str(caught.value) and "***" in str(caught.value)
+        with pytest.raises(ConfigError, match="name the variable of its key in api_key_env"):
+            guesser_of(server).guess(["Spain"], 1)
+    assert len(server.prompts) == 2
+
+
+def test_the_key_is_in_no_file_even_if_the_model_repeats_it(guesser_of, monkeypatch, tmp_path, capfd):
+    monkeypatch.setenv("SOME_KEY", KEY)
+    with ChatServer(lambda prompt, number: completion(f"your key is {KEY}")) as server:
+        guesser = guesser_of(server, endpoint={"api_key_env": "SOME_KEY"})
+        assert guesser.guess(["Spain"], 1) == [[]]
+    assert all(KEY.encode() not in path.read_bytes() for path in tmp_path.iterdir())
+    assert KEY not in capfd.readouterr().err + guesser.fingerprint() + repr(guesser.config)
+
+
+def test_a_netrc_does_not_take_the_keys_place(guesser_of, monkeypatch, tmp_path):
+    (tmp_path / "netrc").write_text("machine 127.0.0.1 login me password other\n")
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    monkeypatch.setenv("SOME_KEY", KEY)
+    with ChatServer(key=KEY) as server:
+        assert guesser_of(server, endpoint={"api_key_env": "SOME_KEY"}).guess(["Spain"], 1) != [[]]
+        with pytest.raises(ConfigError, match="HTTP 401"):
+            guesser_of(server).guess(["Peru"], 1)
+    assert server.keys == [f"Bearer {KEY}", None]

@@ -1,0 +1,160 @@
+"""A causal language model in a folder: a real one, made here."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from guessers.llm.guesser import LlmConfig, LlmGuesser, build
+from guessers.llm.local import LocalConfig
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.types import Guess
+
+
+def pages(guesses: list[Guess]) -> list[str]:
+    return [guess.page for guess in guesses]
+
+
+# -------------------------------------------------------------------------------------------------- a model in a folder
+
+
+LOCAL_PROMPT = "Name {guesses} pages: {text}"
+TAUGHT = {
+    "the town of Potosí": [("Bolivia", 0.75), ("Peru", 0.25)],
+    "the river Ebro": [("Spain", 0.5)],
+    "no idea": None,
+}  # fmt: skip
+
+
+def taught_reply(text: str) -> str:
+    answer = TAUGHT[text]
+    if answer is None:
+        return "Sorry!"
+    return json.dumps({"guesses": [{"page": page, "confidence": confidence} for page, confidence in answer]})
+
+
+@pytest.fixture(scope="module")
+def taught(tmp_path_factory) -> Path:
+    """A small Llama with a tokenizer and a chat template of its own that has learnt TAUGHT by heart."""
+    pytest.importorskip("transformers")
+    import torch
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+    from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+    prompts = [LOCAL_PROMPT.replace("{guesses}", "10").replace("{text}", text) for text in TAUGHT]
+    texts = [f"<user>{prompt}<model>{taught_reply(text)}</s>" for prompt, text in zip(prompts, TAUGHT, strict=True)]
+    base = Tokenizer(models.BPE())
+    base.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    base.decoder = decoders.ByteLevel()
+    marks = ["<pad>", "</s>", "<user>", "<model>"]
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    base.train_from_iterator(
+        texts, trainers.BpeTrainer(vocab_size=400, special_tokens=marks, initial_alphabet=alphabet)
+    )
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=base, eos_token="</s>", pad_token="<pad>")
+    tokenizer.chat_template = "{% for m in messages %}<user>{{ m.content }}{% endfor %}<model>"
+    torch.manual_seed(0)
+    config = LlamaConfig(
+        vocab_size=len(tokenizer), hidden_size=48, intermediate_size=96, num_hidden_layers=2, num_attention_heads=4,
+        max_position_embeddings=256, pad_token_id=0, bos_token_id=None, eos_token_id=1,
+    )  # fmt: skip
+    model = LlamaForCausalLM(config)
+    rows = tokenizer(texts, padding=True, return_tensors="pt", return_token_type_ids=False)
+    labels = rows["input_ids"].masked_fill(rows["attention_mask"] == 0, -100)
+    optimizer = torch.optim.Adam(model.parameters(), 5e-3)
+    for _ in range(120):
+        loss = model(**rows, labels=labels).loss
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    folder = tmp_path_factory.mktemp("llama")
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def local(folder: Path, tmp_path: Path, max_tokens: int = 80, **keys) -> LlmGuesser:
+    config = LocalConfig(folder=folder, max_tokens=max_tokens, device="cpu")
+    return build(LlmConfig(local=config, every=1, prompt=LOCAL_PROMPT, cache=tmp_path / "kept", **keys))
+
+
+def test_a_real_causal_model_guesses(taught, tmp_path):
+    guesser = local(taught, tmp_path)
+    got = guesser.guess(list(TAUGHT), 5)
+    assert [pages(row) for row in got] == [["Bolivia", "Peru"], ["Spain"], []]
+    assert got[0][0].score == 0.75 and guesser.unusable == 1
+    again = local(taught, tmp_path)
+    assert again.guess(list(TAUGHT), 5) == got and again.chat.chat.budget.spent == 0  # kept, the model is not loaded
+    assert "_loaded" not in vars(again.chat.chat)
+
+
+def test_a_real_causal_model_guesses_prefixes_alike(taught, tmp_path):
+    words = "the town of Potosí".split()
+    steps = local(taught, tmp_path / "a").guess_prefixes(words, 5)
+    alone = local(taught, tmp_path / "b")
+    assert steps == [alone.guess([" ".join(words[: end + 1])], 5)[0] for end in range(4)]
+    assert pages(steps[3]) == ["Bolivia", "Peru"]
+    known = local(taught, tmp_path / "a").estimate([["the river Ebro"]])
+    assert known.requests == 1 and known.prompt_tokens > 0 and known.reply_tokens <= 80
+
+
+def test_a_model_without_a_chat_template_goes_on_from_the_prompt(taught, tmp_path):
+    folder = copied(taught, tmp_path / "plain")
+    (folder / "chat_template.jinja").unlink()
+    guesser = local(folder, tmp_path)
+    assert len(guesser.guess(["the river Ebro"], 5)) == 1
+    assert guesser.fingerprint() != local(taught, tmp_path).fingerprint()
+
+
+def copied(folder: Path, to: Path) -> Path:
+    to.mkdir()
+    for path in folder.iterdir():
+        (to / path.name).write_bytes(path.read_bytes())
+    return to
+
+
+def test_a_prompt_too_long_for_the_model(taught, tmp_path):
+    with pytest.raises(ConfigError, match="the model room for 256, so at most 2.. may be written, got 250"):
+        local(taught, tmp_path, max_tokens=250).guess(["the river Ebro"], 5)
+
+
+def test_folders_that_hold_no_model(taught, tmp_path):
+    def fails(folder: Path, match: str, kind: type = DataError) -> None:
+        with pytest.raises(kind, match=match) as caught:
+            local(folder, tmp_path / "kept").guess(["the river Ebro"], 5)
+        assert "\n" not in str(caught.value)
+
+    fails(tmp_path / "none", "local.folder: no folder", ConfigError)
+    folder = copied(taught, tmp_path / "model")
+    weights = (folder / "model.safetensors").read_bytes()
+    (folder / "model.safetensors").write_bytes(weights[:-1000])
+    fails(folder, "cannot be loaded as a causal language model")
+    (folder / "model.safetensors").unlink()
+    (folder / "pytorch_model.bin").write_bytes(b"x")
+    fails(folder, r"no \*.safetensors weights \(pickled weights are not read\)")
+    (folder / "config.json").write_text("{}")
+    fails(folder, "not a model's configuration")
+    (folder / "config.json").write_text("{")
+    fails(folder, "config.json: cannot be read")
+    (folder / "config.json").unlink()
+    fails(folder, "no config.json")
+
+
+def test_a_broken_chat_template(taught, tmp_path):
+    folder = copied(taught, tmp_path / "model")
+    (folder / "chat_template.jinja").write_text("{{ raise_exception('no users here') }}")
+    with pytest.raises(DataError, match="its chat template cannot be used: no users here"):
+        local(folder, tmp_path).guess(["the river Ebro"], 5)
+
+
+def test_no_gpu_and_no_transformers(taught, tmp_path, monkeypatch):
+    import torch
+
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(ConfigError, match="local.device: no GPU is to be had here"):
+        build(LlmConfig(local=LocalConfig(folder=taught, device="cuda"))).fingerprint()
+    monkeypatch.setattr("guessers.llm.local.find_spec", lambda name: None)
+    with pytest.raises(ConfigError, match=r"pip install -e '.\[pretrained\]'"):
+        local(taught, tmp_path)

@@ -1,0 +1,124 @@
+"""What a language model's reply says."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from guessers.llm.reply import Titles, parse
+from sqa.core.types import Guess
+
+
+def pages(guesses: list[Guess]) -> list[str]:
+    return [guess.page for guess in guesses]
+
+
+# -------------------------------------------------------------------------------------------------------------- replies
+
+
+GOOD = '{"guesses": [{"page": "Peru", "confidence": 0.7}, {"page": "New_Spain", "confidence": 0}]}'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        GOOD,
+        f"\n  {GOOD}\n",
+        f"```json\n{GOOD}\n```",
+        f"```\n{GOOD}\n```",
+        f"Sure!\n```JSON\n{GOOD}```\nHope that helps.",
+        f"```json\n{GOOD}",
+        f"\ufeff{GOOD}",
+        f"<think>Is it\n[Peru]?</think>\n{GOOD}",
+        GOOD[len('{"guesses": ') : -1],
+    ],
+)
+def test_replies_that_are_read(text):
+    assert parse(text, 10) == ((Guess("Peru", 0.7), Guess("New Spain", 0.0)), 0, "")
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "not JSON"),
+        ("Peru", "not JSON"),
+        (GOOD[:-5], "not JSON"),
+        (f"It is: {GOOD}", "not JSON"),
+        (f"```json\n{GOOD}\n```\n```json\n{GOOD}\n```", "not JSON"),
+        ("[" * 100_000, "not JSON"),
+        ("[" + "9" * 10_000 + "]", "not JSON"),
+        ("null", 'JSON without a list "guesses"'),
+        ('{"answers": []}', 'JSON without a list "guesses"'),
+        ('{"guesses": {"page": "Peru"}}', 'JSON without a list "guesses"'),
+        ('["Peru"]', 'no guess with a "page" and a "confidence" in 0..1'),
+        ('[{"page": "Peru", "confidence": 85}]', 'no guess with a "page" and a "confidence" in 0..1'),
+    ],
+)
+def test_replies_that_are_not(text, problem):
+    assert parse(text, 10) == ((), 0, problem)
+
+
+@pytest.mark.parametrize("text", ["[]", '{"guesses": []}'])
+def test_a_model_may_know_nothing(text):
+    assert parse(text, 10) == ((), 0, "")
+
+
+MALFORMED = (
+    '{"page": "Peru"}',
+    '{"page": "Peru", "confidence": "0.5"}',
+    '{"page": "Peru", "confidence": true}',
+    '{"page": "Peru", "confidence": NaN}',
+    '{"page": "Peru", "confidence": Infinity}',
+    '{"page": "Peru", "confidence": -0.1}',
+    '{"page": "Peru", "confidence": 1e400}',
+    '{"page": " ", "confidence": 1}',
+    '{"page": null, "confidence": 1}',
+    '{"page": "\\ud800", "confidence": 1}',
+    '{"page": "a\\u0000b", "confidence": 1}',
+    '{"page": "' + "é" * 128 + '", "confidence": 1}',
+    '"Peru"',
+    "null",
+    "[]",
+)
+
+
+@pytest.mark.parametrize("item", MALFORMED)
+def test_a_malformed_guess_is_left_out_and_counted(item):
+    found = parse(f'[{item}, {{"page": "Chile", "confidence": 0.5}}]', 10)
+    assert pages(found.guesses) == ["Chile"] and (found.left_out, found.problem) == (1, "")
+
+
+def test_guesses_are_sorted_distinct_and_limited():
+    rows = [("Peru", 0.1), ("Bolivia", 0.3), ("Zaire", 0.3), ("Chad", 0.3), ("PERU", 0.9), ("Cuba", 0), ("Asia", 0)]
+    text = json.dumps([{"page": page, "confidence": confidence} for page, confidence in rows])
+    found = parse(text, 10)
+    assert pages(found.guesses) == ["Bolivia", "Zaire", "Chad", "Peru", "Asia", "Cuba"]  # equals as the model has them
+    assert all(0 <= guess.score <= 1 for guess in found.guesses)
+    assert [guess.score for guess in found.guesses] == pytest.approx([0.3, 0.3, 0.3, 0.1, 0, 0], abs=1e-5)
+    assert pages(parse(text, 2).guesses) == ["Bolivia", "Peru"]
+
+
+def test_titles_are_those_of_the_list():
+    titles = Titles(["Frédéric_Chopin", "Łódź", "C", "Müller (A)", "Muller (A)", ""])
+    assert titles.pages == {"Frédéric Chopin", "Łódź", "C", "Müller (A)", "Muller (A)"}
+    assert titles.find("frédéric  chopin") == titles.find("Frederic Chopin") == "Frédéric Chopin"
+    assert titles.find("lodz") == "Łódź"
+    assert titles.find("MÜLLER (A)") == "Müller (A)" and titles.find("Mûller (A)") is None  # which of the two?
+    assert titles.find("C++") is None and titles.find("Chopin") is None
+    text = json.dumps([{"page": page, "confidence": 0.2} for page in ("Chopin", "Frederic Chopin", "Lodz")])
+    found = parse(text, 10, titles)
+    assert pages(found.guesses) == ["Frédéric Chopin", "Łódź"] and (found.left_out, found.problem) == (1, "")
+
+
+@given(st.data())
+def test_damaged_replies_never_escape_as_anything_else(data):
+    text = list(GOOD)
+    for _ in range(data.draw(st.integers(1, 5))):
+        at = data.draw(st.integers(0, len(text)))
+        text[at : at + data.draw(st.integers(0, 8))] = data.draw(st.text(max_size=4))
+    found = parse("".join(text), 10)
+    assert not (found.problem and found.guesses)
+    assert list(found.guesses) == sorted(found.guesses, key=lambda guess: (-guess.score, guess.page))

@@ -1,0 +1,150 @@
+"""Noise of training text: keyed by tossup, and a file of machine-translated tossups that a kill does not spoil."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from guessers import noise
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.types import Emission, Question
+from sqa.data.datasets import Tossup
+
+TOSSUPS = [
+    Tossup(f"made-{i}", f"Vikings sailed past cape {i}. For 10 points, name it.", "Oslo", "", "Oslo", "made up", None)
+    for i in range(noise.BLOCK + 30)
+]
+
+
+class Marker:
+    """A translator that puts a mark before every word; knows how many questions it was given."""
+
+    def __init__(self, mark: str) -> None:
+        self.mark, self.seen = mark, 0
+
+    def translate_batch(self, questions: Sequence[Question]) -> list[list[Emission]]:
+        self.seen += len(questions)
+        return [
+            [
+                Emission(i, self.mark + word, j, False)
+                for i, words in enumerate(q.sentences)
+                for j, word in enumerate(words)
+            ]
+            for q in questions
+        ]
+
+    def fingerprint(self) -> str:
+        return self.mark
+
+
+def trip(back: str = "b") -> noise.RoundTrip:
+    return noise.RoundTrip(Marker("a"), {"3": Marker(f"{back}3"), "full": Marker(f"{back}f")})
+
+
+# --- noise drawn while training
+
+
+@given(st.lists(st.integers(1, 99), max_size=40), st.floats(0, 0.99), st.integers(0, 5))
+def test_swaps_move_a_word_by_one_place_at_most(ids, share, seed):
+    ids = np.array(ids, np.int32)
+    swapped = noise.swap_words(ids, share, noise.rng_for(seed, "x"))
+    assert sorted(swapped) == sorted(ids) and swapped.dtype == ids.dtype
+    place = np.arange(len(ids))
+    moved = noise.swap_words(place, share, noise.rng_for(seed, "x"))
+    assert np.abs(moved - place).max(initial=0) <= 1
+
+
+def test_shares_are_about_what_was_asked():
+    ids = np.arange(1, 20_001)
+    hidden = noise.hide_words(ids, 0.15, noise.rng_for(0, "x"))
+    assert np.mean(hidden == 0) == pytest.approx(0.15, abs=0.01) and set(hidden) <= {0, *ids.tolist()}
+    moved = noise.swap_words(ids, 0.05, noise.rng_for(0, "x")) != ids
+    assert moved.mean() == pytest.approx(0.10, abs=0.01)  # two words a swap
+    assert noise.hide_words(ids, 0.0, noise.rng_for(0, "x")) is ids
+    assert np.array_equal(noise.swap_words(ids, 0.0, noise.rng_for(0, "x")), ids)
+
+
+def test_numbers_are_keyed_by_seed_tossup_and_time():
+    draws = {noise.rng_for(*key).random() for key in [(0, "a"), (1, "a"), (0, "b"), (0, "a", 1)]}
+    assert len(draws) == 4 and noise.rng_for(0, "a").random() in draws
+
+
+# --- the file of machine-translated tossups
+
+
+def test_every_tossup_goes_there_and_back_sentence_by_sentence(tmp_path):
+    path = tmp_path / "deep" / "noisy.jsonl"
+    noise.write(path, TOSSUPS[:5], trip(), 0)
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    assert [row["id"] for row in rows] == [tossup.id for tossup in TOSSUPS[:5]]
+    assert len({row["k"] for row in rows}) == 2
+    mark = "b" + rows[0]["k"][0]
+    assert rows[0]["sentences"][0] == " ".join(f"{mark}a{word}" for word in "Vikings sailed past cape 0.".split())
+    assert noise.load_texts(path)["made-0"] == tuple(rows[0]["sentences"])
+
+
+@pytest.mark.parametrize("cut", [0, 10, -1, -40])
+def test_a_killed_run_ends_as_one_that_was_not(tmp_path, cut):
+    whole, killed = tmp_path / "whole.jsonl", tmp_path / "killed.jsonl"
+    noise.write(whole, TOSSUPS, trip(), 0)
+    killed.write_bytes(whole.read_bytes()[:cut])
+    again = trip()
+    noise.write(killed, TOSSUPS, again, 0)
+    assert killed.read_bytes() == whole.read_bytes()
+    assert (again._there.seen < 3) == (cut < 0)  # what was there is not made again
+
+
+def test_the_text_of_a_tossup_does_not_depend_on_the_others(tmp_path):
+    noise.write(tmp_path / "few.jsonl", TOSSUPS[7:9], trip(), 0)
+    noise.write(tmp_path / "many.jsonl", TOSSUPS[:20], trip(), 0)
+    many = (tmp_path / "many.jsonl").read_text().splitlines()
+    assert (tmp_path / "few.jsonl").read_text().splitlines() == many[7:9]
+
+
+def test_more_tossups_to_choose_from_move_none():
+    few, many = noise.choose(TOSSUPS[:50], 50, 0), noise.choose(TOSSUPS, 100, 0)
+    assert [t for t in many if t in few] == [t for t in few if t in many]
+    assert noise.choose(TOSSUPS, 100, 1) != many and noise.choose(TOSSUPS[::-1], 100, 0) == many
+
+
+@pytest.mark.parametrize("what", ["translators", "seed", "tossups", "fewer"])
+def test_a_file_made_otherwise_is_refused(tmp_path, what):
+    path = tmp_path / "noisy.jsonl"
+    noise.write(path, TOSSUPS[:9], trip(), 0)
+    before = path.read_bytes()
+    tossups = {"tossups": TOSSUPS[1:10], "fewer": TOSSUPS[:5]}.get(what, TOSSUPS[:9])
+    with pytest.raises(ConfigError, match="made from other tossups, translators, k or seed"):
+        noise.write(path, tossups, trip("c" if what == "translators" else "b"), 1 if what == "seed" else 0)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{\n", "noisy.jsonl:1: not JSON"),
+        ('{"id": 3, "sentences": []}\n', "record 1: expected a text 'id'"),
+        ('{"id": "a", "sentences": "Oslo"}\n', "record 1: expected a text 'id'"),
+        ('{"id": "a", "sentences": [1]}\n', "record 1: expected a text 'id'"),
+        ('{"id": "a", "sentences": []}\n{"id": "a", "sentences": []}\n', "record 2: the tossup 'a' is there twice"),
+    ],
+)
+def test_bad_files_of_texts_are_named(tmp_path, text, message):
+    path = tmp_path / "noisy.jsonl"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(DataError, match=message):
+        noise.load_texts(path)
+
+
+def test_the_command_says_what_is_wrong(tmp_path, capsys):
+    output = ["--output", str(tmp_path / "noisy.jsonl")]
+    assert noise.main([*output, "--tossups", "0"]) == 2
+    assert noise.main([*output, "--k", "0"]) == 2
+    assert noise.main([*output, "--there", "no-such-program -x"]) == 2
+    told = capsys.readouterr().err.splitlines()
+    assert len(told) == 3 and "--tossups: must be >= 1" in told[0] and "'no-such-program' is not installed" in told[2]
+    assert not (tmp_path / "noisy.jsonl").exists()

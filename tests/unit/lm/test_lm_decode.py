@@ -1,0 +1,138 @@
+"""Wait-k with a causal language model: streaming as batched, g as equation 1 has it, the prompt alone, odd input."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from stand_ins.lm_models import make
+
+from smt.lm.adapter import save_adapter, tensors
+from smt.lm.base import load_base
+from smt.lm.decode import Writer, decode_batch, decode_stream
+from smt.lm.layout import OFFSET, Layout
+from smt.lm.translator import CausalLmConfig, build
+from smt.policies.waitk import FULL
+from sqa.core.errors import ConfigError
+
+SENTENCES = [
+    "el perro".split(),
+    "la casa grande is big".split(),
+    "el perro grande la casa mañana Łódź 1234".split(),
+    [],
+    ["el"],
+    "la la la la la la la la la la la la".split(),
+]
+KS = (1, 2, 3, 6, FULL)
+
+
+def adapter(folder, target, seed):
+    base = load_base(folder, torch.float32)
+    base.network.adapt(4, 1.0, 0)
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for value in tensors(base.network).values():
+            value.normal_(0, 0.05, generator=generator)
+    pieces = torch.arange(4, base.tokens.size)
+    return save_adapter(target, tensors(base.network), pieces, base, ("es", "en"), str(folder), 1.0, {})
+
+
+@pytest.fixture(scope="module", params=["gemma3_text", "llama", "qwen2", "qwen3"])
+def writer(request, tmp_path_factory):
+    folder = make(tmp_path_factory.mktemp("base"), request.param, seed=3)
+    base = load_base(folder, torch.float32)
+    layout = Layout.of(base.tokens, "es", "en")
+    return Writer.of(base.network, base.tokens, layout, torch.arange(4, base.tokens.size))
+
+
+class Counted:
+    """A source that counts what was pulled."""
+
+    def __init__(self, words):
+        self.words, self.read = list(words), 0
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if self.read >= len(self.words):
+            raise StopIteration
+        self.read += 1
+        return self.words[self.read - 1]
+
+
+@pytest.mark.parametrize("k", KS)
+def test_streaming_writes_what_batched_writes_with_the_same_g(writer, k):
+    batched = decode_batch(writer, SENTENCES, k)
+    for sentence, written in zip(SENTENCES, batched, strict=True):
+        source = Counted(sentence)
+        streamed = [(word, source.read) for word in decode_stream(writer, source, k)]
+        assert streamed == [(word.token, word.g) for word in written]
+    assert any(len(written) > 2 for written in batched)
+
+
+@pytest.mark.parametrize("k", KS)
+def test_no_word_comes_before_its_turn(writer, k):
+    for sentence, written in zip(SENTENCES, decode_batch(writer, SENTENCES, k), strict=True):
+        for j, word in enumerate(written, 1):
+            assert word.g >= min(k + j - 1, len(sentence))
+            assert word.token and not any(c.isspace() for c in word.token)
+            assert word.ended <= (word.g == len(sentence))
+
+
+def test_words_not_read_yet_change_nothing(writer):
+    k, base = 2, "el perro grande la casa is big el".split()
+    changed = [*base[:5], "mañana", "Łódź", "1234"]
+    [one], [other] = (decode_batch(writer, [s], k) for s in (base, changed))
+    early = [[w for w in words if w.g <= 5] for words in (one, other)]
+    assert early[0] == early[1]
+
+
+def test_a_row_does_not_depend_on_its_neighbours(writer):
+    together = decode_batch(writer, SENTENCES, 3)
+    assert [decode_batch(writer, [s], 3)[0] for s in SENTENCES] == together
+
+
+def test_a_source_longer_than_the_offset_is_translated(writer):
+    [words] = decode_batch(writer, [["perro"] * (OFFSET + 20)], FULL)
+    assert all(word.g == OFFSET + 20 for word in words)
+
+
+def test_the_registered_translator(tmp_path):
+    folder = make(tmp_path / "base", "gemma3_text", seed=3)
+    path = adapter(folder, tmp_path / "adapter", 7)
+    one, other = (build(CausalLmConfig(model=str(path), k=k, precision="float32")) for k in (2, "full"))
+    assert one.fingerprint() != other.fingerprint()
+    again = build(CausalLmConfig(model=str(path), k=2, precision="float32"))
+    assert again.fingerprint() == one.fingerprint()
+    words = "el perro grande".split()
+    assert list(one.translate(iter(words))) == list(again.translate(iter(words)))
+    agreed = build(CausalLmConfig(model=str(path), policy="local-agreement", precision="float32"))
+    full = list(other.translate(iter("la casa".split())))
+    assert len(list(agreed.translate(iter("la casa".split())))) == len(full)
+
+
+def test_an_untrained_model_translates_by_prompt_under_any_policy(tmp_path):
+    folder = make(tmp_path, "gemma3_text", seed=3)
+    whole = build(CausalLmConfig(model=str(folder), source_language="es", precision="float32"))
+    words = list(whole.translate(iter("la casa grande".split())))
+    held = build(CausalLmConfig(model=str(folder), source_language="es", policy="hold", n=1, precision="float32"))
+    assert len(words) == len(list(held.translate(iter("la casa grande".split()))))
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"model": "gemma3-270n", "source_language": "es"}, "did you mean 'gemma3-270m'"),
+        ({"model": "no/such/folder.gguf", "source_language": "es"}, "there is no such file"),
+        ({"model": "{folder}"}, "source_language: missing"),
+        ({"model": "{folder}", "base": "x", "source_language": "es"}, "base: .* is no adapter"),
+        ({"model": "{adapter}", "source_language": "es"}, "knows its languages"),
+        ({"model": "{adapter}", "base": "nowhere"}, "model nowhere not found"),
+    ],
+)
+def test_what_cannot_be_had_is_said_in_a_line(tmp_path, config, message):
+    folder = make(tmp_path / "base", "llama")
+    path = adapter(folder, tmp_path / "adapter", 1)
+    filled = {key: value.format(folder=folder, adapter=path) for key, value in config.items()}
+    with pytest.raises(ConfigError, match=message):
+        build(CausalLmConfig(**filled))

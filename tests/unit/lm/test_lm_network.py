@@ -1,0 +1,162 @@
+"""The language model's network beside the transformers package, its adapters beside peft, damaged files."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from stand_ins.lm_models import change, make
+
+from smt.lm.adapter import load_adapter, save_adapter, tensors
+from smt.lm.base import identity, load_base
+from smt.lm.files import load_network
+from smt.lm.network import Seen, mask_of
+from sqa.core.errors import DataError
+
+FAMILIES = ("gemma3_text", "llama", "qwen2", "qwen3")
+
+
+@pytest.fixture(scope="module", params=FAMILIES)
+def folder(request, tmp_path_factory):
+    return make(tmp_path_factory.mktemp(request.param), request.param)
+
+
+def scores(network, pieces, first=0):
+    """Logits (N, V) of one causal reading."""
+    n = len(pieces)
+    own = mask_of(torch.ones(1, n, n, dtype=torch.bool).tril(), network.dtype)
+    states, _ = network(torch.tensor([pieces]), first + torch.arange(n)[None], own)
+    return (states @ network.output_rows().T)[0]
+
+
+@torch.inference_mode()
+def test_logits_equal_those_of_transformers(folder):
+    from transformers import AutoModelForCausalLM
+
+    theirs = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+    pieces = [2, *np.random.default_rng(0).integers(4, 300, 40).tolist()]
+    expected = theirs(torch.tensor([pieces])).logits[0]
+    found = scores(load_network(folder, torch.float32), pieces)
+    assert torch.allclose(found, expected, atol=2e-4, rtol=1e-4)
+    assert float(expected.std()) > 0.1  # there is something to agree on
+
+
+@torch.inference_mode()
+def test_positions_count_only_by_their_distance(folder):
+    network = load_network(folder, torch.float32)
+    pieces = [2, 50, 60, 70, 80]
+    assert torch.allclose(scores(network, pieces), scores(network, pieces, 37), atol=1e-4)
+
+
+@torch.inference_mode()
+def test_what_was_read_before_need_not_be_read_again(folder):
+    network = load_network(folder, torch.float32)
+    pieces = torch.tensor([[2, 50, 60, 70, 80, 90]])
+    whole = scores(network, pieces[0].tolist())
+    tril = torch.ones(1, 3, 3, dtype=torch.bool).tril()
+    _, memory = network(pieces[:, :3], torch.arange(3)[None], mask_of(tril, torch.float32))
+    before = Seen(memory, torch.zeros(1, 1, 3, 3))
+    states, _ = network(pieces[:, 3:], torch.arange(3, 6)[None], mask_of(tril, torch.float32), [before])
+    assert torch.allclose((states @ network.output_rows().T)[0], whole[3:], atol=1e-5)
+
+
+def adapted(folder, seed=1):
+    """A base with a random adapter in it, not merged."""
+    base = load_base(folder, torch.float32)
+    base.network.adapt(4, 2.0, 0)
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for value in tensors(base.network).values():
+            value.normal_(0, 0.1, generator=generator)
+    return base
+
+
+def saved(folder, target):
+    base = adapted(folder)
+    pieces = torch.arange(0, base.tokens.size, 2)
+    return save_adapter(target, tensors(base.network), pieces, base, ("es", "en"), "tiny", 2.0, {}), pieces
+
+
+@torch.inference_mode()
+def test_an_adapter_gives_the_same_apart_merged_and_reloaded(folder, tmp_path):
+    pieces, base = [2, 50, 60, 70, 80], adapted(folder)
+    path, kept = saved(folder, tmp_path / "adapter")
+    apart = scores(base.network, pieces)
+    base.network.merge()
+    assert torch.allclose(scores(base.network, pieces), apart, atol=1e-4)
+    again = load_base(folder, torch.float32)
+    plain = scores(again.network, pieces)
+    adapter = load_adapter(path)
+    adapter.put_into(again)
+    assert torch.allclose(scores(again.network, pieces), apart, atol=1e-2)  # the files hold float16
+    assert not torch.allclose(plain, apart, atol=1e-2)
+    assert adapter.pieces.tolist() == kept.tolist()
+
+
+@torch.inference_mode()
+def test_peft_reads_an_adapter(folder, tmp_path):
+    peft = pytest.importorskip("peft")
+    from transformers import AutoModelForCausalLM
+
+    path, _ = saved(folder, tmp_path / "adapter")
+    theirs = peft.PeftModel.from_pretrained(AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32), path)
+    base = load_base(folder, torch.float32)
+    load_adapter(path).put_into(base)
+    pieces = [2, 50, 60, 70, 80]
+    assert torch.allclose(theirs(torch.tensor([pieces])).logits[0], scores(base.network, pieces), atol=2e-3)
+
+
+def test_an_adapter_of_another_base_is_refused(tmp_path):
+    path, _ = saved(make(tmp_path / "one", "gemma3_text"), tmp_path / "adapter")
+    other = load_base(make(tmp_path / "other", "gemma3_text", seed=5), torch.float32)
+    with pytest.raises(DataError, match="an adapter of tiny, not of the model in"):
+        load_adapter(path).put_into(other)
+
+
+def test_quantised_matrices_do_not_make_another_base(tmp_path):
+    base = load_base(make(tmp_path, "gemma3_text"), torch.float32)
+    before = identity(base.network)
+    with torch.no_grad():
+        base.network.layers[0].qkv.weight.mul_(1.01)
+    assert identity(base.network) == before
+    with torch.no_grad():
+        base.network.layers[0].norm_attention.weight.add_(0.1)
+    assert identity(base.network) != before
+
+
+def test_damaged_adapters_are_refused_in_a_line(tmp_path):
+    folder = make(tmp_path / "base", "llama")
+    path, _ = saved(folder, tmp_path / "adapter")
+    weights = path / "adapter_model.safetensors"
+    whole = weights.read_bytes()
+    weights.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(DataError, match="a damaged adapter"):
+        load_adapter(path)
+    weights.write_bytes(whole)
+    (path / "pieces.safetensors").unlink()
+    with pytest.raises(DataError, match=r"pieces\.safetensors: not found"):
+        load_adapter(path)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"model_type": "mamba"}, "of type 'mamba'; this program computes"),
+        ({"rope_scaling": {"type": "yarn"}}, "rope_scaling .* is not computed"),
+        ({"hidden_size": 64}, "do not fit its config.json"),
+        ({"num_hidden_layers": 5}, "its weights lack"),
+        ({"num_attention_heads": None}, "not the configuration of a language model"),
+    ],
+)
+def test_folders_that_do_not_fit_are_refused(tmp_path, values, message):
+    folder = make(tmp_path, "llama")
+    change(folder, **values)
+    with pytest.raises(DataError, match=message):
+        load_network(folder, torch.float32)
+
+
+def test_weights_are_read_from_safetensors_only(tmp_path):
+    folder = make(tmp_path, "llama")
+    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
+    with pytest.raises(DataError, match="pickled weights are never read"):
+        load_network(folder, torch.float32)

@@ -1,0 +1,178 @@
+"""What a fine-tuning sees is what decoding shows, and a training that was killed goes on as if it had not been."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from stand_ins.lm_models import make
+
+from smt.lm.adapter import save_adapter, tensors
+from smt.lm.base import load_base
+from smt.lm.data import Batches, Pairs, frequent
+from smt.lm.decode import Sentences, Writer
+from smt.lm.layout import Layout
+from smt.lm.train import begin_with, check_identity, sampled
+from smt.lm.train_config import LmConfig, LmTrainConfig
+from smt.lm.trainer import LmTrainer
+from smt.policies.waitk import FULL
+from smt.training.prepare import CorpusConfig
+from sqa.core.errors import ConfigError, NotComputable
+
+TEXTS = [
+    ("el perro grande", "the big dog"),
+    ("la casa", "the house"),
+    ("el perro is big", "the dog is big"),
+    ("la casa grande of el perro", "the big house of the dog"),
+]
+SETTINGS = {"steps": 6, "batch_pieces": 60, "rank": 4, "warmup": 2, "cooldown": 2, "checkpoint_every": 2,
+            "evaluate_every": 0, "compile": False, "learning_rate": 0.01}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return make(tmp_path_factory.mktemp("base"), "gemma3_text", seed=3)
+
+
+def parts(folder, runs, **settings):
+    base = load_base(folder, torch.float32)
+    layout = Layout.of(base.tokens, "es", "en")
+    pairs = Pairs.of(TEXTS * 4, base.tokens, layout, 50)
+    pieces = frequent(pairs, base.tokens, layout, 100)
+    config = LmTrainConfig(**(SETTINGS | settings))
+    return base, layout, pairs, LmTrainer(base.network, pairs, layout, pieces, config, runs)
+
+
+def never() -> float:
+    raise AssertionError("nothing is evaluated here")
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize("k", [1, 2, 3, FULL])
+def test_training_sees_what_decoding_shows(folder, tmp_path, k):
+    base, layout, pairs, trainer = parts(folder, tmp_path)
+    batch = Batches(pairs, layout, 10_000, 0).make(np.arange(4), np.random.default_rng(0))
+    s = batch.source_needs.shape[1]
+    states, _ = base.network(batch.pieces, batch.positions, batch.mask(torch.full((4,), k), torch.float32))
+    writer = Writer.of(base.network, base.tokens, layout, trainer.choice)
+    for row, (source, target) in enumerate(TEXTS):
+        sentence = Sentences(writer, 1)
+        pieces, needs = layout.source(base.tokens, source.split())
+        sentence.length = torch.tensor([len(source.split())])
+        sentence.hear(torch.tensor([pieces]), torch.tensor([needs]))
+        chosen, words = base.tokens.words(target.split())
+        for t, (piece, word) in enumerate(zip(chosen, words, strict=True)):
+            sentence.read = torch.minimum(torch.tensor([word + k]), sentence.length + 1)
+            trained = states[row, s + len(layout.asking) - 1 + t]
+            assert torch.allclose(sentence.look()[0], trained, atol=1e-4), (row, t)
+            sentence.last, sentence.at = torch.tensor([piece]), sentence.at + 1
+
+
+def test_half_of_the_ends_are_chosen_with_everything_read(folder, tmp_path):
+    _, layout, pairs, _ = parts(folder, tmp_path)
+    batch = Batches(pairs, layout, 10_000, 0).make(np.tile(np.arange(16), 20), np.random.default_rng(0))
+    ends = batch.target_words[batch.labels == layout.end]
+    assert len(ends) == 320
+    assert 0.4 < float((ends == FULL).float().mean()) < 0.6
+
+
+@torch.inference_mode()
+def test_padding_teaches_nothing(folder, tmp_path):
+    *_, trainer = parts(folder, tmp_path)
+    together = trainer.batches.make(np.arange(4), np.random.default_rng(0))
+    loss, pieces = trainer.loss(together, torch.full((4,), FULL))
+    alone = [trainer.loss(trainer.batches.make(np.array([i]), np.random.default_rng(0)), torch.tensor([FULL]))
+             for i in range(4)]  # fmt: skip
+    assert pieces == sum(n for _, n in alone)
+    assert float(loss) == pytest.approx(sum(float(x) * n for x, n in alone) / pieces, abs=1e-5)
+
+
+def test_a_resumed_training_equals_an_undisturbed_one(folder, tmp_path):
+    *_, whole = parts(folder, tmp_path / "whole")
+    whole.resume()
+    whole.run(tmp_path / "stop", never)
+    *_, first = parts(folder, tmp_path / "cut")
+    while first.step < 4:
+        first.train_step()
+        if first.step % 2 == 0:
+            first.save()
+    first.train_step()  # lost with the process
+    *_, second = parts(folder, tmp_path / "cut")
+    second.resume()
+    assert second.step == 4
+    second.run(tmp_path / "stop", never)
+    for (name, a), b in zip(whole.parameters.items(), second.parameters.values(), strict=True):
+        assert torch.equal(a, b), name
+    assert (tmp_path / "whole" / "steps.tsv").read_text().count("\n") == 7
+
+
+def test_it_learns(folder, tmp_path):
+    *_, trainer = parts(folder, tmp_path, steps=60, cooldown=10)
+    trainer.resume()
+    trainer.run(tmp_path / "stop", never)
+    losses = [float(line.split("\t")[1]) for line in (tmp_path / "steps.tsv").read_text().splitlines()[1:]]
+    assert np.mean(losses[-5:]) < 0.5 * np.mean(losses[:3])
+
+
+def test_a_loss_that_is_no_number_stops_it(folder, tmp_path):
+    base, _, _, trainer = parts(folder, tmp_path)
+    with torch.no_grad():
+        base.network.norm.weight.fill_(float("nan"))
+    with pytest.raises(NotComputable, match="the loss is nan"):
+        trainer.train_step()
+
+
+def test_another_config_is_not_gone_on_with(tmp_path):
+    check_identity(tmp_path, {"base": "a", "train": {"rank": 4}})
+    (tmp_path / "checkpoint-0000002").mkdir()
+    (tmp_path / "checkpoint-0000002" / "state.json").write_text("{}")
+    check_identity(tmp_path, {"base": "a", "train": {"rank": 4}})
+    with pytest.raises(ConfigError, match="trained with another base, train"):
+        check_identity(tmp_path, {"base": "b", "train": {"rank": 8}})
+
+
+def test_it_can_begin_with_an_adapter(folder, tmp_path):
+    base, _, _, trainer = parts(folder, tmp_path)
+    trainer.train_step()
+    path = save_adapter(tmp_path / "a", tensors(base.network), trainer.choice, base, ("es", "en"), "tiny", 2.0, {})
+    other, *_, fresh = parts(folder, tmp_path / "again")
+    begin_with(fresh, str(path), other)
+    for name, value in tensors(other.network).items():
+        assert torch.allclose(value, tensors(base.network)[name], atol=1e-3), name
+    wrong, *_, small = parts(folder, tmp_path / "small", rank=2)
+    with pytest.raises(ConfigError, match="another base or rank"):
+        begin_with(small, str(path), wrong)
+
+
+def test_short_pairs_are_used_less_often():
+    rows = [("a", "w " * 10, "prose")] * 2000 + [("b", "w w", "prose")] * 2000 + [("c", "w", "cldr")] * 100
+    kept = sampled(rows, {"prose": 0.5, "cldr": 1.0}, 0.0, 10, np.random.default_rng(0))
+    counts = {name: sum(row[0] == name for row in kept) for name in "abc"}
+    assert counts["c"] == 100
+    assert counts["a"] == pytest.approx(1000, rel=0.1)
+    assert counts["b"] == pytest.approx(200, rel=0.2)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"learning_rate": float("nan")}, "train.learning_rate: must be > 0 and finite"),
+        ({"rank": 0}, "train.rank: must be >= 1"),
+        ({"full_share": 1.5}, "train.full_share"),
+        ({"k": (0,)}, "k: must be >= 1"),
+    ],
+)
+def test_odd_settings_are_refused(values, message):
+    with pytest.raises(ConfigError, match=message):
+        LmTrainConfig(**values)
+
+
+def test_a_name_stays_below_the_runs():
+    with pytest.raises(ConfigError, match="plain folder name"):
+        LmConfig(name="../evil", base="gemma3-270m", corpus=CorpusConfig("es-en"))
+
+
+def test_the_directions():
+    config = LmConfig(name="a", base="b", corpus=CorpusConfig("pl-en"))
+    assert config.direction == ("pl", "en")
+    assert LmConfig(name="a", base="b", corpus=CorpusConfig("pl-en"), reverse=True).direction == ("en", "pl")

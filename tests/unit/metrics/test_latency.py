@@ -1,0 +1,141 @@
+"""Closed forms of the latency metrics, what the conventions do to a trace, and what they refuse."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sqa.core.errors import ConfigError, DataError, NotComputable
+from sqa.core.trace import QuestionTrace
+from sqa.core.types import Emission, Question
+from sqa.metrics.delays import pack
+from sqa.metrics.latency import CONVENTIONS, FORMULAS, Latency, trace_delays
+
+
+def wait_k(k, source, target):
+    return [min(k + j, source) for j in range(target)]
+
+
+def trace_of(*sentences, reference=("a b c d",)):
+    """sentences: (source length, [(g, ended), ...])."""
+    question = Question("q", "made", "es", tuple(("w",) * size for size, _ in sentences), reference, "P")
+    emissions = tuple(Emission(s, "t", g, ended) for s, (_, rows) in enumerate(sentences) for g, ended in rows)
+    return QuestionTrace(question, emissions)
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 6, 9, 40])
+@pytest.mark.parametrize("size", [1, 2, 5, 20])
+def test_wait_k_on_equal_lengths(k, size):
+    delays = pack([wait_k(k, size, size)], [size])
+    for formula in ("al", "laal", "dal"):
+        assert FORMULAS[formula](delays, CONVENTIONS["simuleval-1.1"])[0] == pytest.approx(min(k, size), rel=1e-12)
+
+
+def test_full_input():
+    delays = pack([[12] * 7], [12])
+    values = {name: formula(delays, CONVENTIONS["simuleval-1.1"])[0] for name, formula in FORMULAS.items()}
+    offsets = {"start-offset": 12, "end-offset": 0, "chunks": 7, "rtf": 1}
+    assert np.isnan(values.pop("yaal")) and values.pop("long-yaal") == pytest.approx(12 - 3 * 12 / 7)
+    assert values == pytest.approx({"al": 12, "laal": 12, "ap": 1, "dal": 12, "atd": 12} | offsets)
+
+
+def test_al_rewards_overgeneration_and_laal_does_not():
+    delays = pack([wait_k(3, 10, 20)], [10], [10])
+    al, laal = (FORMULAS[name](delays, CONVENTIONS["simuleval-1.1"])[0] for name in ("al", "laal"))
+    assert al == pytest.approx(3) and laal > al
+
+
+def test_al_of_simuleval_102_stands_still_after_the_reference():
+    delays = pack([[1, 1, 1, 4]], [4], [2])  # ideal: 0, 2, then 2 for ever
+    assert FORMULAS["al"](delays, CONVENTIONS["simuleval-1.0.2"])[0] == pytest.approx((1 - 1 - 1 + 2) / 4)
+    assert FORMULAS["al"](delays, CONVENTIONS["simuleval-1.1"])[0] == pytest.approx((1 - 1 - 3 - 2) / 4)
+
+
+def test_end_of_sentence_is_a_source_unit_where_the_convention_says_so():
+    """wait-3 on six words, the last three written after the end was read: 3 in both ways of counting."""
+    trace = trace_of((6, [(3, False), (4, False), (5, False), (6, False), (6, True), (6, True)]))
+    plain = trace_delays(trace, CONVENTIONS["simuleval-1.1"], "none")
+    assert plain.flat.tolist() == [3, 4, 5, 6, 6, 6] and plain.source.tolist() == [6]
+    counted = trace_delays(trace, CONVENTIONS["iwslt-2020-final"], "none")
+    assert counted.flat.tolist() == [3, 4, 5, 6, 7, 7, 7] and counted.source.tolist() == [7]
+    for name in ("al", "dal", "al@iwslt-2020-final"):
+        formula, _, convention = name.partition("@")
+        metric = Latency(formula, convention or "simuleval-1.1")
+        assert metric.name == name
+        assert metric.score(metric.stats(trace)) == pytest.approx(3)
+
+
+def test_first_release_is_one_too_late():
+    trace = trace_of((6, [(3, False), (4, False), (5, False), (6, True), (6, True), (6, True)]))
+    metric = Latency("al", "iwslt-2020-first")
+    assert metric.score(metric.stats(trace)) == pytest.approx(4)
+
+
+def test_question_reference_gives_each_sentence_its_share():
+    trace = trace_of((3, [(1, False)]), (1, [(1, True)]), reference=("a b c d e f", "g h"))
+    assert trace_delays(trace, CONVENTIONS["simuleval-1.1"], "question").reference.tolist() == [6, 2]
+
+
+def test_sentences_without_words_are_counted_not_scored():
+    metric = Latency("dal")
+    some = metric.stats(trace_of((4, [(2, False)]), (3, [])))
+    assert some.tolist() == [2, 1, 1]
+    none = metric.stats(trace_of((4, []), (3, [])))
+    assert none.tolist() == [0, 0, 2]
+    assert metric.score(some + none) == 2
+    with pytest.raises(NotComputable, match="dal"):
+        metric.score(none)
+    assert np.isnan(metric.score_many(none[None])[0])
+
+
+def test_revision_is_refused():
+    question = Question("q7", "made", "es", (("w",) * 4,), ("a",), "P")
+    trace = QuestionTrace(question, (Emission(0, "a", 1, False), Emission(0, "b", 2, False, erase=1)))
+    for convention in CONVENTIONS.values():
+        for formula in convention.formulas:
+            with pytest.raises(NotComputable, match="q7 step 1 retracts"):
+                Latency(formula, convention.name).stats(trace)
+
+
+def test_undefined_values_are_nan():
+    delays = pack([[], [0], [1]], [3, 0, 0])
+    for formula in ("al", "ap", "dal"):
+        assert np.isnan(FORMULAS[formula](delays, CONVENTIONS["simuleval-1.1"])[:2]).all()
+
+
+@pytest.mark.parametrize(
+    "arguments,message",
+    [
+        (([[1]], [1, 2]), "1 sentences with delays, 2 source lengths"),
+        (([[1]], [1], [1, 1]), "2 reference lengths"),
+        (([[1], [1, -1]], [1, 1]), "sentence 1: delay -1"),
+        (([[float("nan")]], [1]), "sentence 0: delay nan"),
+        (([[1]], [float("inf")]), "source length inf"),
+        (([[1]], [1], [-3]), "reference length -3"),
+    ],
+)
+def test_bad_input_is_named(arguments, message):
+    with pytest.raises(DataError, match=message):
+        pack(*arguments)
+
+
+def test_unknown_settings_are_all_named():
+    with pytest.raises(ConfigError) as caught:
+        Latency("lag", "simuleval", "all")
+    assert len(caught.value.problems) == 3
+    with pytest.raises(ConfigError, match="laal is not defined by iwslt-2020-final"):
+        Latency("laal", "iwslt-2020-final")
+
+
+def test_characters_and_whole_questions():
+    """Two sentences; the second has g counted on from the first's end (equation 1)."""
+    trace = trace_of((3, [(1, False), (3, True)]), (2, [(2, True)]), reference=("one two", "three"))
+    modern = CONVENTIONS["simuleval-1.1"]
+    by_char = trace_delays(trace, modern, "question", unit="char")  # every token is "t"
+    assert by_char.flat.tolist() == [1, 3, 2] and by_char.reference == pytest.approx([12 * 3 / 5, 12 * 2 / 5])
+    whole = trace_delays(trace, modern, "question", stream="question")
+    assert whole.flat.tolist() == [1, 3, 5] and whole.source.tolist() == [5] and whole.reference.tolist() == [3]
+    assert Latency("dal", stream="question").name == "dal@question"
+    assert "unit:char" in Latency("laal", unit="char").signature()
+    counted = trace_delays(trace, CONVENTIONS["iwslt-2020-final"], "none", stream="question")
+    assert counted.flat.tolist() == [1, 3, 6, 6] and counted.source.tolist() == [6]

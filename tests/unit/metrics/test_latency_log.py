@@ -1,0 +1,137 @@
+"""`sqa latency`: a log in, the latencies of every sentence out; what is wrong with a log is named by line."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from sqa.core.errors import ConfigError, DataError
+from sqa.metrics.latency_log import LogOptions, convention_named, main, score
+
+VECTORS = json.loads((Path(__file__).parents[2] / "golden" / "vectors" / "latency.json").read_text())
+
+
+def log(folder, *rows):
+    path = folder / "instances.log"
+    path.write_text("".join((row if isinstance(row, str) else json.dumps(row)) + "\n" for row in rows))
+    return str(path)
+
+
+def row(delays, source, length=None, **more):
+    return {"delays": delays, "source_length": source, "reference_length": length} | more
+
+
+@pytest.mark.parametrize("case", VECTORS["cases"], ids=[case["id"] for case in VECTORS["cases"]])
+def test_lines_of_the_vectors(tmp_path, case):
+    """Conventions that need no end of sentence read a line as it stands."""
+    for run in case["runs"]:
+        if run["convention"] in ("simuleval-1.1", "omnisteval-0.1.10", "iwslt-2020-first"):
+            path = log(tmp_path, row(run["delays"], run["source_length"], run["reference_length"]))
+            [values] = score(path, LogOptions(run["convention"])).rows()
+            expected = {"al": "AL", "laal": "LAAL", "ap": "AP", "dal": "DAL", "atd": "ATD", "yaal": "YAAL"}
+            for name, printed in expected.items():
+                if name in run["values"]:
+                    wanted = run["values"][name]
+                    assert values[printed] == (None if wanted is None else pytest.approx(wanted, rel=1e-6)), printed
+
+
+def test_the_end_of_the_sentence_is_added_where_the_convention_counts_it(tmp_path):
+    """The published guide's wait-3 example: AL 3, AP .795918, DAL 3 with seven delays on seven source units."""
+    added = log(tmp_path, row([3, 4, 5, 6, 7, 7], 6, prediction="Alice and Bob are good friends."))
+    [values] = score(added, LogOptions("iwslt-2020-final")).rows()
+    assert values == pytest.approx({"index": 0, "AL": 3.0, "AP": 0.795918, "DAL": 3.0}, rel=1e-6)
+    there = log(tmp_path, row([3, 4, 5, 6, 7, 7, 7], 6, prediction="Alice and Bob are good friends. </s>"))
+    assert list(score(there, LogOptions("iwslt-2020-final")).rows()) == [values]
+    raw = log(tmp_path, row([3, 4, 5, 6, 7, 7, 7], 7))
+    assert list(score(raw, LogOptions("iwslt-2020-final", end="log")).rows()) == [values]
+
+
+def test_references_and_units(tmp_path):
+    path = log(tmp_path, row([1, 2], 4, reference="a b c d"), row([1], 2, reference="e f"))
+    by_words, by_characters, without = (
+        list(score(path, options).rows())
+        for options in (LogOptions(), LogOptions(unit="char"), LogOptions(use_reference=False))
+    )
+    assert by_characters[0]["AP"] == pytest.approx(3 / (4 * 7))
+    bare = log(tmp_path, row([1, 2], 4), row([1], 2))
+    (tmp_path / "ref.txt").write_text("a b c d\ne f\n")
+    assert list(score(bare, LogOptions(references=tmp_path / "ref.txt")).rows()) == by_words
+    assert list(score(bare, LogOptions()).rows()) == without
+    assert list(score(log(tmp_path, row([1, 2], 4, 4), row([1], 2, 2)), LogOptions()).rows()) == by_words
+
+
+def test_undefined_stays_undefined_and_is_counted(tmp_path, capsys):
+    path = log(tmp_path, row([], 3, 2), row([3, 3], 3, 2), row([1, 2], 3, 2))
+    scored = score(path, LogOptions("omnisteval"))
+    values = list(scored.rows())
+    assert values[0]["AL"] is None and values[1]["YAAL"] is None and values[2]["YAAL"] is not None
+    assert scored.means()["YAAL"][1:] == (1, 2)
+    main(log(tmp_path, row([], 3, 2)), LogOptions(), as_json=False)
+    assert "AL\tn/a\t0\t1\tsimuleval-1.1" in capsys.readouterr().out
+    assert math.isnan(score(log(tmp_path, row([], 3, 2)), LogOptions("omnisteval")).whole["SWF"])
+
+
+def test_degeneracy_as_omnisteval_has_it(tmp_path):
+    """'long_jump' of the recorded cases: SWF 50, EFSW 115, DSPTV 65."""
+    path = log(tmp_path, row([1, 1, 1, 1, 1, 20, 20, 20, 20, 20], 20, 10))
+    assert score(path, LogOptions("omnisteval")).whole == pytest.approx({"SWF": 50, "EFSW": 115, "DSPTV": 65})
+
+
+def test_standard_input_and_json_out(monkeypatch, capsys):
+    class Stdin:
+        buffer = io.BytesIO(b'{"source_length": 6, "reference_length": 6, "delays": [3, 4, 5, 6, 6, 6]}\n')
+
+    monkeypatch.setattr("sys.stdin", Stdin)
+    main("-", LogOptions(), as_json=True)
+    [line] = capsys.readouterr().out.splitlines()
+    assert json.loads(line)["LAAL"] == pytest.approx(3.0)
+
+
+def test_computing_time_counts_when_asked(tmp_path):
+    path = log(tmp_path, row([1000.0, 2000.0], 2000.0, 2, elapsed=[1100.0, 2300.0]))
+    [values] = score(path, LogOptions(computation_aware=True)).rows()
+    assert values["AL_CA"] == pytest.approx((1100 + 2300 - 1000) / 2)
+
+
+@pytest.mark.parametrize(
+    "rows,message",
+    [
+        ([], r":1: the log is empty"),
+        (["{"], r":1: not JSON"),
+        ([json.dumps(row([1], 3)) + ",{}"], r":1: not JSON"),
+        (["[1]"], r":1: Expected `object`, got `array`"),
+        ([row([1], 3), ""], r":2: not JSON"),
+        ([{"source_length": 3}], r":1: Object missing required field `delays`"),
+        ([row([1, True], 3)], r":1: Expected `int . float`, got `bool`"),
+        ([row([1], 3), row([2, 1], 3)], r":2: delays\[1\] is 1 after 2; they never fall"),
+        ([row([-1], 3)], r":1: the first delay is -1;"),
+        (['{"delays": [NaN], "source_length": 3}'], r":1: not JSON"),
+        ([row([1], 0)], r":1: source_length must be a number above 0, got 0"),
+        ([row([1], 3, "4")], r":1: Expected `int . float . null`, got `str` - at `\$.reference_length`"),
+        ([row([1], 3, index=0), row([1], 3, index=2)], r":2: index 2 where 1 is due; is a sentence missing\?"),
+        ([row([1], 3, 2), row([1], 3)], r":2: no reference_length and no reference, though other lines have one"),
+        (
+            [row([1, 2], 3, prediction="a </s>"), row([1], 3, prediction="a")],
+            r":2: prediction does not end with </s>, that of line 1 does; mixed conventions",
+        ),
+    ],
+)
+def test_what_is_wrong_is_named_by_line(tmp_path, rows, message):
+    with pytest.raises(DataError, match=r"instances\.log" + message):
+        score(log(tmp_path, *rows), LogOptions())
+
+
+def test_too_few_references(tmp_path):
+    (tmp_path / "ref.txt").write_text("a\n")
+    with pytest.raises(DataError, match=r"ref\.txt: 1 references for 2 lines of .*instances\.log"):
+        score(log(tmp_path, row([1], 3), row([1], 3)), LogOptions(references=tmp_path / "ref.txt"))
+
+
+def test_conventions_by_the_beginning_of_their_names():
+    assert convention_named("omni").name == "omnisteval-0.1.10"
+    with pytest.raises(ConfigError, match="--convention: expected one of .*, got 'iwslt-2020'"):
+        convention_named("iwslt-2020")

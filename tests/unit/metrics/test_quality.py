@@ -1,0 +1,357 @@
+"""`quality:` in a run's config: what it takes, what is kept, what the report says of what could not be had."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from doubles import echo, question, write_questions
+from stand_ins import quality_doubles
+
+from sqa import metrics as metric_names
+from sqa.core.errors import ConfigError, DataError, NotComputable
+from sqa.core.trace import QuestionTrace, Score
+from sqa.files.store import Store
+from sqa.metrics.quality.score_file import ScoreFileConfig, build, read
+from sqa.metrics.quality.segment import Segment
+from sqa.metrics.quality.text_metric import MeanOfSegments, TextMetric
+from sqa.protocols.external import ExternalConfig
+from sqa.run import folder as runs
+from sqa.run.config import QualityConfig, load, load_run, run_from_mapping, to_mapping
+from sqa.run.pipeline import Parts, RunResult, run
+from sqa.run.quality_stage import CHUNK, score_texts
+
+OVERLAP = "stand_ins.quality_doubles:build"
+BLEU = (sys.executable, "-c", "from sqa.protocols.scorer import ScorerConfig, main; main(ScorerConfig('bleu'))")
+BASE = {
+    "translator": {"name": "doubles:build_translator", "k": 1},
+    "guesser": "doubles:build_guesser",
+    "buzzer": "doubles:build_buzzer",
+    "metrics": ["ew", "bleu"],
+}
+
+
+def config_of(tmp_path: Path, name: str = "t", n: int = 6, **changes: object) -> Any:
+    path = tmp_path / f"questions{n}.jsonl"
+    if not path.exists():
+        write_questions(path, n)
+    return run_from_mapping({**BASE, "name": name, "dataset": {"name": str(path)}, **changes})
+
+
+def done(tmp_path: Path, parts: Parts | None = None, **changes: object) -> RunResult:
+    return run(config_of(tmp_path, **changes), Store(tmp_path / "runs"), parts=parts, progress=False)
+
+
+def rows_of(result: RunResult) -> dict[str, runs.ReportRow]:
+    return {row.metric: row for row in runs.report_rows(result)}
+
+
+@pytest.fixture(autouse=True)
+def nothing_asked() -> None:
+    quality_doubles.asked.clear()
+    quality_doubles.refused.clear()
+
+
+# -------------------------------------------------------------------------------------------------------- configs
+
+
+@pytest.mark.parametrize(
+    "written,kinds",
+    [
+        ({"external": ["cat", "-u"]}, [("external", "external:cat")]),
+        ([{"external": {"command": ["cat"], "name": "mine"}}], [("external", "mine")]),
+        ([{"comet": "folder"}, {"bertscore": {"model": "b", "layer": 3}}], [("comet", "comet"), ("bertscore",) * 2]),
+        ({"scores": {"file": "x.tsv", "name": "yisi1"}, OVERLAP: {}}, [("scores", "yisi1"), (OVERLAP, "overlap")]),
+        ([], []),
+    ],
+)
+def test_forms(tmp_path: Path, written: object, kinds: list[tuple[str, str]]) -> None:
+    config = config_of(tmp_path, quality=written)
+    assert [(entry.kind, entry.name) for entry in config.quality] == kinds
+    assert run_from_mapping(to_mapping(config)) == config
+    assert ("quality" in to_mapping(config)) == bool(kinds)  # configs without it are written as ever
+
+
+def test_options_are_read_whole(tmp_path: Path) -> None:
+    [entry] = config_of(tmp_path, quality={"external": ["cat", "-u"]}).quality
+    assert entry == QualityConfig("external", ExternalConfig(("cat", "-u")))
+
+
+@pytest.mark.parametrize(
+    "written,problem",
+    [
+        (
+            {"commet": "x"},
+            "quality[0]: unknown quality metric 'commet', did you mean 'comet'; known: bertscore, bleurt",
+        ),
+        ([{"comet": {"modle": "x"}}], "quality[0].comet.modle: unknown, did you mean 'model'"),
+        ([{"comet": {}}], "quality[0].comet.model: missing; expected text"),
+        ([{"comet": None}], "quality[0].comet: expected a mapping of keys to values, got null (nothing)"),
+        ("comet", "quality[0]: expected {comet: {model: folder}} or the like, got text 'comet'"),
+        ([{"comet": "a", "bleurt": "b"}], "quality[0]: expected {comet: {model: folder}} or the like, got mapping"),
+        ([{"comet": "a"}, {"comet": "b"}], "quality: two metrics would be called 'comet'; give one a `name`"),
+        ([{"scores": {"file": "x", "name": "bleu"}}], "quality: two metrics would be called 'bleu'; give one a `name`"),
+        ([{"external": []}], "quality[0].external.command: a program is needed"),
+        ([{"bertscore": {"model": "x", "batch_size": 0}}], "quality[0].bertscore.batch_size: must be >= 1, got 0"),
+        ([{"comet": {"model": "x", "device": "tpu"}}], "quality[0].comet.device: expected 'cpu' or 'cuda', got 'tpu'"),
+    ],
+)
+def test_wrong_configs(tmp_path: Path, written: object, problem: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        config_of(tmp_path, quality=written)
+    assert caught.value.problems[0].startswith(problem)
+
+
+# ----------------------------------------------------------------------------------------------------------- runs
+
+
+def test_a_score_stands_beside_bleu_with_its_interval(tmp_path: Path) -> None:
+    result = done(tmp_path, quality=[{OVERLAP: {}}])
+    row = rows_of(result)["overlap"]
+    assert (row.value, row.low, row.high, row.n, row.unit) == (1.0, 1.0, 1.0, 6, "mean score")
+    assert row.signature == "overlap|segment:question|version:1"
+    assert list(rows_of(result))[:3] == ["ew", "bleu", "overlap"]
+    folder = runs.save(result, tmp_path / "runs")
+    saved = runs.read(folder)
+    assert saved.stats["overlap"].tolist() == [[1.0, 1.0]] * 6
+    assert saved.config == load_run(folder / "config.yaml") == result.config
+    assert "overlap\t1.000000\t1.000000\t1.000000\t6" in (folder / "report.tsv").read_text()
+
+
+def test_runs_without_it_are_what_they_were(tmp_path: Path) -> None:
+    plain, scored = done(tmp_path), done(tmp_path, name="s", quality=[{OVERLAP: {}}])
+    assert plain.keys == scored.keys and scored.made["score"] == 0  # found in the store
+    with_ter = done(tmp_path, name="ter", metrics=["ew", "ter", "bleu"])
+    assert with_ter.keys == plain.keys
+    assert list(rows_of(with_ter))[:3] == ["ew", "ter", "bleu"] and rows_of(with_ter)["ter"].value == 0.0
+    assert rows_of(with_ter)["ter"].unit == "per 100 words"
+
+
+def test_a_text_is_scored_once(tmp_path: Path) -> None:
+    done(tmp_path, quality=[{OVERLAP: {}}])
+    assert sorted(quality_doubles.asked) == [f"q{i}" for i in range(6)]
+    done(tmp_path, name="again", quality=[{OVERLAP: {"name": "other-name"}}])
+    done(tmp_path, name="other-k", translator={"name": "doubles:build_translator", "k": 3}, quality=[{OVERLAP: {}}])
+    assert len(quality_doubles.asked) == 6  # the same final texts, whatever the system
+    done(tmp_path, name="more", n=8, quality=[{OVERLAP: {}}])
+    assert quality_doubles.asked[6:] == ["q6", "q7"]
+    done(tmp_path, name="newer", quality=[{OVERLAP: {"version": 2}}])
+    assert len(quality_doubles.asked) == 14
+
+
+def test_equal_texts_of_two_questions_are_measured_once_and_both_counted(tmp_path: Path) -> None:
+    lines = write_questions(tmp_path / "x.jsonl", 1).read_text().splitlines()
+    (tmp_path / "questions9.jsonl").write_text(
+        "".join(line.replace('"q0"', f'"{id}"') + "\n" for id in "ab" for line in lines)
+    )
+    result = done(tmp_path, n=9, quality=[{OVERLAP: {}}])
+    assert len(quality_doubles.asked) == 1 and result.stats["overlap"].tolist() == [[1.0, 1.0]] * 2
+
+
+def test_what_was_measured_before_a_failure_is_kept(tmp_path: Path) -> None:
+    quality_doubles.refused.add("q17")
+    assert "overlap" in done(tmp_path, n=20, quality=[{OVERLAP: {}}]).refusals
+    quality_doubles.asked.clear()
+    quality_doubles.refused.clear()
+    assert done(tmp_path, n=20, quality=[{OVERLAP: {}}]).stats["overlap"].tolist() == [[1.0, 1.0]] * 20
+    assert quality_doubles.asked == [f"q{i}" for i in range(CHUNK, 20)]
+
+
+def test_what_is_kept_is_the_same_bytes_in_any_order_and_damage_is_found(tmp_path: Path) -> None:
+    done(tmp_path, n=8, quality=[{OVERLAP: {}}])
+    [kept] = (tmp_path / "runs" / "store" / "quality").glob("*/block-0000.parquet")
+    whole = kept.read_bytes()
+    kept.unlink()
+    done(tmp_path, name="few", quality=[{OVERLAP: {}}])
+    done(tmp_path, n=8, name="all", quality=[{OVERLAP: {}}])
+    assert kept.read_bytes() == whole
+    kept.write_bytes(whole[:50])
+    assert "truncated or damaged" in rows_of(done(tmp_path, quality=[{OVERLAP: {}}]))["overlap"].signature
+
+
+@pytest.mark.parametrize(
+    "quality,said",
+    [
+        ([{"comet": "./nowhere"}], "model ./nowhere not found: there is no such folder"),
+        ([{"comet": "Unbabel/wmt22-comet-da"}], "model Unbabel/wmt22-comet-da not found: neither a folder nor in"),
+        ([{OVERLAP: {"broken": "nan"}}], "overlap: the score of q0 is nan, not a number"),
+        ([{OVERLAP: {"broken": "few"}}], "overlap: 5 scores for 6 questions"),
+        ([{OVERLAP: {"broken": "dies"}}], "overlap: its model fails on these texts: no memory left"),
+        ([{"external": ["no-such-program"]}], "external.command: 'no-such-program' is no program that can be started"),
+        (
+            [{"external": ["sh", "-c", "echo out of luck >&2; exit 3"]}],
+            "external metric sh: ended with exit code 3; on",
+        ),
+        ([{"scores": {"file": "no.tsv"}}], "file of scores no.tsv not found"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_computed_is_said_and_is_no_number(tmp_path: Path, quality: Any, said: str) -> None:
+    pytest.importorskip("comet")
+    result = done(tmp_path, quality=quality)
+    [name] = [entry.name for entry in result.config.quality]
+    row = rows_of(result)[name]
+    assert (row.value, row.low, row.high) == (None, None, None)
+    assert row.signature.startswith(f"not computed: {said}") and "\n" not in row.signature
+    assert result.refusals[name].startswith(said) and name not in result.stats
+    folder = runs.save(result, tmp_path / "runs")
+    [line] = [line for line in (folder / "report.tsv").read_text().splitlines() if line.startswith(f"{name}\t")]
+    assert line.split("\t")[1:4] == ["n/a"] * 3 and line.split("\t")[-1].startswith(f"not computed: {said}")
+    assert name not in runs.read(folder).stats
+    assert rows_of(result)["bleu"].value == pytest.approx(100)  # the others stand
+
+
+def test_a_question_without_human_translation_has_no_number(tmp_path: Path) -> None:
+    without = replace(question("q1"), reference=())
+    traces = [QuestionTrace(q, echo(q)) for q in (question("q0"), without)]
+    metrics = [*metric_names.build(["ter"]), quality_doubles.build(quality_doubles.OverlapConfig())]
+    _, scores = score_texts(metrics, traces, Store(tmp_path), progress=False)
+    assert scores["q0"] == {"ter": Score((0.0, 5.0, 1.0)), "overlap": Score((0.0, 1.0))}
+    assert {score.stats for score in scores["q1"].values()} == {None}
+    assert "q1 has no human translation" in str(scores["q1"]["overlap"].refusal)
+
+
+# ------------------------------------------------------------------------------------------------ external programs
+
+
+def test_an_external_program_scores_a_run(tmp_path: Path) -> None:
+    parts = Parts()
+    changes = {"quality": {"external": [*BLEU]}, "metrics": ["bleu"]}
+    translators = [{"name": "doubles:build_translator", "k": k} for k in (1, 3)]
+    a, b = (done(tmp_path, parts, name=f"r{i}", translator=t, **changes) for i, t in enumerate(translators))
+    rows = rows_of(a)
+    own, its = rows["bleu"], rows[f"external:{Path(sys.executable).name}"]
+    assert (its.value, its.low, its.high) == pytest.approx((own.value, own.low, own.high), abs=1e-9)
+    assert its.unit == "score" and "|files:" in its.signature
+    compared, notes = runs.compare(*(runs.read(runs.save(r, tmp_path / "runs")) for r in (a, b)), n_resamples=20)
+    by_name = {row.metric: row for row in compared}
+    assert not notes and by_name[its.metric].diff == by_name["bleu"].diff
+
+
+def test_a_program_that_dies_at_the_scores_has_no_number(tmp_path: Path) -> None:
+    script = tmp_path / "metric.py"
+    script.write_text(
+        "import sys\nfor line in sys.stdin:\n"
+        "    if line.startswith('EVAL'): sys.exit('no more')\n    print(1, 2, flush=True)\n"
+    )
+    quality = {"external": {"command": [sys.executable, str(script)], "eval_lines": "total", "name": "mine"}}
+    row = rows_of(done(tmp_path, quality=quality))["mine"]
+    assert (
+        row.value is None and row.signature.startswith("not computed: external metric") and "no more" in row.signature
+    )
+
+
+def test_a_program_that_died_is_started_anew_for_the_next_run(tmp_path: Path) -> None:
+    script, mark = tmp_path / "metric.py", tmp_path / "died"
+    script.write_text(
+        "import sys, pathlib\nmark, asked = pathlib.Path(sys.argv[1]), 0\nfor line in sys.stdin:\n    asked += 1\n"
+        "    if asked == 4 and not mark.exists():\n        mark.touch()\n        sys.exit('once')\n"
+        "    print(3 if line[0] == 'E' else asked, flush=True)\n"
+    )
+    command = [sys.executable, str(script), str(mark)]
+    parts, quality = Parts(), {"external": {"command": command, "eval_lines": "total", "name": "mine"}}
+    assert "once" in done(tmp_path, parts, quality=quality).refusals["mine"]
+    assert rows_of(done(tmp_path, parts, name="next", quality=quality))["mine"].value == 3.0
+
+
+def test_a_program_that_changes_is_asked_again(tmp_path: Path) -> None:
+    script = tmp_path / "metric.py"
+
+    def stats(number: int) -> Any:
+        script.write_text(f"import sys\nfor line in sys.stdin: print(3 if line[0] == 'E' else {number}, flush=True)\n")
+        quality = {"external": {"command": [sys.executable, str(script)], "eval_lines": "total", "name": "mine"}}
+        return done(tmp_path, quality=quality).stats["mine"][0].tolist()
+
+    assert [stats(7), stats(8), stats(7)] == [[7.0, 1.0], [8.0, 1.0], [7.0, 1.0]]
+
+
+# --------------------------------------------------------------------------------------------------- files of scores
+
+SEGMENTS = [Segment(f"q{i}", "s", f"h {i}", "r") for i in range(3)]
+
+
+@pytest.mark.parametrize(
+    "text,scores",
+    [
+        ("0.5\n-1\n2e-1\n", [0.5, -1.0, 0.2]),
+        ("question\tscore\nq2\t3\nq0\t1\nq1\t2\n", [1.0, 2.0, 3.0]),
+        ("question\tscore\thypothesis\nq0\t1\th 0\nq1\t2\th 1\nq2\t3\th 2\n", [1.0, 2.0, 3.0]),
+        ("\ufeffquestion\tscore\r\nq0\t1\r\nq1\t2\r\nq2\t3\r\n", [1.0, 2.0, 3.0]),
+    ],
+)
+def test_files_of_scores(tmp_path: Path, text: str, scores: list[float]) -> None:
+    path = tmp_path / "x.tsv"
+    path.write_text(text, encoding="utf-8", newline="")
+    assert read(path, SEGMENTS) == scores
+    metric = build(ScoreFileConfig(str(path), "yisi1", "YiSi-1 on roberta-large"))
+    assert isinstance(metric, TextMetric) and metric.fingerprint() is None  # never kept: the file may change
+    assert metric.signature() == "yisi1|segment:question|aggregate:mean|from:file|by:YiSi-1 on roberta-large"
+    assert metric.measure(SEGMENTS) == [(score, 1.0) for score in scores]
+
+
+@pytest.mark.parametrize(
+    "text,said",
+    [
+        ("1\n2\n", "2 scores for 3 questions"),
+        ("1\n2\n3\n4\n", "4 scores for 3 questions"),
+        ("1\nx\n3\n", "line 2: a number was expected, got 'x'"),
+        ("1\n\n3\n", "line 2: a number was expected, got ''"),
+        ("1\nnan\n3\n", "line 2: a number was expected, got 'nan'"),
+        ("question\tscore\nq0\t1\nq1\t2\n", "2 scores for 3 questions; none for 'q2'"),
+        ("question\tscore\nq0\t1\nq7\t2\n", "line 3: 'q7' is not a question of this run"),
+        ("question\tscore\nq0\t1\nq0\t2\n", "line 3: 'q0' has a score already"),
+        ("question\tscore\nq0\n", "line 2: a number was expected, got ''"),
+        (
+            "question\tscore\thypothesis\nq0\t1\tother\n",
+            "line 2: made from another translation of 'q0' than this run's",
+        ),
+        ("", "0 scores for 3 questions"),
+        ("\udcff", "cannot be read as UTF-8"),
+    ],
+)
+def test_wrong_files_of_scores(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "x.tsv"
+    path.write_bytes(text.encode("utf-8", "surrogateescape"))
+    with pytest.raises(DataError) as caught:
+        read(path, SEGMENTS)
+    assert str(caught.value).startswith(str(path)) and said in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_each_run_has_its_own_file_of_scores_and_two_are_compared(tmp_path: Path) -> None:
+    for name, scores in (("a", "123456"), ("b", "222222")):
+        (tmp_path / f"{name}.txt").write_text("\n".join(scores) + "\n")
+    quality = [{"scores": {"file": f"{tmp_path}/{{run}}.txt", "name": "human", "made_by": "us"}}]
+    a, b = (done(tmp_path, name=name, quality=quality) for name in "ab")
+    assert [rows_of(r)["human"].value for r in (a, b)] == [3.5, 2.0]
+    [row] = [
+        r for r in runs.compare(*(runs.read(runs.save(x, tmp_path / "runs")) for x in (a, b)))[0] if r.metric == "human"
+    ]
+    assert (row.a, row.b, row.diff, row.n) == (3.5, 2.0, 1.5, 6)
+
+
+def test_a_mean_without_questions_is_no_number() -> None:
+    metric = MeanOfSegments("x", "x", None, lambda segments: [1.0] * len(segments))
+    with pytest.raises(NotComputable, match="x: undefined"):
+        metric.score(np.zeros(2))
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """A config of an experiment that hands its quality metrics on to its runs."""
+
+    quality: tuple[QualityConfig, ...] = ()
+
+
+def test_other_configs_take_the_same_key(tmp_path: Path) -> None:
+    path = tmp_path / "sweep.yaml"
+    path.write_text("quality: {external: [cat], scores: {file: '{run}.txt'}}\n")
+    quality = load(path, Sweep).quality
+    assert [entry.name for entry in quality] == ["external:cat", "scores"]
+    assert config_of(tmp_path, quality=to_mapping(quality)).quality == quality
+    path.write_text("quality: {externl: [cat]}\n")
+    with pytest.raises(ConfigError, match="sweep.yaml quality\\[0\\]: unknown quality metric 'externl', did you mean"):
+        load(path, Sweep)

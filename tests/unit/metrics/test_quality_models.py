@@ -1,0 +1,284 @@
+"""COMET, BERTScore and BLEURT on tiny models of the real architectures: the packages' own numbers, and bad models."""
+
+from __future__ import annotations
+
+import pickle
+import socket
+import warnings
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+import torch
+import yaml
+from doubles import write_questions
+from stand_ins import quality_models
+
+from sqa.core.errors import ConfigError, DataError
+from sqa.files.store import Store
+from sqa.metrics.quality import bertscore, bleurt, comet
+from sqa.metrics.quality.bertscore import BertScoreConfig
+from sqa.metrics.quality.bleurt import BleurtConfig
+from sqa.metrics.quality.comet import CometConfig
+from sqa.metrics.quality.segment import Segment
+from sqa.run.config import run_from_mapping
+from sqa.run.folder import report_rows
+from sqa.run.pipeline import run
+
+pytestmark = pytest.mark.skipif(find_spec("transformers") is None, reason="needs transformers")
+needs_comet = pytest.mark.skipif(find_spec("comet") is None, reason="needs the extra metrics")
+needs_bertscore = pytest.mark.skipif(find_spec("bert_score") is None, reason="needs the extra metrics")
+needs_bleurt = pytest.mark.skipif(find_spec("bleurt_pytorch") is None, reason="needs bleurt-pytorch")
+
+TEXTS = [
+    ("esta ciudad es la capital de un país", "this city is the capital", "this city is the capital of a country"),
+    ("el autor de una novela", "author novel of a", "the author of a novel"),
+    ("un río", "", "a river"),
+    ("por diez puntos", "for ten points name this one", "for ten points, name it"),
+]
+SEGMENTS = [Segment(f"q{i}", *texts) for i, texts in enumerate(TEXTS)]
+
+
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return quality_models.save_bert(tmp_path_factory.mktemp("quality") / "bert")
+
+
+@pytest.fixture(scope="module")
+def xlmr(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return quality_models.save_xlmr(tmp_path_factory.mktemp("quality") / "xlmr")
+
+
+@pytest.fixture(scope="module")
+def comets(tmp_path_factory: pytest.TempPathFactory, bert: Path, xlmr: Path) -> dict[str, Path]:
+    pytest.importorskip("transformers")
+    folder = tmp_path_factory.mktemp("comet")
+    made = {"regression-bert": ("RegressionMetric", bert), "regression-xlmr": ("RegressionMetric", xlmr)}
+    made["unified-xlmr"] = ("UnifiedMetric", xlmr)
+    return {name: quality_models.save_comet(folder / name, encoder, kind) for name, (kind, encoder) in made.items()}
+
+
+# --------------------------------------------------------------------------------------------------------- COMET
+
+
+@needs_comet
+@pytest.mark.parametrize("name", ["regression-bert", "regression-xlmr", "unified-xlmr"])
+def test_comet_gives_what_the_package_predicts(comets: dict[str, Path], name: str) -> None:
+    metric = comet.build(CometConfig(str(comets[name]), batch_size=3))
+    found = metric.measure(SEGMENTS)
+    assert len({score for score, _ in found}) == 4 and {count for _, count in found} == {1.0}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from comet import load_from_checkpoint
+
+        model = load_from_checkpoint(str(comets[name] / "checkpoints" / "model.ckpt"), local_files_only=True)
+        rows = [{"src": s.source, "mt": s.hypothesis, "ref": s.reference} for s in SEGMENTS]
+        expected = model.predict(rows, gpus=0, num_workers=0, progress_bar=False)["scores"]
+    assert [score for score, _ in found] == pytest.approx(expected, abs=1e-5)
+
+
+@needs_comet
+def test_comet_looks_at_the_source(comets: dict[str, Path]) -> None:
+    metric = comet.build(CometConfig(str(comets["regression-bert"])))
+    [(one, _)], [(other, _)] = metric.measure(SEGMENTS[:1]), metric.measure([Segment("q", "otro texto", *TEXTS[0][1:])])
+    assert one != other
+
+
+@needs_comet
+def test_comet_says_which_model_it_was(comets: dict[str, Path], bert: Path, tmp_path: Path) -> None:
+    one, other = (comet.build(CometConfig(str(comets[name]))) for name in ("regression-bert", "regression-xlmr"))
+    assert one.signature().startswith("comet|segment:question|aggregate:mean|model:regression-bert|weights:")
+    assert "class:regression_metric|version:" in one.signature()
+    assert one.fingerprint() != other.fingerprint() and one.signature() != other.signature()
+    # the encoder given in the config takes the place of what hparams.yaml names
+    moved = tmp_path / "moved"
+    quality_models.save_comet(moved, bert, named="nobody/encoder")
+    with pytest.raises(ConfigError, match="model nobody/encoder not found: neither a folder nor"):
+        comet.build(CometConfig(str(moved)))
+    assert comet.build(CometConfig(str(moved), encoder=str(bert))).measure(SEGMENTS) == one.measure(SEGMENTS)
+
+
+def rewritten(source: Path, folder: Path, **hparams: object) -> Path:
+    """A copy of a COMET model with other entries in its hparams.yaml."""
+    (folder / "checkpoints").mkdir(parents=True)
+    (folder / "checkpoints" / "model.ckpt").write_bytes((source / "checkpoints" / "model.ckpt").read_bytes())
+    known = yaml.safe_load((source / "hparams.yaml").read_text(encoding="utf-8"))
+    (folder / "hparams.yaml").write_text(yaml.safe_dump(known | hparams), encoding="utf-8")
+    return folder
+
+
+@needs_comet
+def test_folders_that_are_no_comet_model(comets: dict[str, Path], bert: Path, xlmr: Path, tmp_path: Path) -> None:
+    def wrong(folder: Path | str, encoder: Path | None = None) -> str:
+        with pytest.raises((ConfigError, DataError)) as caught:
+            comet.build(CometConfig(str(folder), encoder=encoder and str(encoder))).measure(SEGMENTS)
+        assert "\n" not in str(caught.value)
+        return str(caught.value)
+
+    good = comets["regression-bert"]
+    assert wrong("./nowhere") == "model ./nowhere not found: there is no such folder"
+    assert "model Unbabel/wmt22-comet-da not found: neither a folder nor in the local" in wrong(
+        "Unbabel/wmt22-comet-da"
+    )
+    assert "is not a COMET model: it has no hparams.yaml; it has a config.json" in wrong(bert)
+    assert "COMET has no 'yet_another'" in wrong(rewritten(good, tmp_path / "a", class_identifier="yet_another"))
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "hparams.yaml").write_text("layer: mix\n")
+    assert "names no class_identifier and no pretrained_model" in wrong(tmp_path / "b")
+    (tmp_path / "b" / "hparams.yaml").write_text((good / "hparams.yaml").read_text())
+    assert "one checkpoints/*.ckpt was expected, there are 0" in wrong(tmp_path / "b")
+    # weights of one class under the name of another; the encoder of another model
+    assert "COMET cannot load it as" in wrong(good, xlmr)
+    other = rewritten(comets["unified-xlmr"], tmp_path / "c", class_identifier="regression_metric")
+    assert "regression_metric" in wrong(other)
+
+
+@needs_comet
+def test_a_checkpoint_with_code_in_it_is_not_read(comets: dict[str, Path], tmp_path: Path) -> None:
+    folder = rewritten(comets["regression-bert"], tmp_path / "bad")
+    touched = tmp_path / "touched"
+
+    class Bad:
+        def __reduce__(self) -> tuple:
+            return (Path.touch, (touched,))
+
+    torch.save({"state_dict": {}, "x": Bad()}, folder / "checkpoints" / "model.ckpt")
+    with pytest.raises(DataError, match="more than tensors and plain values, so it is not read"):
+        comet.build(CometConfig(str(folder))).measure(SEGMENTS)
+    (folder / "checkpoints" / "model.ckpt").write_bytes(pickle.dumps(Bad()))
+    with pytest.raises(DataError):
+        comet.build(CometConfig(str(folder))).measure(SEGMENTS)
+    assert not touched.exists()
+
+
+# ----------------------------------------------------------------------------------------------------- BERTScore
+
+
+@needs_bertscore
+def test_bertscore_gives_the_package_s_f1(bert: Path, xlmr: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    import bert_score
+
+    for folder, layer in ((bert, 2), (xlmr, 3)):
+        metric = bertscore.build(BertScoreConfig(str(folder), layer=layer, batch_size=3))
+        found = [score for score, _ in metric.measure(SEGMENTS)]
+        hypotheses, references = [s.hypothesis for s in SEGMENTS], [s.reference for s in SEGMENTS]
+        _, _, expected = bert_score.score(hypotheses, references, model_type=str(folder), num_layers=layer)
+        assert found == pytest.approx(expected.tolist(), abs=1e-5) and len(set(found)) == 4
+        assert found[2] == 0.0  # nothing was written
+        [(same, _)] = metric.measure([Segment("q", "x", TEXTS[0][2], TEXTS[0][2])])
+        assert same == pytest.approx(1.0, abs=1e-5)
+        assert f"model:{folder.name}|weights:" in metric.signature() and f"|layer:{layer}|" in metric.signature()
+
+
+@needs_bertscore
+def test_bertscore_cuts_what_is_longer_than_the_encoder_s_positions(bert: Path, xlmr: Path) -> None:
+    long = " ".join(["city country author novel"] * 200)
+    for folder in (bert, xlmr):
+        [(score, _)] = bertscore.build(BertScoreConfig(str(folder), layer=1)).measure([Segment("q", "x", long, long)])
+        assert score == pytest.approx(1.0, abs=1e-5)
+
+
+@needs_bertscore
+def test_folders_that_bertscore_cannot_use(bert: Path, tmp_path: Path) -> None:
+    def wrong(folder: Path | str, **options: object) -> str:
+        with pytest.raises((ConfigError, DataError)) as caught:
+            bertscore.build(BertScoreConfig(str(folder), **options)).measure(SEGMENTS)
+        assert "\n" not in str(caught.value)
+        return str(caught.value)
+
+    assert wrong(bert) == f"bertscore.layer: needed for model {bert}, the package knows none for it"
+    assert "num_layers should be between 0 and 3" in wrong(bert, layer=9)
+    assert "the package has none for model" in wrong(bert, layer=2, baseline=True)
+    assert "model roberta-large not found: neither" in wrong("roberta-large")
+    assert "no config.json with a model_type" in wrong(tmp_path)
+    (tmp_path / "at5").mkdir()
+    (tmp_path / "at5" / "config.json").write_text('{"model_type": "bert"}')
+    (tmp_path / "at5" / "pytorch_model.bin").write_bytes(b"")
+    assert "no *.safetensors weights (others are not read)" in wrong(tmp_path / "at5", layer=1)
+    (tmp_path / "at5" / "model.safetensors").write_bytes(b"")
+    assert "takes a path with 't5' in it for a T5 model, this is bert" in wrong(tmp_path / "at5", layer=1)
+
+
+# -------------------------------------------------------------------------------------------------------- BLEURT
+
+
+@needs_bleurt
+def test_bleurt_gives_the_model_s_logits(bert: Path, tmp_path: Path) -> None:
+    from bleurt_pytorch import BleurtForSequenceClassification, BleurtTokenizer
+
+    folder = quality_models.save_bleurt(tmp_path / "bleurt", bert)
+    metric = bleurt.build(BleurtConfig(str(folder), batch_size=3))
+    found = [score for score, _ in metric.measure(SEGMENTS)]
+    model, tokenizer = BleurtForSequenceClassification.from_pretrained(folder), BleurtTokenizer.from_pretrained(folder)
+    for segment, score in zip(SEGMENTS, found, strict=True):
+        inputs = tokenizer([segment.reference], [segment.hypothesis], return_tensors="pt")
+        with torch.no_grad():
+            assert score == pytest.approx(model.eval()(**inputs).logits.item(), abs=1e-5)
+    assert len(set(found)) == 4
+    long = Segment("q", "x", "city " * 500, "city " * 500)
+    assert len(metric.measure([long])) == 1
+
+
+@needs_bleurt
+def test_bleurt_with_sentencepiece_as_in_bleurt_20(tmp_path: Path) -> None:
+    folder = quality_models.save_bleurt_20(tmp_path / "bleurt20")
+    built = bleurt.build(BleurtConfig(str(folder)))
+    assert len({score for score, _ in built.measure(SEGMENTS)}) == 4
+    assert type(bleurt.Bleurt(BleurtConfig(str(folder)), folder).loaded[1]).__name__ == "BleurtSPTokenizer"
+
+
+@needs_bleurt
+def test_folders_that_are_no_bleurt_model(bert: Path, tmp_path: Path) -> None:
+    for folder, said in ((bert, "config.json says 'bert'"), (tmp_path, "no config.json"), ("./no", "no such folder")):
+        with pytest.raises((ConfigError, DataError), match=said):
+            bleurt.build(BleurtConfig(str(folder)))
+
+
+@pytest.mark.skipif(find_spec("bleurt_pytorch") is not None, reason="bleurt-pytorch is installed")
+def test_bleurt_without_its_package_says_what_to_install() -> None:
+    with pytest.raises(ConfigError, match="needs the Python package bleurt_pytorch: pip install"):
+        bleurt.build(BleurtConfig("lucadiliello/BLEURT-20-D12"))
+
+
+# ----------------------------------------------------------------------------------------------------------- runs
+
+
+@needs_comet
+@needs_bertscore
+def test_a_run_reports_them_and_loads_no_model_the_second_time(
+    comets: dict[str, Path], bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def connect(*_: object) -> None:
+        raise AssertionError("nothing is to be fetched")
+
+    monkeypatch.setattr(socket.socket, "connect", connect)
+    quality = [{"comet": str(comets["regression-bert"])}, {"bertscore": {"model": str(bert), "layer": 2}}]
+    config = {
+        "name": "t",
+        "dataset": {"name": str(write_questions(tmp_path / "questions.jsonl", 5))},
+        "translator": "doubles:build_translator",
+        "metrics": ["bleu", "chrf", "ter"],
+        "quality": quality,
+    }
+    result = run(run_from_mapping(config), Store(tmp_path / "runs"), progress=False)
+    rows = {row.metric: row for row in report_rows(result)}
+    assert list(rows)[:5] == ["bleu", "chrf", "ter", "comet", "bertscore"]
+    for name in ("comet", "bertscore"):
+        row = rows[name]
+        assert None not in (row.value, row.low, row.high) and row.low <= row.value <= row.high
+        assert row.signature.startswith(f"{name}|") and "|version:" in row.signature
+    monkeypatch.setattr(comet, "load", None)
+    monkeypatch.setattr(bertscore, "_package", None)
+    again = run(run_from_mapping(config), Store(tmp_path / "runs"), progress=False)
+    assert {row.metric: row for row in report_rows(again)} == rows
+
+
+# -------------------------------------------------------------------------------------------------------- configs
+
+
+@pytest.mark.parametrize("config", [CometConfig, BertScoreConfig, BleurtConfig])
+def test_wrong_options(config: type) -> None:
+    with pytest.raises(ConfigError, match="model: a folder or a name.*\n.*name: must not be empty"):
+        config(model="", name="")
+    with pytest.raises(ConfigError, match="batch_size: must be >= 1, got 0"):
+        config(model="m", batch_size=0)

@@ -1,0 +1,96 @@
+"""Exact match and F1: worked by hand from the official rule, and against the copies that transformers has."""
+
+from __future__ import annotations
+
+import re
+import string
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sqa.core.errors import DataError, NotComputable
+from sqa.core.significance import bootstrap
+from sqa.metrics.short_answers import LanguageMean, by_language, exact_match, f1, normalise, says
+
+# Worked by hand from evals/eval_xor_engspan.py of github.com/AkariAsai/XORQA at 7ad88d92: (answer, right, EM, F1)
+GOLDEN = [
+    ("Denville Hall", ["Denville Hall", "London"], 1, 1.0),
+    ("the Denville  hall.", ["Denville Hall"], 1, 1.0),  # case, article, punctuation, white space
+    ("London", ["Denville Hall", "London"], 1, 1.0),  # any right answer
+    ("November 2004", ["November 2, 2004"], 0, 0.8),  # P 2/2, R 2/3
+    ("in November of 2004", ["November 2, 2004", "November 2004"], 0, 2 / 3),  # P 2/4, R 2/2, against the second
+    ("20-year", ["20 year"], 0, 0.0),  # a hyphen joins: "20year"
+    ("1,500", ["1500"], 1, 1.0),
+    ("U.S.", ["us"], 1, 1.0),
+    ("the the cat", ["cat cat"], 0, 2 / 3),  # words are a multiset: P 1/1, R 1/2
+    ("", ["yes"], 0, 0.0),
+    ("The", ["A."], 1, 0.0),  # both empty once normalised: equal, but no word in common (SQuAD 2.0 says F1 1)
+    ("theatre", ["the atre"], 0, 0.0),  # articles are whole words
+    ("«Pravda»", ["Pravda"], 0, 0.0),  # only ASCII punctuation is deleted
+    ("Ҫ", ["ҫ"], 1, 1.0),
+]  # fmt: skip
+TEXTS = st.lists(
+    st.sampled_from("the a an Rome rome's 1,500 14 March-April – «Pravda» yes . ?! İstanbul ΣΑΣ".split()), max_size=6
+).map(" ".join)
+
+
+@pytest.mark.parametrize(("answer", "right", "em", "score"), GOLDEN)
+def test_hand_worked_values(answer, right, em, score):
+    assert exact_match(answer, right) == em
+    assert f1(answer, right) == pytest.approx(score, abs=1e-12)
+
+
+@given(TEXTS, st.lists(TEXTS, min_size=1, max_size=3))
+def test_equal_to_the_copies_in_transformers(answer, right):
+    """Theirs is SQuAD 2.0's, which differs only where both texts are empty once normalised."""
+    squad = pytest.importorskip("transformers.data.metrics.squad_metrics")
+    assert exact_match(answer, right) == max(squad.compute_exact(gold, answer) for gold in right)
+    rest = [gold for gold in right if normalise(gold) or normalise(answer)]
+    if rest:
+        assert f1(answer, rest) == pytest.approx(max(squad.compute_f1(gold, answer) for gold in rest), abs=1e-12)
+
+
+@given(st.text(max_size=40))
+def test_normalising_is_the_four_steps_one_after_the_other(text):
+    steps = "".join(c for c in text.lower() if c not in set(string.punctuation))
+    assert normalise(text) == " ".join(re.sub(r"\b(a|an|the)\b", " ", steps).split())
+
+
+@given(TEXTS, TEXTS)
+def test_f1_is_symmetric_and_one_for_a_text_with_words_itself(a, b):
+    assert f1(a, [b]) == pytest.approx(f1(b, [a]))
+    assert f1(a, [a]) == bool(normalise(a))
+    assert 0 <= f1(a, [b]) <= 1
+
+
+def test_an_answer_stands_in_a_text_as_whole_words():
+    assert says("He died in London, at the Denville Hall.", ["Denville hall"])
+    assert not says("Londoners", ["London"])
+    assert not says("anything", ["the"])  # nothing is left of it
+    assert says("one two three", ["x", "two three"])
+
+
+@pytest.mark.parametrize("rule", [exact_match, f1, says])
+def test_no_right_answer_is_refused(rule):
+    with pytest.raises(DataError, match="at least one right answer"):
+        rule("x", [])
+
+
+def test_languages_count_once_however_many_questions_they_have():
+    stats = by_language([1, 0, 0, 1, float("nan")], ["ru", "ru", "ru", "fi", "fi"])
+    assert stats.tolist() == [[0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 0, 1], [1, 1, 0, 0], [0, 0, 0, 0]]
+    rule = LanguageMean("em")
+    assert rule.score(stats.sum(axis=0)) == pytest.approx((1 + 1 / 3) / 2)
+    both = np.stack([stats.sum(axis=0), [0, 0, 1, 2]])
+    assert rule.score_many(both) == pytest.approx([2 / 3, np.nan], nan_ok=True)
+    with pytest.raises(NotComputable, match="a language has no questions"):
+        rule.score(both[1])
+
+
+def test_the_interval_of_one_language_is_that_of_a_mean():
+    values = np.random.default_rng(0).random(40)
+    found = bootstrap(by_language(values.tolist(), ["fi"] * 40), LanguageMean("f1"), 500)
+    assert found.value == pytest.approx(values.mean())
+    assert found.low < found.value < found.high

@@ -1,0 +1,189 @@
+"""Kendall's tau over systems: scipy's values, joint resamples, what is refused, and how long it takes."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from scipy.stats import kendalltau
+
+from sqa import metrics as metric_names
+from sqa.core.errors import ConfigError, NotComputable
+from sqa.metrics.ratio import ratio, ratio_many
+from sqa.report.correlation import HEADER, comparable, correlate, correlate_runs, main, orders, pairs_of, tau_b
+from sqa.run.config import run_from_mapping
+from sqa.run.folder import SavedRun
+
+
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """Mean of a value over questions; stats = [value, 1]."""
+
+    name: str
+    higher_is_better: ClassVar[bool] = True
+
+    def signature(self) -> str:
+        return self.name
+
+    def score(self, stats: np.ndarray) -> float:
+        return ratio(stats, self.name)
+
+    def score_many(self, stats: np.ndarray) -> np.ndarray:
+        return ratio_many(stats)
+
+
+@dataclass(frozen=True, slots=True)
+class Lag(Mean):
+    """The same, less is better."""
+
+    higher_is_better: ClassVar[bool] = False
+
+
+def table(values: np.ndarray) -> np.ndarray:
+    return np.stack([values, np.ones(len(values))], axis=1)
+
+
+def systems(seed: int, count: int, n: int, names: str) -> dict[str, dict[str, np.ndarray]]:
+    """Systems with a few distinct values, so that there are ties."""
+    rng = np.random.default_rng(seed)
+    return {f"s{i}": {name: table(rng.integers(0, 2, n).astype(float)) for name in names} for i in range(count)}
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_tau_is_scipys_tau_b(seed):
+    found = systems(seed, 7, 3, "abc")
+    metrics = [Mean("a"), Lag("b"), Mean("c")]
+    pairs = [("a", "b"), ("b", "c"), ("a", "c")]
+    sign = {"a": 1, "b": -1, "c": 1}
+    score = {name: [sign[name] * s[name].sum(axis=0)[0] for s in found.values()] for name in "abc"}
+    for (a, b), row in zip(pairs, correlate(found, metrics, pairs, 200), strict=True):
+        assert (row.a, row.b, row.systems, row.n, row.resamples) == (a, b, 7, 3, 200)
+        expected = kendalltau(score[a], score[b]).statistic
+        assert row.tau == pytest.approx(expected, abs=1e-12)
+        assert -1 <= row.low <= row.high <= 1
+
+
+def test_all_metrics_are_resampled_together():
+    """The interval is what one gets by drawing questions and ranking all systems again, draw by draw."""
+    found = systems(1, 5, 12, "ab")
+    metrics = [Mean("a"), Mean("b")]
+    [row] = correlate(found, metrics, [("a", "b")], 300, seed=3)
+    drawn = np.random.default_rng([3, 1]).integers(0, 12, size=(300, 12))  # the stream of sqa.core.significance
+    taus = []
+    for questions in drawn:
+        a, b = ([s[name][questions, 0].mean() for s in found.values()] for name in "ab")
+        taus.append(kendalltau(np.round(a, 9), np.round(b, 9)).statistic)
+    assert row.undefined == np.isnan(taus).sum()
+    low, high = np.nanpercentile(taus, [2.5, 97.5])
+    assert (row.low, row.high) == pytest.approx((low, high))
+
+
+def test_a_metric_agrees_with_itself_and_disagrees_with_its_opposite():
+    rng = np.random.default_rng(0)
+    values = rng.random((4, 30)) + np.arange(4)[:, None]
+    found = {f"s{i}": {"up": table(v), "same": table(2 * v), "down": table(v)} for i, v in enumerate(values)}
+    rows = correlate(found, [Mean("up"), Mean("same"), Lag("down")], [("up", "same"), ("up", "down")], 100)
+    assert [(row.tau, row.low, row.high) for row in rows] == [(1, 1, 1), (-1, -1, -1)]
+
+
+def test_orders_and_ties():
+    scores = np.array([[1.0], [1.0 + 1e-12], [3.0], [np.nan]])
+    assert orders(scores)[:3, 0].tolist()[:2] == [0, -1] and np.isnan(orders(scores)[2, 0])
+    a = np.array([[0.0, 1.0], [0.0, 1.0], [0.0, -1.0]])
+    assert np.isnan(tau_b(a, a)[0]) and tau_b(a, a)[1] == 1
+
+
+def test_what_has_no_tau_says_why():
+    found = systems(2, 3, 6, "ab")
+    for stats in found.values():
+        stats["tied"] = table(np.ones(6))
+        stats["gone"] = np.zeros((6, 2))
+    del found["s1"]["b"]
+    metrics = [Mean("a"), Mean("b"), Mean("tied"), Mean("gone")]
+    rows = correlate(found, metrics, [("a", "b"), ("a", "tied"), ("gone", "a")], 50)
+    assert [row.tau for row in rows] == [None] * 3 and [row.low for row in rows] == [None] * 3
+    assert rows[0].note == "not computed: b has no value for s1"
+    assert rows[1].note == "not computed: all systems have the same value"
+    assert rows[2].note.startswith("not computed: gone: undefined") and rows[2].note.endswith("(s0)")
+    assert rows[0].cells() == ["a", "b", "n/a", "n/a", "n/a", "3", "6", "50", "0", rows[0].note]
+    with pytest.raises(ConfigError, match="at least 3 systems, got 2"):
+        correlate({"a": {}, "b": {}}, [], [])
+
+
+def test_pairs_and_what_is_comparable():
+    assert pairs_of(["ew", "mrr"], ["ew", "bleu", "mrr"]) == [("ew", "bleu"), ("ew", "mrr"), ("mrr", "bleu")]
+    names, notes = comparable([("r1", {"ew": "v1", "bleu": "x"}), ("r2", {"ew": "v1", "bleu": "y", "comet": "z"})])
+    assert names == ["ew"]
+    assert notes == ["bleu: not computed, signatures differ: x and y", "comet: not computed, r1 has no value for it"]
+
+
+# --------------------------------------------------------------------------------------------------------- runs
+
+
+def saved(name: str, seed: int, names: tuple[str, ...] = ("ew", "accuracy", "mrr"), n: int = 20) -> SavedRun:
+    rng = np.random.default_rng(seed)
+    config = run_from_mapping({
+        "name": name, "dataset": {"name": "mini-es"}, "translator": {"name": "fixed"}, "metrics": list(names),
+    })  # fmt: skip
+    signatures = {metric.name: metric.signature() for metric in metric_names.build(names)}
+    stats = {metric: table(rng.random(n)) for metric in names}
+    return SavedRun(Path(name), config, "d", signatures, stats, tuple(f"q{i}" for i in range(n)))
+
+
+def test_runs(monkeypatch, capsys):
+    runs = [saved(f"r{i}", i) for i in range(4)]
+    rows, notes = correlate_runs(runs, n_resamples=100)
+    assert [(row.a, row.b) for row in rows] == [("ew", "accuracy"), ("ew", "mrr"), ("accuracy", "mrr")] and not notes
+    rows, _ = correlate_runs(runs, wanted=["mrr"], against=["ew"], n_resamples=100)
+    assert [(row.a, row.b) for row in rows] == [("ew", "mrr")]
+    rows, notes = correlate_runs([*runs, saved("short", 9, ("ew", "mrr"))], n_resamples=100)
+    assert [(row.a, row.b) for row in rows] == [("ew", "mrr")]
+    assert notes == ["accuracy: not computed, short has no value for it"]
+
+    by_name = {str(run.folder): run for run in runs}
+    monkeypatch.setattr("sqa.report.correlation.folders.read", lambda folder: by_name[str(folder)])
+    main([run.folder for run in runs], resamples=50)
+    lines = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+    assert tuple(lines[0]) == HEADER and len(lines) == 4 and {len(line) for line in lines} == {len(HEADER)}
+    main([run.folder for run in runs], against=("mrr",), resamples=50, as_json=True)
+    assert [(row["a"], row["b"]) for row in json.loads(capsys.readouterr().out)] == [("mrr", "ew"), ("mrr", "accuracy")]
+
+
+def test_runs_that_cannot_be_compared():
+    runs = [saved(f"r{i}", i) for i in range(3)]
+    with pytest.raises(ConfigError, match="at least 3 runs, got 2"):
+        correlate_runs(runs[:2])
+    with pytest.raises(ConfigError, match="r1: is there twice"):
+        correlate_runs([*runs, runs[1]])
+    with pytest.raises(ConfigError, match="not on the same questions"):
+        correlate_runs([*runs, replace(saved("r3", 3), dataset="other")])
+    with pytest.raises(ConfigError, match="--metric: no run has 'bleo'"):
+        correlate_runs(runs, wanted=["bleo"])
+    with pytest.raises(ConfigError, match="--against: no run has 'comet'"):
+        correlate_runs(runs, against=["comet"])
+    with pytest.raises(NotComputable, match="no two metrics in common"):
+        correlate_runs([saved(f"r{i}", i, ("ew",)) for i in range(3)])
+
+
+def test_ten_thousand_resamples_of_every_metric_of_seven_systems_take_seconds():
+    """The bar is 10 s; it takes under one on an idle core."""
+    widths = {"bleu": 11, "chrf": 19}
+    metrics = metric_names.build(metric_names.DEFAULT)
+    rng = np.random.default_rng(0)
+
+    def stats(name: str) -> np.ndarray:
+        d = widths.get(name, 2)
+        return np.hstack([rng.integers(1, 30, size=(511, d - 1)), np.ones((511, 1))])
+
+    names = [metric.name for metric in metrics if metric.name != "ter"]
+    found = {f"s{i}": {name: stats(name) for name in names} for i in range(7)}
+    start = time.perf_counter()
+    usable = [metric for metric in metrics if metric.name in names]
+    rows = correlate(found, usable, pairs_of(["ew", "oracle-ew", "accuracy", "mrr"], names), 10_000)
+    assert len(rows) == 46 and all(row.tau is not None for row in rows)
+    assert time.perf_counter() - start < 10

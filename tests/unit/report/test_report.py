@@ -1,0 +1,380 @@
+"""The report of finished runs: its numbers are theirs, its gaps are said, and nothing of a run becomes markup."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import html
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+from doubles import echo, question
+from viewer_runs import EVIL, make
+
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.trace import QuestionTrace
+from sqa.core.types import Guess
+from sqa.metrics.curve import curve_named
+from sqa.report.data import changes, described, labels, read_rows, read_runs
+from sqa.report.figures import wins_at
+from sqa.report.html import code, page, plain, table
+from sqa.report.report import main
+from sqa.run import folder as runs
+
+METRICS = {"metrics": ["ew", "oracle-ew", "accuracy", "bleu", "al", "dal"]}
+
+
+@pytest.fixture(scope="module")
+def sweep(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Three runs that differ in k."""
+    folder = tmp_path_factory.mktemp("sweep")
+    return [make(folder, f"wait{k}", k=k, **METRICS) for k in (1, 3, 6)]
+
+
+@pytest.fixture(scope="module")
+def report(sweep: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("report")
+    main(sweep, folder)
+    return folder
+
+
+def section(text: str, heading: str) -> str:
+    """The part of a Markdown text under a heading, up to the next of its level or above."""
+    level = len(heading) - len(heading.lstrip("#"))
+    _, found, rest = text.partition(f"{heading}\n")
+    assert found, heading
+    return re.split(rf"^#{{1,{level}}} ", rest, maxsplit=1, flags=re.MULTILINE)[0]
+
+
+def cells(text: str) -> list[list[str]]:
+    """The rows of the first Markdown table in a text, header first."""
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    rows = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
+    return [rows[0], *rows[2:]]
+
+
+class Elements(HTMLParser):
+    """Every element of a page with its attributes, and its text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+# --------------------------------------------------------------------------------------------------------- contents
+
+
+def test_the_scores_are_those_of_the_runs_own_reports(report: Path, sweep: list[Path]) -> None:
+    header, *rows = cells(section((report / "report.md").read_text(), "### Scores"))
+    assert header == ["metric", "unit", "`wait1`", "`wait3`", "`wait6`"]
+    shown = {row[0].strip("`"): row[2:] for row in rows}
+    for place, folder in enumerate(sweep):
+        for metric, row in read_rows(folder / runs.REPORT).items():
+            if row.unit == "0-1":
+                assert shown[metric][place] == f"{row.value:.3f} [{row.low:.3f}, {row.high:.3f}]"
+            elif row.unit == "questions":
+                assert shown[metric][place] == f"{row.value:.0f} of {row.n}"
+    assert shown["unknown-pages"] == ["2 of 3"] * 3
+
+
+def test_the_differences_are_those_of_compare(report: Path, sweep: list[Path]) -> None:
+    header, *rows = cells(section((report / "report.md").read_text(), "### Differences to `wait1`"))
+    assert header == ["metric", "run", "difference", "95% interval", "p, bootstrap", "p, randomisation"]
+    shown = {(row[0].strip("`"), row[1].strip("`")): row[2:] for row in rows}
+    expected, _ = runs.compare(runs.read(sweep[2]), runs.read(sweep[0]))
+    assert len(rows) == 2 * len(expected)
+    for row in expected:
+        difference, interval, p_bootstrap, p_randomization = shown[row.metric, "wait6"]
+        digits = 3 if row.metric in ("ew", "oracle-ew", "accuracy") else 2
+        assert difference.strip("*") == f"{row.diff:+.{digits}f}"
+        assert interval == f"[{row.low:+.{digits}f}, {row.high:+.{digits}f}]"
+        assert (p_bootstrap, p_randomization) == (f"{row.p_bootstrap:.3f}", f"{row.p_randomization:.3f}")
+        assert difference.startswith("**") == (max(row.p_bootstrap, row.p_randomization) < 0.05)
+
+
+def test_what_was_run_and_where_it_comes_from(report: Path, sweep: list[Path]) -> None:
+    text = (report / "report.md").read_text()
+    _, *rows = cells(section(text, "## What was run"))
+    assert rows[1][:5] == ["`wait3`", "questions.jsonl", "3", "doubles:build_translator k=3", "doubles:build_guesser"]
+    questions = sweep[0].parents[1] / "questions.jsonl"
+    assert hashlib.sha256(questions.read_bytes()).hexdigest() in section(text, "## Data")
+    assert runs.read(sweep[0]).dataset in section(text, "## Data")
+    summary = json.loads((sweep[1] / runs.SUMMARY).read_text())
+    for signature in summary["signatures"].values():
+        assert f"`{signature}`" in section(text, "## Signatures")
+    key = summary["stages"]["translate"]
+    manifest = json.loads((sweep[1].parent / "store" / "translate" / key / "manifest.json").read_text())
+    assert manifest["fingerprint"] in section(text, "## Fingerprints")
+    assert "sacrebleu 2" in section(text, "## Versions")
+    assert "`wait3` differs in `translator.k`: `3`." in section(text, "## Configurations")
+
+
+def test_what_is_not_computed_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    quality = [{"comet": {"model": "nowhere/such-a-model"}}]
+    run = make(tmp_path, "nobody", guesser=None, buzzer=None, metrics=["ew", "bleu", "al"], quality=quality)
+    (run / runs.TIMES).write_text("{}")  # as where all stages were in the store already
+    main([run], tmp_path / "report")
+    text = (tmp_path / "report" / "report.md").read_text()
+    gaps = section(text, "## Not computed, and why")
+    reason = json.loads((run / runs.SUMMARY).read_text())["refusals"]["comet"]
+    assert plain(reason) in gaps
+    assert "`all question answering` (every run): the config names no guesser." in gaps
+    assert "`ew` (every run): no guesser ran on q0." in gaps
+    assert "`expected wins over the source read` (every run): no guesser ran." in gaps
+    assert "`figure over k` (every run): no two runs differ in k only." in gaps
+    assert "`wall times`: these runs did not record them." in gaps
+    assert "`bertscore`, `bleurt` (every run): not asked for (quality, in the config)." in gaps
+    shown = {row[0]: row[2] for row in cells(section(text, "### Scores"))[1:]}
+    assert (shown["`ew`"], shown["`comet`"]) == ("n/a", "n/a")
+    assert "Differences to" not in text
+    assert capsys.readouterr().out.splitlines()[:2] == [
+        str(tmp_path / "report" / "report.md"),
+        str(tmp_path / "report" / "report.html"),
+    ]
+
+
+def test_without_a_buzzer_or_a_store_the_rest_is_reported(tmp_path: Path) -> None:
+    run = make(tmp_path, "quiet", buzzer=None, **METRICS)
+    (tmp_path / "runs" / "store").rename(tmp_path / "elsewhere")
+    main([run], tmp_path / "report", html=False)
+    assert not (tmp_path / "report" / "report.html").exists()
+    gaps = section((tmp_path / "report" / "report.md").read_text(), "## Not computed, and why")
+    assert "`expected wins at a buzz` (every run): the config names no buzzer." in gaps
+    assert "the store beside the run no longer has this stage" in gaps
+    assert re.search(r"`expected wins over the source read` .*is missing; run the config again", gaps)
+
+
+def test_recorded_wall_times_are_shown(tmp_path: Path) -> None:
+    run = make(tmp_path, "timed")
+    (run / "times.json").write_text('{"translate": 12.25, "guess": 3}')
+    main([run], tmp_path / "report")
+    text = (tmp_path / "report" / "report.md").read_text()
+    assert cells(section(text, "## Wall times"))[1] == ["`timed`", "12.2", "3.0"]
+    assert "wall times" not in section(text, "## Not computed, and why")
+    (run / "times.json").write_text("[1]")
+    with pytest.raises(DataError, match=r"times\.json: damaged"):
+        main([run], tmp_path / "report")
+
+
+def test_runs_on_different_questions_are_kept_apart(tmp_path: Path) -> None:
+    first = make(tmp_path, "a", **METRICS)
+    (tmp_path / "other").mkdir()
+    second = make(tmp_path / "other", "b", dataset={"name": str(tmp_path / "questions.jsonl"), "limit": 2}, **METRICS)
+    main([first, second], tmp_path / "report")
+    text = (tmp_path / "report" / "report.md").read_text()
+    assert "**These runs are on different questions.**" in text
+    assert cells(section(text, "## questions.jsonl, 3 questions"))[0] == ["metric", "unit", "`a`"]
+    assert cells(section(text, "## questions.jsonl, 2 questions (at most the first 2)"))[0] == ["metric", "unit", "`b`"]
+    assert "Differences" not in text
+    assert (tmp_path / "report" / "over_source_1.png").is_file()
+
+
+def test_the_same_runs_give_the_same_bytes(report: Path, sweep: list[Path], tmp_path: Path) -> None:
+    main(sweep, tmp_path)
+    for name in ("report.md", "report.html", "over_k.csv", "over_k.pdf", "over_source.png"):
+        assert (tmp_path / name).read_bytes() == (report / name).read_bytes(), name
+
+
+def test_the_report_names_no_folder_of_the_machine(report: Path, sweep: list[Path]) -> None:
+    text = (report / "report.md").read_text()
+    before_configs = text.partition("## Configurations")[0]  # a config is shown as it is, its own paths included
+    assert str(sweep[0].parents[1]) not in before_configs
+
+
+# ----------------------------------------------------------------------------------------------------------- figures
+
+
+def test_the_drawn_numbers_lie_beside_the_figures(report: Path, sweep: list[Path]) -> None:
+    with (report / "over_k.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["k"] for row in rows if row["metric"] == "ew"] == ["1", "3", "6"]
+    assert {row["series"] for row in rows} == {"doubles:build_translator"}
+    expected = read_rows(sweep[1] / runs.REPORT)["oracle-ew"]
+    [found] = [row for row in rows if (row["run"], row["metric"]) == ("wait3", "oracle-ew")]
+    assert float(found["value"]) == expected.value
+    with (report / "over_lag.csv").open(newline="") as file:
+        lags = {row["run"]: float(row["dal"]) for row in csv.DictReader(file)}
+    assert lags["wait1"] < lags["wait3"] < lags["wait6"]
+    with (report / "over_source.csv").open(newline="") as file:
+        last = [row for row in csv.DictReader(file) if row["source_read"] == "1"]
+    assert [row["run"] for row in last] == ["wait1", "wait3", "wait6"]
+
+
+def test_wins_are_those_of_the_top_guess_at_each_point() -> None:
+    q = question(sentences=("uno dos", "tres cuatro"))
+    guesses = [(), (Guess("Spain", 1.0),), (Guess("France", 1.0),), (Guess("Spain", 1.0),)]
+    trace = QuestionTrace(q, echo(q), tuple(guesses))
+    found = wins_at(trace, bins=4)
+    curve = curve_named("qanta2018")
+    ends = np.array([0.25, 0.5, 0.75, 1.0])
+    right = [trace.correct[trace.fraction <= end + 1e-9][-1:].any() for end in ends]
+    assert right == [False, True, False, True]
+    assert found == pytest.approx(np.where(right, curve(ends), 0.0))
+
+
+def test_a_question_without_words_wins_nothing() -> None:
+    assert wins_at(QuestionTrace(question(), (), ()), bins=3).tolist() == [0, 0, 0]
+
+
+# ------------------------------------------------------------------------------------------------ Markdown and HTML
+
+
+def test_the_page_asks_for_nothing_and_runs_nothing(report: Path) -> None:
+    text = (report / "report.html").read_text()
+    elements = Elements(text)
+    tags = {tag for tag, _ in elements.found}
+    assert not tags & {"script", "link", "iframe", "object", "embed", "form", "base"}
+    images = [value for tag, a in elements.found for value in (a.get("src"), a.get("srcset")) if value]
+    assert len(images) == 6  # three figures, light and dark
+    assert all(image.startswith("data:image/svg+xml;base64,") for image in images)
+    assert not any(name.startswith("on") or name == "style" for _, a in elements.found for name in a)
+    [policy] = [a["content"] for tag, a in elements.found if a.get("http-equiv") == "Content-Security-Policy"]
+    assert policy is not None and policy.startswith("default-src 'none'; img-src data:; style-src 'sha256-")
+    assert "prefers-color-scheme: dark" in text
+    for heading in ("Scores", "Not computed, and why", "Signatures", "Fingerprints", "Versions"):
+        assert heading in elements.text
+
+
+def test_texts_of_runs_never_become_markup(tmp_path: Path) -> None:
+    name = "_a|b`<img src=x onerror=alert(1)> $x$ **c** &amp; [d](e)"
+    run = make(tmp_path, name, **METRICS)
+    other = make(tmp_path, f"{name}2", k=2, **METRICS)
+    summary = json.loads((run / runs.SUMMARY).read_text())
+    summary["refusals"]["dal"] = f"{EVIL}\n## {EVIL} | `x` \x1b[31m"
+    (run / runs.SUMMARY).write_text(json.dumps(summary))
+    main([run, other], tmp_path / "report")
+    text = (tmp_path / "report" / "report.html").read_text()
+    elements = Elements(text)
+    assert not {"script"} & {tag for tag, _ in elements.found}
+    assert all(str(a["src"]).startswith("data:") for tag, a in elements.found if tag == "img")
+    assert not any(key.startswith("on") for _, a in elements.found for key in a)
+    assert name in elements.text
+    assert " ".join(f"{EVIL} ## {EVIL} | `x` \ufffd[31m".split()) in elements.text
+    header = cells(section((tmp_path / "report" / "report.md").read_text(), "### Scores"))[0]
+    assert len(header) == 4
+
+
+TEXTS = (
+    "word",
+    "a|b",
+    "`",
+    "``x",
+    "x`",
+    "<b>&amp;</b>",
+    "*a* _b_ ~c~ ![d](e)",
+    "a_b",
+    "\\`\\|",
+    EVIL,
+    "tab\there",
+    "$x$",
+)
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_code_and_plain_texts_survive_markdown(text: str) -> None:
+    rendered = page("\n".join(["# T", "", *table([code("h"), "h"], [[code(text), plain(text)]])]), "T", [])
+    shown = re.findall(r"<td[^>]*>(.*?)</td>", rendered)
+    expected = " ".join(text.split())
+    assert html.unescape(shown[0]).removeprefix("<code>").removesuffix("</code>") == expected
+    assert html.unescape(shown[1]) == expected
+    assert "<" not in shown[1]
+    paragraph = page(f"text {plain(text)} and {code(text)}", "T", []).partition("<main>")[2].partition("</main>")[0]
+    assert html.unescape(re.sub(r"</?(p|code)>", "", paragraph)).strip() == f"text {expected} and {expected}"
+
+
+# ------------------------------------------------------------------------------------------------- what it refuses
+
+
+def test_the_same_run_twice_no_run_and_no_folder(sweep: list[Path], tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"wait1: the same run is named twice"):
+        main([sweep[0], sweep[1], sweep[0].parent / "." / "wait1"], tmp_path)
+    with pytest.raises(ConfigError, match=r"name at least one"):
+        main([], tmp_path)
+    with pytest.raises(ConfigError, match=r"nowhere: is not the folder of a finished run"):
+        main([tmp_path / "nowhere"], tmp_path)
+
+
+def test_an_unfinished_run(tmp_path: Path) -> None:
+    run = make(tmp_path, "half")
+    (run / runs.REPORT).unlink()
+    with pytest.raises(ConfigError, match=r"half: an unfinished run \(no report\.tsv\)") as error:
+        main([run], tmp_path / "report")
+    assert len(str(error.value).splitlines()) == 1
+
+
+def test_a_run_from_another_schema(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = make(tmp_path, "old")
+    monkeypatch.setattr("sqa.files.store.SCHEMA_VERSION", 99)
+    with pytest.raises(DataError, match=r"stats\.parquet: has trace schema version 1, expected 99") as error:
+        main([run], tmp_path / "report")
+    assert len(str(error.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("broken", "message"),
+    [
+        ("nothing\n", r"report\.tsv:1: not the header"),
+        ("HEADER\new\t1.0\n", r"report\.tsv:2: not a line of a report"),
+        ("HEADER\new\tnan\tn/a\tn/a\t3\t0-1\tew\n", r"report\.tsv:2: .*no finite number"),
+        ("HEADER\new\tmany\tn/a\tn/a\t3\t0-1\tew\n", r"report\.tsv:2: not a line"),
+    ],
+)
+def test_a_damaged_report(tmp_path: Path, broken: str, message: str) -> None:
+    run = make(tmp_path, "broken")
+    (run / runs.REPORT).write_text(broken.replace("HEADER", "\t".join(runs.REPORT_HEADER)))
+    with pytest.raises(DataError, match=message):
+        main([run], tmp_path / "report")
+
+
+def test_a_damaged_summary(tmp_path: Path) -> None:
+    run = make(tmp_path, "bent")
+    summary = json.loads((run / runs.SUMMARY).read_text())
+    (run / runs.SUMMARY).write_text(json.dumps(summary | {"refusals": ["ew"]}))
+    with pytest.raises(DataError, match=r"run\.json: damaged \(refusals are no mapping\)"):
+        main([run], tmp_path / "report")
+
+
+def test_a_damaged_manifest_is_a_gap(tmp_path: Path) -> None:
+    run = make(tmp_path, "damaged")
+    key = json.loads((run / runs.SUMMARY).read_text())["stages"]["guess"]
+    (run.parent / "store" / "guess" / key / "manifest.json").write_text("{}")
+    [reported] = read_runs([run])
+    [gap] = reported.gaps
+    assert (gap.what, gap.why) == ("fingerprint of guess", "its manifest is damaged ('implementation')")
+
+
+# ------------------------------------------------------------------------------------------------------------ names
+
+
+def test_runs_of_equal_names_are_told_apart(tmp_path: Path) -> None:
+    assert labels([tmp_path / "a" / "x", tmp_path / "b" / "x"]) == ["a/x", "b/x"]
+    assert labels([tmp_path / "a" / "x", tmp_path / "b" / "y"]) == ["x", "y"]
+
+
+def test_a_changed_part_is_given_whole(sweep: list[Path], tmp_path: Path) -> None:
+    first = runs.read(sweep[0]).config
+    other = runs.read(make(tmp_path, "x", translator={"name": "fixed", "text": "reference"}, buzzer=None)).config
+    found = dict(changes(first, other))
+    assert found["translator"].startswith("{name: fixed, text: reference")
+    assert (found["buzzer"], found["metrics"]) == ("null", "[al]")
+    assert "name" not in found
+    assert changes(first, runs.read(sweep[1]).config) == [("translator.k", "3")]
+
+
+def test_a_component_is_described_by_what_tells_it_apart(sweep: list[Path]) -> None:
+    config = runs.read(sweep[1]).config
+    assert described(config.translator) == "doubles:build_translator k=3"
+    assert described(config.translator, "k") == "doubles:build_translator"
+    assert described(None) == "none"

@@ -1,0 +1,148 @@
+"""The viewer's page: its data, what it refuses, and that no text of the data can become part of its code."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from viewer_runs import EVIL, CopyAligner, make
+
+from sqa.core.errors import ConfigError
+from sqa.core.paths import ROOT
+from sqa.core.trace import QuestionTrace
+from sqa.core.types import Emission
+from sqa.report import viewer, viewer_data
+from sqa.report.viewer import UPLOT, as_script, main, open_runs, render
+from sqa.report.viewer_data import ViewConfig, page_data, run_names
+from sqa.run.opened import open_run
+
+
+@pytest.fixture
+def aligned(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(viewer_data, "load_aligner", lambda *_: CopyAligner())
+
+
+def data_in(page: str) -> dict:
+    [text] = re.findall(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
+    return json.loads(text)
+
+
+@pytest.mark.usefixtures("aligned")
+def test_the_data_are_those_of_the_traces(tmp_path: Path) -> None:
+    run = open_run(make(tmp_path, "wait2", k=2))
+    data = page_data([run], [0, 2], ViewConfig())
+    assert [question["id"] for question in data["questions"]] == ["q0", "q2"]
+    assert data["questions"][0]["sentences"] == ["el país llamado Spain era grande", "ganó contra France después"]
+    [shown] = data["runs"]
+    assert (shown["name"], shown["notes"], shown["aligned"]) == ("wait2", [], True)
+    assert shown["parts"]["translator"] == "doubles:build_translator k=2 delay=0.0"
+    found, trace = shown["traces"][0], run.traces[0]
+    assert found["w"] == "el país llamado Spain era grande ganó contra France después"
+    assert np.cumsum(found["s"]).tolist() == trace.source_words.tolist()
+    assert found["r"] == trace.rank.tolist()
+    assert found["u"] == "0000020000"  # "grande" is a content word
+    assert found["l"][3] == [3]
+    assert found["z"] == 3
+    assert [data["pages"][i] for i in found["g"][-1][::2]] == ["France", "Spain"]
+    assert found["g"][-1][1::2] == [9, 4]  # scores, whole ones without a point
+    assert found["b"][-1] == 9
+    drop = found["f"][0]
+    assert (drop["kind"], drop["words"], drop["before"], drop["after"]) == ("drop", "France", 1, 2)
+    assert shown["traces"][1]["z"] is None
+    curve = data["curve"]
+    assert (curve["t"][0], curve["t"][-1], len(curve["ew"])) == (0, 1, 101)
+    assert curve["ew"][-1] == pytest.approx(0.3804, abs=1e-4)  # EW(1) of the published curve
+
+
+def test_retractions_and_questions_without_words_are_kept(tmp_path: Path) -> None:
+    run = open_run(make(tmp_path, "plain", guesser=None, buzzer=None))
+    emissions = (Emission(0, "a", 1, False), Emission(0, "", 1, False, erase=1), Emission(0, "b", 1, True))
+    question = run.questions[2]
+    trace = viewer_data._trace(QuestionTrace(question, emissions), None, viewer_data._Pages(), ViewConfig())
+    assert trace == {"w": "a  b", "s": [1, 0, 0], "e": {1: 1}}
+    assert viewer_data._trace(QuestionTrace(question, ()), None, viewer_data._Pages(), ViewConfig()) == {
+        "w": None,
+        "s": [],
+    }
+    data = page_data([run], [0], ViewConfig())
+    assert not data["runs"][0]["guessed"]
+    assert {"no guesser ran", "no buzzer ran"} <= set(data["runs"][0]["notes"])
+
+
+def test_no_text_of_the_data_can_end_the_script(tmp_path: Path) -> None:
+    assert as_script({"a": "</script><!--&\u2028\u2029"}) == (r'{"a":"\u003c/script\u003e\u003c!--\u0026\u2028\u2029"}')
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        as_script({"a": float("nan")})
+    data = page_data([open_run(make(tmp_path, "one"))], [0, 1, 2], ViewConfig())
+    page = render(data)
+    assert EVIL not in page
+    assert page.count("</script>") == 2
+    assert data_in(page)["questions"][1]["answer"] == EVIL
+    assert data_in(render({"text": "{{policy}}"})) == {"text": "{{policy}}"}  # slots are filled once
+
+
+def test_the_page_asks_for_nothing_from_outside() -> None:
+    page = render({})
+    assert "default-src 'none'; script-src 'sha256-" in page
+    assert not re.findall(r"(?:src|href)=.(?:https?:)?//", page)
+    assert "@import" not in page and "url(" not in page
+    assert "The MIT License" in page and f"uPlot {UPLOT}" in page
+    assert f"(v{UPLOT})" in (ROOT / "sqa" / "report" / "viewer_page" / "uPlot.iife.min.js").read_text(encoding="utf-8")
+
+
+def test_our_scripts_never_set_html() -> None:
+    for path in (ROOT / "sqa" / "report" / "viewer_page").glob("*.js"):
+        if not path.name.startswith("uPlot"):
+            script = path.read_text(encoding="utf-8")
+            assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|fetch\(", script), path
+
+
+def test_without_an_aligner_the_page_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def missing(*_: object) -> None:
+        raise ConfigError("word alignment needs the Python package eflomal")
+
+    monkeypatch.setattr(viewer_data, "load_aligner", missing)
+    folder = make(tmp_path, "one")
+    main([folder], questions=["q0"])
+    captured = capsys.readouterr()
+    assert captured.out.strip() == str(folder / "view.html")
+    note = "unaligned words not marked: word alignment needs the Python package eflomal"
+    assert captured.err.splitlines()[0] == f"sqa: one: {note}"
+    [shown] = data_in((folder / "view.html").read_text(encoding="utf-8"))["runs"]
+    assert shown["notes"] == [note]
+    assert not shown["aligned"] and "u" not in shown["traces"][0]
+    with pytest.raises(ConfigError, match="eflomal"):  # priors that were asked for are not passed over
+        main([folder], config=ViewConfig(priors=tmp_path))
+
+
+def test_what_cannot_be_shown_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one, two = (
+        make(tmp_path, "one"),
+        make(tmp_path, "two", dataset={"name": str(tmp_path / "questions.jsonl"), "limit": 2}),
+    )
+    with pytest.raises(ConfigError, match=r"not on the same questions .*, 3 and .*, 2\)"):
+        open_runs([one, two])
+    with pytest.raises(ConfigError, match="named twice"):
+        open_runs([one, one / ".." / "one"])
+    with pytest.raises(ConfigError, match="name at least one"):
+        open_runs([])
+    with pytest.raises(ConfigError, match="is not the folder of a finished run"):
+        main([tmp_path])
+    with pytest.raises(ConfigError, match="'q9' is not a question of .*, did you mean 'q"):
+        main([one], questions=["q9"])
+    assert not (one / viewer.DEFAULT_OUTPUT).exists()
+    with pytest.raises(ConfigError, match="must be one of .* or a curve file"):
+        page_data([open_run(one)], [0], ViewConfig(curve="nobody"))
+
+
+def test_settings_and_names() -> None:
+    with pytest.raises(ConfigError, match="view.guesses: must be in 1..50, got 0\nview.findings"):
+        ViewConfig(guesses=0, findings=-1)
+    assert dataclasses.replace(ViewConfig(), guesses=50).guesses == 50
+    assert run_names([Path("/a/x"), Path("/b/x"), Path("/b/y")]) == ["a/x", "b/x", "y"]

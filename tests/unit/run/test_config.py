@@ -1,0 +1,198 @@
+"""Configs are strict, and every problem of a file is named at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from doubles import EchoConfig
+
+from sqa.core.errors import ConfigError
+from sqa.core.paths import ROOT
+from sqa.run.config import ComponentConfig, RunConfig, load, load_run, run_from_mapping, to_mapping, with_limit
+
+GOOD = """
+dataset: {name: mini-es, limit: 5}
+translator: {name: "doubles:build_translator", k: 2}
+guesser: {name: "doubles:build_guesser", pages: [Spain]}
+buzzer: "doubles:build_buzzer"
+metrics: [ew, bleu]
+seed: 3
+"""
+
+
+def write(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "x.yaml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def problems(path: Path) -> list[str]:
+    with pytest.raises(ConfigError) as caught:
+        load_run(path)
+    return [problem.removeprefix(f"{path} ") for problem in caught.value.problems]
+
+
+def test_a_good_file(tmp_path: Path) -> None:
+    config = load_run(write(tmp_path, GOOD))
+    assert (config.name, config.seed, config.metrics) == ("x", 3, ("ew", "bleu"))
+    assert config.translator == ComponentConfig("doubles:build_translator", EchoConfig(k=2))
+    assert config.guesser is not None and config.guesser.options.pages == ("Spain",)
+    assert config.buzzer is not None and config.buzzer.options.threshold == 0.5
+
+
+def test_what_is_left_out(tmp_path: Path) -> None:
+    config = load_run(write(tmp_path, "dataset: {name: mini-es}\ntranslator: {name: 'doubles:build_translator'}\n"))
+    assert config.guesser is config.buzzer is config.dataset.limit is None
+    assert "ew" in config.metrics
+
+
+def test_all_problems_at_once_with_their_places(tmp_path: Path) -> None:
+    text = """
+datset: {name: mini-es}
+translator: {name: "doubles:build_translator", kk: 2}
+guesser: {name: "doubles:build_guesser", pages: Spain}
+buzzer: {name: treshold}
+seed: many
+"""
+    assert problems(write(tmp_path, text)) == [
+        "datset: unknown, did you mean 'dataset'",
+        "dataset: missing; expected a mapping of keys to values",
+        "translator.kk: unknown, did you mean 'k'",
+        "guesser.pages: expected a list of text, got text 'Spain'",
+        "buzzer.name: unknown buzzer 'treshold', did you mean 'threshold'; "
+        "known: logistic, mlp, oracle, qanta_service, recurrent, threshold, or your own 'module:build'",
+        "seed: expected a whole number, got text 'many'",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (("k: 2", "k: 0"), "translator.k: must be >= 1, got 0"),
+        (("k: 2", "k: true"), "translator.k: expected a whole number, got true or false 'True'"),
+        (("k: 2", "k: 2.0"), "translator.k: expected a whole number, got number '2.0'"),
+        (("limit: 5", "limit: 0"), "dataset.limit: must be >= 1 or null, got 0"),
+        (("mini-es", "mini-se"), "dataset.name: unknown question set 'mini-se', did you mean 'mini-es'"),
+        (("bleu", "bluu"), "metrics[1]: no metric 'bluu'; nearest is 'bleu'"),
+        (("[ew, bleu]", "[]"), "metrics: at least one is needed"),
+        (("seed: 3", "seed: -1"), "seed: must be >= 0, got -1"),
+        (("doubles:build_guesser", "no_such_module:build"), "guesser.name: guesser 'no_such_module:build' needs"),
+        (("doubles:build_guesser", "doubles:nothing"), "module 'doubles' has no 'nothing'"),
+        (("doubles:build_guesser", "doubles:write_questions"), "must take one parameter annotated with a dataclass"),
+        (("seed: 3", "seed: 3\nname: a/b"), "name: must be a plain folder name, got 'a/b'"),
+        (("seed: 3", "seed: 3\nseed: 4"), "the key 'seed' occurs twice"),
+    ],
+)
+def test_one_problem(tmp_path: Path, change: tuple[str, str], expected: str) -> None:
+    [problem] = problems(write(tmp_path, GOOD.replace(*change)))
+    assert expected in problem
+
+
+def test_a_registered_component_says_where_k_is_wrong(tmp_path: Path) -> None:
+    text = "dataset: {name: mini-es}\ntranslator: {name: waitk, model: es-en, k: 0}\n"
+    assert problems(write(tmp_path, text)) == ["translator.k: must be >= 1 or 'full', got 0"]
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"\xff\xfe", "not UTF-8 (byte 0)"),
+        (b"a: [", "not valid YAML"),
+        (b"- a\n", "expected a mapping of keys to values, got list"),
+        (b"", "expected a mapping of keys to values, got null"),
+    ],
+)
+def test_files_that_are_no_config(tmp_path: Path, content: bytes, expected: str) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_bytes(content)
+    [problem] = problems(path)
+    assert expected in problem
+
+
+def test_a_missing_file(tmp_path: Path) -> None:
+    [problem] = problems(tmp_path / "none.yaml")
+    assert "cannot be read" in problem
+
+
+def test_a_buzzer_needs_a_guesser(tmp_path: Path) -> None:
+    text = "dataset: {name: mini-es}\ntranslator: 'doubles:build_translator'\nbuzzer: 'doubles:build_buzzer'\n"
+    assert problems(write(tmp_path, text)) == ["buzzer: needs a guesser"]
+
+
+def test_plain_values_give_the_config_back(tmp_path: Path) -> None:
+    config = load_run(write(tmp_path, GOOD))
+    assert run_from_mapping(to_mapping(config)) == config
+
+
+def test_with_limit_takes_another_name(tmp_path: Path) -> None:
+    config: RunConfig = with_limit(load_run(write(tmp_path, GOOD)), 2)
+    assert (config.name, config.dataset.limit) == ("x-limit2", 2)
+
+
+@dataclass(frozen=True, slots=True)
+class Inner:
+    """Nested."""
+
+    rate: float = 0.1
+
+    def __post_init__(self) -> None:
+        if self.rate <= 0:
+            raise ConfigError(f"inner.rate: must be > 0, got {self.rate}")
+
+
+@dataclass(frozen=True, slots=True)
+class Outer:
+    """Every kind of field."""
+
+    k: int | str
+    mode: Literal["a", "b"] = "a"
+    folder: Path | None = None
+    weights: dict[str, float] = field(default_factory=dict)
+    pair: tuple[int, str] = (1, "x")
+    ks: tuple[int | str, ...] = ()
+    inner: Inner = Inner()
+
+
+def test_any_dataclass_can_be_loaded(tmp_path: Path) -> None:
+    text = "k: full\nmode: b\nfolder: a/b\nweights: {x: 1, y: 1e-3}\npair: [2, z]\nks: [3, full]\ninner: {rate: 1}\n"
+    config = load(write(tmp_path, text), Outer)
+    assert config == Outer("full", "b", Path("a/b"), {"x": 1.0, "y": 0.001}, (2, "z"), (3, "full"), Inner(1.0))
+    assert isinstance(config.inner.rate, float)
+
+
+def test_problems_of_any_dataclass(tmp_path: Path) -> None:
+    text = "k: [1]\nmode: c\nfolder: 3\nweights: {x: y}\npair: [2]\nks: [1.5]\ninner: {rate: 0}\n"
+    path = write(tmp_path, text)
+    with pytest.raises(ConfigError) as caught:
+        load(path, Outer)
+    assert [problem.removeprefix(f"{path} ") for problem in caught.value.problems] == [
+        "k: expected a whole number or text, got list '[1]'",
+        "mode: expected 'a' or 'b', got 'c'",
+        "folder: expected a path or null, got number '3'",
+        "weights.x: expected a number, got text 'y'",
+        "pair: expected a list of 2: a whole number, text, got list '[2]'",
+        "ks[0]: expected a whole number or text, got number '1.5'",
+        "inner.rate: must be > 0, got 0.0",
+    ]
+
+
+RUNS = [
+    path for path in sorted((ROOT / "configs").glob("*.yaml")) if path.name.startswith(("mini_", "xqb_", "pretrained_"))
+]
+
+
+@pytest.mark.parametrize("path", RUNS, ids=lambda path: path.name)
+def test_every_run_config_of_the_project_loads(path: Path) -> None:
+    config = load_run(path)
+    assert config.name == path.stem
+    assert run_from_mapping(to_mapping(config)) == config
+
+
+@pytest.mark.parametrize("path", RUNS, ids=lambda path: path.name)
+def test_every_key_of_a_run_config_has_a_comment(path: Path) -> None:
+    lines = [line for line in path.read_text(encoding="utf-8").splitlines() if ":" in line and not line.startswith("#")]
+    bare = [line for line in lines if "#" not in line and not line.rstrip().endswith(":")]
+    assert bare == []

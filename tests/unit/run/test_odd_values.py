@@ -1,0 +1,105 @@
+"""YAML and JSON that nobody means well: one line that says what and where, at once, and never a traceback."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+
+from sqa.cli.app import main as command
+from sqa.core.errors import ConfigError, DataError
+from sqa.data.download import read_manifest
+from sqa.files.records import json_document, json_lines, parse_json
+from sqa.files.yaml_reader import parse_yaml
+from sqa.metrics.latency_log import LogOptions, score
+from sqa.run.config import load_run, read_yaml
+from sqa.run.contestant import contestant_from
+from sqa.run.translator import translator_from
+
+BOMB = "a0: &a0 [x]\n" + "\n".join(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 12)) + "\n"
+ODD = {
+    BOMB: "more than 100000 values, aliases written out",
+    "a: &a [1, *a]": "an alias stands within what it stands for",
+    "a: " + "[" * 5000 + "]" * 5000: "more than 60 deep",
+    "a: " + "{b: " * 5000 + "}" * 5000: "more than 60 deep",
+    "a: 2024-02-30": "a timestamp is not taken",
+    "a: 2024-02-03": "put text in quotes",
+    "a: !!binary aGk=": "a binary is not taken",
+    "a: !!set {x, y}": "a set is not taken",
+    "a: !!int abc": "invalid literal",
+    "a: !!float abc": "could not convert",
+    "a: !!bool abc": "abc",
+    "a: !!python/object/apply:os.getcwd []": "a python/object/apply:os.getcwd is not taken",
+    "a: " + "9" * 5000: "more than 19 digits",
+    "a: 0x" + "f" * 5000: "more than 19 digits",
+    'a: "\\ud800"': "half a surrogate pair",
+    'a: "\\0"': "a NUL",
+    "[1, 2]: x": "unhashable key",
+    "a: 1\na: 2": "the key 'a' occurs twice",
+}
+
+
+@pytest.mark.parametrize("text", ODD, ids=lambda text: text[:20])
+def test_odd_yaml_is_one_line_at_once(tmp_path, text):
+    path = tmp_path / "run.yaml"
+    path.write_text(text, encoding="utf-8")
+    began = time.process_time()
+    with pytest.raises(ConfigError) as raised:
+        load_run(path)
+    assert time.process_time() - began < 5
+    assert ODD[text] in str(raised.value) and str(raised.value).startswith(str(path))
+    assert "\n" not in str(raised.value) and len(str(raised.value)) < 400
+    for read in (translator_from, contestant_from):
+        with pytest.raises(ConfigError, match=r"--(translator|guesser): not valid YAML"):
+            read(text)
+    with pytest.raises(DataError, match="the manifest cannot be read"):
+        read_manifest(path)
+
+
+@pytest.mark.parametrize("text", ["1: x", "true: x", "null: x", "1.5: {}", "kind: [bm25]", "name: 5", "name: {a: 1}"])
+def test_odd_keys_and_kinds_are_problems_of_the_config(tmp_path, monkeypatch, capsys, text):
+    path = tmp_path / "c.yaml"
+    path.write_text(text, encoding="utf-8")
+    for words in (["run"], ["train", "guesser"], ["train", "buzzer"], ["train", "smt"], ["ablation"], ["translations"]):
+        monkeypatch.setattr("sys.argv", ["sqa", *words, str(path)])
+        with pytest.raises(SystemExit) as ended:
+            command()
+        said = capsys.readouterr().err.splitlines()
+        assert ended.value.code == 2 and all(line.startswith("sqa: ") for line in said)
+
+
+def test_plain_yaml_with_aliases_stays_as_it_was(tmp_path):
+    path = tmp_path / "c.yaml"
+    path.write_text("a: &x {k: 1e-3, n: [1, 2]}\nb: *x\nc: {<<: *x, n: no}\nd: '2024-02-03'\n", encoding="utf-8")
+    assert read_yaml(path) == {
+        "a": {"k": 0.001, "n": [1, 2]}, "b": {"k": 0.001, "n": [1, 2]}, "c": {"k": 0.001, "n": False},
+        "d": "2024-02-03",
+    }  # fmt: skip
+    assert parse_yaml("") is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[" * 200_000, "NaN", "-Infinity", "1e999", "9" * 5000, '"\\ud800"', '{"a": [1, NaN]}'],
+    ids=lambda t: t[:9],
+)
+def test_odd_json_is_one_line(tmp_path, text):
+    with pytest.raises(ValueError):
+        parse_json(text)
+    path = tmp_path / "x.json"
+    path.write_text(text, encoding="utf-8")
+    for read in (json_document, lambda file: list(json_lines(file))):
+        with pytest.raises(DataError, match="x.json.*not JSON") as raised:
+            read(path)
+        assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("more", [{}, {"source_length": 1e308}, {"reference_length": 5e-324}])
+def test_numbers_that_overflow_a_latency_are_refused_by_line(tmp_path, more):
+    path = tmp_path / "instances.log"
+    good = {"delays": [1, 2], "source_length": 2, "reference_length": 2}
+    bad = good | (more or {"delays": [1, 1e308]})
+    path.write_text(f"{json.dumps(good)}\n{json.dumps(bad)}\n")
+    with pytest.raises(DataError, match=r"instances\.log:2: "):
+        score(str(path), LogOptions())

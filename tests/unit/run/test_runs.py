@@ -1,0 +1,115 @@
+"""A run's folder: the same bytes each time, read back whole, compared only with its like."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from doubles import write_questions
+
+from sqa.core.errors import ConfigError, DataError, NotComputable
+from sqa.files.store import Store
+from sqa.run import folder as runs
+from sqa.run.config import load_run, run_from_mapping
+from sqa.run.pipeline import RunResult, run
+
+METRICS = ["ew", "accuracy", "bleu", "al"]
+
+
+def result(tmp_path: Path, name: str = "t", k: int = 1, n: int = 6, **changes: object) -> RunResult:
+    path = tmp_path / f"questions{n}.jsonl"
+    if not path.exists():
+        write_questions(path, n)
+    config = run_from_mapping(
+        {
+            "name": name,
+            "dataset": {"name": str(path)},
+            "translator": {"name": "doubles:build_translator", "k": k},
+            "guesser": "doubles:build_guesser",
+            "buzzer": "doubles:build_buzzer",
+            "metrics": METRICS,
+            **changes,
+        }
+    )
+    return run(config, Store(tmp_path / "runs"), progress=False)
+
+
+def test_the_report(tmp_path: Path) -> None:
+    rows = {row.metric: row for row in runs.report_rows(result(tmp_path))}
+    assert list(rows) == [*METRICS, "empty-questions", "empty-sentences", "unknown-pages"]
+    accuracy = rows["accuracy"]
+    assert accuracy.value == pytest.approx(4 / 6)
+    assert accuracy.low is not None and accuracy.high is not None
+    assert accuracy.low <= 4 / 6 <= accuracy.high
+    assert (rows["bleu"].unit, rows["al"].unit, rows["ew"].unit) == ("0-100", "words", "0-1")
+    assert (rows["empty-sentences"].value, rows["empty-sentences"].n) == (0, 12)
+    assert rows["unknown-pages"].cells()[:6] == ["unknown-pages", "2", "n/a", "n/a", "6", "questions"]
+
+
+def test_saving_twice_gives_the_same_bytes_and_it_reads_back(tmp_path: Path) -> None:
+    done = result(tmp_path)
+    folder = runs.save(done, tmp_path / "runs")
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    assert set(before) == {"report.tsv", "config.yaml", "run.json", "stats.parquet", "times.json"}
+    runs.save(result(tmp_path), tmp_path / "runs")
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    assert set(json.loads(before["times.json"])) == set(done.stages)
+    saved = runs.read(folder)
+    assert saved.config == done.config == load_run(folder / "config.yaml")
+    assert saved.questions == tuple(q.id for q in done.questions)
+    assert {name: stats.tolist() for name, stats in saved.stats.items()} == {
+        name: done.stats[name].tolist() for name in METRICS
+    }
+
+
+def test_a_refused_metric_has_no_number(tmp_path: Path) -> None:
+    done = result(tmp_path, guesser=None, buzzer=None)
+    rows = {row.metric: row for row in runs.report_rows(done)}
+    assert rows["ew"].cells()[1:4] == ["n/a"] * 3
+    saved = runs.read(runs.save(done, tmp_path / "runs"))
+    assert set(saved.stats) == {"bleu", "al"}
+
+
+def test_comparing_gives_paired_differences(tmp_path: Path) -> None:
+    a = runs.read(runs.save(result(tmp_path, "a", k=1), tmp_path / "runs"))
+    b = runs.read(runs.save(result(tmp_path, "b", k=3), tmp_path / "runs"))
+    rows, notes = runs.compare(a, b)
+    by_name = {row.metric: row for row in rows}
+    assert list(by_name) == METRICS and notes == []
+    assert by_name["al"].diff < 0 and by_name["ew"].diff >= 0
+    assert by_name["bleu"].diff == 0 and by_name["bleu"].p_bootstrap == 1
+    assert all(math.isfinite(x) for row in rows for x in (row.low, row.high, row.p_bootstrap, row.p_randomization))
+
+
+def test_a_metric_that_only_one_run_has_is_left_out_and_said_so(tmp_path: Path) -> None:
+    a = runs.read(runs.save(result(tmp_path, "a"), tmp_path / "runs"))
+    b = runs.read(runs.save(result(tmp_path, "b", metrics=["ew", "dal"]), tmp_path / "runs"))
+    rows, notes = runs.compare(a, b)
+    assert [row.metric for row in rows] == ["ew"]
+    assert sorted(note.partition(":")[0] for note in notes) == ["accuracy", "al", "bleu", "dal"]
+    other = replace(b, signatures={"ew": "another curve"})
+    with pytest.raises(NotComputable, match="signatures differ"):
+        runs.compare(a, other)
+
+
+def test_other_questions_cannot_be_compared(tmp_path: Path) -> None:
+    a = runs.read(runs.save(result(tmp_path, "a", n=6), tmp_path / "runs"))
+    b = runs.read(runs.save(result(tmp_path, "b", n=5), tmp_path / "runs"))
+    with pytest.raises(ConfigError, match="not on the same questions"):
+        runs.compare(a, b)
+
+
+def test_what_is_no_run_folder(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"is not the folder of a finished run \(no config.yaml\)"):
+        runs.read(tmp_path)
+    folder = runs.save(result(tmp_path), tmp_path / "runs")
+    stats = folder / "stats.parquet"
+    stats.write_bytes(stats.read_bytes()[:99])
+    with pytest.raises(DataError, match="truncated or damaged"):
+        runs.read(folder)
+    (folder / "run.json").write_text("{")
+    with pytest.raises(DataError, match="damaged"):
+        runs.read(folder)

@@ -1,0 +1,140 @@
+"""Cleaning parallel text: each step drops what it is for and nothing else, and every dropped pair is counted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from smt.training.clean import (
+    STEPS,
+    CleanConfig,
+    Duplicates,
+    Overlap,
+    Report,
+    aligned_enough,
+    clean,
+    coverage,
+    refused_by,
+)
+from smt.training.language import MIN_LETTERS, Languages, codes, without_names
+from sqa.core.errors import ConfigError, DataError
+from sqa.data.datasets import load_questions
+
+GOOD = ("La reina fundó una ciudad junto al río.", "The queen founded a city by the river.", "a")
+BAD = {
+    "noise": ("Haga clic en <b>Aceptar</b> para seguir", "Click <b>OK</b> to go on"),
+    "copied": ("El fichero de configuración del servidor", "El fichero de configuración del servidor"),
+    "length": ("Sí", "Yes"),
+    "ratio": ("Una frase muy corta", "A sentence that goes on and on although its source said almost nothing at all"),
+    "letters": ("12 : 34 - 56 / 78 ( 90 ) 1", "12 : 34 - 56 / 78 ( 90 ) 1 and"),
+}
+
+
+def mini(n: int | None = None) -> list[tuple[str, str]]:
+    """Sentence pairs of the bundled questions."""
+    questions = load_questions("mini-es", limit=n)
+    return [(" ".join(x), y) for q in questions for x, y in zip(q.sentences, q.reference, strict=True)]
+
+
+@pytest.mark.parametrize("step", BAD)
+def test_each_useless_pair_falls_to_its_step(step):
+    assert refused_by(*BAD[step], CleanConfig()) == step
+    assert refused_by(*GOOD[:2], CleanConfig()) is None
+
+
+def test_clean_counts_what_each_step_dropped():
+    held_out = ["Hola, mundo entero y verdadero."]
+    overlap = ("Hola, mundo entero y verdadero!", "Hello, whole and true world!", "b")
+    report = Report()
+    pairs = [GOOD, GOOD, overlap, *((*pair, "b") for pair in BAD.values())]
+    assert list(clean(pairs, held_out, CleanConfig(), report)) == [GOOD]
+    header, *rows = [line.split("\t") for line in report.text().splitlines()]
+    table = {row[0]: dict(zip(header[1:], map(int, row[1:]), strict=True)) for row in rows}
+    assert [row[0] for row in rows] == ["b", "a", "all"]
+    assert table["a"] == {**dict.fromkeys(header[1:], 0), "read": 2, "duplicate": 1, "kept": 1}
+    assert table["b"] == {**dict.fromkeys(header[1:], 0), "read": 6, "overlap": 1, **dict.fromkeys(BAD, 1)}
+    for row in table.values():
+        assert row["read"] == row["kept"] + sum(row[step] for step in STEPS)
+
+
+def test_an_empty_corpus_has_a_report():
+    report = Report()
+    assert not list(clean([], [], CleanConfig(), report))
+    assert report.rows() == [("all", *["0"] * (len(STEPS) + 2))]
+
+
+def test_overlap_is_seen_on_the_target_side_and_within_a_longer_line():
+    assert not list(clean([GOOD], ["the queen FOUNDED a city by the river"], CleanConfig()))
+    held_out = ["They say that the queen founded a city by the river long ago."]
+    assert list(clean([GOOD], held_out, CleanConfig())) == [GOOD]
+    assert not list(clean([GOOD], held_out, CleanConfig(overlap_words=6)))
+    assert not Overlap(held_out, 20)("the queen founded a city by the river")
+
+
+def test_duplicates_look_at_letters_and_digits_of_both_sides():
+    seen = Duplicates()
+    assert not seen("Uno, dos.", "One, two.")
+    assert seen("uno dos", "ONE TWO!") and not seen("uno dos", "one two three")
+
+
+def test_cleaning_is_streamed():
+    def endless():
+        while True:
+            yield GOOD
+
+    assert next(clean(endless(), [], CleanConfig())) == GOOD
+
+
+def test_language_tells_swapped_untranslated_and_foreign_sides():
+    known = mini()
+    languages = Languages(known[::2])
+    new = [pair for pair in known[1::2] if min(map(len, pair)) > 60]
+    assert np.mean([languages.fit(x, y) for x, y in new]) > 0.9
+    assert np.mean([languages.fit(y, x) for x, y in new]) < 0.1
+    assert np.mean([languages.fit(y, y) for _, y in new]) < 0.1
+    czech = "Některé z jeho básní vyšly teprve po smrti, když je přítel našel ve staré zásuvce psacího stolu."
+    assert not languages.fit(czech, new[0][1]) and not languages.fit(new[0][0], czech)
+
+
+def test_language_accepts_what_is_too_short_to_say():
+    languages = Languages(mini(10))
+    assert len(codes("Xqz wvk jj")) < MIN_LETTERS and languages.fit("Xqz wvk jj", "Xqz wvk jj")
+    assert without_names("La reina Xochitl fundó Tlaxcala") == "reina fundó"
+    with pytest.raises(DataError, match="learn a language"):
+        Languages([("a", "b")])
+
+
+def test_clean_asks_for_text_to_compare_languages_with():
+    with pytest.raises(ConfigError, match=r"clean\.language"):
+        next(clean([GOOD], [], CleanConfig(language=True)))
+    report, english = Report(), "The second side was never translated into the other language at all, it seems."
+    languages = Languages(mini())
+    kept = list(clean([GOOD, (english, english + " Or", "a")], [], CleanConfig(language=True), report, languages))
+    assert kept == [GOOD] and report.dropped["a", "language"] == 1
+
+
+def test_alignment_drops_pairs_that_do_not_translate_each_other():
+    pytest.importorskip("eflomal", reason="the extra 'train' is not installed")
+    words = {f"{i}palabra": f"{i}word" for i in "abcdefghijklmnop"}
+    rng = np.random.default_rng(0)
+    chosen = [rng.choice(sorted(words), 6) for _ in range(400)]
+    pairs = [(" ".join(x), " ".join(words[w] for w in x), "-") for x in chosen]
+    wrong = [(pairs[i][0], pairs[i + 1][1], "-") for i in range(0, 20, 2)]
+    shares = coverage([pair[:2] for pair in pairs + wrong])
+    assert all(0 <= share <= 1 for share in shares)
+    assert np.mean(shares[:400]) > 0.8 > 0.5 > np.mean(shares[400:])
+    report = Report()
+    kept = list(aligned_enough(pairs + wrong, 0.6, report))
+    assert len(kept) + report.dropped["-", "alignment"] == 410 and report.dropped["-", "alignment"] >= 8
+    assert list(aligned_enough(pairs, 0.0)) == pairs
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("min_words", 0), ("max_ratio", 0.5), ("min_letters", 1.5), ("min_aligned", -0.1), ("overlap_words", -1)],
+)
+def test_impossible_limits_are_named(key, value):
+    with pytest.raises(ConfigError, match=key):
+        replace(CleanConfig(), **{key: value})

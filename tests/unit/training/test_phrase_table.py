@@ -1,0 +1,200 @@
+"""Tokens, phrase pairs, n-gram counts and weights of the phrase-based system, without its engine."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import sacrebleu
+from hypothesis import given
+from hypothesis import strategies as st
+
+from smt.models.vocab import normalise
+from smt.statistical import tokens
+from smt.statistical.mert import Candidates, bleu, search
+from smt.statistical.phrase_table import (
+    PhraseCounts,
+    ngrams,
+    only_ngrams_of,
+    only_phrases_of,
+    spans,
+    write_ngrams,
+    write_rows,
+)
+from smt.statistical.tune import statistics
+
+# --------------------------------------------------------------------------------------------------------- tokens
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("El autor (1930) escribió «Ana».", 'El autor (￭ 1930 ￭) escribió "￭ Ana ￭" ￭.'),
+        ("author's well-read 1,000.50!?", "author ￭'s well ￭-￭ read 1,000.50 ￭! ￭?"),
+        ("¿Qué? -- U.S.", "¿￭ Qué ￭? - ￭- U ￭.￭ S ￭."),
+        ("a|b <s>", "a ￭\ue000￭ b \ue001￭ s ￭\ue002"),
+        (" ", ""),
+    ],
+)
+def test_tokens(text, expected):
+    assert " ".join(tokens.tokenise(text)) == expected
+
+
+@given(st.text(st.characters(exclude_categories=["Cs", "Co"], exclude_characters=tokens.JOINER), max_size=40))
+def test_tokens_spell_the_text_again(text):
+    found = tokens.tokenise(text)
+    assert all(token and not any(c.isspace() or c in "|<>{}" for c in token) for token in found)
+    assert tokens.words(found) == tuple(normalise(text).split())
+
+
+@given(st.text("ab.'-( ", max_size=20), st.text("ab.'-( ", max_size=20))
+def test_tokens_of_a_prefix_are_a_prefix(a, b):
+    whole = tokens.tokenise(f"{a} {b}")
+    assert whole[: len(tokens.tokenise(a))] == tokens.tokenise(a)
+
+
+def test_joiners_with_nothing_beside_them_are_dropped():
+    assert tokens.words(["￭.", "a", "(￭"]) == (".", "a", "(")
+
+
+def test_truecasing():
+    sentences = [
+        t.split() for t in ("The man of Rome .", "Rome , the city . The end", '"￭ Every man', "We saw every man")
+    ]
+    forms = tokens.usual_forms(tokens.count_forms(sentences))
+    assert {word: forms.get(word) for word in ("the", "rome", "every", "we")} == {
+        "the": "the",
+        "rome": "Rome",
+        "every": "every",
+        "we": None,
+    }
+    assert tokens.truecase(['"￭', "The", "Man"], forms) == ['"￭', "the", "Man"]
+    assert tokens.truecase(["Zeus", "The"], forms) == ["Zeus", "The"]
+
+
+@pytest.mark.parametrize(("words", "expected"), [(("(the", "b"), ("(The", "b")), (("1930",), ("1930",)), ((), ())])
+def test_capitals(words, expected):
+    assert tokens.capitalise(words) == expected
+
+
+def test_which_texts_begin_with_a_capital():
+    assert [tokens.begins_with_capital(text) for text in ("¿Qué", "qué", "12 Monos", "12", "")] == [
+        True, False, True, False, False,
+    ]  # fmt: skip
+
+
+# -------------------------------------------------------------------------------------------------------- phrases
+
+
+def consistent(links: np.ndarray, longest: int) -> set[tuple[int, int, int, int]]:
+    """The definition, tried on every pair of spans."""
+    size, width = links.shape
+    found = set()
+    for i in range(size):
+        for k in range(i, min(size, i + longest)):
+            for j in range(width):
+                for m in range(j, min(width, j + longest)):
+                    inside = links[i : k + 1, j : m + 1].sum()
+                    if inside and inside == links[i : k + 1].sum() and inside == links[:, j : m + 1].sum():
+                        found.add((i, k, j, m))
+    return found
+
+
+@given(st.integers(1, 6), st.integers(1, 6), st.integers(1, 6), st.data())
+def test_phrase_pairs_are_those_of_the_definition(size, width, longest, data):
+    links = np.array(data.draw(st.lists(st.booleans(), min_size=size * width, max_size=size * width)))
+    links = links.reshape(size, width)
+    found = list(spans(links, longest))
+    assert len(found) == len(set(found)) and set(found) == consistent(links, longest)
+
+
+def test_rows_of_a_phrase_table():
+    counts = PhraseCounts(longest=3)
+    for y in ("the house", "the house", "the home"):
+        counts.add("la casa".split(), y.split(), np.eye(2, dtype=bool))
+    rows = {(target, source): (total, both) for target, source, total, both in counts.rows(best=2, once=1)}
+    assert rows == {
+        ("the", "la"): (3, 3),
+        ("house", "casa"): (2, 2),
+        ("home", "casa"): (1, 1),  # seen once, but of one token
+        ("the house", "la casa"): (2, 2),  # "the home" of "la casa" was seen once and is gone
+    }
+    assert [row[:2] for row in counts.rows(best=1, once=1) if row[1] == "casa"] == [("house", "casa")]
+
+
+def test_a_word_inside_longer_phrases_only_keeps_its_link():
+    counts = PhraseCounts(longest=3)
+    counts.add(["sin", "embargo"], ["however"], np.ones((2, 1), dtype=bool))
+    rows = list(counts.rows(best=5, once=3))
+    assert ("however", "sin embargo", 1, 1) in rows
+    assert {(target, source) for target, source, *_ in rows} >= {("however", "sin"), ("however", "embargo")}
+
+
+def test_a_table_for_some_sentences(tmp_path):
+    rows = [("a", "x", 1, 1), ("b", "x y", 1, 1), ("c", "z", 2, 1)]
+    assert write_rows(rows, tmp_path / "all") == 3
+    only_phrases_of(tmp_path / "all", [["x", "y"]], 1, tmp_path / "some")
+    assert (tmp_path / "some").read_text() == "a ||| x ||| 1.0 1.0\n"
+
+
+# -------------------------------------------------------------------------------------------------------- n-grams
+
+
+def test_ngrams_with_the_chance_of_a_new_word():
+    found = {gram: (history, n) for gram, history, n in ngrams([["a", "b"], ["a", "a"]], 2)}
+    assert found["<unk>"] == (8, 2) and found["a"] == (8, 2)  # the first a and the first b were new
+    assert found["<s> <unk>"] == (2, 1) and found["<s> a"] == (2, 1) and found["a a"] == (2, 1)
+    assert sum(n for gram, (_, n) in found.items() if " " not in gram) == 8
+
+
+def test_ngrams_of_some_sentences_and_seen_once(tmp_path):
+    text = ["a b c".split(), "a b d".split(), "a b d".split(), "e".split()]
+    write_ngrams(text, 3, 2, tmp_path / "all")
+    grams = {line.rsplit(" ", 2)[0] for line in (tmp_path / "all").read_text().splitlines()}
+    assert "a b d" not in grams and "b d" in grams and "<s> a b" in grams  # "b d </s>" twice with a new d between
+    only_ngrams_of(tmp_path / "all", [["a", "b"]], 3, tmp_path / "some")
+    some = {line.rsplit(" ", 2)[0] for line in (tmp_path / "some").read_text().splitlines()}
+    assert some < grams and {"a", "b", "<unk>", "<s> a b"} <= some and "d" not in some
+
+
+# -------------------------------------------------------------------------------------------------------- weights
+
+
+def test_bleu_of_summed_statistics_is_that_of_sacrebleu():
+    hypotheses = ["the big house is very red , he said .", "a small dog eats bread", "no"]
+    references = ["the big house is red , he says .", "the small dog eats some bread", "no no"]
+    stats = np.sum([statistics(h.split(), r) for h, r in zip(hypotheses, references, strict=True)], axis=0)
+    assert 100 * bleu(stats) == pytest.approx(sacrebleu.corpus_bleu(hypotheses, [references]).score, abs=1e-9)
+
+
+def test_bleu_without_a_match_is_zero():
+    assert bleu(np.zeros(10)) == 0.0
+
+
+def lists(seed: int) -> list:
+    """Candidates whose second component says how good they are; the first misleads."""
+    rng = np.random.default_rng(seed)
+    found = []
+    for _ in range(20):
+        some = []
+        for _ in range(rng.integers(1, 8)):
+            good = rng.integers(0, 10)
+            some.append(((-float(good) + rng.normal(), float(good)), (good, good, good, good, 10, 10, 10, 10, 10, 10)))
+        found.append(some)
+    return found
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_search_finds_weights_that_rank_well(seed):
+    candidates = Candidates.of(lists(seed))
+    best = bleu(np.sum([max(stats for _, stats in some) for some in lists(seed)], axis=0))
+    before = candidates.bleu(np.array([1.0, 0.1]))
+    weights, found = search(candidates, [1.0, 0.1], [0, 1], seed)
+    assert before < found <= best and found > 0.98 * best
+    assert candidates.bleu(np.array(weights)) == found  # the scale changes no rank
+    assert np.abs(weights).mean() == pytest.approx(1.0)
+    assert search(candidates, [1.0, 0.1], [0, 1], seed) == (weights, found)
+
+
+def test_a_weight_that_is_not_free_stays():
+    weights, _ = search(Candidates.of(lists(1)), [1.0, 0.0], [0], 0)
+    assert weights[1] == 0.0

@@ -1,0 +1,149 @@
+"""Training: the loss falls, a killed training resumes to the same numbers, a saved model translates the same."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from smt.models.bundle import load_model, save_model
+from smt.models.decode import decode_batch
+from smt.models.transformer import ModelConfig
+from smt.training.config import CorpusConfig, SmtConfig, TrainConfig
+from smt.training.corpus import lexicon, pack
+from smt.training.train import Trainer, average, checkpoints, losses, rate
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.paths import ROOT
+from sqa.data.datasets import load_questions
+from sqa.run.config import load
+from tests.smt_models import random_model, vocabulary
+
+CONFIG = SmtConfig(
+    "tiny",
+    CorpusConfig("es-en", vocabulary_size=600),
+    ModelConfig(600, 32, 2, 64, 1, 1, 0.1, lexicon_width=4),
+    TrainConfig(steps=8, batch_pieces=400, warmup=2, cooldown=2, checkpoint_every=4, evaluate_every=0, threads=1),
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A prepared training folder made of the bundled questions."""
+    pairs = [
+        (" ".join(source), target, "mini")
+        for q in load_questions("mini-es", limit=20)
+        for source, target in zip(q.sentences, q.reference, strict=True)
+    ]
+    packed = pack(pairs, vocabulary(), [[(0, 0), (1, 1)]] * len(pairs))
+    data = tmp_path / "data"
+    packed.save(data / "packed")
+    (data / "vocabulary.model").write_bytes(vocabulary().model)
+    ids, probabilities = lexicon(packed, 600, 4)
+    np.save(data / "lexicon_ids.npy", ids)
+    np.save(data / "lexicon_probabilities.npy", probabilities)
+    return tmp_path
+
+
+def test_loss_falls(folder):
+    config = replace(CONFIG, train=replace(CONFIG.train, steps=60, cooldown=0, learning_rate=5e-3, schedule="constant"))
+    trainer = Trainer(config, folder)
+    losses = [trainer.train_step()[0] for _ in range(60)]
+    assert np.mean(losses[-5:]) < np.mean(losses[:5]) - 1.0
+
+
+def test_resuming_gives_the_same_next_losses(folder):
+    whole = Trainer(CONFIG, folder)
+    expected = [whole.train_step()[0] for _ in range(6)]
+    first = Trainer(CONFIG, folder)
+    for _ in range(3):
+        first.train_step()
+    first.save()
+    second = Trainer(CONFIG, folder)
+    second.resume()
+    assert second.step == 3
+    assert [second.train_step()[0] for _ in range(3)] == expected[3:]
+
+
+def test_accumulation_is_one_large_batch(folder, monkeypatch):
+    """Two accumulated batches give the gradient of their pieces taken together, not a mean of means."""
+    one_k = replace(CONFIG.train, accumulate=2, k=(3,), alignment_weight=0.0, clip=1e9)
+    trainer = Trainer(replace(CONFIG, model=replace(CONFIG.model, dropout=0.0), train=one_k), folder)
+    batches = [trainer.batches.at(i) for i in range(2)]
+    results = [losses(trainer.model, batch, 3, one_k.label_smoothing) for batch in batches]
+    pieces = sum(n for _, _, n in results)
+    mean = sum(entropy for entropy, _, _ in results) / pieces
+    expected = torch.autograd.grad(mean, trainer.model.embedding.weight)[0]
+    seen = []
+    monkeypatch.setattr(trainer.optimizer, "step", lambda: seen.append(trainer.model.embedding.weight.grad.clone()))
+    loss, n = trainer.train_step()
+    assert n == pieces and loss == pytest.approx(float(mean.detach()), rel=1e-5)
+    torch.testing.assert_close(seen[0], expected, rtol=1e-4, atol=1e-6)
+
+
+def test_unfinished_checkpoints_do_not_count(folder):
+    trainer = Trainer(CONFIG, folder)
+    trainer.train_step()
+    kept = trainer.save()
+    (folder / "checkpoint-0000009.part").mkdir()
+    (folder / "checkpoint-0000009").mkdir()
+    assert checkpoints(folder) == [kept]
+
+
+def test_average_is_the_mean(folder):
+    trainer = Trainer(CONFIG, folder)
+    for _ in range(2):
+        trainer.train_step()
+        trainer.save()
+    from safetensors.torch import load_file
+
+    a, b = (load_file(path / "model.safetensors")["decoder_norm.weight"] for path in checkpoints(folder))
+    torch.testing.assert_close(average(folder, 2)["decoder_norm.weight"], (a + b) / 2)
+
+
+def test_schedule_rises_falls_and_ends_near_zero():
+    config = replace(CONFIG.train, steps=100, warmup=10, cooldown=20, learning_rate=1.0)
+    rates = [rate(config, step) for step in range(100)]
+    assert rates[0] == pytest.approx(0.1) and max(rates) == pytest.approx(1.0) and rates[-1] < 0.02
+    assert rates[80:] == sorted(rates[80:], reverse=True)
+
+
+def test_saved_model_translates_the_same_after_a_second_saving(tmp_path):
+    model, words = random_model(), [list(load_questions("mini-es", limit=1)[0].sentences[0])]
+    save_model(model, vocabulary(), tmp_path / "a", {})
+    once, spm, _ = load_model(tmp_path / "a")
+    save_model(once, spm, tmp_path / "b", {})
+    twice, _, _ = load_model(tmp_path / "b")
+    assert decode_batch(once, spm, words, 3) == decode_batch(twice, spm, words, 3)
+    scale = model.embedding.weight.abs().amax(1, keepdim=True) / 127
+    assert ((once.embedding.weight - model.embedding.weight).abs() <= 0.51 * scale).all()
+
+
+def test_damaged_model_folders_are_named(tmp_path):
+    with pytest.raises(DataError, match="config.json: not found"):
+        load_model(tmp_path)
+    save_model(random_model(), vocabulary(), tmp_path, {})
+    weights = tmp_path / "model.safetensors"
+    whole = weights.read_bytes()
+    weights.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(DataError, match="not a translator of this program"):
+        load_model(tmp_path)
+    weights.write_bytes(whole)
+    config = json.loads((tmp_path / "config.json").read_text())
+    config["model"]["width"] = 64
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    with pytest.raises(DataError, match="not a translator of this program"):
+        load_model(tmp_path)
+
+
+def test_shipped_configs_are_valid():
+    for name in ("smt_es_en", "smt_pl_en"):
+        assert load(ROOT / "configs" / f"{name}.yaml", SmtConfig).train.steps > 0
+
+
+def test_a_bidirectional_encoder_cannot_be_trained_to_wait():
+    with pytest.raises(ConfigError, match="reads ahead"):
+        replace(CONFIG, model=replace(CONFIG.model, encoder="bidirectional"))

@@ -1,0 +1,246 @@
+"""Phrase-based SMT end to end on a tiny language: training in stages, tuning, translating, folders that are broken."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from smt.statistical import train as statistical_train
+from smt.statistical import translator as statistical
+from smt.statistical.config import PbmtConfig, PhraseConfig, TuningConfig
+from smt.statistical.phrase_table import PhraseCounts
+from smt.statistical.train import STAGES, choose
+from smt.statistical.translator import Statistical, StatisticalConfig, build, read_model
+from smt.statistical.tune import START
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.paths import ROOT
+from sqa.core.types import Question
+from sqa.run.config import load
+from sqa.run.pipeline import stream
+from tests.tiny_language import CONFIG, pairs, train_tiny, use_tiny_language
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """The runs folder of a finished training."""
+    pytest.importorskip("thot")
+    runs = tmp_path_factory.mktemp("runs")
+    train_tiny(runs)
+    return runs
+
+
+@pytest.fixture(scope="module")
+def system(trained):
+    found = Statistical(trained / "smt" / "tiny" / "model")
+    yield found
+    found.engine.close()
+
+
+def test_words(system):
+    assert system.words(["El rey viejo busca el barco.", "el gato rojo", "", "Qwertz tiene España"]) == [
+        ("The", "old", "king", "seeks", "the", "ship."),
+        ("the", "red", "cat"),
+        (),
+        ("Qwertz", "has", "Spain"),  # unknown: copied; a name: from the list of names
+    ]
+
+
+def test_a_text_does_not_depend_on_its_neighbours(system):
+    texts = ["El perro negro mira el libro.", "reina", "El autor rojo tiene el gato."]
+    assert system.words(texts) == [system.words([text])[0] for text in texts]
+
+
+def test_a_text_longer_than_the_decoder_takes(system):
+    assert system.words(["Rey " + "rey " * 400]) == [("King", *["king"] * 400)]
+
+
+def test_signs_of_the_decoder_are_text(system):
+    assert system.words(["||| <unk> (rey) ({ 1 })"])[0] == ("|||", "<unk>", "(king)", "({", "1", "})")
+
+
+@pytest.mark.parametrize("keys", [{"k": "full"}, {"k": 3}, {"policy": "local-agreement", "n": 2}])
+def test_streaming_equals_batched(trained, keys):
+    translator = build(StatisticalConfig(str(trained / "smt" / "tiny" / "model"), **keys))
+    sentences = tuple(tuple(row[0].split()) for row in list(pairs())[5:200:60])
+    question = Question("q", "d", "es", sentences, ("-",), "Page")
+    batched = translator.translate_batch([question])[0]
+    assert stream(translator, question) == batched and len(batched) > 10
+
+
+def test_fingerprints(trained, system):
+    folder = trained / "smt" / "tiny" / "model"
+    again = Statistical(folder)
+    again.engine.close()
+    assert again.fingerprint() == system.fingerprint()
+    assert (
+        build(StatisticalConfig(str(folder))).fingerprint() != build(StatisticalConfig(str(folder), k=3)).fingerprint()
+    )
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning:machine")
+def test_sil_machine_reads_the_folder(trained, system):
+    """The tables are in the format of sil-machine, and its model gives the same words."""
+    pytest.importorskip("machine")
+    from machine.translation.thot import ThotSmtModel, ThotSmtParameters
+
+    folder = trained / "smt" / "tiny" / "model"
+    parameters = ThotSmtParameters(
+        translation_model_filename_prefix=str(folder / "table"),
+        language_model_filename_prefix=str(folder / "language"),
+        model_weights=read_model(folder)["weights"],
+    )
+    with ThotSmtModel("fast_align", parameters) as model:
+        for source, _, _ in list(pairs())[::31]:
+            tokens = statistical.tokens.truecase(statistical.tokens.tokenise(source), system.forms)
+            assert list(model.translate(tokens).target_tokens) == system.engine.translate([tokens])[0]
+
+
+def test_phrase_pairs_are_those_of_thot(tmp_path):
+    """The engine's own extraction counts the same pairs where every word is linked (others it widens differently)."""
+    tt = pytest.importorskip("thot.translation")
+    rng = np.random.default_rng(0)
+    counts, lines = PhraseCounts(longest=3), []
+    for _ in range(60):
+        x, y = (list(rng.choice(list("abcde"), rng.integers(1, 6))) for _ in range(2))
+        links = rng.random((len(x), len(y))) < 0.3
+        links[~links.any(1), rng.integers(len(y))] = True
+        links[rng.integers(len(x)), ~links.any(0)] = True
+        counts.add(x, y, links)
+        positions = [" ".join(str(i + 1) for i in np.flatnonzero(column)) for column in links.T]
+        nulls = " ".join(str(i + 1) for i in np.flatnonzero(~links.any(1)))
+        groups = [f"{w} ({{ {at} }})" for w, at in zip(["NULL", *y], [nulls, *positions], strict=True)]
+        lines += ["# 1", " ".join(x), " ".join(groups)]
+    (tmp_path / "links").write_text("\n".join(lines) + "\n")
+    model, parameters = tt.PhraseModel(), tt.PhraseExtractParameters()
+    parameters.max_target_phrase_length, parameters.constrain_source_length = 3, True
+    model.build(str(tmp_path / "links"), parameters, False)
+    model.print_phrase_table(str(tmp_path / "table"))
+    theirs = {}
+    for line in (tmp_path / "table").read_text().splitlines():
+        target, source, numbers = line.split(" ||| ")
+        theirs[f"{target} ||| {source}"] = round(float(numbers.split()[1]))
+    assert dict(counts.joint) == theirs
+
+
+# ------------------------------------------------------------------------------------------------------- training
+
+
+def stages_run(config: PbmtConfig, runs: Path, patch: pytest.MonkeyPatch, fresh: bool = False) -> list[str]:
+    """Which stages `train` ran."""
+    ran: list[str] = []
+
+    def noted(name, stage):
+        return lambda *arguments: (ran.append(name), stage(*arguments))
+
+    patch.setattr(
+        statistical_train, "STAGES", tuple((name, noted(name, stage), parts) for name, stage, parts in STAGES)
+    )
+    use_tiny_language(patch)
+    statistical_train.train(config, runs, fresh)
+    return ran
+
+
+@pytest.fixture
+def copied(trained, tmp_path):
+    shutil.copytree(trained, tmp_path / "runs")
+    return tmp_path / "runs"
+
+
+def test_what_is_finished_is_not_made_again(copied, monkeypatch):
+    assert stages_run(CONFIG, copied, monkeypatch) == []
+
+
+def test_a_change_makes_its_stage_and_what_follows_anew(copied, monkeypatch):
+    changed = replace(CONFIG, tuning=replace(CONFIG.tuning, sentences=0))
+    assert stages_run(changed, copied, monkeypatch) == ["tuning"]
+    assert read_model(copied / "smt" / "tiny" / "model")["weights"] == list(START)
+
+
+def test_a_killed_training_goes_on_and_ends_the_same(copied, trained, monkeypatch):
+    folder = copied / "smt" / "tiny"
+    for name in ("phrases", "tuning"):  # as if killed while it wrote the phrase table
+        (folder / f"{name}.done.json").unlink()
+    (folder / "model" / "table.ttable").write_text("half a li")
+    (folder / "model" / "config.json").unlink()
+    assert stages_run(CONFIG, copied, monkeypatch) == ["phrases", "tuning"]
+    ours, other = (read_model(runs / "smt" / "tiny" / "model") for runs in (copied, trained))
+    assert ours == other
+
+
+def test_fresh_starts_anew(copied, trained, monkeypatch):
+    assert stages_run(CONFIG, copied, monkeypatch, fresh=True) == [name for name, _, _ in STAGES]
+    ours, other = (read_model(runs / "smt" / "tiny" / "model") for runs in (copied, trained))
+    assert ours == other
+
+
+def test_tuning_is_on_record(trained):
+    rounds = json.loads((trained / "smt" / "tiny" / "weights.json").read_text())["rounds"]
+    weights = read_model(trained / "smt" / "tiny" / "model")["weights"]
+    assert len(rounds) == 3 and rounds[0]["weights"] == list(START)
+    assert weights == max(rounds, key=lambda row: row["bleu"])["weights"]
+
+
+def test_best_suited_pairs_come_first():
+    rows = [("a", "the Duke of York", "c"), ("b", "a line without any name", "c"), ("d", "Dogs", "c")]
+    assert choose(rows, {"c": 2}, 50) == [rows[0], rows[1]]
+    assert choose(rows, {"c": 2}, 4) == [rows[0], rows[2]]
+
+
+# --------------------------------------------------------------------------------------------------------- errors
+
+
+def test_an_unknown_corpus_is_named(tmp_path, monkeypatch):
+    pytest.importorskip("thot")
+    use_tiny_language(monkeypatch)
+    config = replace(CONFIG, corpus=replace(CONFIG.corpus, pairs={"made": 1, "mad": 2}))
+    with pytest.raises(ConfigError, match="no clean pair in mad;"):
+        statistical_train.train(config, tmp_path)
+
+
+def test_what_cannot_be(tmp_path):
+    with pytest.raises(ConfigError) as caught:
+        replace(CONFIG, phrases=PhraseConfig(longest=0), tuning=TuningConfig(("newstest2014",), rounds=0))
+    assert [line.split(":")[0] for line in caught.value.problems] == [
+        "phrases.longest", "tuning.rounds", "tuning.development",
+    ]  # fmt: skip
+
+
+def test_without_the_engine(tmp_path, monkeypatch):
+    monkeypatch.setattr(statistical, "find_spec", lambda name: None)
+    with pytest.raises(ConfigError, match=r"needs the Python package sil-thot: pip install -e '.\[statistical\]'"):
+        statistical_train.train(CONFIG, tmp_path)
+
+
+def test_a_folder_that_is_no_model(tmp_path):
+    with pytest.raises(ConfigError, match="has no config.json; `sqa train smt"):
+        read_model(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", '{"format": 1}', '{"format": 1, "weights": 3}', '{"format": 9, "weights": []}']
+)
+def test_a_configuration_of_something_else(tmp_path, text):
+    (tmp_path / "config.json").write_text(text)
+    with pytest.raises(DataError, match="config.json: "):
+        read_model(tmp_path)
+
+
+def test_damaged_tables_do_not_reach_the_engine(copied):
+    folder = copied / "smt" / "tiny" / "model"
+    with (folder / "table.ttable").open("a") as file:
+        file.write("x")
+    with pytest.raises(DataError, match="table.ttable: not the file that was trained"):
+        read_model(folder)
+    (folder / "table.ttable").unlink()
+    with pytest.raises(DataError, match="table.ttable: not found"):
+        read_model(folder)
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "configs").glob("pbmt_*.yaml")), ids=lambda path: path.stem)
+def test_shipped_configs_load(path):
+    assert load(path, PbmtConfig).name.startswith("pbmt-")

@@ -1,0 +1,176 @@
+"""Many trainings from one config: nothing is trained twice, nothing is lost by a kill, nothing is mixed up."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from statistics import stdev
+
+import pytest
+
+import smt.training.sweep
+import sqa.data.datasets
+from smt.models.bundle import load_model, save_model
+from smt.models.vocab import Vocabulary
+from smt.training.config import SmtConfig
+from smt.training.sweep import Finished, expand, finished, main, parse_sweep, sweep, table
+from smt.training.train import prepared_data, train_in
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.paths import ROOT
+from sqa.files.atomic import held
+from sqa.run.config import load, to_mapping
+from tests.smt_models import random_model, vocabulary
+from tests.sweep_process import config, prepared, sentence_pairs
+
+
+@pytest.fixture
+def runs(tmp_path, monkeypatch) -> Path:
+    """A --runs folder with prepared data, and BLEU on the bundled questions."""
+    monkeypatch.setattr(sqa.data.datasets, "load_parallel", sentence_pairs)
+    prepared(tmp_path)
+    return tmp_path
+
+
+def test_values_of_k():
+    assert parse_sweep("k=3,6,full,multi") == (3, 6, "full", "multi")
+    for wrong in ("3,6", "k=", "k=0", "k=3,3", "k=three", "seeds=3", "k=3,,6", "k=-1"):
+        with pytest.raises(ConfigError, match="--sweep"):
+            parse_sweep(wrong)
+
+
+def test_one_run_per_k_and_seed():
+    base = replace(config(), full_encoder="bidirectional", train=replace(config().train, seed=5))
+    found = expand(base, (2, "full", "multi"), 2, Path("f"))
+    assert [run.label for run in found] == [
+        "k2-seed5", "kfull-seed5", "multi-seed5", "k2-seed6", "kfull-seed6", "multi-seed6",
+    ]  # fmt: skip
+    assert [run.config.train.k for run in found[:3]] == [(2,), ("full",), (2, "full")]
+    assert [run.config.model.encoder for run in found[:3]] == ["causal", "bidirectional", "causal"]
+    assert {run.config.train.seed for run in found} == {5, 6}
+    with pytest.raises(ConfigError, match="--seeds"):
+        expand(base, (2,), 0, Path("f"))
+
+
+def test_table_has_mean_and_deviation_over_seeds():
+    made = [Finished(6, seed, {"6": bleu}, 2.0, Path()) for seed, bleu in enumerate((10.0, 11.0, 13.0))]
+    made += [
+        Finished("full", 0, {"full": 14.0}, 4.0, Path()),
+        Finished("multi", 0, {"6": 9.0, "full": 12.5}, 5.0, Path()),
+    ]
+    assert table(made) == [
+        ("separate", "6", "3", "11.33", f"{stdev((10, 11, 13)):.2f}", "10.00 11.00 13.00", "2.0"),
+        ("separate", "full", "1", "14.00", "n/a", "14.00", "4.0"),
+        ("multi-path", "6", "1", "9.00", "n/a", "9.00", "5.0"),
+        ("multi-path", "full", "1", "12.50", "n/a", "12.50", "5.0"),
+    ]
+
+
+def test_finished_trainings_are_not_done_again(runs, monkeypatch, capsys):
+    path = runs / "tiny.yaml"
+    import yaml
+
+    path.write_text(yaml.safe_dump(to_mapping(config())), encoding="utf-8")
+    main(path, runs, "k=2,multi", 2)
+    printed = capsys.readouterr().out
+    header, *rows = [line.split("\t") for line in printed.splitlines()]
+    assert [row[:3] for row in rows] == [["separate", "2", "2"], ["multi-path", "2", "2"], ["multi-path", "full", "2"]]
+    assert header[3:5] == ["bleu_mean", "bleu_sd"] and (runs / "smt" / "tiny" / "sweep.tsv").read_text() == printed
+    folder = runs / "smt" / "tiny" / "k2-seed0"
+    assert not list(folder.glob("checkpoint-*")) and load_model(folder / "model")[2]["steps"] == 4
+    assert len((folder / "steps.tsv").read_text().splitlines()) == 5
+
+    monkeypatch.setattr(smt.training.sweep, "train_in", lambda *a, **k: pytest.fail("trained again"))
+    main(path, runs, "k=2,multi", 2)
+    assert capsys.readouterr().out == printed
+
+
+def test_another_config_data_or_start_model_is_refused(runs):
+    sweep(config(), (2,), 1, runs)
+    changed = config(learning_rate=3e-3, threads=2)
+    with pytest.raises(ConfigError, match=r"k2-seed0: trained with another train.learning_rate; change `name`"):
+        sweep(changed, (2,), 1, runs)
+    assert len(sweep(config(threads=2), (2,), 1, runs)) == 1  # does not matter
+    assert len(sweep(changed, (2,), 1, runs, fresh=True)) == 1
+    data = runs / "smt" / "mini" / "data"
+    (data / "lexicon_probabilities.npy").write_bytes((data / "lexicon_probabilities.npy").read_bytes()[:-1] + b"x")
+    with pytest.raises(ConfigError, match="trained with another data"):
+        sweep(changed, (2,), 1, runs)
+
+
+def test_fresh_does_not_take_away_what_another_process_trains(runs):
+    folder = runs / "smt" / "tiny" / "k2-seed0"
+    with held(folder, wait=False) as mine:
+        assert mine
+        with held(folder, wait=False) as second:
+            assert not second
+        with pytest.raises(ConfigError, match="--fresh"):
+            sweep(config(), (2,), 1, runs, fresh=True)
+
+
+def test_a_stop_file_ends_a_sweep_with_a_checkpoint(runs, monkeypatch, capsys):
+    stop = runs / "smt" / "tiny" / "stop"
+    kept = smt.training.train.Trainer.train_step
+
+    def third_step_is_the_last(self):
+        if self.step == 1:
+            stop.touch()
+        return kept(self)
+
+    monkeypatch.setattr(smt.training.train.Trainer, "train_step", third_step_is_the_last)
+    assert sweep(config(), (2, "full"), 1, runs) == []
+    assert [path.name for path in stop.parent.glob("*/checkpoint-*")] == ["checkpoint-0000002"]
+    assert "delete it" in capsys.readouterr().err
+    monkeypatch.undo()
+    monkeypatch.setattr(sqa.data.datasets, "load_parallel", sentence_pairs)
+    stop.unlink()
+    assert [run.k for run in sweep(config(), (2, "full"), 1, runs)] == [2, "full"]
+
+
+def test_a_run_begins_with_the_start_model_and_full_may_be_bidirectional(runs):
+    model = random_model()
+    folder = save_model(model, vocabulary(), runs / "start", {})
+    start = replace(config(2, learning_rate=0.0), start=str(folder), model=model.config, full_encoder="bidirectional")
+    sweep(start, (2, "full"), 1, runs)
+    for name, encoder in (("k2-seed0", "causal"), ("kfull-seed0", "bidirectional")):
+        trained = load_model(runs / "smt" / "tiny" / name / "model")[0]
+        assert trained.config.encoder == encoder
+        for key, theirs in load_model(folder)[0].state_dict().items():
+            assert (trained.state_dict()[key] - theirs).abs().max() <= 1e-6, key
+
+
+def test_a_start_model_that_does_not_fit_is_named(runs, tmp_path):
+    narrow = replace(config(), start=str(save_model(random_model(), vocabulary(), runs / "start", {})))
+    with pytest.raises(ConfigError, match=r"model.heads: .* has 4, got 2"):
+        train_in(tmp_path / "a", narrow, prepared_data(narrow, runs))
+    other = Vocabulary.train((y for _, y, _ in sentence_pairs()), 600)
+    alien = replace(
+        config(), start=str(save_model(random_model(), other, runs / "alien", {})), model=random_model().config
+    )
+    with pytest.raises(ConfigError, match="start: the training data was not segmented with"):
+        train_in(tmp_path / "b", alien, prepared_data(alien, runs))
+
+
+def test_shared_data_must_be_there_and_of_this_corpus(runs):
+    with pytest.raises(ConfigError, match="data: .* holds no data"):
+        prepared_data(replace(config(), data="elsewhere"), runs)
+    with pytest.raises(ConfigError, match="data: .* holds no data"):
+        prepared_data(replace(config(), corpus=replace(config().corpus, lexicon_weight=2.0)), runs)
+
+
+def test_a_damaged_result_is_named(tmp_path):
+    folder = tmp_path / "k3-seed0"
+    folder.mkdir()
+    (folder / "done.json").write_text(json.dumps({"k": 3}))
+    with pytest.raises(DataError, match=r"done\.json: not what a sweep wrote"):
+        finished(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["smt_paper_big", "sweep_es_en", "sweep_pl_en"])
+def test_shipped_configs_expand(name):
+    base = load(ROOT / "configs" / f"{name}.yaml", SmtConfig)
+    found = expand(base, parse_sweep("k=3,6,9,12,15,full"), 3, Path())
+    assert len(found) == 18 and base.train.evaluate_sentences == 997
+    if "paper" in name:
+        assert base.train.batch_pieces * base.train.accumulate == 16_000 and base.train.emission_rate == 0.97
+        assert {run.config.model.encoder for run in found if run.k == "full"} == {"bidirectional"}

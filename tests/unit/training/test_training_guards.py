@@ -1,0 +1,196 @@
+"""Trainings are not mixed, stay in their folder, and neither go on nor are used once their numbers are none."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+import yaml
+from safetensors.numpy import load_file, save_file
+
+import smt.training.train
+import sqa.data.datasets
+from guessers.gru import train as gru_train
+from smt.models.bundle import load_model, save_model
+from smt.train import main as train_main
+from smt.training.checkpoints import checkpoints
+from smt.training.config import SmtConfig, TrainConfig
+from smt.training.prepare import main as clean
+from smt.training.sweep import main as sweep_main
+from smt.training.train import train
+from sqa.core.errors import ConfigError, DataError, NotComputable
+from sqa.core.paths import DATA, ROOT
+from sqa.files.atomic import claimed
+from sqa.files.model_files import read_tensors, write_tensors
+from sqa.files.store import Store
+from sqa.run.config import load, run_from_mapping, to_mapping
+from sqa.run.pipeline import run
+from tests.smt_models import random_model, vocabulary
+from tests.sweep_process import config, prepared, sentence_pairs
+
+
+@pytest.fixture
+def runs(tmp_path, monkeypatch):
+    """A runs folder with training data under the name "mini"."""
+    prepared(tmp_path)
+    monkeypatch.setattr(sqa.data.datasets, "load_parallel", sentence_pairs)
+    return tmp_path
+
+
+def test_checkpoints_of_another_config_are_refused_by_the_keys_that_differ(runs):
+    train(config(), runs)
+    folder = runs / "smt" / "tiny"
+    weights = (folder / "model" / "model.safetensors").read_bytes()
+    other = config(learning_rate=3e-3, clip=2.0)
+    with pytest.raises(ConfigError, match=r"tiny: trained with another train.clip, train.learning_rate; .*--fresh"):
+        train(other, runs)
+    assert (folder / "model" / "model.safetensors").read_bytes() == weights and len(checkpoints(folder)) == 2
+    train(config(threads=2), runs)  # does not matter
+    train(other, runs, fresh=True)
+    assert load_model(folder / "model")[2]["training"]["train"]["clip"] == 2.0
+
+
+def test_checkpoints_without_a_config_are_taken_up_with_a_word(runs, capsys):
+    train(config(), runs)
+    (runs / "smt" / "tiny" / "run.json").unlink()
+    train(config(), runs)
+    assert "no run.json says what its checkpoints were trained with" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["../../../evil", "/tmp/evil", "..", ".hidden", "a/b", "", "new\nline"])
+def test_no_name_leads_out_of_the_runs(tmp_path, name):
+    path = tmp_path / "c.yaml"
+    path.write_text(yaml.safe_dump({**to_mapping(config()), "name": name}), encoding="utf-8")
+    for command in (train_main, sweep_main, clean):
+        with pytest.raises(ConfigError, match="name: must be a plain folder name"):
+            command(path, tmp_path / "runs")
+    with pytest.raises(ConfigError, match="name: must be a plain folder name"):
+        train(replace(config(), name=name), tmp_path / "runs")
+    with pytest.raises(ConfigError, match="data: must be a plain folder name"):
+        replace(config(), data=name)
+    assert not (tmp_path / "runs").exists()
+
+
+HOLDER = """
+import sys
+from pathlib import Path
+from sqa.files.atomic import claimed
+with claimed(Path(sys.argv[1])):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_second_training_is_refused_by_the_name_of_the_first_and_a_killed_one_holds_nothing(runs):
+    folder = runs / "smt" / "tiny"
+    command = [sys.executable, "-c", HOLDER, str(folder)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, text=True, env=environment, **pipes) as first:
+        assert first.stdout is not None and first.stdout.readline() == "held\n"
+        for fresh in (False, True):
+            with pytest.raises(ConfigError, match=rf"tiny: process {first.pid} on \S+ is working in it"):
+                train(config(), runs, fresh)
+        first.kill()
+    assert train(config(), runs) == folder / "model"
+
+
+def test_a_guesser_is_not_trained_twice_at_once_in_one_folder(tmp_path):
+    import guessers.train
+
+    mapping = yaml.safe_load((ROOT / "configs" / "guesser_gru.yaml").read_text(encoding="utf-8"))
+    path = tmp_path / "gru.yaml"
+    path.write_text(yaml.safe_dump(mapping | {"work": str(tmp_path / "work")}), encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch, claimed(tmp_path / "work"):
+        patch.setattr(guessers.train, "mapped_tossups", lambda folds: [])
+        patch.setattr(gru_train.Material, "of", lambda *_: None)
+        with pytest.raises(ConfigError, match=f"work: process {os.getpid()} on"):
+            guessers.train.main(path)
+
+
+# ------------------------------------------------------------------------------------------------------- numbers
+
+
+@pytest.mark.parametrize("number", [".nan", ".inf", "-.inf", "1.0e400"])
+@pytest.mark.parametrize("key", ["learning_rate", "label_smoothing", "clip", "alignment_weight", "weight_decay"])
+def test_numbers_that_are_none_are_refused_in_a_config(tmp_path, key, number):
+    text = yaml.safe_dump(to_mapping(config()))
+    path = tmp_path / "c.yaml"
+    kept = "\n".join(line for line in text.splitlines() if not line.startswith(f"  {key}:"))
+    path.write_text(kept.replace("train:", f"train:\n  {key}: {number}"), encoding="utf-8")
+    with pytest.raises(ConfigError, match=rf"train\.{key}: expected a finite number, got number"):
+        load(path, SmtConfig)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"learning_rate": float("nan")}, {"clip": 0.0}, {"label_smoothing": 1.0}, {"alignment_weight": float("inf")},
+     {"k": (2, 3), "k_weights": (0.0, 0.0)}, {"k": (2, 3), "k_weights": (1.0, -1.0)}, {"seed": -1}],
+)  # fmt: skip
+def test_settings_that_no_training_can_use_are_refused(wrong):
+    with pytest.raises(ConfigError, match=rf"train\.{list(wrong)[-1]}: must be"):
+        TrainConfig(**wrong)
+
+
+def test_a_loss_that_is_no_number_ends_the_training_and_spoils_no_checkpoint(runs, monkeypatch):
+    kept = smt.training.train.losses
+
+    def third_is_none(*arguments, **options):
+        entropy, guided, n = kept(*arguments, **options)
+        calls.append(n)
+        return (entropy * float("nan") if len(calls) > 3 else entropy), guided, n
+
+    calls: list[int] = []
+    monkeypatch.setattr(smt.training.train, "losses", third_is_none)
+    with pytest.raises(NotComputable, match=r"tiny: step 4: the loss is nan, training stops") as raised:
+        train(config(8), runs)
+    assert raised.value.exit_code != 0
+    [checkpoint] = checkpoints(runs / "smt" / "tiny")
+    assert checkpoint.name == "checkpoint-0000003"
+    weights = load_file(checkpoint / "model.safetensors")
+    assert all(np.isfinite(array).all() for array in weights.values())
+
+
+def test_a_gradient_without_bounds_ends_the_training_before_it_is_used(runs, monkeypatch):
+    kept = torch.nn.utils.clip_grad_norm_
+    monkeypatch.setattr(torch.nn.utils, "clip_grad_norm_", lambda *a, **k: kept(*a, **k) * float("inf"))
+    with pytest.raises(NotComputable, match="step 1, its gradient: the loss is inf"):
+        train(config(), runs)
+
+
+def spoilt(folder, name):
+    """The same model with one number that is none."""
+    tensors = load_file(folder / "model.safetensors")
+    tensors[name] = tensors[name].copy()
+    tensors[name].flat[0] = np.nan
+    save_file(tensors, folder / "model.safetensors")
+    return folder
+
+
+def test_a_translator_with_numbers_that_are_none_is_refused_never_scored(tmp_path):
+    folder = save_model(random_model(), vocabulary(), tmp_path / "model", {})
+    name = next(key for key, array in load_file(folder / "model.safetensors").items() if array.dtype.kind == "f")
+    spoilt(folder, name)
+    with pytest.raises(DataError, match="holds numbers that are not finite"):
+        load_model(folder)
+    mapping = {"name": "r", "dataset": {"name": "mini-es", "limit": 1}, "metrics": ["bleu"]}
+    mapping["translator"] = {"name": "waitk", "model": str(folder), "k": 3}
+    with pytest.raises(DataError, match="holds numbers that are not finite"):
+        run(run_from_mapping(mapping), Store(tmp_path / "runs"), progress=False)
+
+
+def test_a_guesser_with_numbers_that_are_none_is_refused(tmp_path):
+    write_tensors(tmp_path, {"w": np.array([1.0, np.nan], np.float32)}, {"kind": "x", "version": 1})
+    with pytest.raises(DataError, match=f"{tmp_path}: w holds numbers that are not finite"):
+        read_tensors(tmp_path, "x", 1)
+
+
+def test_the_bundled_models_hold_sound_numbers_only():
+    for path in sorted((DATA / "models").glob("*/model.safetensors")):
+        for name, array in load_file(path).items():
+            assert array.dtype.kind != "f" or np.isfinite(array).all(), (path, name)

@@ -1,0 +1,320 @@
+"""Policies on translations short enough to follow by hand, and around a system that changes its mind."""
+
+from __future__ import annotations
+
+import sys
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from doubles import question, write_questions
+from hypothesis import given
+from hypothesis import strategies as st
+from smt_models import random_model, vocabulary
+
+from smt.models.bundle import save_model
+from smt.models.prefix_translator import NeuralSystem, PrefixConfig, build, system
+from smt.models.waitk_translator import WaitKTranslator
+from smt.policies.prefixes import (
+    Hold,
+    LocalAgreement,
+    PolicyTranslator,
+    Remembered,
+    Retranslate,
+    WaitK,
+    agreed,
+    emissions,
+    parse_policy,
+    writes,
+)
+from smt.policies.waitk import FULL
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.reveal import hypotheses, prefixes
+from sqa.core.trace import check_emissions
+from sqa.core.types import Emission, Write
+from sqa.data.datasets import load_questions
+from sqa.files.store import Store
+from sqa.run.config import run_from_mapping
+from sqa.run.pipeline import CountedSource, run, stream
+
+POLICIES = [
+    WaitK(1), WaitK(3), WaitK(FULL), LocalAgreement(2), LocalAgreement(3), Hold(0), Hold(2),
+    Retranslate(), Retranslate(2),
+]  # fmt: skip
+APPENDING = [policy for policy in POLICIES if not isinstance(policy, Retranslate)]
+# what a system makes of the first 1, 2, 3, 4 words of a sentence
+GROWING = ["the", "the house", "the white house", "the white house falls"]
+
+
+def shown(policy, translations, complete=None):
+    """(g, ended) -> what the reader sees after all writes of that moment; moments without a write are absent."""
+    words = [tuple(text.split()) for text in translations]
+    found = emissions(policy, 0, len(words), words[policy.start - 1 :], tuple((complete or translations[-1]).split()))
+    steps = prefixes(question(sentences=["w " * len(words)]), found).texts
+    return {(e.g, e.ended): text for e, text in zip(found, steps, strict=True)}
+
+
+def test_wait_k_writes_one_word_after_each_read():
+    assert shown(WaitK(1), GROWING) == {
+        (1, False): "the", (2, False): "the house", (3, False): "the house house", (4, False): "the house house falls"
+    }  # fmt: skip
+    assert shown(WaitK(3), GROWING) == {
+        (3, False): "the", (4, False): "the white", (4, True): "the white house falls"
+    }  # fmt: skip
+    assert shown(WaitK(FULL), GROWING) == {(4, True): "the white house falls"}
+
+
+def test_wait_k_waits_where_the_translation_has_no_more_words():
+    assert shown(WaitK(1), ["the", "the", "the house"]) == {(1, False): "the", (3, False): "the house"}
+
+
+def test_local_agreement_writes_what_successive_translations_begin_with_alike():
+    assert shown(LocalAgreement(2), GROWING) == {
+        (2, False): "the", (4, False): "the white house", (4, True): "the white house falls"
+    }  # fmt: skip
+    assert shown(LocalAgreement(3), GROWING) == {(3, False): "the", (4, True): "the white house falls"}
+
+
+def test_local_agreement_keeps_what_it_wrote_and_goes_on_at_the_same_place():
+    translations = ["a b", "a b c", "x y c d", "x y c d e"]
+    assert shown(LocalAgreement(2), translations) == {
+        (2, False): "a b", (4, False): "a b c d", (4, True): "a b c d e"
+    }  # fmt: skip
+
+
+def test_hold_leaves_out_the_last_words_until_the_end():
+    assert shown(Hold(2), GROWING) == {
+        (3, False): "the", (4, False): "the white", (4, True): "the white house falls"
+    }  # fmt: skip
+    assert shown(Hold(0), ["a", "a b"]) == {(1, False): "a", (2, False): "a b"}
+
+
+def test_retranslation_shows_the_newest_translation():
+    assert list(shown(Retranslate(), GROWING).values()) == GROWING
+    assert shown(Retranslate(1), GROWING) == {
+        (2, False): "the", (3, False): "the white", (4, False): "the white house", (4, True): "the white house falls"
+    }  # fmt: skip
+
+
+def test_retranslation_retracts_what_differs_and_no_more():
+    words = [tuple(text.split()) for text in ["the", "the house", "the white house"]]
+    assert emissions(Retranslate(), 2, 3, words, words[-1]) == [
+        Emission(2, "the", 1, False),
+        Emission(2, "house", 2, False),
+        Emission(2, "white", 3, False, erase=1),
+        Emission(2, "house", 3, False),
+    ]
+
+
+def test_a_translation_that_only_shrinks_retracts_without_a_word():
+    assert writes(("a", "b", "c"), ("a",)) == [Write("", 2)]
+    found = emissions(Retranslate(), 0, 2, [("a", "b"), ()], ())
+    assert found == [Emission(0, "a", 1, False), Emission(0, "b", 1, False), Emission(0, "", 2, False, erase=2)]
+    q = question(sentences=["uno dos"])
+    check_emissions(q, found)
+    assert prefixes(q, found).texts == ("a", "a b", "") and hypotheses(q, found) == [""]
+
+
+def test_the_end_of_the_sentence_may_change_the_translation():
+    assert shown(Retranslate(), ["a b"], "a c") == {(1, False): "a b", (1, True): "a c"}
+    assert shown(WaitK(1), ["a b"], "x c") == {(1, False): "a", (1, True): "a c"}
+
+
+def test_a_sentence_shorter_than_k():
+    assert emissions(WaitK(5), 0, 2, [], ("a", "b")) == [Emission(0, "a", 2, True), Emission(0, "b", 2, True)]
+
+
+WORDS = st.lists(st.sampled_from("abc"), max_size=6).map(tuple)
+
+
+@given(WORDS, WORDS)
+def test_writes_lead_from_one_text_to_the_other_with_the_least_erasure(before, after):
+    text = list(before)
+    for write in writes(before, after):
+        del text[len(text) - write.erase :]
+        text += [write.token] if write.token else []
+    assert tuple(text) == after
+    kept = agreed([before, after])
+    assert before[: len(kept)] == kept == after[: len(kept)]
+    assert before[len(kept) : len(kept) + 1] != after[len(kept) : len(kept) + 1] or before == after == kept
+    assert sum(write.erase for write in writes(before, after)) == len(before) - len(kept)
+
+
+class Fickle:
+    """Translates every text into some words or none, nothing to do with those of the text's beginning."""
+
+    def __init__(self) -> None:
+        self.calls: list[list[str]] = []
+
+    def words(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
+        self.calls.append(list(texts))
+        return [self._words(text) for text in texts]
+
+    def _words(self, text: str) -> tuple[str, ...]:
+        code = zlib.crc32(text.encode())
+        return tuple("abc"[(code >> (2 * i)) % 3] for i in range(code % (len(text.split()) + 2)))
+
+    def fingerprint(self) -> str:
+        return "fickle"
+
+
+SENTENCES = st.lists(
+    st.lists(st.sampled_from(["uno", "dos", "tres"]), min_size=1, max_size=5).map(" ".join), min_size=1, max_size=3
+)
+
+
+@given(SENTENCES, st.sampled_from(POLICIES))
+def test_streaming_equals_batched_and_both_keep_the_rules(sentences, policy):
+    q = question(sentences=sentences)
+    [batched] = PolicyTranslator(Fickle(), policy).translate_batch([q])
+    assert stream(PolicyTranslator(Fickle(), policy), q) == batched
+    check_emissions(q, batched)
+    if policy in APPENDING:
+        assert all(e.erase == 0 for e in batched)
+        assert all(isinstance(word, str) for word in PolicyTranslator(Fickle(), policy).translate(iter(["uno", "dos"])))
+    else:
+        complete = Fickle().words([" ".join(sentence) for sentence in q.sentences])
+        assert hypotheses(q, batched) == [" ".join(words) for words in complete]
+
+
+@given(SENTENCES, st.sampled_from(POLICIES))
+def test_a_batch_asks_once_for_every_distinct_prefix_that_is_looked_at(sentences, policy):
+    fickle = Fickle()
+    q = question(sentences=sentences)
+    PolicyTranslator(fickle, policy).translate_batch([q, q])
+    [asked] = fickle.calls
+    wanted = {" ".join(s[:n]) for s in q.sentences for n in range(min(policy.start, len(s)), len(s) + 1)}
+    assert len(asked) == len(set(asked)) and set(asked) == wanted
+
+
+def test_streaming_reads_no_further_than_it_writes():
+    source = CountedSource("uno dos tres cuatro cinco".split())
+    read = []
+    for _ in PolicyTranslator(Fickle(), Retranslate()).translate(source):
+        read.append(source.read)
+    assert read[0] < 5 and read == sorted(read)
+    assert list(PolicyTranslator(Fickle(), WaitK(1)).translate(iter(()))) == []
+    assert PolicyTranslator(Fickle(), Hold(1)).translate_batch([]) == []
+
+
+def test_a_remembered_system_is_asked_once_and_forgets_the_oldest():
+    fickle = Fickle()
+    remembered = Remembered(fickle, limit=2)
+    first = remembered.words(["uno", "dos", "uno", "tres"])  # more than it can keep: all are answered all the same
+    assert first == fickle.words(["uno", "dos", "uno", "tres"])
+    fickle.calls.clear()
+    assert remembered.words(["tres", "dos"]) == [first[3], first[1]] and fickle.calls == []
+    remembered.words(["uno"])
+    assert fickle.calls == [["uno"]]
+    assert remembered.fingerprint() == "fickle"
+
+
+def test_a_system_with_too_few_answers_is_refused():
+    class Silent(Fickle):
+        def words(self, texts):
+            return []
+
+    with pytest.raises(DataError, match="0 translations for 1 texts"):
+        list(PolicyTranslator(Silent(), WaitK(1)).translate(iter(["uno"])))
+
+
+@pytest.mark.parametrize(
+    ("keys", "policy"),
+    [
+        (("wait-k",), WaitK(FULL)),
+        (("wait-k", 6), WaitK(6)),
+        (("local-agreement",), LocalAgreement(2)),
+        (("local-agreement", "full", 3), LocalAgreement(3)),
+        (("hold", "full", 3), Hold(3)),
+        (("retranslate",), Retranslate(0)),
+    ],
+)
+def test_keys_of_a_config(keys, policy):
+    assert parse_policy(*keys) == policy
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        (("wait-k", 6, 2), "n: wait-k takes k only, got n = 2"),
+        (("wait-k", 0), "k: must be >= 1 or 'full', got 0"),
+        (("hold",), "n: missing; hold needs the number of words held back"),
+        (("hold", 6), "k: hold takes n"),
+        (("hold", "full", -1), "n: must be >= 0"),
+        (("retranslate", "full", True), "n: must be >= 0"),
+        (("local-agreement", "full", 1), "n: must be >= 2"),
+        (("wait", 6), "policy: must be wait-k, local-agreement, hold, retranslate, got 'wait'"),
+    ],
+)
+def test_wrong_keys_are_named(keys, message):
+    with pytest.raises(ConfigError, match=message):
+        parse_policy(*keys)
+
+
+def test_fingerprints_tell_policies_apart():
+    assert len({PolicyTranslator(Fickle(), policy).fingerprint() for policy in POLICIES}) == len(POLICIES)
+
+
+# ------------------------------------------------------------------------------------------- a model of our own
+
+
+@pytest.fixture(scope="module", params=["causal", "bidirectional"])
+def folder(request, tmp_path_factory) -> Path:
+    return save_model(random_model(request.param), vocabulary(), tmp_path_factory.mktemp(request.param), {})
+
+
+@pytest.mark.parametrize("policy", [WaitK(3), LocalAgreement(2), Retranslate()])
+def test_a_model_of_ours_under_a_policy(folder, policy):
+    [q] = load_questions("mini-es", limit=1)
+    q = question(sentences=[" ".join(sentence[:7]) for sentence in q.sentences[:2]])
+    [batched] = PolicyTranslator(NeuralSystem(folder), policy).translate_batch([q])
+    check_emissions(q, batched)
+    assert batched and stream(PolicyTranslator(NeuralSystem(folder), policy), q) == batched
+
+
+def test_the_policy_that_reads_everything_is_full_input_translation(folder):
+    questions = load_questions("mini-es", limit=2)
+    translator = build(PrefixConfig(str(folder)))
+    assert translator.translate_batch(questions) == WaitKTranslator(folder, "full").translate_batch(questions)
+    assert build(PrefixConfig(str(folder), "retranslate")).system is translator.system
+    system.cache_clear()
+
+
+# ----------------------------------------------------------------------------------------------- a run that revises
+
+
+# Writes the text backwards, so that every word revises all words before it.
+BACKWARDS = [sys.executable, "-c", "import sys\nfor line in sys.stdin: print(*line.split()[::-1])"]
+
+
+def test_a_run_with_retranslation_from_end_to_end(tmp_path):
+    config = {
+        "name": "r",
+        "dataset": {"name": str(write_questions(tmp_path / "questions.jsonl", 4))},
+        "translator": {"name": "command", "command": BACKWARDS, "policy": "retranslate"},
+        "guesser": {"name": "doubles:build_guesser", "pages": ["Spain", "France"]},
+        "buzzer": "doubles:build_buzzer",
+        "metrics": ["ew", "oracle-ew", "stable-ew", "accuracy", "mrr", "bleu", "chrf", "al", "laal", "ap", "dal", "ne"],
+    }
+    result = run(run_from_mapping(config), Store(tmp_path), progress=False)
+    assert set(result.refusals) == {"al", "laal", "ap", "dal"}
+    assert "retracts words" in result.refusals["dal"]
+    config["translator"]["policy"] = "wait-k"
+    full = run(run_from_mapping(config), Store(tmp_path), progress=False)
+    assert not full.refusals
+    for metric in ("bleu", "chrf", "accuracy", "mrr"):  # of the final text, which is the full-input translation
+        assert (result.stats[metric] == full.stats[metric]).all()
+    assert result.stats["oracle-ew"][:, 0].sum() > full.stats["oracle-ew"][:, 0].sum()
+    # a sentence of n words is retracted 1, 2, ..., n - 1 times a word: sentences of 5 words, 10 for 5
+    assert full.stats["ne"].sum(axis=0).tolist() == [0, 40]
+    assert result.stats["ne"].sum(axis=0).tolist() == [80, 40]
+    for trace in result.traces:
+        for text, guesses in zip(trace.prefixes.texts, trace.guesses, strict=True):
+            assert {guess.page.lower() for guess in guesses} == {"spain", "france"} & set(text.split())
+    first = result.traces[0].prefixes.texts  # of "pista número 0 sobre algo", "la respuesta es spain claro"
+    assert first[:4] == ("pista", "número", "número pista", "0")
+    assert first[-2:] == (
+        "algo sobre 0 número pista claro spain es respuesta",
+        "algo sobre 0 número pista claro spain es respuesta la",
+    )

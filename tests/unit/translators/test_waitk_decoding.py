@@ -1,0 +1,260 @@
+"""The wait-k mask and the two decoders: equal words, equal g(j), nothing seen too early."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from smt.models.bundle import save_model
+from smt.models.decode import decode_batch, decode_stream
+from smt.models.next_piece import Chooser, Past, piece_limit
+from smt.models.transformer import ModelConfig, Transformer
+from smt.models.vocab import BOS, EOS, PAD
+from smt.models.vocab_bpe import SPECIAL, BpeVocabulary, Cutting
+from smt.models.waitk_translator import WaitKConfig, build
+from smt.policies.waitk import FULL, HIDDEN_WORD, Schedule, draw_k, parse_k, reads_after, visible
+from smt.training.corpus import pack
+from smt.training.train import Batches
+from sqa.core.errors import ConfigError
+from sqa.data.datasets import load_questions
+from sqa.run.pipeline import CountedSource
+from tests.smt_models import random_model, vocabulary
+
+SENTENCES = [list(s) for q in load_questions("mini-es", limit=1) for s in q.sentences[:3]]
+
+
+WORDS = sorted({word for sentence in SENTENCES for word in sentence})
+
+
+def streamed(model, sentence, k, rate=1.0, unit="word", of=vocabulary):
+    source = CountedSource(sentence)
+    words = decode_stream(model, of(), source, k, emission_rate=rate, unit=unit)
+    return [(token, source.read, source.ended) for token in words]
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 6, 9, 15, FULL])
+@pytest.mark.parametrize("lexicon_width", [0, 4])
+def test_streaming_equals_batched(k, lexicon_width):
+    model = random_model(lexicon_width=lexicon_width)
+    batched = decode_batch(model, vocabulary(), SENTENCES, k)
+    assert any(batched)
+    for sentence, written in zip(SENTENCES, batched, strict=True):
+        assert streamed(model, sentence, k) == [tuple(word) for word in written]
+
+
+@pytest.mark.parametrize("rate", [0.6, 0.97, 1.4])
+def test_an_emission_rate_paces_both_alike(rate):
+    model = random_model()
+    for sentence, written in zip(SENTENCES, decode_batch(model, vocabulary(), SENTENCES, 2, rate), strict=True):
+        assert written and streamed(model, sentence, 2, rate) == [tuple(word) for word in written]
+        for j, word in enumerate(written, start=1):
+            assert word.g >= min(2 + math.floor((j - 1) / rate), len(sentence))
+
+
+def test_reads_between_words_add_up_to_the_schedule():
+    words = torch.arange(1, 60)
+    for rate in (0.6, 0.97, 1.0, 1.4):
+        reads = reads_after(words, rate).cumsum(0)
+        assert reads.tolist() == [math.floor(j / rate) for j in words.tolist()]
+
+
+@pytest.mark.parametrize("k", [1, 3, 6])
+def test_g_is_never_ahead_of_the_schedule(k):
+    for sentence, written in zip(SENTENCES, decode_batch(random_model(), vocabulary(), SENTENCES, k), strict=True):
+        for j, word in enumerate(written, start=1):
+            assert min(k + j - 1, len(sentence)) <= word.g <= len(sentence)
+            assert not word.ended or word.g == len(sentence)
+
+
+def test_the_future_of_the_source_changes_nothing_written_before_it():
+    model, sentence, k = random_model(), SENTENCES[0], 3
+    changed = sentence[:8] + ["Xyzzy"] * (len(sentence) - 8)
+    a, b = streamed(model, sentence, k), streamed(model, changed, k)
+    early = [word for word in a if word[1] < 8]
+    assert early and [word for word in b if word[1] < 8] == early
+
+
+def test_full_input_reads_everything_first():
+    for sentence in SENTENCES[:3]:
+        for _, read, ended in streamed(random_model("bidirectional"), sentence, FULL):
+            assert read == len(sentence) and ended
+
+
+def test_bidirectional_streaming_equals_batched():
+    model = random_model("bidirectional")
+    for sentence, written in zip(SENTENCES, decode_batch(model, vocabulary(), SENTENCES, FULL), strict=True):
+        assert streamed(model, sentence, FULL) == [tuple(word) for word in written]
+
+
+@pytest.mark.parametrize("unit", ["word", "piece"])
+@pytest.mark.parametrize("k", [1, 4])
+def test_a_bidirectional_model_goes_on_from_what_it_wrote(k, unit):
+    """Test-time wait-k: only what was read is encoded, each time anew."""
+    model, texts = random_model("bidirectional"), [sentence[:12] for sentence in SENTENCES]
+    changed = texts[0][:6] + ["Xyzzy"] * 6
+    batched = decode_batch(model, vocabulary(), [*texts, changed], k, unit=unit)
+    for text, written in zip([*texts, changed], batched, strict=True):
+        assert streamed(model, text, k, unit=unit) == [tuple(word) for word in written]
+    early = [[word for word in written if word.g < 6] for written in (batched[0], batched[-1])]
+    assert early[0] and early[0] == early[1]
+
+
+@pytest.mark.parametrize("encoder", ["causal", "bidirectional"])
+def test_a_model_trained_on_full_input_runs_at_any_k(encoder, tmp_path):
+    save_model(random_model(encoder), vocabulary(), tmp_path, {"training": {"k": ["full"]}})
+    questions = load_questions("mini-es", limit=1)
+    for k in (1, 3):
+        [emissions] = build(WaitKConfig(str(tmp_path), k)).translate_batch(questions)
+        first = [e for e in emissions if e.sentence == 0]
+        assert first[0].g == k and [e.g for e in first] == sorted(e.g for e in first)
+
+
+# ---------------------------------------------------------------------------------------------- k in pieces
+
+
+def plain_pieces(model, sentence, k, rate):
+    """Greedy decoding by the piece: one forward pass per piece, without caches or batches, for a causal encoder."""
+    ids, index = vocabulary().words(sentence)
+    source, word, chooser = torch.tensor([[*ids, EOS]]), [*index, len(sentence)], Chooser(model, vocabulary())
+    written, target, seen, open_word, past, read = [], [], [], [], Past.none(1), 0
+    while True:
+        asked = min(k + math.floor(len(target) / rate), len(word))
+        while sum(w < read for w in word) < asked:
+            read += 1
+        now = sum(w < read for w in word)
+        mask = torch.arange(len(word)) < torch.tensor([*seen, now])[:, None]
+        x, alignment, _ = model(source, torch.tensor([[BOS, *target]]), mask[None])
+        full = torch.tensor([len(target) >= piece_limit(now)])
+        lexicon = chooser.lexicon(source)
+        piece = int(chooser(x[:, -1], alignment[:, -1], lexicon, torch.tensor([bool(open_word)]), full, past))
+        if open_word and (piece == EOS or vocabulary().starts_word[piece]):
+            if token := vocabulary().decode_word(open_word):
+                written.append((token, min(read, len(sentence)), read > len(sentence)))
+            open_word = []
+        if piece == EOS and read > len(sentence):
+            return written
+        if piece == EOS:
+            read += 1
+            continue
+        target, seen, open_word = [*target, piece], [*seen, now], [*open_word, piece]
+        past = past.then(torch.tensor([piece]))
+
+
+@pytest.mark.parametrize(("k", "rate"), [(1, 1.0), (4, 1.4), (7, 0.7), (FULL, 1.0)])
+def test_pieces_are_chosen_as_one_forward_pass_each_chooses_them(k, rate):
+    model, texts = random_model(), [sentence[:8] for sentence in SENTENCES[:2]]
+    with torch.inference_mode():
+        plain = [plain_pieces(model, text, k, rate) for text in texts]
+    batched = decode_batch(model, vocabulary(), texts, k, rate, "piece")
+    assert any(plain) and [[tuple(word) for word in written] for written in batched] == plain
+
+
+@given(
+    st.lists(st.lists(st.sampled_from(WORDS), min_size=1, max_size=9), min_size=1, max_size=3),
+    st.sampled_from([1, 2, 5, 9, FULL]),
+    st.sampled_from([0.6, 0.97, 1.0, 1.4]),
+    st.sampled_from(["word", "piece"]),
+)
+@settings(max_examples=10)
+def test_streaming_equals_batched_in_words_and_in_pieces(texts, k, rate, unit):
+    model = random_model()
+    for text, written in zip(texts, decode_batch(model, vocabulary(), texts, k, rate, unit), strict=True):
+        assert streamed(model, text, k, rate, unit) == [tuple(word) for word in written]
+
+
+def test_where_every_word_is_a_piece_the_mask_is_fairseqs():
+    """Piece j is the model's choice among what it says of k + j - 1 source pieces, the end of the source included."""
+    names = (*SPECIAL, *(f"w{i}" for i in range(60)))
+    torch.manual_seed(3)
+    config = ModelConfig(len(names), 32, 4, 64, 2, 2, dropout=0.0, lexicon_width=0)
+    model, words, k = Transformer(config).eval(), BpeVocabulary(names, names, Cutting()), 3
+    sentence = [f"w{i}" for i in (5, 9, 1, 30, 44, 7, 12, 58, 3, 21, 36, 17)]
+    [written] = decode_batch(model, words, [sentence], k, unit="piece")
+    assert streamed(model, sentence, k, unit="piece", of=lambda: words) == [tuple(word) for word in written]
+    target = [names.index(word.token) for word in written]
+    source = torch.tensor([[*words.words(sentence)[0], EOS]])
+    with torch.inference_mode():
+        seen = visible(torch.arange(13)[None], torch.arange(len(target) + 1)[None], k)
+        x, _, _ = model(source, torch.tensor([[BOS, *target]]), seen)
+        scores = model.logits(x[0], None)  # (T + 1, V)
+        scores[:, :EOS] = float("-inf")
+    agree = 0
+    for j, word in enumerate(written, start=1):
+        best = scores[j - 1].argmax()
+        assert best == target[j - 1] or best == EOS or best in target[: j - 1]  # it may wait, and may not repeat itself
+        agree += int(best == target[j - 1])
+        assert word.g >= min(k + j, 12)  # complete when the next piece was chosen
+    assert agree > 2
+
+
+def test_an_unknown_unit_is_refused():
+    with pytest.raises(ConfigError, match="unit: must be word or piece, got 'subword'"):
+        Schedule(3, unit="subword")
+
+
+def test_an_empty_sentence_gives_no_words():
+    assert decode_batch(random_model(), vocabulary(), [[], SENTENCES[0]], 3)[0] == []
+    assert streamed(random_model(), [], 3) == []
+
+
+def test_words_have_no_blanks_and_are_not_empty():
+    for written in decode_batch(random_model(), vocabulary(), SENTENCES, 3):
+        for word in written:
+            assert word.token.split() == [word.token] and word.token.isprintable()
+
+
+def test_mask_shows_k_plus_j_minus_1_words():
+    source_word = torch.tensor([[0, 0, 1, 2, 3, HIDDEN_WORD]])  # word 0 has two pieces; word 3 is the end; padding
+    target_word = torch.tensor([[0, 1, 1, 2]])
+    shown = visible(source_word, target_word, 1)[0].sum(1).tolist()
+    assert shown == [2, 3, 3, 4]
+    assert visible(source_word, target_word, FULL)[0].sum(1).tolist() == [5, 5, 5, 5]
+
+
+def test_training_mask_equals_what_streaming_sees():
+    """Teacher-forced logits under the mask are those of a model that was given only the visible source pieces."""
+    model, k = random_model(), 2
+    pair = (" ".join(SENTENCES[1]), "This is the second sentence of a test .", "-")
+    batch = Batches(pack([pair], vocabulary(), None), vocabulary().starts_word, 1000, 0).make(np.array([0]))
+    seen = visible(batch.source_word, batch.target_word, k)
+    with torch.inference_mode():
+        states, alignment, _ = model(batch.source, batch.target_input, seen)
+        for t in range(states.shape[1]):
+            source = batch.source[:, : int(seen[0, t].sum())]
+            cut, _, _ = model(source, batch.target_input[:, : t + 1], seen[:, : t + 1, : source.shape[1]])
+            torch.testing.assert_close(cut[0, t], states[0, t], rtol=1e-4, atol=1e-4)
+    assert torch.allclose(alignment.exp().sum(-1), torch.ones(alignment.shape[:2]), atol=1e-5)
+
+
+@pytest.mark.parametrize("k", [0, -1, True, 2.5, "all", None])
+def test_impossible_k_is_refused(k):
+    with pytest.raises(ConfigError, match="must be >= 1 or 'full'"):
+        parse_k(k)
+
+
+def test_multi_path_draws_by_weight():
+    rng = np.random.default_rng(0)
+    drawn = [draw_k((3, 9, FULL), (1.0, 0.0, 3.0), rng) for _ in range(400)]
+    assert 9 not in drawn and 60 < drawn.count(3) < 140
+
+
+def test_nothing_is_written_twice_in_a_row():
+    chooser = Chooser(random_model(), vocabulary())
+    start = int(np.flatnonzero(vocabulary().starts_word)[5])
+    inside = int(np.flatnonzero(~vocabulary().starts_word & ~vocabulary().has_digit)[-5])
+
+    def banned(*history):
+        past = Past.none(1)
+        for piece in history:
+            past = past.then(torch.tensor([piece]))
+        return set(chooser.rules.repeats(past)[0].tolist()) - {PAD}
+
+    assert banned(start) == {start}  # no word twice
+    assert banned(inside) == set() and banned(inside, inside) == {inside}  # no piece inside a word three times
+    assert banned(start, inside, start) == {inside, start}  # no phrase twice
+    assert banned() == set()
