@@ -170,7 +170,7 @@ def test_eight_equal_runs_at_once_all_succeed_and_write_the_same(tmp_path: Path)
         "metrics": ["ew", "accuracy"],
     }
     config.write_text(yaml.safe_dump(mapping), encoding="utf-8")
-    runs, tests, rounds = str(tmp_path / "runs"), str(Path(__file__).parents[1]), 6
+    runs, tests, rounds = str(tmp_path / "runs"), str(Path(__file__).parents[2]), 6
     code = SAME_RUN.format(tests=tests, rounds=rounds, folder=runs, config=str(config))
     command = [sys.executable, "-c", code]
     eight = [Popen(command, cwd=ROOT, stdin=PIPE, stderr=PIPE, text=True) for _ in range(8)]

@@ -137,7 +137,7 @@ def test_every_exception_survives_the_way_between_two_processes():
     assert {"SqaError", "ConfigError", "TraceError", "ChecksumError", "Halted"} <= {kind.__name__ for kind in kinds}
     for kind in kinds:
         arguments = MADE.get(kind.__name__, ("what is wrong",))
-        error = kind(*arguments[: 1 if kind.__module__.endswith("http_server") else None])
+        error = kind(*arguments[: 1 if kind.__module__.endswith("net.server") else None])
         again = pickle.loads(pickle.dumps(error))
         assert (type(again), str(again), vars(again)) == (type(error), str(error), vars(error))
     error = pickle.loads(pickle.dumps(ConfigError(["a: one", "b: two"])))
