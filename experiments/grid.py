@@ -14,14 +14,36 @@ from typing import Any, NamedTuple
 import numpy as np
 from tqdm import tqdm
 
-from experiments.contestant import Contestant, names_of
+from experiments.contestant import Contestant, Value, names_of
+from experiments.needs import Needs
 from sqa.core.errors import ConfigError, SqaError
 from sqa.core.significance import Interval, bootstrap_many
 from sqa.files.processes import end_with_parent
 from sqa.run.config import QualityConfig, RunConfig, folder_name, run_from_mapping, to_mapping, with_limit
 
+DECODED = ("waitk", "causal-lm")  # translators that share no work between one k and another
 SEPARATE = "separate wait-k"  # one model per k
 CONTINUED = "multi-path wait-k"  # one model for every k, trained on for as long as the separate ones
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """A translator of the grid, at every k."""
+
+    label: str  # its name in tables and figures
+    language: str  # ISO 639-1 code of the source language of the data sets it is for
+    translator: dict[str, Value]  # as in a run's config, without k
+    k: tuple[int | str, ...] | None = None  # its values of k; null = those of the grid
+    needs: Needs | None = None  # what has to be there; it is left out, with a line that says so, where it is not
+
+    def __post_init__(self) -> None:
+        wrong = [] if self.label.strip() and self.label.isprintable() else [f"label: a name, got {self.label!r}"]
+        wrong += ["k: at least one value, or null"] if self.k == () else []
+        wrong += ["translator.k: give it as `k` of the entry"] if "k" in self.translator else []
+        if wrong:
+            raise ConfigError(wrong)
+        run_from_mapping({"name": "grid", "dataset": {"name": "mini-es"}, "translator": self.translator,
+                          "metrics": ("bleu",)})  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +62,7 @@ class AblationConfig:
     seed: int = 0
     workers: int = 2
     limit: int | None = None
+    translators: tuple[System, ...] = ()
     sweeps: dict[str, str] = field(default_factory=dict)
     quality: tuple[QualityConfig, ...] = ()
 
@@ -51,9 +74,30 @@ class AblationConfig:
         ]
         wrong += [f"{key}: at least one is needed" for key in ("k", "contestants") if not getattr(self, key)]
         wrong += [f"k: {k} is there twice" for k in dict.fromkeys(self.k) if self.k.count(k) > 1]
+        wrong += self._alike()
         wrong += [p for language, name in self.sweeps.items() for p in folder_name(name, f"sweeps.{language}")]
         if wrong:
             raise ConfigError(wrong)
+
+    def _alike(self) -> list[str]:
+        """Translators of a language whose runs would have the same names."""
+        families = [("reference", language) for language in {system.language for system in self.translators}]
+        families += [("wait-k", language) for language in self.models]
+        families += [(command_family(command), language) for language, command in self.commands.items() if command]
+        families += [(system.label, system.language) for system in self.translators]
+        names = [(part_of_name(family), language) for family, language in families]
+        twice = [place for place, name in enumerate(names) if name in names[:place]]
+        return [f"translators: {families[i][0]!r} is there twice for {families[i][1]}" for i in twice]
+
+
+def command_family(command: Sequence[str]) -> str:
+    """What the rows of a command-line translator are called."""
+    return f"{Path(command[0]).name} wait-k"
+
+
+def part_of_name(family: str) -> str:
+    """A translator's part of the names of its runs."""
+    return family.replace(" ", "-")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +105,7 @@ class Cell:
     """One run of the ablation: a translator at one k, answered by one contestant on one data set."""
 
     dataset: str
-    family: str  # "wait-k", "apertium wait-k", "reference", or of ablation_seeds
+    family: str  # "wait-k", "apertium wait-k", "reference", the label of a `System`, or of a sweep
     k: int | str  # a number of words, "full", "diagonal"
     guesser: str  # name of the contestant, see experiments/contestants.py
     run: RunConfig
@@ -122,7 +166,7 @@ def cells(
         for family, k, translator, seed in systems(config, language, models.get(language, [])):
             for guesser, contestant in named:
                 at = k if seed is None else f"{k}-seed{seed}"
-                name = f"{config.name}-{dataset}-{family.replace(' ', '-')}-{at}-{guesser}"
+                name = f"{config.name}-{dataset}-{part_of_name(family)}-{at}-{guesser}"
                 run = run_from_mapping({
                     "name": name, "dataset": {"name": dataset}, "translator": translator, "guesser": contestant.guesser,
                     "buzzer": contestant.buzzer, "metrics": list(config.metrics), "seed": config.seed,
@@ -144,9 +188,17 @@ def systems(
     command = config.commands.get(language)
     if command and shutil.which(command[0]):
         for k in config.k:
-            yield f"{Path(command[0]).name} wait-k", k, {"name": "command", "command": list(command), "k": k}, None
+            yield command_family(command), k, {"name": "command", "command": list(command), "k": k}, None
     elif command:
         print(f"{command[0]} is not installed: no rows for it", file=sys.stderr)
+    for system in config.translators:
+        if system.language != language:
+            continue
+        if missing := system.needs.missing() if system.needs else "":
+            print(f"{system.label}: left out, {missing}", file=sys.stderr)
+            continue
+        for k in config.k if system.k is None else system.k:
+            yield system.label, k, {**system.translator, "k": k}, None
     for reveal in ("full", "diagonal"):
         yield "reference", reveal, {"name": "fixed", "text": "reference", "reveal": reveal}, None
 
@@ -156,7 +208,8 @@ def run_cells(todo: list[Cell], config: AblationConfig, runs: Path) -> list[Row]
     groups: dict[tuple[str, str], list[Cell]] = {}
     for cell in todo:
         # Prefix translations of a command are remembered within a process, so its k stay together too.
-        part = cell.run.translator.options.model + f" {cell.k}" if cell.run.translator.name == "waitk" else cell.family
+        apart = cell.run.translator.name in DECODED
+        part = f"{cell.run.translator.options.model} {cell.k}" if apart else cell.family
         groups.setdefault((cell.dataset, part), []).append(cell)
     longest_first = sorted(
         groups.values(), key=lambda group: (group[0].dataset.endswith("pl"), len(group)), reverse=True

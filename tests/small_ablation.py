@@ -20,6 +20,7 @@ def write_small_ablation(folder: Path, ks: Sequence[int | str], limit: int) -> P
         "fallback": ["mini-es"],
         "k": list(ks),
         "commands": {},
+        "translators": [],
         "resamples": 50,
         "limit": limit,
         "workers": 1,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import cycle
 from pathlib import Path
+from string import ascii_letters
 from typing import TYPE_CHECKING
 
 from sqa.report.figure_style import COLOURS, GREY, PAGE, save, style
@@ -14,22 +15,53 @@ if TYPE_CHECKING:
 
     from experiments.grid import Row
 
+LETTERS = ascii_letters  # of the panels
 _NAMES = {"gru": "GRU", "bm25": "BM25"}
 _LINES = (("ew", "-", "o", "EW"), ("oracle-ew", "--", "s", "oracle EW"))
 
 
 def draw(rows: Sequence[Row], folder: Path) -> list[Path]:
-    """Draw one data set's rows; returns the PDF and the PNG."""
+    """Draw one data set's rows, a panel for each translator and one for all their BLEU; returns the PDF and the PNG."""
     from matplotlib import pyplot
 
     dataset, n = rows[0].cell.dataset, rows[0].n
+    families = ladders(rows)
+    wide = min(3, max(1, len(families)) + 1)
+    high = -(-(max(1, len(families)) + 1) // wide)
     with style():
-        figure, (left, right) = pyplot.subplots(1, 2, figsize=(PAGE, 2.7), layout="constrained")
-        _answers(left, rows)
-        _translation(right, rows)
-        left.set_title(f"(a) answering, {dataset}, {n} questions", loc="left")
-        right.set_title("(b) translation", loc="left")
+        figure, grid = pyplot.subplots(
+            high, wide, figsize=(PAGE, 2.7 if high == 1 else 2.3 * high), layout="constrained", squeeze=False
+        )
+        panels, several = list(grid.flat), high * wide > 2
+        for letter, family, axes in zip(LETTERS, families or ["no translator"], panels, strict=False):
+            _answers(axes, rows, family)
+            title = f"answering: {family}" if several else f"answering, {dataset}, {n} questions"
+            axes.set_title(f"({letter}) {title}", loc="left")
+        used = max(1, len(families))
+        _same_height(panels[:used])
+        _translation(panels[used], rows, families)
+        panels[used].set_title(f"({LETTERS[used]}) translation", loc="left")
+        for axes in panels[used + 1 :]:
+            axes.set_visible(False)
+        if several:
+            figure.suptitle(f"{dataset}, {n} questions")
         return save(figure, folder, f"figure3_{dataset}")
+
+
+def ladders(rows: Sequence[Row]) -> list[str]:
+    """The translators with more than one k, trained ones with seeds apart, in the order of the config."""
+    ks: dict[str, set[int | str]] = {}
+    for row in rows:
+        if row.cell.family != "reference" and row.cell.seed is None:
+            ks.setdefault(row.cell.family, set()).add(row.cell.k)
+    return [family for family, values in ks.items() if len(values) > 1]
+
+
+def _same_height(panels: Sequence[Axes]) -> None:
+    """One scale for all panels of expected wins, with room for the legend above the curves of the first."""
+    top = max(axes.get_ylim()[1] for axes in panels)
+    for axes in panels:
+        axes.set_ylim(0, top * 1.35)
 
 
 def _ks(rows: Sequence[Row], family: str) -> list[int | str]:
@@ -40,61 +72,65 @@ def _ks(rows: Sequence[Row], family: str) -> list[int | str]:
 def _line(axes: Axes, rows: Sequence[Row], ks: Sequence[int | str], metric: str, **look: object) -> list[float]:
     """One metric over k with its 95% band; returns the values."""
     by_k = {row.cell.k: row.intervals[metric] for row in rows}
-    found = [by_k[k] for k in ks]
-    x = range(len(ks))
+    x = [place for place, k in enumerate(ks) if k in by_k]
+    found = [by_k[ks[place]] for place in x]
     axes.fill_between(x, [i.low for i in found], [i.high for i in found], color=look["color"], alpha=0.12, linewidth=0)
     axes.plot(x, [i.value for i in found], **look)
     return [i.value for i in found]
 
 
-def _answers(axes: Axes, rows: Sequence[Row]) -> None:
-    """EW and oracle EW of the wait-k model for each guesser, and of the human translation at the right edge."""
-    ks = _ks(rows, "wait-k")
+def _answers(axes: Axes, rows: Sequence[Row], family: str) -> None:
+    """EW and oracle EW of a translator for each guesser, and of the human translation at the right edge."""
+    ks = _ks(rows, family)
     guessers = list(dict.fromkeys(row.cell.guesser for row in rows))
     lines = [line for line in _LINES if all(line[0] in row.intervals for row in rows)]
     for colour, guesser in zip(cycle(COLOURS), guessers, strict=False):
         mine = [row for row in rows if row.cell.guesser == guesser]
-        ladder = [row for row in mine if row.cell.family == "wait-k"]
+        ladder = [row for row in mine if row.cell.family == family and row.cell.seed is None]
         human = next(row for row in mine if row.cell.family == "reference" and row.cell.k == "full")
         for metric, dash, marker, name in lines:
             label = f"{_NAMES.get(guesser, guesser)} {name}"
-            _line(axes, ladder, ks, metric, color=colour, linestyle=dash, marker=marker, label=label)
+            if ladder:
+                _line(axes, ladder, ks, metric, color=colour, linestyle=dash, marker=marker, label=label)
             axes.plot(
                 [len(ks)], [human.intervals[metric].value], color=colour, marker=marker, fillstyle="none", linestyle=""
             )
     axes.set_xticks(range(len(ks) + 1), [*map(str, ks), "human"])
     axes.set_xlabel("k (source words read first), human translation")
     axes.set_ylabel("expected wins")
-    axes.set_ylim(bottom=0)
-    if not lines:
-        return _nothing(axes, " or ".join(line[0] for line in _LINES))
-    axes.legend(ncols=2, loc="upper left", bbox_to_anchor=(0, 1.0), handlelength=2.6)
-    low, high = axes.get_ylim()
-    axes.set_ylim(low, high * 1.3)  # room for the legend above the curves
+    if not ks:
+        _nothing(axes, "no translator with several k")
+    elif not lines:
+        _nothing(axes, f"no {' or '.join(line[0] for line in _LINES)} in `metrics`")
+    else:
+        axes.legend(ncols=2, loc="upper left", bbox_to_anchor=(0, 1.0), handlelength=2.6)
 
 
-def _nothing(axes: Axes, metric: str) -> None:
-    """An empty panel that says why."""
-    axes.text(0.5, 0.5, f"no {metric} in `metrics`", ha="center", va="center", transform=axes.transAxes)
+def _nothing(axes: Axes, why: str) -> None:
+    """A panel without curves says why."""
+    axes.text(0.5, 0.5, why, ha="center", va="center", transform=axes.transAxes)
 
 
-def _translation(axes: Axes, rows: Sequence[Row]) -> None:
-    """BLEU of every translator family; the lag of the wait-k model under each k."""
-    one = [row for row in rows if row.cell.guesser == rows[0].cell.guesser]
-    ks = _ks(one, "wait-k")
+def _translation(axes: Axes, rows: Sequence[Row], families: Sequence[str]) -> None:
+    """BLEU of every translator over its k, named at its end; under each k the lag it gives the first of them."""
+    one = [row for row in rows if row.cell.guesser == rows[0].cell.guesser and row.cell.seed is None]
+    ks = max((_ks(one, family) for family in families), key=len, default=[])
     known = all("bleu" in row.intervals for row in one)
-    for family, colour in (("wait-k", COLOURS[2]), ("apertium wait-k", GREY)):
-        mine = [row for row in one if row.cell.family == family]
-        if mine and known:
+    ends: list[tuple[float, str, str]] = []
+    for family, colour in zip(families, cycle([COLOURS[2], GREY, *COLOURS[3:], *COLOURS[:2]]), strict=False):
+        mine = [row for row in one if row.cell.family == family and row.cell.k in ks]
+        if known:
             values = _line(axes, mine, ks, "bleu", color=colour, marker="o")
-            axes.annotate(family, (len(ks) - 1, values[-1]), xytext=(4, 0), textcoords="offset points", color=colour,
-                          va="center", fontsize=7, annotation_clip=False)  # fmt: skip
-    waiting = [row for row in one if row.cell.family == "wait-k"]
+            ends.append((max(values), family, colour))
+    if not families or not known:
+        _nothing(axes, "no bleu in `metrics`" if families else "no translator with several k")
+        return
+    waiting = [row for row in one if row.cell.family == families[0]]
     lag = {row.cell.k: row.intervals["dal"].value for row in waiting if "dal" in row.intervals}
     axes.set_xticks(range(len(ks)), [f"{k}\n{lag[k]:.1f}" if k in lag else str(k) for k in ks])
-    axes.set_xlim(-0.3, len(ks) + 0.4)
-    axes.set_xlabel("k, and the lag it gives the model (DAL, words)" if lag else "k")
+    axes.set_xlim(-0.3, len(ks) - 0.7)
+    axes.set_xlabel("k, and the lag it gives the first (DAL, words)" if lag else "k")
     axes.set_ylabel("BLEU")
-    axes.set_ylim(bottom=0)
-    if not known:
-        _nothing(axes, "bleu")
+    axes.set_ylim(0, max(end[0] for end in ends) * 1.45)
+    handles = [axes.plot([], [], color=colour, marker="o", label=family)[0] for _, family, colour in ends]
+    axes.legend(handles=handles, loc="upper left", ncols=1)

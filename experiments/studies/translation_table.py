@@ -10,15 +10,14 @@ translator that is not installed, or a test set that cannot be had, is left out,
 from __future__ import annotations
 
 import re
-import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from experiments.needs import Needs
 from experiments.studies.translation_report import draw, table, write_report
 from experiments.studies.translation_rows import LeftOut, Row
 from sqa.core.errors import ConfigError, DataError
@@ -48,25 +47,6 @@ class SetConfig:
 
     name: str  # a question set; a part of the parallel text of `pair`; or a file of your own: .json, .jsonl or .tsv
     pair: str  # es-en, pl-en: which translators it is for
-
-
-@dataclass(frozen=True, slots=True)
-class Needs:
-    """What has to be there for a translator to be tried; null = nothing of the kind."""
-
-    program: str | None = None  # on the PATH
-    package: str | None = None  # of Python
-    folder: Path | None = None  # relative to where the command is started
-
-    def missing(self) -> str:
-        """What is not there, in words; "" when nothing is missing."""
-        if self.program is not None and shutil.which(self.program) is None:
-            return f"the program {self.program} is not installed"
-        if self.package is not None and find_spec(self.package.partition(".")[0]) is None:
-            return f"the Python package {self.package} is not installed"
-        if self.folder is not None and not self.folder.is_dir():
-            return f"there is no folder {self.folder}"
-        return ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ def config(tmp_path_factory):
         "fallback": ["mini-es"],
         "k": KS,
         "commands": {},
+        "translators": [],
         "resamples": 50,
         "limit": 4,
     }

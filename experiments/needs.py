@@ -1,0 +1,32 @@
+"""What has to be there for a translator of a table or a grid to be tried."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What has to be there for a translator to be tried; null = nothing of the kind."""
+
+    program: str | None = None  # on the PATH
+    package: str | None = None  # of Python
+    folder: Path | None = None  # relative to where the command is started
+    hint: str | None = None  # how to get it, for the line that says what is missing
+
+    def missing(self) -> str:
+        """What is not there, in words; "" when nothing is missing."""
+        said = self._missing()
+        return f"{said} ({self.hint})" if said and self.hint else said
+
+    def _missing(self) -> str:
+        if self.program is not None and shutil.which(self.program) is None:
+            return f"the program {self.program} is not installed"
+        if self.package is not None and find_spec(self.package.partition(".")[0]) is None:
+            return f"the Python package {self.package} is not installed"
+        if self.folder is not None and not self.folder.is_dir():
+            return f"there is no folder {self.folder}"
+        return ""

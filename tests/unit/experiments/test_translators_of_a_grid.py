@@ -1,0 +1,100 @@
+"""The translators that a grid's config lists: every one has its rows and its curve, or a line that says why not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from matplotlib import pyplot
+
+import experiments.ablation.figure as figure
+from experiments.grid import AblationConfig, Cell, Row, System, cells
+from experiments.needs import Needs
+from sqa.core.errors import ConfigError
+from sqa.core.significance import Interval
+from sqa.run.config import run_from_mapping
+
+CAT = {"name": "command", "command": ["cat"]}
+BM25 = {"guesser": {"name": "bm25"}, "buzzer": {"name": "mlp", "model": "bm25"}}
+
+
+def config(*systems: System, **changes: object) -> AblationConfig:
+    from experiments.contestant import Contestant
+
+    values = {
+        "name": "grid", "datasets": (), "fallback": ("mini-es",), "k": (1, 3, "full"), "models": {}, "commands": {},
+        "contestants": (Contestant(**BM25),), "metrics": ("ew", "oracle-ew", "bleu", "dal"), "translators": systems,
+    }  # fmt: skip
+    return AblationConfig(**(values | changes))
+
+
+def test_each_has_a_row_for_every_k_of_the_grid_or_of_its_own():
+    grid = config(System("cat", "es", CAT), System("slow cat", "es", CAT, (6, "full")), System("polish", "pl", CAT))
+    found = [(cell.family, cell.k) for cell in cells(grid, ["mini-es"], {}) if cell.family != "reference"]
+    assert found == [("cat", 1), ("cat", 3), ("cat", "full"), ("slow cat", 6), ("slow cat", "full")]
+    assert len({cell.run.name for cell in cells(grid, ["mini-es", "mini-pl"], {})}) == 5 + 3 + 4
+
+
+def test_one_that_cannot_be_had_is_left_out_with_a_line(capsys):
+    needs = Needs(package="no_such_package", hint="make lm")
+    found = list(cells(config(System("far", "es", CAT, needs=needs)), ["mini-es"], {}))
+    assert {cell.family for cell in found} == {"reference"}
+    said = "far: left out, the Python package no_such_package is not installed (make lm)\n"
+    assert capsys.readouterr().err == said
+
+
+@pytest.mark.parametrize(
+    ("systems", "changes", "message"),
+    [
+        ((System("a", "es", CAT), System("a", "es", CAT)), {}, "translators: 'a' is there twice for es"),
+        ((System("wait-k", "es", CAT),), {"models": {"es": "es-en"}}, "translators: 'wait-k' is there twice for es"),
+        ((System("reference", "es", CAT),), {}, "'reference' is there twice"),
+        ((System("a b", "es", CAT), System("a-b", "es", CAT)), {}, "'a-b' is there twice"),
+        ((System("cat wait-k", "es", CAT),), {"commands": {"es": ("cat",)}}, "'cat wait-k' is there twice"),
+    ],
+)
+def test_names_that_would_mix_rows_are_refused(systems, changes, message):
+    with pytest.raises(ConfigError, match=message):
+        config(*systems, **changes)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"translator": {**CAT, "k": 3}}, "translator.k: give it as `k`"),
+        ({"k": ()}, "k: at least one value"),
+        ({"label": " "}, "label: a name"),
+        ({"translator": {"name": "waitkk", "model": "es-en"}}, "did you mean 'waitk'"),
+    ],
+)
+def test_odd_entries_are_refused(values, message):
+    with pytest.raises(ConfigError, match=message):
+        System(**({"label": "a", "language": "es", "translator": CAT} | values))
+
+
+def rows(*families: str, ks: tuple[int | str, ...] = (1, 3, "full")) -> list[Row]:
+    run = run_from_mapping({"name": "a", "dataset": {"name": "mini-es"}, "translator": {"name": "fixed"},
+                            "metrics": ["bleu"]})  # fmt: skip
+    value = {"ew": 0.2, "oracle-ew": 0.4, "bleu": 30.0, "dal": 4.0}
+    found = [(family, k) for family in families for k in ks] + [("reference", "full"), ("reference", "diagonal")]
+    return [
+        Row(Cell("mini-es", family, k, "bm25", run), 5, {name: np.zeros((5, 2)) for name in value},
+            {name: Interval(v, v - 0.1, v + 0.1, 5) for name, v in value.items()}, {}, 0, 0)
+        for family, k in found
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("families", [(), ("a",), ("a", "b"), ("a", "b", "c", "d", "e")])
+def test_the_figure_draws_every_translator(families, tmp_path, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(figure, "save", lambda made, folder, name: drawn.append(made) or [])
+    figure.draw(rows(*families), tmp_path)
+    *answers, translation = [axes for axes in drawn[0].axes if axes.get_visible()]
+    assert len(answers) == max(1, len(families))
+    for axes, family in zip(answers, families, strict=False):
+        assert len(families) == 1 or family in axes.get_title(loc="left")
+        assert [len(line.get_xdata()) for line in axes.get_lines()] == [3, 1, 3, 1]  # EW and oracle EW, ours and human
+    if families:
+        assert [text.get_text() for text in translation.get_legend().get_texts()] == list(families)
+    else:
+        assert "no translator" in answers[0].texts[0].get_text() and "no translator" in translation.texts[0].get_text()
+    pyplot.close(drawn[0])
