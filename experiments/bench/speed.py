@@ -14,6 +14,7 @@ from importlib.util import find_spec
 
 from tqdm import tqdm
 
+from experiments.bench import lm
 from experiments.bench.latency import rows as latency_rows
 from sqa.core.registry import GUESSERS, TRANSLATORS
 from sqa.core.types import Question
@@ -66,6 +67,9 @@ def others(questions: Sequence[Question]) -> None:
 
         sentences = [sentence for question in questions for sentence in question.sentences]
         report("full input: CTranslate2 on our weights, ours", "words/s", *reversed(speeds(sentences)))
+    if lm.installed():
+        for row in lm.speeds(questions):
+            report(*row)
     settle()
     for row in latency_rows():
         report(*row)

