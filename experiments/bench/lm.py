@@ -2,7 +2,7 @@
 
     python -m experiments.bench.lm
 
-Prints TSV: what was measured, unit, plain path, fast path, ratio, with the share of words that bfloat16 writes otherwise.
+Prints TSV: what was measured (with the share of words bfloat16 writes otherwise), unit, plain path, fast path, ratio.
 """
 
 from __future__ import annotations

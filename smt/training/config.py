@@ -73,6 +73,7 @@ class TrainConfig:
     evaluate_sentences: int = 200
     evaluate_k: tuple[int | str, ...] = (6, "full")
     compile: bool = False  # compile the output layer and loss (needs a C++ compiler): a tenth faster
+    precision: Literal["float32", "bfloat16"] = "float32"  # of matrix products on a CPU; a GPU takes bfloat16
     threads: int = 0  # CPU threads; 0 = torch's choice
     seed: int = 0
 

@@ -12,11 +12,12 @@ from typing import Any
 
 from smt.models.bundle import folder_fingerprint, model_folder
 from smt.training.checkpoints import checkpoints
-from smt.training.config import SmtConfig
+from smt.training.config import SmtConfig, TrainConfig
 from sqa.core.errors import ConfigError, DataError
 from sqa.files.store import write_text
 
 FILE = "run.json"
+_TRAIN = {"precision": TrainConfig().precision}  # keys that run.json was written without once
 _NO_MATTER = {"name", "data", "full_encoder"}  # keys of a config that do not change what a training gives
 _NO_MATTER_TRAIN = {"threads", "compile"}  # but for the last digits
 
@@ -45,6 +46,7 @@ def problems(folder: Path, config: SmtConfig, data: Path) -> list[str]:
         before = json.loads(file.read_text(encoding="utf-8"))
     except ValueError as error:
         raise DataError(f"{file}: damaged ({error}); --fresh to start anew") from error
+    before["config"]["train"] = _TRAIN | before["config"]["train"]
     changed = ", ".join(_changes(before, identity(config, data)))
     return [f"{folder}: trained with another {changed}; change `name`, or --fresh to start anew"] if changed else []
 

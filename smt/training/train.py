@@ -11,7 +11,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -20,6 +20,7 @@ import torch
 import torch.nn.functional as F
 from safetensors.torch import load_file
 from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
 from tqdm import tqdm
 
 from smt.models.bundle import load_model, model_folder, save_model
@@ -43,7 +44,8 @@ def summed_entropy(
     model: Transformer, states: Tensor, lexical: Tensor | None, target: Tensor, smoothing: float
 ) -> Tensor:
     """Label-smoothed cross-entropy (Szegedy et al. 2016), in nats, summed: states (N, D), target (N,) -> ()."""
-    return F.cross_entropy(model.logits(states, lexical), target, label_smoothing=smoothing, reduction="sum")
+    scores = model.logits(states, lexical).float()
+    return F.cross_entropy(scores, target, label_smoothing=smoothing, reduction="sum")
 
 
 def losses(
@@ -61,7 +63,8 @@ def losses(
     lexical = None
     if alignment is not None:
         lexical = (alignment.exp() @ model.lexicon_matrix(memory.pieces))[real]  # (N, V)
-    with torch.autocast(batch.source.device.type, enabled=False):
+    device = batch.source.device.type
+    with torch.autocast(device, enabled=device == "cpu" and torch.is_autocast_enabled(device)):
         entropy = entropy_of(model, states[real].float(), lexical, batch.target[real], smoothing)
     guided = None
     if alignment is not None and len(batch.links):
@@ -78,6 +81,17 @@ def rate(config: TrainConfig, step: int) -> float:
     held = (config.warmup / max(step + 1, config.warmup)) ** 0.5 if config.schedule == "inverse_sqrt" else 1.0
     fall = min(1.0, (config.steps - step) / config.cooldown) if config.cooldown else 1.0
     return config.learning_rate * rise * held * fall
+
+
+@contextmanager
+def arithmetic(device: str, precision: str) -> Iterator[None]:
+    """bfloat16 matrix products on a GPU, and on a CPU if asked for; float32 keeps the weights and the sums."""
+    with ExitStack() as stack:
+        if device == "cuda" or precision == "bfloat16":
+            stack.enter_context(torch.autocast(device, torch.bfloat16))
+        if device == "cpu" and precision == "bfloat16":
+            stack.enter_context(sdpa_kernel(SDPBackend.MATH))  # the fused kernel's backward pass is slow in bfloat16
+        yield
 
 
 @contextmanager
@@ -141,7 +155,7 @@ class Trainer:
         for batch in group_batches:
             batch = batch.to(self.device)
             k = draw_k(self.ks, t.k_weights or (1.0,) * len(self.ks), rng)
-            with torch.autocast(self.device.type, torch.bfloat16, enabled=self.device.type == "cuda"):
+            with arithmetic(self.device.type, t.precision):
                 entropy, guided, n = losses(self.model, batch, k, t.label_smoothing, self.entropy_of, t.emission_rate)
             loss = entropy / expected
             if guided is not None:
