@@ -117,7 +117,7 @@ def report(
 @evidence_app.command()
 def latency(
     log: Annotated[str, typer.Argument(metavar="LOG", help="instances.log or JSON lines; - is standard input.")],
-    convention: Annotated[str, typer.Option(help="Whose formulas; see the README.")] = "simuleval-1.1",
+    convention: Annotated[str, typer.Option(help="Whose formulas; see docs/latency.md.")] = "simuleval-1.1",
     references: Annotated[Path | None, typer.Option(metavar="FILE", help="A reference for each line of LOG.")] = None,
     unit: Annotated[Literal["word", "char"], typer.Option(help="What references are counted in.")] = "word",
     source: Annotated[

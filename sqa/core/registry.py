@@ -103,6 +103,7 @@ TRANSLATORS = Registry(
     {
         "waitk": "smt.models.waitk_translator:build",
         "prefix": "smt.models.prefix_translator:build",
+        "causal-lm": "smt.lm.translator:build",
         "command": "smt.engines.command:build",
         "pretrained": "smt.engines.pretrained:build",
         "ctranslate2": "smt.engines.ctranslate:build",
@@ -116,7 +117,6 @@ TRANSLATORS = Registry(
     keyed={
         "waitk": "smt.neural:build",
         "prefix": "smt.prefix:build",
-        "causal-lm": "smt.lm.translator:build",
         "command": "smt.command:build",
         "pretrained": "smt.pretrained:build",
         "ctranslate2": "smt.ctranslate:build",

@@ -71,6 +71,29 @@ def hub(folder):
     return {"model": str(save_models(folder)["marian"]), "max_new_tokens": 12, "policy": "local-agreement"}
 
 
+def language_model(folder):
+    from stand_ins.lm_models import make
+
+    options = {"source_language": "es", "precision": "float32", "policy": "hold", "n": 1}
+    return {"model": str(make(folder / "lm", "llama"))} | options
+
+
+def adapter(folder):
+    import torch
+    from stand_ins.lm_models import make
+
+    from smt.lm.adapter import save_adapter, tensors
+    from smt.lm.base import load_base
+
+    base = load_base(make(folder / "lm", "llama"), torch.float32)
+    base.network.adapt(4, 1.0, 0)
+    pieces = torch.arange(4, base.tokens.size)
+    made = save_adapter(
+        folder / "adapter", tensors(base.network), pieces, base, ("es", "en"), str(folder / "lm"), 1.0, {}
+    )
+    return {"model": str(made), "precision": "float32", "k": 3}
+
+
 def exported(folder):
     from smt.engines.ctranslate_export import export
     from tests.smt_models import random_model, vocabulary
@@ -124,6 +147,8 @@ CASES = [
     plain("fixed", streams=False, text="reference", reveal="diagonal"),
     Case("recorded", recorded, streams=False),
     Case("simuleval", agent, streams=False, needs="simuleval"),
+    Case("causal-lm", language_model, needs="transformers"),
+    Case("causal-lm", adapter, needs="transformers"),
     Case("pretrained", hub, needs="transformers"),
     Case("ctranslate2", exported, needs="ctranslate2"),
     Case("pbmt", statistical, needs="thot"),

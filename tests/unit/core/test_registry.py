@@ -80,6 +80,7 @@ KEYED = {  # what stores filled by version 0.1.0 are keyed by
 @pytest.mark.parametrize("registry", [TRANSLATORS, GUESSERS, BUZZERS], ids=lambda registry: registry.kind)
 def test_store_keys_outlive_a_move_of_the_code(registry: Registry) -> None:
     """By its name, its place of today or its first place, a part is the same part."""
+    assert set(registry.keyed) <= set(registry.entries)  # an old place without a new one is a part that was lost
     for name, first in KEYED[registry.kind].items():
         for written in (name, registry.entries[name], first):
             assert registry.identity(written) == first
