@@ -1,7 +1,9 @@
 # make reproduce   set up, then the paper's ablation over k: table, figure, report
 # make test        set up, then the test suite in two processes (WORKERS=8 make test: in eight)
 # make bench       set up, then the speed of decoding and guessing
-# make lint        set up, then ruff
+# make lint        set up, then ruff's rules alone
+# make check       set up, then ruff's format and rules, and mypy
+# make ci          set up, then the packages that only tests need, on top of `make extras`; see docs/testing.md
 # make extras      set up, then the packages of other systems: SimulEval, COMET, phrase-based SMT (tests without them skip)
 # make lm          set up, then the language model (240 MB, Gemma terms of use) of the translators lm-es-en and lm-pl-en
 # make elasticsearch   set up, then start the server of docker-compose.yml and fill its index (ELASTIC_PASSWORD set)
@@ -15,7 +17,7 @@ VENV := .venv
 WORKERS ?= 2
 STAMP := $(VENV)/.sqa-installed
 
-.PHONY: setup extras reproduce test bench lint lm elasticsearch
+.PHONY: setup extras reproduce test bench lint check ci lm elasticsearch
 
 setup: $(STAMP)
 
@@ -45,6 +47,14 @@ bench: setup
 
 lint: setup
 	$(VENV)/bin/ruff check .
+
+check: setup
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/mypy
+
+ci: extras
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements-ci.lock
 
 elasticsearch: setup
 	docker compose up --wait elasticsearch

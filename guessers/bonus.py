@@ -19,7 +19,6 @@ still chance: two writers who say what an author is known for use the same names
 from __future__ import annotations
 
 import functools
-import sys
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -200,4 +199,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

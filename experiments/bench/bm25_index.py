@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import resource
 import statistics
-import sys
 import time
 from collections.abc import Callable
 from typing import TypeVar
@@ -89,4 +88,4 @@ def report(what: str, wall: float, processor: float, unit: str, bar: str) -> Non
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -107,7 +107,8 @@ class NewDataset(BaseModel):
 
     source: Annotated[str | None, Field(max_length=63, description=f"One of {', '.join(question_sets())}")] = None
     questions: Annotated[list[NewQuestion] | None, Field(min_length=1, max_length=10_000)] = None
-    perturbations: Annotated[list[Literal[tuple(PERTURBATIONS)]], Field(max_length=len(PERTURBATIONS))] = []
+    # the names are known at run time only, where the request's schema is made
+    perturbations: Annotated[list[Literal[tuple(PERTURBATIONS)]], Field(max_length=len(PERTURBATIONS))] = []  # type: ignore[valid-type]
     seed: Annotated[int, Field(ge=0, le=MAX_ID)] = 0
 
 

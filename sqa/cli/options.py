@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-SETTINGS = {"no_args_is_help": True, "rich_markup_mode": None, "pretty_exceptions_enable": False}
+SETTINGS: dict[str, Any] = {"no_args_is_help": True, "rich_markup_mode": None, "pretty_exceptions_enable": False}
 
 Config = Annotated[Path, typer.Argument(metavar="CONFIG", help="A YAML file; see configs/.", show_default=False)]
 Runs = Annotated[Path, typer.Option("--runs", metavar="DIR", help="Where results and the store of stages lie.")]

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import ClassVar, Protocol, runtime_checkable
 
-import numpy as np
-
+from sqa.core.arrays import Floats
 from sqa.core.types import Buzz, Emission, Guess, Question, Write
 
 
@@ -69,6 +68,6 @@ class Metric(Protocol):
         """Everything that makes two values of this metric comparable."""
         ...
 
-    def stats(self, trace: object) -> np.ndarray: ...  # (d,) float64
+    def stats(self, trace: object) -> Floats: ...  # (d,) float64
 
-    def score(self, stats: np.ndarray) -> float: ...
+    def score(self, stats: Floats) -> float: ...

@@ -51,7 +51,7 @@ class Registry:
         """Import and return the build function of a name.  What is none is refused; it is never shown."""
         module, _, attribute = self.target(name).partition(":")
         try:
-            build = getattr(import_module(module), attribute)
+            found = getattr(import_module(module), attribute)
         except ModuleNotFoundError as error:
             missing = (error.name or "").partition(".")[0]
             if missing in _OWN_PACKAGES and name in self.entries:
@@ -63,10 +63,11 @@ class Registry:
             raise ConfigError(f"{self.kind} {name!r}: module {module!r} has no {attribute!r}") from error
         except (ImportError, ValueError, TypeError) as error:  # a module without a name, or one that cannot be loaded
             raise ConfigError(f"{self.kind} {name!r}: {module!r} cannot be imported: {error}") from error
-        if not callable(build):
+        if not callable(found):
             raise ConfigError(
-                f"{self.kind} {name!r}: {self.target(name)} is no build function but a {type(build).__name__}"
+                f"{self.kind} {name!r}: {self.target(name)} is no build function but a {type(found).__name__}"
             )
+        build: Callable[[Any], Any] = found
         return build
 
     def config_class(self, name: str) -> type:

@@ -17,6 +17,7 @@ from itertools import accumulate
 
 import numpy as np
 
+from sqa.core.arrays import Floats, Ints
 from sqa.core.types import Emission, Question
 
 
@@ -34,9 +35,9 @@ class Prefixes:
 
     words: tuple[str, ...]
     append_only: bool
-    source_words: np.ndarray  # (n,)
-    source_chars: np.ndarray  # (n,)
-    fraction: np.ndarray  # (n,)
+    source_words: Ints  # (n,)
+    source_chars: Ints  # (n,)
+    fraction: Floats  # (n,)
     emissions: tuple[Emission, ...]
 
     @cached_property
@@ -81,7 +82,7 @@ def _apply(emission: Emission, words: list[str]) -> None:
         words.append(emission.token)
 
 
-def _chars_at(words: Sequence[str]) -> np.ndarray:
+def _chars_at(words: Sequence[str]) -> Ints:
     """chars_at[i] = len(" ".join(words[:i])), shape (len(words) + 1,)."""
     lengths = np.array([len(word) for word in words], dtype=np.int64)
     chars_at = np.zeros(len(words) + 1, dtype=np.int64)

@@ -22,6 +22,7 @@ from typing import Protocol
 
 import numpy as np
 
+from sqa.core.arrays import Floats
 from sqa.core.errors import ConfigError, DataError
 
 _CELLS = 4_000_000  # weights held at a time: 32 MB
@@ -34,7 +35,7 @@ class Curve(Protocol):
 
     name: str
 
-    def score_many(self, stats: np.ndarray) -> np.ndarray:
+    def score_many(self, stats: Floats) -> Floats:
         """Sums of statistics (B, d) -> values (B, k); nan where undefined."""
         ...
 
@@ -44,11 +45,11 @@ class Resampled(Protocol):
 
     name: str
 
-    def score(self, stats: np.ndarray) -> float:
+    def score(self, stats: Floats) -> float:
         """A sum of statistics (d,) -> its score; NotComputable where undefined."""
         ...
 
-    def score_many(self, stats: np.ndarray) -> np.ndarray:
+    def score_many(self, stats: Floats) -> Floats:
         """Sums of statistics (B, d) -> scores (B,), equal to `score` on each; nan where undefined."""
         ...
 
@@ -70,9 +71,9 @@ class Interval:
 class Band:
     """A curve on all questions and its pointwise percentile band, each (k,); nan where undefined."""
 
-    value: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
+    value: Floats
+    low: Floats
+    high: Floats
     n: int  # questions
     level: float = 0.95
     resamples: int = 1000
@@ -95,7 +96,7 @@ class Comparison:
 
 
 def bootstrap_many(
-    stats: Sequence[np.ndarray],
+    stats: Sequence[Floats],
     metrics: Sequence[Resampled],
     n_resamples: int = 1000,
     seed: int = 0,
@@ -117,15 +118,13 @@ def bootstrap_many(
 
 
 def bootstrap(
-    stats: np.ndarray, metric: Resampled, n_resamples: int = 1000, seed: int = 0, level: float = 0.95
+    stats: Floats, metric: Resampled, n_resamples: int = 1000, seed: int = 0, level: float = 0.95
 ) -> Interval:
     """The score of stats (n, d) summed over questions, with its percentile interval."""
     return bootstrap_many([stats], [metric], n_resamples, seed, level)[0]
 
 
-def bootstrap_band(
-    stats: np.ndarray, curve: Curve, n_resamples: int = 1000, seed: int = 0, level: float = 0.95
-) -> Band:
+def bootstrap_band(stats: Floats, curve: Curve, n_resamples: int = 1000, seed: int = 0, level: float = 0.95) -> Band:
     """A curve's values on all questions with a pointwise percentile band; stats (n, d), `score_many` gives (B, k)."""
     n = _check([stats], [curve], n_resamples, level)
     [samples] = _resample([stats], [curve], _bootstrap_weights(n, n_resamples, seed))  # (B, k)
@@ -134,7 +133,7 @@ def bootstrap_band(
 
 
 def compare_many(
-    pairs: Sequence[tuple[np.ndarray, np.ndarray]],
+    pairs: Sequence[tuple[Floats, Floats]],
     metrics: Sequence[Resampled],
     n_resamples: int = 1000,
     seed: int = 0,
@@ -169,7 +168,7 @@ def compare_many(
 
 
 def compare(
-    a: np.ndarray, b: np.ndarray, metric: Resampled, n_resamples: int = 1000, seed: int = 0, level: float = 0.95
+    a: Floats, b: Floats, metric: Resampled, n_resamples: int = 1000, seed: int = 0, level: float = 0.95
 ) -> Comparison:
     """Paired comparison of two systems' statistics (n, d) on the same questions in the same order."""
     return compare_many([(a, b)], [metric], n_resamples, seed, level)[0]
@@ -178,7 +177,7 @@ def compare(
 # ------------------------------------------------------------------------------------------------ resampling
 
 
-def _bootstrap_weights(n: int, n_resamples: int, seed: int) -> Iterator[np.ndarray]:
+def _bootstrap_weights(n: int, n_resamples: int, seed: int) -> Iterator[Floats]:
     """Blocks (b, n) of multinomial weights: how often each question is drawn in n draws with replacement."""
     rng = np.random.default_rng([seed, _BOOTSTRAP])
     for rows in _blocks(n, n_resamples):
@@ -186,7 +185,7 @@ def _bootstrap_weights(n: int, n_resamples: int, seed: int) -> Iterator[np.ndarr
         yield np.bincount(drawn.ravel(), minlength=rows * n).reshape(rows, n).astype(np.float64)
 
 
-def _swap_weights(n: int, n_resamples: int, seed: int) -> Iterator[np.ndarray]:
+def _swap_weights(n: int, n_resamples: int, seed: int) -> Iterator[Floats]:
     """Blocks (b, n) of 0/1 weights: on which questions the two systems change places."""
     rng = np.random.default_rng([seed, _SWAP])
     for rows in _blocks(n, n_resamples):
@@ -199,19 +198,17 @@ def _blocks(n: int, n_resamples: int) -> Iterator[int]:
         yield min(size, n_resamples - start)
 
 
-def _resample(
-    stats: Sequence[np.ndarray], metrics: Sequence[Resampled | Curve], weights: Iterator[np.ndarray]
-) -> list[np.ndarray]:
+def _resample(stats: Sequence[Floats], metrics: Sequence[Resampled | Curve], weights: Iterator[Floats]) -> list[Floats]:
     """Scores of every (stats, metric) on every resample: (B,) or (B, k) each."""
     return _score_sums(stats, [metric.score_many for metric in metrics], weights)
 
 
 def _score_sums(
-    stats: Sequence[np.ndarray], scorers: Sequence[Callable[[np.ndarray], np.ndarray]], weights: Iterator[np.ndarray]
-) -> list[np.ndarray]:
+    stats: Sequence[Floats], scorers: Sequence[Callable[[Floats], Floats]], weights: Iterator[Floats]
+) -> list[Floats]:
     columns = np.hstack([np.asarray(s, dtype=np.float64) for s in stats])  # (n, sum of d_i)
     cuts = np.cumsum([s.shape[1] for s in stats])[:-1]
-    blocks: list[list[np.ndarray]] = [[] for _ in scorers]
+    blocks: list[list[Floats]] = [[] for _ in scorers]
     for block in weights:
         sums = block @ columns  # (b, sum of d_i)
         for i, (scorer, part) in enumerate(zip(scorers, np.split(sums, cuts, axis=1), strict=True)):
@@ -219,12 +216,12 @@ def _score_sums(
     return [np.concatenate(parts) for parts in blocks]
 
 
-def _after(metric: Resampled, base: np.ndarray, sign: int) -> Callable[[np.ndarray], np.ndarray]:
+def _after(metric: Resampled, base: Floats, sign: int) -> Callable[[Floats], Floats]:
     """Scores of base + sign * change, for changes (b, d)."""
     return lambda change: metric.score_many(base + sign * change)
 
 
-def _percentiles(samples: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray]:
+def _percentiles(samples: Floats, level: float) -> tuple[Floats, Floats]:
     """Lower and upper percentile of each column of (B, k), nan values left out; nan where all are."""
     tails = [50 * (1 - level), 50 * (1 + level)]
     defined = [column[~np.isnan(column)] for column in samples.T]
@@ -232,13 +229,13 @@ def _percentiles(samples: np.ndarray, level: float) -> tuple[np.ndarray, np.ndar
     return np.array([end[0] for end in ends]), np.array([end[1] for end in ends])
 
 
-def _p_value(samples: np.ndarray, observed: float) -> float:
+def _p_value(samples: Floats, observed: float) -> float:
     """(1 + #{|sample| >= |observed|}) / (B + 1); an undefined sample counts as being at least as large."""
     smaller = np.abs(samples) < abs(observed) * (1 - _TIE)  # False for nan
     return (1 + int((~smaller).sum())) / (len(samples) + 1)
 
 
-def _check(stats: Sequence[np.ndarray], metrics: Sequence[Resampled | Curve], n_resamples: int, level: float) -> int:
+def _check(stats: Sequence[Floats], metrics: Sequence[Resampled | Curve], n_resamples: int, level: float) -> int:
     """The common number of questions."""
     if n_resamples < 1:
         raise ConfigError(f"significance.n_resamples: must be >= 1, got {n_resamples}")

@@ -11,6 +11,7 @@ from typing import overload
 import numpy as np
 
 from sqa.core.answers import key
+from sqa.core.arrays import Floats, Ints
 from sqa.core.types import Guess
 
 
@@ -20,7 +21,7 @@ class StoredGuesses(Sequence[tuple[Guess, ...]]):
     __slots__ = ("_pages", "_scores", "_starts", "_titles")
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(self, titles: Sequence[str], pages: np.ndarray, scores: np.ndarray, starts: np.ndarray) -> None:
+    def __init__(self, titles: Sequence[str], pages: Ints, scores: Floats, starts: Ints) -> None:
         """`pages` (N,) index into `titles`, `scores` (N,) float64; step i has those from starts[i] to starts[i + 1]."""
         self._titles, self._pages, self._scores, self._starts = titles, pages, scores, starts
 
@@ -48,7 +49,7 @@ class StoredGuesses(Sequence[tuple[Guess, ...]]):
     def __repr__(self) -> str:
         return f"StoredGuesses({tuple(self)!r})"
 
-    def rank(self, answer: str) -> np.ndarray:
+    def rank(self, answer: str) -> Ints:
         """(n,) int64, 1-based rank of the first guess of each step that is `answer` (see sqa.core.answers), 0: none."""
         rank = np.zeros(len(self), dtype=np.int64)
         wanted = key(answer)

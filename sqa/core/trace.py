@@ -25,6 +25,7 @@ import pyarrow as pa
 
 from sqa.core import reveal
 from sqa.core.answers import is_right
+from sqa.core.arrays import Bools, Floats, Ints
 from sqa.core.errors import TraceError
 from sqa.core.stored_guesses import StoredGuesses
 from sqa.core.types import Buzz, Emission, Guess, Question
@@ -99,17 +100,17 @@ class QuestionTrace:
         return reveal.prefixes(self.question, self.emissions)
 
     @property
-    def source_words(self) -> np.ndarray:
+    def source_words(self) -> Ints:
         """(n,) int64, source words read at each step, earlier sentences included (equation 1)."""
         return self.prefixes.source_words
 
     @property
-    def fraction(self) -> np.ndarray:
+    def fraction(self) -> Floats:
         """(n,) float64 in 0..1, the fraction of source characters read at each step."""
         return self.prefixes.fraction
 
     @cached_property
-    def rank(self) -> np.ndarray:
+    def rank(self) -> Ints:
         """(n,) int64, 1-based rank of the first right guess at each step, 0 where none of them is right."""
         guesses = self._guessed()
         if isinstance(guesses, StoredGuesses):
@@ -131,9 +132,9 @@ class QuestionTrace:
         return rank
 
     @cached_property
-    def correct(self) -> np.ndarray:
+    def correct(self) -> Bools:
         """(n,) bool, the top guess at each step is right."""
-        correct = self.rank == 1
+        correct: Bools = self.rank == 1
         correct.flags.writeable = False
         return correct
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save
 
@@ -34,7 +35,7 @@ def resolve_model(model: str, prefix: str = "") -> Path:
     raise ConfigError(f"model: {model!r} is neither a bundled model nor a folder with a {CONFIG}{near}")
 
 
-def write_tensors(folder: Path, tensors: Mapping[str, np.ndarray], config: Mapping[str, Any]) -> None:
+def write_tensors(folder: Path, tensors: Mapping[str, NDArray[Any]], config: Mapping[str, Any]) -> None:
     """Write both files whole or not at all, the config last."""
     arrays = {name: np.ascontiguousarray(array) for name, array in sorted(tensors.items())}
     with held(folder):  # two trainings must not mix their files
@@ -42,7 +43,7 @@ def write_tensors(folder: Path, tensors: Mapping[str, np.ndarray], config: Mappi
         replace_bytes(folder / CONFIG, (json.dumps(config, indent=1, sort_keys=True) + "\n").encode())
 
 
-def read_tensors(folder: Path, kind: str, version: int) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+def read_tensors(folder: Path, kind: str, version: int) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     """The tensors and the config of a folder; DataError if it is damaged or holds another kind or version."""
     try:
         config = parse_json((folder / CONFIG).read_text(encoding="utf-8"))
@@ -72,12 +73,12 @@ def folder_digest(folder: Path) -> str:
     return digest.hexdigest()
 
 
-def pack_bytes(data: bytes) -> np.ndarray:
+def pack_bytes(data: bytes) -> NDArray[Any]:
     """Compressed bytes as a (n,) uint8 tensor."""
     return np.frombuffer(zlib.compress(data, 9), dtype=np.uint8)
 
 
-def unpack_bytes(tensor: np.ndarray) -> bytes:
+def unpack_bytes(tensor: NDArray[Any]) -> bytes:
     """The inverse of `pack_bytes`; DataError if damaged."""
     try:
         return zlib.decompress(tensor.tobytes())
@@ -85,24 +86,24 @@ def unpack_bytes(tensor: np.ndarray) -> bytes:
         raise DataError(f"the model is damaged ({error}); restore or train it again") from error
 
 
-def pack_strings(strings: Sequence[str]) -> np.ndarray:
+def pack_strings(strings: Sequence[str]) -> NDArray[Any]:
     """Strings without line breaks as one compressed tensor."""
     return pack_bytes("\n".join(strings).encode())
 
 
-def unpack_strings(tensor: np.ndarray) -> list[str]:
+def unpack_strings(tensor: NDArray[Any]) -> list[str]:
     """The inverse of `pack_strings`."""
     joined = unpack_bytes(tensor).decode()
     return joined.split("\n") if joined else []
 
 
-def pack_integers(array: np.ndarray) -> np.ndarray:
+def pack_integers(array: NDArray[Any]) -> NDArray[Any]:
     """(n,) integers in 0..2^32 - 1 as one compressed tensor: all lowest bytes first, then all second bytes, ..."""
     planes = array.astype("<u4").view(np.uint8).reshape(-1, 4).T
     return pack_bytes(np.ascontiguousarray(planes).tobytes())
 
 
-def unpack_integers(tensor: np.ndarray) -> np.ndarray:
+def unpack_integers(tensor: NDArray[Any]) -> NDArray[Any]:
     """The inverse of `pack_integers`, (n,) int64."""
     planes = np.frombuffer(unpack_bytes(tensor), np.uint8)
     if len(planes) % 4:
@@ -110,7 +111,7 @@ def unpack_integers(tensor: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(planes.reshape(4, -1).T).view("<u4").ravel().astype(np.int64)
 
 
-def quantise(name: str, array: np.ndarray) -> dict[str, np.ndarray]:
+def quantise(name: str, array: NDArray[Any]) -> dict[str, NDArray[Any]]:
     """(R, C) float -> int8 of the same shape and a float16 step per row: value = int8 * step."""
     step = (np.abs(array).max(1, keepdims=True) / 127).astype(np.float16)
     step = np.maximum(step, np.finfo(np.float16).tiny)
@@ -118,7 +119,7 @@ def quantise(name: str, array: np.ndarray) -> dict[str, np.ndarray]:
     return {name: codes, f"{name}.step": step}
 
 
-def dequantise(tensors: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+def dequantise(tensors: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     """All tensors as float32, codes multiplied by their steps."""
     plain = {}
     for name, array in tensors.items():

@@ -69,8 +69,8 @@ def parse_json(text: str | bytes) -> Any:
         value = json.loads(text, parse_constant=_no_number, parse_float=_number)
     except RecursionError:
         raise ValueError("lists and objects lie too deep in one another") from None
-    escape = b"\\u" if isinstance(text, bytes) else "\\u"
-    if escape in text:  # only an escape can be half a surrogate pair
+    escaped = b"\\u" in text if isinstance(text, bytes) else "\\u" in text
+    if escaped:  # only an escape can be half a surrogate pair
         json.dumps(value, ensure_ascii=False).encode()  # UnicodeEncodeError is a ValueError
     return value
 

@@ -33,7 +33,7 @@ class _Loader(yaml.SafeLoader):
 
     def compose_node(self, parent: Any, index: Any) -> Node | None:
         """The package's own, counting."""
-        event = self.peek_event()
+        event: yaml.Event = self.peek_event()  # type: ignore[no-untyped-call]  # the stubs give it no types
         start = event.start_mark
         self._depth += 1
         if self._depth > MAX_DEPTH:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sqa.core.arrays import Floats
 from sqa.core.errors import ConfigError, DataError, NotComputable
 
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ def build(names: Sequence[str] = DEFAULT) -> list[Metric]:
     return built
 
 
-def collect(traces: Sequence[QuestionTrace], metric: Metric) -> np.ndarray:
+def collect(traces: Sequence[QuestionTrace], metric: Metric) -> Floats:
     """Statistics of every question, (n, d); one row per trace in order.  No question: NotComputable."""
     if not traces:
         raise NotComputable(f"{metric.name}: there is no question to score")

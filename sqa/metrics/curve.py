@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from sqa.core.arrays import Floats
 from sqa.core.errors import ConfigError, DataError
 from sqa.files.records import json_document
 
@@ -38,7 +39,7 @@ class Curve:
     source: str  # where the coefficients come from
     coefficients: tuple[float, float, float, float]  # c0, c1, c2, c3
 
-    def __call__(self, t: float | np.ndarray) -> float | np.ndarray:
+    def __call__(self, t: float | Floats) -> float | Floats:
         """EW at fraction t >= 0, elementwise."""
         c0, c1, c2, c3 = self.coefficients
         return c0 + c1 * t + c2 * t**2 + c3 * t**3
@@ -56,9 +57,10 @@ class MonotoneCurve:
     t: tuple[float, ...]  # ascending, from 0 to 1
     ew: tuple[float, ...]  # as many, never rising, within 0..1
 
-    def __call__(self, t: float | np.ndarray) -> float | np.ndarray:
+    def __call__(self, t: float | Floats) -> float | Floats:
         """EW at fraction t >= 0, elementwise."""
-        return _spline(self.t, self.ew)(np.minimum(t, 1.0))
+        values: float | Floats = _spline(self.t, self.ew)(np.minimum(t, 1.0))
+        return values
 
 
 AnyCurve = Curve | MonotoneCurve
@@ -68,7 +70,8 @@ AnyCurve = Curve | MonotoneCurve
 def _spline(t: tuple[float, ...], ew: tuple[float, ...]) -> Callable[[Any], Any]:
     from scipy.interpolate import PchipInterpolator
 
-    return PchipInterpolator(t, ew)
+    spline: Callable[[Any], Any] = PchipInterpolator(t, ew)
+    return spline
 
 
 CURVES: dict[str, Curve] = {

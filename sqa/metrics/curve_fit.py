@@ -24,6 +24,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from sqa.core.arrays import Bools, Floats
 from sqa.core.errors import ConfigError, DataError
 from sqa.data import human_buzzes
 from sqa.data.human_buzzes import BeyondEnd, Buzzes
@@ -70,10 +71,10 @@ class Fitted:
 
     curve: AnyCurve
     document: dict[str, Any]  # what its file holds
-    x: np.ndarray  # (m,) the points: thousandths
-    y: np.ndarray  # (m,)
-    low: np.ndarray  # (101,) band at GRID
-    high: np.ndarray  # (101,)
+    x: Floats  # (m,) the points: thousandths
+    y: Floats  # (m,)
+    low: Floats  # (101,) band at GRID
+    high: Floats  # (101,)
 
 
 def fit(source: str, config: FitConfig) -> Fitted:
@@ -122,9 +123,7 @@ def fit(source: str, config: FitConfig) -> Fitted:
     return Fitted(curve, document, x, y, low, high)
 
 
-def points(
-    position: np.ndarray, correct: np.ndarray, weight: np.ndarray | None = None
-) -> tuple[np.ndarray, np.ndarray]:
+def points(position: Floats, correct: Bools, weight: Floats | None = None) -> tuple[Floats, Floats]:
     """The published points: (m,) thousandths of the question that have a buzz, (m,) share of buzzes not yet right.
 
     `position` (n,) ascending, `correct` (n,) bool, `weight` (n,) how often each buzz counts (once when None).
@@ -137,19 +136,21 @@ def points(
     return (position[last] * 1000).astype(np.int64) / 1000, 1 - before / weight.sum()
 
 
-def cubic(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def cubic(x: Floats, y: Floats) -> Floats:
     """(4,) coefficients c0..c3 of the least-squares cubic."""
-    return np.polynomial.polynomial.polyfit(x, y, 3)
+    coefficients: Floats = np.polynomial.polynomial.polyfit(x, y, 3)
+    return coefficients
 
 
-def survival(t: np.ndarray, position: np.ndarray, correct: np.ndarray, weight: np.ndarray | None = None) -> np.ndarray:
+def survival(t: Floats, position: Floats, correct: Bools, weight: Floats | None = None) -> Floats:
     """EW(t) as it is in the data: 1 - share of buzzes that were right before t; arguments as for `points`."""
     weight = np.ones(len(position)) if weight is None else weight
     right = np.concatenate([[0.0], np.cumsum(weight * correct)])
-    return 1 - right[np.searchsorted(position, t, side="left")] / weight.sum()
+    ew: Floats = 1 - right[np.searchsorted(position, t, side="left")] / weight.sum()
+    return ew
 
 
-def _shape(method: Method, buzzes: Buzzes, weight: np.ndarray | None = None) -> dict[str, Any]:
+def _shape(method: Method, buzzes: Buzzes, weight: Floats | None = None) -> dict[str, Any]:
     """The part of a curve file that makes the curve."""
     if method == "cubic":
         return {"coefficients": cubic(*points(buzzes.position, buzzes.correct, weight)).tolist()}
@@ -157,11 +158,12 @@ def _shape(method: Method, buzzes: Buzzes, weight: np.ndarray | None = None) -> 
     return {"knots": {"t": KNOTS.tolist(), "ew": ew.tolist()}}
 
 
-def band(buzzes: Buzzes, config: FitConfig) -> tuple[np.ndarray, np.ndarray, int]:
+def band(buzzes: Buzzes, config: FitConfig) -> tuple[Floats, Floats, int]:
     """(101,) lower and (101,) upper end of the pointwise band at GRID, and how many units there were to draw from."""
-    if config.unit == "games" and buzzes.game is None:
+    units = buzzes.question if config.unit == "questions" else buzzes.game
+    if units is None:
         raise DataError(f"{buzzes.name}: has no column 'game'; draw questions instead: --unit questions")
-    names, unit = np.unique(buzzes.question if config.unit == "questions" else buzzes.game, return_inverse=True)
+    names, unit = np.unique(units, return_inverse=True)
     rng = np.random.default_rng([config.seed, len(names)])
     values = np.empty((config.resamples, len(GRID)))
     for row in values:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sqa.core.arrays import Floats, Ints
 from sqa.core.errors import DataError
 
 if TYPE_CHECKING:
@@ -19,17 +20,17 @@ if TYPE_CHECKING:
 class Delays:
     """The delays of many sentences, laid end to end.  Made by `pack`."""
 
-    flat: np.ndarray  # (N,) float64, all delays in order
-    sentence: np.ndarray  # (N,) int64, which sentence each belongs to, ascending
-    index: np.ndarray  # (N,) int64, i-1: 0-based position within its sentence
-    hypothesis: np.ndarray  # (S,) float64, number of delays
-    source: np.ndarray  # (S,) float64, |x|
-    reference: np.ndarray  # (S,) float64, |y*|, nan where no reference is used
+    flat: Floats  # (N,) float64, all delays in order
+    sentence: Ints  # (N,) int64, which sentence each belongs to, ascending
+    index: Ints  # (N,) int64, i-1: 0-based position within its sentence
+    hypothesis: Floats  # (S,) float64, number of delays
+    source: Floats  # (S,) float64, |x|
+    reference: Floats  # (S,) float64, |y*|, nan where no reference is used
     speech: bool = False  # delays are milliseconds of speech, not words or characters of text
 
-    def total(self, values: np.ndarray) -> np.ndarray:
+    def total(self, values: Floats) -> Floats:
         """Sums within sentences: (N,) -> (S,)."""
-        return np.bincount(self.sentence, weights=values, minlength=len(self.source))
+        return np.asarray(np.bincount(self.sentence, weights=values, minlength=len(self.source)), dtype=np.float64)
 
 
 def pack(
@@ -64,13 +65,13 @@ def pack(
     return Delays(flat, sentence, index, hypothesis.astype(np.float64), source, reference, speech)
 
 
-def divide(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
+def divide(numerator: Floats, denominator: Floats) -> Floats:
     """Quotients, nan where the denominator is 0."""
     out = np.full(np.broadcast(numerator, denominator).shape, np.nan)
     return np.divide(numerator, denominator, out=out, where=denominator != 0)
 
 
-def running_maximum(values: np.ndarray, index: np.ndarray) -> np.ndarray:
+def running_maximum(values: Floats, index: Ints) -> Floats:
     """Running maximum within sentences (N,) -> (N,), by doubling: log2 of the longest sentence passes."""
     running = values.copy()
     shift = 1

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from sqa import __version__
+from sqa.core.arrays import Bools, Floats, Ints
 from sqa.core.errors import ConfigError, NotComputable
 from sqa.metrics.delays import Delays, divide, pack, running_maximum
 from sqa.metrics.ratio import ratio, ratio_many
@@ -113,31 +114,33 @@ CONVENTIONS: dict[str, Convention] = {
 }
 
 
-def _read(delays: Delays, convention: Convention) -> tuple[np.ndarray, np.ndarray]:
+def _read(delays: Delays, convention: Convention) -> tuple[Floats, Floats]:
     """Delays (N,) as the convention counts them, and |x| for each of them (N,)."""
     source = delays.source[delays.sentence]  # (N,)
     read = np.where(delays.flat < source, delays.flat + convention.late, delays.flat)
     return (np.minimum(read, source) if convention.clip else read), source
 
 
-def _counted(delays: Delays, read: np.ndarray, source: np.ndarray, cut: str) -> np.ndarray:
+def _counted(delays: Delays, read: Floats, source: Floats, cut: str) -> Bools:
     """Which words AL sums over (N,): up to and including the first that had seen the whole source."""
     reached = read >= source  # (N,)
     if cut == "previous":
-        before: np.ndarray = np.concatenate(([False], reached[:-1])) if len(reached) else reached
-        return (delays.index == 0) | ~before
+        before: Bools = np.concatenate(([False], reached[:-1])) if len(reached) else reached
+        counted: Bools = (delays.index == 0) | ~before
+        return counted
     return _before_first(np.concatenate(([False], reached[:-1])) & (delays.index > 0), delays.index)
 
 
-def _before_first(reached: np.ndarray, index: np.ndarray) -> np.ndarray:
+def _before_first(reached: Bools, index: Ints) -> Bools:
     """Which words (N,) come before the first one of their sentence that has `reached` (N,)."""
     so_far = np.cumsum(reached)  # (N,) over all sentences
     first = np.flatnonzero(index == 0)  # (sentences with words,)
-    earlier = np.repeat((so_far - reached)[first], np.diff(np.append(first, len(reached))))  # (N,)
-    return so_far == earlier
+    earlier: Ints = np.repeat((so_far - reached)[first], np.diff(np.append(first, len(reached))))  # (N,)
+    before: Bools = so_far == earlier
+    return before
 
 
-def _lagging(delays: Delays, convention: Convention, target: np.ndarray, cap: np.ndarray | None) -> np.ndarray:
+def _lagging(delays: Delays, convention: Convention, target: Floats, cap: Floats | None) -> Floats:
     """Mean lag behind the diagonal with |y| = target (S,); `cap` (S,) is the last index that the diagonal reaches."""
     read, source = _read(delays, convention)
     counted = _counted(delays, read, source, convention.cut)
@@ -148,25 +151,25 @@ def _lagging(delays: Delays, convention: Convention, target: np.ndarray, cap: np
     return divide(delays.total(np.where(counted, lag, 0.0)), delays.total(counted.astype(np.float64)))
 
 
-def average_lagging(delays: Delays, convention: Convention = SIMULEVAL_1_1) -> np.ndarray:
+def average_lagging(delays: Delays, convention: Convention = SIMULEVAL_1_1) -> Floats:
     """AL of each sentence (S,), source units; nan for a sentence without words.
 
     With `al_reference` "capped" the diagonal stands still after |y*| words, as SimulEval 1.0.2 had it.
     """
     if convention.al_reference == "ignored":
         return _lagging(delays, convention, delays.hypothesis, None)
-    target = np.where(np.isnan(delays.reference), delays.hypothesis, delays.reference)
+    target: Floats = np.where(np.isnan(delays.reference), delays.hypothesis, delays.reference)
     return _lagging(delays, convention, target, target - 1 if convention.al_reference == "capped" else None)
 
 
-def length_adaptive_average_lagging(delays: Delays, convention: Convention = SIMULEVAL_1_1) -> np.ndarray:
+def length_adaptive_average_lagging(delays: Delays, convention: Convention = SIMULEVAL_1_1) -> Floats:
     """LAAL of each sentence (S,), source units; equals AL when no reference length is given."""
     return _lagging(delays, convention, np.fmax(delays.hypothesis, delays.reference), None)
 
 
 def yet_another_average_lagging(
     delays: Delays, convention: Convention = OMNISTEVAL_0_1_10, long_form: bool = False
-) -> np.ndarray:
+) -> Floats:
     """YAAL of each sentence (S,), source units; nan where no word was written before the source had ended.
 
     With `long_form` all words count: the segment's end is then not the end of the recording (LongYAAL).
@@ -179,7 +182,7 @@ def yet_another_average_lagging(
     return divide(delays.total(np.where(counted > 0, lag, 0.0)), delays.total(counted))
 
 
-def average_proportion(delays: Delays, convention: Convention = SIMULEVAL_1_1) -> np.ndarray:
+def average_proportion(delays: Delays, convention: Convention = SIMULEVAL_1_1) -> Floats:
     """AP of each sentence (S,), a share; above 1 when |y*| is shorter than the hypothesis."""
     read, _ = _read(delays, convention)
     target = delays.hypothesis
@@ -189,7 +192,7 @@ def average_proportion(delays: Delays, convention: Convention = SIMULEVAL_1_1) -
     return np.where(delays.hypothesis > 0, values, np.nan)
 
 
-def differentiable_average_lagging(delays: Delays, convention: Convention = SIMULEVAL_1_1) -> np.ndarray:
+def differentiable_average_lagging(delays: Delays, convention: Convention = SIMULEVAL_1_1) -> Floats:
     """DAL of each sentence (S,), source units; the hypothesis length is |y| in every convention.
 
     The recursion unrolls: d'_i - (i-1)/gamma is the running maximum of d_j - (j-1)/gamma over j <= i.
@@ -216,7 +219,7 @@ def degeneracy(delays: Delays) -> dict[str, float]:
     return {"SWF": float(swf), "EFSW": float(efsw), "DSPTV": float(efsw - swf)}
 
 
-def _first_and_last(delays: Delays) -> tuple[np.ndarray, np.ndarray]:
+def _first_and_last(delays: Delays) -> tuple[Floats, Floats]:
     """d_1 and d_last of each sentence (S,), nan for a sentence without words."""
     ends = np.full((2, len(delays.source)), np.nan)
     starts = delays.index == 0
@@ -225,7 +228,7 @@ def _first_and_last(delays: Delays) -> tuple[np.ndarray, np.ndarray]:
     return ends[0], ends[1]
 
 
-FORMULAS: dict[str, Callable[[Delays, Convention], np.ndarray]] = {
+FORMULAS: dict[str, Callable[[Delays, Convention], Floats]] = {
     "al": average_lagging,
     "laal": length_adaptive_average_lagging,
     "ap": average_proportion,
@@ -320,7 +323,7 @@ class Latency:
             f"|ref:{self.reference}|v:{__version__}"
         )
 
-    def stats(self, trace: QuestionTrace) -> np.ndarray:
+    def stats(self, trace: QuestionTrace) -> Floats:
         """(3,): [sum, sentences with a value, sentences without one]."""
         convention = CONVENTIONS[self.convention]
         delays = trace_delays(trace, convention, self.reference, self.unit, self.stream)
@@ -328,8 +331,8 @@ class Latency:
         defined = ~np.isnan(values)
         return np.array([values[defined].sum(), defined.sum(), (~defined).sum()], dtype=np.float64)
 
-    def score(self, stats: np.ndarray) -> float:
+    def score(self, stats: Floats) -> float:
         return ratio(stats, self.name)
 
-    def score_many(self, stats: np.ndarray) -> np.ndarray:
+    def score_many(self, stats: Floats) -> Floats:
         return ratio_many(stats)

@@ -30,6 +30,7 @@ import numpy as np
 from msgspec import DecodeError, Struct, ValidationError, field
 from msgspec.json import Decoder
 
+from sqa.core.arrays import Floats
 from sqa.core.errors import ConfigError, DataError
 from sqa.metrics.delays import Delays, pack
 from sqa.metrics.latency import CONVENTIONS, FORMULAS, Convention, degeneracy
@@ -70,7 +71,7 @@ class Scored:
     """The latencies of a log."""
 
     convention: Convention
-    values: dict[str, np.ndarray]  # name as printed -> (S,), nan = undefined
+    values: dict[str, Floats]  # name as printed -> (S,), nan = undefined
     index: tuple[int, ...]  # of each sentence
     whole: dict[str, float]  # what only the whole log has: OmniSTEval's test of degeneracy
 

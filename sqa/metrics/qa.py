@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from sqa import __version__
+from sqa.core.arrays import Bools, Floats, Ints
 from sqa.core.errors import ConfigError, NotComputable
 from sqa.metrics.curve import CURVES as CURVES  # users of this module find the curves here too
 from sqa.metrics.curve import AnyCurve, curve_named
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from sqa.core.trace import QuestionTrace
 
 
-def expected_wins(curve: AnyCurve, fraction: np.ndarray, correct: np.ndarray, buzz: np.ndarray) -> float:
+def expected_wins(curve: AnyCurve, fraction: Floats, correct: Bools, buzz: Bools) -> float:
     """EW at the first buzz if the top guess there is right, else 0; never buzzed 0.
 
     `fraction` (n,) float, `correct` (n,) bool, `buzz` (n,) bool: one entry per step.
@@ -33,13 +34,13 @@ def expected_wins(curve: AnyCurve, fraction: np.ndarray, correct: np.ndarray, bu
     return float(curve(fraction[buzzed[0]]))
 
 
-def oracle_expected_wins(curve: AnyCurve, fraction: np.ndarray, correct: np.ndarray, never: float) -> float:
+def oracle_expected_wins(curve: AnyCurve, fraction: Floats, correct: Bools, never: float) -> float:
     """EW at the first step whose top guess is right; `never` when there is none."""
     right = np.flatnonzero(correct)
     return float(curve(fraction[right[0]])) if len(right) else never
 
 
-def stable_expected_wins(curve: AnyCurve, fraction: np.ndarray, correct: np.ndarray, never: float) -> float:
+def stable_expected_wins(curve: AnyCurve, fraction: Floats, correct: Bools, never: float) -> float:
     """EW at the first step from which the top guess stays right to the end; `never` when the last one is wrong."""
     if not len(correct) or not correct[-1]:
         return never
@@ -47,7 +48,7 @@ def stable_expected_wins(curve: AnyCurve, fraction: np.ndarray, correct: np.ndar
     return float(curve(fraction[wrong[-1] + 1 if len(wrong) else 0]))
 
 
-def last_wrong_expected_wins(curve: AnyCurve, fraction: np.ndarray, correct: np.ndarray) -> float:
+def last_wrong_expected_wins(curve: AnyCurve, fraction: Floats, correct: Bools) -> float:
     """EW at the position OF the last wrong guess, EW(1) when no guess is wrong.
 
     `score_stable` of Pinafore/qb and "expected_wins_optimal" of Pinafore/qanta-codalab.  It pays for a question whose
@@ -62,7 +63,7 @@ def _choice(metric: str, field: str, value: object, allowed: tuple[object, ...])
         raise ConfigError(f"metrics.{metric}.{field}: must be one of {', '.join(map(str, allowed))}, got {value!r}")
 
 
-def _steps(trace: QuestionTrace, metric: str) -> tuple[np.ndarray, np.ndarray]:
+def _steps(trace: QuestionTrace, metric: str) -> tuple[Floats, Bools]:
     """(fraction, correct) of every step.  No guesser ran: NotComputable."""
     _require_guesses(trace, metric)
     return trace.fraction, trace.correct
@@ -98,7 +99,7 @@ class ExpectedWins:
     def signature(self) -> str:
         return f"ew|curve:{self._curve.name}|pos:source-char|every:word|never:0|v:{__version__}"
 
-    def stats(self, trace: QuestionTrace) -> np.ndarray:
+    def stats(self, trace: QuestionTrace) -> Floats:
         """(2,): [EW, 1]."""
         fraction, correct = _steps(trace, self.name)
         if trace.buzzes is None:
@@ -106,10 +107,10 @@ class ExpectedWins:
         buzz = np.array([b.buzz for b in trace.buzzes], dtype=bool)
         return np.array([expected_wins(self._curve, fraction, correct, buzz), 1.0])
 
-    def score(self, stats: np.ndarray) -> float:
+    def score(self, stats: Floats) -> float:
         return ratio(stats, self.name)
 
-    def score_many(self, stats: np.ndarray) -> np.ndarray:
+    def score_many(self, stats: Floats) -> Floats:
         return ratio_many(stats)
 
 
@@ -137,16 +138,16 @@ class OracleExpectedWins:
     def signature(self) -> str:
         return f"oracle-ew|curve:{self._curve.name}|pos:source-char|every:word|never:{self.never}|v:{__version__}"
 
-    def stats(self, trace: QuestionTrace) -> np.ndarray:
+    def stats(self, trace: QuestionTrace) -> Floats:
         """(2,): [EW, 1]."""
         curve = self._curve
         never = 0.0 if self.never == "0" else float(curve(1.0))
         return np.array([oracle_expected_wins(curve, *_steps(trace, self.name), never), 1.0])
 
-    def score(self, stats: np.ndarray) -> float:
+    def score(self, stats: Floats) -> float:
         return ratio(stats, self.name)
 
-    def score_many(self, stats: np.ndarray) -> np.ndarray:
+    def score_many(self, stats: Floats) -> Floats:
         return ratio_many(stats)
 
 
@@ -178,17 +179,17 @@ class StableExpectedWins:
             f"stable-ew|curve:{self._curve.name}|pos:source-char|every:word|at:{self.at}|never:{never}|v:{__version__}"
         )
 
-    def stats(self, trace: QuestionTrace) -> np.ndarray:
+    def stats(self, trace: QuestionTrace) -> Floats:
         """(2,): [EW, 1]."""
         curve, steps = self._curve, _steps(trace, self.name)
         if self.at == "last-wrong":
             return np.array([last_wrong_expected_wins(curve, *steps), 1.0])
         return np.array([stable_expected_wins(curve, *steps, 0.0), 1.0])
 
-    def score(self, stats: np.ndarray) -> float:
+    def score(self, stats: Floats) -> float:
         return ratio(stats, self.name)
 
-    def score_many(self, stats: np.ndarray) -> np.ndarray:
+    def score_many(self, stats: Floats) -> Floats:
         return ratio_many(stats)
 
 
@@ -214,14 +215,14 @@ class Accuracy:
     def signature(self) -> str:
         return f"accuracy|at:{self.at}|input:full|v:{__version__}"
 
-    def stats(self, trace: QuestionTrace) -> np.ndarray:
+    def stats(self, trace: QuestionTrace) -> Floats:
         """(2,): [1 if the answer's rank is at most `at`, 1]."""
         return np.array([float(0 < _final_rank(trace, self.name) <= self.at), 1.0])
 
-    def score(self, stats: np.ndarray) -> float:
+    def score(self, stats: Floats) -> float:
         return ratio(stats, self.name)
 
-    def score_many(self, stats: np.ndarray) -> np.ndarray:
+    def score_many(self, stats: Floats) -> Floats:
         return ratio_many(stats)
 
 
@@ -243,15 +244,15 @@ class ReciprocalRank:
     def signature(self) -> str:
         return f"mrr|top:{self.top}|input:full|v:{__version__}"
 
-    def stats(self, trace: QuestionTrace) -> np.ndarray:
+    def stats(self, trace: QuestionTrace) -> Floats:
         """(2,): [1/rank or 0, 1]."""
         rank = _final_rank(trace, self.name)
         return np.array([1.0 / rank if 0 < rank <= self.top else 0.0, 1.0])
 
-    def score(self, stats: np.ndarray) -> float:
+    def score(self, stats: Floats) -> float:
         return ratio(stats, self.name)
 
-    def score_many(self, stats: np.ndarray) -> np.ndarray:
+    def score_many(self, stats: Floats) -> Floats:
         return ratio_many(stats)
 
 
@@ -261,7 +262,7 @@ def _final_rank(trace: QuestionTrace, metric: str) -> int:
     return int(trace.rank[-1]) if len(trace.rank) else 0
 
 
-def log_reciprocal_rank(rank: np.ndarray, top: int = 50, floor: float = -4.0) -> np.ndarray:
+def log_reciprocal_rank(rank: Ints, top: int = 50, floor: float = -4.0) -> Floats:
     """Natural log of 1/rank per step (n,), `floor` where the answer is not in the first `top` (ln(1/50) = -3.91)."""
     inside = (rank > 0) & (rank <= top)
     return np.where(inside, -np.log(np.where(inside, rank, 1)), floor)
@@ -292,11 +293,11 @@ class LogRankCurve:
         )
 
     @property
-    def centres(self) -> np.ndarray:
+    def centres(self) -> Floats:
         """(bins,) middle of each bin, fractions of the source characters."""
         return (np.arange(self.bins) + 0.5) / self.bins
 
-    def stats(self, trace: QuestionTrace) -> np.ndarray:
+    def stats(self, trace: QuestionTrace) -> Floats:
         """(2 * bins,): sums, then counts."""
         _require_guesses(trace, self.name)
         at = np.minimum((trace.fraction * self.bins).astype(np.int64), self.bins - 1)  # (n,)
@@ -304,7 +305,7 @@ class LogRankCurve:
         sums = np.bincount(at, weights=logs, minlength=self.bins)
         return np.concatenate([sums, np.bincount(at, minlength=self.bins)])
 
-    def score_many(self, stats: np.ndarray) -> np.ndarray:
+    def score_many(self, stats: Floats) -> Floats:
         """(B, 2 * bins) -> (B, bins), nan where no step falls into the bin."""
         sums, counts = stats[:, : self.bins], stats[:, self.bins :]
         return np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0)

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
+from sqa.core.arrays import Floats
 from sqa.core.errors import NotComputable
 
 
-def ratio(stats: np.ndarray, name: str) -> float:
+def ratio(stats: Floats, name: str) -> float:
     """stats[0] / stats[1] of summed statistics (d,).  Nothing counted: NotComputable naming the metric."""
     if not stats[1] > 0:
         raise NotComputable(f"{name}: undefined, it has no value on any question")
     return float(stats[0] / stats[1])
 
 
-def ratio_many(stats: np.ndarray) -> np.ndarray:
+def ratio_many(stats: Floats) -> Floats:
     """The same for many sums at once: (B, d) -> (B,), nan where nothing was counted."""
     values = np.full(len(stats), np.nan)
     np.divide(stats[:, 0], stats[:, 1], out=values, where=stats[:, 1] > 0)

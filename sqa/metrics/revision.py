@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from sqa import __version__
+from sqa.core.arrays import Floats
 from sqa.metrics.ratio import ratio, ratio_many
 
 if TYPE_CHECKING:
@@ -33,14 +34,14 @@ class NormalizedErasure:
     def signature(self) -> str:
         return f"ne|unit:word|mean:pooled|resample:question|v:{__version__}"
 
-    def stats(self, trace: QuestionTrace) -> np.ndarray:
+    def stats(self, trace: QuestionTrace) -> Floats:
         """(2,): [words retracted, final words]."""
         erased = sum(emission.erase for emission in trace.emissions)
         final = sum(len(hypothesis.split()) for hypothesis in trace.hypotheses)
         return np.array([erased, final], dtype=np.float64)
 
-    def score(self, stats: np.ndarray) -> float:
+    def score(self, stats: Floats) -> float:
         return ratio(stats, self.name)
 
-    def score_many(self, stats: np.ndarray) -> np.ndarray:
+    def score_many(self, stats: Floats) -> Floats:
         return ratio_many(stats)

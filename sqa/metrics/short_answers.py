@@ -26,6 +26,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sqa.core.arrays import Floats
 from sqa.core.errors import DataError, NotComputable
 
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
@@ -80,22 +81,22 @@ class LanguageMean:
 
     name: str
 
-    def score(self, stats: np.ndarray) -> float:
+    def score(self, stats: Floats) -> float:
         """(2 L,) -> the mean.  A language without questions: NotComputable."""
         value = float(self.score_many(stats[None])[0])
         if np.isnan(value):
             raise NotComputable(f"{self.name}: a language has no questions")
         return value
 
-    def score_many(self, stats: np.ndarray) -> np.ndarray:
+    def score_many(self, stats: Floats) -> Floats:
         """(B, 2 L) -> (B,), nan where a language has no questions."""
         sums, counts = stats[:, 0::2], stats[:, 1::2]  # (B, L) each
         means = np.full(sums.shape, np.nan)
         np.divide(sums, counts, out=means, where=counts > 0)
-        return means.mean(axis=1)
+        return np.asarray(means.mean(axis=1))
 
 
-def by_language(values: Sequence[float], languages: Sequence[str]) -> np.ndarray:
+def by_language(values: Sequence[float], languages: Sequence[str]) -> Floats:
     """(n, 2 L) statistics of `LanguageMean`, languages in the order of their names; a nan is left out of the means."""
     order = sorted(set(languages))
     stats = np.zeros((len(values), 2 * len(order)))

@@ -17,13 +17,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sqa.core.arrays import Floats
+
 if TYPE_CHECKING:
     from sqa.metrics.delays import Delays
 
 SPEECH_TOKEN = 300.0  # ms
 
 
-def average_token_delay(delays: Delays) -> np.ndarray:
+def average_token_delay(delays: Delays) -> Floats:
     """ATD of each sentence (S,) in source units; nan for a sentence without words.
 
     Delays must not fall within a sentence: the caller checks.

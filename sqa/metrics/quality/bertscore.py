@@ -71,7 +71,8 @@ class BertScore:
         """F1 of each segment, at most 1; an empty translation has 0 before rescaling."""
         hypotheses, references = [s.hypothesis for s in segments], [s.reference for s in segments]
         _, _, f1 = self.scorer.score(hypotheses, references, batch_size=self.config.batch_size)
-        return f1.tolist()
+        values: list[float] = f1.tolist()
+        return values
 
 
 def build(config: BertScoreConfig) -> MeanOfSegments:

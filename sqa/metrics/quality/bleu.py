@@ -19,6 +19,7 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 
+from sqa.core.arrays import Floats
 from sqa.core.errors import NotComputable
 from sqa.metrics.quality.segment import lines
 
@@ -27,17 +28,17 @@ if TYPE_CHECKING:
     from sqa.metrics.quality.segment import Segment
 
 
-def _segment(scorer: BLEU | CHRF | TER, trace: QuestionTrace) -> np.ndarray:
+def _segment(scorer: BLEU | CHRF | TER, trace: QuestionTrace) -> Floats:
     """sacrebleu's statistics of one question, and 1 for the question, (d + 1,)."""
     return _statistics(scorer, *lines(trace))
 
 
-def _statistics(scorer: BLEU | CHRF | TER, hypothesis: str, reference: str) -> np.ndarray:
+def _statistics(scorer: BLEU | CHRF | TER, hypothesis: str, reference: str) -> Floats:
     [stats] = scorer._extract_corpus_statistics([hypothesis], [[reference]])
     return np.array([*stats, 1.0], dtype=np.float64)
 
 
-def _score(scorer: BLEU | CHRF | TER, stats: np.ndarray, name: str) -> float:
+def _score(scorer: BLEU | CHRF | TER, stats: Floats, name: str) -> float:
     """sacrebleu's score of summed statistics (d + 1,), 0 to 100.  No question: NotComputable."""
     if not stats[-1] > 0:
         raise NotComputable(f"{name}: there is no question to score")
@@ -64,13 +65,13 @@ class Bleu:
     def signature(self) -> str:
         return _signature(self.scorer, self.name)
 
-    def stats(self, trace: QuestionTrace) -> np.ndarray:
+    def stats(self, trace: QuestionTrace) -> Floats:
         return _segment(self.scorer, trace)
 
-    def score(self, stats: np.ndarray) -> float:
+    def score(self, stats: Floats) -> float:
         return _score(self.scorer, stats, self.name)
 
-    def score_many(self, stats: np.ndarray) -> np.ndarray:
+    def score_many(self, stats: Floats) -> Floats:
         """(B, 11) -> (B,), the formula of `BLEU.compute_bleu` with exp smoothing; nan without questions."""
         system, reference, questions = stats[:, 0], stats[:, 1], stats[:, 10]
         correct, total = stats[:, 2:6], stats[:, 6:10]  # (B, 4)
@@ -100,13 +101,13 @@ class ChrF:
     def signature(self) -> str:
         return _signature(self.scorer, self.name)
 
-    def stats(self, trace: QuestionTrace) -> np.ndarray:
+    def stats(self, trace: QuestionTrace) -> Floats:
         return _segment(self.scorer, trace)
 
-    def score(self, stats: np.ndarray) -> float:
+    def score(self, stats: Floats) -> float:
         return _score(self.scorer, stats, self.name)
 
-    def score_many(self, stats: np.ndarray) -> np.ndarray:
+    def score_many(self, stats: Floats) -> Floats:
         """(B, 19) -> (B,), the formula of `CHRF._compute_f_score`; nan without questions."""
         counts = stats[:, :-1].reshape(len(stats), -1, 3)  # (B, 6, 3)
         hypothesis, reference, match = counts[..., 0], counts[..., 1], counts[..., 2]  # (B, 6)
@@ -142,13 +143,13 @@ class Ter:
     def measure(self, segments: Sequence[Segment]) -> list[tuple[float, ...]]:
         return [tuple(map(float, _statistics(self.scorer, s.hypothesis, s.reference))) for s in segments]
 
-    def stats(self, trace: QuestionTrace) -> np.ndarray:
+    def stats(self, trace: QuestionTrace) -> Floats:
         return _segment(self.scorer, trace)
 
-    def score(self, stats: np.ndarray) -> float:
+    def score(self, stats: Floats) -> float:
         return _score(self.scorer, stats, self.name)
 
-    def score_many(self, stats: np.ndarray) -> np.ndarray:
+    def score_many(self, stats: Floats) -> Floats:
         """(B, 3) -> (B,); nan without questions.  An empty reference: 100 with edits, else 0, as sacrebleu has it."""
         edits, words, questions = stats.T
         scores = np.where(words > 0, 100 * edits / np.maximum(words, 1), np.where(edits > 0, 100.0, 0.0))

@@ -150,4 +150,5 @@ def _classes() -> dict[str, Any]:
         from comet.models import str2model
 
     logging.getLogger("comet").setLevel(logging.WARNING)  # "Encoder model frozen." at each load
-    return str2model
+    classes: dict[str, Any] = str2model
+    return classes

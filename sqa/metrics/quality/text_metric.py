@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
+from sqa.core.arrays import Floats
 from sqa.core.errors import ConfigError, DataError, NotComputable
 from sqa.core.registry import Registry
 from sqa.metrics.quality.segment import Segment, segment_of
@@ -62,9 +63,9 @@ class TextMetric(Protocol):
         """Additive statistics of each segment."""
         ...
 
-    def score(self, stats: np.ndarray) -> float: ...
+    def score(self, stats: Floats) -> float: ...
 
-    def score_many(self, stats: np.ndarray) -> np.ndarray: ...
+    def score_many(self, stats: Floats) -> Floats: ...
 
 
 @dataclass(frozen=True)
@@ -99,13 +100,13 @@ class MeanOfSegments:
                 raise DataError(f"{self.name}: the score of {segment.id} is {score}, not a number")
         return [(score, 1.0) for score in found]
 
-    def stats(self, trace: QuestionTrace) -> np.ndarray:
+    def stats(self, trace: QuestionTrace) -> Floats:
         return np.array(self.measure([segment_of(trace)])[0])
 
-    def score(self, stats: np.ndarray) -> float:
+    def score(self, stats: Floats) -> float:
         return ratio(stats, self.name)
 
-    def score_many(self, stats: np.ndarray) -> np.ndarray:
+    def score_many(self, stats: Floats) -> Floats:
         """(B, 2) -> (B,); nan without questions."""
         return ratio_many(stats)
 
@@ -122,10 +123,10 @@ class NotComputed:
     def signature(self) -> str:
         return f"not computed: {self.reason}"
 
-    def stats(self, trace: QuestionTrace) -> np.ndarray:
+    def stats(self, trace: QuestionTrace) -> Floats:
         raise NotComputable(self.reason)
 
-    def score(self, stats: np.ndarray) -> float:
+    def score(self, stats: Floats) -> float:
         raise NotComputable(self.reason)
 
 
