@@ -215,7 +215,7 @@ GOOD = {"qid": "q", "rel_pos": 0.5, "correct": True}
         ([{"qid": "q", "position": 1}], r"missing columns: correct, rel_pos \(or word_index and n_words\); it has qid"),
         ([GOOD, {**GOOD, "rel_pos": -0.1}], r"record 1: position -0\.1 is outside 0 to 1"),
         ([GOOD, {**GOOD, "rel_pos": "late"}], "record 1: rel_pos: expected a number, got 'late'"),
-        ([{**GOOD, "rel_pos": math.nan}], "record 0: rel_pos: expected a number, got nan"),
+        ([{**GOOD, "rel_pos": math.nan}], r"buzzes\.jsonl:1: not JSON: NaN is no number"),
         ([{**GOOD, "rel_pos": True}], "record 0: rel_pos: expected a number, got True"),
         ([GOOD, {**GOOD, "correct": None}], "record 1: no value for correct"),
         ([{**GOOD, "correct": "maybe"}], "record 0: correct: expected true, false or prompt, got 'maybe'"),
