@@ -20,7 +20,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from experiments.contestants import VERDICTS, names_of, write_csv
 from experiments.grid import AblationConfig, cells, run_cells, usable
@@ -39,13 +39,8 @@ if TYPE_CHECKING:
 
 HUMAN = "human translation"
 SHORT = ("ew", "oracle-ew", "accuracy")  # drawn, with a colour each
-NAMES = {"ew": "EW", "oracle-ew": "oracle EW", "bleu": "BLEU", "chrf": "chrF", "ter": "TER", "al": "AL", "laal": "LAAL",
-         "ap": "AP", "dal": "DAL", "comet": "COMET"}  # fmt: skip
 READING = ("all", "-", "-", "content of this item", "no comparison",
            "our reading of Sections 5 and 6; the paper's own item and its numbers could not be looked up")  # fmt: skip
-_KINDS = {"sqa.metrics.qa": "answers", "sqa.metrics.latency": "lag", "sqa.metrics.revision": "lag"}
-
-Kind = Literal["quality", "lag", "answers"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +81,9 @@ class Group(NamedTuple):
     taus: list[Correlation]
     notes: list[str]
 
-    def kind(self, metric: str) -> Kind:
-        """What a metric measures; one of no known module is a quality metric."""
-        return _KINDS.get(type(self.metrics[metric]).__module__, "quality")
+    def kind(self, metric: str) -> str:
+        """What a metric measures."""
+        return self.metrics[metric].kind
 
 
 def main(config_path: Path, runs: Path) -> None:
@@ -275,8 +270,8 @@ def draw(groups: Sequence[Group], folder: Path) -> list[Path]:
         for axes, group in zip(grid[0], groups, strict=True):
             _panel(axes, group, shown)
             axes.set_title(group.guesser, loc="left")
-        arrows = ("" if groups[0].metrics[m].higher_is_better else " ↓" for m in shown)
-        grid[0][0].set_yticks(range(len(shown)), [NAMES.get(m, m) + a for m, a in zip(shown, arrows, strict=True)])
+        metrics = [groups[0].metrics[m] for m in shown]
+        grid[0][0].set_yticks(range(len(shown)), [m.label + " ↓" * (not m.higher_is_better) for m in metrics])
         grid[0][0].invert_yaxis()
         figure.suptitle(
             f"{dataset}, {groups[0].taus[0].systems} systems, {n} questions, 95% intervals\n"
@@ -299,7 +294,7 @@ def _panel(axes: Axes, group: Group, shown: Sequence[str]) -> None:
         y = [place + 0.22 * (i - 1) for place, _ in rows]
         axes.hlines(y, [tau.low for _, tau in rows], [tau.high for _, tau in rows], color=COLOURS[i], linewidth=1)
         axes.plot([tau.tau for _, tau in rows], y, color=COLOURS[i], marker=marker, linestyle="",
-                  label=NAMES.get(answer, answer))  # fmt: skip
+                  label=group.metrics[answer].label if answer in group.metrics else answer)  # fmt: skip
     axes.set_xlim(-1.05, 1.05)
     axes.set_xticks([-1, 0, 1])
     axes.set_xlabel("Kendall's tau")

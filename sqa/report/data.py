@@ -52,6 +52,7 @@ class Reported:
     saved: SavedRun
     rows: dict[str, ReportRow]  # by metric, in the report's order
     refusals: dict[str, str]  # metric -> why it has no value
+    digits: dict[str, int]  # metric -> digits after the point, of those that have a value
     components: tuple[Component, ...]
     seconds: dict[str, float] | None  # wall time by stage
     gaps: tuple[Gap, ...]  # what its folder lacks
@@ -139,7 +140,21 @@ def _read(folder: Path, label: str) -> Reported:
     refusals = {name: _reason(row) for name, row in rows.items() if row.value is None}
     refusals |= {name: one_line(why).removeprefix(f"{name}: ") for name, why in summary["refusals"].items()}
     components, gaps = _components(folder, summary.get("stages"), label)
-    return Reported(label, saved, rows, refusals, components, _seconds(folder / runs.TIMES), tuple(gaps))
+    return Reported(
+        label, saved, rows, refusals, _digits(saved), components, _seconds(folder / runs.TIMES), tuple(gaps)
+    )
+
+
+def _digits(saved: SavedRun) -> dict[str, int]:
+    """Digits after the point, as each metric says; nothing of one that can no longer be had (its program is gone)."""
+    found = {}
+    for name in saved.signatures:
+        try:
+            [metric] = runs.metrics_of([name], saved)
+        except SqaError:
+            continue
+        found[name] = metric.digits
+    return found
 
 
 def read_rows(path: Path) -> dict[str, ReportRow]:

@@ -12,11 +12,12 @@ import math
 import sys
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar, Union
 
+from sqa.core import own
 from sqa.core.errors import ConfigError
 from sqa.core.registry import BUZZERS, GUESSERS, TRANSLATORS, Registry, did_you_mean
 from sqa.files.yaml_reader import parse_yaml
@@ -126,7 +127,7 @@ def load_run(path: Path) -> RunConfig:
     mapping = read_yaml(path)
     mapping.setdefault("name", path.stem)
     try:
-        return run_from_mapping(mapping)
+        return run_from_mapping(mapping, path.parent)
     except ConfigError as error:
         raise ConfigError([f"{path} {problem}" for problem in error.problems]) from None
 
@@ -162,13 +163,31 @@ def read_yaml(path: Path) -> dict[str, Any]:
     return mapping
 
 
-def run_from_mapping(mapping: Mapping[str, Any]) -> RunConfig:
-    """A RunConfig from plain values (the inverse of `to_mapping`).  ConfigError lists all problems."""
+def run_from_mapping(mapping: Mapping[str, Any], folder: Path | None = None) -> RunConfig:
+    """A RunConfig from plain values (the inverse of `to_mapping`).  ConfigError lists all problems.
+
+    Files of your own parts (`mine.py:build`) are looked for in `folder`, then in the current one.
+    """
     problems: list[str] = []
+
+    def part(registry: Registry) -> Callable[[Any, str], ComponentConfig | None]:
+        return lambda value, where: _component(registry, value, where, problems, folder)
+
+    def optional(registry: Registry) -> Callable[[Any, str], ComponentConfig | None]:
+        return lambda value, where: None if value is None else part(registry)(value, where)
+
+    def metrics(value: Any, where: str) -> Any:
+        from sqa.metrics import located
+
+        names = _value(tuple[str, ...], value, where, problems)
+        return None if names is None else tuple(located(name, folder) if name else name for name in names)
+
     hooks = {
-        "translator": lambda value, where: _component(TRANSLATORS, value, where, problems),
-        "guesser": lambda value, where: None if value is None else _component(GUESSERS, value, where, problems),
-        "buzzer": lambda value, where: None if value is None else _component(BUZZERS, value, where, problems),
+        "translator": part(TRANSLATORS),
+        "guesser": optional(GUESSERS),
+        "buzzer": optional(BUZZERS),
+        "metrics": metrics,
+        "quality": lambda value, where: _quality(value, where, problems, folder),
     }
     config = _dataclass(RunConfig, mapping, "", problems, hooks)
     if config is None:
@@ -195,13 +214,15 @@ def to_mapping(config: Any) -> Any:
 # --------------------------------------------------------------------------------------------- values and types
 
 
-def _component(registry: Registry, value: Any, where: str, problems: list[str]) -> ComponentConfig | None:
+def _component(
+    registry: Registry, value: Any, where: str, problems: list[str], folder: Path | None = None
+) -> ComponentConfig | None:
     """{name: waitk, k: 6} -> ComponentConfig("waitk", WaitKConfig(k=6)); a bare name is {name: NAME}."""
     value = {"name": value} if isinstance(value, str) else value
     if not isinstance(value, Mapping) or not isinstance(value.get("name"), str):
         problems.append(f"{where}.name: expected one of {', '.join(registry.names())}")
         return None
-    name = value["name"]
+    name = own.located(value["name"], folder)
     try:
         cls = registry.config_class(name)
     except ConfigError as error:
@@ -212,7 +233,7 @@ def _component(registry: Registry, value: Any, where: str, problems: list[str]) 
     return None if config is None else ComponentConfig(name, config)
 
 
-def _quality(value: Any, where: str, problems: list[str]) -> tuple[QualityConfig, ...]:
+def _quality(value: Any, where: str, problems: list[str], folder: Path | None = None) -> tuple[QualityConfig, ...]:
     """[{comet: {model: m}}, {external: [program, argument]}] -> QualityConfigs; one mapping stands for its items."""
     from sqa.metrics.quality.text_metric import QUALITY
 
@@ -224,16 +245,17 @@ def _quality(value: Any, where: str, problems: list[str]) -> tuple[QualityConfig
         else:
             problems.append(f"{where}[{i}]: expected {{comet: {{model: folder}}}} or the like, got {_kind(entry)}")
     found = []
-    for i, (kind, options) in enumerate(items):
+    for i, (place, options) in enumerate(items):
+        kind = own.located(str(place), folder)
         try:
-            cls = QUALITY.config_class(str(kind))
+            cls = QUALITY.config_class(kind)
         except ConfigError as error:
             problems += [f"{where}[{i}]: {problem}" for problem in error.problems]
             continue
         short = {"model": options} if isinstance(options, str) else {"command": options}
         mapping = short if isinstance(options, (str, list)) else options
-        config = _dataclass(cls, mapping, f"{where}[{i}].{kind}", problems)
-        found.append(QualityConfig(str(kind), config))
+        config = _dataclass(cls, mapping, f"{where}[{i}].{place}", problems)
+        found.append(QualityConfig(kind, config))
     return tuple(found)
 
 

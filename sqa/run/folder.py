@@ -33,7 +33,6 @@ from sqa.run.pipeline import EMPTY_QUESTIONS, EMPTY_SENTENCES, RunResult
 REPORT, CONFIG, SUMMARY, STATS = "report.tsv", "config.yaml", "run.json", "stats.parquet"
 TIMES = "times.json"  # {stage: seconds of wall time}, of the stages that were made for this run in one go
 RESAMPLES = 1000
-_WORDS, _PERCENT = frozenset({"al", "laal", "dal"}), frozenset({"bleu", "chrf"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +105,7 @@ def report_rows(result: RunResult) -> list[ReportRow]:
 
 
 def _metric_row(result: RunResult, metric: Any) -> ReportRow:
-    base = metric.name.partition("@")[0]
-    unit = "words" if base in _WORDS else "per word" if base == "ne" else "0-100" if base in _PERCENT else "0-1"
-    unit = getattr(metric, "scale", unit)
-    n, signature = len(result.questions), metric.signature()
+    unit, n, signature = metric.unit, len(result.questions), metric.signature()
     if metric.name in result.refusals:
         return ReportRow(metric.name, None, None, None, n, unit, signature)
     try:
@@ -216,7 +212,10 @@ def compare(a: SavedRun, b: SavedRun, n_resamples: int = RESAMPLES) -> tuple[lis
 def metrics_of(names: Sequence[str], run: SavedRun) -> list[Any]:
     """The metrics of these names, those of the run's `quality:` included."""
     entries = {entry.name: entry for entry in run.config.quality}
-    built = {metric.name: metric for metric in metric_names.build([name for name in names if name not in entries])}
+    own = {
+        metric.name: metric for metric in metric_names.build([m for m in run.config.metrics if metric_names.is_own(m)])
+    }
+    built = {m.name: m for m in metric_names.build([m for m in names if m not in entries and m not in own])} | own
     if entries.keys() & set(names):
         from sqa.metrics.quality.text_metric import QUALITY, saved
 

@@ -57,6 +57,10 @@ class Bleu:
     """
 
     name: ClassVar[str] = "bleu"
+    label: ClassVar[str] = "BLEU"
+    unit: ClassVar[str] = "0-100"
+    digits: ClassVar[int] = 2
+    kind: ClassVar[str] = "quality"
     higher_is_better: ClassVar[bool] = True
 
     scorer: BLEU = field(default_factory=BLEU, repr=False, compare=False)
@@ -93,6 +97,10 @@ class ChrF:
     """
 
     name: ClassVar[str] = "chrf"
+    label: ClassVar[str] = "chrF"
+    unit: ClassVar[str] = "0-100"
+    digits: ClassVar[int] = 2
+    kind: ClassVar[str] = "quality"
     higher_is_better: ClassVar[bool] = True
 
     scorer: CHRF = field(default_factory=CHRF, repr=False, compare=False)
@@ -128,8 +136,11 @@ class Ter:
     """
 
     name: ClassVar[str] = "ter"
+    label: ClassVar[str] = "TER"
+    unit: ClassVar[str] = "per 100 words"
+    digits: ClassVar[int] = 2
+    kind: ClassVar[str] = "quality"
     higher_is_better: ClassVar[bool] = False
-    scale: ClassVar[str] = "per 100 words"
 
     scorer: TER = field(default_factory=TER, repr=False, compare=False)
 
