@@ -12,6 +12,7 @@ import inspect
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -20,6 +21,14 @@ from typing import Any
 from sqa.core.errors import ConfigError
 
 PACKAGES = frozenset({"sqa", "smt", "guessers", "buzzers", "experiments"})  # the project's, which versions itself
+
+
+@dataclass(frozen=True, slots=True)
+class OwnPart:
+    """A part of your own inside another part's config: `policy: {name: "mine.py:build", patience: 2}`."""
+
+    name: str  # its place
+    options: Any  # instance of the dataclass that its build function takes
 
 
 def in_file(place: str) -> bool:

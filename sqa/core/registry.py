@@ -162,3 +162,4 @@ BUZZERS = Registry(
         "qanta_service": "buzzers.qanta_service:build",
     },
 )
+POLICIES = Registry("policy", {})  # of your own only; ours are in smt/policies/prefixes.py

@@ -12,6 +12,7 @@ from typing import Any
 
 import yaml
 
+from sqa.core import own
 from sqa.core.errors import ConfigError, DataError, SqaError
 from sqa.data import datasets, download
 from sqa.data.download import sha256_of
@@ -292,7 +293,7 @@ def described(component: ComponentConfig | None, *without: str) -> str:
     telling = (key for key in values if key in _TELLING or key not in defaults or values[key] != defaults[key])
     shown = [_short(key, values[key]) for key in telling if key not in without]
     shown = [text for text in shown if text not in ("", component.name)]  # bm25 of the model bm25
-    return " ".join([component.name, *shown])
+    return " ".join([own.short(component.name), *shown])
 
 
 def _defaults(options: Any) -> dict[str, Any]:
@@ -305,6 +306,9 @@ def _short(key: str, value: Any) -> str:
     """A setting: paths by their last part, model names and files without their key."""
     if value is None:
         return ""
+    if isinstance(value, dict):  # a policy of your own
+        settings = (_short(inner, setting) for inner, setting in value.items() if inner != "name")
+        return " ".join([f"{key}={own.short(str(value.get('name', '')))}", *settings])
     text = " ".join(map(str, value)) if isinstance(value, list) else str(value)
     text = Path(text).name if Path(text).is_absolute() else text
     return text if isinstance(value, list) or key in _MADE_FROM else f"{key}={text}"

@@ -19,7 +19,7 @@ from typing import Any, Literal, TypeVar, Union
 
 from sqa.core import own
 from sqa.core.errors import ConfigError
-from sqa.core.registry import BUZZERS, GUESSERS, TRANSLATORS, Registry, did_you_mean
+from sqa.core.registry import BUZZERS, GUESSERS, POLICIES, TRANSLATORS, Registry, did_you_mean
 from sqa.files.yaml_reader import parse_yaml
 
 C = TypeVar("C")
@@ -197,7 +197,7 @@ def run_from_mapping(mapping: Mapping[str, Any], folder: Path | None = None) -> 
 
 def to_mapping(config: Any) -> Any:
     """Plain YAML values of a config: what `run_from_mapping` reads back to an equal config."""
-    if isinstance(config, ComponentConfig):
+    if isinstance(config, (ComponentConfig, own.OwnPart)):
         return {"name": config.name, **to_mapping(config.options)}
     if isinstance(config, QualityConfig):
         return {config.kind: to_mapping(config.options)}
@@ -229,8 +229,29 @@ def _component(
         problems += [f"{where}.name: {problem}" for problem in error.problems]
         return None
     options = {key: option for key, option in value.items() if key != "name"}
+    if "policy" in options and "policy" in typing.get_type_hints(cls):
+        options = _with_policy(options, _join(where, "policy"), problems, folder)
     config = _dataclass(cls, options, where, problems)
     return None if config is None else ComponentConfig(name, config)
+
+
+def _with_policy(options: Mapping[str, Any], where: str, problems: list[str], folder: Path | None) -> dict[str, Any]:
+    """`policy: {name: wait-k, k: 6}` as the short `policy: wait-k, k: 6`; a policy of your own as an `OwnPart`."""
+    policy = options["policy"]
+    nested = {"name": policy} if isinstance(policy, str) else policy
+    if not isinstance(nested, Mapping) or not isinstance(nested.get("name"), str):
+        return dict(options)  # told by the type of the key
+    others = {key: option for key, option in options.items() if key != "policy"}
+    if ":" in nested["name"]:
+        part = _component(POLICIES, nested, where, problems, folder)
+        return others if part is None else {**others, "policy": own.OwnPart(part.name, part.options)}
+    inner = {key: option for key, option in nested.items() if key != "name"}
+    for key in inner:
+        if key not in ("k", "n"):
+            problems.append(f"{_join(where, key)}: unknown{did_you_mean(str(key), ('k', 'n'))}")
+        elif key in others:
+            problems.append(f"{_join(where, key)}: given beside the policy too")
+    return {**others, "policy": nested["name"], **{key: inner[key] for key in inner if key in ("k", "n")}}
 
 
 def _quality(value: Any, where: str, problems: list[str], folder: Path | None = None) -> tuple[QualityConfig, ...]:
@@ -332,6 +353,11 @@ def _union(hint: Any, arguments: tuple, value: Any, where: str, problems: list[s
     """The first member of a union that takes the value; the exact type before a wider one."""
     if value is None and type(None) in arguments:
         return None
+    if own.OwnPart in arguments:  # made before, or it is none
+        if isinstance(value, own.OwnPart):
+            return value
+        [plain] = (argument for argument in arguments if argument is not own.OwnPart)
+        return _value(plain, value, where, problems)
     for argument in sorted(arguments, key=lambda a: type(value) is not a):
         tried: list[str] = []
         result = _value(argument, value, where, tried)

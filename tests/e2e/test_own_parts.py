@@ -75,6 +75,20 @@ class Words:
         return float(stats[0] / stats[1])
 
 
+class Pairs:
+    """Shows an even number of words."""
+
+    start = 1
+
+    def show(self, shown, translations, ended):
+        newest = translations[-1]
+        return newest if ended else newest[: max(len(shown), len(newest) // 2 * 2)]
+
+
+def pairs(config: Config) -> Pairs:
+    return Pairs()
+
+
 def translator(config: Config) -> Behind:
     return Behind(config.k)
 
@@ -158,12 +172,32 @@ def test_an_edited_part_is_never_answered_from_the_store(mine: Path) -> None:
     assert [metric.signature() for metric in halved.metrics] != [metric.signature() for metric in first.metrics]
 
 
+def test_a_policy_of_your_own(mine: Path) -> None:
+    """Around `cat` as the system; an edited policy is run anew."""
+    text = """
+dataset: {name: mini-es, limit: 2}
+translator: {name: command, command: [cat], policy: {name: "mine.py:pairs", k: 1}}
+metrics: [al]
+"""
+    (mine / "mine.yaml").write_text(text, encoding="utf-8")
+    first = played(mine)
+    assert [emission.g for emission in first.traces[0].emissions][:4] == [2, 2, 4, 4]
+    assert load_run(save(first, mine.parent / "runs") / "config.yaml") == first.config
+    assert set(played(mine).made.values()) == {0}
+    source = (mine / "mine.py").read_text(encoding="utf-8").replace("// 2 * 2", "// 3 * 3")
+    (mine / "mine.py").write_text(source, encoding="utf-8")
+    assert [emission.g for emission in played(mine).traces[0].emissions][:4] == [3, 3, 3, 6]
+
+
 @pytest.mark.parametrize(
     ("line", "problem"),
     [
         ('guesser: "theirs.py:guesser"', "guesser.name: guesser 'theirs.py:guesser': theirs.py: no such file; it is"),
         ('guesser: "mine.py:guess"', "has no 'guess'"),
         ('guesser: "broken.py:build"', "broken.py:1: "),
+        ('translator: {name: command, command: [cat], policy: "mine.py:words"}', "policy.name: policy "),
+        ('translator: {name: command, command: [cat], policy: {name: "mine.py:translator"}}', "no start and show"),
+        ('translator: {name: command, command: [cat], k: 2, policy: {name: "mine.py:pairs"}}', "takes its own keys"),
         ('metrics: ["mine.py:nothing"]', "metrics[0]: "),
         ('metrics: ["mine.py:translator"]', "build() without parameters failed"),
         ('metrics: ["al@mine.py:words"]', "mine.py:words made a Words, expected a Convention"),
