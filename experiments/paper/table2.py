@@ -15,7 +15,6 @@ and its numbers could not be looked up, so nothing is compared with them.
 from __future__ import annotations
 
 import csv
-import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -32,7 +31,7 @@ from sqa.report.correlation import ANSWERS, LEAST, Correlation, comparable, corr
 from sqa.report.figure_style import COLOURS, COLUMN, GREY, save, style
 from sqa.run import folder as folders
 from sqa.run.config import RunConfig, load, to_mapping
-from sqa.run.folder import SavedRun, tsv
+from sqa.run.folder import RunFolder, tsv
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -62,9 +61,8 @@ class System(NamedTuple):
 
     label: str
     k: str  # "" where there is none
-    run: SavedRun
+    run: RunFolder
     report: dict[str, dict[str, str]]  # metric -> its line of the run's report
-    refusals: dict[str, str]  # metric -> why it has no value
 
     @property
     def name(self) -> str:
@@ -138,8 +136,7 @@ def read_system(folder: Path, label: str, k: str) -> System:
     run = folders.read(folder)
     with (folder / folders.REPORT).open(encoding="utf-8", newline="") as file:
         lines = {line["metric"]: line for line in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)}
-    refusals = json.loads((folder / folders.SUMMARY).read_text(encoding="utf-8"))["refusals"]
-    return System(label, k, run, lines, refusals)
+    return System(label, k, run, lines)
 
 
 def group_of(key: tuple[str, str], found: list[System], resamples: int) -> Group:
@@ -169,7 +166,7 @@ def scores(groups: Sequence[Group]) -> list[list[str]]:
     for group in groups:
         for system in group.systems:
             for metric, line in system.report.items():
-                refusal = system.refusals.get(metric)
+                refusal = system.run.refusals.get(metric)
                 signature = line["signature"] if refusal is None else f"not computed: {refusal}"
                 numbers = [line[key] for key in ("value", "low", "high", "n", "unit")]
                 rows.append([group.dataset, group.guesser, system.label, system.k, metric, *numbers, signature])
@@ -212,14 +209,14 @@ def report(groups: Sequence[Group], judged: Sequence[tuple[str, ...]]) -> Iterat
         yield from ("", f"## {group.dataset}, answered by {group.guesser}", "")
         shown = [m for kind in ("quality", "lag", "answers") for m in group.metrics
                  if group.kind(m) == kind and "@" not in m]  # fmt: skip
-        missing = list(dict.fromkeys(m for system in group.systems for m in system.refusals))
+        missing = list(dict.fromkeys(m for system in group.systems for m in system.run.refusals))
         first = group.systems[0]
         yield from head(["system", *(f"{m} ({first.report[m]['unit']})" for m in shown)])
         for system in group.systems:
             yield row([system.name, *(_cell(system.report.get(m)) for m in shown)])
         yield f"\n{len(first.run.questions)} questions; in brackets 95% bootstrap intervals over questions."
         for m in missing:
-            reasons = dict.fromkeys(system.refusals[m] for system in group.systems if m in system.refusals)
+            reasons = dict.fromkeys(system.run.refusals[m] for system in group.systems if m in system.run.refusals)
             yield f"{m}: not computed, {'; '.join(reasons)}."
         yield from _taus(group, shown)
         signatures |= dict.fromkeys(first.report[m]["signature"] for m in group.metrics)

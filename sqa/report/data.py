@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from sqa.data.download import sha256_of
 from sqa.files.store import digest
 from sqa.run import folder as runs
 from sqa.run.config import ComponentConfig, RunConfig, to_mapping
-from sqa.run.folder import ComparisonRow, ReportRow, SavedRun
+from sqa.run.folder import ComparisonRow, ReportRow, RunFolder
 
 _MADE_FROM = ("model", "folder", "file", "text", "agent")  # settings that say enough without their key
 _TELLING = (*_MADE_FROM, "k", "reveal")  # settings that are shown even where they are the default
@@ -50,7 +50,7 @@ class Reported:
     """One finished run, read back.  Nothing is computed and no model is loaded."""
 
     label: str  # its folder's name, or enough of its path to tell it from the others
-    saved: SavedRun
+    saved: RunFolder
     rows: dict[str, ReportRow]  # by metric, in the report's order
     refusals: dict[str, str]  # metric -> why it has no value
     digits: dict[str, int]  # metric -> digits after the point, of those that have a value
@@ -134,19 +134,14 @@ def _read(folder: Path, label: str) -> Reported:
     if folder.is_dir() and (folder / runs.CONFIG).is_file() and not (folder / runs.REPORT).is_file():
         raise ConfigError(f"{folder}: an unfinished run (no {runs.REPORT}); `sqa run` with its config finishes it")
     saved = runs.read(folder)
-    summary = json.loads((folder / runs.SUMMARY).read_text(encoding="utf-8"))  # `read` has found it in order
-    if not isinstance(summary["refusals"], dict):
-        raise DataError(f"{folder / runs.SUMMARY}: damaged (refusals are no mapping); run the config again")
     rows = read_rows(folder / runs.REPORT)
     refusals = {name: _reason(row) for name, row in rows.items() if row.value is None}
-    refusals |= {name: one_line(why).removeprefix(f"{name}: ") for name, why in summary["refusals"].items()}
-    components, gaps = _components(folder, summary.get("stages"), label)
-    return Reported(
-        label, saved, rows, refusals, _digits(saved), components, _seconds(folder / runs.TIMES), tuple(gaps)
-    )
+    refusals |= {name: one_line(why).removeprefix(f"{name}: ") for name, why in saved.refusals.items()}
+    components, gaps = _components(folder, saved.stages, label)
+    return Reported(label, saved, rows, refusals, _digits(saved), components, saved.times, tuple(gaps))
 
 
-def _digits(saved: SavedRun) -> dict[str, int]:
+def _digits(saved: RunFolder) -> dict[str, int]:
     """Digits after the point, as each metric says; nothing of one that can no longer be had (its program is gone)."""
     found = {}
     for name in saved.signatures:
@@ -193,10 +188,10 @@ def _reason(row: ReportRow) -> str:
     return said if said != row.signature else "undefined on these questions"
 
 
-def _components(folder: Path, keys: Any, label: str) -> tuple[tuple[Component, ...], list[Gap]]:
+def _components(folder: Path, keys: Mapping[str, str], label: str) -> tuple[tuple[Component, ...], list[Gap]]:
     """What made each stage, from the manifests in the store beside the run."""
     found, gaps = [], []
-    for stage, key in keys.items() if isinstance(keys, dict) else ():
+    for stage, key in keys.items():
         if stage == "score":  # made by the metrics, whose signatures are in the report
             continue
         manifest = folder.resolve().parent / "store" / str(stage) / str(key) / "manifest.json"
@@ -210,16 +205,6 @@ def _components(folder: Path, keys: Any, label: str) -> tuple[tuple[Component, .
         except (ValueError, KeyError, TypeError) as error:
             gaps.append(Gap(f"fingerprint of {stage}", (label,), f"its manifest is damaged ({one_line(str(error))})"))
     return tuple(found), gaps
-
-
-def _seconds(path: Path) -> dict[str, float] | None:
-    """Wall times of the stages; None where the run recorded none."""
-    if not path.is_file():
-        return None
-    try:
-        return {str(stage): float(seconds) for stage, seconds in json.loads(path.read_text(encoding="utf-8")).items()}
-    except (ValueError, TypeError, AttributeError) as error:
-        raise DataError(f"{path}: damaged ({error}); delete it") from error
 
 
 # ---------------------------------------------------------------------------------------------- data, parts, settings
