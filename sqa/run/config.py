@@ -124,12 +124,20 @@ def _default_metrics() -> tuple[str, ...]:
 def load_run(path: Path) -> RunConfig:
     """Read a run's YAML.  Raises ConfigError listing all problems."""
     path = Path(path)
-    mapping = read_yaml(path)
-    mapping.setdefault("name", path.stem)
+    return _named_run(read_yaml(path), path.stem, str(path), path.parent)
+
+
+def run_in(content: bytes, name: str) -> RunConfig:
+    """The same of a YAML text, called `name` unless it says otherwise."""
+    return _named_run(mapping_in(content, name), name, name, None)
+
+
+def _named_run(mapping: dict[str, Any], name: str, where: str, folder: Path | None) -> RunConfig:
+    mapping.setdefault("name", name)
     try:
-        return run_from_mapping(mapping, path.parent)
+        return run_from_mapping(mapping, folder)
     except ConfigError as error:
-        raise ConfigError([f"{path} {problem}" for problem in error.problems]) from None
+        raise ConfigError([f"{where} {problem}" for problem in error.problems]) from None
 
 
 def load(path: Path, cls: type[C]) -> C:
@@ -149,17 +157,21 @@ def load(path: Path, cls: type[C]) -> C:
 def read_yaml(path: Path) -> dict[str, Any]:
     """The mapping in a YAML file; ConfigError if it cannot be read, is not UTF-8 or YAML, or repeats a key."""
     try:
-        text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{path}: not UTF-8 (byte {error.start}); save it as UTF-8") from error
+        return mapping_in(path.read_bytes(), str(path))
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror or error}") from error
+
+
+def mapping_in(content: bytes, where: str) -> dict[str, Any]:
+    """The mapping in a YAML text; `where` names it in errors, which are those of `read_yaml`."""
     try:
-        mapping = parse_yaml(text)
+        mapping = parse_yaml(content.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{where}: not UTF-8 (byte {error.start}); save it as UTF-8") from error
     except ValueError as error:
-        raise ConfigError(f"{path}: {error}") from error
+        raise ConfigError(f"{where}: {error}") from error
     if not isinstance(mapping, dict):
-        raise ConfigError(f"{path}: expected a mapping of keys to values, got {_kind(mapping)}")
+        raise ConfigError(f"{where}: expected a mapping of keys to values, got {_kind(mapping)}")
     return mapping
 
 

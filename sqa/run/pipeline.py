@@ -152,14 +152,21 @@ class RunResult:
 
 
 def run(
-    config: RunConfig, store: Store, *, parts: Parts | None = None, until: str = "score", progress: bool = True
+    config: RunConfig,
+    store: Store,
+    *,
+    parts: Parts | None = None,
+    questions: Sequence[Question] | None = None,
+    until: str = "score",
+    progress: bool = True,
 ) -> RunResult:
     """Run the stages of `config` up to `until` (one of STAGES), making only the blocks that the store lacks.
 
-    Give the same `parts` to several runs and they share models and questions.  Progress goes to stderr.
+    Give the same `parts` to several runs and they share models and questions.  `questions` take the place of those of
+    `config.dataset`.  Progress goes to stderr.
     """
     parts = parts or Parts()
-    questions = parts.questions(config.dataset)
+    questions = parts.questions(config.dataset) if questions is None else list(questions)
     wanted = STAGES[: STAGES.index(until) + 1]
     for stage, kind, component in (("guess", "guesser", config.guesser), ("buzz", "buzzer", config.buzzer)):
         if until == stage and component is None:
@@ -189,25 +196,34 @@ def run(
             worker.stage("buzz", BUZZERS, config.buzzer, buzzer, ("guess",)),
             lambda index, block, tick: buzz(buzzer, block, worker.guesses(index, block), tick),
         )
-    metrics, texts = metric_names.build(config.metrics), {}
-    if "score" in wanted:
-        from sqa.metrics.quality.text_metric import TextMetric
-        from sqa.run.quality_stage import score_texts
-
-        of_texts = [metric for metric in metrics if isinstance(metric, TextMetric)]
-        of_traces = [metric for metric in metrics if not isinstance(metric, TextMetric)]
-        traces = Traces(store, worker.blocks, dict(worker.stages))
-        implementation = " ".join(metric.signature() for metric in of_traces)
-        upstream = tuple(worker.stages[name].key for name in STAGES if name in worker.stages)
-        worker.work(
-            Stage("score", implementation, str(VERSION), upstream, worker.dataset, BLOCK_SIZE),
-            lambda index, block, tick: score(of_traces, traces.block(index), tick),
-        )
-        asked = [*of_texts, *(parts.quality(entry.for_run(config.name)) for entry in config.quality)]
-        if asked:
-            scored, texts = score_texts(asked, traces, store, progress)
-            metrics = [scored.pop(metric.name, metric) for metric in metrics] + list(scored.values())
+    metrics, texts = (
+        _score_all(worker, config, parts, progress) if "score" in wanted else (metric_names.build(config.metrics), {})
+    )
     return RunResult(config, questions, worker.stages, store, metrics, unknown, worker.made, texts, worker.seconds)
+
+
+def _score_all(
+    worker: _Worker, config: RunConfig, parts: Parts, progress: bool
+) -> tuple[list[Metric], dict[str, dict[str, Score]]]:
+    """The stage of scores; the metrics of the run, and question id -> metric of texts -> score."""
+    from sqa.metrics.quality.text_metric import TextMetric
+    from sqa.run.quality_stage import score_texts
+
+    metrics, texts = metric_names.build(config.metrics), dict[str, dict[str, Score]]()
+    of_texts = [metric for metric in metrics if isinstance(metric, TextMetric)]
+    of_traces = [metric for metric in metrics if not isinstance(metric, TextMetric)]
+    traces = Traces(worker.store, worker.blocks, dict(worker.stages))
+    implementation = " ".join(metric.signature() for metric in of_traces)
+    upstream = tuple(worker.stages[name].key for name in STAGES if name in worker.stages)
+    worker.work(
+        Stage("score", implementation, str(VERSION), upstream, worker.dataset, BLOCK_SIZE),
+        lambda index, block, tick: score(of_traces, traces.block(index), tick),
+    )
+    asked = [*of_texts, *(parts.quality(entry.for_run(config.name)) for entry in config.quality)]
+    if asked:
+        scored, texts = score_texts(asked, traces, worker.store, progress)
+        metrics = [scored.pop(metric.name, metric) for metric in metrics] + list(scored.values())
+    return metrics, texts
 
 
 # ------------------------------------------------------------------------------------------------------- stages
