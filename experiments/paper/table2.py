@@ -15,12 +15,11 @@ and its numbers could not be looked up, so nothing is compared with them.
 from __future__ import annotations
 
 import csv
-import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from experiments.contestants import VERDICTS, names_of, write_csv
 from experiments.grid import AblationConfig, cells, run_cells, usable
@@ -32,20 +31,15 @@ from sqa.report.correlation import ANSWERS, LEAST, Correlation, comparable, corr
 from sqa.report.figure_style import COLOURS, COLUMN, GREY, save, style
 from sqa.run import folder as folders
 from sqa.run.config import RunConfig, load, to_mapping
-from sqa.run.folder import SavedRun, tsv
+from sqa.run.folder import RunFolder, tsv
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 HUMAN = "human translation"
 SHORT = ("ew", "oracle-ew", "accuracy")  # drawn, with a colour each
-NAMES = {"ew": "EW", "oracle-ew": "oracle EW", "bleu": "BLEU", "chrf": "chrF", "ter": "TER", "al": "AL", "laal": "LAAL",
-         "ap": "AP", "dal": "DAL", "comet": "COMET"}  # fmt: skip
 READING = ("all", "-", "-", "content of this item", "no comparison",
            "our reading of Sections 5 and 6; the paper's own item and its numbers could not be looked up")  # fmt: skip
-_KINDS = {"sqa.metrics.qa": "answers", "sqa.metrics.latency": "lag", "sqa.metrics.revision": "lag"}
-
-Kind = Literal["quality", "lag", "answers"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +61,8 @@ class System(NamedTuple):
 
     label: str
     k: str  # "" where there is none
-    run: SavedRun
+    run: RunFolder
     report: dict[str, dict[str, str]]  # metric -> its line of the run's report
-    refusals: dict[str, str]  # metric -> why it has no value
 
     @property
     def name(self) -> str:
@@ -86,9 +79,9 @@ class Group(NamedTuple):
     taus: list[Correlation]
     notes: list[str]
 
-    def kind(self, metric: str) -> Kind:
-        """What a metric measures; one of no known module is a quality metric."""
-        return _KINDS.get(type(self.metrics[metric]).__module__, "quality")
+    def kind(self, metric: str) -> str:
+        """What a metric measures."""
+        return self.metrics[metric].kind
 
 
 def main(config_path: Path, runs: Path) -> None:
@@ -143,8 +136,7 @@ def read_system(folder: Path, label: str, k: str) -> System:
     run = folders.read(folder)
     with (folder / folders.REPORT).open(encoding="utf-8", newline="") as file:
         lines = {line["metric"]: line for line in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)}
-    refusals = json.loads((folder / folders.SUMMARY).read_text(encoding="utf-8"))["refusals"]
-    return System(label, k, run, lines, refusals)
+    return System(label, k, run, lines)
 
 
 def group_of(key: tuple[str, str], found: list[System], resamples: int) -> Group:
@@ -174,7 +166,7 @@ def scores(groups: Sequence[Group]) -> list[list[str]]:
     for group in groups:
         for system in group.systems:
             for metric, line in system.report.items():
-                refusal = system.refusals.get(metric)
+                refusal = system.run.refusals.get(metric)
                 signature = line["signature"] if refusal is None else f"not computed: {refusal}"
                 numbers = [line[key] for key in ("value", "low", "high", "n", "unit")]
                 rows.append([group.dataset, group.guesser, system.label, system.k, metric, *numbers, signature])
@@ -217,14 +209,14 @@ def report(groups: Sequence[Group], judged: Sequence[tuple[str, ...]]) -> Iterat
         yield from ("", f"## {group.dataset}, answered by {group.guesser}", "")
         shown = [m for kind in ("quality", "lag", "answers") for m in group.metrics
                  if group.kind(m) == kind and "@" not in m]  # fmt: skip
-        missing = list(dict.fromkeys(m for system in group.systems for m in system.refusals))
+        missing = list(dict.fromkeys(m for system in group.systems for m in system.run.refusals))
         first = group.systems[0]
         yield from head(["system", *(f"{m} ({first.report[m]['unit']})" for m in shown)])
         for system in group.systems:
             yield row([system.name, *(_cell(system.report.get(m)) for m in shown)])
         yield f"\n{len(first.run.questions)} questions; in brackets 95% bootstrap intervals over questions."
         for m in missing:
-            reasons = dict.fromkeys(system.refusals[m] for system in group.systems if m in system.refusals)
+            reasons = dict.fromkeys(system.run.refusals[m] for system in group.systems if m in system.run.refusals)
             yield f"{m}: not computed, {'; '.join(reasons)}."
         yield from _taus(group, shown)
         signatures |= dict.fromkeys(first.report[m]["signature"] for m in group.metrics)
@@ -275,8 +267,8 @@ def draw(groups: Sequence[Group], folder: Path) -> list[Path]:
         for axes, group in zip(grid[0], groups, strict=True):
             _panel(axes, group, shown)
             axes.set_title(group.guesser, loc="left")
-        arrows = ("" if groups[0].metrics[m].higher_is_better else " ↓" for m in shown)
-        grid[0][0].set_yticks(range(len(shown)), [NAMES.get(m, m) + a for m, a in zip(shown, arrows, strict=True)])
+        metrics = [groups[0].metrics[m] for m in shown]
+        grid[0][0].set_yticks(range(len(shown)), [m.label + " ↓" * (not m.higher_is_better) for m in metrics])
         grid[0][0].invert_yaxis()
         figure.suptitle(
             f"{dataset}, {groups[0].taus[0].systems} systems, {n} questions, 95% intervals\n"
@@ -299,7 +291,7 @@ def _panel(axes: Axes, group: Group, shown: Sequence[str]) -> None:
         y = [place + 0.22 * (i - 1) for place, _ in rows]
         axes.hlines(y, [tau.low for _, tau in rows], [tau.high for _, tau in rows], color=COLOURS[i], linewidth=1)
         axes.plot([tau.tau for _, tau in rows], y, color=COLOURS[i], marker=marker, linestyle="",
-                  label=NAMES.get(answer, answer))  # fmt: skip
+                  label=group.metrics[answer].label if answer in group.metrics else answer)  # fmt: skip
     axes.set_xlim(-1.05, 1.05)
     axes.set_xticks([-1, 0, 1])
     axes.set_xlabel("Kendall's tau")

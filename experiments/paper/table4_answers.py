@@ -23,6 +23,7 @@ from guessers.open_qa.reader import Reader, ReaderConfig
 from guessers.retrieval.index import VERSION as INDEX_VERSION
 from sqa.core import trace
 from sqa.core.errors import DataError
+from sqa.core.interfaces import ChecksQuestions
 from sqa.core.registry import TRANSLATORS
 from sqa.core.reveal import hypotheses
 from sqa.core.types import Question
@@ -30,7 +31,7 @@ from sqa.data.xor_tydi import OpenQuestion
 from sqa.files.store import Stage, Store, digest
 from sqa.metrics.short_answers import says
 from sqa.run.config import ComponentConfig
-from sqa.run.pipeline import BLOCK_SIZE, ChecksQuestions, translate
+from sqa.run.pipeline import BLOCK_SIZE, translate
 
 VERSION = 1  # of the steps; raise it when the same parts would give other rows
 

@@ -35,8 +35,7 @@ from sqa.diagnose.step_errors import TARGET, StepErrors, step_errors
 from sqa.files.store import write_text
 from sqa.metrics.qa import log_reciprocal_rank
 from sqa.run.config import load
-from sqa.run.folder import SUMMARY, tsv
-from sqa.run.opened import FinishedRun, open_run
+from sqa.run.folder import SUMMARY, FinishedRun, open_run, tsv
 
 READING = ("all", "-", "-", "content of this item", "no comparison",
            "our reading of Section 7; the paper's own item and its numbers could not be looked up")  # fmt: skip

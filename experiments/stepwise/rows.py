@@ -13,7 +13,7 @@ import numpy as np
 from sqa.core.errors import ConfigError
 from sqa.core.trace import QuestionTrace
 from sqa.diagnose.step_errors import DiagnoseConfig, Finding, StepErrors, ranked
-from sqa.run.opened import FinishedRun
+from sqa.run.folder import FinishedRun
 
 RULES = DiagnoseConfig()
 

@@ -36,8 +36,7 @@ from sqa.diagnose.alignment import form, load_aligner
 from sqa.diagnose.function_words import is_content, strip_edges
 from sqa.diagnose.step_errors import TARGET, DiagnoseConfig, StepErrors, step_errors
 from sqa.files.store import digest
-from sqa.run.folder import tsv
-from sqa.run.opened import open_run
+from sqa.run.folder import open_run, tsv
 
 RATE = 0.1  # inserted words per target word
 CLAUSE = 4  # words: shorter stretches between commas are not deleted

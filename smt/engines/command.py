@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from smt.policies.prefixes import PolicyName, PolicyTranslator, Remembered, parse_policy
+from smt.policies.prefixes import PolicyConfig, PolicyTranslator, Remembered, parse_policy
 from sqa.core.errors import ConfigError, DataError
 from sqa.files.hub import file_digest
 
@@ -33,7 +33,7 @@ class CommandConfig:
     command: tuple[str, ...]  # program and arguments; reads lines on stdin, writes as many on stdout
     k: int | str = "full"  # wait-k: source WORDS read before the first target word, or "full"
     blank_lines: int = 1  # put between sentences and expected back, so that the program sees them apart
-    policy: PolicyName = "wait-k"  # when to write what: see smt/policies/prefixes.py
+    policy: PolicyConfig = "wait-k"  # when to write what: see smt/policies/prefixes.py
     n: int | None = None  # local-agreement: translations that must agree (2); hold, retranslate: words held back
 
     def __post_init__(self) -> None:

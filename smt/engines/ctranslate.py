@@ -23,7 +23,7 @@ from smt.models.next_piece import piece_limit
 from smt.models.transformer import Transformer
 from smt.models.vocab import BOS, PAD, UNK, Vocabulary
 from smt.policies.full_input import batches
-from smt.policies.prefixes import PolicyName, PolicyTranslator, Remembered, parse_policy
+from smt.policies.prefixes import PolicyConfig, PolicyTranslator, Remembered, parse_policy
 from sqa.core.errors import ConfigError, DataError
 from sqa.files.hub import need
 
@@ -46,7 +46,7 @@ class CTranslateConfig:
     )
     device: Literal["auto", "cpu", "cuda"] = "cpu"  # auto = a GPU if there is one
     threads: int = 0  # of one translation; 0 = CTranslate2's choice
-    policy: PolicyName = "wait-k"  # when to write what: see smt/policies/prefixes.py
+    policy: PolicyConfig = "wait-k"  # when to write what: see smt/policies/prefixes.py
     k: int | str = "full"  # wait-k: source WORDS read before the first target word, or "full" = the whole sentence
     n: int | None = None  # local-agreement: translations that must agree (2); hold, retranslate: words held back
 

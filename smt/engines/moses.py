@@ -25,7 +25,7 @@ from xml.parsers.expat import ExpatError
 
 from tqdm import tqdm
 
-from smt.policies.prefixes import PolicyName, PolicyTranslator, Remembered, parse_policy
+from smt.policies.prefixes import PolicyConfig, PolicyTranslator, Remembered, parse_policy
 from sqa.core.errors import ConfigError, DataError, SqaError
 
 VERSION = 1  # raise when the words that come from the same server change
@@ -51,7 +51,7 @@ class MosesConfig:
     target_language: str = "en"
     timeout: float = 60.0  # seconds for one answer, from connecting to its last byte
     system: str = ""  # any name for what the server runs; change it with the model: results are stored under it
-    policy: PolicyName = "wait-k"  # when to write what: see smt/policies/prefixes.py
+    policy: PolicyConfig = "wait-k"  # when to write what: see smt/policies/prefixes.py
     k: int | str = "full"  # wait-k: source WORDS read before the first target word, or "full" = the whole sentence
     n: int | None = None  # local-agreement: translations that must agree (2); hold, retranslate: words held back
 

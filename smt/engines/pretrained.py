@@ -20,7 +20,7 @@ from typing import Any, Literal
 
 from smt.engines.hub import WANTED, TextCodec, check_model, files_fingerprint, load_tokenizer
 from smt.policies.full_input import batches
-from smt.policies.prefixes import PolicyName, PolicyTranslator, Remembered, parse_policy
+from smt.policies.prefixes import PolicyConfig, PolicyTranslator, Remembered, parse_policy
 from sqa.core.errors import ConfigError, DataError
 from sqa.files.finite import check_weights
 from sqa.files.hub import find_model, need
@@ -41,7 +41,7 @@ class PretrainedConfig:
     device: Literal["auto", "cpu", "cuda"] = "auto"  # auto = a GPU if there is one
     revision: str | None = None  # of a hub model: branch, tag or commit; null = its default
     download: bool = False  # fetch a hub model that is not in the local cache
-    policy: PolicyName = "wait-k"  # when to write what: see smt/policies/prefixes.py
+    policy: PolicyConfig = "wait-k"  # when to write what: see smt/policies/prefixes.py
     k: int | str = "full"  # wait-k: source WORDS read before the first target word, or "full" = the whole sentence
     n: int | None = None  # local-agreement: translations that must agree (2); hold, retranslate: words held back
 

@@ -24,7 +24,7 @@ from smt.lm.adapter import PEFT, adapter_digest, load_adapter
 from smt.lm.base import base_folder, load_base, load_fingerprint
 from smt.lm.decode import Writer, decode_batch, decode_stream, full_input
 from smt.lm.layout import Layout
-from smt.policies.prefixes import PolicyName, PolicyTranslator, Remembered, parse_policy
+from smt.policies.prefixes import PolicyConfig, PolicyTranslator, Remembered, parse_policy
 from smt.policies.waitk import parse_k
 from sqa.core.errors import ConfigError
 from sqa.core.paths import DATA
@@ -40,7 +40,7 @@ class CausalLmConfig:
 
     model: str  # an adapter (bundled name or folder), or a language model: packaged name, folder, .gguf file, hub name
     base: str | None = None  # an adapter's language model, where it is not to be found under the name it was trained on
-    policy: PolicyName = "wait-k"  # when to write what: see smt/policies/prefixes.py
+    policy: PolicyConfig = "wait-k"  # when to write what: see smt/policies/prefixes.py
     k: int | str = "full"  # wait-k: source WORDS read before the first target word, or "full" = the whole sentence
     n: int | None = None  # local-agreement: translations that must agree (2); hold, retranslate: words held back
     source_language: str | None = None  # ISO 639-1 code or English name; an adapter knows its own

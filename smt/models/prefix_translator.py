@@ -21,7 +21,7 @@ from smt.models.beam import VERSION as SEARCH
 from smt.models.bundle import folder_fingerprint, load_model, model_folder
 from smt.models.decode import decode_batch
 from smt.models.waitk_translator import VERSION as DECODING
-from smt.policies.prefixes import PolicyName, PolicyTranslator, Remembered, parse_policy
+from smt.policies.prefixes import PolicyConfig, PolicyTranslator, Remembered, parse_policy
 from smt.policies.waitk import FULL, Schedule
 
 
@@ -30,7 +30,7 @@ class PrefixConfig:
     """Which model and the policy around it."""
 
     model: str  # a bundled model (es-en, pl-en) or the folder of a trained one
-    policy: PolicyName = "wait-k"  # when to write what: see smt/policies/prefixes.py
+    policy: PolicyConfig = "wait-k"  # when to write what: see smt/policies/prefixes.py
     k: int | str = "full"  # wait-k: source WORDS read before the first target word, or "full"
     n: int | None = None  # local-agreement: translations that must agree (2); hold, retranslate: words held back
     beam: int = 1  # hypotheses kept while a prefix is translated, see smt/models/beam.py; 1 = greedy

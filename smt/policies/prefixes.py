@@ -6,6 +6,9 @@
     policy: hold, n: 3               the newest translation but for its last 3 words (hold-n: Liu et al. 2020)
     policy: retranslate, n: 0        the newest translation, in place of the one before, but for its last n words
                                      (Niehues et al. 2018; n is the mask-k of Arivazhagan et al. 2020)
+    policy: {name: "mine.py:build", ...}    a `Policy` of your own
+
+`policy: {name: wait-k, k: 6}` is the same as the first.
 
 After every source word the prefix read so far is translated anew, as a text of its own.  A policy is one pure
 function, `show`: what the reader has before him, and the translations so far, give what he has before him next.  The
@@ -23,35 +26,19 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
-from typing import Literal, Protocol
+from typing import Literal
 
 from smt.policies.full_input import FullInput
+from smt.policies.own_policy import Policy, Words, own_policy
 from smt.policies.waitk import FULL, parse_k
 from sqa.core.errors import ConfigError, DataError
+from sqa.core.own import OwnPart, short
 from sqa.core.types import Emission, Question, Write
 
 VERSION = 1  # raise when a policy changes its output
 MEMORY = 1 << 18  # texts that a `Remembered` system keeps
 
-Words = tuple[str, ...]
-PolicyName = Literal["wait-k", "local-agreement", "hold", "retranslate"]
-
-
-class Policy(Protocol):
-    """What is shown when."""
-
-    @property
-    def start(self) -> int:
-        """Source words of the shortest prefix whose translation is looked at, >= 1."""
-        ...
-
-    def show(self, shown: Words, translations: Sequence[Words], ended: bool) -> Words:
-        """What the reader sees next.
-
-        `shown` is what he sees now, `translations` those of the first `start`, `start` + 1, ... words, newest last;
-        with `ended` the newest is of the complete sentence.
-        """
-        ...
+PolicyConfig = Literal["wait-k", "local-agreement", "hold", "retranslate"] | OwnPart
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,8 +223,12 @@ def words_of(system: FullInput, texts: Sequence[str]) -> dict[str, Words]:
     return dict(zip(distinct, answers, strict=True))
 
 
-def parse_policy(policy: PolicyName, k: int | str = "full", n: int | None = None) -> Policy:
+def parse_policy(policy: PolicyConfig, k: int | str = "full", n: int | None = None) -> Policy:
     """The policy of a config's keys `policy`, `k` and `n`.  A key that is missing, wrong or of no use: ConfigError."""
+    if isinstance(policy, OwnPart):
+        if k != "full" or n is not None:
+            raise ConfigError(f"policy: {short(policy.name)} takes its own keys, inside `policy`, not k or n")
+        return own_policy(policy)
     if policy == "wait-k":
         if n is not None:
             raise ConfigError(f"n: wait-k takes k only, got n = {n!r}")

@@ -18,7 +18,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from smt.policies.prefixes import PolicyName, PolicyTranslator, Remembered, parse_policy
+from smt.policies.prefixes import PolicyConfig, PolicyTranslator, Remembered, parse_policy
 from smt.statistical import tokens
 from sqa.core.errors import ConfigError, DataError
 from sqa.files.records import parse_json
@@ -54,7 +54,7 @@ class StatisticalConfig:
     """Which model, and when its words are written."""
 
     model: str  # the folder of a trained model
-    policy: PolicyName = "wait-k"  # when to write what: see smt/policies/prefixes.py
+    policy: PolicyConfig = "wait-k"  # when to write what: see smt/policies/prefixes.py
     k: int | str = "full"  # wait-k: source WORDS read before the first target word, or "full" = the whole sentence
     n: int | None = None  # local-agreement: translations that must agree (2); hold, retranslate: words held back
 

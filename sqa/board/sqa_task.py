@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -29,7 +28,7 @@ from sqa.core.trace import QuestionTrace
 from sqa.core.types import Buzz, Emission, Guess, Question
 from sqa.data import perturb as perturbing
 from sqa.data.datasets import load_questions
-from sqa.run.config import DatasetConfig, RunConfig, load_run
+from sqa.run.config import RunConfig, run_in
 
 INPUT_KEYS = ("id", "language", "source")
 _STEP = {"sentence": int, "token": str, "g": int, "ended": bool, "erase": int, "guess": str, "buzz": bool}
@@ -165,10 +164,7 @@ def submitted(submission: bytes, examples: Sequence[Example]) -> list[Response]:
     # lines of other questions become empty ones, so that a problem is told with its line number
     kept = [line if line.strip() and json.loads(line)["question"] in wanted else "" for line in lines]
     problems: list[str] = []
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "submission.jsonl")
-        path.write_text("\n".join(kept), encoding="utf-8")
-        traces = protocol.read(path, [question_of(example) for example in examples], problems)
+    traces = protocol.traces_of("\n".join(kept), [question_of(example) for example in examples], problems)
     if problems:
         more = f"; and {len(problems) - SHOWN} more" if len(problems) > SHOWN else ""
         raise DataError(f"submission: {'; '.join(problems[:SHOWN])}{more}")
@@ -182,13 +178,10 @@ def _run(config: RunConfig, examples: Sequence[Example], work: Path) -> tuple[li
 
     if config.guesser is None or config.buzzer is None:
         raise ConfigError(f"{config.name}: a model of this task needs a guesser and a buzzer")
-    with tempfile.TemporaryDirectory() as folder, PeakMemory() as memory:
-        path = Path(folder, "board.jsonl")
-        lines = [json.dumps({k: e[k] for k in ("id", "language", "source", "reference", "page")}) for e in examples]
-        path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-        here = dataclasses.replace(config, dataset=DatasetConfig(str(path)))
+    questions = [question_of(example) for example in examples]
+    with PeakMemory() as memory:
         start = time.perf_counter()
-        result = pipeline.run(here, Store(work), until="buzz", progress=False)
+        result = pipeline.run(config, Store(work), questions=questions, until="buzz", progress=False)
         seconds = time.perf_counter() - start
         responses = [_response(trace) for trace in result.traces]
     blocks = len(pipeline.blocks_of(result.questions, pipeline.BLOCK_SIZE))
@@ -198,10 +191,7 @@ def _run(config: RunConfig, examples: Sequence[Example], work: Path) -> tuple[li
 
 def config_of(model: bytes) -> RunConfig:
     """The run config in a model's file."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "model.yaml")
-        path.write_bytes(model)
-        return load_run(path)
+    return run_in(model, "model")
 
 
 def check_model(kind: str, model: bytes) -> None:

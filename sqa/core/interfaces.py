@@ -1,15 +1,42 @@
-"""The four contracts. Anything with these methods takes part; nothing has to inherit.
+"""The contracts: everything that a part may have.  Anything with these methods takes part; nothing has to inherit.
 
-The optional methods are fast paths: a conformance test proves each equal to the plain one.
+    part         must have                  may have
+    translator   translate                  translate_batch (then translate may lack), check, fingerprint
+    guesser      guess                      guess_prefixes, check_texts, pages, fingerprint
+    buzzer       decide                     oracle with decide_with_answer (then decide may lack), fingerprint
+    metric       name, unit, digits, label, score_many
+                 kind, higher_is_better,
+                 signature, stats, score
+
+The fast paths (`translate_batch`, `guess_prefixes`, `score_many`) are optional: a conformance test proves each equal to
+the plain method.  Without `fingerprint` results are stored under the source of the part and its config.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import ClassVar, Protocol, runtime_checkable
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from sqa.core.arrays import Floats
 from sqa.core.types import Buzz, Emission, Guess, Question, Write
+
+Kind = Literal["quality", "lag", "answers"]  # of a metric: what it measures
+
+
+@runtime_checkable
+class Fingerprinted(Protocol):
+    """Optional for every part: names what decides its output.
+
+    Without it the part's source (its file, those beside it that it imports, those of its classes) and its config do,
+    which is not enough for one that reads models or other files.
+    """
+
+    def fingerprint(self) -> str:
+        """Equal only if the same inputs give the same output: weights, version of the code, config."""
+        ...
+
+
+# ------------------------------------------------------------------------------------------------------ translators
 
 
 @runtime_checkable
@@ -29,6 +56,16 @@ class BatchTranslator(Protocol):
     """Optional fast path: whole questions at once, the very emissions that `translate` would give."""
 
     def translate_batch(self, questions: Sequence[Question]) -> list[list[Emission]]: ...
+
+
+@runtime_checkable
+class ChecksQuestions(Protocol):
+    """Optional for a translator: it wants to see the whole data set first (a file of translations must fit it)."""
+
+    def check(self, questions: Sequence[Question]) -> None: ...
+
+
+# --------------------------------------------------------------------------------------------------------- guessers
 
 
 @runtime_checkable
@@ -52,22 +89,102 @@ class IncrementalGuesser(Protocol):
 
 
 @runtime_checkable
+class ChecksTexts(Protocol):
+    """Optional for a guesser: it wants to see all texts of the run first (each of them may cost money)."""
+
+    def check_texts(self, texts: Iterable[Sequence[str]]) -> None: ...
+
+
+@runtime_checkable
+class KnowsPages(Protocol):
+    """Optional for a guesser: the pages that it can name; questions about others are counted in the report."""
+
+    @property
+    def pages(self) -> Iterable[str] | None:
+        """None: it cannot say."""
+        ...
+
+
+# ---------------------------------------------------------------------------------------------------------- buzzers
+
+
+@runtime_checkable
 class Buzzer(Protocol):
     """Scores each step of one question from the guesses so far; step t sees history[: t + 1] only."""
 
     def decide(self, history: Sequence[Sequence[Guess]]) -> list[Buzz]: ...
 
 
-class Metric(Protocol):
-    """Additive statistics per question plus a score of their sum, so that resampling knows no metric by name."""
+@runtime_checkable
+class OracleBuzzer(Protocol):
+    """A buzzer that is told the answer, where `oracle` is True; no other is."""
 
-    name: str  # what it was built from: "ew", "ew@xqb-interface"
-    higher_is_better: ClassVar[bool]
+    oracle: bool
+
+    def decide_with_answer(self, history: Sequence[Sequence[Guess]], page: str) -> list[Buzz]: ...
+
+
+# ---------------------------------------------------------------------------------------------------------- metrics
+
+
+@runtime_checkable
+class Metric(Protocol):
+    """Additive statistics per question plus a score of their sum, so that resampling knows no metric by name.
+
+    It says itself how it is shown; no report, figure or table knows a metric by name.
+    """
+
+    @property
+    def name(self) -> str:
+        """What it was built from: "ew", "ew@xqb-interface"; of your own whatever you call it."""
+        ...
+
+    @property
+    def unit(self) -> str:
+        """Of its score: "0-1", "0-100", "words", "per word", ..."""
+        ...
+
+    @property
+    def digits(self) -> int:
+        """After the point, in reports."""
+        ...
+
+    @property
+    def label(self) -> str:
+        """What figures and tables call it: "EW"."""
+        ...
+
+    @property
+    def kind(self) -> str:
+        """What it measures: a `Kind`."""
+        ...
+
+    @property
+    def higher_is_better(self) -> bool: ...
 
     def signature(self) -> str:
         """Everything that makes two values of this metric comparable."""
         ...
 
-    def stats(self, trace: object) -> Floats: ...  # (d,) float64
+    def stats(self, trace: Any) -> Floats:
+        """A `QuestionTrace` -> (d,) float64.  NotComputable where the metric is undefined."""
+        ...
 
-    def score(self, stats: Floats) -> float: ...
+    def score(self, stats: Floats) -> float:
+        """A sum of statistics (d,) -> the score; NotComputable where undefined."""
+        ...
+
+
+@runtime_checkable
+class ScoresMany(Protocol):
+    """Optional fast path of a metric: sums of statistics (B, d) -> scores (B,), nan where undefined."""
+
+    def score_many(self, stats: Floats) -> Floats: ...
+
+
+# what a component of each kind of registry must be
+CONTRACTS: dict[str, tuple[type, ...]] = {
+    "translator": (Translator, BatchTranslator),
+    "guesser": (Guesser,),
+    "buzzer": (Buzzer, OracleBuzzer),
+}

@@ -2,7 +2,7 @@
 
 An entry is "module:attribute", the attribute a function `build(config: XConfig) -> component` whose one parameter is
 annotated with a frozen dataclass: that class says which config keys exist.  Your own component needs no entry: give
-"your.module:build" as its name.
+"your.module:build" or "your_file.py:build" as its name.
 """
 
 from __future__ import annotations
@@ -12,12 +12,10 @@ import inspect
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, is_dataclass
-from importlib import import_module
 from typing import Any
 
+from sqa.core import own
 from sqa.core.errors import ConfigError
-
-_OWN_PACKAGES = frozenset({"sqa", "smt", "guessers", "buzzers", "experiments"})
 
 
 @dataclass(frozen=True)
@@ -36,6 +34,8 @@ class Registry:
         """The "module:attribute" of a name; a name with a colon is its own target.  Unknown: ConfigError."""
         if name in self.entries:
             return self.entries[name]
+        if own.in_file(name):
+            return own.located(name)
         if ":" in name:
             moved = next((new for new, old in self.keyed.items() if old == name), None)
             return self.entries[moved] if moved else name
@@ -43,24 +43,27 @@ class Registry:
 
     def identity(self, name: str) -> str:
         """What store keys call a name: its "module:attribute", the first one it had, so that code can move."""
-        target = self.target(name)
+        target = own.short(self.target(name))
         known = next((new for new, place in self.entries.items() if place == target), name)
         return self.keyed.get(known, target)
 
     def resolve(self, name: str) -> Callable[[Any], Any]:
         """Import and return the build function of a name.  What is none is refused; it is never shown."""
-        module, _, attribute = self.target(name).partition(":")
+        target = self.target(name)
+        module, _, attribute = target.rpartition(":") if own.in_file(target) else target.partition(":")
         try:
-            found = getattr(import_module(module), attribute)
+            found = own.attribute(target)
         except ModuleNotFoundError as error:
             missing = (error.name or "").partition(".")[0]
-            if missing in _OWN_PACKAGES and name in self.entries:
+            if missing in own.PACKAGES and name in self.entries:
                 raise
             raise ConfigError(
                 f"{self.kind} {name!r} needs the Python package {error.name!r}, which is not installed"
             ) from error
         except AttributeError as error:
             raise ConfigError(f"{self.kind} {name!r}: module {module!r} has no {attribute!r}") from error
+        except ConfigError as error:  # of a file
+            raise ConfigError([f"{self.kind} {name!r}: {problem}" for problem in error.problems]) from error
         except (ImportError, ValueError, TypeError) as error:  # a module without a name, or one that cannot be loaded
             raise ConfigError(f"{self.kind} {name!r}: {module!r} cannot be imported: {error}") from error
         if not callable(found):
@@ -89,7 +92,7 @@ class Registry:
         return self.resolve(name)(config)
 
     def _known(self) -> str:
-        return f"known: {', '.join(self.names())}, or your own 'module:build'"
+        return f"known: {', '.join(self.names())}, or your own 'module:build' or 'file.py:build'"
 
 
 def did_you_mean(name: str, known: typing.Iterable[str]) -> str:
@@ -160,3 +163,4 @@ BUZZERS = Registry(
         "qanta_service": "buzzers.qanta_service:build",
     },
 )
+POLICIES = Registry("policy", {})  # of your own only; ours are in smt/policies/prefixes.py

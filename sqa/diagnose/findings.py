@@ -14,8 +14,7 @@ from sqa.core.errors import ConfigError
 from sqa.core.registry import did_you_mean
 from sqa.diagnose.alignment import load_aligner
 from sqa.diagnose.step_errors import KINDS, TARGET, DiagnoseConfig, Finding, ranked, step_errors
-from sqa.run.folder import tsv
-from sqa.run.opened import FinishedRun, open_run
+from sqa.run.folder import FinishedRun, open_run, tsv
 
 HEADER = (
     "question", "kind", "severity", "loss", "rank_before", "rank_after",

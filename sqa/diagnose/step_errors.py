@@ -10,7 +10,7 @@ findings:
 
     from sqa.diagnose.alignment import load_aligner
     from sqa.diagnose.step_errors import diagnose, step_errors
-    from sqa.run.opened import open_run
+    from sqa.run.folder import open_run
 
     run = open_run(Path("runs/xqb-es-wait6-bm25"))
     aligner = load_aligner("es-en")

@@ -96,6 +96,23 @@ class Store:
         """Read one block.  A truncated, damaged or foreign file: DataError naming it."""
         return read_table(self.block(stage, index), schema, {"key": stage.key, "block": str(index)})
 
+    def stage(self, name: str, key: str) -> Stage:
+        """The stage of a key, from the manifest that lies with its blocks.  Missing or damaged: DataError."""
+        manifest = self.root / "store" / name / key / "manifest.json"
+        try:
+            found = json.loads(manifest.read_text(encoding="utf-8"))
+            version = found.pop("schema_version")
+            stage = Stage(found.pop("stage"), **{**found, "upstream": tuple(found["upstream"])})
+        except FileNotFoundError as error:
+            raise DataError(f"{manifest}: is missing; run the config again with --runs {self.root}") from error
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise DataError(f"{manifest}: damaged ({error}); delete its folder and run the config again") from error
+        if version != SCHEMA_VERSION:
+            raise DataError(f"{manifest}: has trace schema version {version}, expected {SCHEMA_VERSION}; run it again")
+        if stage.key != key or stage.name != name:
+            raise DataError(f"{manifest}: describes another stage; delete its folder and run the config again")
+        return stage
+
     @contextmanager
     def working_on(self, stage: Stage) -> Iterator[None]:
         """Hold the stage's folder: a second run of the same stage waits, then finds the blocks made."""

@@ -1,11 +1,13 @@
-"""Metrics by name: `build(["ew", "bleu"])`. Importing this package imports no metric and no sacrebleu.
+"""Metrics by name: `build(["ew", "bleu"])`. Importing this package imports no sacrebleu.
 
 A metric turns one question's trace into additive statistics and the sum of statistics into a score, so that
 resampling (`sqa.core.significance`) needs to know no metric by name.  A name is `base` or `base@variant`; the built
 metric's `name` is the name it was built from, and its `signature()` says everything that makes two numbers
 comparable.  `ew`, `oracle-ew` and `stable-ew` also take the file of a curve as variant: `ew@curves/mine.json`
-(`sqa curve fit` writes such files).  Metrics that need a model, a program or a file are entries of a config's
-`quality:` instead: sqa/metrics/quality/text_metric.py.
+(`sqa curve fit` writes such files).  Your own metric is "module:build" or "file.py:build", a function without
+parameters that returns a `Metric` or a latency `Formula`; `al@file.py:build` takes a `Convention` of your own.  The
+latencies are listed in sqa/metrics/latency.py (FORMULAS, CONVENTIONS), the others here.  Metrics that need a model, a
+program or a file are entries of a config's `quality:` instead: sqa/metrics/quality/text_metric.py.
 """
 
 from __future__ import annotations
@@ -13,12 +15,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sqa.core import own
 from sqa.core.arrays import Floats
 from sqa.core.errors import ConfigError, DataError, NotComputable
+from sqa.metrics.latency import FORMULAS, metric_names
+from sqa.metrics.own_metrics import own_latency, own_metric
 
 if TYPE_CHECKING:
     from sqa.core.interfaces import Metric
@@ -26,9 +32,6 @@ if TYPE_CHECKING:
 
 _QA, _LATENCY, _QUALITY = "sqa.metrics.qa", "sqa.metrics.latency", "sqa.metrics.quality.bleu"
 _REVISION = "sqa.metrics.revision"
-
-_VARIANTS: dict[str, dict[str, str]] = {"": {}, "@char": {"unit": "char"}, "@question": {"stream": "question"}}
-_YAAL = {"reference": "question", "convention": "omnisteval-0.1.10"}
 
 # name -> (module, class, arguments)
 _TABLE: dict[str, tuple[str, str, dict[str, Any]]] = {
@@ -46,25 +49,7 @@ _TABLE: dict[str, tuple[str, str, dict[str, Any]]] = {
     "bleu": (_QUALITY, "Bleu", {}),
     "chrf": (_QUALITY, "ChrF", {}),
     "ter": (_QUALITY, "Ter", {}),
-    **{
-        f"{formula}{variant}": (_LATENCY, "Latency", {"formula": formula} | more)
-        for formula in ("al", "ap", "dal", "atd", "start-offset", "end-offset")
-        for variant, more in _VARIANTS.items()
-    },
-    **{
-        f"laal{variant}": (_LATENCY, "Latency", {"formula": "laal", "reference": "question"} | more)
-        for variant, more in _VARIANTS.items()
-    },
-    **{
-        f"{formula}{variant}": (_LATENCY, "Latency", _YAAL | {"formula": formula} | more)
-        for formula in ("yaal", "long-yaal")
-        for variant, more in _VARIANTS.items()
-    },
-    **{
-        f"{formula}@{convention}": (_LATENCY, "Latency", {"formula": formula, "convention": convention})
-        for formula in ("al", "ap", "dal")
-        for convention in ("iwslt-2020-first", "iwslt-2020-final", "simuleval-1.0.2")
-    },
+    **{name: (_LATENCY, "Latency", arguments) for name, arguments in metric_names().items()},
     "ne": (_REVISION, "NormalizedErasure", {}),
 }
 
@@ -93,15 +78,48 @@ def problems(names: Iterable[str], where: str = "metrics") -> list[str]:
     """One line per name that no metric has or that occurs twice; empty when `build` would accept all of them."""
     lines, seen = [], set()
     for index, name in enumerate(names):
-        if name not in _TABLE and not _has_curve_file(name):
+        if name not in _TABLE and not is_own(name) and not _has_curve_file(name):
             near = get_close_matches(str(name), ALL, n=1, cutoff=0.0)
             lines.append(f"{where}[{index}]: no metric {name!r}; nearest is {near[0]!r}")
         elif name in seen:
             lines.append(f"{where}[{index}]: {name!r} is listed twice")
         elif name not in _TABLE:
-            lines += [f"{where}[{index}]: {problem}" for problem in _curve_problems(name)]
+            found = _own_problems(name) if is_own(name) else _curve_problems(name)
+            lines += [f"{where}[{index}]: {problem}" for problem in found]
         seen.add(name)
     return lines
+
+
+def located(name: str, folder: Path | None) -> str:
+    """A metric's name with the whole path of the file that it is in, if in one."""
+    if not is_own(name):
+        return name
+    formula, place = _split(name)
+    return f"{formula}@{own.located(place, folder)}" if formula else own.located(place, folder)
+
+
+def is_own(name: object) -> bool:
+    """True for "module:build", "file.py:build" and "al@file.py:build"."""
+    return isinstance(name, str) and ":" in name and not name.endswith(".json")
+
+
+def _own_problems(name: str) -> list[str]:
+    try:
+        metric = _own(name)
+    except ConfigError as error:
+        return list(error.problems)
+    return [f"{name!r} calls itself {metric.name!r}, which another metric has"] if metric.name in _TABLE else []
+
+
+def _own(name: str) -> Metric:
+    formula, place = _split(name)
+    return own_latency(formula, place) if formula else own_metric(place)
+
+
+def _split(name: str) -> tuple[str, str]:
+    """("al", "file.py:build") of "al@file.py:build"; ("", name) where no formula comes first."""
+    formula, _, place = name.partition("@")
+    return (formula, place) if formula in FORMULAS else ("", name)
 
 
 def _has_curve_file(name: object) -> bool:
@@ -127,6 +145,9 @@ def build(names: Sequence[str] = DEFAULT) -> list[Metric]:
         raise ConfigError(wrong)
     built = []
     for name in names:
+        if is_own(name):
+            built.append(_own(name))
+            continue
         base, _, curve = name.partition("@")
         module, attribute, arguments = _TABLE.get(name) or (_QA, _CURVED[base], {"curve": curve})
         built.append(getattr(import_module(module), attribute)(**arguments))

@@ -20,7 +20,7 @@ All sums are float64; all scorers before SimulEval 1.1 worked in float32 and dif
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -34,6 +34,22 @@ from sqa.metrics.token_delay import average_token_delay
 
 if TYPE_CHECKING:
     from sqa.core.trace import QuestionTrace
+
+
+@dataclass(frozen=True, slots=True)
+class Formula:
+    """A latency, and all that a report, a figure and a scorer's table need to know of it."""
+
+    name: str  # the metric's, "al"
+    label: str  # as the public scorers print it
+    compute: Callable[[Delays, Convention], np.ndarray]  # the value of each sentence (S,), nan = undefined
+    unit: str = "words"  # of the value, for delays in words: "words", "0-1"
+    digits: int = 2  # after the point, in tables
+    reference: str = "none"  # |y*| of a run's sentence: "none", or its share of the "question"'s, see `trace_delays`
+    of_runs: bool = True  # a metric of runs too; False: of logs only (`sqa latency`)
+
+    def __call__(self, delays: Delays, convention: Convention | None = None) -> np.ndarray:
+        return self.compute(delays, SIMULEVAL_1_1 if convention is None else convention)
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,19 +244,59 @@ def _first_and_last(delays: Delays) -> tuple[Floats, Floats]:
     return ends[0], ends[1]
 
 
-FORMULAS: dict[str, Callable[[Delays, Convention], Floats]] = {
-    "al": average_lagging,
-    "laal": length_adaptive_average_lagging,
-    "ap": average_proportion,
-    "dal": differentiable_average_lagging,
-    "atd": lambda delays, _: average_token_delay(delays),
-    "yaal": yet_another_average_lagging,
-    "long-yaal": lambda delays, convention: yet_another_average_lagging(delays, convention, long_form=True),
-    "start-offset": lambda delays, _: _first_and_last(delays)[0],
-    "end-offset": lambda delays, _: _first_and_last(delays)[1] - delays.source,
-    "chunks": lambda delays, _: np.where(delays.hypothesis > 0, delays.hypothesis, np.nan),
-    "rtf": lambda delays, _: divide(_first_and_last(delays)[1], delays.source),
+FORMULAS: dict[str, Formula] = {
+    formula.name: formula
+    for formula in (
+        Formula("al", "AL", average_lagging),
+        Formula("ap", "AP", average_proportion, unit="0-1", digits=3),
+        Formula("dal", "DAL", differentiable_average_lagging),
+        Formula("atd", "ATD", lambda delays, _: average_token_delay(delays)),
+        Formula("start-offset", "StartOffset", lambda delays, _: _first_and_last(delays)[0]),
+        Formula("end-offset", "EndOffset", lambda delays, _: _first_and_last(delays)[1] - delays.source),
+        Formula("laal", "LAAL", length_adaptive_average_lagging, reference="question"),
+        Formula("yaal", "YAAL", yet_another_average_lagging, reference="question"),
+        Formula(
+            "long-yaal",
+            "LongYAAL",
+            lambda delays, convention: yet_another_average_lagging(delays, convention, long_form=True),
+            reference="question",
+        ),
+        Formula(
+            "chunks",
+            "NumChunks",
+            lambda delays, _: np.where(delays.hypothesis > 0, delays.hypothesis, np.nan),
+            of_runs=False,
+        ),
+        Formula(
+            "rtf",
+            "RTF",
+            lambda delays, _: divide(_first_and_last(delays)[1], delays.source),
+            unit="0-1",
+            digits=3,
+            of_runs=False,
+        ),
+    )
 }
+
+
+def usual_convention(formula: str) -> str:
+    """The convention that a formula's plain name means: the first that has it; for one of your own SimulEval 1.1's."""
+    return next((c.name for c in CONVENTIONS.values() if formula in c.formulas), SIMULEVAL_1_1.name)
+
+
+def metric_names() -> dict[str, dict[str, str]]:
+    """Name of every latency of runs -> the arguments of its `Latency`."""
+    variants = {"": {}, "@char": {"per": "char"}, "@question": {"stream": "question"}}
+    found = {}
+    for formula in FORMULAS.values():
+        if formula.of_runs:
+            usual = {"formula": formula.name, "convention": usual_convention(formula.name)}
+            found |= {formula.name + variant: usual | more for variant, more in variants.items()}
+    for convention in CONVENTIONS.values():
+        for name in convention.formulas:
+            if FORMULAS[name].of_runs and convention.name != usual_convention(name):
+                found[f"{name}@{convention.name}"] = {"formula": name, "convention": convention.name}
+    return found
 
 
 def trace_delays(
@@ -279,55 +335,74 @@ def trace_delays(
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """The mean of one formula over all sentences with a value, in words; resampled by question.
+    """The mean of one formula over all sentences with a value, in the formula's unit; resampled by question.
 
     stats = [sum over sentences, number of sentences with a value, number of sentences without one].
     """
 
     higher_is_better: ClassVar[bool] = False
+    kind: ClassVar[str] = "lag"
 
-    formula: str  # a key of FORMULAS
-    convention: str = SIMULEVAL_1_1.name  # a key of CONVENTIONS
-    reference: str = "none"  # |y*| of a sentence: "none" (use the hypothesis length) or "question" (see `trace_delays`)
-    unit: str = "word"  # what a delay belongs to: a target "word" or "char"
+    formula: str | Formula  # a key of FORMULAS, or one of your own
+    convention: str | Convention = SIMULEVAL_1_1.name  # a key of CONVENTIONS, or one of your own
+    reference: str | None = None  # |y*| of a sentence: "none" or "question" (see `trace_delays`); None: the formula's
+    per: str = "word"  # what a delay belongs to: a target "word" or "char"
     stream: str = "sentence"  # what is one sequence: a "sentence", or a whole "question"
+    _formula: Formula = field(init=False, repr=False, compare=False)
+    _convention: Convention = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         wrong = []
-        if self.formula not in FORMULAS:
+        formula = FORMULAS.get(self.formula) if isinstance(self.formula, str) else self.formula
+        convention = CONVENTIONS.get(self.convention) if isinstance(self.convention, str) else self.convention
+        if formula is None:
             wrong.append(f"formula: must be one of {', '.join(FORMULAS)}, got {self.formula!r}")
-        if self.convention not in CONVENTIONS:
+        if convention is None:
             wrong.append(f"convention: must be one of {', '.join(CONVENTIONS)}, got {self.convention!r}")
-        elif self.formula in FORMULAS and self.formula not in CONVENTIONS[self.convention].formulas:
-            has = ", ".join(name for name, c in CONVENTIONS.items() if self.formula in c.formulas)
-            wrong.append(f"convention: {self.formula} is not defined by {self.convention}; use {has}")
-        for key, choices in (
-            ("reference", ("none", "question")),
-            ("unit", ("word", "char")),
-            ("stream", ("sentence", "question")),
+        elif formula and formula.name in FORMULAS and formula.name not in convention.formulas:
+            has = ", ".join(name for name, c in CONVENTIONS.items() if formula.name in c.formulas)
+            wrong.append(f"convention: {formula.name} is not defined by {convention.name}; use {has}")
+        for key, value, choices in (
+            ("reference", self.reference or "none", ("none", "question")),
+            ("per", self.per, ("word", "char")),
+            ("stream", self.stream, ("sentence", "question")),
         ):
-            if getattr(self, key) not in choices:
-                wrong.append(f"{key}: must be {choices[0]} or {choices[1]}, got {getattr(self, key)!r}")
-        if wrong:
+            if value not in choices:
+                wrong.append(f"{key}: must be {choices[0]} or {choices[1]}, got {value!r}")
+        if wrong or formula is None or convention is None:
             raise ConfigError([f"metrics.latency.{line}" for line in wrong])
+        object.__setattr__(self, "_formula", formula)
+        object.__setattr__(self, "_convention", convention)
+        object.__setattr__(self, "reference", self.reference or formula.reference)
 
     @property
     def name(self) -> str:
-        usual = next(c.name for c in CONVENTIONS.values() if self.formula in c.formulas)
-        variants = [v for v in (self.convention, self.unit, self.stream) if v not in (usual, "word", "sentence")]
-        return "@".join([self.formula, *variants])
+        usual = usual_convention(self._formula.name)
+        variants = [v for v in (self._convention.name, self.per, self.stream) if v not in (usual, "word", "sentence")]
+        return "@".join([self._formula.name, *variants])
+
+    @property
+    def unit(self) -> str:
+        return self._formula.unit
+
+    @property
+    def digits(self) -> int:
+        return self._formula.digits
+
+    @property
+    def label(self) -> str:
+        return "@".join([self._formula.label, *self.name.split("@")[1:]])
 
     def signature(self) -> str:
         return (
-            f"{self.formula}|conv:{self.convention}|unit:{self.unit}|mean:{self.stream}|resample:question"
+            f"{self._formula.name}|conv:{self._convention.name}|unit:{self.per}|mean:{self.stream}|resample:question"
             f"|ref:{self.reference}|v:{__version__}"
         )
 
     def stats(self, trace: QuestionTrace) -> Floats:
         """(3,): [sum, sentences with a value, sentences without one]."""
-        convention = CONVENTIONS[self.convention]
-        delays = trace_delays(trace, convention, self.reference, self.unit, self.stream)
-        values = FORMULAS[self.formula](delays, convention)  # (S,)
+        delays = trace_delays(trace, self._convention, self.reference or "none", self.per, self.stream)
+        values = self._formula(delays, self._convention)  # (S,)
         defined = ~np.isnan(values)
         return np.array([values[defined].sum(), defined.sum(), (~defined).sum()], dtype=np.float64)
 

@@ -34,23 +34,11 @@ from sqa.core.arrays import Floats
 from sqa.core.errors import ConfigError, DataError
 from sqa.metrics.delays import Delays, pack
 from sqa.metrics.latency import CONVENTIONS, FORMULAS, Convention, degeneracy
+from sqa.metrics.own_metrics import own_convention
 
 EOS = "</s>"
 MAX_BYTES = 1 << 30  # of a log
 GREATEST = 1e100  # delay or length
-NAMES = {  # as the public scorers print them
-    "al": "AL",
-    "laal": "LAAL",
-    "ap": "AP",
-    "dal": "DAL",
-    "atd": "ATD",
-    "yaal": "YAAL",
-    "long-yaal": "LongYAAL",
-    "start-offset": "StartOffset",
-    "end-offset": "EndOffset",
-    "chunks": "NumChunks",
-    "rtf": "RTF",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +80,9 @@ class Scored:
 
 
 def convention_named(name: str) -> Convention:
-    """The convention of a name or of its unambiguous beginning; otherwise ConfigError."""
+    """The convention of a name or of its unambiguous beginning, or your own in `file.py:build`; else ConfigError."""
+    if ":" in name:
+        return own_convention(name)
     found = [name] if name in CONVENTIONS else [known for known in CONVENTIONS if known.startswith(name)]
     if len(found) != 1:
         raise ConfigError(f"--convention: expected one of {', '.join(CONVENTIONS)}, got {name!r}")
@@ -122,7 +112,7 @@ def score(path: str, options: LogOptions) -> Scored:
     rows = _rows(path, _TimedLine if options.computation_aware else _Line)
     delays = _pack(path, rows, options, convention)
     suffix = "_CA" if options.computation_aware else ""
-    values = {NAMES[name] + suffix: FORMULAS[name](delays, convention) for name in convention.formulas}
+    values = {FORMULAS[name].label + suffix: FORMULAS[name](delays, convention) for name in convention.formulas}
     whole = degeneracy(delays) if "yaal" in convention.formulas and not options.computation_aware else {}
     return Scored(convention, values, tuple(range(len(rows))), whole)
 

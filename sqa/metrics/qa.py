@@ -80,11 +80,19 @@ def _variant(base: str, curve: str, *extra: str) -> str:
     return "@".join([base, *parts])
 
 
+def _label(base: str, name: str) -> str:
+    """A metric in figures and tables: `base` and the variants of its name."""
+    return "@".join([base, *name.split("@")[1:]])
+
+
 @dataclass(frozen=True, slots=True)
 class ExpectedWins:
     """Mean over questions of EW at the buzzer's first buzz, 0 to about 1.  stats = [sum of EW, questions]."""
 
     higher_is_better: ClassVar[bool] = True
+    unit: ClassVar[str] = "0-1"
+    digits: ClassVar[int] = 3
+    kind: ClassVar[str] = "answers"
 
     curve: str = "qanta2018"  # a key of CURVES, or a file (.json)
     _curve: AnyCurve = field(init=False, repr=False, compare=False)
@@ -95,6 +103,10 @@ class ExpectedWins:
     @property
     def name(self) -> str:
         return _variant("ew", self.curve)
+
+    @property
+    def label(self) -> str:
+        return _label("EW", self.name)
 
     def signature(self) -> str:
         return f"ew|curve:{self._curve.name}|pos:source-char|every:word|never:0|v:{__version__}"
@@ -122,6 +134,9 @@ class OracleExpectedWins:
     """
 
     higher_is_better: ClassVar[bool] = True
+    unit: ClassVar[str] = "0-1"
+    digits: ClassVar[int] = 3
+    kind: ClassVar[str] = "answers"
 
     curve: str = "qanta2018"  # a key of CURVES, or a file (.json)
     never: str = "0"  # "0" or "curve-end"
@@ -134,6 +149,10 @@ class OracleExpectedWins:
     @property
     def name(self) -> str:
         return _variant("oracle-ew", self.curve, "" if self.never == "0" else self.never)
+
+    @property
+    def label(self) -> str:
+        return _label("oracle EW", self.name)
 
     def signature(self) -> str:
         return f"oracle-ew|curve:{self._curve.name}|pos:source-char|every:word|never:{self.never}|v:{__version__}"
@@ -160,6 +179,9 @@ class StableExpectedWins:
     """
 
     higher_is_better: ClassVar[bool] = True
+    unit: ClassVar[str] = "0-1"
+    digits: ClassVar[int] = 3
+    kind: ClassVar[str] = "answers"
 
     curve: str = "qanta2018"  # a key of CURVES, or a file (.json)
     at: str = "first-right"  # "first-right" or "last-wrong"
@@ -172,6 +194,10 @@ class StableExpectedWins:
     @property
     def name(self) -> str:
         return _variant("stable-ew", self.curve, "" if self.at == "first-right" else self.at)
+
+    @property
+    def label(self) -> str:
+        return _label("stable EW", self.name)
 
     def signature(self) -> str:
         never = "0" if self.at == "first-right" else "last-step"
@@ -201,6 +227,9 @@ class Accuracy:
     """
 
     higher_is_better: ClassVar[bool] = True
+    unit: ClassVar[str] = "0-1"
+    digits: ClassVar[int] = 3
+    kind: ClassVar[str] = "answers"
 
     at: int = 1
 
@@ -211,6 +240,10 @@ class Accuracy:
     @property
     def name(self) -> str:
         return "accuracy" if self.at == 1 else f"accuracy@{self.at}"
+
+    @property
+    def label(self) -> str:
+        return self.name
 
     def signature(self) -> str:
         return f"accuracy|at:{self.at}|input:full|v:{__version__}"
@@ -234,12 +267,19 @@ class ReciprocalRank:
     """
 
     higher_is_better: ClassVar[bool] = True
+    unit: ClassVar[str] = "0-1"
+    digits: ClassVar[int] = 3
+    kind: ClassVar[str] = "answers"
 
     top: int = 50
 
     @property
     def name(self) -> str:
         return "mrr" if self.top == 50 else f"mrr@{self.top}"
+
+    @property
+    def label(self) -> str:
+        return _label("MRR", self.name)
 
     def signature(self) -> str:
         return f"mrr|top:{self.top}|input:full|v:{__version__}"

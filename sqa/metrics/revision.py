@@ -29,6 +29,10 @@ class NormalizedErasure:
     """
 
     name: ClassVar[str] = "ne"
+    label: ClassVar[str] = "NE"
+    unit: ClassVar[str] = "per word"
+    digits: ClassVar[int] = 3
+    kind: ClassVar[str] = "lag"
     higher_is_better: ClassVar[bool] = False
 
     def signature(self) -> str:

@@ -275,11 +275,12 @@ class ExternalMetric:
     The program is started when it is first needed and ended with this object.
     """
 
-    scale = "score"
+    unit, digits, kind = "score", 3, "quality"
 
     def __init__(self, config: ExternalConfig) -> None:
         self.config = config
         self.name, self.higher_is_better = config.name, config.higher_is_better
+        self.label = config.name
         self._files = _files_digest(config.command)
 
     @cached_property

@@ -100,13 +100,22 @@ def scores(traces: Sequence[QuestionTrace]) -> Iterator[dict[str, Any]]:
 
 
 def read(path: Path, questions: Sequence[Question], problems: list[str]) -> list[QuestionTrace]:
+    """The traces of a submission's file, as `traces_of` has them.  Not UTF-8: DataError."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: not UTF-8: {error.reason} at byte {error.start}") from error
+    return traces_of(text, questions, problems)
+
+
+def traces_of(text: str, questions: Sequence[Question], problems: list[str]) -> list[QuestionTrace]:
     """The traces of a submission, in the order of `questions`; every problem is added to `problems`."""
     if not questions:
         raise ConfigError("--questions: the set has no questions")
     rows: dict[str, list[Row]] = {question.id: [] for question in questions}
     answered = set()
     torn: set[object] = set()  # questions with a row that cannot be read, whose steps are therefore not counted
-    for row in _rows(path, problems, torn):
+    for row in _rows(text, problems, torn):
         answered.add(row.guess is not None)
         if row.question in rows:
             rows[row.question].append(row)
@@ -121,11 +130,7 @@ def read(path: Path, questions: Sequence[Question], problems: list[str]) -> list
     return [_trace(question, rows[question.id], True in answered) for question in questions]
 
 
-def _rows(path: Path, problems: list[str], torn: set[object]) -> Iterator[Row]:
-    try:
-        text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path}: not UTF-8: {error.reason} at byte {error.start}") from error
+def _rows(text: str, problems: list[str], torn: set[object]) -> Iterator[Row]:
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue

@@ -85,7 +85,7 @@ def main(
 
 
 def correlate_runs(
-    runs: Sequence[folders.SavedRun],
+    runs: Sequence[folders.RunFolder],
     wanted: Sequence[str] = (),
     against: Sequence[str] = ANSWERS,
     n_resamples: int = RESAMPLES,
@@ -136,7 +136,7 @@ def comparable(systems: Sequence[tuple[str, Mapping[str, str]]]) -> tuple[list[s
     return names, notes
 
 
-def _check_runs(runs: Sequence[folders.SavedRun]) -> None:
+def _check_runs(runs: Sequence[folders.RunFolder]) -> None:
     if len(runs) < LEAST:
         raise ConfigError(f"a correlation needs at least {LEAST} runs, got {len(runs)}")
     places = [run.folder.resolve() for run in runs]

@@ -5,20 +5,21 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from sqa.core import own
 from sqa.core.errors import ConfigError, DataError, SqaError
 from sqa.data import datasets, download
 from sqa.data.download import sha256_of
 from sqa.files.store import digest
 from sqa.run import folder as runs
 from sqa.run.config import ComponentConfig, RunConfig, to_mapping
-from sqa.run.folder import ComparisonRow, ReportRow, SavedRun
+from sqa.run.folder import ComparisonRow, ReportRow, RunFolder
 
 _MADE_FROM = ("model", "folder", "file", "text", "agent")  # settings that say enough without their key
 _TELLING = (*_MADE_FROM, "k", "reveal")  # settings that are shown even where they are the default
@@ -49,9 +50,10 @@ class Reported:
     """One finished run, read back.  Nothing is computed and no model is loaded."""
 
     label: str  # its folder's name, or enough of its path to tell it from the others
-    saved: SavedRun
+    saved: RunFolder
     rows: dict[str, ReportRow]  # by metric, in the report's order
     refusals: dict[str, str]  # metric -> why it has no value
+    digits: dict[str, int]  # metric -> digits after the point, of those that have a value
     components: tuple[Component, ...]
     seconds: dict[str, float] | None  # wall time by stage
     gaps: tuple[Gap, ...]  # what its folder lacks
@@ -132,14 +134,23 @@ def _read(folder: Path, label: str) -> Reported:
     if folder.is_dir() and (folder / runs.CONFIG).is_file() and not (folder / runs.REPORT).is_file():
         raise ConfigError(f"{folder}: an unfinished run (no {runs.REPORT}); `sqa run` with its config finishes it")
     saved = runs.read(folder)
-    summary = json.loads((folder / runs.SUMMARY).read_text(encoding="utf-8"))  # `read` has found it in order
-    if not isinstance(summary["refusals"], dict):
-        raise DataError(f"{folder / runs.SUMMARY}: damaged (refusals are no mapping); run the config again")
     rows = read_rows(folder / runs.REPORT)
     refusals = {name: _reason(row) for name, row in rows.items() if row.value is None}
-    refusals |= {name: one_line(why).removeprefix(f"{name}: ") for name, why in summary["refusals"].items()}
-    components, gaps = _components(folder, summary.get("stages"), label)
-    return Reported(label, saved, rows, refusals, components, _seconds(folder / runs.TIMES), tuple(gaps))
+    refusals |= {name: one_line(why).removeprefix(f"{name}: ") for name, why in saved.refusals.items()}
+    components, gaps = _components(folder, saved.stages, label)
+    return Reported(label, saved, rows, refusals, _digits(saved), components, saved.times, tuple(gaps))
+
+
+def _digits(saved: RunFolder) -> dict[str, int]:
+    """Digits after the point, as each metric says; nothing of one that can no longer be had (its program is gone)."""
+    found = {}
+    for name in saved.signatures:
+        try:
+            [metric] = runs.metrics_of([name], saved)
+        except SqaError:
+            continue
+        found[name] = metric.digits
+    return found
 
 
 def read_rows(path: Path) -> dict[str, ReportRow]:
@@ -177,10 +188,10 @@ def _reason(row: ReportRow) -> str:
     return said if said != row.signature else "undefined on these questions"
 
 
-def _components(folder: Path, keys: Any, label: str) -> tuple[tuple[Component, ...], list[Gap]]:
+def _components(folder: Path, keys: Mapping[str, str], label: str) -> tuple[tuple[Component, ...], list[Gap]]:
     """What made each stage, from the manifests in the store beside the run."""
     found, gaps = [], []
-    for stage, key in keys.items() if isinstance(keys, dict) else ():
+    for stage, key in keys.items():
         if stage == "score":  # made by the metrics, whose signatures are in the report
             continue
         manifest = folder.resolve().parent / "store" / str(stage) / str(key) / "manifest.json"
@@ -194,16 +205,6 @@ def _components(folder: Path, keys: Any, label: str) -> tuple[tuple[Component, .
         except (ValueError, KeyError, TypeError) as error:
             gaps.append(Gap(f"fingerprint of {stage}", (label,), f"its manifest is damaged ({one_line(str(error))})"))
     return tuple(found), gaps
-
-
-def _seconds(path: Path) -> dict[str, float] | None:
-    """Wall times of the stages; None where the run recorded none."""
-    if not path.is_file():
-        return None
-    try:
-        return {str(stage): float(seconds) for stage, seconds in json.loads(path.read_text(encoding="utf-8")).items()}
-    except (ValueError, TypeError, AttributeError) as error:
-        raise DataError(f"{path}: damaged ({error}); delete it") from error
 
 
 # ---------------------------------------------------------------------------------------------- data, parts, settings
@@ -277,7 +278,7 @@ def described(component: ComponentConfig | None, *without: str) -> str:
     telling = (key for key in values if key in _TELLING or key not in defaults or values[key] != defaults[key])
     shown = [_short(key, values[key]) for key in telling if key not in without]
     shown = [text for text in shown if text not in ("", component.name)]  # bm25 of the model bm25
-    return " ".join([component.name, *shown])
+    return " ".join([own.short(component.name), *shown])
 
 
 def _defaults(options: Any) -> dict[str, Any]:
@@ -290,6 +291,9 @@ def _short(key: str, value: Any) -> str:
     """A setting: paths by their last part, model names and files without their key."""
     if value is None:
         return ""
+    if isinstance(value, dict):  # a policy of your own
+        settings = (_short(inner, setting) for inner, setting in value.items() if inner != "name")
+        return " ".join([f"{key}={own.short(str(value.get('name', '')))}", *settings])
     text = " ".join(map(str, value)) if isinstance(value, list) else str(value)
     text = Path(text).name if Path(text).is_absolute() else text
     return text if isinstance(value, list) or key in _MADE_FROM else f"{key}={text}"

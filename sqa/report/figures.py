@@ -20,8 +20,7 @@ from sqa.metrics.curve import curve_named
 from sqa.report.data import Gap, Reported, described, one_line
 from sqa.report.drawing import MARKERS, Drawn, Palette, finish
 from sqa.report.figure_style import PAGE
-from sqa.run.folder import ReportRow
-from sqa.run.opened import open_run
+from sqa.run.folder import ReportRow, open_run
 from sqa.run.pipeline import Parts
 
 if TYPE_CHECKING:

@@ -41,7 +41,7 @@ PACKAGES = (
     "numpy", "scipy", "pyarrow", "sacrebleu", "torch", "numba", "sentencepiece", "transformers", "ctranslate2",
     "simuleval", "unbabel-comet", "bert-score", "bleurt-pytorch", "matplotlib",
 )  # fmt: skip
-_DIGITS = {"0-100": 2, "words": 2, "per 100 words": 2}
+_USUAL_DIGITS = 3  # after the point, where the metric can no longer be asked
 _COUNTED = ("questions", "sentences")  # units of counts, which have no interval
 
 
@@ -138,24 +138,31 @@ def _scores(group: Sequence[Reported]) -> list[str]:
     for name in names:
         found = [run.rows.get(name) for run in group]
         unit = next(row.unit for row in found if row is not None)
-        rows.append([code(name), plain(unit), *("not asked for" if row is None else _cell(row) for row in found)])
+        digits = _digits(name, group)
+        cells = ("not asked for" if row is None else _cell(row, digits) for row in found)
+        rows.append([code(name), plain(unit), *cells])
     head = ("metric", "unit", *(code(run.label) for run in group))
     return ["### Scores", "", *table(head, rows)]
 
 
-def _cell(row: ReportRow) -> str:
+def _cell(row: ReportRow, digits: int) -> str:
     if row.value is None:
         return "n/a"
     if row.unit in _COUNTED:
         return f"{row.value:.0f} of {row.n}"
-    value = _rounded(row.value, row.unit)
+    value = _rounded(row.value, digits)
     if row.low is None or row.high is None:
         return value
-    return f"{value} [{_rounded(row.low, row.unit)}, {_rounded(row.high, row.unit)}]"
+    return f"{value} [{_rounded(row.low, digits)}, {_rounded(row.high, digits)}]"
 
 
-def _rounded(number: float, unit: str, signed: bool = False) -> str:
-    return f"{number:{'+' if signed else ''}.{_DIGITS.get(unit, 3)}f}"
+def _digits(name: str, group: Sequence[Reported]) -> int:
+    """Digits after the point of a metric, as the runs that have it say."""
+    return next((run.digits[name] for run in group if name in run.digits), _USUAL_DIGITS)
+
+
+def _rounded(number: float, digits: int, signed: bool = False) -> str:
+    return f"{number:{'+' if signed else ''}.{digits}f}"
 
 
 def _differences(first: Reported, compared_rows: dict[str, list[ComparisonRow]]) -> list[str]:
@@ -163,9 +170,9 @@ def _differences(first: Reported, compared_rows: dict[str, list[ComparisonRow]])
     names = list(dict.fromkeys(row.metric for rows in compared_rows.values() for row in rows))
     lines = []
     for name in names:
-        unit = first.rows[name].unit if name in first.rows else ""
+        digits = _digits(name, [first])
         for label, rows in compared_rows.items():
-            lines += [[code(name), code(label), *_difference(row, unit)] for row in rows if row.metric == name]
+            lines += [[code(name), code(label), *_difference(row, digits)] for row in rows if row.metric == name]
     if not lines:
         return [f"### Differences to {code(first.label)}", "", "None could be tested; see *Not computed, and why*."]
     note = (
@@ -177,11 +184,11 @@ def _differences(first: Reported, compared_rows: dict[str, list[ComparisonRow]])
     return [f"### Differences to {code(first.label)}", "", note, "", *table(head, lines)]
 
 
-def _difference(row: ComparisonRow, unit: str) -> list[str]:
-    value = _rounded(row.diff, unit, signed=True)
+def _difference(row: ComparisonRow, digits: int) -> list[str]:
+    value = _rounded(row.diff, digits, signed=True)
     both = max(row.p_bootstrap, row.p_randomization) < SIGNIFICANT
     ends = (row.low, row.high)
-    interval = "n/a" if None in ends else f"[{', '.join(_rounded(end, unit, signed=True) for end in ends)}]"
+    interval = "n/a" if None in ends else f"[{', '.join(_rounded(end, digits, signed=True) for end in ends)}]"
     return [f"**{value}**" if both else value, interval, f"{row.p_bootstrap:.3f}", f"{row.p_randomization:.3f}"]
 
 

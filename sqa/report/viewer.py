@@ -24,7 +24,7 @@ from sqa.core.errors import ConfigError
 from sqa.core.registry import did_you_mean
 from sqa.files.store import write_text
 from sqa.report.viewer_data import ViewConfig, page_data
-from sqa.run.opened import FinishedRun, open_run
+from sqa.run.folder import FinishedRun, open_run
 from sqa.run.pipeline import Parts
 
 UPLOT = "1.6.32"

@@ -37,7 +37,7 @@ from sqa.diagnose.findings import LINKS
 from sqa.diagnose.step_errors import TARGET, DiagnoseConfig, StepErrors, ranked, step_errors
 from sqa.metrics.curve import curve_named
 from sqa.run.config import ComponentConfig, to_mapping
-from sqa.run.opened import FinishedRun
+from sqa.run.folder import FinishedRun
 
 VERSION = 1  # of this layout
 GRID = 101  # points of the expected-wins curve

@@ -12,13 +12,14 @@ import math
 import sys
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar, Union
 
+from sqa.core import own
 from sqa.core.errors import ConfigError
-from sqa.core.registry import BUZZERS, GUESSERS, TRANSLATORS, Registry, did_you_mean
+from sqa.core.registry import BUZZERS, GUESSERS, POLICIES, TRANSLATORS, Registry, did_you_mean
 from sqa.files.yaml_reader import parse_yaml
 
 C = TypeVar("C")
@@ -123,12 +124,20 @@ def _default_metrics() -> tuple[str, ...]:
 def load_run(path: Path) -> RunConfig:
     """Read a run's YAML.  Raises ConfigError listing all problems."""
     path = Path(path)
-    mapping = read_yaml(path)
-    mapping.setdefault("name", path.stem)
+    return _named_run(read_yaml(path), path.stem, str(path), path.parent)
+
+
+def run_in(content: bytes, name: str) -> RunConfig:
+    """The same of a YAML text, called `name` unless it says otherwise."""
+    return _named_run(mapping_in(content, name), name, name, None)
+
+
+def _named_run(mapping: dict[str, Any], name: str, where: str, folder: Path | None) -> RunConfig:
+    mapping.setdefault("name", name)
     try:
-        return run_from_mapping(mapping)
+        return run_from_mapping(mapping, folder)
     except ConfigError as error:
-        raise ConfigError([f"{path} {problem}" for problem in error.problems]) from None
+        raise ConfigError([f"{where} {problem}" for problem in error.problems]) from None
 
 
 def load(path: Path, cls: type[C]) -> C:
@@ -148,27 +157,49 @@ def load(path: Path, cls: type[C]) -> C:
 def read_yaml(path: Path) -> dict[str, Any]:
     """The mapping in a YAML file; ConfigError if it cannot be read, is not UTF-8 or YAML, or repeats a key."""
     try:
-        text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{path}: not UTF-8 (byte {error.start}); save it as UTF-8") from error
+        return mapping_in(path.read_bytes(), str(path))
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror or error}") from error
+
+
+def mapping_in(content: bytes, where: str) -> dict[str, Any]:
+    """The mapping in a YAML text; `where` names it in errors, which are those of `read_yaml`."""
     try:
-        mapping = parse_yaml(text)
+        mapping = parse_yaml(content.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{where}: not UTF-8 (byte {error.start}); save it as UTF-8") from error
     except ValueError as error:
-        raise ConfigError(f"{path}: {error}") from error
+        raise ConfigError(f"{where}: {error}") from error
     if not isinstance(mapping, dict):
-        raise ConfigError(f"{path}: expected a mapping of keys to values, got {_kind(mapping)}")
+        raise ConfigError(f"{where}: expected a mapping of keys to values, got {_kind(mapping)}")
     return mapping
 
 
-def run_from_mapping(mapping: Mapping[str, Any]) -> RunConfig:
-    """A RunConfig from plain values (the inverse of `to_mapping`).  ConfigError lists all problems."""
+def run_from_mapping(mapping: Mapping[str, Any], folder: Path | None = None) -> RunConfig:
+    """A RunConfig from plain values (the inverse of `to_mapping`).  ConfigError lists all problems.
+
+    Files of your own parts (`mine.py:build`) are looked for in `folder`, then in the current one.
+    """
     problems: list[str] = []
+
+    def part(registry: Registry) -> Callable[[Any, str], ComponentConfig | None]:
+        return lambda value, where: _component(registry, value, where, problems, folder)
+
+    def optional(registry: Registry) -> Callable[[Any, str], ComponentConfig | None]:
+        return lambda value, where: None if value is None else part(registry)(value, where)
+
+    def metrics(value: Any, where: str) -> Any:
+        from sqa.metrics import located
+
+        names = _value(tuple[str, ...], value, where, problems)
+        return None if names is None else tuple(located(name, folder) if name else name for name in names)
+
     hooks = {
-        "translator": lambda value, where: _component(TRANSLATORS, value, where, problems),
-        "guesser": lambda value, where: None if value is None else _component(GUESSERS, value, where, problems),
-        "buzzer": lambda value, where: None if value is None else _component(BUZZERS, value, where, problems),
+        "translator": part(TRANSLATORS),
+        "guesser": optional(GUESSERS),
+        "buzzer": optional(BUZZERS),
+        "metrics": metrics,
+        "quality": lambda value, where: _quality(value, where, problems, folder),
     }
     config = _dataclass(RunConfig, mapping, "", problems, hooks)
     if config is None:
@@ -178,7 +209,7 @@ def run_from_mapping(mapping: Mapping[str, Any]) -> RunConfig:
 
 def to_mapping(config: Any) -> Any:
     """Plain YAML values of a config: what `run_from_mapping` reads back to an equal config."""
-    if isinstance(config, ComponentConfig):
+    if isinstance(config, (ComponentConfig, own.OwnPart)):
         return {"name": config.name, **to_mapping(config.options)}
     if isinstance(config, QualityConfig):
         return {config.kind: to_mapping(config.options)}
@@ -195,24 +226,47 @@ def to_mapping(config: Any) -> Any:
 # --------------------------------------------------------------------------------------------- values and types
 
 
-def _component(registry: Registry, value: Any, where: str, problems: list[str]) -> ComponentConfig | None:
+def _component(
+    registry: Registry, value: Any, where: str, problems: list[str], folder: Path | None = None
+) -> ComponentConfig | None:
     """{name: waitk, k: 6} -> ComponentConfig("waitk", WaitKConfig(k=6)); a bare name is {name: NAME}."""
     value = {"name": value} if isinstance(value, str) else value
     if not isinstance(value, Mapping) or not isinstance(value.get("name"), str):
         problems.append(f"{where}.name: expected one of {', '.join(registry.names())}")
         return None
-    name = value["name"]
+    name = own.located(value["name"], folder)
     try:
         cls = registry.config_class(name)
     except ConfigError as error:
         problems += [f"{where}.name: {problem}" for problem in error.problems]
         return None
     options = {key: option for key, option in value.items() if key != "name"}
+    if "policy" in options and "policy" in typing.get_type_hints(cls):
+        options = _with_policy(options, _join(where, "policy"), problems, folder)
     config = _dataclass(cls, options, where, problems)
     return None if config is None else ComponentConfig(name, config)
 
 
-def _quality(value: Any, where: str, problems: list[str]) -> tuple[QualityConfig, ...]:
+def _with_policy(options: Mapping[str, Any], where: str, problems: list[str], folder: Path | None) -> dict[str, Any]:
+    """`policy: {name: wait-k, k: 6}` as the short `policy: wait-k, k: 6`; a policy of your own as an `OwnPart`."""
+    policy = options["policy"]
+    nested = {"name": policy} if isinstance(policy, str) else policy
+    if not isinstance(nested, Mapping) or not isinstance(nested.get("name"), str):
+        return dict(options)  # told by the type of the key
+    others = {key: option for key, option in options.items() if key != "policy"}
+    if ":" in nested["name"]:
+        part = _component(POLICIES, nested, where, problems, folder)
+        return others if part is None else {**others, "policy": own.OwnPart(part.name, part.options)}
+    inner = {key: option for key, option in nested.items() if key != "name"}
+    for key in inner:
+        if key not in ("k", "n"):
+            problems.append(f"{_join(where, key)}: unknown{did_you_mean(str(key), ('k', 'n'))}")
+        elif key in others:
+            problems.append(f"{_join(where, key)}: given beside the policy too")
+    return {**others, "policy": nested["name"], **{key: inner[key] for key in inner if key in ("k", "n")}}
+
+
+def _quality(value: Any, where: str, problems: list[str], folder: Path | None = None) -> tuple[QualityConfig, ...]:
     """[{comet: {model: m}}, {external: [program, argument]}] -> QualityConfigs; one mapping stands for its items."""
     from sqa.metrics.quality.text_metric import QUALITY
 
@@ -224,16 +278,17 @@ def _quality(value: Any, where: str, problems: list[str]) -> tuple[QualityConfig
         else:
             problems.append(f"{where}[{i}]: expected {{comet: {{model: folder}}}} or the like, got {_kind(entry)}")
     found = []
-    for i, (kind, options) in enumerate(items):
+    for i, (place, options) in enumerate(items):
+        kind = own.located(str(place), folder)
         try:
-            cls = QUALITY.config_class(str(kind))
+            cls = QUALITY.config_class(kind)
         except ConfigError as error:
             problems += [f"{where}[{i}]: {problem}" for problem in error.problems]
             continue
         short = {"model": options} if isinstance(options, str) else {"command": options}
         mapping = short if isinstance(options, (str, list)) else options
-        config = _dataclass(cls, mapping, f"{where}[{i}].{kind}", problems)
-        found.append(QualityConfig(str(kind), config))
+        config = _dataclass(cls, mapping, f"{where}[{i}].{place}", problems)
+        found.append(QualityConfig(kind, config))
     return tuple(found)
 
 
@@ -310,6 +365,11 @@ def _union(hint: Any, arguments: tuple, value: Any, where: str, problems: list[s
     """The first member of a union that takes the value; the exact type before a wider one."""
     if value is None and type(None) in arguments:
         return None
+    if own.OwnPart in arguments:  # made before, or it is none
+        if isinstance(value, own.OwnPart):
+            return value
+        [plain] = (argument for argument in arguments if argument is not own.OwnPart)
+        return _value(plain, value, where, problems)
     for argument in sorted(arguments, key=lambda a: type(value) is not a):
         tried: list[str] = []
         result = _value(argument, value, where, tried)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,16 +24,18 @@ from sqa import metrics as metric_names
 from sqa.core.errors import ConfigError, DataError, NotComputable, RemoteProtocolError
 from sqa.core.significance import Comparison, bootstrap, compare_many
 from sqa.core.trace import SCORES, Score, scores_rows, scores_table
+from sqa.core.types import Question
 from sqa.files.atomic import held
 from sqa.files.records import parse_json
-from sqa.files.store import read_table, write_table, write_text
+from sqa.files.store import Store, blocks_of, dataset_fingerprint, read_table, write_table, write_text
 from sqa.run.config import RunConfig, load_run, to_mapping
-from sqa.run.pipeline import EMPTY_QUESTIONS, EMPTY_SENTENCES, RunResult
+from sqa.run.parts import Parts
+from sqa.run.pipeline import BLOCK_SIZE, EMPTY_QUESTIONS, EMPTY_SENTENCES, RunResult, Traces
 
 REPORT, CONFIG, SUMMARY, STATS = "report.tsv", "config.yaml", "run.json", "stats.parquet"
 TIMES = "times.json"  # {stage: seconds of wall time}, of the stages that were made for this run in one go
 RESAMPLES = 1000
-_WORDS, _PERCENT = frozenset({"al", "laal", "dal"}), frozenset({"bleu", "chrf"})
+TRACED = ("translate", "guess", "buzz")  # stages whose rows a trace holds
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +58,8 @@ class ReportRow:
 
 
 @dataclass(frozen=True, slots=True)
-class SavedRun:
-    """A run's folder, read back."""
+class RunFolder:
+    """A run's folder, read back by `read`: all that is in it, and the way to its traces."""
 
     folder: Path
     config: RunConfig
@@ -65,6 +67,51 @@ class SavedRun:
     signatures: dict[str, str]  # metric -> signature; only the metrics that have a value
     stats: dict[str, np.ndarray]  # metric -> (questions, d)
     questions: tuple[str, ...]  # ids in order
+    refusals: dict[str, str] = field(default_factory=dict)  # metric -> why it has no value
+    stages: dict[str, str] = field(default_factory=dict)  # stage -> store key
+
+    @property
+    def times(self) -> dict[str, float] | None:
+        """Wall seconds of the stages; None where the run recorded none.  Damaged: DataError."""
+        path = self.folder / TIMES
+        if not path.is_file():
+            return None
+        try:
+            times = parse_json(path.read_text(encoding="utf-8"))
+            return {str(stage): float(seconds) for stage, seconds in times.items()}
+        except (ValueError, TypeError, AttributeError) as error:
+            raise DataError(f"{path}: damaged ({error}); delete it") from error
+
+    def open(self, parts: Parts | None = None) -> FinishedRun:
+        """The questions and traces, from the store beside the folder: no model is loaded, nothing computed again.
+
+        DataError where the questions are not those it ran on, or the store lacks its stages or has them in another
+        schema.  Give the same `parts` to several runs and they share questions.
+        """
+        if "translate" not in self.stages:
+            raise DataError(f"{self.folder / SUMMARY}: names no stages; run the config again")
+        questions = (parts or Parts()).questions(self.config.dataset)
+        if dataset_fingerprint(questions) != self.dataset:
+            name = self.config.dataset.name
+            raise DataError(f"{self.folder}: made from other questions than {name} now has; run it again")
+        store = Store(self.folder.resolve().parent)
+        stages = {name: store.stage(name, self.stages[name]) for name in TRACED if name in self.stages}
+        return FinishedRun(self.folder, self.config, questions, Traces(store, blocks_of(questions, BLOCK_SIZE), stages))
+
+
+@dataclass(frozen=True)
+class FinishedRun:
+    """What a run's folder leads to."""
+
+    folder: Path
+    config: RunConfig
+    questions: list[Question]
+    traces: Traces  # read from the store as they are walked through
+
+    @property
+    def guessed(self) -> bool:
+        """Whether a guesser ran."""
+        return self.config.guesser is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +153,7 @@ def report_rows(result: RunResult) -> list[ReportRow]:
 
 
 def _metric_row(result: RunResult, metric: Any) -> ReportRow:
-    base = metric.name.partition("@")[0]
-    unit = "words" if base in _WORDS else "per word" if base == "ne" else "0-100" if base in _PERCENT else "0-1"
-    unit = getattr(metric, "scale", unit)
-    n, signature = len(result.questions), metric.signature()
+    unit, n, signature = metric.unit, len(result.questions), metric.signature()
     if metric.name in result.refusals:
         return ReportRow(metric.name, None, None, None, n, unit, signature)
     try:
@@ -162,7 +206,7 @@ def _times(folder: Path, keys: Mapping[str, str]) -> dict[str, float]:
         return {}  # none there, or not written by this program
 
 
-def read(folder: Path) -> SavedRun:
+def read(folder: Path) -> RunFolder:
     """Read a run's folder back.  Not a run's folder, or a damaged one: ConfigError or DataError saying so."""
     for name in (CONFIG, SUMMARY, STATS):
         if not (folder / name).is_file():
@@ -171,14 +215,24 @@ def read(folder: Path) -> SavedRun:
     try:
         summary = parse_json((folder / SUMMARY).read_text(encoding="utf-8"))
         dataset, signatures, refusals = summary["dataset"], summary["signatures"], summary["refusals"]
-    except (ValueError, KeyError, TypeError) as error:
+        stages = summary.get("stages")
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(f"{folder / SUMMARY}: damaged ({error}); run the config again") from error
+    if not isinstance(refusals, dict):
+        raise DataError(f"{folder / SUMMARY}: damaged (refusals are no mapping); run the config again")
     scores = scores_rows(read_table(folder / STATS, SCORES, _stamp(dataset)))
     kept = {name: signature for name, signature in signatures.items() if name not in refusals}
-    return SavedRun(folder, load_run(folder / CONFIG), dataset, kept, _stats(scores, kept), tuple(scores))
+    stats, questions = _stats(scores, kept), tuple(scores)
+    stages = stages if isinstance(stages, dict) else {}
+    return RunFolder(folder, load_run(folder / CONFIG), dataset, kept, stats, questions, refusals, stages)
 
 
-def compare(a: SavedRun, b: SavedRun, n_resamples: int = RESAMPLES) -> tuple[list[ComparisonRow], list[str]]:
+def open_run(folder: Path, parts: Parts | None = None) -> FinishedRun:
+    """The run that `sqa run` wrote to `folder`: `read`, then `RunFolder.open`."""
+    return read(folder).open(parts)
+
+
+def compare(a: RunFolder, b: RunFolder, n_resamples: int = RESAMPLES) -> tuple[list[ComparisonRow], list[str]]:
     """Paired differences a - b of the metrics both runs have, and a note for each metric left out.
 
     The runs must be on the same questions (ConfigError otherwise); a metric must have the same signature in both.
@@ -213,10 +267,13 @@ def compare(a: SavedRun, b: SavedRun, n_resamples: int = RESAMPLES) -> tuple[lis
     return [_comparison_row(metric, c) for metric, c in zip(comparable, compared, strict=True)], notes
 
 
-def metrics_of(names: Sequence[str], run: SavedRun) -> list[Any]:
+def metrics_of(names: Sequence[str], run: RunFolder) -> list[Any]:
     """The metrics of these names, those of the run's `quality:` included."""
     entries = {entry.name: entry for entry in run.config.quality}
-    built = {metric.name: metric for metric in metric_names.build([name for name in names if name not in entries])}
+    own = {
+        metric.name: metric for metric in metric_names.build([m for m in run.config.metrics if metric_names.is_own(m)])
+    }
+    built = {m.name: m for m in metric_names.build([m for m in names if m not in entries and m not in own])} | own
     if entries.keys() & set(names):
         from sqa.metrics.quality.text_metric import QUALITY, saved
 

@@ -17,11 +17,11 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol, overload, runtime_checkable
+from typing import Any, overload
 
 import numpy as np
 import pyarrow as pa
@@ -30,13 +30,24 @@ from sqa import metrics as metric_names
 from sqa.core import trace as tr
 from sqa.core.answers import key as answer_key
 from sqa.core.errors import ConfigError, DataError, NotComputable, TraceError
-from sqa.core.interfaces import BatchTranslator, Buzzer, Guesser, IncrementalGuesser, Metric, Translator
+from sqa.core.interfaces import (
+    BatchTranslator,
+    Buzzer,
+    ChecksQuestions,
+    ChecksTexts,
+    Guesser,
+    IncrementalGuesser,
+    KnowsPages,
+    Metric,
+    OracleBuzzer,
+    Translator,
+)
 from sqa.core.registry import BUZZERS, GUESSERS, TRANSLATORS, Registry
 from sqa.core.trace import QuestionTrace, Score
 from sqa.core.types import Buzz, Emission, Guess, Question, Write
-from sqa.data.datasets import load_questions
 from sqa.files.store import Stage, Store, blocks_of, dataset_fingerprint, digest
-from sqa.run.config import ComponentConfig, DatasetConfig, QualityConfig, RunConfig, to_mapping
+from sqa.run.config import ComponentConfig, RunConfig
+from sqa.run.parts import Parts, fingerprint_of
 
 BLOCK_SIZE = 64  # questions per block
 N_GUESSES = 50  # guesses kept per step
@@ -45,54 +56,6 @@ VERSION = 1  # of the stages themselves: raise it when the same components would
 
 EMPTY_QUESTIONS, EMPTY_SENTENCES = "empty-questions", "empty-sentences"  # counts kept beside the metrics
 Tick = Callable[[int], object]  # told how many questions are done
-
-
-@runtime_checkable
-class ChecksQuestions(Protocol):
-    """Optional for a translator: it wants to see the whole data set first (a file of translations must fit it)."""
-
-    def check(self, questions: Sequence[Question]) -> None: ...
-
-
-@runtime_checkable
-class ChecksTexts(Protocol):
-    """Optional for a guesser: it wants to see all texts of the run first (each of them may cost money)."""
-
-    def check_texts(self, texts: Iterable[Sequence[str]]) -> None: ...
-
-
-class Parts:
-    """Questions and components, each loaded once and shared by all runs that are given the same Parts."""
-
-    def __init__(self) -> None:
-        self._components: dict[str, Any] = {}
-        self._questions: dict[DatasetConfig, list[Question]] = {}
-
-    def questions(self, config: DatasetConfig) -> list[Question]:
-        """The questions of a data set."""
-        if config not in self._questions:
-            self._questions[config] = load_questions(config.name, config.limit)
-        return self._questions[config]
-
-    def component(self, registry: Registry, config: ComponentConfig) -> Any:
-        """The component of a config."""
-        identity = digest([registry.kind, config.name, to_mapping(config.options)])
-        if identity not in self._components:
-            built = registry.build(config.name, config.options)
-            if not callable(getattr(built, "fingerprint", None)):
-                made = f"{registry.target(config.name)} made a {type(built).__name__}"
-                raise ConfigError(f"{registry.kind} {config.name!r}: {made}, which has no fingerprint()")
-            self._components[identity] = built
-        return self._components[identity]
-
-    def quality(self, config: QualityConfig) -> Any:
-        """The metric of an entry of `quality:`."""
-        from sqa.run.quality_stage import metric_of
-
-        identity = digest(["quality", to_mapping(config)])
-        if identity not in self._components:
-            self._components[identity] = metric_of(config)
-        return self._components[identity]
 
 
 class Traces(Sequence[QuestionTrace]):
@@ -189,14 +152,21 @@ class RunResult:
 
 
 def run(
-    config: RunConfig, store: Store, *, parts: Parts | None = None, until: str = "score", progress: bool = True
+    config: RunConfig,
+    store: Store,
+    *,
+    parts: Parts | None = None,
+    questions: Sequence[Question] | None = None,
+    until: str = "score",
+    progress: bool = True,
 ) -> RunResult:
     """Run the stages of `config` up to `until` (one of STAGES), making only the blocks that the store lacks.
 
-    Give the same `parts` to several runs and they share models and questions.  Progress goes to stderr.
+    Give the same `parts` to several runs and they share models and questions.  `questions` take the place of those of
+    `config.dataset`.  Progress goes to stderr.
     """
     parts = parts or Parts()
-    questions = parts.questions(config.dataset)
+    questions = parts.questions(config.dataset) if questions is None else list(questions)
     wanted = STAGES[: STAGES.index(until) + 1]
     for stage, kind, component in (("guess", "guesser", config.guesser), ("buzz", "buzzer", config.buzzer)):
         if until == stage and component is None:
@@ -226,25 +196,34 @@ def run(
             worker.stage("buzz", BUZZERS, config.buzzer, buzzer, ("guess",)),
             lambda index, block, tick: buzz(buzzer, block, worker.guesses(index, block), tick),
         )
-    metrics, texts = metric_names.build(config.metrics), {}
-    if "score" in wanted:
-        from sqa.metrics.quality.text_metric import TextMetric
-        from sqa.run.quality_stage import score_texts
-
-        of_texts = [metric for metric in metrics if isinstance(metric, TextMetric)]
-        of_traces = [metric for metric in metrics if not isinstance(metric, TextMetric)]
-        traces = Traces(store, worker.blocks, dict(worker.stages))
-        implementation = " ".join(metric.signature() for metric in of_traces)
-        upstream = tuple(worker.stages[name].key for name in STAGES if name in worker.stages)
-        worker.work(
-            Stage("score", implementation, str(VERSION), upstream, worker.dataset, BLOCK_SIZE),
-            lambda index, block, tick: score(of_traces, traces.block(index), tick),
-        )
-        asked = [*of_texts, *(parts.quality(entry.for_run(config.name)) for entry in config.quality)]
-        if asked:
-            scored, texts = score_texts(asked, traces, store, progress)
-            metrics = [scored.pop(metric.name, metric) for metric in metrics] + list(scored.values())
+    metrics, texts = (
+        _score_all(worker, config, parts, progress) if "score" in wanted else (metric_names.build(config.metrics), {})
+    )
     return RunResult(config, questions, worker.stages, store, metrics, unknown, worker.made, texts, worker.seconds)
+
+
+def _score_all(
+    worker: _Worker, config: RunConfig, parts: Parts, progress: bool
+) -> tuple[list[Metric], dict[str, dict[str, Score]]]:
+    """The stage of scores; the metrics of the run, and question id -> metric of texts -> score."""
+    from sqa.metrics.quality.text_metric import TextMetric
+    from sqa.run.quality_stage import score_texts
+
+    metrics, texts = metric_names.build(config.metrics), dict[str, dict[str, Score]]()
+    of_texts = [metric for metric in metrics if isinstance(metric, TextMetric)]
+    of_traces = [metric for metric in metrics if not isinstance(metric, TextMetric)]
+    traces = Traces(worker.store, worker.blocks, dict(worker.stages))
+    implementation = " ".join(metric.signature() for metric in of_traces)
+    upstream = tuple(worker.stages[name].key for name in STAGES if name in worker.stages)
+    worker.work(
+        Stage("score", implementation, str(VERSION), upstream, worker.dataset, BLOCK_SIZE),
+        lambda index, block, tick: score(of_traces, traces.block(index), tick),
+    )
+    asked = [*of_texts, *(parts.quality(entry.for_run(config.name)) for entry in config.quality)]
+    if asked:
+        scored, texts = score_texts(asked, traces, worker.store, progress)
+        metrics = [scored.pop(metric.name, metric) for metric in metrics] + list(scored.values())
+    return metrics, texts
 
 
 # ------------------------------------------------------------------------------------------------------- stages
@@ -316,12 +295,14 @@ def guess(
     return tr.guesses_table(rows)
 
 
-def buzz(buzzer: Buzzer, questions: Sequence[Question], guesses: Mapping[str, tr.Guesses], tick: Tick) -> pa.Table:
+def buzz(
+    buzzer: Buzzer | OracleBuzzer, questions: Sequence[Question], guesses: Mapping[str, tr.Guesses], tick: Tick
+) -> pa.Table:
     """Buzzes of a block.  A buzzer with the attribute `oracle = True` is told the answer; no other is."""
     rows: dict[str, Sequence[Buzz]] = {}
     for q in questions:
         history = guesses[q.id]
-        if getattr(buzzer, "oracle", False):
+        if isinstance(buzzer, OracleBuzzer) and buzzer.oracle:
             rows[q.id] = buzzer.decide_with_answer(history, q.page)
         else:
             rows[q.id] = buzzer.decide(history)
@@ -369,7 +350,7 @@ class _Worker:
     ) -> Stage:
         """The stage of a component after the named ones."""
         keys = tuple(self.stages[before].key for before in upstream)
-        identity = digest([VERSION, N_GUESSES, component.fingerprint()])
+        identity = digest([VERSION, N_GUESSES, fingerprint_of(registry, config, component)])
         return Stage(name, registry.identity(config.name), identity, keys, self.dataset, BLOCK_SIZE)
 
     def work(self, stage: Stage, make: Callable[[int, Sequence[Question], Tick], pa.Table]) -> None:
@@ -432,8 +413,7 @@ def _read(
 
 def _unknown_pages(guesser: Guesser, questions: Sequence[Question]) -> int | None:
     """Questions whose answer page the guesser cannot name (scored as wrong), if it says which pages it knows."""
-    pages = getattr(guesser, "pages", None)
-    if pages is None:
+    if not isinstance(guesser, KnowsPages) or guesser.pages is None:
         return None
-    known = {answer_key(page) for page in pages}
+    known = {answer_key(page) for page in guesser.pages}
     return sum(answer_key(q.page) not in known for q in questions)

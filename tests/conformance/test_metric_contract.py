@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from typing import get_args
 
 import pytest
 
 from sqa.core.errors import ConfigError
+from sqa.core.interfaces import Kind
 from sqa.metrics import ALL, DEFAULT, build, problems
 
 
@@ -46,3 +48,16 @@ def test_importing_the_package_is_light():
     code = "import sys, sqa.metrics; print(sorted({'sacrebleu', 'pyarrow', 'pandas', 'torch'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_metric_says_how_it_is_shown(name):
+    [metric] = build([name])
+    assert metric.kind in get_args(Kind) and metric.label and 0 <= metric.digits <= 6
+    assert metric.unit in ("0-1", "0-100", "words", "per word", "per 100 words")
+
+
+@pytest.mark.parametrize("name", ["al", "atd", "yaal@char", "long-yaal", "start-offset", "end-offset@question"])
+def test_lags_are_words(name):
+    [metric] = build([name])
+    assert (metric.unit, metric.digits, metric.kind) == ("words", 2, "lag")

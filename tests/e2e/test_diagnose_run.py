@@ -18,7 +18,7 @@ from sqa.diagnose.step_errors import StepErrors
 from sqa.files.store import Store
 from sqa.run import folder as runs
 from sqa.run.config import load_run
-from sqa.run.opened import open_run
+from sqa.run.folder import open_run
 from sqa.run.pipeline import run
 
 QUESTION = {"id": "q", "language": "es", "page": "Spain", "reference": ["Spain it is"]}

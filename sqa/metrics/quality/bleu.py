@@ -58,6 +58,10 @@ class Bleu:
     """
 
     name: ClassVar[str] = "bleu"
+    label: ClassVar[str] = "BLEU"
+    unit: ClassVar[str] = "0-100"
+    digits: ClassVar[int] = 2
+    kind: ClassVar[str] = "quality"
     higher_is_better: ClassVar[bool] = True
 
     scorer: BLEU = field(default_factory=BLEU, repr=False, compare=False)
@@ -94,6 +98,10 @@ class ChrF:
     """
 
     name: ClassVar[str] = "chrf"
+    label: ClassVar[str] = "chrF"
+    unit: ClassVar[str] = "0-100"
+    digits: ClassVar[int] = 2
+    kind: ClassVar[str] = "quality"
     higher_is_better: ClassVar[bool] = True
 
     scorer: CHRF = field(default_factory=CHRF, repr=False, compare=False)
@@ -129,8 +137,11 @@ class Ter:
     """
 
     name: ClassVar[str] = "ter"
+    label: ClassVar[str] = "TER"
+    unit: ClassVar[str] = "per 100 words"
+    digits: ClassVar[int] = 2
+    kind: ClassVar[str] = "quality"
     higher_is_better: ClassVar[bool] = False
-    scale: ClassVar[str] = "per 100 words"
 
     scorer: TER = field(default_factory=TER, repr=False, compare=False)
 

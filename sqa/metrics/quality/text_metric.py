@@ -17,7 +17,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -41,7 +41,8 @@ QUALITY = Registry(
     },
 )
 
-_MEANS = frozenset({"comet", "bertscore", "bleurt", "scores"})  # the kinds that are a `MeanOfSegments`
+# the kinds that are a `MeanOfSegments` -> their label in figures ("": the name)
+_MEANS = {"comet": "COMET", "bertscore": "BERTScore", "bleurt": "BLEURT", "scores": ""}
 
 Device = Literal["cpu", "cuda"]
 
@@ -51,6 +52,10 @@ class TextMetric(Protocol):
     """A metric of texts alone.  The same fingerprint and texts give the same statistics, which are then kept."""
 
     name: str
+    unit: str
+    digits: int
+    label: str
+    kind: str
     higher_is_better: bool
 
     def signature(self) -> str: ...
@@ -77,7 +82,13 @@ class MeanOfSegments:
     identity: str | None  # its fingerprint
     scores: Callable[[Sequence[Segment]], Sequence[float]]  # a finite score of each segment
     higher_is_better: bool = True
-    scale: str = "mean score"
+    unit: str = "mean score"
+    digits: int = 3
+    kind: ClassVar[str] = "quality"
+
+    @property
+    def label(self) -> str:
+        return _MEANS.get(self.name) or self.name
 
     def signature(self) -> str:
         return self.said
@@ -117,8 +128,14 @@ class NotComputed:
 
     name: str
     reason: str
-    scale: str = "mean score"
+    unit: str = "mean score"
+    digits: int = 3
     higher_is_better: bool = True
+    kind: ClassVar[str] = "quality"
+
+    @property
+    def label(self) -> str:
+        return self.name
 
     def signature(self) -> str:
         return f"not computed: {self.reason}"

@@ -51,6 +51,7 @@ KEYED = {  # what stores filled by version 0.1.0 are keyed by
     "translator": {
         "waitk": "smt.neural:build",
         "prefix": "smt.prefix:build",
+        "causal-lm": "smt.lm.translator:build",
         "command": "smt.command:build",
         "pretrained": "smt.pretrained:build",
         "ctranslate2": "smt.ctranslate:build",
@@ -110,5 +111,5 @@ def build_environment(config: Nothing) -> object:
 def test_what_is_no_component_is_refused_and_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("A_SECRET", "hunter2")
     monkeypatch.setitem(sys.modules, "mine", sys.modules[__name__])
-    with pytest.raises(ConfigError, match="translator 'mine:build_environment': .* made a _Environ, which has no fing"):
+    with pytest.raises(ConfigError, match="translator 'mine:build_env.* made a _Environ, which is no Translator"):
         Parts().component(TRANSLATORS, ComponentConfig("mine:build_environment", Nothing()))

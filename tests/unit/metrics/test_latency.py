@@ -136,6 +136,6 @@ def test_characters_and_whole_questions():
     whole = trace_delays(trace, modern, "question", stream="question")
     assert whole.flat.tolist() == [1, 3, 5] and whole.source.tolist() == [5] and whole.reference.tolist() == [3]
     assert Latency("dal", stream="question").name == "dal@question"
-    assert "unit:char" in Latency("laal", unit="char").signature()
+    assert "unit:char" in Latency("laal", per="char").signature()
     counted = trace_delays(trace, CONVENTIONS["iwslt-2020-final"], "none", stream="question")
     assert counted.flat.tolist() == [1, 3, 6, 6] and counted.source.tolist() == [6]

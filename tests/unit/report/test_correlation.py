@@ -17,7 +17,7 @@ from sqa.core.errors import ConfigError, NotComputable
 from sqa.metrics.ratio import ratio, ratio_many
 from sqa.report.correlation import HEADER, comparable, correlate, correlate_runs, main, orders, pairs_of, tau_b
 from sqa.run.config import run_from_mapping
-from sqa.run.folder import SavedRun
+from sqa.run.folder import RunFolder
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,14 +125,14 @@ def test_pairs_and_what_is_comparable():
 # --------------------------------------------------------------------------------------------------------- runs
 
 
-def saved(name: str, seed: int, names: tuple[str, ...] = ("ew", "accuracy", "mrr"), n: int = 20) -> SavedRun:
+def saved(name: str, seed: int, names: tuple[str, ...] = ("ew", "accuracy", "mrr"), n: int = 20) -> RunFolder:
     rng = np.random.default_rng(seed)
     config = run_from_mapping({
         "name": name, "dataset": {"name": "mini-es"}, "translator": {"name": "fixed"}, "metrics": list(names),
     })  # fmt: skip
     signatures = {metric.name: metric.signature() for metric in metric_names.build(names)}
     stats = {metric: table(rng.random(n)) for metric in names}
-    return SavedRun(Path(name), config, "d", signatures, stats, tuple(f"q{i}" for i in range(n)))
+    return RunFolder(Path(name), config, "d", signatures, stats, tuple(f"q{i}" for i in range(n)))
 
 
 def test_runs(monkeypatch, capsys):

@@ -18,7 +18,7 @@ from sqa.core.types import Emission
 from sqa.report import viewer, viewer_data
 from sqa.report.viewer import UPLOT, as_script, main, open_runs, render
 from sqa.report.viewer_data import ViewConfig, page_data, run_names
-from sqa.run.opened import open_run
+from sqa.run.folder import open_run
 
 
 @pytest.fixture

@@ -252,6 +252,35 @@ def test_wrong_keys_are_named(keys, message):
         parse_policy(*keys)
 
 
+@pytest.mark.parametrize("nested", [{"name": "wait-k", "k": 6}, {"name": "hold", "n": 2}, {"name": "retranslate"}])
+def test_a_nested_policy_is_the_short_spelling(nested):
+    """So its config, its fingerprint and its store keys are the same."""
+    run = {"name": "r", "dataset": {"name": "mini-es"}}
+    short = {
+        "name": "command",
+        "command": ["cat"],
+        "policy": nested["name"],
+        **{k: nested[k] for k in nested if k in "kn"},
+    }
+    long = {"name": "command", "command": ["cat"], "policy": nested}
+    assert run_from_mapping(run | {"translator": long}) == run_from_mapping(run | {"translator": short})
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"policy": {"name": "hold", "m": 2}}, "translator.policy.m: unknown"),
+        ({"policy": {"name": "hold", "n": 2}, "n": 3}, "translator.policy.n: given beside the policy too"),
+        ({"policy": "hald", "n": 2}, "translator.policy: expected 'wait-k' or .*did you mean 'hold'"),
+        ({"policy": {"n": 2}}, "translator.policy: expected 'wait-k' or "),
+    ],
+)
+def test_wrong_keys_of_a_nested_policy_are_named(more, message):
+    run = {"name": "r", "dataset": {"name": "mini-es"}, "translator": {"name": "command", "command": ["cat"], **more}}
+    with pytest.raises(ConfigError, match=message):
+        run_from_mapping(run)
+
+
 def test_fingerprints_tell_policies_apart():
     assert len({PolicyTranslator(Fickle(), policy).fingerprint() for policy in POLICIES}) == len(POLICIES)
 

@@ -1,0 +1,75 @@
+"""Questions and components, loaded once; what a store's key calls a component."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from sqa.core import own
+from sqa.core.errors import ConfigError
+from sqa.core.interfaces import CONTRACTS, Fingerprinted
+from sqa.core.registry import Registry
+from sqa.core.types import Question
+from sqa.data.datasets import load_questions
+from sqa.files.store import digest
+from sqa.run.config import ComponentConfig, DatasetConfig, QualityConfig, to_mapping
+
+
+class Parts:
+    """Questions and components, each loaded once and shared by all runs that are given the same Parts."""
+
+    def __init__(self) -> None:
+        self._components: dict[str, Any] = {}
+        self._questions: dict[DatasetConfig, list[Question]] = {}
+
+    def questions(self, config: DatasetConfig) -> list[Question]:
+        """The questions of a data set."""
+        if config not in self._questions:
+            self._questions[config] = load_questions(config.name, config.limit)
+        return self._questions[config]
+
+    def component(self, registry: Registry, config: ComponentConfig) -> Any:
+        """The component of a config.  One that cannot do what its kind does: ConfigError."""
+        identity = digest([registry.kind, config.name, to_mapping(config.options)])
+        if identity not in self._components:
+            built = registry.build(config.name, config.options)
+            if not isinstance(built, CONTRACTS[registry.kind]):
+                made = f"{own.short(registry.target(config.name))} made a {type(built).__name__}"
+                methods = " or ".join(contract.__name__ for contract in CONTRACTS[registry.kind])
+                raise ConfigError(
+                    f"{registry.kind} {config.name!r}: {made}, which is no {methods} (sqa/core/interfaces.py)"
+                )
+            if not isinstance(built, Fingerprinted):
+                print(
+                    f"sqa: {registry.kind} {own.short(config.name)!r} has no fingerprint(); its results are stored "
+                    "under its source and config, so give it one if it reads files or models",
+                    file=sys.stderr,
+                )
+            self._components[identity] = built
+        return self._components[identity]
+
+    def quality(self, config: QualityConfig) -> Any:
+        """The metric of an entry of `quality:`."""
+        from sqa.run.quality_stage import metric_of
+
+        identity = digest(["quality", to_mapping(config)])
+        if identity not in self._components:
+            self._components[identity] = metric_of(config)
+        return self._components[identity]
+
+
+def fingerprint_of(registry: Registry, config: ComponentConfig, component: Any) -> str:
+    """Everything but its inputs that a component's output depends on.
+
+    What it says itself; of one in a file also the source; of one that says nothing its source and its config.
+    """
+    said = component.fingerprint() if isinstance(component, Fingerprinted) else None
+    target = registry.target(config.name)
+    if said is not None and not own.in_file(target):
+        return said
+    source = own.part_digest(target, component)
+    if source is None:
+        raise ConfigError(
+            f"{registry.kind} {config.name!r}: a {type(component).__name__} has neither fingerprint() nor a source file"
+        )
+    return digest([source, to_mapping(config.options) if said is None else said])
