@@ -42,13 +42,13 @@ class Formula:
 
     name: str  # the metric's, "al"
     label: str  # as the public scorers print it
-    compute: Callable[[Delays, Convention], np.ndarray]  # the value of each sentence (S,), nan = undefined
+    compute: Callable[[Delays, Convention], Floats]  # the value of each sentence (S,), nan = undefined
     unit: str = "words"  # of the value, for delays in words: "words", "0-1"
     digits: int = 2  # after the point, in tables
     reference: str = "none"  # |y*| of a run's sentence: "none", or its share of the "question"'s, see `trace_delays`
     of_runs: bool = True  # a metric of runs too; False: of logs only (`sqa latency`)
 
-    def __call__(self, delays: Delays, convention: Convention | None = None) -> np.ndarray:
+    def __call__(self, delays: Delays, convention: Convention | None = None) -> Floats:
         return self.compute(delays, SIMULEVAL_1_1 if convention is None else convention)
 
 
@@ -286,8 +286,8 @@ def usual_convention(formula: str) -> str:
 
 def metric_names() -> dict[str, dict[str, str]]:
     """Name of every latency of runs -> the arguments of its `Latency`."""
-    variants = {"": {}, "@char": {"per": "char"}, "@question": {"stream": "question"}}
-    found = {}
+    variants: dict[str, dict[str, str]] = {"": {}, "@char": {"per": "char"}, "@question": {"stream": "question"}}
+    found: dict[str, dict[str, str]] = {}
     for formula in FORMULAS.values():
         if formula.of_runs:
             usual = {"formula": formula.name, "convention": usual_convention(formula.name)}

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sqa.core import own
+from sqa.core.arrays import Floats
 from sqa.core.errors import ConfigError, NotComputable
 from sqa.metrics.latency import Convention, Formula, Latency
 
@@ -59,20 +60,20 @@ class OwnMetric:
     def signature(self) -> str:
         return f"{self.metric.signature()}|source:{self.source[:16]}"
 
-    def stats(self, trace: object) -> np.ndarray:
+    def stats(self, trace: object) -> Floats:
         return self.metric.stats(trace)
 
-    def score(self, stats: np.ndarray) -> float:
+    def score(self, stats: Floats) -> float:
         return self.metric.score(stats)
 
-    def score_many(self, stats: np.ndarray) -> np.ndarray:
+    def score_many(self, stats: Floats) -> Floats:
         """(B, d) -> (B,): the metric's own fast path, else its `score` of each; nan where it has none."""
         many = getattr(self.metric, "score_many", None)
         if many is not None:
             return np.asarray(many(stats))
         return np.array([self._score_or_nan(row) for row in stats], dtype=np.float64)
 
-    def _score_or_nan(self, stats: np.ndarray) -> float:
+    def _score_or_nan(self, stats: Floats) -> float:
         try:
             return self.metric.score(stats)
         except NotComputable:
