@@ -82,7 +82,8 @@ def test_names_of_runs_that_were_unambiguous_have_not_changed(tmp_path):
 def test_runs_of_different_contestants_have_different_names(tmp_path):
     guesser = {"name": "bm25"}
     buzzers = ({"name": "oracle"}, MLP, {"name": "logistic", "model": "bm25"})
-    config = ablation(tmp_path, commands={}, contestants=[{"guesser": guesser, "buzzer": b} for b in buzzers])
+    both = [{"guesser": guesser, "buzzer": b} for b in buzzers]
+    config = ablation(tmp_path, commands={}, translators=[], contestants=both)
     found = list(cells(config, ["mini-es"], {}))
     assert len({cell.run.name for cell in found}) == len(found) == 3 * 8
     assert {cell.guesser for cell in found} == {"bm25+oracle", "bm25+mlp", "bm25+logistic"}
