@@ -26,11 +26,10 @@ def draw(rows: Sequence[Row], folder: Path) -> list[Path]:
 
     dataset, n = rows[0].cell.dataset, rows[0].n
     families = ladders(rows)
-    wide = min(3, max(1, len(families)) + 1)
-    high = -(-(max(1, len(families)) + 1) // wide)
+    wide, high = 2, -(-(max(1, len(families)) + 1) // 2)
     with style():
         figure, grid = pyplot.subplots(
-            high, wide, figsize=(PAGE, 2.7 if high == 1 else 2.3 * high), layout="constrained", squeeze=False
+            high, wide, figsize=(PAGE, 0.5 + 2.4 * high), layout="constrained", squeeze=False
         )
         panels, several = list(grid.flat), high * wide > 2
         for letter, family, axes in zip(LETTERS, families or ["no translator"], panels, strict=False):
@@ -39,6 +38,8 @@ def draw(rows: Sequence[Row], folder: Path) -> list[Path]:
             axes.set_title(f"({letter}) {title}", loc="left")
         used = max(1, len(families))
         _same_height(panels[:used])
+        if panels[0].get_legend_handles_labels()[0]:
+            figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
         _translation(panels[used], rows, families)
         panels[used].set_title(f"({LETTERS[used]}) translation", loc="left")
         for axes in panels[used + 1 :]:
@@ -58,10 +59,10 @@ def ladders(rows: Sequence[Row]) -> list[str]:
 
 
 def _same_height(panels: Sequence[Axes]) -> None:
-    """One scale for all panels of expected wins, with room for the legend above the curves of the first."""
+    """One scale for all panels of expected wins."""
     top = max(axes.get_ylim()[1] for axes in panels)
     for axes in panels:
-        axes.set_ylim(0, top * 1.35)
+        axes.set_ylim(0, top)
 
 
 def _ks(rows: Sequence[Row], family: str) -> list[int | str]:
@@ -96,14 +97,12 @@ def _answers(axes: Axes, rows: Sequence[Row], family: str) -> None:
                 [len(ks)], [human.intervals[metric].value], color=colour, marker=marker, fillstyle="none", linestyle=""
             )
     axes.set_xticks(range(len(ks) + 1), [*map(str, ks), "human"])
-    axes.set_xlabel("k (source words read first), human translation")
+    axes.set_xlabel("k (source words read first); human translation")
     axes.set_ylabel("expected wins")
     if not ks:
         _nothing(axes, "no translator with several k")
     elif not lines:
         _nothing(axes, f"no {' or '.join(line[0] for line in _LINES)} in `metrics`")
-    else:
-        axes.legend(ncols=2, loc="upper left", bbox_to_anchor=(0, 1.0), handlelength=2.6)
 
 
 def _nothing(axes: Axes, why: str) -> None:

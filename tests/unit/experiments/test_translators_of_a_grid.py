@@ -88,6 +88,7 @@ def test_the_figure_draws_every_translator(families, tmp_path, monkeypatch):
     drawn = []
     monkeypatch.setattr(figure, "save", lambda made, folder, name: drawn.append(made) or [])
     figure.draw(rows(*families), tmp_path)
+    drawn[0].canvas.draw()  # a layout that does not fit warns, and a warning is an error here
     *answers, translation = [axes for axes in drawn[0].axes if axes.get_visible()]
     assert len(answers) == max(1, len(families))
     for axes, family in zip(answers, families, strict=False):
@@ -97,4 +98,5 @@ def test_the_figure_draws_every_translator(families, tmp_path, monkeypatch):
         assert [text.get_text() for text in translation.get_legend().get_texts()] == list(families)
     else:
         assert "no translator" in answers[0].texts[0].get_text() and "no translator" in translation.texts[0].get_text()
+    assert all(axes.get_position().width > 0.3 for axes in (*answers, translation))
     pyplot.close(drawn[0])
