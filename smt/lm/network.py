@@ -35,7 +35,7 @@ class Shape:
     inner: int  # size inside the feed-forward
     norm_epsilon: float
     rope_bases: tuple[float, ...]  # per layer
-    windows: tuple[int, ...]  # per layer: positions looked back at most; 0 = all
+    windows: tuple[int, ...]  # per layer, of the config; 0 = none.  Not applied: see `CausalLM.forward`
     activation: Literal["gelu_tanh", "silu"]
     embedding_scale: float = 1.0
     query_scale: float = 0.0  # factor of the scores; 0 = head_size ** -0.5
@@ -202,6 +202,8 @@ class CausalLM(nn.Module):
         """pieces and positions (B, N), mask among them (B, 1, N, N), earlier positions.
 
         Returns states (B, N, D) after the last norm, and the keys and values of the N in each layer.
+        What is looked at is what the masks say: a layer's window (512 pieces in Gemma 3) is not added to them, so a text
+        longer than it is read otherwise than by the original model.
         """
         x = F.embedding(pieces, self.embedding).to(self.dtype) * self.shape.embedding_scale
         turns, new = self.turns(positions), []
