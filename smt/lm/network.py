@@ -202,8 +202,8 @@ class CausalLM(nn.Module):
         """pieces and positions (B, N), mask among them (B, 1, N, N), earlier positions.
 
         Returns states (B, N, D) after the last norm, and the keys and values of the N in each layer.
-        What is looked at is what the masks say: a layer's window (512 pieces in Gemma 3) is not added to them, so a text
-        longer than it is read otherwise than by the original model.
+        What is looked at is what the masks say: a layer's window (512 pieces in Gemma 3) is not added to them, so a
+        text longer than it is read otherwise than by the original model.
         """
         x = F.embedding(pieces, self.embedding).to(self.dtype) * self.shape.embedding_scale
         turns, new = self.turns(positions), []
