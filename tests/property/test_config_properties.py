@@ -15,6 +15,8 @@ from sqa.metrics import ALL
 from sqa.run.config import ComponentConfig, DatasetConfig, RunConfig, load_run, run_from_mapping, to_mapping
 
 NAME = st.text(st.characters(categories=["L", "N"], include_characters=" _-"), min_size=1).filter(str.strip)
+# The reader takes no NUL and no half of a surrogate pair (tests/unit/run/test_odd_values.py).
+TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
 CONFIGS = st.builds(
     RunConfig,
     name=NAME,
@@ -25,7 +27,7 @@ CONFIGS = st.builds(
     guesser=st.builds(
         ComponentConfig,
         st.just("doubles:build_guesser"),
-        st.builds(GuesserConfig, pages=st.lists(st.text(), max_size=3).map(tuple)),
+        st.builds(GuesserConfig, pages=st.lists(TEXT, max_size=3).map(tuple)),
     ),
     buzzer=st.none()
     | st.builds(
