@@ -23,7 +23,7 @@ from smt.lm.base import Base, base_folder, load_base
 from smt.lm.data import Pairs, frequent
 from smt.lm.decode import Writer, full_input
 from smt.lm.layout import Layout
-from smt.lm.train_config import LmConfig, LmTrainConfig
+from smt.lm.train_config import LmConfig
 from smt.lm.trainer import LmTrainer
 from smt.training.checkpoints import checkpoints, remove
 from smt.training.clean import Pair, Report
@@ -34,7 +34,7 @@ from sqa.core.paths import DATA
 from sqa.files.atomic import claimed
 from sqa.files.store import write_text
 
-_TRAIN = {"bidirectional_share": LmTrainConfig().bidirectional_share}  # keys that run.json was written without once
+_TRAIN = {"bidirectional_share": 0.0, "copy_weight": 1.0}  # keys that run.json was written without once
 
 
 def prepared(config: LmConfig, base: Base, layout: Layout, folder: Path) -> tuple[Pairs, Tensor]:
@@ -109,7 +109,7 @@ def train(config: LmConfig, runs: Path, fresh: bool = False) -> Path | None:
         layout = Layout.of(base.tokens, *config.direction)
         check_identity(folder, identity(config, base))
         pairs, pieces = prepared(config, base, layout, folder / "data")
-        trainer = LmTrainer(base.network, pairs, layout, pieces, config.train, folder)
+        trainer = LmTrainer(base.network, pairs, layout, pieces, config.train, folder, base.tokens)
         if config.start is not None:
             begin_with(trainer, config.start, base)
         trainer.resume()

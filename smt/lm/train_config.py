@@ -25,6 +25,7 @@ class LmTrainConfig:
     learning_rate: float = 8e-4  # the peak, reached after `warmup` steps
     warmup: int = 20  # steps of linear rise
     cooldown: int = 300  # last steps, falling linearly to zero
+    copy_weight: float = 1.0  # loss of names and numbers that the source spells alike, beside other words' 1
     label_smoothing: float = 0.0
     clip: float = 1.0  # gradient norm
     checkpoint_every: int = 25  # steps
@@ -42,7 +43,7 @@ class LmTrainConfig:
         ]
         wrong += [
             f"train.{name}: must be > 0 and finite, got {getattr(self, name)}"
-            for name in ("learning_rate", "scale", "clip")
+            for name in ("learning_rate", "scale", "clip", "copy_weight")
             if not 0 < getattr(self, name) < math.inf
         ]
         wrong += [

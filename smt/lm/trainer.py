@@ -21,6 +21,7 @@ from tqdm import tqdm
 from smt.lm.data import IGNORED, Batch, Batches, Pairs
 from smt.lm.layout import Layout
 from smt.lm.network import CausalLM
+from smt.lm.tokens import Tokens
 from smt.lm.train_config import LmTrainConfig
 from smt.policies.waitk import FULL
 from smt.training.checkpoints import MOMENTS, checkpoints, write
@@ -32,8 +33,9 @@ class LmTrainer:
     """The state of a fine-tuning: model, optimiser, step."""
 
     def __init__(
-        self, model: CausalLM, pairs: Pairs, layout: Layout, choice: Tensor, config: LmTrainConfig, folder: Path
-    ) -> None:
+        self, model: CausalLM, pairs: Pairs, layout: Layout, choice: Tensor, config: LmTrainConfig, folder: Path,
+        tokens: Tokens,
+    ) -> None:  # fmt: skip
         self.model, self.config, self.folder, self.choice = model, config, folder, choice
         self.log = StepLog(folder / "steps.tsv")
         if config.threads:
@@ -46,7 +48,8 @@ class LmTrainer:
         if config.compile:
             for layer in model.layers:
                 layer.compile(dynamic=True)
-        self.batches = Batches(pairs, layout, config.batch_pieces, config.seed)
+        looked_at = tokens if config.copy_weight != 1 else None
+        self.batches = Batches(pairs, layout, config.batch_pieces, config.seed, looked_at)
         self.rows = model.output_rows(choice)  # (V, D)
         self.label_of = torch.full((model.shape.vocabulary,), IGNORED)
         self.label_of[choice] = torch.arange(len(choice))
@@ -69,7 +72,12 @@ class LmTrainer:
         labels = torch.where(batch.labels >= 0, self.label_of[known], IGNORED)
         learnt = labels >= 0
         scores = F.linear(states[:, s:][learnt], self.rows).float()
-        return F.cross_entropy(scores, labels[learnt], label_smoothing=self.config.label_smoothing), int(learnt.sum())
+        smoothing = self.config.label_smoothing
+        if batch.copied is None:
+            return F.cross_entropy(scores, labels[learnt], label_smoothing=smoothing), int(learnt.sum())
+        each = F.cross_entropy(scores, labels[learnt], label_smoothing=smoothing, reduction="none")
+        weights = torch.where(batch.copied[learnt] > 0, self.config.copy_weight, 1.0)
+        return (each * weights).sum() / weights.sum(), int(learnt.sum())
 
     def rate(self) -> float:
         """Learning rate of the next step."""

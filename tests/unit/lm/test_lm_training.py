@@ -40,7 +40,7 @@ def parts(folder, runs, **settings):
     pairs = Pairs.of(TEXTS * 4, base.tokens, layout, 50)
     pieces = frequent(pairs, base.tokens, layout, 100)
     config = LmTrainConfig(**(SETTINGS | settings))
-    return base, layout, pairs, LmTrainer(base.network, pairs, layout, pieces, config, runs)
+    return base, layout, pairs, LmTrainer(base.network, pairs, layout, pieces, config, runs, base.tokens)
 
 
 def never() -> float:
@@ -86,6 +86,33 @@ def test_only_pairs_read_in_full_are_read_in_both_directions(folder, tmp_path):
     assert 0.2 < float(ahead.float().mean()) < 0.3
     _, none = parts(folder, tmp_path)[3].draw(9, np.random.default_rng(0))
     assert none is None
+
+
+def test_names_and_numbers_that_are_copied_weigh_more(tmp_path):
+    folder = make(tmp_path / "base", "gemma3_text", seed=3)
+    base = load_base(folder, torch.float32)
+    layout = Layout.of(base.tokens, "es", "en")
+    texts = [("el perro Łódź 1234 is", "the Łódź, 1234. dog is"), ("la casa", "the house")]
+    pairs = Pairs.of(texts, base.tokens, layout, 50)
+    batch = Batches(pairs, layout, 1000, 0, base.tokens).make(np.arange(2), np.random.default_rng(0))
+    marked = [
+        base.tokens.decode([int(p) for p, c in zip(labels, row, strict=True) if c])
+        for labels, row in zip(batch.labels, batch.copied, strict=True)
+    ]
+    assert marked == ["Łódź 1234", ""]
+    pieces = frequent(pairs, base.tokens, layout, 100)
+
+    def loss(weight):
+        config = LmTrainConfig(**(SETTINGS | {"copy_weight": weight}))
+        network = load_base(folder, torch.float32).network
+        trainer = LmTrainer(network, pairs, layout, pieces, config, tmp_path, base.tokens)
+        return trainer.loss(trainer.batches.make(np.arange(2), np.random.default_rng(0)), torch.tensor([FULL, FULL]))
+
+    (plain, n), (nearly, _), (high, _) = loss(1.0), loss(1 + 1e-9), loss(1e6)
+    assert nearly.item() == pytest.approx(plain.item(), rel=1e-5) and high.item() != pytest.approx(
+        plain.item(), rel=1e-3
+    )
+    assert n == int((batch.labels >= 0).sum())
 
 
 def test_padding_teaches_nothing(folder, tmp_path):
@@ -134,13 +161,13 @@ def test_a_loss_that_is_no_number_stops_it(folder, tmp_path):
 
 
 def test_another_config_is_not_gone_on_with(tmp_path):
-    now = {"base": "a", "corpus": {"made": []}, "train": {"rank": 4, "bidirectional_share": 0.0}}
+    now = {"base": "a", "corpus": {"made": []}, "train": {"rank": 4, "bidirectional_share": 0.0, "copy_weight": 1.0}}
     (tmp_path / "run.json").write_text('{"base": "a", "corpus": {}, "train": {"rank": 4}}')  # as it was written once
     (tmp_path / "checkpoint-0000002").mkdir()
     (tmp_path / "checkpoint-0000002" / "state.json").write_text("{}")
     check_identity(tmp_path, now)
     with pytest.raises(ConfigError, match="trained with another base, train"):
-        check_identity(tmp_path, {**now, "base": "b", "train": {"rank": 8, "bidirectional_share": 0.0}})
+        check_identity(tmp_path, {**now, "base": "b", "train": {**now["train"], "rank": 8}})
 
 
 def test_it_can_begin_with_an_adapter(folder, tmp_path):
