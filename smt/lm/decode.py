@@ -25,7 +25,7 @@ from smt.lm.tokens import Tokens
 from smt.models.decode import Written, by_length
 from smt.models.next_piece import Past, Rules, piece_limit
 from smt.models.rows import lengthen
-from smt.policies.waitk import FULL, HIDDEN_WORD, pad
+from smt.policies.waitk import HIDDEN_WORD, pad
 
 BATCH_ROWS = 64  # sentences decoded together
 ALIVE = 0.75  # finished sentences are dropped when fewer than this share go on
@@ -164,12 +164,17 @@ class Sentences:
         return step
 
     def keep(self, rows: Tensor) -> None:
-        """Keep these sentences (B,) bool only, and as many positions as they use."""
+        """Keep these sentences only, bool (B,) or numbers, and as many positions as they use."""
         s = int((self.needs[rows] < HIDDEN_WORD).sum(1).max())
         t = int(self.at[rows].max())
         self.source = [KeyValue(k[rows, :, :s], v[rows, :, :s]) for k, v in self.source]
-        self.target = [KeyValue(k[rows, :, :t], v[rows, :, :t]) for k, v in self.target]
         self.needs = self.needs[rows, :s]
+        self.target = [KeyValue(k[:, :, :t], v[:, :, :t]) for k, v in self.target]
+        self.move(rows)
+
+    def move(self, rows: Tensor) -> None:
+        """The translations of these rows in place of all; the sources stay."""
+        self.target = [KeyValue(k[rows], v[rows]) for k, v in self.target]
         self.past = Past(self.past.last[rows], self.past.run[rows])
         for name in ("last", "at", "first", "read", "length", "written", "word_open", "alive", "prompt"):
             setattr(self, name, getattr(self, name)[rows])
@@ -206,9 +211,6 @@ def decode_batch(writer: Writer, sentences: Sequence[Sequence[str]], k: int) -> 
 @torch.inference_mode()
 def decode_stream(writer: Writer, source: Iterator[str], k: int) -> Iterator[str]:
     """Translate while reading: pulls a word from `source` for READ, yields a word for WRITE."""
-    if writer.ahead:
-        yield from (word.token for word in decode_batch(writer, [list(source)], k)[0])
-        return
     rows = Sentences(writer, 1)
     rows.hear(torch.tensor([writer.layout.opening]), torch.zeros(1, len(writer.layout.opening), dtype=torch.long))
     _read(rows, source, k)
@@ -247,8 +249,3 @@ def publish(writer: Writer, step: Sequence[int], open_pieces: list[int], written
             written.append(Written(token, g, bool(ended)))
     if commit:
         open_pieces.append(int(writer.pieces[choice]))
-
-
-def full_input(writer: Writer, texts: Sequence[str]) -> list[tuple[str, ...]]:
-    """Target words of whole texts."""
-    return [tuple(w.token for w in words) for words in decode_batch(writer, [text.split() for text in texts], FULL)]

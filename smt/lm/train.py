@@ -20,8 +20,9 @@ from torch import Tensor
 
 from smt.lm.adapter import PEFT, load_adapter, save_adapter, tensors
 from smt.lm.base import Base, base_folder, load_base
+from smt.lm.beam import full_input
 from smt.lm.data import Pairs, frequent
-from smt.lm.decode import Writer, full_input
+from smt.lm.decode import Writer
 from smt.lm.layout import Layout
 from smt.lm.train_config import LmConfig
 from smt.lm.trainer import LmTrainer

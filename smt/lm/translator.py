@@ -20,10 +20,12 @@ from typing import Literal
 
 import torch
 
+from smt.lm import beam
 from smt.lm.adapter import PEFT, adapter_digest, load_adapter
 from smt.lm.base import base_folder, load_base, load_fingerprint
-from smt.lm.decode import Writer, decode_batch, decode_stream, full_input
+from smt.lm.decode import Writer, decode_batch, decode_stream
 from smt.lm.layout import Layout
+from smt.models.decode import Written
 from smt.policies.prefixes import PolicyConfig, PolicyTranslator, Remembered, parse_policy
 from smt.policies.waitk import FULL, parse_k
 from sqa.core.errors import ConfigError
@@ -45,14 +47,17 @@ class CausalLmConfig:
     n: int | None = None  # local-agreement: translations that must agree (2); hold, retranslate: words held back
     source_language: str | None = None  # ISO 639-1 code or English name; an adapter knows its own
     target_language: str = "en"
+    beam: int = 1  # hypotheses kept, full input only: see smt/lm/beam.py; 1 = greedy
     bidirectional: bool = False  # the source looks at itself in both directions: full input only, adapters trained so
     precision: Literal["auto", "float32", "bfloat16"] = "auto"  # auto = bfloat16 where the processor multiplies it
     download: bool = False  # fetch a hub model that is not in the local cache
 
     def __post_init__(self) -> None:
         parse_policy(self.policy, self.k, self.n)
-        if self.bidirectional and self.policy == "wait-k" and parse_k(self.k) != FULL:
-            raise ConfigError(f"bidirectional: reads the whole sentence first, so k must be full, got {self.k}")
+        beam.check(self.beam)
+        whole = [key for key, value in (("beam", self.beam > 1), ("bidirectional", self.bidirectional)) if value]
+        if whole and self.policy == "wait-k" and parse_k(self.k) != FULL:
+            raise ConfigError(f"{whole[0]}: reads the whole sentence first, so k must be full, got {self.k}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,26 +130,46 @@ class WaitKLm:
     def translate_batch(self, questions: Sequence[Question]) -> list[list[Emission]]:
         """Emissions of whole questions."""
         sentences = [sentence for question in questions for sentence in question.sentences]
-        written = iter(decode_batch(self.writer, sentences, self.k))
+        written = iter(self.written(sentences))
         return [
             [Emission(i, word.token, word.g, word.ended) for i in range(len(q.sentences)) for word in next(written)]
             for q in questions
         ]
+
+    def written(self, sentences: Sequence[Sequence[str]]) -> list[list[Written]]:
+        """Words of whole sentences, with their g."""
+        return decode_batch(self.writer, sentences, self.k)
 
     def fingerprint(self) -> str:
         """Hash of everything that decides the output."""
         return self._fingerprint
 
 
+class WholeLm(WaitKLm):
+    """The same at k = full, with a beam or a source read in both directions: nothing is written while it is read."""
+
+    def __init__(self, writer: Writer, n: int, fingerprint: str) -> None:
+        super().__init__(writer, FULL, fingerprint)
+        self.n = n
+
+    def translate(self, source: Iterator[str]) -> Iterator[str]:
+        """Words of one sentence, once all of it is read."""
+        return (word.token for word in self.written([list(source)])[0])
+
+    def written(self, sentences: Sequence[Sequence[str]]) -> list[list[Written]]:
+        """Words of whole sentences."""
+        return beam.whole(self.writer, sentences, self.n)
+
+
 class FullInputLm:
     """The same model reading whole texts."""
 
-    def __init__(self, writer: Writer, fingerprint: str) -> None:
-        self.writer, self._fingerprint = writer, fingerprint
+    def __init__(self, writer: Writer, n: int, fingerprint: str) -> None:
+        self.writer, self.n, self._fingerprint = writer, n, fingerprint
 
     def words(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
         """Target words of each text; a blank text gives ()."""
-        return full_input(self.writer, texts)
+        return beam.full_input(self.writer, texts, self.n)
 
     def fingerprint(self) -> str:
         """Hash of everything that decides the words."""
@@ -152,8 +177,8 @@ class FullInputLm:
 
 
 @lru_cache(maxsize=2)
-def _system(loaded: _Loaded, digest: str, fingerprint: str) -> Remembered:
-    return Remembered(FullInputLm(writer(loaded, digest), fingerprint))
+def _system(loaded: _Loaded, digest: str, n: int, fingerprint: str) -> Remembered:
+    return Remembered(FullInputLm(writer(loaded, digest), n, fingerprint))
 
 
 def build(config: CausalLmConfig) -> WaitKLm | PolicyTranslator:
@@ -164,8 +189,15 @@ def build(config: CausalLmConfig) -> WaitKLm | PolicyTranslator:
     rules = f"causal-lm {VERSION} {loaded.precision} {loaded.languages} {base} {digest}"
     if loaded.bidirectional:
         rules += " bidirectional"
+    if config.beam > 1:
+        rules += f" beam {beam.VERSION} {config.beam}"
     if loaded.adapter is not None and config.policy == "wait-k":
         k = parse_k(config.k)
-        return WaitKLm(writer(loaded, digest), k, hashlib.sha256(f"{rules} {k}".encode()).hexdigest())
+        fingerprint = hashlib.sha256(f"{rules} {k}".encode()).hexdigest()
+        if loaded.bidirectional or config.beam > 1:
+            return WholeLm(writer(loaded, digest), config.beam, fingerprint)
+        return WaitKLm(writer(loaded, digest), k, fingerprint)
     whole = hashlib.sha256(f"{rules} whole texts".encode()).hexdigest()
-    return PolicyTranslator(_system(loaded, digest, whole), parse_policy(config.policy, config.k, config.n))
+    return PolicyTranslator(
+        _system(loaded, digest, config.beam, whole), parse_policy(config.policy, config.k, config.n)
+    )
