@@ -19,7 +19,7 @@ from pathlib import Path
 
 from smt.policies.prefixes import PolicyConfig, PolicyTranslator, Remembered, parse_policy
 from sqa.core.errors import ConfigError, DataError
-from sqa.files.hub import file_digest
+from sqa.files.digest import file_digest
 
 VERSION = 2  # raise when the words that come from the same program change
 MAX_PROGRAM = 1 << 20  # bytes of a program given by its path that are read for the fingerprint

@@ -9,7 +9,6 @@ policy every word is written once the sentence is over.  A word it never saw is 
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -21,6 +20,7 @@ from typing import Any
 from smt.policies.prefixes import PolicyConfig, PolicyTranslator, Remembered, parse_policy
 from smt.statistical import tokens
 from sqa.core.errors import ConfigError, DataError
+from sqa.files.digest import file_digest
 from sqa.files.records import parse_json
 from sqa.files.store import digest, write_text
 
@@ -144,12 +144,6 @@ def write_model(
 def decoder_files(folder: Path) -> list[Path]:
     """The files that the decoder reads, sorted by name."""
     return sorted(path for name in (TABLE, LANGUAGE) for path in folder.glob(f"{name}*"))
-
-
-def file_digest(path: Path) -> str:
-    """sha256 (hex) of a file's bytes."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def read_model(folder: Path) -> dict[str, Any]:
