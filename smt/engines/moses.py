@@ -26,19 +26,13 @@ from xml.parsers.expat import ExpatError
 from tqdm import tqdm
 
 from smt.policies.prefixes import PolicyConfig, PolicyTranslator, Remembered, parse_policy
-from sqa.core.errors import ConfigError, DataError, SqaError
+from sqa.core.errors import ConfigError, DataError, RemoteProtocolError
 
 VERSION = 1  # raise when the words that come from the same server change
 MAX_TEXT = 20_000  # characters of one text sent
 MAX_ANSWER = 1 << 20  # bytes of one answer read
 _BLANK = re.compile(r"[\s\x00-\x1f\x7f\ufffe\uffff\ud800-\udfff]+")  # XML has no control characters or surrogates
 _XML_HEADER = re.compile(r"^\s*<\?xml[^>]*\?>")
-
-
-class RemoteProtocolError(SqaError):
-    """The other side broke the protocol, did not answer in time, or said that it failed."""
-
-    exit_code = 3
 
 
 @dataclass(frozen=True, slots=True)
