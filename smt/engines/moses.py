@@ -25,7 +25,8 @@ from xml.parsers.expat import ExpatError
 
 from tqdm import tqdm
 
-from smt.policies.prefixes import PolicyConfig, PolicyTranslator, Remembered, parse_policy
+from smt.policies.chosen import PolicyConfig, policy_of
+from smt.policies.prefixes import PolicyTranslator, Remembered
 from sqa.core.errors import ConfigError, DataError, RemoteProtocolError
 
 VERSION = 1  # raise when the words that come from the same server change
@@ -50,7 +51,7 @@ class MosesConfig:
     n: int | None = None  # local-agreement: translations that must agree (2); hold, retranslate: words held back
 
     def __post_init__(self) -> None:
-        parse_policy(self.policy, self.k, self.n)
+        policy_of(self)
         wrong = []
         if not self.timeout > 0:
             wrong.append(f"timeout: must be > 0 seconds, got {self.timeout}")
@@ -230,5 +231,4 @@ def server(config: MosesConfig) -> Remembered:
 
 def build(config: MosesConfig) -> PolicyTranslator:
     """The translator of a config."""
-    policy = parse_policy(config.policy, config.k, config.n)
-    return PolicyTranslator(server(replace(config, policy="wait-k", k="full", n=None)), policy)
+    return PolicyTranslator(server(replace(config, policy="wait-k", k="full", n=None)), policy_of(config))

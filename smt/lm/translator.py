@@ -24,7 +24,8 @@ from smt.lm.adapter import PEFT, adapter_digest, load_adapter
 from smt.lm.base import base_folder, load_base, load_fingerprint
 from smt.lm.decode import Writer, decode_batch, decode_stream, full_input
 from smt.lm.layout import Layout
-from smt.policies.prefixes import PolicyConfig, PolicyTranslator, Remembered, parse_policy
+from smt.policies.chosen import PolicyConfig, policy_of
+from smt.policies.prefixes import PolicyTranslator, Remembered
 from smt.policies.waitk import parse_k
 from sqa.core.errors import ConfigError
 from sqa.core.paths import DATA
@@ -49,7 +50,7 @@ class CausalLmConfig:
     download: bool = False  # fetch a hub model that is not in the local cache
 
     def __post_init__(self) -> None:
-        parse_policy(self.policy, self.k, self.n)
+        policy_of(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,4 +159,4 @@ def build(config: CausalLmConfig) -> WaitKLm | PolicyTranslator:
         k = parse_k(config.k)
         return WaitKLm(writer(loaded, digest), k, hashlib.sha256(f"{rules} {k}".encode()).hexdigest())
     whole = hashlib.sha256(f"{rules} whole texts".encode()).hexdigest()
-    return PolicyTranslator(_system(loaded, digest, whole), parse_policy(config.policy, config.k, config.n))
+    return PolicyTranslator(_system(loaded, digest, whole), policy_of(config))

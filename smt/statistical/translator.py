@@ -17,7 +17,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from smt.policies.prefixes import PolicyConfig, PolicyTranslator, Remembered, parse_policy
+from smt.policies.chosen import PolicyConfig, policy_of
+from smt.policies.prefixes import PolicyTranslator, Remembered
 from smt.statistical import tokens
 from sqa.core.errors import ConfigError, DataError
 from sqa.files.digest import file_digest
@@ -59,7 +60,7 @@ class StatisticalConfig:
     n: int | None = None  # local-agreement: translations that must agree (2); hold, retranslate: words held back
 
     def __post_init__(self) -> None:
-        parse_policy(self.policy, self.k, self.n)
+        policy_of(self)
 
 
 def need_thot() -> None:
@@ -180,5 +181,4 @@ def system(folder: Path) -> Remembered:
 
 def build(config: StatisticalConfig) -> PolicyTranslator:
     """The translator of a config."""
-    policy = parse_policy(config.policy, config.k, config.n)
-    return PolicyTranslator(system(Path(config.model).expanduser().resolve()), policy)
+    return PolicyTranslator(system(Path(config.model).expanduser().resolve()), policy_of(config))

@@ -163,4 +163,12 @@ BUZZERS = Registry(
         "qanta_service": "buzzers.qanta_service:build",
     },
 )
-POLICIES = Registry("policy", {})  # of your own only; ours are in smt/policies/prefixes.py
+POLICIES = Registry(  # around full-input systems; an entry is the class itself, smt/policies/chosen.py reads its keys
+    "policy",
+    {
+        "wait-k": "smt.policies.prefix_waitk:WaitK",
+        "local-agreement": "smt.policies.local_agreement:LocalAgreement",
+        "hold": "smt.policies.hold:Hold",
+        "retranslate": "smt.policies.retranslate:Retranslate",
+    },
+)
