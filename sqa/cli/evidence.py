@@ -74,9 +74,9 @@ def reproduce(
     if config is not None:
         raise ConfigError(f"{config}: all items have configs of their own; name one item")
     missing = []
-    for name, (_, usual) in PAPER.items():
+    for name, (_, file) in PAPER.items():
         try:
-            _make(name, Path("configs", usual), runs)
+            _make(name, Path("configs", file), runs)
         except SqaError as error:  # the others can still be made
             missing.append(name)
             print(f"{name}: not made: {error}", file=sys.stderr)
