@@ -23,8 +23,8 @@ import torch
 from torch import Tensor, nn
 
 from sqa.core.errors import ConfigError, DataError
-from sqa.data.download import sha256_of
 from sqa.files import hub
+from sqa.files.digest import file_digest
 from sqa.files.finite import check_weights
 
 Precision = Literal["float32", "bfloat16", "int8"]
@@ -132,7 +132,7 @@ def weights_digest(folder: Path) -> str:
     """What names an encoder: the sha256 of its weights and of its tokenizer, in this order, joined by a colon."""
     files = sorted(folder.glob("*.safetensors"))
     pieces = next((path for name in ("tokenizer.json", "vocab.txt") if (path := folder / name).is_file()), None)
-    return ":".join(sha256_of(path) for path in [*files, *([pieces] if pieces else [])])
+    return ":".join(file_digest(path) for path in [*files, *([pieces] if pieces else [])])
 
 
 class Encoder:

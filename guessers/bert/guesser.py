@@ -26,21 +26,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from guessers import text
+from guessers import classifier_files, text
 from guessers.bert import encoder as bert_encoder
 from guessers.bert.encoder import Device, Encoder, Precision, spans
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.types import Guess
-from sqa.files.model_files import (
-    dequantise,
-    folder_digest,
-    pack_strings,
-    quantise,
-    read_tensors,
-    resolve_model,
-    unpack_strings,
-    write_tensors,
-)
+from sqa.files.model_files import dequantise, folder_digest, quantise, resolve_model, write_tensors
 
 VERSION = 1  # of the code that turns words into guesses; raise it when guesses change
 PRIOR = 4.0  # first weight of the zero vector in the mean, in pieces of the rarest kind
@@ -204,15 +195,8 @@ class BertGuesser:
 
     def save(self, folder: Path) -> None:
         """Write model.safetensors (pages and tuned layers int8 by row, the rest float16) and config.json."""
-        tensors: dict[str, np.ndarray] = dict(self._parts.tuned)
-        for name, tensor in self._head.state_dict().items():
-            if name == "pages.weight":
-                tensors |= quantise(name, tensor.numpy())
-            elif tensor.is_floating_point():
-                tensors[name] = tensor.numpy().astype(np.float32 if name.startswith("norm.") else np.float16)
-        tensors["weights"] = self._parts.weights
-        tensors["words"] = pack_strings(sorted(self._parts.words))
-        tensors["titles"] = pack_strings(self._parts.titles)
+        tensors = {**self._parts.tuned, "weights": self._parts.weights}
+        tensors |= classifier_files.pack(self._head, ("pages.weight",), sorted(self._parts.words), self._parts.titles)
         described = {"shape": asdict(self._head.shape), "encoder": asdict(self._parts.encoder)}
         write_tensors(folder, tensors, {"kind": "bert", "version": VERSION, **described})
 
@@ -220,7 +204,7 @@ class BertGuesser:
     def load(cls, folder: Path, config: BertConfig | None = None) -> BertGuesser:
         """Read what `save` wrote, and the encoder that it names. DataError where the two do not belong together."""
         config = config or BertConfig()
-        head, parts = _read(folder)
+        head, parts = classifier_files.read(folder, "bert", VERSION, _parts)
         name = parts.encoder
         place = bert_encoder.find_encoder(
             config.encoder or name.name, config.revision or name.revision, config.download
@@ -236,22 +220,17 @@ class BertGuesser:
         return cls(encoder, head, parts, config.temperature, folder_digest(folder))
 
 
-def _read(folder: Path) -> tuple[Head, Parts]:
-    tensors, config = read_tensors(folder, "bert", VERSION)
-    try:
-        shape, encoder = Shape(**config["shape"]), EncoderName(**config["encoder"])
-        words, titles = unpack_strings(tensors.pop("words")), unpack_strings(tensors.pop("titles"))
-        weights = tensors.pop("weights")
-        tuned = {name: tensors.pop(name) for name in list(tensors) if name.startswith(TUNED)}
-        if len(titles) != shape.pages:
-            raise ValueError(f"{len(titles)} titles for {shape.pages} pages")
-        state = {name: torch.from_numpy(array) for name, array in dequantise(tensors).items()}
-        head = Head(shape)
-        head.load_state_dict(state | {"norm.num_batches_tracked": torch.tensor(0)})
-    except (KeyError, TypeError, ValueError, RuntimeError) as error:
-        reason = " ".join(str(error).split())
-        raise DataError(f"{folder}: not a BERT guesser of this version ({reason}); train it again") from error
-    return head, Parts(tuple(titles), frozenset(words), weights, encoder, tuned)
+def _parts(
+    config: dict[str, Any], tensors: classifier_files.Tensors, words: list[str], titles: list[str]
+) -> tuple[Head, tuple[Head, Parts]]:
+    """The head of a folder, without its weights, and what else the folder says."""
+    shape, encoder = Shape(**config["shape"]), EncoderName(**config["encoder"])
+    weights = tensors.pop("weights")
+    tuned = {name: tensors.pop(name) for name in list(tensors) if name.startswith(TUNED)}
+    if len(titles) != shape.pages:
+        raise ValueError(f"{len(titles)} titles for {shape.pages} pages")
+    head = Head(shape)
+    return head, (head, Parts(tuple(titles), frozenset(words), weights, encoder, tuned))
 
 
 def tuned_tensors(before: Mapping[str, Tensor], after: Mapping[str, Tensor]) -> dict[str, np.ndarray]:

@@ -14,28 +14,20 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from guessers import text
+from guessers import classifier_files, text
 from guessers.gru.network import Network, Shape, network_of
-from sqa.core.errors import ConfigError, DataError
+from sqa.core.errors import ConfigError
 from sqa.core.types import Guess
-from sqa.files.model_files import (
-    dequantise,
-    folder_digest,
-    pack_strings,
-    quantise,
-    read_tensors,
-    resolve_model,
-    unpack_strings,
-    write_tensors,
-)
+from sqa.files.model_files import folder_digest, resolve_model, write_tensors
 
 VERSION = 1  # of the code that turns words into guesses; raise it when guesses change
+TABLES = ("embedding.weight", "pages.weight")  # a row per word or page
 BLOCK = 512  # prefixes scored at once: (BLOCK, P) float32 stays in tens of megabytes
 
 Unit = Literal["stems", "words"]
@@ -142,32 +134,26 @@ class GruGuesser:
 
     def save(self, folder: Path) -> None:
         """Write model.safetensors (tables int8 by row, the rest float16) and config.json."""
-        tensors: dict[str, np.ndarray] = {}
-        for name, tensor in self._network.state_dict().items():
-            if name in ("embedding.weight", "pages.weight"):
-                tensors |= quantise(name, tensor.numpy())
-            elif tensor.is_floating_point():
-                tensors[name] = tensor.numpy().astype(np.float32 if name.startswith("norm.") else np.float16)
-        tensors["words"] = pack_strings(self._words)
-        tensors["titles"] = pack_strings(self._titles)
+        tensors = classifier_files.pack(self._network, TABLES, self._words, self._titles)
         shape = asdict(self._network.shape)
         write_tensors(folder, tensors, {"kind": "gru", "version": VERSION, "shape": shape, "units": self._units})
 
     @classmethod
     def load(cls, folder: Path, temperature: float = 1.0) -> GruGuesser:
         """Read what `save` wrote."""
-        tensors, config = read_tensors(folder, "gru", VERSION)
-        try:
-            shape, units = Shape(**config["shape"]), config.get("units", "stems")
-            words, titles = unpack_strings(tensors.pop("words")), unpack_strings(tensors.pop("titles"))
-            if units not in UNITS or (len(words), len(titles)) != (shape.vocabulary, shape.pages):
-                raise ValueError(f"{len(words)} {units} and {len(titles)} pages for {shape}")
-            state = {name: torch.from_numpy(array) for name, array in dequantise(tensors).items()}
-            network = network_of(shape)
-            network.load_state_dict(state | {"norm.num_batches_tracked": torch.tensor(0)})
-        except (KeyError, TypeError, ValueError, RuntimeError) as error:
-            raise DataError(f"{folder}: not a GRU guesser of this version ({error}); train it again") from error
+        network, words, titles, units = classifier_files.read(folder, "gru", VERSION, _parts)
         return cls(network, words, titles, units, temperature, folder_digest(folder))
+
+
+def _parts(
+    config: dict[str, Any], tensors: classifier_files.Tensors, words: list[str], titles: list[str]
+) -> tuple[Network, tuple[Network, list[str], list[str], Unit]]:
+    """The network of a folder, without its weights, and what a guesser is made of."""
+    shape, units = Shape(**config["shape"]), config.get("units", "stems")
+    if units not in UNITS or (len(words), len(titles)) != (shape.vocabulary, shape.pages):
+        raise ValueError(f"{len(words)} {units} and {len(titles)} pages for {shape}")
+    network = network_of(shape)
+    return network, (network, words, titles, units)
 
 
 def build(config: GruConfig) -> GruGuesser:

@@ -7,7 +7,6 @@ template is asked as its template says; one without reads the prompt and a line 
 from __future__ import annotations
 
 import copy
-import hashlib
 import json
 import threading
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from typing import Any, Literal
 
 from guessers.llm.client import Budget, Reply
 from sqa.core.errors import ConfigError, DataError
+from sqa.files.digest import file_digest
 from sqa.files.finite import check_weights
 from sqa.files.hub import check_shards
 from sqa.files.store import digest
@@ -64,8 +64,7 @@ class LocalChat:
 
         files: dict[str, str] = {}
         for path in sorted({path for pattern in DECISIVE for path in self.folder.glob(pattern) if path.is_file()}):
-            with path.open("rb") as file:
-                files[path.name] = hashlib.file_digest(file, "sha256").hexdigest()
+            files[path.name] = file_digest(path)
         c = self.config
         return digest([VERSION, transformers.__version__, files, c.max_tokens, self._device, c.dtype])
 

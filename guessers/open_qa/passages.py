@@ -25,6 +25,7 @@ from sqa.core.errors import DataError
 from sqa.data import download
 from sqa.data.datasets import load_tossups
 from sqa.files import records
+from sqa.files.digest import file_digest
 
 K1, B = 1.2, 0.75  # Lucene's own, which XOR-TyDi's BM25 baseline uses
 QUIZ_FILES = ("tossups", "bonus-parts")  # of the manifest
@@ -83,7 +84,7 @@ def fingerprint(path: Path | None) -> str:
         return " ".join(download.entry(name).sha256 for name in QUIZ_FILES)
     if not path.is_file():
         raise DataError(f"{path}: there is no such file of passages")
-    return download.sha256_of(path)
+    return file_digest(path)
 
 
 class PassageIndex:

@@ -26,7 +26,7 @@ import numpy as np
 
 from guessers.open_qa.passages import Passage
 from sqa.core.errors import ConfigError, DataError
-from sqa.data.download import sha256_of
+from sqa.files.digest import file_digest
 from sqa.files.finite import check_weights
 from sqa.files.hub import check_shards, find_model, need
 
@@ -85,7 +85,7 @@ class Reader:
     def fingerprint(self) -> str:
         """sha256 of the model's files and the config's numbers."""
         paths = sorted(path for kind in ("*.json", "*.safetensors", "*.txt") for path in self.folder.glob(kind))
-        files = [(path.name, sha256_of(path)) for path in paths]
+        files = [(path.name, file_digest(path)) for path in paths]
         numbers = {**asdict(self.config), "model": "", "device": self.device.type}
         return hashlib.sha256(json.dumps([VERSION, files, numbers], sort_keys=True).encode()).hexdigest()
 

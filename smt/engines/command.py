@@ -17,9 +17,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from smt.policies.prefixes import PolicyConfig, PolicyTranslator, Remembered, parse_policy
+from smt.policies.chosen import PolicyConfig, policy_of
+from smt.policies.prefixes import PolicyTranslator, Remembered
 from sqa.core.errors import ConfigError, DataError
-from sqa.files.hub import file_digest
+from sqa.files.digest import file_digest
 
 VERSION = 2  # raise when the words that come from the same program change
 MAX_PROGRAM = 1 << 20  # bytes of a program given by its path that are read for the fingerprint
@@ -37,7 +38,7 @@ class CommandConfig:
     n: int | None = None  # local-agreement: translations that must agree (2); hold, retranslate: words held back
 
     def __post_init__(self) -> None:
-        parse_policy(self.policy, self.k, self.n)
+        policy_of(self)
         if not self.command:
             raise ConfigError("command: a program is needed, e.g. [apertium, -u, spa-eng]")
         if self.blank_lines < 0:
@@ -108,5 +109,4 @@ def engine(command: tuple[str, ...], blank_lines: int) -> Remembered:
 
 def build(config: CommandConfig) -> PolicyTranslator:
     """The translator of a config."""
-    policy = parse_policy(config.policy, config.k, config.n)
-    return PolicyTranslator(engine(config.command, config.blank_lines), policy)
+    return PolicyTranslator(engine(config.command, config.blank_lines), policy_of(config))

@@ -22,8 +22,9 @@ from smt.engines.hub import TextCodec, files_fingerprint, load_tokenizer
 from smt.models.next_piece import piece_limit
 from smt.models.transformer import Transformer
 from smt.models.vocab import BOS, PAD, UNK, Vocabulary
+from smt.policies.chosen import PolicyConfig, policy_of
 from smt.policies.full_input import batches
-from smt.policies.prefixes import PolicyConfig, PolicyTranslator, Remembered, parse_policy
+from smt.policies.prefixes import PolicyTranslator, Remembered
 from sqa.core.errors import ConfigError, DataError
 from sqa.files.hub import need
 
@@ -51,7 +52,7 @@ class CTranslateConfig:
     n: int | None = None  # local-agreement: translations that must agree (2); hold, retranslate: words held back
 
     def __post_init__(self) -> None:
-        parse_policy(self.policy, self.k, self.n)
+        policy_of(self)
         smallest = {"beams": 1, "batch_tokens": 1, "max_new_tokens": 1, "threads": 0}
         wrong = [(key, least) for key, least in smallest.items() if getattr(self, key) < least]
         if wrong:
@@ -187,4 +188,4 @@ def system(config: CTranslateConfig) -> Remembered:
 
 def build(config: CTranslateConfig) -> PolicyTranslator:
     """The translator of a config."""
-    return PolicyTranslator(system(config), parse_policy(config.policy, config.k, config.n))
+    return PolicyTranslator(system(config), policy_of(config))

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import json
 import math
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -33,6 +32,7 @@ from smt.models.vocab import BOS, EOS, UNK, Vocabulary
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import DATA
 from sqa.core.registry import did_you_mean
+from sqa.files.atomic import atomic_folder
 from sqa.files.hub import find_model, need
 
 Storage = Literal["float32", "float16", "int8", "int8_float16", "int16"]
@@ -75,9 +75,10 @@ def export(model: Transformer, vocabulary: Vocabulary, folder: Path, storage: St
     spec.config.add_source_eos = True
     spec.config.bos_token = spec.config.decoder_start_token = pieces[BOS]
     spec.config.eos_token, spec.config.unk_token = pieces[EOS], pieces[UNK]
-    part = _save(spec, folder, storage)
-    (part / "vocabulary.model").write_bytes(vocabulary.model)
-    return part.rename(folder)
+    with atomic_folder(folder) as partial:
+        _save(spec, partial, storage)
+        (partial / "vocabulary.model").write_bytes(vocabulary.model)
+    return folder
 
 
 def _convert_hub(source: Path, folder: Path, storage: Storage) -> Path:
@@ -103,24 +104,19 @@ def _convert_hub(source: Path, folder: Path, storage: Storage) -> Path:
         spec.validate()
     except ValueError as error:
         raise DataError(f"{source}: cannot be converted: {error}") from error
-    part = _save(spec, folder, storage)
-    kept = json.loads((part / "config.json").read_text(encoding="utf-8"))
-    tokenizer.save_pretrained(part)
-    if json.loads((part / "config.json").read_text(encoding="utf-8")) != kept:
-        raise DataError(f"{source}: its tokenizer overwrites config.json")
-    return part.rename(folder)
+    with atomic_folder(folder) as partial:
+        _save(spec, partial, storage)
+        kept = json.loads((partial / "config.json").read_text(encoding="utf-8"))
+        tokenizer.save_pretrained(partial)
+        if json.loads((partial / "config.json").read_text(encoding="utf-8")) != kept:
+            raise DataError(f"{source}: its tokenizer overwrites config.json")
+    return folder
 
 
-def _save(spec: Any, folder: Path, storage: Storage) -> Path:
-    """Write a specification into FOLDER.part, which becomes the folder once it is complete."""
-    part = folder.with_name(folder.name + ".part")
-    if part.exists():
-        shutil.rmtree(part)
-    part.mkdir(parents=True)
+def _save(spec: Any, folder: Path, storage: Storage) -> None:
     spec.validate()
     spec.optimize(quantization=storage)
-    spec.save(str(part))
-    return part
+    spec.save(str(folder))
 
 
 def _spec(model: Transformer) -> Any:

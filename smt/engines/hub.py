@@ -5,7 +5,6 @@ Nothing is fetched unless the config says so, nothing pickled is read, no code t
 
 from __future__ import annotations
 
-import hashlib
 import re
 import warnings
 from collections.abc import Sequence
@@ -14,7 +13,7 @@ from typing import Any
 
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.registry import did_you_mean
-from sqa.files.hub import check_shards, need
+from sqa.files.hub import check_shards, files_digest, need
 from sqa.files.records import parse_json
 
 MODEL_TYPES = ("marian", "m2m_100", "mbart")  # config.json's model_type; NLLB is an m2m_100
@@ -81,12 +80,7 @@ def load_tokenizer(folder: Path) -> Any:
 
 def files_fingerprint(folder: Path) -> str:
     """sha256 over names and bytes of all files that decide a model's output."""
-    digest = hashlib.sha256()
-    paths = {path for pattern in (*WANTED, "model.bin") for path in folder.glob(pattern) if path.is_file()}
-    for path in sorted(paths):
-        with path.open("rb") as file:
-            digest.update(f"{path.name} {hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode())
-    return digest.hexdigest()
+    return files_digest(folder, (*WANTED, "model.bin"))
 
 
 class TextCodec:

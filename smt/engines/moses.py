@@ -25,20 +25,15 @@ from xml.parsers.expat import ExpatError
 
 from tqdm import tqdm
 
-from smt.policies.prefixes import PolicyConfig, PolicyTranslator, Remembered, parse_policy
-from sqa.core.errors import ConfigError, DataError, SqaError
+from smt.policies.chosen import PolicyConfig, policy_of
+from smt.policies.prefixes import PolicyTranslator, Remembered
+from sqa.core.errors import ConfigError, DataError, RemoteProtocolError
 
 VERSION = 1  # raise when the words that come from the same server change
 MAX_TEXT = 20_000  # characters of one text sent
 MAX_ANSWER = 1 << 20  # bytes of one answer read
 _BLANK = re.compile(r"[\s\x00-\x1f\x7f\ufffe\uffff\ud800-\udfff]+")  # XML has no control characters or surrogates
 _XML_HEADER = re.compile(r"^\s*<\?xml[^>]*\?>")
-
-
-class RemoteProtocolError(SqaError):
-    """The other side broke the protocol, did not answer in time, or said that it failed."""
-
-    exit_code = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +51,7 @@ class MosesConfig:
     n: int | None = None  # local-agreement: translations that must agree (2); hold, retranslate: words held back
 
     def __post_init__(self) -> None:
-        parse_policy(self.policy, self.k, self.n)
+        policy_of(self)
         wrong = []
         if not self.timeout > 0:
             wrong.append(f"timeout: must be > 0 seconds, got {self.timeout}")
@@ -236,5 +231,4 @@ def server(config: MosesConfig) -> Remembered:
 
 def build(config: MosesConfig) -> PolicyTranslator:
     """The translator of a config."""
-    policy = parse_policy(config.policy, config.k, config.n)
-    return PolicyTranslator(server(replace(config, policy="wait-k", k="full", n=None)), policy)
+    return PolicyTranslator(server(replace(config, policy="wait-k", k="full", n=None)), policy_of(config))

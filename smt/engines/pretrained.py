@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from smt.engines.hub import WANTED, TextCodec, check_model, files_fingerprint, load_tokenizer
+from smt.policies.chosen import PolicyConfig, policy_of
 from smt.policies.full_input import batches
-from smt.policies.prefixes import PolicyConfig, PolicyTranslator, Remembered, parse_policy
+from smt.policies.prefixes import PolicyTranslator, Remembered
 from sqa.core.errors import ConfigError, DataError
 from sqa.files.finite import check_weights
 from sqa.files.hub import find_model, need
@@ -46,7 +47,7 @@ class PretrainedConfig:
     n: int | None = None  # local-agreement: translations that must agree (2); hold, retranslate: words held back
 
     def __post_init__(self) -> None:
-        parse_policy(self.policy, self.k, self.n)
+        policy_of(self)
         smallest = {"beams": 1, "batch_tokens": 1, "max_new_tokens": 1}
         wrong = [f"{key}: must be >= 1, got {getattr(self, key)}" for key in smallest if getattr(self, key) < 1]
         if wrong:
@@ -192,4 +193,4 @@ def system(config: PretrainedConfig) -> Remembered:
 
 def build(config: PretrainedConfig) -> PolicyTranslator:
     """The translator of a config."""
-    return PolicyTranslator(system(config), parse_policy(config.policy, config.k, config.n))
+    return PolicyTranslator(system(config), policy_of(config))

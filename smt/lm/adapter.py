@@ -8,7 +8,6 @@ pieces.safetensors          the pieces that the output layer chooses from, a bit
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,6 +26,7 @@ from smt.lm.base import Base
 from smt.lm.layout import OFFSET
 from smt.lm.network import PROJECTIONS, CausalLM
 from sqa.core.errors import DataError
+from sqa.files.digest import joined_digest
 from sqa.files.model_files import CONFIG, replace_bytes
 
 KIND, VERSION = "lm-adapter", 1
@@ -128,7 +128,4 @@ def load_adapter(folder: Path) -> Adapter:
 
 def adapter_digest(folder: Path) -> str:
     """sha256 of the files that decide what an adapter does."""
-    total = hashlib.sha256()
-    for name in FILES:
-        total.update((folder / name).read_bytes())
-    return total.hexdigest()
+    return joined_digest(folder / name for name in FILES)

@@ -21,7 +21,8 @@ from torch import Tensor
 from smt.lm.tokens import from_scores
 from sqa.core.errors import DataError
 from sqa.core.paths import cache_dir
-from sqa.files.hub import file_digest, need
+from sqa.files.digest import file_digest
+from sqa.files.hub import need
 
 VERSION = 1  # raise when the same file would be unpacked otherwise
 MAGIC = b"GGUF"

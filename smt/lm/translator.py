@@ -26,7 +26,8 @@ from smt.lm.base import base_folder, load_base, load_fingerprint
 from smt.lm.decode import Writer, decode_batch, decode_stream
 from smt.lm.layout import Layout
 from smt.models.decode import Written
-from smt.policies.prefixes import PolicyConfig, PolicyTranslator, Remembered, parse_policy
+from smt.policies.chosen import PolicyConfig, policy_of
+from smt.policies.prefixes import PolicyTranslator, Remembered
 from smt.policies.waitk import FULL, parse_k
 from sqa.core.errors import ConfigError
 from sqa.core.paths import DATA
@@ -53,7 +54,7 @@ class CausalLmConfig:
     download: bool = False  # fetch a hub model that is not in the local cache
 
     def __post_init__(self) -> None:
-        parse_policy(self.policy, self.k, self.n)
+        policy_of(self)
         beam.check(self.beam)
         whole = [key for key, value in (("beam", self.beam > 1), ("bidirectional", self.bidirectional)) if value]
         if whole and self.policy == "wait-k" and parse_k(self.k) != FULL:
@@ -198,6 +199,4 @@ def build(config: CausalLmConfig) -> WaitKLm | PolicyTranslator:
             return WholeLm(writer(loaded, digest), config.beam, fingerprint)
         return WaitKLm(writer(loaded, digest), k, fingerprint)
     whole = hashlib.sha256(f"{rules} whole texts".encode()).hexdigest()
-    return PolicyTranslator(
-        _system(loaded, digest, config.beam, whole), parse_policy(config.policy, config.k, config.n)
-    )
+    return PolicyTranslator(_system(loaded, digest, config.beam, whole), policy_of(config))

@@ -8,7 +8,6 @@ vocabulary.model.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from dataclasses import asdict, fields
 from pathlib import Path
@@ -24,7 +23,10 @@ from smt.models.vocab import Vocabulary
 from smt.models.vocab_bpe import BpeVocabulary
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import DATA
+from sqa.files.atomic import atomic, held
+from sqa.files.digest import joined_digest
 from sqa.files.finite import check_weights
+from sqa.files.model_files import replace_bytes
 from sqa.files.records import parse_json
 
 FORMAT = 1
@@ -74,14 +76,19 @@ def save_model(
     about: dict[str, Any],
     quantised: bool = True,
 ) -> Path:
-    """Write the model into `folder`; `about` (training config, steps) is kept in config.json."""
-    folder.mkdir(parents=True, exist_ok=True)
-    save_file(_pack(model.state_dict(), quantised), folder / "model.safetensors")
-    for name in VOCABULARIES:
-        (folder / name).unlink(missing_ok=True)
-    (folder / vocabulary.FILE).write_bytes(vocabulary.model)
+    """Write the model into `folder`, each file whole or not at all; `about` (training config, steps) is in config.json.
+
+    What can fail, packing and formatting, comes before the first file of a model that is there is replaced.
+    """
+    packed = _pack(model.state_dict(), quantised)
     text = json.dumps({"format": FORMAT, "model": asdict(model.config), "about": about}, indent=1, ensure_ascii=False)
-    (folder / "config.json").write_text(text + "\n", encoding="utf-8")
+    with held(folder):  # two trainings must not mix their files
+        with atomic(folder / "model.safetensors") as partial:
+            save_file(packed, partial)
+        replace_bytes(folder / vocabulary.FILE, vocabulary.model)
+        for name in {*VOCABULARIES} - {vocabulary.FILE}:
+            (folder / name).unlink(missing_ok=True)
+        replace_bytes(folder / "config.json", (text + "\n").encode())
     return folder
 
 
@@ -125,10 +132,7 @@ def load_model(folder: Path) -> tuple[Transformer, Vocabulary | BpeVocabulary, d
 
 def folder_fingerprint(folder: Path) -> str:
     """sha256 of the files that decide a model's output."""
-    digest = hashlib.sha256()
-    for path in (*(folder / name for name in FILES), vocabulary_path(folder)):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
+    return joined_digest((*(folder / name for name in FILES), vocabulary_path(folder)))
 
 
 def model_folder(model: str) -> Path:

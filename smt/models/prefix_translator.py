@@ -21,7 +21,8 @@ from smt.models.beam import VERSION as SEARCH
 from smt.models.bundle import folder_fingerprint, load_model, model_folder
 from smt.models.decode import decode_batch
 from smt.models.waitk_translator import VERSION as DECODING
-from smt.policies.prefixes import PolicyConfig, PolicyTranslator, Remembered, parse_policy
+from smt.policies.chosen import PolicyConfig, policy_of
+from smt.policies.prefixes import PolicyTranslator, Remembered
 from smt.policies.waitk import FULL, Schedule
 
 
@@ -36,7 +37,7 @@ class PrefixConfig:
     beam: int = 1  # hypotheses kept while a prefix is translated, see smt/models/beam.py; 1 = greedy
 
     def __post_init__(self) -> None:
-        parse_policy(self.policy, self.k, self.n)
+        policy_of(self)
         Beam(self.beam)
 
 
@@ -73,4 +74,4 @@ def build(config: PrefixConfig) -> PolicyTranslator:
     """The translator of a config."""
     folder = model_folder(config.model)
     shared = system(folder, folder_fingerprint(folder), config.beam)
-    return PolicyTranslator(shared, parse_policy(config.policy, config.k, config.n))
+    return PolicyTranslator(shared, policy_of(config))

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+from smt.policies.shown import Words
 from sqa.core import own
 from sqa.core.errors import ConfigError
 from sqa.core.registry import POLICIES
-
-Words = tuple[str, ...]
 
 
 @runtime_checkable

@@ -8,7 +8,8 @@
                                      (Niehues et al. 2018; n is the mask-k of Arivazhagan et al. 2020)
     policy: {name: "mine.py:build", ...}    a `Policy` of your own
 
-`policy: {name: wait-k, k: 6}` is the same as the first.
+`policy: {name: wait-k, k: 6}` is the same as the first.  Each is a module of this folder, named in `POLICIES`
+(sqa/core/registry.py); smt/policies/chosen.py reads the keys.
 
 After every source word the prefix read so far is translated anew, as a text of its own.  A policy is one pure
 function, `show`: what the reader has before him, and the translations so far, give what he has before him next.  The
@@ -24,98 +25,15 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import takewhile
-from typing import Literal
 
 from smt.policies.full_input import FullInput
-from smt.policies.own_policy import Policy, Words, own_policy
-from smt.policies.waitk import FULL, parse_k
-from sqa.core.errors import ConfigError, DataError
-from sqa.core.own import OwnPart, short
+from smt.policies.own_policy import Policy
+from smt.policies.shown import Words, writes
+from sqa.core.errors import DataError
 from sqa.core.types import Emission, Question, Write
 
 VERSION = 1  # raise when a policy changes its output
 MEMORY = 1 << 18  # texts that a `Remembered` system keeps
-
-PolicyConfig = Literal["wait-k", "local-agreement", "hold", "retranslate"] | OwnPart
-
-
-@dataclass(frozen=True, slots=True)
-class WaitK:
-    """Prefix wait-k: one more word of the newest translation (none where it has no more) after each read from k on."""
-
-    k: int  # source words, >= 1; FULL = all of them
-
-    @property
-    def start(self) -> int:
-        return self.k
-
-    def show(self, shown: Words, translations: Sequence[Words], ended: bool) -> Words:
-        newest = translations[-1]
-        return append(shown, newest if ended else newest[: len(shown) + 1])
-
-
-@dataclass(frozen=True, slots=True)
-class LocalAgreement:
-    """LA-n: the longest common beginning of the last n translations."""
-
-    n: int  # translations that must agree, >= 2
-    start: int = 1
-
-    def show(self, shown: Words, translations: Sequence[Words], ended: bool) -> Words:
-        if ended:
-            return append(shown, translations[-1])
-        return append(shown, agreed(translations[-self.n :])) if len(translations) >= self.n else shown
-
-
-@dataclass(frozen=True, slots=True)
-class Hold:
-    """Hold-n: the newest translation without its last n words."""
-
-    n: int  # words held back, >= 0
-    start: int = 1
-
-    def show(self, shown: Words, translations: Sequence[Words], ended: bool) -> Words:
-        return append(shown, translations[-1] if ended else _without_last(translations[-1], self.n))
-
-
-@dataclass(frozen=True, slots=True)
-class Retranslate:
-    """Re-translation: the newest translation replaces the one before."""
-
-    n: int = 0  # words at its end not shown before the sentence has ended, >= 0
-    start: int = 1
-
-    def show(self, shown: Words, translations: Sequence[Words], ended: bool) -> Words:
-        return translations[-1] if ended else _without_last(translations[-1], self.n)
-
-
-def append(shown: Words, words: Words) -> Words:
-    """`shown`, and what `words` has beyond that many words."""
-    return shown + words[len(shown) :]
-
-
-def agreed(translations: Sequence[Words]) -> Words:
-    """The longest common beginning."""
-    columns = takewhile(lambda column: len(set(column)) == 1, zip(*translations, strict=False))
-    return tuple(column[0] for column in columns)
-
-
-def _without_last(words: Words, n: int) -> Words:
-    return words[: max(0, len(words) - n)]
-
-
-def writes(before: Words, after: Words) -> list[Write]:
-    """What has to be written so that a reader of `before` sees `after`; the common beginning stays untouched.
-
-    The first write retracts what must go.  If nothing takes its place that write has no word.
-    """
-    kept = len(agreed([before, after]))
-    new, erase = after[kept:], len(before) - kept
-    if not new:
-        return [Write("", erase)] if erase else []
-    return [Write(new[0], erase), *map(Write, new[1:])]
 
 
 def emissions(
@@ -221,34 +139,3 @@ def words_of(system: FullInput, texts: Sequence[str]) -> dict[str, Words]:
     if len(answers) != len(distinct):
         raise DataError(f"the translation system gave {len(answers)} translations for {len(distinct)} texts")
     return dict(zip(distinct, answers, strict=True))
-
-
-def parse_policy(policy: PolicyConfig, k: int | str = "full", n: int | None = None) -> Policy:
-    """The policy of a config's keys `policy`, `k` and `n`.  A key that is missing, wrong or of no use: ConfigError."""
-    if isinstance(policy, OwnPart):
-        if k != "full" or n is not None:
-            raise ConfigError(f"policy: {short(policy.name)} takes its own keys, inside `policy`, not k or n")
-        return own_policy(policy)
-    if policy == "wait-k":
-        if n is not None:
-            raise ConfigError(f"n: wait-k takes k only, got n = {n!r}")
-        return WaitK(parse_k(k))
-    if policy not in _COUNTED:
-        raise ConfigError(f"policy: must be wait-k, {', '.join(_COUNTED)}, got {policy!r}")
-    make, least, usual, what = _COUNTED[policy]
-    if parse_k(k) != FULL:
-        raise ConfigError(f"k: {policy} takes n ({what}), not k, got k = {k!r}")
-    n = usual if n is None else n
-    if n is None:
-        raise ConfigError(f"n: missing; {policy} needs the number of {what}")
-    if not isinstance(n, int) or isinstance(n, bool) or n < least:
-        raise ConfigError(f"n: must be >= {least} ({what}), got {n!r}")
-    return make(n)
-
-
-# policy -> class, least n, n where none is given (None: it must be), what n counts
-_COUNTED: dict[str, tuple[type[LocalAgreement] | type[Hold] | type[Retranslate], int, int | None, str]] = {
-    "local-agreement": (LocalAgreement, 2, 2, "successive translations that must agree"),
-    "hold": (Hold, 0, None, "words held back"),
-    "retranslate": (Retranslate, 0, 0, "words held back"),
-}

@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.types import Emission, Question
+from sqa.files.digest import file_digest
 
 if TYPE_CHECKING:
     from simuleval.agents import GenericAgent
@@ -213,8 +214,7 @@ def _fingerprint(agent_class: type[GenericAgent], agent: GenericAgent, arguments
         for file in files:
             if file.is_file():
                 digest.update(f"\0{file.name}\0".encode())
-                with file.open("rb") as stream:
-                    digest.update(hashlib.file_digest(stream, "sha256").digest())
+                digest.update(bytes.fromhex(file_digest(file)))
     own = getattr(agent, "fingerprint", None)
     if callable(own):
         digest.update(f"\0{own()}".encode())

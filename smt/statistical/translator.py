@@ -9,7 +9,6 @@ policy every word is written once the sentence is over.  A word it never saw is 
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -18,9 +17,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from smt.policies.prefixes import PolicyConfig, PolicyTranslator, Remembered, parse_policy
+from smt.policies.chosen import PolicyConfig, policy_of
+from smt.policies.prefixes import PolicyTranslator, Remembered
 from smt.statistical import tokens
 from sqa.core.errors import ConfigError, DataError
+from sqa.files.digest import file_digest
 from sqa.files.records import parse_json
 from sqa.files.store import digest, write_text
 
@@ -59,7 +60,7 @@ class StatisticalConfig:
     n: int | None = None  # local-agreement: translations that must agree (2); hold, retranslate: words held back
 
     def __post_init__(self) -> None:
-        parse_policy(self.policy, self.k, self.n)
+        policy_of(self)
 
 
 def need_thot() -> None:
@@ -146,12 +147,6 @@ def decoder_files(folder: Path) -> list[Path]:
     return sorted(path for name in (TABLE, LANGUAGE) for path in folder.glob(f"{name}*"))
 
 
-def file_digest(path: Path) -> str:
-    """sha256 (hex) of a file's bytes."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def read_model(folder: Path) -> dict[str, Any]:
     """config.json of a model's folder, checked: its keys, and that every file it names is there as it was written.
 
@@ -186,5 +181,4 @@ def system(folder: Path) -> Remembered:
 
 def build(config: StatisticalConfig) -> PolicyTranslator:
     """The translator of a config."""
-    policy = parse_policy(config.policy, config.k, config.n)
-    return PolicyTranslator(system(Path(config.model).expanduser().resolve()), policy)
+    return PolicyTranslator(system(Path(config.model).expanduser().resolve()), policy_of(config))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import sys
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from smt.models.bundle import folder_fingerprint, model_folder
 from smt.training.checkpoints import checkpoints
 from smt.training.config import SmtConfig, TrainConfig
 from sqa.core.errors import ConfigError, DataError
+from sqa.files.digest import joined_digest
 from sqa.files.store import write_text
 
 FILE = "run.json"
@@ -28,11 +28,9 @@ def identity(config: SmtConfig, data: Path) -> dict[str, Any]:
     kept = {key: value for key, value in asdict(config).items() if key not in _NO_MATTER}
     kept["train"] = {key: value for key, value in kept["train"].items() if key not in _NO_MATTER_TRAIN}
     files = ("vocabulary.model", "lexicon_probabilities.npy", "packed/target_start.npy")
-    total = hashlib.sha256()
-    for name in files:
-        total.update((data / name).read_bytes())
+    total = joined_digest(data / name for name in files)
     start = folder_fingerprint(model_folder(config.start)) if config.start else None
-    return json.loads(json.dumps({"config": kept, "data": total.hexdigest(), "start model": start}))
+    return json.loads(json.dumps({"config": kept, "data": total, "start model": start}))
 
 
 def problems(folder: Path, config: SmtConfig, data: Path) -> list[str]:

@@ -9,8 +9,6 @@ A metric of questions is additive as well (`Additive.stats`), which gives interv
 
 from __future__ import annotations
 
-import re
-import string
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,6 +22,7 @@ from sqa.core.interfaces import Metric
 from sqa.core.registry import did_you_mean
 from sqa.core.trace import Buzzes, Emissions, Guesses, QuestionTrace
 from sqa.core.types import Question
+from sqa.metrics.short_answers import normalise, word_f1
 
 Get = Callable[[Sequence[Any], Sequence[Any]], float]
 
@@ -146,16 +145,9 @@ def _equal(label: str, target: object) -> bool:
 
 
 def _word_f1(answer: str, text: str) -> float:
-    gold, found = _squad_words(answer), _squad_words(text)
-    if not gold or not found:
-        return float(gold == found)
-    same = sum((Counter(gold) & Counter(found)).values())
-    return 2 * same / (len(gold) + len(found))
-
-
-def _squad_words(text: str) -> list[str]:
-    bare = "".join(c for c in text.lower() if c not in string.punctuation)
-    return re.sub(r"\b(a|an|the)\b", " ", bare).split()
+    """The rule of SQuAD 2.0: two texts without words agree."""
+    gold, found = normalise(answer).split(), normalise(text).split()
+    return word_f1(found, gold) if gold or found else 1.0
 
 
 # ---------------------------------------------------------------------------------------------- metrics of jobs

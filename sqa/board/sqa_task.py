@@ -51,16 +51,16 @@ class QuestionData:
         own = _own_categories(source)
         categories, guessable = tagging.page_categories(), tagging.guessable_pages()
         loaded: dict[str, list[Example]] = {"": []}
+        kinds = perturbing.chosen(perturbations)
         for question in questions:
             category = own.get(question.id) or categories.get(tagging.key(question.page))
             tags = tagging.tags_of(question, category, guessable)
             loaded[""].append(_example(question, tags))
-            for name in perturbing.check(perturbations):
-                copy = perturbing.perturb(question, name, seed)
+            for kind in kinds:
+                copy = perturbing.perturb(question, kind, seed)
                 if copy is not None:
-                    family = perturbing.PERTURBATIONS[name].family
-                    more = {"input_id": question.id, "transform": name}
-                    loaded.setdefault(family, []).append(_example(copy, tags) | more)
+                    more = {"input_id": question.id, "transform": kind.name}
+                    loaded.setdefault(kind.family, []).append(_example(copy, tags) | more)
         return loaded
 
     def label_field_converter(self, example: Example) -> dict[str, Any]:

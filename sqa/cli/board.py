@@ -58,7 +58,8 @@ def register_dataset(
         str, typer.Argument(metavar="QUESTIONS", help="A question set's name or file.", show_default=False)
     ],
     perturb: Annotated[
-        list[str] | None, typer.Option("--perturb", metavar="KIND", help="May be repeated; all = every kind.")
+        list[str] | None,
+        typer.Option("--perturb", metavar="KIND", help="Or file.py:build; may be repeated; all = every kind."),
     ] = None,
     seed: Annotated[int, typer.Option("--seed", metavar="N", help="Of perturbations and intervals.")] = 0,
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from inspect import signature
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -10,6 +11,8 @@ import typer
 
 from sqa.cli.options import DEFAULT_RUNS, SETTINGS, Config, Json, Priors, QuestionIds, RunFolder, Runs, call
 from sqa.core.errors import ConfigError, SqaError
+from sqa.core.own import located
+from sqa.core.registry import Registry
 
 evidence_app = typer.Typer(**SETTINGS)
 
@@ -56,24 +59,45 @@ def guessers(config: Config = Path("configs/guessers.yaml"), runs: Runs = DEFAUL
 
 @evidence_app.command()
 def reproduce(
-    item: Annotated[str, typer.Argument(metavar="ITEM", help=f"One of {', '.join(PAPER)}, or all.")],
+    item: Annotated[
+        str, typer.Argument(metavar="ITEM", help=f"One of {', '.join(PAPER)}, all, or your own file.py:main.")
+    ],
+    config: Annotated[
+        Path | None, typer.Argument(metavar="[CONFIG]", help="In place of the item's own; see configs/.")
+    ] = None,
     runs: Runs = DEFAULT_RUNS,
 ) -> None:
     """A figure or table of the paper from our runs, with its claims judged; what the runs lack is made first."""
-    if item not in (*PAPER, "all"):
-        raise ConfigError(f"{item}: expected one of {', '.join(PAPER)}, all")
     if item != "all":
-        target, config = PAPER[item]
-        return call(target, Path("configs", config), runs)
+        usual = Path("configs", PAPER[item][1]) if item in PAPER else None
+        return _make(item, config or usual, runs)
+    if config is not None:
+        raise ConfigError(f"{config}: all items have configs of their own; name one item")
     missing = []
-    for name, (target, config) in PAPER.items():
+    for name, (_, file) in PAPER.items():
         try:
-            call(target, Path("configs", config), runs)
+            _make(name, Path("configs", file), runs)
         except SqaError as error:  # the others can still be made
             missing.append(name)
             print(f"{name}: not made: {error}", file=sys.stderr)
     if missing:
         raise typer.Exit(1)
+
+
+def _make(item: str, config: Path | None, runs: Path) -> None:
+    """Call an item's `main(config, runs)`; one of your own is looked for beside its config, then here."""
+    registry = Registry("figure or table", {name: target for name, (target, _) in PAPER.items()})
+    registry.target(item)  # refuses an unknown name before a missing config
+    if config is None:
+        raise ConfigError(f"{item}: a figure or table of your own needs a config: sqa reproduce {item} CONFIG")
+    main = registry.resolve(located(item, config.parent))
+    try:
+        signature(main).bind(config, runs)
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"{item}: must be a function main(config, runs) of two paths ({error})") from error
+    code = main(config, runs)
+    if isinstance(code, int) and code:
+        raise typer.Exit(code)
 
 
 @evidence_app.command()

@@ -57,6 +57,20 @@ def attribute(place: str) -> Any:
     return getattr(module_in(Path(module)) if in_file(place) else import_module(module), name)
 
 
+def built(place: str) -> Any:
+    """What the function of a place returns, which takes no parameters.  ConfigError says why it returns nothing."""
+    try:
+        build = attribute(located(place))
+    except (ImportError, AttributeError, ValueError, TypeError) as error:
+        raise ConfigError(f"{place!r} cannot be imported: {error}") from error
+    if not callable(build):
+        raise ConfigError(f"{place!r} is no build function but a {type(build).__name__}")
+    try:
+        return build()
+    except TypeError as error:
+        raise ConfigError(f"{place!r}: build() without parameters failed: {error}") from error
+
+
 def module_in(file: Path) -> ModuleType:
     """The module in a file, executed anew where it or a file beside it that it imports was edited."""
     try:

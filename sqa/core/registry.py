@@ -47,7 +47,7 @@ class Registry:
         known = next((new for new, place in self.entries.items() if place == target), name)
         return self.keyed.get(known, target)
 
-    def resolve(self, name: str) -> Callable[[Any], Any]:
+    def resolve(self, name: str) -> Callable[..., Any]:
         """Import and return the build function of a name.  What is none is refused; it is never shown."""
         target = self.target(name)
         module, _, attribute = target.rpartition(":") if own.in_file(target) else target.partition(":")
@@ -70,7 +70,7 @@ class Registry:
             raise ConfigError(
                 f"{self.kind} {name!r}: {self.target(name)} is no build function but a {type(found).__name__}"
             )
-        build: Callable[[Any], Any] = found
+        build: Callable[..., Any] = found
         return build
 
     def config_class(self, name: str) -> type:
@@ -163,4 +163,12 @@ BUZZERS = Registry(
         "qanta_service": "buzzers.qanta_service:build",
     },
 )
-POLICIES = Registry("policy", {})  # of your own only; ours are in smt/policies/prefixes.py
+POLICIES = Registry(  # around full-input systems; an entry is the class itself, smt/policies/chosen.py reads its keys
+    "policy",
+    {
+        "wait-k": "smt.policies.prefix_waitk:WaitK",
+        "local-agreement": "smt.policies.local_agreement:LocalAgreement",
+        "hold": "smt.policies.hold:Hold",
+        "retranslate": "smt.policies.retranslate:Retranslate",
+    },
+)

@@ -24,6 +24,7 @@ from typing import IO, Any, Literal
 from sqa.core.errors import ChecksumError, ConfigError, DataError
 from sqa.core.paths import DATA, cache_dir
 from sqa.files.atomic import atomic
+from sqa.files.digest import file_digest
 from sqa.files.yaml_reader import parse_yaml
 
 MANIFEST = DATA / "manifest.yaml"
@@ -179,12 +180,6 @@ def _status(item: Entry) -> Status:
 # --- checksums -------------------------------------------------------------------------------------------------------
 
 
-def sha256_of(path: Path) -> str:
-    """The file's sha256 in hex."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def check(path: Path, item: Entry, *, remembered: bool) -> None:
     """Raise ChecksumError unless the file has the manifest's size and sha256.
 
@@ -197,7 +192,7 @@ def check(path: Path, item: Entry, *, remembered: bool) -> None:
     stamp = {"path": str(path.resolve()), "size": stat.st_size, "mtime_ns": stat.st_mtime_ns}
     digest = _recall(stamp) if remembered else None
     if digest is None:
-        digest = sha256_of(path)
+        digest = file_digest(path)
         _remember(stamp, digest)
     if digest != item.sha256:
         raise ChecksumError(f"{path}: sha256 is {digest}, the manifest says {item.sha256}; {advice}")
@@ -257,7 +252,7 @@ def _download(item: Entry, url: str, target: Path, progress: bool) -> Path:
                     f"run again to continue, or set SQA_MIRROR to a folder that holds {item.path}"
                 )
             time.sleep(WAIT * 2 ** (attempt - 1))
-        digest = sha256_of(part)
+        digest = file_digest(part)
         if part.stat().st_size != item.size or digest != item.sha256:
             size = part.stat().st_size
             part.unlink()

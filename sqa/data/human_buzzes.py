@@ -26,6 +26,7 @@ import numpy as np
 from sqa.core.errors import ConfigError, DataError
 from sqa.data import download
 from sqa.files import records
+from sqa.files.digest import file_digest
 
 IN_MANIFEST = "human-buzzes"
 COLUMNS = ("qid", "correct", "rel_pos", "word_index", "n_words", "tournament", "game", "player")
@@ -75,7 +76,7 @@ def load_buzzes(source: str, beyond_end: BeyondEnd = "refuse") -> Buzzes:
     position = np.array([_position(path, i, record) for i, record in enumerate(listed)])
     found = Buzzes(
         name=path.name,
-        sha256=download.sha256_of(path),
+        sha256=file_digest(path),
         question=np.array([_id(path, i, record) for i, record in enumerate(listed)]),
         position=position,
         correct=np.array([_truth(path, i, record["correct"]) for i, record in enumerate(listed)]),

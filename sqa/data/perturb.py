@@ -13,6 +13,8 @@
 A copy has the id <id>_<name>, the same answer page and the same reference; reordered sentences take their reference
 sentences with them where both have the same number.  A question that would stay as it is has no copy.  No word that
 occurs in the answer is changed by the fairness perturbations.
+
+Your own is "module:build" or "file.py:build", a function without parameters that returns a `Perturbation`.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from sqa.core import own
 from sqa.core.answers import key
 from sqa.core.errors import ConfigError
 from sqa.core.registry import did_you_mean
@@ -34,6 +37,7 @@ Change = Callable[[Question, random.Random], Question]
 
 TYPO_SHARE, MISHEARD_SHARE, MISSED_SHARE = 0.1, 0.1, 0.02  # of words
 FILLER_SHARE, REPEAT_SHARE = 0.05, 0.05
+_NAME = re.compile(r"[a-z][a-z0-9-]*")
 _CORE = re.compile(r"^(\W*)(.*?)(\W*)$", re.DOTALL)  # a word between its punctuation marks
 
 
@@ -41,8 +45,8 @@ _CORE = re.compile(r"^(\W*)(.*?)(\W*)$", re.DOTALL)  # a word between its punctu
 class Perturbation:
     """One kind of change and the family (prefix) it belongs to."""
 
-    name: str
-    family: str
+    name: str  # letters, digits and dashes: ids of copies end in it
+    family: str  # one of FAMILIES
     change: Change
 
 
@@ -51,26 +55,43 @@ def rng_for(seed: int, id: str, name: str) -> random.Random:
     return random.Random(f"{seed}:{name}:{id}")
 
 
-def perturb(question: Question, name: str, seed: int) -> Question | None:
-    """The perturbed copy of a question, None if nothing changes.  Unknown name: ConfigError."""
-    changed = PERTURBATIONS[check([name])[0]].change(question, rng_for(seed, question.id, name))
+def perturb(question: Question, kind: Perturbation, seed: int) -> Question | None:
+    """The perturbed copy of a question, None if nothing changes."""
+    changed = kind.change(question, rng_for(seed, question.id, kind.name))
     if changed.sentences == question.sentences:
         return None
-    return replace(changed, id=f"{question.id}_{name}")
+    return replace(changed, id=f"{question.id}_{kind.name}")
 
 
-def check(names: Sequence[str]) -> tuple[str, ...]:
-    """The names, each known and given once; ConfigError otherwise."""
-    wrong = [
-        f"perturbation: unknown {name!r}{did_you_mean(name, PERTURBATIONS)}; known: {', '.join(PERTURBATIONS)}"
-        for name in names
-        if name not in PERTURBATIONS
-    ]
-    if len(set(names)) < len(names):
+def chosen(names: Sequence[str]) -> tuple[Perturbation, ...]:
+    """The perturbations of these names and places, each given once; ConfigError lists all problems."""
+    wrong: list[str] = []
+    found: list[Perturbation] = []
+    for name in names:
+        try:
+            found.append(PERTURBATIONS[name] if name in PERTURBATIONS else _own(name))
+        except ConfigError as error:
+            wrong += [f"perturbation: {problem}" for problem in error.problems]
+    if len({kind.name for kind in found}) < len(found):
         wrong.append("perturbation: the same one is named twice")
     if wrong:
         raise ConfigError(wrong)
-    return tuple(names)
+    return tuple(found)
+
+
+def _own(place: str) -> Perturbation:
+    """A perturbation of your own; what is none: ConfigError."""
+    if ":" not in place:
+        known = f"{', '.join(PERTURBATIONS)}, or your own 'module:build' or 'file.py:build'"
+        raise ConfigError(f"unknown {place!r}{did_you_mean(place, PERTURBATIONS)}; known: {known}")
+    made, said = own.built(place), own.short(place)
+    if not isinstance(made, Perturbation):
+        raise ConfigError(f"{said} made a {type(made).__name__}, expected a Perturbation")
+    if made.family not in FAMILIES:
+        raise ConfigError(f"{said}: its family must be one of {', '.join(FAMILIES)}, got {made.family!r}")
+    if not _NAME.fullmatch(made.name) or made.name in PERTURBATIONS:
+        raise ConfigError(f"{said}: its name must be letters, digits and dashes, and not taken; got {made.name!r}")
+    return made
 
 
 def _each_word(question: Question, change: Callable[[str], str]) -> Question:

@@ -149,19 +149,6 @@ def step_errors(
     ]
 
 
-def unaligned_curve(errors: Sequence[StepErrors], traces: Sequence[QuestionTrace], bins: int = 25) -> np.ndarray:
-    """(bins,) share of unaligned words among those written while a bin of the source (in characters) was read.
-
-    0..1, nan for a bin without words; all questions pooled, as the metric log-mrr-curve pools them.
-    """
-    counts = np.zeros((2, bins))
-    for found, trace in zip(errors, traces, strict=True):
-        at = np.minimum((trace.fraction * bins).astype(np.int64), bins - 1)
-        np.add.at(counts[0], at, np.array(found.unaligned, dtype=float))
-        np.add.at(counts[1], at, 1)
-    return np.divide(counts[0], counts[1], out=np.full(bins, np.nan), where=counts[1] > 0)
-
-
 # ------------------------------------------------------------------------------------------------- texts to be aligned
 
 

@@ -38,11 +38,34 @@ def atomic(path: Path) -> Iterator[Path]:
         os.close(handle)
 
 
-def _begin(path: Path) -> tuple[Path, int]:
-    """A new partial file, held: its lock tells others that it is being written."""
+@contextmanager
+def atomic_folder(path: Path) -> Iterator[Path]:
+    """A new folder beside `path` to fill; it becomes `path` when the block ends without an error, else it goes.
+
+    Each writer has a folder of its own.  A `path` that is there by then, and not empty, stays: ConfigError.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _sweep(path)
+    partial, handle = _begin(path, folder=True)
+    try:
+        yield partial
+        try:
+            partial.rename(path)
+        except OSError as error:  # not empty, or a file
+            raise ConfigError(f"{path}: exists already; name a new folder") from error
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)  # after an error
+        os.close(handle)
+
+
+def _begin(path: Path, folder: bool = False) -> tuple[Path, int]:
+    """A new partial file or folder, held: its lock tells others that it is being written."""
     while True:
         partial = path.with_name(f".{path.name}.{uuid4().hex[:12]}.partial")
-        handle = os.open(partial, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
+        if folder:
+            partial.mkdir()
+        flags = os.O_RDONLY if folder else os.O_RDWR | os.O_CREAT | os.O_EXCL
+        handle = os.open(partial, flags, 0o666)
         fcntl.flock(handle, fcntl.LOCK_EX)
         if partial.exists():  # else another swept it away before it was held
             return partial, handle
@@ -50,12 +73,24 @@ def _begin(path: Path) -> tuple[Path, int]:
 
 
 def _sweep(path: Path) -> None:
-    """Remove the partial files of `path` that nobody writes any more."""
-    left = (p for p in path.parent.iterdir() if p.name.startswith(f".{path.name}.") and p.name.endswith(".partial"))
+    """Remove the partial files and folders of `path` that nobody writes any more."""
+    left = [p for p in path.parent.iterdir() if p.name.startswith(f".{path.name}.") and p.name.endswith(".partial")]
     for partial in left:
-        with suppress(OSError), partial.open("rb") as file:  # gone by now, or being written
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            partial.unlink()
+        with suppress(OSError):  # gone by now, or being written
+            handle = os.open(partial, os.O_RDONLY)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                _remove(partial)
+            finally:
+                os.close(handle)
+
+
+def _remove(path: Path) -> None:
+    """Remove a file, or a folder and all in it."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
 
 
 @contextmanager
@@ -95,7 +130,5 @@ def claimed(folder: Path) -> Iterator[None]:
 def empty(folder: Path) -> None:
     """Remove everything in a folder that this process holds, but for the note of who holds it."""
     for path in folder.iterdir():
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
-        elif path.name != HOLDER:
-            path.unlink()
+        if path.name != HOLDER:
+            _remove(path)

@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from sqa.core.errors import ConfigError, DataError
+from sqa.files.digest import file_digest
 from sqa.files.records import json_document
 
 
@@ -97,9 +98,3 @@ def files_digest(folder: Path, wanted: Sequence[str]) -> str:
     for path in sorted(paths):
         total.update(f"{path.relative_to(folder).as_posix()} {file_digest(path)}\n".encode())
     return total.hexdigest()
-
-
-def file_digest(path: Path) -> str:
-    """sha256 (hex) of a file's bytes."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

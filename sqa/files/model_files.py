@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import zlib
 from collections.abc import Mapping, Sequence
@@ -18,6 +17,7 @@ from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import DATA
 from sqa.core.registry import did_you_mean
 from sqa.files.atomic import atomic, held
+from sqa.files.digest import joined_digest
 from sqa.files.finite import check_weights
 from sqa.files.records import parse_json
 
@@ -67,10 +67,7 @@ def replace_bytes(path: Path, data: bytes) -> None:
 
 def folder_digest(folder: Path) -> str:
     """sha256 over the two files."""
-    digest = hashlib.sha256()
-    for name in (CONFIG, WEIGHTS):
-        digest.update((folder / name).read_bytes())
-    return digest.hexdigest()
+    return joined_digest(folder / name for name in (CONFIG, WEIGHTS))
 
 
 def pack_bytes(data: bytes) -> NDArray[Any]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -82,7 +82,7 @@ class OwnMetric:
 
 def own_metric(place: str) -> OwnMetric:
     """The metric that a place builds.  ConfigError says what is wrong with it."""
-    built = _built(place)
+    built = own.built(place)
     metric = Latency(built) if isinstance(built, Formula) else built
     lacking = [name for name in NEEDED if not hasattr(metric, name)]
     if lacking:
@@ -99,21 +99,7 @@ def own_latency(formula: str, place: str) -> OwnMetric:
 
 def own_convention(place: str) -> Convention:
     """The convention that a place builds.  ConfigError says what is wrong."""
-    built = _built(place)
+    built = own.built(place)
     if not isinstance(built, Convention):
         raise ConfigError(f"{own.short(place)} made a {type(built).__name__}, expected a Convention")
     return built
-
-
-def _built(place: str) -> Any:
-    """What the function of a place returns."""
-    try:
-        build = own.attribute(own.located(place))
-    except (ImportError, AttributeError, ValueError, TypeError) as error:
-        raise ConfigError(f"{place!r} cannot be imported: {error}") from error
-    if not callable(build):
-        raise ConfigError(f"{place!r} is no build function but a {type(build).__name__}")
-    try:
-        return build()
-    except TypeError as error:
-        raise ConfigError(f"{place!r}: build() without parameters failed: {error}") from error

@@ -48,10 +48,11 @@ def exact_match(answer: str, right: Sequence[str]) -> float:
 def f1(answer: str, right: Sequence[str]) -> float:
     """The best F1, 0..1, against one of the right answers.  No right answer at all: DataError."""
     given = normalise(answer).split()
-    return max(_f1(given, normalise(text).split()) for text in _some(right))
+    return max(word_f1(given, normalise(text).split()) for text in _some(right))
 
 
-def _f1(given: Sequence[str], wanted: Sequence[str]) -> float:
+def word_f1(given: Sequence[str], wanted: Sequence[str]) -> float:
+    """F1 of the words of two texts as multisets, 0..1; 0 where none is shared, so also where there is none."""
     shared = (Counter(given) & Counter(wanted)).total()
     if shared == 0:
         return 0.0

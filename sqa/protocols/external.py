@@ -26,7 +26,7 @@ from typing import IO, TYPE_CHECKING, Literal, TypeVar
 import numpy as np
 
 from sqa.core.errors import ConfigError, DataError, NotComputable, RemoteProtocolError, SqaError
-from sqa.files.hub import file_digest
+from sqa.files.digest import file_digest
 from sqa.files.store import digest
 from sqa.metrics.quality.segment import Segment, segment_of
 from sqa.protocols.cdec import HANDSHAKE

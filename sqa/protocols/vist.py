@@ -24,7 +24,7 @@ from sqa.protocols.java import BLANKS, Hashtable, double_text
 
 USAGE = "Incorrect args: -testFile <testFile_path> -gsFile <gsFile_path>"
 SYNTAX = "Incorrect JSON syntax (JsonSyntaxException)."
-_BAR, _BAR_STANDS = "|", "\ue07c"  # a private character that stands for a bar on the way to METEOR
+_BAR_STANDS = "\ue07c"  # a private character that stands for a bar on the way to METEOR
 
 
 class Uncaught(SqaError):

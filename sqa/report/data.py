@@ -15,7 +15,7 @@ import yaml
 from sqa.core import own
 from sqa.core.errors import ConfigError, DataError, SqaError
 from sqa.data import datasets, download
-from sqa.data.download import sha256_of
+from sqa.files.digest import file_digest
 from sqa.files.store import digest
 from sqa.run import folder as runs
 from sqa.run.config import ComponentConfig, RunConfig, to_mapping
@@ -225,18 +225,18 @@ def data_files(run: Reported) -> tuple[list[DataFile], list[Gap]]:
     found, gaps = [], []
     listed = {entry.name: entry for entry in download.entries()}
     if name.startswith("mini-") and name in datasets.question_sets():
-        found.append(DataFile(name, sha256_of(datasets.MINI), "bundled, CC0-1.0"))
+        found.append(DataFile(name, file_digest(datasets.MINI), "bundled, CC0-1.0"))
     elif (known := _HUMAN_BUZZES.get(name, name)) in listed:
         found.append(DataFile(known, listed[known].sha256, f"data manifest, {listed[known].licence}"))
     elif Path(name).is_file():
-        found.append(DataFile(Path(name).name, sha256_of(Path(name)), "the file as it is now"))
+        found.append(DataFile(Path(name).name, file_digest(Path(name)), "the file as it is now"))
     else:
         gaps.append(Gap(f"sha256 of {Path(name).name}", (run.label,), "the file of its questions is not here"))
     config = run.saved.config
     parts = [part for part in (config.translator, config.guesser, config.buzzer, *config.quality) if part is not None]
     for value in dict.fromkeys(text for part in parts for text in _texts(to_mapping(part))):
         if len(value) < 4096 and Path(value).is_file():
-            found.append(DataFile(Path(value).name, sha256_of(Path(value)), "the file as it is now"))
+            found.append(DataFile(Path(value).name, file_digest(Path(value)), "the file as it is now"))
     return found, gaps
 
 

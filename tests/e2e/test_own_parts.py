@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from sqa.board.sqa_task import QuestionData, question_of
 from sqa.core.errors import ConfigError
+from sqa.data import perturb
 from sqa.files.store import Store
 from sqa.run.config import load_run
 from sqa.run.folder import compare, read, save
@@ -17,11 +19,13 @@ from sqa.run.pipeline import RunResult, run
 PARTS = '''
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
 from helper import PAGE
+from sqa.data.perturb import Perturbation
 from sqa.core.types import Buzz, Guess
 from sqa.metrics.latency import SIMULEVAL_1_1, Convention, Formula
 
@@ -113,6 +117,41 @@ def last():
 def late() -> Convention:
     """SimulEval's rules, each delay one word more."""
     return Convention("late", "here", False, False, 1, "length", True, "first", SIMULEVAL_1_1.formulas)
+
+
+def shout() -> Perturbation:
+    """Capital letters throughout."""
+    def louder(question, rng):
+        return replace(question, sentences=tuple(tuple(w.upper() for w in s) for s in question.sentences))
+
+    return Perturbation("shout", "robustness", louder)
+
+
+@dataclass(frozen=True, slots=True)
+class FigureConfig:
+    run: Path  # below the folder of runs
+    metric: str
+
+
+def figure(config: Path, runs: Path) -> None:
+    """A metric of every question of a run, as a line."""
+    from sqa.report.figure_style import save, style
+    from sqa.run.config import load
+    from sqa.run.folder import read
+
+    import matplotlib.pyplot as plt
+
+    settings = load(config, FigureConfig)
+    found = read(runs / settings.run)
+    with style():
+        figure, axes = plt.subplots()
+        axes.plot(found.stats[settings.metric][:, 0])
+        for path in save(figure, runs / "mine", "words"):
+            print(path)
+
+
+def alone() -> None:
+    """No figure: it takes nothing."""
 '''
 CONFIG = """
 dataset: {name: mini-es, limit: 3}
@@ -187,6 +226,41 @@ metrics: [al]
     source = (mine / "mine.py").read_text(encoding="utf-8").replace("// 2 * 2", "// 3 * 3")
     (mine / "mine.py").write_text(source, encoding="utf-8")
     assert [emission.g for emission in played(mine).traces[0].emissions][:4] == [3, 3, 3, 6]
+
+
+def reproduced(mine: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """`sqa reproduce` from another folder than that of the parts."""
+    command = [sys.executable, "-m", "sqa.cli", "reproduce", *arguments, "--runs", str(mine.parent / "runs")]
+    return subprocess.run(command, cwd=mine.parent, capture_output=True, text=True)
+
+
+def test_a_figure_of_your_own(mine: Path) -> None:
+    save(played(mine), mine.parent / "runs")
+    config = mine / "figure.yaml"
+    config.write_text("run: mine\nmetric: words\n", encoding="utf-8")
+    done = reproduced(mine, "mine.py:figure", str(config))
+    assert done.returncode == 0, done.stderr
+    assert [Path(line).name for line in done.stdout.splitlines()] == ["words.pdf", "words.png"]
+    assert Path(done.stdout.splitlines()[0]).read_bytes().startswith(b"%PDF")
+    alone = reproduced(mine, "mine.py:alone", str(config))
+    assert alone.returncode == 2 and "must be a function main(config, runs)" in alone.stderr
+
+
+def test_a_perturbation_of_your_own(mine: Path) -> None:
+    place = f"{mine / 'mine.py'}:shout"
+    loaded = QuestionData("es").load("mini-es", 0, ["typos", place])
+    transforms = {example["transform"] for example in loaded["robustness"]}
+    assert transforms == {"typos", "shout"}
+    copy = next(question_of(example) for example in loaded["robustness"] if example["transform"] == "shout")
+    assert copy.id.endswith("_shout") and copy.text.isupper()
+    with pytest.raises(ConfigError) as raised:
+        perturb.chosen([f"{mine / 'mine.py'}:words", place, place, "typo"])
+    assert raised.value.problems == (
+        "perturbation: mine.py:words made a Words, expected a Perturbation",
+        "perturbation: unknown 'typo', did you mean 'typos'; known: names, gender, typos, casing, punctuation, "
+        "diacritics, asr, disfluencies, reordering, or your own 'module:build' or 'file.py:build'",
+        "perturbation: the same one is named twice",
+    )
 
 
 @pytest.mark.parametrize(

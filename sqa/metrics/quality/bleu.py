@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 import numpy as np
 from sacrebleu.metrics.bleu import BLEU
@@ -28,26 +28,36 @@ if TYPE_CHECKING:
     from sqa.metrics.quality.segment import Segment
 
 
-def _segment(scorer: BLEU | CHRF | TER, trace: QuestionTrace) -> Floats:
-    """sacrebleu's statistics of one question, and 1 for the question, (d + 1,)."""
-    return _statistics(scorer, *lines(trace))
+class _Corpus(Protocol):
+    """What the three classes below have in common, whose methods the functions that follow are."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def scorer(self) -> BLEU | CHRF | TER: ...
 
 
-def _statistics(scorer: BLEU | CHRF | TER, hypothesis: str, reference: str) -> Floats:
-    [stats] = scorer._extract_corpus_statistics([hypothesis], [[reference]])
+def _signature(self: _Corpus) -> str:
+    self.scorer.corpus_score(["-"], [["-"]])  # sacrebleu knows the number of references only after it has seen some
+    return f"{self.name}|segment:question|{self.scorer.get_signature()}"
+
+
+def _statistics(self: _Corpus, hypothesis: str, reference: str) -> Floats:
+    [stats] = self.scorer._extract_corpus_statistics([hypothesis], [[reference]])
     return np.array([*stats, 1.0], dtype=np.float64)
 
 
-def _score(scorer: BLEU | CHRF | TER, stats: Floats, name: str) -> float:
+def _stats(self: _Corpus, trace: QuestionTrace) -> Floats:
+    """sacrebleu's statistics of one question, and 1 for the question, (d + 1,)."""
+    return _statistics(self, *lines(trace))
+
+
+def _score(self: _Corpus, stats: Floats) -> float:
     """sacrebleu's score of summed statistics (d + 1,), 0 to 100.  No question: NotComputable."""
     if not stats[-1] > 0:
-        raise NotComputable(f"{name}: there is no question to score")
-    return float(scorer._compute_score_from_stats([int(value) for value in stats[:-1]]).score)
-
-
-def _signature(scorer: BLEU | CHRF | TER, name: str) -> str:
-    scorer.corpus_score(["-"], [["-"]])  # sacrebleu knows the number of references only after it has seen some
-    return f"{name}|segment:question|{scorer.get_signature()}"
+        raise NotComputable(f"{self.name}: there is no question to score")
+    return float(self.scorer._compute_score_from_stats([int(value) for value in stats[:-1]]).score)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,15 +75,7 @@ class Bleu:
     higher_is_better: ClassVar[bool] = True
 
     scorer: BLEU = field(default_factory=BLEU, repr=False, compare=False)
-
-    def signature(self) -> str:
-        return _signature(self.scorer, self.name)
-
-    def stats(self, trace: QuestionTrace) -> Floats:
-        return _segment(self.scorer, trace)
-
-    def score(self, stats: Floats) -> float:
-        return _score(self.scorer, stats, self.name)
+    signature, stats, score = _signature, _stats, _score
 
     def score_many(self, stats: Floats) -> Floats:
         """(B, 11) -> (B,), the formula of `BLEU.compute_bleu` with exp smoothing; nan without questions."""
@@ -105,15 +107,7 @@ class ChrF:
     higher_is_better: ClassVar[bool] = True
 
     scorer: CHRF = field(default_factory=CHRF, repr=False, compare=False)
-
-    def signature(self) -> str:
-        return _signature(self.scorer, self.name)
-
-    def stats(self, trace: QuestionTrace) -> Floats:
-        return _segment(self.scorer, trace)
-
-    def score(self, stats: Floats) -> float:
-        return _score(self.scorer, stats, self.name)
+    signature, stats, score = _signature, _stats, _score
 
     def score_many(self, stats: Floats) -> Floats:
         """(B, 19) -> (B,), the formula of `CHRF._compute_f_score`; nan without questions."""
@@ -144,21 +138,13 @@ class Ter:
     higher_is_better: ClassVar[bool] = False
 
     scorer: TER = field(default_factory=TER, repr=False, compare=False)
-
-    def signature(self) -> str:
-        return _signature(self.scorer, self.name)
+    signature, stats, score = _signature, _stats, _score
 
     def fingerprint(self) -> str:
         return self.signature()
 
     def measure(self, segments: Sequence[Segment]) -> list[tuple[float, ...]]:
-        return [tuple(map(float, _statistics(self.scorer, s.hypothesis, s.reference))) for s in segments]
-
-    def stats(self, trace: QuestionTrace) -> Floats:
-        return _segment(self.scorer, trace)
-
-    def score(self, stats: Floats) -> float:
-        return _score(self.scorer, stats, self.name)
+        return [tuple(map(float, _statistics(self, s.hypothesis, s.reference))) for s in segments]
 
     def score_many(self, stats: Floats) -> Floats:
         """(B, 3) -> (B,); nan without questions.  An empty reference: 100 with edits, else 0, as sacrebleu has it."""

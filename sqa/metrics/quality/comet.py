@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from sqa.core.errors import DataError
-from sqa.files.hub import file_digest, files_digest, find_model, need
+from sqa.files.digest import file_digest
+from sqa.files.hub import files_digest, find_model, need
 from sqa.files.yaml_reader import parse_yaml
 from sqa.metrics.quality.segment import Segment
 from sqa.metrics.quality.text_metric import Device, MeanOfSegments, check_sizes, model_label

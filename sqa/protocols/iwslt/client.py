@@ -123,10 +123,6 @@ class Agent:
         """The states after a segment {"sent_id", "segment_id", "segment"}."""
         raise NotImplementedError
 
-    def finish_eval(self, states: Any, new_state: dict[str, Any]) -> bool:
-        """Whether the evaluation is over; the guide's loop does not ask."""
-        return False
-
     def policy(self, states: Any) -> dict[str, Any]:
         """{"key": GET, "value": None or {"segment_size": ms}} or {"key": SEND, "value": word}."""
         raise NotImplementedError

@@ -29,6 +29,8 @@ def test_macro_f1_is_the_mean_over_labels() -> None:
 def test_squad_f1_takes_the_best_answer_after_normalisation() -> None:
     assert metrics.get_squad_f1(["The Cat!"], [["a dog", "cat"]]) == 100.0
     assert metrics.get_squad_f1(["black cat", "", "x"], ["cat", [], "y"]) == 55.56  # 2/3, 1 and 0
+    one, other = " ".join(["x"] + 40 * ["y"]), " ".join(["x"] + 22 * ["z"])
+    assert metrics.get_squad_f1([one], [other]) == 3.13  # 2 P R / (P + R) as it is, not 1/32: 3.12
 
 
 def test_metrics_refuse_what_does_not_fit() -> None:

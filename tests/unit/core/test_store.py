@@ -17,7 +17,7 @@ from doubles import echo, question, write_questions
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
 from sqa.core.trace import BUZZES, EMISSIONS, emissions_rows, emissions_table
-from sqa.files.atomic import atomic, claimed
+from sqa.files.atomic import atomic, atomic_folder, claimed
 from sqa.files.store import Stage, Store, blocks_of, dataset_fingerprint, read_table, write_table, write_text
 
 Q = question()
@@ -197,6 +197,19 @@ def test_writers_at_once_have_files_of_their_own(tmp_path: Path) -> None:
         assert first != second and not path.exists()
     assert path.read_text() == "first"  # which ended last
     assert [p.name for p in tmp_path.iterdir()] == ["x.txt"]
+
+
+def test_two_who_fill_the_same_folder_at_once_do_not_meet(tmp_path: Path) -> None:
+    """The first to end has it; the other is told, and what it wrote goes, as does what a killed one left."""
+    path = tmp_path / "model"
+    (tmp_path / ".model.0123.partial" / "inner").mkdir(parents=True)
+    with pytest.raises(ConfigError, match="model: exists already; name a new folder"):
+        with atomic_folder(path) as first:
+            (first / "a").write_text("first")
+            with atomic_folder(path) as second:
+                assert first != second and first.is_dir()
+                (second / "a").write_text("second")
+    assert [p.name for p in tmp_path.iterdir()] == ["model"] and (path / "a").read_text() == "second"
 
 
 def test_a_claimed_folder_says_who_has_it(tmp_path: Path) -> None:

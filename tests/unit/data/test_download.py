@@ -203,8 +203,8 @@ def test_mirror_only_file(item: download.Entry, monkeypatch: pytest.MonkeyPatch)
 def test_hash_is_remembered_until_the_file_changes(item: download.Entry, monkeypatch: pytest.MonkeyPatch) -> None:
     path = download.fetch("set", progress=False)
     hashed: list[Path] = []
-    real = download.sha256_of
-    monkeypatch.setattr(download, "sha256_of", lambda p: hashed.append(p) or real(p))
+    real = download.file_digest
+    monkeypatch.setattr(download, "file_digest", lambda p: hashed.append(p) or real(p))
     download.path_of("set")
     assert hashed == []
     os.utime(path, ns=(1, 1))

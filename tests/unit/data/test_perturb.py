@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from sqa.board import tags
 from sqa.core.errors import ConfigError
 from sqa.core.types import Question
+from sqa.data import perturb as perturbing
 from sqa.data.datasets import load_questions
-from sqa.data.perturb import PERTURBATIONS, check, perturb
+from sqa.data.perturb import PERTURBATIONS, chosen
 
 MINI = [*load_questions("mini-es"), *load_questions("mini-pl")]
 LANGUAGE = st.sampled_from(["es", "pl"])
@@ -24,6 +25,10 @@ QUESTIONS = st.builds(
     st.lists(st.lists(WORD, min_size=1, max_size=6), min_size=1, max_size=4),
     LANGUAGE,
 )
+
+
+def perturb(q: Question, name: str, seed: int) -> Question | None:
+    return perturbing.perturb(q, PERTURBATIONS[name], seed)
 
 
 def text(q: Question | None) -> str:
@@ -123,9 +128,9 @@ def test_reordering_takes_the_reference_along() -> None:
 
 def test_names_of_perturbations_are_checked() -> None:
     with pytest.raises(ConfigError, match="did you mean 'typos'"):
-        check(["typo"])
+        chosen(["typo"])
     with pytest.raises(ConfigError, match="twice"):
-        check(["asr", "asr"])
+        chosen(["asr", "asr"])
 
 
 # ---------------------------------------------------------------------------------------------------------- tags

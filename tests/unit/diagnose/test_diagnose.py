@@ -7,7 +7,6 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from sqa.core.errors import ConfigError
@@ -16,7 +15,7 @@ from sqa.core.types import Emission, Guess, Question
 from sqa.diagnose import findings as diagnose_command
 from sqa.diagnose.alignment import Alignment
 from sqa.diagnose.function_words import is_content
-from sqa.diagnose.step_errors import DiagnoseConfig, diagnose, is_name, step_errors, unaligned_curve
+from sqa.diagnose.step_errors import DiagnoseConfig, diagnose, is_name, step_errors
 
 SOURCE = (
     ("El", "poeta", "Neruda", "nació", "en", "Parral,", "un", "pueblo", "pequeño", "de", "Linares."),
@@ -180,15 +179,6 @@ def test_a_retracted_word_is_judged_in_the_last_text_that_showed_it() -> None:
 def test_links_count_over_all_sentences() -> None:
     [errors] = step_errors([trace(FULL, "He died late.")], ALIGNER)
     assert errors.links[-2:] == ((11,), (12,))
-
-
-def test_the_unaligned_curve_is_a_share_of_the_words_in_each_bin() -> None:
-    given = trace(FULL, "He died late.")
-    curve = unaligned_curve(step_errors([given], ALIGNER), [given], bins=2)
-    first = given.fraction < 0.5
-    wrong = np.array([word in ("was", "He") for word in (FULL + " He died late.").split()])
-    assert curve == pytest.approx([wrong[first].mean(), wrong[~first].mean()])
-    assert np.isnan(unaligned_curve([], [], bins=2)).all()
 
 
 def test_worst_first_and_the_same_whatever_the_order() -> None:

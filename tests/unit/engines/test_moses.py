@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from smt.engines import moses
-from smt.engines.moses import MosesConfig, MosesServer, RemoteProtocolError, build, parse
-from sqa.core.errors import ConfigError, DataError
+from smt.engines.moses import MosesConfig, MosesServer, build, parse
+from sqa.core.errors import ConfigError, DataError, RemoteProtocolError
 from sqa.core.types import Question
 from sqa.run.pipeline import stream
 

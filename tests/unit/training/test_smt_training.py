@@ -147,3 +147,19 @@ def test_shipped_configs_are_valid():
 def test_a_bidirectional_encoder_cannot_be_trained_to_wait():
     with pytest.raises(ConfigError, match="reads ahead"):
         replace(CONFIG, model=replace(CONFIG.model, encoder="bidirectional"))
+
+
+def test_a_model_that_cannot_be_written_leaves_the_one_that_is_there(tmp_path, monkeypatch):
+    save_model(random_model(), vocabulary(), tmp_path, {})
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+
+    def full(tensors, path):
+        path.write_bytes(b"half")
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr("smt.models.bundle.save_file", full)
+    with pytest.raises(OSError, match="no space"):
+        save_model(random_model(seed=1), vocabulary(), tmp_path, {})
+    with pytest.raises(TypeError):
+        save_model(random_model(seed=1), vocabulary(), tmp_path, {"steps": object()})
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before

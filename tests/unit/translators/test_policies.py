@@ -16,18 +16,13 @@ from smt_models import random_model, vocabulary
 from smt.models.bundle import save_model
 from smt.models.prefix_translator import NeuralSystem, PrefixConfig, build, system
 from smt.models.waitk_translator import WaitKTranslator
-from smt.policies.prefixes import (
-    Hold,
-    LocalAgreement,
-    PolicyTranslator,
-    Remembered,
-    Retranslate,
-    WaitK,
-    agreed,
-    emissions,
-    parse_policy,
-    writes,
-)
+from smt.policies.chosen import parse_policy
+from smt.policies.hold import Hold
+from smt.policies.local_agreement import LocalAgreement
+from smt.policies.prefix_waitk import WaitK
+from smt.policies.prefixes import PolicyTranslator, Remembered, emissions
+from smt.policies.retranslate import Retranslate
+from smt.policies.shown import agreed, writes
 from smt.policies.waitk import FULL
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.reveal import hypotheses, prefixes

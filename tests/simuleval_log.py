@@ -1,4 +1,4 @@
-"""A run of ours as the log of a SimulEval evaluation: the other direction of `smt.engines.recorded`."""
+"""A run of ours as a SimulEval log, for SimulEval's own scorer: the other direction of `smt.engines.recorded`."""
 
 from __future__ import annotations
 

@@ -1,0 +1,54 @@
+"""Files of the guessers that classify over pages, GRU and BERT: a network, the words that it knows, its pages.
+
+Tables with a row per word or page are int8 with a step per row, the rest float16, norms float32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import torch
+from torch import nn
+
+from sqa.core.errors import DataError
+from sqa.files.model_files import dequantise, pack_strings, quantise, read_tensors, unpack_strings
+
+P = TypeVar("P")
+Tensors = dict[str, np.ndarray]
+
+
+def pack(network: nn.Module, tables: Container[str], words: Sequence[str], titles: Sequence[str]) -> Tensors:
+    """What `write_tensors` takes of a network in float32 or float64; `tables` are the names of those in int8."""
+    tensors: Tensors = {}
+    for name, tensor in network.state_dict().items():
+        if name in tables:
+            tensors |= quantise(name, tensor.numpy())
+        elif tensor.is_floating_point():
+            tensors[name] = tensor.numpy().astype(np.float32 if name.startswith("norm.") else np.float16)
+    return tensors | {"words": pack_strings(words), "titles": pack_strings(titles)}
+
+
+def read(
+    folder: Path,
+    kind: str,
+    version: int,
+    make: Callable[[dict[str, Any], Tensors, list[str], list[str]], tuple[nn.Module, P]],
+) -> P:
+    """Read a folder that `pack` filled: `make` gets its config, tensors, words and titles.
+
+    It takes out of the tensors what is not the network's, and returns the network, whose weights are then loaded, and
+    what `read` is to return.  DataError for files that are damaged, of another kind, or do not fit each other.
+    """
+    tensors, config = read_tensors(folder, kind, version)
+    try:
+        words, titles = unpack_strings(tensors.pop("words")), unpack_strings(tensors.pop("titles"))
+        network, parts = make(config, tensors, words, titles)
+        state = {name: torch.from_numpy(array) for name, array in dequantise(tensors).items()}
+        network.load_state_dict(state | {"norm.num_batches_tracked": torch.tensor(0)})
+    except (KeyError, TypeError, ValueError, RuntimeError) as error:
+        reason = " ".join(str(error).split())
+        raise DataError(f"{folder}: not a {kind.upper()} guesser of this version ({reason}); train it again") from error
+    return parts

@@ -1,0 +1,69 @@
+"""The policy that a translator's keys `policy`, `k` and `n` choose: one of the project's, or one of your own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from smt.policies.own_policy import Policy, own_policy
+from smt.policies.prefix_waitk import WaitK
+from smt.policies.waitk import FULL, parse_k
+from sqa.core import own
+from sqa.core.errors import ConfigError
+from sqa.core.own import OwnPart
+from sqa.core.registry import POLICIES
+
+if TYPE_CHECKING:
+    PolicyConfig = str | OwnPart
+else:
+    PolicyConfig = Literal[tuple(POLICIES.entries)] | OwnPart  # the names stand in the registry only
+
+
+class HasPolicy(Protocol):
+    """The config of a translator that a policy is put around."""
+
+    @property
+    def policy(self) -> PolicyConfig: ...
+
+    @property
+    def k(self) -> int | str: ...
+
+    @property
+    def n(self) -> int | None: ...
+
+
+class Counted(Protocol):
+    """The class of a policy with one number, n: every registered one but wait-k's."""
+
+    counts: str  # what n is the number of
+    least: int  # the smallest n
+    usual: int | None  # n where none is given; None: it must be
+
+    def __call__(self, n: int) -> Policy: ...
+
+
+def policy_of(config: HasPolicy) -> Policy:
+    """The policy of a config.  A key that is missing, wrong or of no use: ConfigError."""
+    return parse_policy(config.policy, config.k, config.n)
+
+
+def parse_policy(policy: PolicyConfig, k: int | str = "full", n: int | None = None) -> Policy:
+    """The policy of the values of a config's keys; see `policy_of`."""
+    if isinstance(policy, OwnPart):
+        if k != "full" or n is not None:
+            raise ConfigError(f"policy: {own.short(policy.name)} takes its own keys, inside `policy`, not k or n")
+        return own_policy(policy)
+    if policy == "wait-k":
+        if n is not None:
+            raise ConfigError(f"n: wait-k takes k only, got n = {n!r}")
+        return WaitK(parse_k(k))
+    if policy not in POLICIES.entries:
+        raise ConfigError(f"policy: must be {', '.join(POLICIES.entries)}, got {policy!r}")
+    made: Counted = POLICIES.resolve(policy)
+    if parse_k(k) != FULL:
+        raise ConfigError(f"k: {policy} takes n ({made.counts}), not k, got k = {k!r}")
+    n = made.usual if n is None else n
+    if n is None:
+        raise ConfigError(f"n: missing; {policy} needs the number of {made.counts}")
+    if not isinstance(n, int) or isinstance(n, bool) or n < made.least:
+        raise ConfigError(f"n: must be >= {made.least} ({made.counts}), got {n!r}")
+    return made(n)

@@ -1,0 +1,26 @@
+"""`policy: local-agreement, n: 2`: what the last 2 translations share (Liu et al. 2020, Polák et al. 2022)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from smt.policies.shown import Words, agreed, append
+
+
+@dataclass(frozen=True, slots=True)
+class LocalAgreement:
+    """LA-n: the longest common beginning of the last n translations."""
+
+    counts: ClassVar[str] = "successive translations that must agree"
+    least: ClassVar[int] = 2
+    usual: ClassVar[int | None] = 2
+
+    n: int  # translations that must agree, >= 2
+    start: int = 1
+
+    def show(self, shown: Words, translations: Sequence[Words], ended: bool) -> Words:
+        if ended:
+            return append(shown, translations[-1])
+        return append(shown, agreed(translations[-self.n :])) if len(translations) >= self.n else shown

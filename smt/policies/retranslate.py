@@ -1,0 +1,27 @@
+"""`policy: retranslate, n: 0`: the newest translation, in place of the one before, but for its last n words.
+
+Niehues et al. 2018; n is the mask-k of Arivazhagan et al. 2020.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from smt.policies.shown import Words, without_last
+
+
+@dataclass(frozen=True, slots=True)
+class Retranslate:
+    """Re-translation: the newest translation replaces the one before."""
+
+    counts: ClassVar[str] = "words held back"
+    least: ClassVar[int] = 0
+    usual: ClassVar[int | None] = 0
+
+    n: int = 0  # words at its end not shown before the sentence has ended, >= 0
+    start: int = 1
+
+    def show(self, shown: Words, translations: Sequence[Words], ended: bool) -> Words:
+        return translations[-1] if ended else without_last(translations[-1], self.n)

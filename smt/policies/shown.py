@@ -1,0 +1,38 @@
+"""What a reader has before him, as words, and how it changes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import takewhile
+
+from sqa.core.types import Write
+
+Words = tuple[str, ...]
+
+
+def append(shown: Words, words: Words) -> Words:
+    """`shown`, and what `words` has beyond that many words."""
+    return shown + words[len(shown) :]
+
+
+def agreed(translations: Sequence[Words]) -> Words:
+    """The longest common beginning."""
+    columns = takewhile(lambda column: len(set(column)) == 1, zip(*translations, strict=False))
+    return tuple(column[0] for column in columns)
+
+
+def without_last(words: Words, n: int) -> Words:
+    """All but the last n words."""
+    return words[: max(0, len(words) - n)]
+
+
+def writes(before: Words, after: Words) -> list[Write]:
+    """What has to be written so that a reader of `before` sees `after`; the common beginning stays untouched.
+
+    The first write retracts what must go.  If nothing takes its place that write has no word.
+    """
+    kept = len(agreed([before, after]))
+    new, erase = after[kept:], len(before) - kept
+    if not new:
+        return [Write("", erase)] if erase else []
+    return [Write(new[0], erase), *map(Write, new[1:])]
