@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
@@ -26,6 +28,17 @@ Priors = Annotated[Path | None, typer.Option("--priors", metavar="DIR", help="Pr
 Fresh = Annotated[bool, typer.Option("--fresh/--resume", help="Start anew, or go on from the last checkpoint.")]
 Curves = Annotated[list[Path] | None, typer.Option("--curve", metavar="FILE", help="A curve file; may be repeated.")]
 DEFAULT_RUNS = Path("runs")
+
+
+def print_table(
+    header: Sequence[str], rows: Iterable[Sequence[Any]], objects: list[dict[str, Any]], as_json: bool
+) -> None:
+    """Data to stdout: TSV with a header, or a JSON list of objects."""
+    if as_json:
+        print(json.dumps(objects, indent=2, ensure_ascii=False))
+        return
+    for cells in (header, *rows):
+        print("\t".join(str(cell).replace("\t", " ").replace("\n", " ") for cell in cells))
 
 
 def call(target: str, *arguments: Any) -> None:
