@@ -10,6 +10,7 @@ import typer
 
 from sqa.cli.options import DEFAULT_RUNS, SETTINGS, Config, Json, Priors, QuestionIds, RunFolder, Runs, call
 from sqa.core.errors import ConfigError, SqaError
+from sqa.core.paths import config_file
 
 evidence_app = typer.Typer(**SETTINGS)
 
@@ -64,11 +65,11 @@ def reproduce(
         raise ConfigError(f"{item}: expected one of {', '.join(PAPER)}, all")
     if item != "all":
         target, config = PAPER[item]
-        return call(target, Path("configs", config), runs)
+        return call(target, config_file(Path("configs", config)), runs)
     missing = []
     for name, (target, config) in PAPER.items():
         try:
-            call(target, Path("configs", config), runs)
+            call(target, config_file(Path("configs", config)), runs)
         except SqaError as error:  # the others can still be made
             missing.append(name)
             print(f"{name}: not made: {error}", file=sys.stderr)

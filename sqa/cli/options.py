@@ -10,9 +10,20 @@ from typing import Annotated, Any
 
 import typer
 
+from sqa.core.paths import CONFIGS, config_file
+
 SETTINGS: dict[str, Any] = {"no_args_is_help": True, "rich_markup_mode": None, "pretty_exceptions_enable": False}
 
-Config = Annotated[Path, typer.Argument(metavar="CONFIG", help="A YAML file; see configs/.", show_default=False)]
+Config = Annotated[
+    Path,
+    typer.Argument(
+        metavar="CONFIG",
+        help="A YAML file, or the name of a bundled config.",
+        show_default=False,
+        callback=lambda path: None if path is None else config_file(path),
+        autocompletion=lambda: [path.stem for path in sorted(CONFIGS.glob("*.yaml"))],
+    ),
+]
 Runs = Annotated[Path, typer.Option("--runs", metavar="DIR", help="Where results and the store of stages lie.")]
 Limit = Annotated[
     int | None,

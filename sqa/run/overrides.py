@@ -104,15 +104,16 @@ def overridden(
         config = run_from_mapping(whole, folder)
     except ConfigError as error:
         raise ConfigError([_blamed(problem, places, where) for problem in error.problems]) from None
-    return config if not overrides or "name" in keys else _named(config, overrides)
+    return config if not overrides or "name" in keys else named(config, map(_slug, overrides))
 
 
-def _named(config: RunConfig, overrides: Sequence[Override]) -> RunConfig:
-    """The same run under a name of its own: that of its file, what was changed, and digits of the whole config."""
+def named(config: RunConfig, words: Iterable[str]) -> RunConfig:
+    """The same run under a name of its own: its name, words of what it is, and digits of the whole config."""
     plain = to_mapping(config)
     del plain["name"]
-    words = [config.name, *filter(None, map(_slug, overrides))]
-    return dataclasses.replace(config, name=f"{'-'.join(words)[:LONGEST]}-{digest(plain)[:DIGITS]}")
+    slugs = (re.sub(r"[^\w.+]+", "_", word).strip("_.") for word in words)
+    name = "-".join([config.name, *filter(None, slugs)])[:LONGEST]
+    return dataclasses.replace(config, name=f"{name}-{digest(plain)[:DIGITS]}")
 
 
 def _slug(override: Override) -> str:
@@ -121,7 +122,7 @@ def _slug(override: Override) -> str:
     if isinstance(value, Mapping | list):
         return ""
     text = value if isinstance(value, str) and value != "full" else f"{last}{_flow(value)}"
-    return re.sub(r"[^\w.+]+", "_", Path(text).name).strip("_.")
+    return Path(text).name
 
 
 def _apply(whole: dict[str, Any], overrides: Sequence[Override], folder: Path | None) -> dict[str, Override]:
