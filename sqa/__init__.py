@@ -8,9 +8,14 @@ What these need is imported when they are first asked for: docs/python.md.
 """
 
 from importlib import import_module as _import_module
+from pathlib import Path as _Path
+
+from sqa.rooms import open_rooms as _open_rooms
 
 __version__ = "0.1.0"
 _LAZY = {"run": "sqa.run", **dict.fromkeys(("Experiment", "Results", "Run", "Table", "load"), "sqa.api")}
+
+_open_rooms(_Path(__file__).parent)
 
 
 def __getattr__(name: str) -> object:
