@@ -87,13 +87,18 @@ class Batch:
     target_words: Tensor  # (B, T) 0-based word that each target position chooses a piece of
     labels: Tensor  # (B, T) the piece chosen next, IGNORED where there is none to learn
 
-    def mask(self, k: Tensor, dtype: torch.dtype) -> Tensor:
-        """What each position looks at, to be added to the scores (B, 1, N, N); k (B,) source words."""
+    def mask(self, k: Tensor, dtype: torch.dtype, ahead: Tensor | None = None) -> Tensor:
+        """What each position looks at, to be added to the scores (B, 1, N, N); k (B,) source words.
+
+        Where `ahead` (B,) is true, source positions also look at those after them.
+        """
         b, n = self.pieces.shape
         s = self.source_needs.shape[1]
         allowed = torch.ones(n, n, dtype=torch.bool).tril().expand(b, n, n).clone()
         read = (self.target_words + k[:, None]).clamp_max(HIDDEN_WORD - 1)  # (B, T): padding is never seen
         allowed[:, s:, :s] = self.source_needs[:, None, :] <= read[:, :, None]
+        if ahead is not None:
+            allowed[:, :s, :s] |= ahead[:, None, None] & (self.source_needs < HIDDEN_WORD)[:, None, :]
         return mask_of(allowed, dtype)
 
 

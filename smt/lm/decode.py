@@ -44,9 +44,13 @@ class Writer:
     rules: Rules  # over places in `pieces`
     end: int  # place of the line break
     offset: int | None = OFFSET  # position of the first target piece; None = where the source segment ends
+    ahead: bool = False  # the source looks at itself in both directions, so it is read whole before a word is written
 
     @classmethod
-    def of(cls, model: CausalLM, tokens: Tokens, layout: Layout, pieces: Tensor, offset: int | None = OFFSET) -> Writer:
+    def of(
+        cls, model: CausalLM, tokens: Tokens, layout: Layout, pieces: Tensor, offset: int | None = OFFSET,
+        ahead: bool = False,
+    ) -> Writer:  # fmt: skip
         """`pieces` (V,) are those the output layer chooses from; those with blanks inside never are."""
         numbers = np.unique(np.concatenate([pieces.numpy(), [layout.end]]))
         end = int(np.searchsorted(numbers, layout.end))
@@ -58,7 +62,7 @@ class Writer:
             torch.from_numpy(tokens.has_digit[numbers]), end, int(np.flatnonzero(never)[0]),
         )  # fmt: skip
         chosen = torch.from_numpy(numbers)
-        return cls(model, tokens, layout, chosen, model.output_rows(chosen), rules, end, offset)
+        return cls(model, tokens, layout, chosen, model.output_rows(chosen), rules, end, offset, ahead)
 
 
 class Step(NamedTuple):
@@ -100,7 +104,8 @@ class Sentences:
         b, n = pieces.shape
         positions = known + torch.arange(n).expand(b, -1)
         dtype = self.writer.model.dtype
-        own = mask_of(torch.ones(n, n, dtype=torch.bool).tril().expand(b, n, n), dtype)
+        backwards = torch.ones(n, n, dtype=torch.bool).tril().expand(b, n, n)
+        own = mask_of((needs < HIDDEN_WORD)[:, None].expand(b, n, n) if self.writer.ahead else backwards, dtype)
         before = [Seen(self.source, torch.zeros(b, 1, n, known, dtype=dtype))] if known else []
         _, new = self.writer.model(pieces, positions, own, before)
         self.source = [joined(a, b) for a, b in zip(self.source, new, strict=True)]
@@ -201,6 +206,9 @@ def decode_batch(writer: Writer, sentences: Sequence[Sequence[str]], k: int) -> 
 @torch.inference_mode()
 def decode_stream(writer: Writer, source: Iterator[str], k: int) -> Iterator[str]:
     """Translate while reading: pulls a word from `source` for READ, yields a word for WRITE."""
+    if writer.ahead:
+        yield from (word.token for word in decode_batch(writer, [list(source)], k)[0])
+        return
     rows = Sentences(writer, 1)
     rows.hear(torch.tensor([writer.layout.opening]), torch.zeros(1, len(writer.layout.opening), dtype=torch.long))
     _read(rows, source, k)

@@ -53,15 +53,18 @@ class LmTrainer:
         self.ks = np.array(config.k or (FULL,))
         self.step = 0
 
-    def draw(self, n: int, rng: np.random.Generator) -> Tensor:
-        """A k for each of n pairs (n,)."""
+    def draw(self, n: int, rng: np.random.Generator) -> tuple[Tensor, Tensor | None]:
+        """A k for each of n pairs (n,), and which sources look at themselves in both directions (n,)."""
         full = rng.random(n) < self.config.full_share
-        return torch.from_numpy(np.where(full, FULL, rng.choice(self.ks, n)))
+        k = torch.from_numpy(np.where(full, FULL, rng.choice(self.ks, n)))
+        if not self.config.bidirectional_share:
+            return k, None
+        return k, torch.from_numpy(full & (rng.random(n) < self.config.bidirectional_share))
 
-    def loss(self, batch: Batch, k: Tensor) -> tuple[Tensor, int]:
+    def loss(self, batch: Batch, k: Tensor, ahead: Tensor | None = None) -> tuple[Tensor, int]:
         """Mean cross-entropy of the target (nats per piece), and the pieces it is of."""
         s = batch.source_needs.shape[1]
-        states, _ = self.model(batch.pieces, batch.positions, batch.mask(k, self.model.dtype))
+        states, _ = self.model(batch.pieces, batch.positions, batch.mask(k, self.model.dtype, ahead))
         known = batch.labels.clamp_min(0)
         labels = torch.where(batch.labels >= 0, self.label_of[known], IGNORED)
         learnt = labels >= 0
@@ -80,8 +83,8 @@ class LmTrainer:
         for group in self.optimizer.param_groups:
             group["lr"] = self.rate()
         batch = self.batches.at(self.step)
-        k = self.draw(len(batch.pieces), np.random.default_rng((self.config.seed, 1, self.step)))
-        loss, pieces = self.loss(batch, k)
+        k, ahead = self.draw(len(batch.pieces), np.random.default_rng((self.config.seed, 1, self.step)))
+        loss, pieces = self.loss(batch, k, ahead)
         value = finite_loss(float(loss.detach()), f"{self.folder}, step {self.step + 1}")
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self.parameters.values(), self.config.clip)

@@ -25,7 +25,7 @@ from smt.lm.base import base_folder, load_base, load_fingerprint
 from smt.lm.decode import Writer, decode_batch, decode_stream, full_input
 from smt.lm.layout import Layout
 from smt.policies.prefixes import PolicyConfig, PolicyTranslator, Remembered, parse_policy
-from smt.policies.waitk import parse_k
+from smt.policies.waitk import FULL, parse_k
 from sqa.core.errors import ConfigError
 from sqa.core.paths import DATA
 from sqa.core.types import Emission, Question
@@ -45,11 +45,14 @@ class CausalLmConfig:
     n: int | None = None  # local-agreement: translations that must agree (2); hold, retranslate: words held back
     source_language: str | None = None  # ISO 639-1 code or English name; an adapter knows its own
     target_language: str = "en"
+    bidirectional: bool = False  # the source looks at itself in both directions: full input only, adapters trained so
     precision: Literal["auto", "float32", "bfloat16"] = "auto"  # auto = bfloat16 where the processor multiplies it
     download: bool = False  # fetch a hub model that is not in the local cache
 
     def __post_init__(self) -> None:
         parse_policy(self.policy, self.k, self.n)
+        if self.bidirectional and self.policy == "wait-k" and parse_k(self.k) != FULL:
+            raise ConfigError(f"bidirectional: reads the whole sentence first, so k must be full, got {self.k}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,7 @@ class _Loaded:
     adapter: Path | None
     languages: tuple[str, str]
     precision: Precision
+    bidirectional: bool
 
 
 def resolve(config: CausalLmConfig) -> _Loaded:
@@ -72,13 +76,17 @@ def resolve(config: CausalLmConfig) -> _Loaded:
         if config.source_language is not None:
             raise ConfigError(f"source_language: the adapter {config.model} knows its languages; leave it out")
         base = base_folder(config.base or about["base"]["name"], config.download)
-        return _Loaded(base, folder, (about["source"], about["target"]), precision)
+        if config.bidirectional and not about.get("bidirectional", False):
+            raise ConfigError(f"bidirectional: {config.model} was not trained for it (train.bidirectional_share)")
+        return _Loaded(base, folder, (about["source"], about["target"]), precision, config.bidirectional)
+    if config.bidirectional:
+        raise ConfigError(f"bidirectional: {config.model} is no adapter that was trained for it")
     if config.base is not None:
         raise ConfigError(f"base: {config.model} is no adapter, so it takes none")
     if config.source_language is None:
         raise ConfigError(f"source_language: missing; the prompt for {config.model} names it (es, pl)")
     base = base_folder(config.model, config.download)
-    return _Loaded(base, None, (config.source_language, config.target_language), precision)
+    return _Loaded(base, None, (config.source_language, config.target_language), precision, False)
 
 
 def fast_precision() -> Precision:
@@ -101,7 +109,7 @@ def writer(loaded: _Loaded, digest: str) -> Writer:
         return Writer.of(base.network, base.tokens, layout, torch.arange(base.tokens.size), None)
     adapter = load_adapter(loaded.adapter)
     adapter.put_into(base)
-    return Writer.of(base.network, base.tokens, layout, adapter.pieces)
+    return Writer.of(base.network, base.tokens, layout, adapter.pieces, ahead=loaded.bidirectional)
 
 
 class WaitKLm:
@@ -154,6 +162,8 @@ def build(config: CausalLmConfig) -> WaitKLm | PolicyTranslator:
     digest = adapter_digest(loaded.adapter) if loaded.adapter else ""
     base = load_fingerprint(loaded.folder)
     rules = f"causal-lm {VERSION} {loaded.precision} {loaded.languages} {base} {digest}"
+    if loaded.bidirectional:
+        rules += " bidirectional"
     if loaded.adapter is not None and config.policy == "wait-k":
         k = parse_k(config.k)
         return WaitKLm(writer(loaded, digest), k, hashlib.sha256(f"{rules} {k}".encode()).hexdigest())

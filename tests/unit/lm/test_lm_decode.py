@@ -25,7 +25,7 @@ SENTENCES = [
 KS = (1, 2, 3, 6, FULL)
 
 
-def adapter(folder, target, seed):
+def adapter(folder, target, seed, bidirectional=False):
     base = load_base(folder, torch.float32)
     base.network.adapt(4, 1.0, 0)
     generator = torch.Generator().manual_seed(seed)
@@ -33,7 +33,7 @@ def adapter(folder, target, seed):
         for value in tensors(base.network).values():
             value.normal_(0, 0.05, generator=generator)
     pieces = torch.arange(4, base.tokens.size)
-    return save_adapter(target, tensors(base.network), pieces, base, ("es", "en"), str(folder), 1.0, {})
+    return save_adapter(target, tensors(base.network), pieces, base, ("es", "en"), str(folder), 1.0, {}, bidirectional)
 
 
 @pytest.fixture(scope="module", params=["gemma3_text", "llama", "qwen2", "qwen3"])
@@ -111,6 +111,21 @@ def test_the_registered_translator(tmp_path):
     assert len(list(agreed.translate(iter("la casa".split())))) == len(full)
 
 
+def test_a_source_read_in_both_directions(tmp_path):
+    folder = make(tmp_path / "base", "gemma3_text", seed=3)
+    path = adapter(folder, tmp_path / "adapter", 7, bidirectional=True)
+    settings = {"model": str(path), "precision": "float32"}
+    one, both = (build(CausalLmConfig(bidirectional=value, **settings)) for value in (False, True))
+    assert one.fingerprint() != both.fingerprint()
+    together = decode_batch(both.writer, SENTENCES, FULL)
+    assert together != decode_batch(one.writer, SENTENCES, FULL)
+    for sentence, written in zip(SENTENCES, together, strict=True):
+        source = Counted(sentence)
+        assert list(both.translate(source)) == [word.token for word in written]
+        assert source.read == len(sentence) and all(word.g == len(sentence) for word in written)
+        assert decode_batch(both.writer, [sentence], FULL) == [written]
+
+
 def test_an_untrained_model_translates_by_prompt_under_any_policy(tmp_path):
     folder = make(tmp_path, "gemma3_text", seed=3)
     whole = build(CausalLmConfig(model=str(folder), source_language="es", precision="float32"))
@@ -127,12 +142,15 @@ def test_an_untrained_model_translates_by_prompt_under_any_policy(tmp_path):
         ({"model": "{folder}"}, "source_language: missing"),
         ({"model": "{folder}", "base": "x", "source_language": "es"}, "base: .* is no adapter"),
         ({"model": "{adapter}", "source_language": "es"}, "knows its languages"),
+        ({"model": "{adapter}", "bidirectional": True}, "was not trained for it"),
+        ({"model": "{folder}", "source_language": "es", "bidirectional": True}, "no adapter that was trained for it"),
+        ({"model": "{adapter}", "bidirectional": True, "k": 3}, "so k must be full"),
         ({"model": "{adapter}", "base": "nowhere"}, "model nowhere not found"),
     ],
 )
 def test_what_cannot_be_had_is_said_in_a_line(tmp_path, config, message):
     folder = make(tmp_path / "base", "llama")
     path = adapter(folder, tmp_path / "adapter", 1)
-    filled = {key: value.format(folder=folder, adapter=path) for key, value in config.items()}
+    filled = {key: v.format(folder=folder, adapter=path) if isinstance(v, str) else v for key, v in config.items()}
     with pytest.raises(ConfigError, match=message):
         build(CausalLmConfig(**filled))
