@@ -27,6 +27,7 @@ from tqdm import tqdm
 from guessers.bert.encoder import Device, Encoder, Precision, find_encoder, load_encoder, rarity, weights_digest
 from guessers.bert.guesser import BertGuesser, EncoderName, Head, Parts, Shape, add_tuned, tuned_tensors
 from guessers.bert.reading import SHARD, Lesson, Material, Reading, Sums, read
+from guessers.lessons import texts_identity
 from sqa.core.errors import ConfigError, DataError
 from sqa.files.atomic import atomic
 from sqa.files.finite import finite_loss
@@ -67,6 +68,7 @@ class BertTraining:
     tuning_batch: int
     tuning_rate: float
     seed: int
+    texts: tuple[Path, ...] = ()  # your own, in place of the tossups: JSON lines {text, page, id?}
 
     def __post_init__(self) -> None:
         at_least = {"batch_tokens": 1, "dev": 1, "bottleneck": 1, "batch": 2, "epochs": 1}
@@ -348,5 +350,7 @@ def _identity(config: BertTraining, *more: str) -> dict[str, Any]:
         "tuning_updates",
         "tuning_batch",
         "tuning_rate",
+        "texts",
     }
-    return {key: value for key, value in asdict(config).items() if key not in skip or key in more}
+    texts = {"texts": texts_identity(config.texts)} if config.texts else {}
+    return {key: value for key, value in asdict(config).items() if key not in skip or key in more} | texts

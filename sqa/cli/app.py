@@ -24,12 +24,14 @@ from sqa.cli.options import DEFAULT_RUNS, SETTINGS, Config, Fresh, Json, Names, 
 from sqa.cli.output import equip
 from sqa.cli.protocols import RAW, client_app, scorer, serve_app, validate_app
 from sqa.cli.runs import runs_app
+from sqa.cli.start import start_app
 from sqa.core.errors import SqaError
 
 app = typer.Typer(help="Simultaneous translation evaluated by question answering.", **SETTINGS)
 data_app = typer.Typer(help="The data files: what there is, getting it, checking it.", **SETTINGS)
 train_app = typer.Typer(help="Train a translator, a guesser or a buzzer.", **SETTINGS)
 convert_app = typer.Typer(help="Take over models trained elsewhere.", **SETTINGS)
+app.add_typer(start_app)
 app.add_typer(runs_app)
 app.add_typer(evidence_app)
 app.add_typer(data_app, name="data")

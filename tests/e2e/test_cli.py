@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from doubles import write_questions
 
 from sqa import __version__
 from sqa.cli import app as cli
+from sqa.cli import start
+from sqa.core.paths import ROOT
 
 
 @dataclass(frozen=True, slots=True)
@@ -374,3 +377,32 @@ def test_question_sets_as_lines(sqa: Shell) -> None:
     assert sqa("questions", "questions.jsonl", "--references", "--output", "t.txt").out == "t.txt\n"
     assert (sqa.folder / "t.txt").read_text("utf-8").splitlines() == lines  # they are their own translations
     assert "did you mean 'xqb-es'" in sqa.refused(2, "questions", "xqb-ess")
+
+
+# ------------------------------------------------------------------------------------------------------- to start with
+
+
+def test_init_writes_a_folder_that_runs(sqa: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = [Path(line).name for line in sqa("init", "start").out.splitlines()]
+    assert {"mine.yaml", "instances.log", "own.yaml", "mine.py", "guesser.yaml", "pages.jsonl"} <= set(names)
+    assert "questions.jsonl: there already" in sqa.refused(2, "init", "start")
+    monkeypatch.chdir(sqa.folder / "start")
+    assert sqa("train", "guesser", "guesser.yaml").code == 0
+    rows = {row["metric"]: row["value"] for row in json.loads(sqa("run", "own.yaml", "--json").out)}
+    assert rows["accuracy"] == 1 and 0 < rows["ew"] < 1 and rows["unknown-pages"] == 0
+
+
+def test_the_doctor_says_what_is_missing_for_what(sqa: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        start, "requires", lambda name: ["nothere==1.0; extra == 'lm'", "typer==0.1", "x; extra == 'ci'"]
+    )
+    rows = {row["what"]: row for row in json.loads(sqa("doctor", "--json").out)}
+    assert rows["[lm]"] == {
+        "what": "[lm]",
+        "state": "no",
+        "remark": "for language models as translators; lacks nothere",
+    }
+    assert ", not 0.1" in rows["packages"]["remark"] and "[ci]" not in rows
+    assert rows["bundled"]["remark"].endswith("45 questions") and len(rows) < 40  # one screen
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    assert set(start.EXTRAS) == set(extras)
