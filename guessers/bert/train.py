@@ -250,7 +250,7 @@ def _epoch(
     criterion = nn.CrossEntropyLoss(label_smoothing=config.label_smoothing)
     head.train()
     order = rng.permutation(len(readings))
-    for start in tqdm(range(0, len(order) - 1, config.batch), f"epoch {epoch + 1}", mininterval=10, leave=False):
+    for start in tqdm(range(0, len(order) - 1, config.batch), f"epoch {epoch + 1}", mininterval=4, leave=False):
         chosen = order[start : start + config.batch].tolist()
         rows = [_draw(readings[i], int(sums.starts[i]), rng) for i in chosen]
         optimiser.zero_grad(set_to_none=True)
@@ -293,7 +293,7 @@ def tune(config: BertTraining, encoder: Encoder, head: Head, material: Material,
     run.resume()
     head.train()
     head.norm.eval()  # its statistics are those of whole passes; a few texts would shake them
-    for update in tqdm(range(run.done, config.tuning_updates), "tuning", mininterval=10):
+    for update in tqdm(range(run.done, config.tuning_updates), "tuning", mininterval=4):
         _tuning_update(config, update, encoder, head, optimiser, material.train, sums)
         run.done = update + 1
         if run.done % SAVE_EVERY == 0 or run.done == config.tuning_updates:

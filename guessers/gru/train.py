@@ -229,7 +229,7 @@ def _epoch(run: _Run, material: Material) -> float:
     criterion = nn.CrossEntropyLoss(label_smoothing=config.label_smoothing)
     network.train()
     total = count = 0.0
-    bar = tqdm(list(batches(material, config.drawing(), run.epoch)), f"epoch {run.epoch + 1}", mininterval=10)
+    bar = tqdm(list(batches(material, config.drawing(), run.epoch)), f"epoch {run.epoch + 1}", mininterval=4)
     for ids, rows, columns, pages in bar:
         network.zero_grad(set_to_none=True)
         logits = network.logits(network.features_at(ids, rows, columns))  # (N, P)

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqa.api.runs import Run, frames, plain
+from sqa.api.runs import Run, frames, part_names, plain
 from sqa.core.errors import ConfigError
 from sqa.core.paths import DATA
 from sqa.core.registry import TRANSLATORS, did_you_mean
+from sqa.core.threads import set_for
 from sqa.report import tables
 from sqa.run import folder as folders
 from sqa.run.config import run_from_mapping
@@ -53,6 +54,7 @@ class Experiment:
             raise ConfigError(problems)
         if not configs:
             raise ConfigError("an experiment needs at least one translator and one guesser")
+        set_for(name for _, config in configs for name in part_names(config))
         swept = run_all([((), config) for _, config in configs], Path(self.runs), progress)
         return Results(
             tuple(Result(*way, Run(one.folder), one.rows) for (way, _), one in zip(configs, swept, strict=True))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqa.core.errors import ConfigError, NotComputable
 from sqa.core.paths import config_file
+from sqa.core.threads import set_for
 from sqa.files.store import Store
 from sqa.report.tables import as_objects
 from sqa.run import folder as folders
@@ -108,7 +109,14 @@ def run(
         wanted = overridden(config, str(config.get("name", "run")), chosen, "config", None)
     else:
         wanted = load_with(config_file(Path(config)), chosen)
+    set_for(part_names(wanted))
     return Run(folders.save(pipeline.run(wanted, Store(Path(runs)), progress=progress), Path(runs)))
+
+
+def part_names(config: RunConfig) -> list[str]:
+    """The names of the parts of a run, for `sqa.core.threads`."""
+    parts = (config.translator, config.guesser, config.buzzer)
+    return [*(part.name for part in parts if part is not None), *(entry.kind for entry in config.quality)]
 
 
 def load(folder: str | Path) -> Run:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -80,6 +81,7 @@ def score(
 @runs_app.command()
 def sweep(config: Config, axes: Axes, runs: Runs = DEFAULT_RUNS, as_json: Json = False) -> None:
     """A run for every combination of the values, each in a folder of its own; print their scores side by side."""
+    _set_threads(config, axes)
     from sqa.run import overrides as keys
     from sqa.run import sweep as sweeps
 
@@ -163,6 +165,7 @@ def _write(lines: Iterable[str], output: Path | None) -> None:
 
 
 def _run(path: Path, overrides: list[str] | None, runs: Path, limit: int | None, until: str) -> RunResult:
+    _set_threads(path, overrides or ())
     from sqa.files.store import Store
     from sqa.run import pipeline
 
@@ -171,6 +174,26 @@ def _run(path: Path, overrides: list[str] | None, runs: Path, limit: int | None,
         seconds = f" in {result.seconds[name]:.1f} s" if name in result.seconds else ""
         verbose(f"{name}: {result.made[name]} blocks made{seconds}; {result.store.folder(stage)}")
     return result
+
+
+def _set_threads(path: Path, words: Sequence[str]) -> None:
+    """Before numpy and torch are loaded: as many threads as the parts named in a config or beside it are worth."""
+    from sqa.core.threads import set_for
+    from sqa.run.config import read_yaml
+
+    set_for([*_texts(read_yaml(path)), *(part for word in words for part in re.split(r"[^\w.:-]+", word))])
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """All texts of plain values, keys included."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            yield from (*_texts(key), *_texts(inner))
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _texts(inner)
 
 
 def _load(path: Path, overrides: list[str] | None, limit: int | None) -> RunConfig:
