@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 import yaml
-from typer.main import get_command
 
 from sqa import __version__
 from sqa.cli import app as cli
@@ -84,7 +83,7 @@ def _spelled(line: str, complete: bool) -> Iterator[tuple[list[str], bool]]:
 
 def complaint(words: list[str], complete: bool) -> str:
     """What is wrong with a command by the options and arguments that the program declares; "" when nothing is."""
-    command, rest, given, values = get_command(cli.app), list(words), set(), 0
+    command, rest, given, values = cli.program(), list(words), set(), 0
     while rest:
         word = rest.pop(0)
         if word == "--":
@@ -111,7 +110,7 @@ def complaint(words: list[str], complete: bool) -> str:
 
 def _option(command: Any, word: str) -> Any:
     if word == "--help":
-        return next(param for param in get_command(cli.app).params if param.is_flag)
+        return next(param for param in cli.program().params if param.is_flag)
     named = (p for p in command.params if word.partition("=")[0] in (*p.opts, *p.secondary_opts))
     return next(named, None)
 
