@@ -24,7 +24,7 @@ README = PAGES[0].read_text(encoding="utf-8")
 LONGEST = 1_500  # words of the README, code and tables included
 PICTURE = 200_000  # bytes of the screenshot
 SCREEN = 25  # lines of the README that are seen first
-MADE = ("runs", "models", "yours", "figureN")  # folders and names that a reader's own work makes
+MADE = ("runs", "models", "yours", "figureN", "sqa/bundled")  # what a reader's own work and an installation make
 
 every_page = pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
 
