@@ -1,34 +1,28 @@
-"""The HTTP side of `sqa serve simuleval` (aiohttp): routes, limits, the token.  See smt/simuleval/server.py."""
+"""The HTTP side of `sqa serve simuleval` (Starlette): routes, limits, the token.  See smt/simuleval/server.py."""
 
 from __future__ import annotations
 
 import asyncio
-import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from aiohttp import web
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
 
 from sqa.core.errors import ConfigError, SqaError
-from sqa.net.server import (
-    Refused,
-    address_problems,
-    check_token,
-    json_body,
-    json_reply,
-    page,
-    read_body,
-    reply,
-)
+from sqa.net.address import Names, address_problems
+from sqa.net.guard import Guard, Refused
+from sqa.net.log import LOG
+from sqa.net.server import application, json_body, json_reply, page, reply, status_of, tornado_page
 
 if TYPE_CHECKING:
     from simuleval.agents import GenericAgent
     from simuleval.data.segments import Segment
 
 MAX_SEGMENTS = 10_000  # of one sentence
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +34,7 @@ class ServiceConfig:
     token: str | None = None  # then needed for all but GET /
     max_body: int = 1 << 20  # bytes
     body_seconds: float = 30.0  # for a request's body to arrive
+    names: tuple[str, ...] = ()  # host names by which it may be asked, beside this machine's; beyond loopback none: any
 
     def __post_init__(self) -> None:
         wrong = address_problems(self.host, self.port, self.token)
@@ -49,16 +44,39 @@ class ServiceConfig:
             raise ConfigError(wrong)
 
 
-def make_app(agent: GenericAgent, config: ServiceConfig) -> web.Application:
+def make_app(agent: GenericAgent, config: ServiceConfig) -> Guard:
     """The application."""
     server = Server(agent, config)
-    app = web.Application(client_max_size=config.max_body, middlewares=[server.guarded])
-    app.router.add_route("GET", "/", server.info)
-    app.router.add_route("POST", "/reset", server.reset)
-    app.router.add_route("PUT", "/input", server.input)
-    app.router.add_route("GET", "/output", server.output)
-    app.on_cleanup.append(server.close)
-    return app
+    routes = [
+        ("GET", "/", server.info),
+        ("POST", "/reset", server.reset),
+        ("PUT", "/input", server.input),
+        ("GET", "/output", server.output),
+    ]
+    app = application(
+        routes,
+        {
+            Refused: lambda error: page(status_of(error)),
+            HTTPException: lambda error: page(status_of(error)),
+            SqaError: _failed,
+        },
+        server.close,
+    )
+    return Guard(
+        app,
+        config.token,
+        config.max_body,
+        Names.of(config.host, config.names),
+        config.body_seconds,
+        needs_token=lambda _, path: path != "/",
+        page=tornado_page,
+    )
+
+
+def _failed(error: Exception) -> Response:
+    """Of the translator."""
+    LOG.error("sqa: %s", error)
+    return page(500)
 
 
 class Server:
@@ -69,20 +87,20 @@ class Server:
         self._segments = 0  # of this sentence
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="agent")
 
-    async def close(self, _: web.Application) -> None:
+    def close(self) -> None:
         """End the thread."""
         self._thread.shutdown(wait=False, cancel_futures=True)
 
-    async def info(self, request: web.Request) -> web.Response:
+    async def info(self, request: Request) -> Response:
         return json_reply({"info": str(self._agent)})
 
-    async def reset(self, request: web.Request) -> web.Response:
+    async def reset(self, request: Request) -> Response:
         self._segments = 0
         await self._run(self._agent.reset)
         return reply("")
 
-    async def input(self, request: web.Request) -> web.Response:
-        body = await read_body(request, self._config.body_seconds)
+    async def input(self, request: Request) -> Response:
+        body = await request.body()
         try:
             segment = _segment(body)
         except (ValueError, TypeError, KeyError) as error:
@@ -93,23 +111,8 @@ class Server:
         await self._run(self._agent.push, segment)
         return reply("")
 
-    async def output(self, request: web.Request) -> web.Response:
+    async def output(self, request: Request) -> Response:
         return json_reply(_plain(await self._run(self._agent.pop)))
-
-    @web.middleware
-    async def guarded(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """The token, and error pages as the original's."""
-        try:
-            if request.path != "/":
-                check_token(request, self._config.token)
-            return await handler(request)
-        except Refused as refused:
-            return page(refused.status)
-        except web.HTTPException as error:
-            return page(error.status)
-        except SqaError as error:  # of the translator
-            print(f"sqa: {error}", file=sys.stderr)
-            return page(500)
 
     async def _run(self, function: Callable[..., Any], *arguments: Any) -> Any:
         return await asyncio.get_running_loop().run_in_executor(self._thread, function, *arguments)

@@ -45,10 +45,10 @@ def agent_of(translator: str, agent: str = "", arguments: Sequence[str] = ()) ->
 
 
 def serve(translator: str, agent: str, arguments: Sequence[str], host: str, port: int, token: str | None) -> None:
-    """Serve until interrupted.  aiohttp or simuleval missing: ConfigError."""
+    """Serve until interrupted.  starlette, uvicorn or simuleval missing: ConfigError."""
     try:
         from smt.simuleval.http import ServiceConfig, make_app
-        from sqa.net.server import run_app
+        from sqa.net.connections import run_app
     except ModuleNotFoundError as error:
         raise ConfigError(f"{_NEEDS} {error.name}; install the extra: pip install 'sqa[serve]'") from error
     config = ServiceConfig(host, port, token)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import requests
 
-pytest.importorskip("aiohttp", reason="needs the extra: pip install 'sqa[serve]'")
+pytest.importorskip("uvicorn", reason="needs the extra: pip install 'sqa[serve]'")
 
 import doubles
 from stand_ins.iwslt_loopback import serving

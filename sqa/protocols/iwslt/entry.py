@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sqa.protocols.iwslt.http import ServeConfig
     from sqa.protocols.iwslt.questions import QuestionScorer
 
-MISSING = "sqa serve iwslt needs the package aiohttp; install the extra: pip install 'sqa[serve]'"
+MISSING = "sqa serve iwslt needs the packages starlette and uvicorn; install the extra: pip install 'sqa[serve]'"
 
 
 def serve(
@@ -37,12 +37,12 @@ def serve(
     guesser: str = "",
     buzzer: str = "",
 ) -> None:
-    """Serve the files, or the sentences of questions, until interrupted.  aiohttp missing: ConfigError.
+    """Serve the files, or the sentences of questions, until interrupted.  starlette or uvicorn missing: ConfigError.
 
     `questions` is a question set or a file; `guesser` and `buzzer` are YAML, or a run's config file.
     """
     try:
-        from sqa.net.server import run_app
+        from sqa.net.connections import run_app
     except ModuleNotFoundError as error:
         raise ConfigError(MISSING) from error
     from sqa.protocols.iwslt.corpus import load

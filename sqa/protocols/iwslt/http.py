@@ -1,4 +1,4 @@
-"""The HTTP side of the evaluation server (aiohttp): routes, limits, sessions, the token.
+"""The HTTP side of the evaluation server (Starlette): routes, limits, sessions, the token.
 
     GET /                  {"num_sentences": N}                      POST /                 forget everything
     GET /src?sent_id=I[&segment_size=MS]   the next segment          PUT /hypo?sent_id=I    words, in the body
@@ -17,28 +17,23 @@ from __future__ import annotations
 
 import asyncio
 import re
-import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from aiohttp import web
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
 
 from sqa.core.errors import ConfigError, SqaError
-from sqa.net.server import (
-    Refused,
-    address_problems,
-    check_token,
-    json_body,
-    json_reply,
-    page,
-    read_body,
-    reply,
-)
+from sqa.net.address import Names, address_problems
+from sqa.net.guard import Guard, Refused
+from sqa.net.log import LOG
+from sqa.net.server import Handler, application, json_body, json_reply, page, reply, status_of, tornado_page
 from sqa.protocols.iwslt.corpus import BadSegmentSize, SpeechCorpus, TextCorpus
 from sqa.protocols.iwslt.questions import QuestionScorer
 from sqa.protocols.iwslt.scores import Files, NothingToScore
@@ -46,7 +41,7 @@ from sqa.protocols.iwslt.session import Session, TooLong, UnknownSentence
 
 DIALECTS = ("iwslt-2020", "simuleval-1.0.2")
 IDLE_SECONDS = 3600.0  # after which a session may make room for another
-SESSION_ID = "[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
+SESSION_ID = re.compile("[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +59,7 @@ class ServeConfig:
     max_sessions: int = 1024
     max_memory: int = 1 << 30  # bytes of all sessions, about
     body_seconds: float = 30.0  # for a request's body to arrive
+    names: tuple[str, ...] = ()  # host names by which it may be asked, beside this machine's; beyond loopback none: any
 
     def __post_init__(self) -> None:
         wrong = []
@@ -78,17 +74,11 @@ class ServeConfig:
             raise ConfigError(wrong)
 
 
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-
-
-def make_app(
-    corpus: TextCorpus | SpeechCorpus, config: ServeConfig, scorer: QuestionScorer | None = None
-) -> web.Application:
+def make_app(corpus: TextCorpus | SpeechCorpus, config: ServeConfig, scorer: QuestionScorer | None = None) -> Guard:
     """The application: its sessions live as long as it.  `scorer`: the corpus is that of its questions."""
     if scorer is not None and config.strict:
         raise ConfigError("--questions: the original had none; leave out --strict-2020")
     server = Server(corpus, config, scorer)
-    app = web.Application(client_max_size=config.max_body, middlewares=[server.guarded])
     routes: list[tuple[str, str, Handler]] = [
         ("GET", "/", server.info),
         ("POST", "/", server.reset),
@@ -96,18 +86,43 @@ def make_app(
         ("PUT", "/hypo", server.hypothesis),
         ("GET", "/result", server.result),
         ("GET", "/start", server.reset),
-        ("GET", "/end", partial(server.result, guide=True)),
+        ("GET", "/end", server.guide_end),
         ("GET", "/get", server.guide_get),
         ("GET", "/send", server.guide_send),
     ]
-    for method, path, handler in routes:
-        app.router.add_route(method, path, handler)
-        app.router.add_route(method, f"/sessions/{{session:{SESSION_ID}}}{path}", handler)
-    app.router.add_route("GET", f"/sessions/{{session:{SESSION_ID}}}", server.info)
-    app.router.add_route("POST", f"/sessions/{{session:{SESSION_ID}}}", server.reset)
-    app.router.add_route("DELETE", f"/sessions/{{session:{SESSION_ID}}}", server.drop)
-    app.on_cleanup.append(server.close)
-    return app
+    routes += [(method, f"/sessions/{{session}}{path}", handler) for method, path, handler in routes]
+    routes += [
+        ("GET", "/sessions/{session}", server.info),
+        ("POST", "/sessions/{session}", server.reset),
+        ("DELETE", "/sessions/{session}", server.drop),
+    ]
+    wrong = (UnknownSentence, BadSegmentSize, NothingToScore)
+    app = application(
+        routes,
+        {
+            **dict.fromkeys(wrong, lambda _: page(500)),
+            TooLong: lambda _: page(413),
+            SqaError: _failed,
+            Refused: lambda error: page(status_of(error)),
+            HTTPException: lambda error: page(status_of(error)),
+        },
+        server.close,
+    )
+    return Guard(
+        app,
+        config.token,
+        config.max_body,
+        Names.of(config.host, config.names),
+        config.body_seconds,
+        needs_token=lambda method, path: (method, path) != ("GET", "/"),
+        page=tornado_page,
+    )
+
+
+def _failed(error: Exception) -> Response:
+    """Of the guesser."""
+    LOG.error("sqa: %s", error)
+    return page(500)
 
 
 class Server:
@@ -122,7 +137,7 @@ class Server:
         self._copy = asyncio.Lock()
         self._scorer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="scorer")
 
-    async def close(self, _: web.Application) -> None:
+    def close(self) -> None:
         """End the scoring thread."""
         for task in self._answering:
             task.cancel()
@@ -130,36 +145,39 @@ class Server:
 
     # ------------------------------------------------------------------------------------------------- routes
 
-    async def info(self, request: web.Request) -> web.Response:
+    async def info(self, request: Request) -> Response:
         found: dict[str, Any] = {"num_sentences": len(self.corpus.targets)}
         if self.config.dialect == "simuleval-1.0.2":
             found["data_type"] = self.corpus.kind
         return json_reply(found)
 
-    async def reset(self, request: web.Request) -> web.Response:
+    async def reset(self, request: Request) -> Response:
         self._session(request).reset()
         return reply("")
 
-    async def source(self, request: web.Request) -> web.Response:
+    async def source(self, request: Request) -> Response:
         key = self._key(request)
         number = _integer(_argument(request, key))
-        size = request.query.get("segment_size", "").strip()
+        size = request.query_params.get("segment_size", "").strip()
         session = self._session(request)
         return self._segment(session, key, number, _integer(size) if size else None)
 
-    async def hypothesis(self, request: web.Request) -> web.Response:
+    async def hypothesis(self, request: Request) -> Response:
         key = self._key(request)
         number = _integer(_argument(request, key))
         try:
-            tokens = (await read_body(request, self.config.body_seconds)).decode("utf-8").split()
+            tokens = (await request.body()).decode("utf-8").split()
         except UnicodeDecodeError as error:
             raise Refused(500) from error
         self._write(self._session(request), number, tokens, wrap=key == "sent_id")
         return reply("")
 
-    async def result(self, request: web.Request, guide: bool = False) -> web.Response:
+    async def guide_end(self, request: Request) -> Response:
+        return await self.result(request, guide=True)
+
+    async def result(self, request: Request, guide: bool = False) -> Response:
         session = self._session(request)
-        if "instance_id" in request.query and self._key(request) == "instance_id":
+        if "instance_id" in request.query_params and self._key(request) == "instance_id":
             number = _integer(_argument(request, "instance_id"))
             return json_reply(await self._frozen(session, "instance", number))
         if self.config.dialect == "simuleval-1.0.2" and not guide:
@@ -168,7 +186,7 @@ class Server:
         files = self._files(request, guide)
         return json_reply(await self._frozen(session, "result", self.config.tokenizer, files, guide))
 
-    async def guide_get(self, request: web.Request) -> web.Response:
+    async def guide_get(self, request: Request) -> Response:
         wanted = _object(_argument(request, "info"))
         if wanted.get("sent_id") is None:
             return json_reply({"num_sentences": len(self.corpus.targets)})
@@ -179,7 +197,7 @@ class Server:
         number = _integer(wanted["sent_id"])
         return self._segment(self._session(request), "sent_id", number, None if size is None else _integer(size), True)
 
-    async def guide_send(self, request: web.Request) -> web.Response:
+    async def guide_send(self, request: Request) -> Response:
         words = _object(_argument(request, "hypo"))
         if not all(isinstance(word, str) for word in words.values()):
             raise Refused(500)
@@ -189,34 +207,15 @@ class Server:
             self._write(session, _integer(number), tokens)
         return reply("")
 
-    async def drop(self, request: web.Request) -> web.Response:
-        self.sessions.pop(request.match_info["session"], None)
+    async def drop(self, request: Request) -> Response:
+        self.sessions.pop(_session_name(request), None)
         return reply("")
 
     # ------------------------------------------------------------------------------------------------ the rest
 
-    @web.middleware
-    async def guarded(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """The token, and error pages as the original's."""
-        try:
-            if not (request.method == "GET" and request.path == "/"):
-                check_token(request, self.config.token)
-            return await handler(request)
-        except (UnknownSentence, BadSegmentSize, NothingToScore):
-            return page(500)
-        except TooLong:
-            return page(413)
-        except SqaError as error:  # of the guesser
-            _tell(error)
-            return page(500)
-        except Refused as refused:
-            return page(refused.status)
-        except web.HTTPException as error:
-            return page(error.status)
-
-    def _session(self, request: web.Request) -> Session:
+    def _session(self, request: Request) -> Session:
         """The session of the path; a new one if there is room, else 503."""
-        name = request.match_info.get("session", "")
+        name = _session_name(request)
         session = self.sessions.get(name)
         if session is None:
             if len(self.sessions) >= self.config.max_sessions:
@@ -231,7 +230,7 @@ class Server:
             raise Refused(503)
         del self.sessions[name]
 
-    def _segment(self, session: Session, key: str, number: int, size: int | None, guide: bool = False) -> web.Response:
+    def _segment(self, session: Session, key: str, number: int, size: int | None, guide: bool = False) -> Response:
         self._check_room()
         if key == "sent_id":
             return json_reply(session.read(number, size, guide))
@@ -264,7 +263,7 @@ class Server:
             try:
                 rows[index] = (len(emissions), await self._score(scorer.row, index, emissions))
             except SqaError as error:
-                _tell(error)
+                LOG.error("sqa: %s", error)
                 break
         waiting.discard(index)
 
@@ -279,23 +278,35 @@ class Server:
     async def _score(self, score: Callable[..., Any], *arguments: Any) -> Any:
         return await asyncio.get_running_loop().run_in_executor(self._scorer, partial(score, *arguments))
 
-    def _key(self, request: web.Request) -> str:
+    def _key(self, request: Request) -> str:
         """The name of the sentence number: that of the dialect; of either, if not strict."""
         own, other = ("sent_id", "instance_id")[:: 1 if self.config.dialect == "iwslt-2020" else -1]
-        return other if not self.config.strict and own not in request.query and other in request.query else own
+        return (
+            other
+            if not self.config.strict and own not in request.query_params and other in request.query_params
+            else own
+        )
 
-    def _files(self, request: web.Request, guide: bool) -> Files | None:
+    def _files(self, request: Request, guide: bool) -> Files | None:
         if self.config.output is None:
             return None
-        folder = self.config.output / request.match_info.get("session", "")
+        folder = self.config.output / _session_name(request)
         if guide and self.config.strict:
             return Files(*(folder.with_name(f"{folder.name}.{name}") for name in ("text", "delay", "scores")))
         return Files(folder / "text", folder / "delay", folder / "scores")
 
 
-def _argument(request: web.Request, name: str) -> str:
+def _session_name(request: Request) -> str:
+    """The session of the path, "" without one.  No name for one: 404."""
+    name = str(request.path_params.get("session", ""))
+    if name and not SESSION_ID.fullmatch(name):
+        raise Refused(404)
+    return name
+
+
+def _argument(request: Request, name: str) -> str:
     """The last value of an argument; missing: 400."""
-    values = request.query.getall(name, [])
+    values = request.query_params.getlist(name)
     if not values:
         raise Refused(400)
     return values[-1].strip()
@@ -320,7 +331,3 @@ def _object(text: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise Refused(500)
     return value
-
-
-def _tell(error: SqaError) -> None:
-    print(f"sqa: {error}", file=sys.stderr)

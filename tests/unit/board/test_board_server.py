@@ -19,10 +19,11 @@ pytest.importorskip("uvicorn")
 
 from stand_ins.board_server import serving
 
-from sqa.board import guard, worker
+from sqa.board import worker
 from sqa.board.board import Board, BoardConfig
 from sqa.board.server import ServeConfig
 from sqa.core.errors import ConfigError
+from sqa.net import guard
 
 MODEL = json.dumps({"name": "m", "answers": {"eins": "a", "zwei": "b", "DREI": "c"}})
 
