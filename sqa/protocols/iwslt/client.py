@@ -23,17 +23,17 @@ from threading import local
 from types import ModuleType
 from typing import Any
 
-import requests
-
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.interfaces import Translator
 from sqa.core.types import Write
+from sqa.net.client import SHOWN, Failed, Http, Reply, without_secret
 from sqa.protocols.iwslt.corpus import EOS
 
 GET = 0
 SEND = 1
 DEFAULT_EOS = EOS
 TIMEOUT = 60.0  # seconds for a reply
+MAX_REPLY = 64 << 20  # bytes of it: a minute of speech at 96 kHz
 AGENTS: dict[str, type] = {}  # by the name given to `register_agent`
 
 
@@ -48,8 +48,7 @@ class EvaluationService:
     ) -> None:
         self.base_url = f"{url.rstrip('/')}/sessions/{session}" if session else url.rstrip("/")
         self._guide = guide
-        self._headers = {"Authorization": f"Bearer {token}"} if token else {}
-        self._local = local()  # a connection for each thread
+        self._http = Http(TIMEOUT, MAX_REPLY, token)
 
     def new_session(self) -> None:
         """Forget what was read and written."""
@@ -84,29 +83,26 @@ class EvaluationService:
     def _json(self, path: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
         reply = self._call("GET", path, params)
         try:
-            value = reply.json()
-        except requests.JSONDecodeError as error:
-            raise DataError(f"{reply.url}: expected JSON, got {reply.text[:80]!r}") from error
+            value = json.loads(reply.text)
+        except (ValueError, RecursionError) as error:
+            raise DataError(f"{_shown(reply)}: expected JSON, got {reply.text[:SHOWN]!r}") from error
         if not isinstance(value, dict):
-            raise DataError(f"{reply.url}: expected a JSON object, got {reply.text[:80]!r}")
+            raise DataError(f"{_shown(reply)}: expected a JSON object, got {reply.text[:SHOWN]!r}")
         return value
 
-    def _call(
-        self, method: str, path: str, params: dict[str, Any] | None = None, body: bytes | None = None
-    ) -> requests.Response:
-        if not hasattr(self._local, "http"):
-            self._local.http = requests.Session()
-            self._local.http.trust_env = False  # no proxy between an evaluation and its server
+    def _call(self, method: str, path: str, params: dict[str, Any] | None = None, body: bytes | None = None) -> Reply:
         url = self.base_url + path
         try:
-            reply = self._local.http.request(
-                method, url, params=params, data=body, headers=self._headers, timeout=TIMEOUT
-            )
-        except requests.RequestException as error:
-            raise DataError(f"{method} {url}: {error}") from error
-        if reply.status_code != 200:
-            raise DataError(f"{method} {reply.url}: the server answered {reply.status_code}")
+            reply = self._http.ask(method, url, body, params=params)
+        except Failed as error:
+            raise DataError(f"{method} {without_secret(url)}: {error}") from error
+        if reply.status != 200:
+            raise DataError(f"{method} {_shown(reply)}: the server answered {reply.status}")
         return reply
+
+
+def _shown(reply: Reply) -> str:
+    return without_secret(reply.url)
 
 
 class Agent:
