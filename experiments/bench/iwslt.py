@@ -89,7 +89,7 @@ async def at_once(url: str, clients: Sequence[Client], corpus: Corpus) -> list[d
         async with Connection(urlsplit(url).netloc) as http:
             sent = await translate(http, base, client, corpus)
             found = json.loads((await http.ask("GET", f"{base}/result"))[1])
-            return found | {"requests": sent}
+            return found.get("SoFar", found) | {"requests": sent}
 
     tasks = [asyncio.create_task(one(client)) for client in clients]
     try:

@@ -44,14 +44,22 @@ def agent_of(translator: str, agent: str = "", arguments: Sequence[str] = ()) ->
     return TranslatorAgent(Namespace(translator=translator))
 
 
-def serve(translator: str, agent: str, arguments: Sequence[str], host: str, port: int, token: str | None) -> None:
+def serve(
+    translator: str,
+    agent: str,
+    arguments: Sequence[str],
+    host: str,
+    port: int,
+    token: str | None,
+    names: Sequence[str] = (),
+) -> None:
     """Serve until interrupted.  starlette, uvicorn or simuleval missing: ConfigError."""
     try:
         from smt.simuleval.http import ServiceConfig, make_app
         from sqa.net.connections import run_app
     except ModuleNotFoundError as error:
         raise ConfigError(f"{_NEEDS} {error.name}; install the extra: pip install 'sqa[serve]'") from error
-    config = ServiceConfig(host, port, token)
+    config = ServiceConfig(host, port, token, names=tuple(names))
     served = agent_of(translator, agent, arguments)
     print(f"sqa: {served} at http://{host}:{port}; simuleval --remote-eval --remote-port {port}", file=sys.stderr)
     run_app(make_app(served, config), host, port)
