@@ -96,11 +96,40 @@ def test_bad_requests_and_the_token() -> None:
 
 
 def test_a_client_that_vanished_leaves_nothing_behind() -> None:
-    with serving_app(make_app(agent_of(ECHO), ServiceConfig())) as url:
+    with serving_app(make_app(agent_of(ECHO), ServiceConfig(lease_seconds=0.5))) as url:
         translator = build(SimulevalServiceConfig(url=url))
         first = translator.translate(iter(["a", "b", "c", "d", "e"]))
         assert next(first) == "a"  # and is never asked again
+        time.sleep(0.6)
         assert list(translator.translate(iter(["x", "y"]))) == ["x", "y"]
+
+
+def test_a_second_client_is_refused_and_spoils_nothing() -> None:
+    """They share no word, whether they are known by a user in the address or by nothing."""
+    words = ["a", "b", "c", "d", "e"]
+    for mine, other in (("", ""), ("ann:x@", "bob:x@")):
+        with serving_app(make_app(agent_of(ECHO), ServiceConfig(lease_seconds=30.0))) as url:
+            first, second = (
+                build(SimulevalServiceConfig(url=url.replace("//", f"//{user}"))) for user in (mine, other)
+            )
+            under_way = first.translate(iter(words))
+            assert next(under_way) == "a"
+            with pytest.raises(RemoteProtocolError, match="HTTP 409"):
+                list(second.translate(iter(["x", "y"])))
+            at_other = url.replace("//", f"//{other}")  # SimulEval's client does not look at what a reset is answered
+            word = {"index": 0, "content": "x", "finished": False, "is_empty": False, "data_type": "text", "config": {}}
+            assert requests.put(f"{at_other}/input", data=json.dumps(word), timeout=30).status_code == 409
+            assert requests.get(f"{at_other}/output", timeout=30).status_code == 409
+            assert [*under_way] == words[1:]
+            assert list(second.translate(iter(["x", "y"]))) == ["x", "y"]
+
+
+def test_a_client_with_a_user_may_begin_anew_at_once() -> None:
+    with serving_app(make_app(agent_of(ECHO), ServiceConfig(lease_seconds=30.0))) as url:
+        translator = build(SimulevalServiceConfig(url=url.replace("//", "//ann:x@")))
+        assert next(translator.translate(iter(["a", "b", "c", "d", "e"]))) == "a"
+        assert list(translator.translate(iter(["x", "y"]))) == ["x", "y"]
+        assert requests.get(url, headers={"Host": "evil.example"}, timeout=30).status_code == 400
 
 
 # -------------------------------------------------------------------------------- our client, SimulEval's service
