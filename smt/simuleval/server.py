@@ -4,8 +4,8 @@
     PUT /input     a segment of the source, as JSON      GET /output    a segment of the translation, as JSON
 
 The same routes, bodies and status codes as `simuleval --standalone` (SimulEval 1.1), with a token beyond loopback and
-limits.  The protocol has no name for a client or a sentence, so there is one at a time, and while it is under way a second
-client is refused (409); a user in the address (any:TOKEN@host) tells clients apart.  Start a server for each.
+limits.  The protocol has no name for a client or a sentence, so there is one at a time, and while it is under way a
+second client is refused (409); a user in the address (any:TOKEN@host) tells clients apart.  Start a server for each.
 
 `simuleval` cannot send a token by itself; it is the password in its address: --remote-address any:TOKEN@host.
 """

@@ -30,7 +30,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from sqa.board.board import Board, NotFound, Taken
 from sqa.board.dynascore import parse_weights
 from sqa.board.metrics import meta_of
-from sqa.core.errors import ConfigError, SqaError
+from sqa.core.errors import ConfigError, DataError, SqaError
 from sqa.data.datasets import available, question_sets
 from sqa.data.perturb import PERTURBATIONS
 from sqa.net.address import Names, address_problems, is_loopback
@@ -242,10 +242,7 @@ def _writing(app: FastAPI, board: Board) -> None:
             if new.source not in here:
                 raise HTTPException(400, f"source: one that is here already: {', '.join(here)}")
             return board.register_dataset(task, name, new.source, new.perturbations, new.seed)
-        with tempfile.TemporaryDirectory() as folder:
-            path = FilePath(folder, f"{name}.jsonl")
-            path.write_text("".join(json.dumps(q.model_dump()) + "\n" for q in new.questions or ()), encoding="utf-8")
-            return board.register_dataset(task, name, str(path), new.perturbations, new.seed)
+        return _of_questions(board, task, name, new)
 
     @app.put(
         "/api/tasks/{task}/models/{name}",
@@ -266,3 +263,16 @@ def _writing(app: FastAPI, board: Board) -> None:
         _known(board, task)
         body = await request.body()
         return await run_in_threadpool(board.register_model, task, name, "submission", body)
+
+
+def _of_questions(board: Board, task: str, name: str, new: NewDataset) -> dict[str, Any]:
+    """Register questions of a request; a problem names their data set, not where they lay meanwhile."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = FilePath(folder, f"{name}.jsonl")
+        path.write_text("".join(json.dumps(q.model_dump()) + "\n" for q in new.questions or ()), encoding="utf-8")
+        try:
+            return board.register_dataset(task, name, str(path), new.perturbations, new.seed)
+        except (Taken, NotFound):
+            raise
+        except SqaError as error:
+            raise DataError(str(error).replace(f"{folder}/", "")) from error

@@ -108,6 +108,12 @@ def test_what_is_wrong_is_the_clients_mistake(
     assert reply.status_code in (status, 400 if status == 422 else status) and "detail" in reply.json()
 
 
+def test_a_message_names_no_path_of_the_server(url: str) -> None:
+    reply = requests.put(f"{url}/api/tasks/sqa-es/datasets/mine", json=new_questions(source=[" "]))
+    assert reply.status_code == 400 and reply.json()["detail"].startswith("mine.jsonl:1"), reply.text
+    assert "/tmp" not in reply.text
+
+
 def test_a_name_is_given_once(url: str) -> None:
     assert requests.put(f"{url}/api/tasks/toy/models/m", data=MODEL).status_code == 201
     assert requests.put(f"{url}/api/tasks/toy/models/m", data=MODEL).status_code == 409
