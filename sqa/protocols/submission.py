@@ -137,7 +137,7 @@ def _rows(text: str, problems: list[str], torn: set[object]) -> Iterator[Row]:
         try:
             found = parse_json(line)
         except UnicodeEncodeError:
-            problems.append(f"{number}: has half a surrogate pair (\\ud800-\\udfff), which is no text: {line[:60]!r}")
+            problems.append(f"{number}: has half a surrogate pair, which is no text: {line[:60]!r}")
             continue
         except (ValueError, RecursionError):
             problems.append(f"{number}: not JSON: {line[:60]!r}")
