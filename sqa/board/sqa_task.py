@@ -220,6 +220,8 @@ def _check_row(number: int, line: str) -> None:
     try:
         row = json.loads(line)
         json.dumps(row, ensure_ascii=False).encode()  # half a surrogate pair cannot be written
+    except UnicodeEncodeError as error:
+        raise DataError(f"submission: {number}: has half a surrogate pair, which is no text: {line[:60]!r}") from error
     except (ValueError, RecursionError) as error:
         raise DataError(f"submission: {number}: not JSON: {line[:60]!r}") from error
     if not isinstance(row, Mapping) or not isinstance(row.get("question"), str):

@@ -259,7 +259,7 @@ def test_submissions_are_evaluated_like_runs(board: Board) -> None:
         (b"[" * 100_000, "1: not JSON"),
         (b"\n[1]", "2: expected an object"),
         (b'{"question": 1}', "1: expected an object"),
-        (b'{"question": "\\ud800"}', "1: not JSON"),
+        (b'{"question": "\\ud800"}', "1: has half a surrogate pair"),
         (b'{"question": "q", "g": ' + b"1" * 5000 + b"}", "1: not JSON"),
     ],
 )
