@@ -36,8 +36,8 @@ def permuted_sums(table: Floats, permutations: int, seed: int) -> Iterator[Float
     for start in range(0, permutations, size):
         b = min(size, permutations - start)
         drawn = rng.random((b, n, m), dtype=np.float32).argsort(axis=2)  # which condition goes to each place
-        weights = np.zeros((b, m, n, m))
-        np.put_along_axis(weights, drawn.transpose(0, 2, 1)[..., None], 1.0, axis=3)
+        weights = np.zeros((b, m, n, m), dtype=flat.dtype)
+        np.put_along_axis(weights, drawn.transpose(0, 2, 1)[..., None], 1, axis=3)
         yield (weights.reshape(b * m, n * m) @ flat).reshape(b, m, c)
 
 
