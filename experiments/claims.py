@@ -23,7 +23,7 @@ from sqa.core.permutation import null_of, p_value
 
 STEEP = 1.0  # BLEU gained from the first to the middle k that may be called steep; the paper's curves gain more
 LEAST = 3  # finite k
-PERMUTATIONS = 4999
+PERMUTATIONS = 1999
 CLAIMS = ("peak", "earlier", "worse EW", "steep", "better BLEU")
 
 
@@ -175,10 +175,12 @@ def _peaks_before(ladder: Ladder, early: str, late: str) -> Test:
         score = _scorer(name, ladder.tables[name].shape[2])
 
         def gap(sums: Floats, other: Any = other, beyond: Any = beyond, score: Any = score) -> Floats:
-            values = score(sums)  # (b, K, R)
-            return np.where(beyond, values, -np.inf).max(axis=1) - values[:, other, sets]
+            values = score(sums)  # (b, K, R), or of tables that are alike (b, K, 1)
+            at_other = values[:, other, sets if values.shape[2] > 1 else 0]
+            return np.where(beyond, values, -np.inf).max(axis=1) - at_other
 
-        null = null_of(_flat(ladder.tables[name]), gap, ladder.permutations, ladder.seed, len(sets))
+        table = ladder.tables[name][..., :1] if ladder.alike else ladder.tables[name]
+        null = null_of(_flat(table), gap, ladder.permutations, ladder.seed, len(sets))
         observed = scores[name][own, sets] - scores[name][other, sets]
         p = np.where(first < second, p_value(observed, null), 1.0)
         tests.append(Test(p, np.where(first < second, observed, -observed), _critical(null),
