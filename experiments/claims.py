@@ -23,7 +23,7 @@ from sqa.core.permutation import null_of, p_value
 
 STEEP = 1.0  # BLEU gained from the first to the middle k that may be called steep; the paper's curves gain more
 LEAST = 3  # finite k
-PERMUTATIONS = 4999
+PERMUTATIONS = 1999
 CLAIMS = ("peak", "earlier", "worse EW", "steep", "better BLEU")
 
 
@@ -35,6 +35,7 @@ class Ladder:
     tables: Mapping[str, Floats]  # metric -> (n, K, d, R)
     seed: int = 0
     permutations: int = PERMUTATIONS
+    alike: bool = False  # every table is the first one with the k of its questions in another order
 
     @property
     def full(self) -> int:
@@ -147,7 +148,11 @@ def above_any(ladder: Ladder, metric: str, some: Sequence[int], one: int) -> Tes
 
     flat = _flat(table)
     observed = gap(flat.sum(axis=0)[None])[0]
-    null = null_of(flat, gap, ladder.permutations, ladder.seed, table.shape[3])
+    if ladder.alike and len(places) == len(ladder.ks):  # then one null distribution is that of all tables
+        null = null_of(_flat(table[..., :1]), gap, ladder.permutations, ladder.seed)
+        null = np.broadcast_to(null, (len(null), table.shape[3]))
+    else:
+        null = null_of(flat, gap, ladder.permutations, ladder.seed, table.shape[3])
     best = int(np.argmax(ladder.scores(metric)[list(some), 0]))
     return Test(p_value(observed, null), observed, _critical(null), ((metric, list(some)[best], one),))
 
@@ -170,10 +175,12 @@ def _peaks_before(ladder: Ladder, early: str, late: str) -> Test:
         score = _scorer(name, ladder.tables[name].shape[2])
 
         def gap(sums: Floats, other: Any = other, beyond: Any = beyond, score: Any = score) -> Floats:
-            values = score(sums)  # (b, K, R)
-            return np.where(beyond, values, -np.inf).max(axis=1) - values[:, other, sets]
+            values = score(sums)  # (b, K, R), or of tables that are alike (b, K, 1)
+            at_other = values[:, other, sets if values.shape[2] > 1 else 0]
+            return np.where(beyond, values, -np.inf).max(axis=1) - at_other
 
-        null = null_of(_flat(ladder.tables[name]), gap, ladder.permutations, ladder.seed, len(sets))
+        table = ladder.tables[name][..., :1] if ladder.alike else ladder.tables[name]
+        null = null_of(_flat(table), gap, ladder.permutations, ladder.seed, len(sets))
         observed = scores[name][own, sets] - scores[name][other, sets]
         p = np.where(first < second, p_value(observed, null), 1.0)
         tests.append(Test(p, np.where(first < second, observed, -observed), _critical(null),

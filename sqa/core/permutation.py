@@ -10,13 +10,16 @@ as at least as large.  (Pitman 1937; the maximum: Westfall and Young 1993.)
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sqa.core.arrays import Floats
 from sqa.core.errors import ConfigError, DataError
 
 _CELLS = 4_000_000  # weights held at a time: 32 MB
+_FEW = 24  # columns of a table
 _INSIDE, _SETS = 3, 4  # streams of random numbers that share a seed with those of sqa/core/significance.py
 _TIE = 1e-9  # differences closer than this, relative to the observed one, are equal
 
@@ -31,14 +34,29 @@ def permuted_sums(table: Floats, permutations: int, seed: int) -> Iterator[Float
     if table.ndim != 3 or 0 in table.shape[:2]:
         raise DataError(f"permutation: expected questions x conditions x statistics, got {table.shape}")
     n, m, c = table.shape
-    rng, flat = np.random.default_rng([seed, _INSIDE]), table.reshape(n * m, c)
-    size = max(1, _CELLS // (n * m * m))
+    few = c <= _FEW  # then rows are picked; many columns are faster as a product with a matrix of zeros and ones
+    flat, drawn = table.reshape(n * m, c), _drawn(n, m, permutations, seed)
+    size = max(1, _CELLS // (n * m * (c if few else m)))
     for start in range(0, permutations, size):
-        b = min(size, permutations - start)
-        drawn = rng.random((b, n, m), dtype=np.float32).argsort(axis=2)  # which condition goes to each place
-        weights = np.zeros((b, m, n, m))
-        np.put_along_axis(weights, drawn.transpose(0, 2, 1)[..., None], 1.0, axis=3)
-        yield (weights.reshape(b * m, n * m) @ flat).reshape(b, m, c)
+        block = drawn[start : start + size].astype(np.intp)  # (b, n, m)
+        if few:
+            yield flat[block + np.arange(n)[:, None] * m].sum(axis=1)
+            continue
+        weights = np.zeros((len(block), m, n, m), dtype=flat.dtype)
+        np.put_along_axis(weights, block.transpose(0, 2, 1)[..., None], 1, axis=3)
+        yield (weights.reshape(-1, n * m) @ flat).reshape(-1, m, c)
+
+
+@lru_cache(maxsize=8)
+def _drawn(n: int, m: int, permutations: int, seed: int) -> NDArray[np.int16]:
+    """(permutations, n, m): which condition goes to each place of each question."""
+    rng = np.random.default_rng([seed, _INSIDE])
+    size = max(1, _CELLS // (n * m))
+    parts = [
+        rng.random((min(size, permutations - start), n, m), dtype=np.float32).argsort(axis=2).astype(np.int16)
+        for start in range(0, permutations, size)
+    ]
+    return np.concatenate(parts)
 
 
 def shuffled(tables: Sequence[Floats], sets: int, seed: int) -> list[Floats]:
