@@ -25,12 +25,12 @@ from smt.lm.decode import Writer, full_input
 from smt.lm.layout import Layout
 from smt.lm.train_config import LmConfig
 from smt.lm.trainer import LmTrainer
-from smt.training.checkpoints import checkpoints, remove
 from smt.training.clean import Pair, Report
 from smt.training.prepare import cleaned, lexicon_pairs, names
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import DATA
 from sqa.files.atomic import claimed
+from sqa.files.checkpoints import Checkpoints
 from sqa.files.store import write_text
 
 
@@ -84,7 +84,7 @@ def identity(config: LmConfig, base: Base) -> dict[str, Any]:
 def check_identity(folder: Path, now: Mapping[str, Any]) -> None:
     """ConfigError naming the keys in which a started training differs; else they are written down."""
     file = folder / "run.json"
-    before = json.loads(file.read_text()) if file.exists() and checkpoints(folder) else now
+    before = json.loads(file.read_text()) if file.exists() and Checkpoints(folder).found() else now
     if changed := sorted(key for key in {*before, *now} if before.get(key) != now.get(key)):
         raise ConfigError(
             f"{folder}: trained with another {', '.join(changed)}; change `name`, or --fresh to start anew"
@@ -97,8 +97,7 @@ def train(config: LmConfig, runs: Path, fresh: bool = False) -> Path | None:
     folder = runs / "smt" / config.name
     with claimed(folder):
         if fresh:
-            for path in checkpoints(folder):
-                remove(path)
+            Checkpoints(folder).remove()
         base = load_base(base_folder(config.base), torch.bfloat16)
         layout = Layout.of(base.tokens, *config.direction)
         check_identity(folder, identity(config, base))
