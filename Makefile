@@ -58,4 +58,4 @@ ci: extras
 
 elasticsearch: setup
 	docker compose up --wait elasticsearch
-	$(VENV)/bin/python -m guessers.elastic.index configs/guesser_bm25_lucene.yaml
+	$(VENV)/bin/python -m guessers.elastic.index configs/train_guessers.yaml:bm25-lucene

@@ -33,7 +33,7 @@ AT_ONCE = 256  # questions scored at a time
 
 @dataclass(frozen=True, slots=True)
 class FitConfig:
-    """Keys under `training` in configs/buzzer_*.yaml; see there for meanings and units."""
+    """Keys under `training` in configs/train_buzzers.yaml; see there for meanings and units."""
 
     features: Literal["qanta", "all"]
     objective: Literal["wins", "label"]

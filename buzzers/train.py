@@ -70,7 +70,7 @@ class RecurrentShape:
 
 @dataclass(frozen=True, slots=True)
 class ThresholdTraining:
-    """Keys of configs/buzzer_threshold_*.yaml; see there for meanings and units."""
+    """Keys of configs/train_buzzers.yaml; see there for meanings and units."""
 
     kind: Literal["threshold"]
     output: Path
@@ -79,7 +79,7 @@ class ThresholdTraining:
 
 @dataclass(frozen=True, slots=True)
 class LogisticTraining:
-    """Keys of configs/buzzer_logistic_*.yaml; see there for meanings and units."""
+    """Keys of configs/train_buzzers.yaml; see there for meanings and units."""
 
     kind: Literal["logistic"]
     output: Path
@@ -89,7 +89,7 @@ class LogisticTraining:
 
 @dataclass(frozen=True, slots=True)
 class MlpTraining:
-    """Keys of configs/buzzer_mlp_*.yaml; see there for meanings and units."""
+    """Keys of configs/train_buzzers.yaml; see there for meanings and units."""
 
     kind: Literal["mlp"]
     output: Path
@@ -100,7 +100,7 @@ class MlpTraining:
 
 @dataclass(frozen=True, slots=True)
 class RecurrentTraining:
-    """Keys of configs/buzzer_recurrent_*.yaml; see there for meanings and units."""
+    """Keys of configs/train_buzzers.yaml; see there for meanings and units."""
 
     kind: Literal["recurrent"]
     output: Path

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from experiments.grid import Row
+    from sqa.core.significance import Interval
 
 LETTERS = ascii_letters  # of the panels
 _NAMES = {"gru": "GRU", "bm25": "BM25"}
@@ -81,11 +82,11 @@ def _line(axes: Axes, rows: Sequence[Row], ks: Sequence[int | str], metric: str,
 
 
 def _answers(axes: Axes, rows: Sequence[Row], family: str) -> None:
-    """EW and oracle EW of a translator for each guesser, and of the human translation at the right edge."""
+    """EW and oracle EW of a translator for each guesser, and of the human translation at the right edge, with bars."""
     ks = _ks(rows, family)
     guessers = list(dict.fromkeys(row.cell.guesser for row in rows))
     lines = [line for line in _LINES if all(line[0] in row.intervals for row in rows)]
-    for colour, guesser in zip(cycle(COLOURS), guessers, strict=False):
+    for place, (colour, guesser) in enumerate(zip(cycle(COLOURS), guessers, strict=False)):
         mine = [row for row in rows if row.cell.guesser == guesser]
         ladder = [row for row in mine if row.cell.family == family and row.cell.seed is None]
         human = next(row for row in mine if row.cell.family == "reference" and row.cell.k == "full")
@@ -93,9 +94,7 @@ def _answers(axes: Axes, rows: Sequence[Row], family: str) -> None:
             label = f"{_NAMES.get(guesser, guesser)} {name}"
             if ladder:
                 _line(axes, ladder, ks, metric, color=colour, linestyle=dash, marker=marker, label=label)
-            axes.plot(
-                [len(ks)], [human.intervals[metric].value], color=colour, marker=marker, fillstyle="none", linestyle=""
-            )
+            _human(axes, len(ks) + 0.14 * (place - (len(guessers) - 1) / 2), human.intervals[metric], colour, marker)
     axes.set_xticks(range(len(ks) + 1), [*map(str, ks), "human"])
     axes.set_xlabel("k (source words read first); human translation")
     axes.set_ylabel("expected wins")
@@ -103,6 +102,15 @@ def _answers(axes: Axes, rows: Sequence[Row], family: str) -> None:
         _nothing(axes, "no translator with several k")
     elif not lines:
         _nothing(axes, f"no {' or '.join(line[0] for line in _LINES)} in `metrics`")
+
+
+def _human(axes: Axes, x: float, interval: Interval, colour: str, marker: str) -> None:
+    """A hollow marker with its 95% interval."""
+    ends = [[interval.value - interval.low], [interval.high - interval.value]]
+    axes.errorbar(
+        [x], [interval.value], yerr=ends, color=colour, marker=marker, fillstyle="none", linestyle="", elinewidth=0.8,
+        capsize=1.5,
+    )  # fmt: skip
 
 
 def _nothing(axes: Axes, why: str) -> None:

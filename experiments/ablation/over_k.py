@@ -11,6 +11,7 @@ from pathlib import Path
 from experiments.ablation.figure import draw
 from experiments.ablation.report import write_report, write_table
 from experiments.ablation.seeds import write_seeds
+from experiments.contestants import write_verdicts
 from experiments.grid import AblationConfig, cells, run_cells, trained, usable
 from experiments.verdicts import judge
 from sqa import metrics as metric_names
@@ -33,5 +34,6 @@ def main(config_path: Path, runs: Path) -> None:
     seeds = write_seeds(rows, folder)
     for verdict in verdicts:
         print("\t".join(verdict.cells()))
-    for path in (table, *figures, report, *seeds):
+    judged = write_verdicts(verdicts, [], folder / "verdicts.tsv")
+    for path in (table, judged, *figures, report, *seeds):
         print(path)

@@ -26,7 +26,7 @@ import numpy as np
 from tqdm import tqdm
 
 from experiments.contestants import MeanCurve, NamedContestant, Runs, check_labels, runs_of, write_csv, write_verdicts
-from experiments.verdicts import SIGNIFICANT, Verdict
+from experiments.verdicts import Verdict, corrected, of_difference
 from sqa.core.errors import ConfigError
 from sqa.core.significance import Band, Comparison, bootstrap_band, compare
 from sqa.metrics.qa import LogRankCurve, log_reciprocal_rank
@@ -171,16 +171,17 @@ def verdicts_of(found: Runs, lines: Lines) -> list[Verdict]:
         half = small.values.shape[1] // 2
         rises = [_compare(line.values[:, -1], line.values[:, 0], resamples, seed) for line in mine]
         numbers = " ".join(f"k={line.k}:{rise.diff:+.2f}" for line, rise in zip(mine, rises, strict=True))
-        significant = all(rise.p_randomization < SIGNIFICANT for rise in rises)
         where = (dataset, "wait-k", found.labels[guesser])
         claim = "log MRR rises from the first to the last bin, for every k"
-        verdicts.append(Verdict(*where, claim, numbers, all(rise.diff > 0 for rise in rises), significant))
+        every = [of_difference(*where, claim, numbers, rise) for rise in rises]
+        verdicts.append(max(every, key=lambda verdict: verdict.p))
         early = _compare(small.values[:, :half].mean(axis=1), full.values[:, :half].mean(axis=1), resamples, seed)
         claim = f"in the first half k={small.k} knows more than k={full.k}"
-        verdicts.append(Verdict(*where, claim, *_found(early)))
+        verdicts.append(of_difference(*where, claim, _found(early), early))
         late = _compare(full.values[:, -1], small.values[:, -1], resamples, seed)
-        verdicts.append(Verdict(*where, f"at the end k={full.k} knows more than k={small.k}", *_found(late)))
-    return verdicts
+        claim = f"at the end k={full.k} knows more than k={small.k}"
+        verdicts.append(of_difference(*where, claim, _found(late), late))
+    return corrected(verdicts)
 
 
 def _compare(a: np.ndarray, b: np.ndarray, resamples: int, seed: int) -> Comparison:
@@ -189,10 +190,8 @@ def _compare(a: np.ndarray, b: np.ndarray, resamples: int, seed: int) -> Compari
     return compare(*stats, Mean(), resamples, seed)
 
 
-def _found(gap: Comparison) -> tuple[str, bool, bool]:
-    """(our numbers, held, significant)."""
-    numbers = f"{gap.a:.2f} and {gap.b:.2f}, {gap.diff:+.2f} [{gap.low:+.2f}, {gap.high:+.2f}]"
-    return f"{numbers} p={gap.p_randomization:.3f}", gap.diff > 0, gap.p_randomization < SIGNIFICANT
+def _found(gap: Comparison) -> str:
+    return f"{gap.a:.2f} and {gap.b:.2f}, {gap.diff:+.2f} [{gap.low:+.2f}, {gap.high:+.2f}]"
 
 
 # ------------------------------------------------------------------------------------------------------- figure

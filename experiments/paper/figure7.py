@@ -5,7 +5,7 @@
 Claims, after Figure 7 of Han, Carpuat and Boyd-Graber (2022), which redraws Figure 3 for a recurrent, a transformer and
 a retrieval guesser.  For each guesser: EW rises, peaks and falls with k; oracle EW peaks at a smaller k than EW; full
 input has the worse EW and the better accuracy.  For each pair of guessers: they order the k alike (Kendall's tau over
-k is above 0).  The verdict on each is printed, with our numbers, and written beside the figures.
+k is above chance).  The verdict on each is printed, with our numbers, and written beside the figures.
 
 Every number is that of a run of `sqa ablation` with the same keys; a run that is in the store is not made again.
 """
@@ -13,18 +13,20 @@ Every number is that of a run of `sqa ablation` with the same keys; a run that i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from experiments.claims import PERMUTATIONS
 from experiments.contestants import NamedContestant, Runs, check_labels, runs_of, write_csv, write_verdicts
 from experiments.drawing import End, label_ends
-from experiments.verdicts import SIGNIFICANT, Verdict, judge
+from experiments.verdicts import POOLED, Verdict, corrected, judge, of_difference
 from sqa import metrics as metric_names
 from sqa.core.errors import ConfigError
+from sqa.core.permutation import null_of, p_value
 from sqa.core.significance import bootstrap_band, compare
 from sqa.report.figure_style import COLOURS, COLUMN, save, style
 from sqa.run.config import load
@@ -92,9 +94,9 @@ def verdicts_of(found: Runs) -> list[Verdict]:
     """Every claim of the docstring on every data set, with labels for the guessers' names."""
     resamples, seed = found.config.resamples, found.config.seed
     verdicts = [
-        Verdict(v.dataset, v.family, found.labels[v.guesser], v.claim, v.found, v.held, v.significant)
-        for v in judge(found.rows, resamples, seed)
-        if v.guesser != "-"
+        replace(v, guesser=found.labels[v.guesser])
+        for v in judge(found.rows, resamples, seed, together=False)
+        if v.guesser != "-" and v.dataset != POOLED
     ]
     for dataset in found.datasets:
         lines = {guesser: found.of(dataset, guesser) for guesser in found.labels}
@@ -103,7 +105,7 @@ def verdicts_of(found: Runs) -> list[Verdict]:
         for a, b in combinations(lines, 2):
             who = f"{found.labels[a]}, {found.labels[b]}"
             verdicts += [_agreement(lines[a], lines[b], dataset, who, metric, resamples, seed) for metric, _ in PANELS]
-    return verdicts
+    return corrected(verdicts)
 
 
 def _accuracy(rows: Sequence[Row], dataset: str, label: str, resamples: int, seed: int) -> Verdict:
@@ -112,21 +114,28 @@ def _accuracy(rows: Sequence[Row], dataset: str, label: str, resamples: int, see
     [metric] = metric_names.build(["accuracy"])
     gap = compare(last.stats["accuracy"], first.stats["accuracy"], metric, resamples, seed)
     numbers = f"k={last.cell.k} {gap.a:.3f}, k={first.cell.k} {gap.b:.3f}, {gap.diff:+.3f} "
-    numbers += f"[{gap.low:+.3f}, {gap.high:+.3f}] p={gap.p_randomization:.3f}"
+    numbers += f"[{gap.low:+.3f}, {gap.high:+.3f}]"
     claim = f"accuracy is better at k={last.cell.k} than at k={first.cell.k}"
-    significant = gap.p_randomization < SIGNIFICANT
-    return Verdict(dataset, "wait-k", label, claim, numbers, gap.diff > 0, significant)
+    return of_difference(dataset, "wait-k", label, claim, numbers, gap)
 
 
 def _agreement(
     a: Sequence[Row], b: Sequence[Row], dataset: str, who: str, metric: str, resamples: int, seed: int
 ) -> Verdict:
-    """Kendall's tau over k, with its interval over questions."""
+    """Kendall's tau over k, with its interval over questions; against k that change places for both guessers alike."""
     stats = np.hstack([row.stats[metric] for row in (*a, *b)])  # (n, 4 K)
     band = bootstrap_band(stats, Agreement(), resamples, seed)
     tau, low, high = float(band.value[0]), float(band.low[0]), float(band.high[0])
     numbers = f"Kendall's tau {tau:+.2f} [{low:+.2f}, {high:+.2f}] over {len(a)} k"
-    return Verdict(dataset, "wait-k", who, f"the guessers order the k alike by {metric}", numbers, tau > 0, low > 0)
+    table = np.stack([np.hstack([x.stats[metric], y.stats[metric]]) for x, y in zip(a, b, strict=True)], axis=1)
+    null = null_of(table, _taus, PERMUTATIONS, seed)  # (B, 1)
+    p, against = (float(p_value(sign * band.value, sign * null)[0]) for sign in (1, -1))
+    return Verdict(dataset, "wait-k", who, f"the guessers order the k alike by {metric}", numbers, p, against)
+
+
+def _taus(sums: np.ndarray) -> np.ndarray:
+    """Sums (b, K, 4) -> tau (b, 1)."""
+    return Agreement().score_many(sums.reshape(len(sums), -1, 2, 2).swapaxes(1, 2).reshape(len(sums), -1))
 
 
 # -------------------------------------------------------------------------------------------- numbers and figure

@@ -24,7 +24,7 @@ from experiments.grid import AblationConfig
 from experiments.paper.figure6 import Mean
 from experiments.stepwise.examples import READING, Found, subjects, write_judged
 from experiments.stepwise.rows import Kind, Subject
-from experiments.verdicts import SIGNIFICANT, Verdict
+from experiments.verdicts import Verdict, corrected, of_difference
 from sqa.core.significance import Interval, bootstrap, compare
 from sqa.diagnose.findings import NONE
 from sqa.diagnose.findings import cells as finding_cells
@@ -109,11 +109,10 @@ def verdicts_of(found: Sequence[Subject], ablation: AblationConfig) -> list[Verd
         for a, b in zip(shares(small)[:2], shares(full)[:2], strict=True):
             gap = compare(a.stats, b.stats, Mean(a.name), ablation.resamples, ablation.seed)
             numbers = f"{100 * gap.a:.2f} and {100 * gap.b:.2f} {a.unit}, {100 * gap.diff:+.2f} "
-            numbers += f"[{100 * gap.low:+.2f}, {100 * gap.high:+.2f}] p={gap.p_randomization:.3f}"
+            numbers += f"[{100 * gap.low:+.2f}, {100 * gap.high:+.2f}]"
             claim = f"{small.system} has more {a.name} than {full.system}"
-            significant = gap.p_randomization < SIGNIFICANT
-            verdicts.append(Verdict(dataset, "wait-k", "-", claim, numbers, gap.diff > 0, significant))
-    return verdicts
+            verdicts.append(of_difference(dataset, "wait-k", "-", claim, numbers, gap))
+    return corrected(verdicts)
 
 
 # -------------------------------------------------------------------------------------------------------- examples

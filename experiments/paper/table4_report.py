@@ -12,7 +12,7 @@ import numpy as np
 
 from experiments.contestants import VERDICTS, write_csv
 from experiments.paper.table4_rows import NOTHING, Answered, NotComputed, Table4Config
-from experiments.verdicts import SIGNIFICANT, Verdict
+from experiments.verdicts import Verdict, corrected, of_difference
 from sqa.core.significance import Comparison, Interval, bootstrap, bootstrap_many, compare_many
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Emission
@@ -77,7 +77,7 @@ def write_all(
     """Write all files; the Markdown page is the last."""
     table = lines_of(results, config)
     differences = list(differences_of(table, config))
-    verdicts = list(verdicts_of(table, differences, config))
+    verdicts = corrected(list(verdicts_of(table, differences, config)))
     cells = [verdict.cells() for verdict in verdicts]
     cells += [(f"{o.set} {o.language}", o.system, o.reader, "-", "not computed", o.reason) for o in left_out]
     write_text(folder / "verdicts.tsv", tsv(VERDICTS, cells))
@@ -185,8 +185,8 @@ def _order(question: str) -> int:
 
 
 def _verdict(where: str, system: str, reader: str, claim: str, found: Comparison) -> Verdict:
-    numbers = f"F1 {found.a:.3f} and {found.b:.3f}, {_difference(found)} p={found.p_randomization:.3f}"
-    return Verdict(where, system, reader, claim, numbers, found.diff > 0, found.p_randomization < SIGNIFICANT)
+    numbers = f"F1 {found.a:.3f} and {found.b:.3f}, {_difference(found)}"
+    return of_difference(where, system, reader, claim, numbers, found)
 
 
 def _difference(found: Comparison) -> str:

@@ -25,7 +25,7 @@ import numpy as np
 from experiments.contestants import VERDICTS, LeftOut, names_of
 from experiments.grid import AblationConfig, cells, run_cells, usable
 from experiments.stepwise.rows import RULES, Kind, Line, StepwiseConfig, Subject
-from experiments.verdicts import Verdict
+from experiments.verdicts import of_interval
 from sqa.core.errors import ConfigError
 from sqa.core.significance import bootstrap_band
 from sqa.core.trace import QuestionTrace
@@ -143,8 +143,8 @@ def verdict(
     value, low, high = (float(x[0]) for x in (band.value, band.low, band.high))
     numbers = f"{total[0] / total[1]:+.3f} over {total[1]:.0f} {unit}, {total[2] / total[3]:+.3f} over {total[3]:.0f} "
     numbers += f"others, difference {value:+.3f} [{low:+.3f}, {high:+.3f}] nats"
-    significant = low > 0 if sign > 0 else high < 0
-    return Verdict(*where, claim, numbers, sign * value > 0, significant).cells()
+    ends = (low, high) if sign > 0 else (-high, -low)
+    return of_interval(*where, claim, numbers, sign * value, *ends).cells()
 
 
 def sentence_gap(subject: Subject, kind: Kind) -> np.ndarray:

@@ -8,7 +8,7 @@ That threshold is the best one of a grid on the very questions of the table, ove
 buzzer: no threshold chosen beforehand can win more, so a buzzer above it beats them all.
 
     dev        tossups that neither the guesser nor the buzzer learnt from, guessed by the guesser that buzzers are
-               trained on (`data` in configs/buzzer_mlp_GUESSER.yaml); a fifth of them on answers without a page
+               trained on (`data` in configs/train_buzzers.yaml:mlp-GUESSER); a fifth of them on answers without a page
     guessdev   QANTA's guessdev questions that have a page, guessed by the bundled guesser
     RUN.yaml   the questions, translator and guesser of a run's config; what --runs has of it is not made again
 """
@@ -38,6 +38,7 @@ from sqa.files.store import Store
 from sqa.metrics.qa import ExpectedWins, oracle_expected_wins, stable_expected_wins
 from sqa.run import pipeline
 from sqa.run.config import load_run, with_limit
+from sqa.run.entries import is_config
 
 NETWORKS = (recurrent.NETWORK, mlp.NETWORK, logistic.NETWORK)
 HEADER = (
@@ -82,7 +83,8 @@ def outcomes(guesser: str, histories: Sequence[GuessHistory], models: Path = DAT
             chances = [buzzer.chances(one.rows) for one in histories]
             found.append(replace(_answered(network.kind, histories, chances, buzzer.threshold), chances=chances))
     if not found:
-        raise ConfigError(f"{guesser}: no trained buzzer under {models}; sqa train buzzer configs/buzzer_mlp_*.yaml")
+        how = f"sqa train buzzer configs/train_buzzers.yaml:mlp-{guesser}"
+        raise ConfigError(f"{guesser}: no trained buzzer under {models}; {how}")
     if (models / f"{KIND}-{guesser}").is_dir():
         tuned = ThresholdBuzzer.load(models / f"{KIND}-{guesser}")
         scores = [one.signals[:, SIGNALS.index(tuned.signal)] for one in histories]
@@ -178,11 +180,11 @@ def reliability_rows(found: Sequence[Outcome], histories: Sequence[GuessHistory]
 
 def questions_of(guesser: str, questions: str, limit: int | None, runs: Path) -> list[GuessHistory]:
     """The questions as the guesser played them, from the stores where they are there."""
-    if questions.endswith(".yaml"):
+    if is_config(questions):
         return translated(Path(questions), limit, runs)
     if questions not in ("dev", "guessdev"):
         raise ConfigError(f"--questions: expected dev, guessdev or the .yaml of a run, got {questions!r}")
-    data = load_config(ROOT / "configs" / f"buzzer_mlp_{guesser}.yaml").data
+    data = load_config(ROOT / "configs" / f"train_buzzers.yaml:mlp-{guesser}").data
     if questions == "guessdev":
         data, tossups = replace(data, model=guesser), [tossup for tossup in load_guessdev() if tossup.page is not None]
     else:

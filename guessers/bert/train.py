@@ -36,7 +36,7 @@ SAVE_EVERY = 100  # updates between two savings of step 3
 
 @dataclass(frozen=True, slots=True)
 class BertTraining:
-    """Keys of configs/guesser_bert.yaml; see there for meanings and units."""
+    """Keys of configs/train_guessers.yaml:bert; see there for meanings and units."""
 
     kind: Literal["bert"]
     output: Path

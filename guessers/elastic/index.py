@@ -2,10 +2,10 @@
 
     python -m guessers.elastic.index CONFIG [--index NAME] [--url URL] [--k1 2.0] [--b 0.75]
 
-CONFIG is that of the embedded twin (configs/guesser_bm25_lucene.yaml).  Its texts are counted and its model is written,
-then each page becomes a document: `text`, everything it is learnt from, analyzed and scored by the server, and `page`,
-which orders pages of equal score.  The index carries what it was made from (`_meta` of its mapping), last of all the
-number of pages: an index without that was never finished.
+CONFIG is that of the embedded twin (configs/train_guessers.yaml:bm25-lucene).  Its texts are counted and its model is
+written, then each page becomes a document: `text`, everything it is learnt from, analyzed and scored by the server, and
+`page`, which orders pages of equal score.  The index carries what it was made from (`_meta` of its mapping), last of
+all the number of pages: an index without that was never finished.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ CHECKPOINT = "checkpoint.pt"  # in the work folder
 
 @dataclass(frozen=True, slots=True)
 class GruTraining:
-    """Keys of configs/guesser_gru.yaml; see there for meanings and units."""
+    """Keys of configs/train_guessers.yaml:gru; see there for meanings and units."""
 
     kind: Literal["gru"]
     output: Path

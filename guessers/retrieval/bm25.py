@@ -9,7 +9,7 @@ with boost 1 for words and `pair_boost` for pairs, N pages, df(t) of them with t
 This is BM25 as Lucene computes it since version 8 (Robertson and Zaragoza 2009, without the constant k1 + 1), but for
 lengths, which Lucene stores in a byte and this file exactly.  A token that occurs twice in the text counts twice.
 With `similarity: lucene` or `elasticsearch` lengths and scores are theirs (guessers/retrieval/lucene.py); on a model
-counted with their analyzer (configs/guesser_bm25_lucene.yaml) this guesser is then the twin of
+counted with their analyzer (configs/train_guessers.yaml:bm25-lucene) this guesser is then the twin of
 guessers/elastic/guesser.py.
 
 A score is a sum over the words read, so the next word only adds its postings; nothing is read twice.  That loop is in
@@ -56,7 +56,7 @@ class Bm25Config:
 
 @dataclass(frozen=True, slots=True)
 class Bm25Training:
-    """Keys of configs/guesser_bm25.yaml; see there for meanings."""
+    """Keys of configs/train_guessers.yaml:bm25; see there for meanings."""
 
     kind: Literal["bm25"]
     output: Path

@@ -77,9 +77,12 @@ def tensors(model: CausalLM) -> dict[str, Tensor]:
 
 def save_adapter(
     folder: Path, weights: Mapping[str, Tensor], pieces: Tensor, base: Base, direction: tuple[str, str],
-    name: str, scale: float, about: Mapping[str, Any],
+    name: str, scale: float, about: Mapping[str, Any], bidirectional: bool = False,
 ) -> Path:  # fmt: skip
-    """Write an adapter's files; `name` is the base's, `direction` the codes of source and target language."""
+    """Write an adapter's files; `name` is the base's, `direction` the codes of source and target language.
+
+    `bidirectional`: its source can also look at itself in both directions.
+    """
     rank = next(value.shape[0] for key, value in weights.items() if "lora_A" in key)
     bits = np.zeros(-(-base.network.shape.vocabulary // 8) * 8, np.uint8)
     bits[pieces.numpy()] = 1
@@ -91,7 +94,7 @@ def save_adapter(
     config = {
         "kind": KIND, "version": VERSION, "source": direction[0], "target": direction[1], "rank": rank, "scale": scale,
         "offset": OFFSET, "base": {"name": name, "identity": base.identity, "probe": base.tokens.text(PROBE)},
-        "about": dict(about),
+        "bidirectional": bidirectional, "about": dict(about),
     }  # fmt: skip
     folder.mkdir(parents=True, exist_ok=True)
     half = {key: value.to(torch.float16).contiguous() for key, value in sorted(weights.items())}

@@ -6,8 +6,9 @@ output layer chooses from.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -86,22 +87,33 @@ class Batch:
     source_needs: Tensor  # (B, S) words to be read before a source piece is seen; HIDDEN_WORD = padding
     target_words: Tensor  # (B, T) 0-based word that each target position chooses a piece of
     labels: Tensor  # (B, T) the piece chosen next, IGNORED where there is none to learn
+    copied: Tensor | None = None  # (B, T) 1 where the piece is of a name or number that the source has; None = unknown
 
-    def mask(self, k: Tensor, dtype: torch.dtype) -> Tensor:
-        """What each position looks at, to be added to the scores (B, 1, N, N); k (B,) source words."""
+    def mask(self, k: Tensor, dtype: torch.dtype, ahead: Tensor | None = None) -> Tensor:
+        """What each position looks at, to be added to the scores (B, 1, N, N); k (B,) source words.
+
+        Where `ahead` (B,) is true, source positions also look at those after them.
+        """
         b, n = self.pieces.shape
         s = self.source_needs.shape[1]
         allowed = torch.ones(n, n, dtype=torch.bool).tril().expand(b, n, n).clone()
         read = (self.target_words + k[:, None]).clamp_max(HIDDEN_WORD - 1)  # (B, T): padding is never seen
         allowed[:, s:, :s] = self.source_needs[:, None, :] <= read[:, :, None]
+        if ahead is not None:
+            allowed[:, :s, :s] |= ahead[:, None, None] & (self.source_needs < HIDDEN_WORD)[:, None, :]
         return mask_of(allowed, dtype)
 
 
 class Batches:
-    """Batches of similar length in an order that depends on (seed, epoch) alone."""
+    """Batches of similar length in an order that depends on (seed, epoch) alone.
 
-    def __init__(self, pairs: Pairs, layout: Layout, batch_pieces: int, seed: int) -> None:
-        self.pairs, self.layout, self.batch_pieces, self.seed = pairs, layout, batch_pieces, seed
+    With `tokens` they say which names and numbers the source spells alike.
+    """
+
+    def __init__(
+        self, pairs: Pairs, layout: Layout, batch_pieces: int, seed: int, tokens: Tokens | None = None
+    ) -> None:
+        self.pairs, self.layout, self.batch_pieces, self.seed, self.tokens = pairs, layout, batch_pieces, seed, tokens
         self.lengths = np.diff(pairs.source_start) + np.diff(pairs.target_start) + len(layout.asking)
         self._epoch, self._order = -1, []
         self._per_epoch = len(self.order(0))
@@ -135,7 +147,7 @@ class Batches:
         p, layout = self.pairs, self.layout
         source = [np.asarray(p.source[p.source_start[n] : p.source_start[n + 1]]) for n in chosen]
         needs = [np.asarray(p.needs[p.source_start[n] : p.source_start[n + 1]]) for n in chosen]
-        target, words, labels = [], [], []
+        target, words, labels, copies = [], [], [], []
         for n in chosen:
             pieces = p.target[p.target_start[n] : p.target_start[n + 1]]
             word = p.words[p.target_start[n] : p.target_start[n + 1]].astype(np.int64)
@@ -143,12 +155,41 @@ class Batches:
             target.append(np.concatenate([layout.asking, pieces]))
             words.append(np.concatenate([np.zeros(len(layout.asking) - 1, np.int64), word, [last]]))
             labels.append(np.concatenate([np.full(len(layout.asking) - 1, IGNORED), pieces, [layout.end]]))
+            if self.tokens is not None:
+                same = copied(source[len(copies)], needs[len(copies)], pieces, word, self.tokens)
+                copies.append(np.concatenate([np.zeros(len(layout.asking) - 1), same, [0]]))
         left, right = pad(source, 0), pad(target, 0)
         b, s = left.shape
         positions = torch.cat([torch.arange(s), OFFSET + torch.arange(right.shape[1])]).expand(b, -1)
         return Batch(
-            torch.cat([left, right], 1), positions, pad(needs, HIDDEN_WORD), pad(words, 0), pad(labels, IGNORED)
-        )
+            torch.cat([left, right], 1), positions, pad(needs, HIDDEN_WORD), pad(words, 0), pad(labels, IGNORED),
+            pad(copies, 0) if copies else None,
+        )  # fmt: skip
+
+
+def copied(source: np.ndarray, needs: np.ndarray, target: np.ndarray, words: np.ndarray, tokens: Tokens) -> np.ndarray:
+    """Which target pieces (T,) belong to a name or number that the source has, too: bool.
+
+    A name has a capital, a number a digit; punctuation at the end of a word is no part of it.
+    """
+    known = {spelling for _, _, spelling in _spellings(source, needs, tokens)}
+    found = np.zeros(len(target), dtype=bool)
+    for start, end, spelling in _spellings(target, words, tokens):
+        pieces = list(spelling)
+        if spelling in known and (tokens.has_capital[pieces].any() or tokens.has_digit[pieces].any()):
+            found[start:end] = True
+    return found
+
+
+def _spellings(pieces: np.ndarray, words: np.ndarray, tokens: Tokens) -> Iterator[tuple[int, int, tuple[int, ...]]]:
+    """(first, end, pieces) of each word without the punctuation at its end."""
+    bounds = [0, *(np.flatnonzero(np.diff(words)) + 1), len(pieces)] if len(pieces) else []
+    spelt = tokens.has_letter[pieces] | tokens.has_digit[pieces]
+    for start, stop in pairwise(bounds):
+        inside = np.flatnonzero(spelt[start:stop])
+        if len(inside):
+            end = start + int(inside[-1]) + 1
+            yield start, end, tuple(int(piece) for piece in pieces[start:end])
 
 
 def frequent(pairs: Pairs, tokens: Tokens, layout: Layout, size: int) -> Tensor:

@@ -25,7 +25,7 @@ from smt.lm.tokens import Tokens
 from smt.models.decode import Written, by_length
 from smt.models.next_piece import Past, Rules, piece_limit
 from smt.models.rows import lengthen
-from smt.policies.waitk import FULL, HIDDEN_WORD, pad
+from smt.policies.waitk import HIDDEN_WORD, pad
 
 BATCH_ROWS = 64  # sentences decoded together
 ALIVE = 0.75  # finished sentences are dropped when fewer than this share go on
@@ -44,9 +44,13 @@ class Writer:
     rules: Rules  # over places in `pieces`
     end: int  # place of the line break
     offset: int | None = OFFSET  # position of the first target piece; None = where the source segment ends
+    ahead: bool = False  # the source looks at itself in both directions, so it is read whole before a word is written
 
     @classmethod
-    def of(cls, model: CausalLM, tokens: Tokens, layout: Layout, pieces: Tensor, offset: int | None = OFFSET) -> Writer:
+    def of(
+        cls, model: CausalLM, tokens: Tokens, layout: Layout, pieces: Tensor, offset: int | None = OFFSET,
+        ahead: bool = False,
+    ) -> Writer:  # fmt: skip
         """`pieces` (V,) are those the output layer chooses from; those with blanks inside never are."""
         numbers = np.unique(np.concatenate([pieces.numpy(), [layout.end]]))
         end = int(np.searchsorted(numbers, layout.end))
@@ -58,7 +62,7 @@ class Writer:
             torch.from_numpy(tokens.has_digit[numbers]), end, int(np.flatnonzero(never)[0]),
         )  # fmt: skip
         chosen = torch.from_numpy(numbers)
-        return cls(model, tokens, layout, chosen, model.output_rows(chosen), rules, end, offset)
+        return cls(model, tokens, layout, chosen, model.output_rows(chosen), rules, end, offset, ahead)
 
 
 class Step(NamedTuple):
@@ -100,7 +104,8 @@ class Sentences:
         b, n = pieces.shape
         positions = known + torch.arange(n).expand(b, -1)
         dtype = self.writer.model.dtype
-        own = mask_of(torch.ones(n, n, dtype=torch.bool).tril().expand(b, n, n), dtype)
+        backwards = torch.ones(n, n, dtype=torch.bool).tril().expand(b, n, n)
+        own = mask_of((needs < HIDDEN_WORD)[:, None].expand(b, n, n) if self.writer.ahead else backwards, dtype)
         before = [Seen(self.source, torch.zeros(b, 1, n, known, dtype=dtype))] if known else []
         _, new = self.writer.model(pieces, positions, own, before)
         self.source = [joined(a, b) for a, b in zip(self.source, new, strict=True)]
@@ -159,12 +164,17 @@ class Sentences:
         return step
 
     def keep(self, rows: Tensor) -> None:
-        """Keep these sentences (B,) bool only, and as many positions as they use."""
+        """Keep these sentences only, bool (B,) or numbers, and as many positions as they use."""
         s = int((self.needs[rows] < HIDDEN_WORD).sum(1).max())
         t = int(self.at[rows].max())
         self.source = [KeyValue(k[rows, :, :s], v[rows, :, :s]) for k, v in self.source]
-        self.target = [KeyValue(k[rows, :, :t], v[rows, :, :t]) for k, v in self.target]
         self.needs = self.needs[rows, :s]
+        self.target = [KeyValue(k[:, :, :t], v[:, :, :t]) for k, v in self.target]
+        self.move(rows)
+
+    def move(self, rows: Tensor) -> None:
+        """The translations of these rows in place of all; the sources stay."""
+        self.target = [KeyValue(k[rows], v[rows]) for k, v in self.target]
         self.past = Past(self.past.last[rows], self.past.run[rows])
         for name in ("last", "at", "first", "read", "length", "written", "word_open", "alive", "prompt"):
             setattr(self, name, getattr(self, name)[rows])
@@ -239,8 +249,3 @@ def publish(writer: Writer, step: Sequence[int], open_pieces: list[int], written
             written.append(Written(token, g, bool(ended)))
     if commit:
         open_pieces.append(int(writer.pieces[choice]))
-
-
-def full_input(writer: Writer, texts: Sequence[str]) -> list[tuple[str, ...]]:
-    """Target words of whole texts."""
-    return [tuple(w.token for w in words) for words in decode_batch(writer, [text.split() for text in texts], FULL)]

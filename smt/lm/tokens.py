@@ -56,6 +56,8 @@ class Tokens:
         mark = tokenizer.encode(" a", add_special_tokens=False).tokens[0][0]  # how a piece begins after a blank
         self.starts_word = np.array([text.startswith(mark) for text in texts])  # (V,)
         self.has_digit = np.array([any(c.isdigit() for c in text) for text in texts])  # (V,)
+        self.has_letter = np.array([any(map(str.isalpha, text)) for text in texts])  # (V,)
+        self.has_capital = np.array([any(map(str.isupper, text)) for text in texts])  # (V,)
         self.unprintable = np.array([_unprintable(text, mark) for text in texts])  # (V,) nothing a word is made of
         self.spelling = np.array([_spells(text) for text in texts])  # (V,) single letters of Latin script, bytes
 

@@ -20,18 +20,22 @@ from torch import Tensor
 
 from smt.lm.adapter import PEFT, load_adapter, save_adapter, tensors
 from smt.lm.base import Base, base_folder, load_base
+from smt.lm.beam import full_input
 from smt.lm.data import Pairs, frequent
-from smt.lm.decode import Writer, full_input
+from smt.lm.decode import Writer
 from smt.lm.layout import Layout
 from smt.lm.train_config import LmConfig
 from smt.lm.trainer import LmTrainer
 from smt.training.clean import Pair, Report
+from smt.training.identity import CORPUS
 from smt.training.prepare import cleaned, lexicon_pairs, names
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import DATA
 from sqa.files.atomic import claimed
 from sqa.files.checkpoints import Checkpoints
 from sqa.files.store import write_text
+
+_TRAIN = {"bidirectional_share": 0.0, "copy_weight": 1.0}  # keys that run.json was written without once
 
 
 def prepared(config: LmConfig, base: Base, layout: Layout, folder: Path) -> tuple[Pairs, Tensor]:
@@ -40,7 +44,8 @@ def prepared(config: LmConfig, base: Base, layout: Layout, folder: Path) -> tupl
     keys = ("reverse", "full_weight_words", "longest", "output_pieces")
     own = {key: getattr(config, key) for key in keys}
     wanted = json.loads(json.dumps({"corpus": asdict(config.corpus), "base": base.fingerprint, **own}))
-    if done.exists() and json.loads(done.read_text()) == wanted:
+    written = json.loads(done.read_text()) if done.exists() else {"corpus": {}}
+    if written | {"corpus": CORPUS | written["corpus"]} == wanted:
         return Pairs.load(folder), torch.from_numpy(np.load(folder / "pieces.npy", allow_pickle=False))
     folder.mkdir(parents=True, exist_ok=True)
     report, rng = Report(), np.random.default_rng(config.corpus.seed)
@@ -85,6 +90,8 @@ def check_identity(folder: Path, now: Mapping[str, Any]) -> None:
     """ConfigError naming the keys in which a started training differs; else they are written down."""
     file = folder / "run.json"
     before = json.loads(file.read_text()) if file.exists() and Checkpoints(folder).found() else now
+    for key, defaults in (("corpus", CORPUS), ("train", _TRAIN)):
+        before = {**before, key: defaults | before[key]}
     if changed := sorted(key for key in {*before, *now} if before.get(key) != now.get(key)):
         raise ConfigError(
             f"{folder}: trained with another {', '.join(changed)}; change `name`, or --fresh to start anew"
@@ -102,7 +109,7 @@ def train(config: LmConfig, runs: Path, fresh: bool = False) -> Path | None:
         layout = Layout.of(base.tokens, *config.direction)
         check_identity(folder, identity(config, base))
         pairs, pieces = prepared(config, base, layout, folder / "data")
-        trainer = LmTrainer(base.network, pairs, layout, pieces, config.train, folder)
+        trainer = LmTrainer(base.network, pairs, layout, pieces, config.train, folder, base.tokens)
         if config.start is not None:
             begin_with(trainer, config.start, base)
         trainer.resume()
@@ -119,6 +126,7 @@ def train(config: LmConfig, runs: Path, fresh: bool = False) -> Path | None:
             config.base,
             config.train.scale,
             about,
+            config.train.bidirectional_share > 0,
         )
 
 

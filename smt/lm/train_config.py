@@ -19,11 +19,13 @@ class LmTrainConfig:
     batch_pieces: int = 1600  # source and target pieces per batch, padding included
     k: tuple[int, ...] = (2, 3, 4, 5, 6, 7, 9, 12, 15)  # source words read first; one is drawn for every pair
     full_share: float = 0.5  # chance that a pair is read in full instead
+    bidirectional_share: float = 0.0  # chance that the source of a pair read in full looks at itself in both directions
     rank: int = 16  # of the adapter
     scale: float = 2.0  # factor of the adapter's product
     learning_rate: float = 8e-4  # the peak, reached after `warmup` steps
     warmup: int = 20  # steps of linear rise
     cooldown: int = 300  # last steps, falling linearly to zero
+    copy_weight: float = 1.0  # loss of names and numbers that the source spells alike, beside other words' 1
     label_smoothing: float = 0.0
     clip: float = 1.0  # gradient norm
     checkpoint_every: int = 25  # steps
@@ -41,7 +43,7 @@ class LmTrainConfig:
         ]
         wrong += [
             f"train.{name}: must be > 0 and finite, got {getattr(self, name)}"
-            for name in ("learning_rate", "scale", "clip")
+            for name in ("learning_rate", "scale", "clip", "copy_weight")
             if not 0 < getattr(self, name) < math.inf
         ]
         wrong += [
@@ -51,6 +53,8 @@ class LmTrainConfig:
         ]
         if not 0 <= self.full_share <= 1 or (self.full_share < 1 and not self.k):
             wrong.append(f"train.full_share: must be in [0, 1], and 1 without k, got {self.full_share}")
+        if not 0 <= self.bidirectional_share <= 1:
+            wrong.append(f"train.bidirectional_share: must be in [0, 1], got {self.bidirectional_share}")
         if not 0 <= self.label_smoothing < 1:
             wrong.append(f"train.label_smoothing: must be in [0, 1), got {self.label_smoothing}")
         if wrong:

@@ -20,6 +20,7 @@ from tqdm import tqdm
 from smt.lm.data import IGNORED, Batch, Batches, Pairs
 from smt.lm.layout import Layout
 from smt.lm.network import CausalLM
+from smt.lm.tokens import Tokens
 from smt.lm.train_config import LmTrainConfig
 from smt.policies.waitk import FULL
 from smt.training.train import StepLog
@@ -31,8 +32,9 @@ class LmTrainer:
     """The state of a fine-tuning: model, optimiser, step."""
 
     def __init__(
-        self, model: CausalLM, pairs: Pairs, layout: Layout, choice: Tensor, config: LmTrainConfig, folder: Path
-    ) -> None:
+        self, model: CausalLM, pairs: Pairs, layout: Layout, choice: Tensor, config: LmTrainConfig, folder: Path,
+        tokens: Tokens,
+    ) -> None:  # fmt: skip
         self.model, self.config, self.folder, self.choice = model, config, folder, choice
         self.log, self.checkpoints = StepLog(folder / "steps.tsv"), Checkpoints(folder, keep=2)
         if config.threads:
@@ -45,27 +47,36 @@ class LmTrainer:
         if config.compile:
             for layer in model.layers:
                 layer.compile(dynamic=True)
-        self.batches = Batches(pairs, layout, config.batch_pieces, config.seed)
+        looked_at = tokens if config.copy_weight != 1 else None
+        self.batches = Batches(pairs, layout, config.batch_pieces, config.seed, looked_at)
         self.rows = model.output_rows(choice)  # (V, D)
         self.label_of = torch.full((model.shape.vocabulary,), IGNORED)
         self.label_of[choice] = torch.arange(len(choice))
         self.ks = np.array(config.k or (FULL,))
         self.step = 0
 
-    def draw(self, n: int, rng: np.random.Generator) -> Tensor:
-        """A k for each of n pairs (n,)."""
+    def draw(self, n: int, rng: np.random.Generator) -> tuple[Tensor, Tensor | None]:
+        """A k for each of n pairs (n,), and which sources look at themselves in both directions (n,)."""
         full = rng.random(n) < self.config.full_share
-        return torch.from_numpy(np.where(full, FULL, rng.choice(self.ks, n)))
+        k = torch.from_numpy(np.where(full, FULL, rng.choice(self.ks, n)))
+        if not self.config.bidirectional_share:
+            return k, None
+        return k, torch.from_numpy(full & (rng.random(n) < self.config.bidirectional_share))
 
-    def loss(self, batch: Batch, k: Tensor) -> tuple[Tensor, int]:
+    def loss(self, batch: Batch, k: Tensor, ahead: Tensor | None = None) -> tuple[Tensor, int]:
         """Mean cross-entropy of the target (nats per piece), and the pieces it is of."""
         s = batch.source_needs.shape[1]
-        states, _ = self.model(batch.pieces, batch.positions, batch.mask(k, self.model.dtype))
+        states, _ = self.model(batch.pieces, batch.positions, batch.mask(k, self.model.dtype, ahead))
         known = batch.labels.clamp_min(0)
         labels = torch.where(batch.labels >= 0, self.label_of[known], IGNORED)
         learnt = labels >= 0
         scores = F.linear(states[:, s:][learnt], self.rows).float()
-        return F.cross_entropy(scores, labels[learnt], label_smoothing=self.config.label_smoothing), int(learnt.sum())
+        smoothing = self.config.label_smoothing
+        if batch.copied is None:
+            return F.cross_entropy(scores, labels[learnt], label_smoothing=smoothing), int(learnt.sum())
+        each = F.cross_entropy(scores, labels[learnt], label_smoothing=smoothing, reduction="none")
+        weights = torch.where(batch.copied[learnt] > 0, self.config.copy_weight, 1.0)
+        return (each * weights).sum() / weights.sum(), int(learnt.sum())
 
     def rate(self) -> float:
         """Learning rate of the next step."""
@@ -79,8 +90,8 @@ class LmTrainer:
         for group in self.optimizer.param_groups:
             group["lr"] = self.rate()
         batch = self.batches.at(self.step)
-        k = self.draw(len(batch.pieces), np.random.default_rng((self.config.seed, 1, self.step)))
-        loss, pieces = self.loss(batch, k)
+        k, ahead = self.draw(len(batch.pieces), np.random.default_rng((self.config.seed, 1, self.step)))
+        loss, pieces = self.loss(batch, k, ahead)
         value = finite_loss(float(loss.detach()), f"{self.folder}, step {self.step + 1}")
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self.parameters.values(), self.config.clip)

@@ -20,13 +20,15 @@ from typing import Literal
 
 import torch
 
+from smt.lm import beam
 from smt.lm.adapter import PEFT, adapter_digest, load_adapter
 from smt.lm.base import base_folder, load_base, load_fingerprint
-from smt.lm.decode import Writer, decode_batch, decode_stream, full_input
+from smt.lm.decode import Writer, decode_batch, decode_stream
 from smt.lm.layout import Layout
+from smt.models.decode import Written
 from smt.policies.chosen import PolicyConfig, policy_of
 from smt.policies.prefixes import PolicyTranslator, Remembered
-from smt.policies.waitk import parse_k
+from smt.policies.waitk import FULL, parse_k
 from sqa.core.errors import ConfigError
 from sqa.core.paths import DATA
 from sqa.core.types import Emission, Question
@@ -46,11 +48,17 @@ class CausalLmConfig:
     n: int | None = None  # local-agreement: translations that must agree (2); hold, retranslate: words held back
     source_language: str | None = None  # ISO 639-1 code or English name; an adapter knows its own
     target_language: str = "en"
+    beam: int = 1  # hypotheses kept, full input only: see smt/lm/beam.py; 1 = greedy
+    bidirectional: bool = False  # the source looks at itself in both directions: full input only, adapters trained so
     precision: Literal["auto", "float32", "bfloat16"] = "auto"  # auto = bfloat16 where the processor multiplies it
     download: bool = False  # fetch a hub model that is not in the local cache
 
     def __post_init__(self) -> None:
         policy_of(self)
+        beam.check(self.beam)
+        whole = [key for key, value in (("beam", self.beam > 1), ("bidirectional", self.bidirectional)) if value]
+        if whole and self.policy == "wait-k" and parse_k(self.k) != FULL:
+            raise ConfigError(f"{whole[0]}: reads the whole sentence first, so k must be full, got {self.k}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +69,7 @@ class _Loaded:
     adapter: Path | None
     languages: tuple[str, str]
     precision: Precision
+    bidirectional: bool
 
 
 def resolve(config: CausalLmConfig) -> _Loaded:
@@ -73,13 +82,17 @@ def resolve(config: CausalLmConfig) -> _Loaded:
         if config.source_language is not None:
             raise ConfigError(f"source_language: the adapter {config.model} knows its languages; leave it out")
         base = base_folder(config.base or about["base"]["name"], config.download)
-        return _Loaded(base, folder, (about["source"], about["target"]), precision)
+        if config.bidirectional and not about.get("bidirectional", False):
+            raise ConfigError(f"bidirectional: {config.model} was not trained for it (train.bidirectional_share)")
+        return _Loaded(base, folder, (about["source"], about["target"]), precision, config.bidirectional)
+    if config.bidirectional:
+        raise ConfigError(f"bidirectional: {config.model} is no adapter that was trained for it")
     if config.base is not None:
         raise ConfigError(f"base: {config.model} is no adapter, so it takes none")
     if config.source_language is None:
         raise ConfigError(f"source_language: missing; the prompt for {config.model} names it (es, pl)")
     base = base_folder(config.model, config.download)
-    return _Loaded(base, None, (config.source_language, config.target_language), precision)
+    return _Loaded(base, None, (config.source_language, config.target_language), precision, False)
 
 
 def fast_precision() -> Precision:
@@ -102,7 +115,7 @@ def writer(loaded: _Loaded, digest: str) -> Writer:
         return Writer.of(base.network, base.tokens, layout, torch.arange(base.tokens.size), None)
     adapter = load_adapter(loaded.adapter)
     adapter.put_into(base)
-    return Writer.of(base.network, base.tokens, layout, adapter.pieces)
+    return Writer.of(base.network, base.tokens, layout, adapter.pieces, ahead=loaded.bidirectional)
 
 
 class WaitKLm:
@@ -118,26 +131,46 @@ class WaitKLm:
     def translate_batch(self, questions: Sequence[Question]) -> list[list[Emission]]:
         """Emissions of whole questions."""
         sentences = [sentence for question in questions for sentence in question.sentences]
-        written = iter(decode_batch(self.writer, sentences, self.k))
+        written = iter(self.written(sentences))
         return [
             [Emission(i, word.token, word.g, word.ended) for i in range(len(q.sentences)) for word in next(written)]
             for q in questions
         ]
+
+    def written(self, sentences: Sequence[Sequence[str]]) -> list[list[Written]]:
+        """Words of whole sentences, with their g."""
+        return decode_batch(self.writer, sentences, self.k)
 
     def fingerprint(self) -> str:
         """Hash of everything that decides the output."""
         return self._fingerprint
 
 
+class WholeLm(WaitKLm):
+    """The same at k = full, with a beam or a source read in both directions: nothing is written while it is read."""
+
+    def __init__(self, writer: Writer, n: int, fingerprint: str) -> None:
+        super().__init__(writer, FULL, fingerprint)
+        self.n = n
+
+    def translate(self, source: Iterator[str]) -> Iterator[str]:
+        """Words of one sentence, once all of it is read."""
+        return (word.token for word in self.written([list(source)])[0])
+
+    def written(self, sentences: Sequence[Sequence[str]]) -> list[list[Written]]:
+        """Words of whole sentences."""
+        return beam.whole(self.writer, sentences, self.n)
+
+
 class FullInputLm:
     """The same model reading whole texts."""
 
-    def __init__(self, writer: Writer, fingerprint: str) -> None:
-        self.writer, self._fingerprint = writer, fingerprint
+    def __init__(self, writer: Writer, n: int, fingerprint: str) -> None:
+        self.writer, self.n, self._fingerprint = writer, n, fingerprint
 
     def words(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
         """Target words of each text; a blank text gives ()."""
-        return full_input(self.writer, texts)
+        return beam.full_input(self.writer, texts, self.n)
 
     def fingerprint(self) -> str:
         """Hash of everything that decides the words."""
@@ -145,8 +178,8 @@ class FullInputLm:
 
 
 @lru_cache(maxsize=2)
-def _system(loaded: _Loaded, digest: str, fingerprint: str) -> Remembered:
-    return Remembered(FullInputLm(writer(loaded, digest), fingerprint))
+def _system(loaded: _Loaded, digest: str, n: int, fingerprint: str) -> Remembered:
+    return Remembered(FullInputLm(writer(loaded, digest), n, fingerprint))
 
 
 def build(config: CausalLmConfig) -> WaitKLm | PolicyTranslator:
@@ -155,8 +188,15 @@ def build(config: CausalLmConfig) -> WaitKLm | PolicyTranslator:
     digest = adapter_digest(loaded.adapter) if loaded.adapter else ""
     base = load_fingerprint(loaded.folder)
     rules = f"causal-lm {VERSION} {loaded.precision} {loaded.languages} {base} {digest}"
+    if loaded.bidirectional:
+        rules += " bidirectional"
+    if config.beam > 1:
+        rules += f" beam {beam.VERSION} {config.beam}"
     if loaded.adapter is not None and config.policy == "wait-k":
         k = parse_k(config.k)
-        return WaitKLm(writer(loaded, digest), k, hashlib.sha256(f"{rules} {k}".encode()).hexdigest())
+        fingerprint = hashlib.sha256(f"{rules} {k}".encode()).hexdigest()
+        if loaded.bidirectional or config.beam > 1:
+            return WholeLm(writer(loaded, digest), config.beam, fingerprint)
+        return WaitKLm(writer(loaded, digest), k, fingerprint)
     whole = hashlib.sha256(f"{rules} whole texts".encode()).hexdigest()
-    return PolicyTranslator(_system(loaded, digest, whole), policy_of(config))
+    return PolicyTranslator(_system(loaded, digest, config.beam, whole), policy_of(config))

@@ -9,6 +9,7 @@ from typing import Literal
 from smt.models.transformer import ModelConfig
 from smt.policies.waitk import FULL, parse_k
 from smt.training.clean import CleanConfig
+from smt.training.made import MadeConfig
 from sqa.core.errors import ConfigError
 from sqa.run.config import folder_name
 
@@ -22,6 +23,7 @@ class CorpusConfig:
     default_weight: float = 0.1  # for corpora not named in `weights`
     back_translation: Literal["none", "apertium", "lexical"] = "none"  # source side made for English tossups
     back_translation_every: int = 1  # every n-th tossup sentence is back-translated
+    made: tuple[MadeConfig, ...] = ()  # corpora of which a translator makes one side
     lexicon_weight: float = 1.0  # bilingual lexicons and CLDR names
     vocabulary_size: int = 8000  # pieces, both languages together
     vocabulary_kind: Literal["unigram", "bpe"] = "unigram"  # how SentencePiece learns them

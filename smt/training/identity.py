@@ -18,6 +18,7 @@ from sqa.files.store import write_text
 
 FILE = "run.json"
 _TRAIN = {"precision": TrainConfig().precision}  # keys that run.json was written without once
+CORPUS: dict[str, Any] = {"made": []}  # likewise
 _NO_MATTER = {"name", "data", "full_encoder"}  # keys of a config that do not change what a training gives
 _NO_MATTER_TRAIN = {"threads", "compile"}  # but for the last digits
 
@@ -45,6 +46,7 @@ def problems(folder: Path, config: SmtConfig, data: Path) -> list[str]:
     except ValueError as error:
         raise DataError(f"{file}: damaged ({error}); --fresh to start anew") from error
     before["config"]["train"] = _TRAIN | before["config"]["train"]
+    before["config"]["corpus"] = CORPUS | before["config"]["corpus"]
     changed = ", ".join(_changes(before, identity(config, data)))
     return [f"{folder}: trained with another {changed}; change `name`, or --fresh to start anew"] if changed else []
 

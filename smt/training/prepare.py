@@ -10,7 +10,7 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
@@ -22,6 +22,7 @@ from smt.training.clean import CleanConfig, Pair, Report, aligned_enough, clean
 from smt.training.config import CorpusConfig
 from smt.training.corpus import Packed, align, lexicon, pack, weigh
 from smt.training.language import Languages
+from smt.training.made import MadeConfig, made_pairs
 from sqa.core.errors import ConfigError, DataError
 from sqa.files.atomic import atomic
 from sqa.files.store import write_text
@@ -97,6 +98,20 @@ def back_translate(config: CorpusConfig, folder: Path) -> Iterator[Pair]:
         yield source, target, "tossups"
 
 
+def _texts(entry: MadeConfig, pair: str, made: Mapping[str, list[Pair]]) -> list[str]:
+    """What the translator of `entry` is given."""
+    from sqa.data.datasets import load_parallel
+
+    if entry.texts == "tossups":
+        return tossup_sentences()
+    if entry.texts == "made" and (unknown := set(entry.of) - made.keys()):
+        raise ConfigError(f"made.of: {', '.join(sorted(unknown))} is not among the entries before {entry.corpus}")
+    rows = (
+        load_parallel(pair, "train") if entry.texts == "parallel" else (row for rows in made.values() for row in rows)
+    )
+    return [source for source, _, corpus in rows if not entry.of or corpus in entry.of]
+
+
 def _apertium(lines: list[str], mode: str) -> list[str]:
     try:
         done = subprocess.run(
@@ -116,6 +131,10 @@ def cleaned(config: CorpusConfig, folder: Path, report: Report) -> Iterator[Pair
     sources = [load_parallel(config.pair, "train")]
     if config.back_translation != "none":
         sources.append(back_translate(config, folder))
+    made: dict[str, list[Pair]] = {}
+    for entry in config.made:
+        made[entry.corpus] = list(made_pairs(entry, _texts(entry, config.pair, made)))
+    sources += made.values()
     languages = None
     if config.clean.language:
         known = ((normalise(s), normalise(t)) for s, t, _ in load_parallel(config.pair, KNOWN_LANGUAGE))
@@ -141,9 +160,9 @@ def is_prepared(config: CorpusConfig, folder: Path) -> bool:
     if not done.exists():
         return False
     written = json.loads(done.read_text())
-    stored, wanted = json.loads(written["config"]), asdict(config)
+    stored, wanted = json.loads(written["config"]), json.loads(json.dumps(asdict(config)))
     stored["clean"] = asdict(CleanConfig()) | stored["clean"]
-    stored = asdict(CorpusConfig(config.pair)) | stored
+    stored = json.loads(json.dumps(asdict(CorpusConfig(config.pair)))) | stored
     left_out = {corpus for side in (stored, wanted) for corpus, weight in side["weights"].items() if not weight}
     for side in (stored, wanted):
         given, default = side["weights"], side["default_weight"]

@@ -20,7 +20,7 @@ from sqa import __version__
 from sqa.cli.board import board_app
 from sqa.cli.curves import curve_app
 from sqa.cli.evidence import evidence_app
-from sqa.cli.options import DEFAULT_RUNS, SETTINGS, Config, Fresh, Json, Limit, Names, RunFolder, Runs, call
+from sqa.cli.options import DEFAULT_RUNS, SETTINGS, Config, Fresh, Json, Limit, Names, Runs, call
 from sqa.cli.protocols import RAW, client_app, scorer, serve_app, validate_app
 from sqa.core.errors import ConfigError, SqaError
 
@@ -106,14 +106,33 @@ def score(config: Config, runs: Runs = DEFAULT_RUNS, limit: Limit = None, as_jso
 
 
 @app.command()
-def compare(a: RunFolder, b: RunFolder, as_json: Json = False) -> None:
-    """Paired differences A - B over the same questions, with 95% intervals and two-sided p-values."""
+def compare(
+    runs: Annotated[
+        list[Path], typer.Argument(metavar="RUN RUN...", help="Folders of finished runs.", show_default=False)
+    ],
+    metrics: Annotated[
+        list[str] | None, typer.Option("--metric", metavar="NAME", help="Compared; all when none is given.")
+    ] = None,
+    resamples: Annotated[int, typer.Option("--resamples", metavar="N", help="Of the questions.")] = 1000,
+    output: Annotated[
+        Path | None, typer.Option("--output", metavar="DIR", help="Also write the table, pictures and LaTeX there.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Paired differences A - B over the same questions, 95% intervals, two-sided p-values; of more runs each two."""
+    from sqa.report import comparison
     from sqa.run import folder as folders
 
-    rows, notes = folders.compare(folders.read(a), folders.read(b))
+    pairs, notes = comparison.compare_all([folders.read(run) for run in runs], metrics or (), resamples)
     for note in notes:
         print(f"sqa: {note}", file=sys.stderr)
-    _print(folders.COMPARISON_HEADER, [row.cells() for row in rows], [asdict(row) for row in rows], as_json)
+    if len(runs) == 2:
+        rows = [pair.row for pair in pairs]
+        _print(folders.COMPARISON_HEADER, [row.cells() for row in rows], [asdict(row) for row in rows], as_json)
+    else:
+        _print(comparison.HEADER, [pair.cells() for pair in pairs], [pair.values() for pair in pairs], as_json)
+    for path in comparison.write(pairs, output) if output else ():
+        print(f"sqa: {path}", file=sys.stderr)
 
 
 def _run(path: Path, runs: Path, limit: int | None, until: str) -> RunResult:

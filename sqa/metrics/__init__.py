@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from sqa.core.trace import QuestionTrace
 
 _QA, _LATENCY, _QUALITY = "sqa.metrics.qa", "sqa.metrics.latency", "sqa.metrics.quality.bleu"
+_NAMES = "sqa.metrics.quality.names"
 _REVISION = "sqa.metrics.revision"
 
 # name -> (module, class, arguments)
@@ -49,6 +50,9 @@ _TABLE: dict[str, tuple[str, str, dict[str, Any]]] = {
     "bleu": (_QUALITY, "Bleu", {}),
     "chrf": (_QUALITY, "ChrF", {}),
     "ter": (_QUALITY, "Ter", {}),
+    "names": (_NAMES, "Names", {"side": "kept"}),
+    "names@copied": (_NAMES, "Names", {"side": "copied"}),
+    "names@invented": (_NAMES, "Names", {"side": "invented"}),
     **{name: (_LATENCY, "Latency", arguments) for name, arguments in metric_names().items()},
     "ne": (_REVISION, "NormalizedErasure", {}),
 }

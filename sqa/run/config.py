@@ -18,6 +18,7 @@ from sqa.core import own
 from sqa.core.errors import ConfigError
 from sqa.core.registry import BUZZERS, GUESSERS, POLICIES, TRANSLATORS, Registry, did_you_mean
 from sqa.files.yaml_reader import parse_yaml
+from sqa.run import entries
 from sqa.run.values import Reader, join, kind_of
 
 C = TypeVar("C")
@@ -122,7 +123,7 @@ def _default_metrics() -> tuple[str, ...]:
 def load_run(path: Path) -> RunConfig:
     """Read a run's YAML.  Raises ConfigError listing all problems."""
     path = Path(path)
-    return _named_run(read_yaml(path), path.stem, str(path), path.parent)
+    return _named_run(read_yaml(path), entries.name_of(path), str(path), path.parent)
 
 
 def run_in(content: bytes, name: str) -> RunConfig:
@@ -153,11 +154,16 @@ def load(path: Path, cls: type[C]) -> C:
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
-    """The mapping in a YAML file; ConfigError if it cannot be read, is not UTF-8 or YAML, or repeats a key."""
+    """The mapping in a YAML file, or in an entry of one (`FILE.yaml:NAME`, see sqa/run/entries.py).
+
+    ConfigError if it cannot be read, is not UTF-8 or YAML, or repeats a key.
+    """
+    file, entry = entries.split(path)
     try:
-        return mapping_in(path.read_bytes(), str(path))
+        mapping = mapping_in(file.read_bytes(), str(file))
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror or error}") from error
+    return entries.chosen(mapping, entry, file)
 
 
 def mapping_in(content: bytes, where: str) -> dict[str, Any]:
@@ -269,8 +275,8 @@ def _quality(value: Any, where: str, problems: list[str], folder: Path | None = 
     from sqa.metrics.quality.text_metric import QUALITY
 
     items: list[tuple[str, Any]] = []  # (kind, options)
-    entries = [{kind: options} for kind, options in value.items()] if isinstance(value, Mapping) else value
-    for i, entry in enumerate(entries if isinstance(entries, (list, tuple)) else [entries]):
+    given = [{kind: options} for kind, options in value.items()] if isinstance(value, Mapping) else value
+    for i, entry in enumerate(given if isinstance(given, (list, tuple)) else [given]):
         if isinstance(entry, Mapping) and len(entry) == 1:
             items += entry.items()
         else:

@@ -11,6 +11,7 @@ from sqa.core.interfaces import Buzzer, Guesser
 from sqa.core.registry import BUZZERS, GUESSERS
 from sqa.files.yaml_reader import parse_yaml
 from sqa.run.config import RunConfig, load_run, run_from_mapping
+from sqa.run.entries import is_config
 
 GUESSER, BUZZER = "bm25", "{name: mlp, model: bm25}"  # when none is named
 
@@ -21,7 +22,7 @@ def contestant_from(guesser: str = "", buzzer: str = "") -> tuple[Guesser, Buzze
     `guesser` may be a run's config file instead: its guesser, and if `buzzer` is "" its buzzer.  ConfigError names
     what is wrong.
     """
-    if Path(guesser).suffix in (".yaml", ".yml"):
+    if is_config(guesser):
         run = load_run(Path(guesser))
         guessing, buzzing = run.guesser, run.buzzer
         if buzzer:

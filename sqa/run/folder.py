@@ -232,8 +232,10 @@ def open_run(folder: Path, parts: Parts | None = None) -> FinishedRun:
     return read(folder).open(parts)
 
 
-def compare(a: RunFolder, b: RunFolder, n_resamples: int = RESAMPLES) -> tuple[list[ComparisonRow], list[str]]:
-    """Paired differences a - b of the metrics both runs have, and a note for each metric left out.
+def compare(
+    a: RunFolder, b: RunFolder, n_resamples: int = RESAMPLES, wanted: Sequence[str] = ()
+) -> tuple[list[ComparisonRow], list[str]]:
+    """Paired differences a - b of the metrics both runs have (only the `wanted` ones), and a note for each left out.
 
     The runs must be on the same questions (ConfigError otherwise); a metric must have the same signature in both.
     """
@@ -243,7 +245,7 @@ def compare(a: RunFolder, b: RunFolder, n_resamples: int = RESAMPLES) -> tuple[l
             f"({a.config.dataset.name}, {len(a.questions)} and {b.config.dataset.name}, {len(b.questions)})"
         )
     notes, names = [], []
-    for name in dict.fromkeys([*a.signatures, *b.signatures]):
+    for name in wanted or dict.fromkeys([*a.signatures, *b.signatures]):
         if name not in a.signatures or name not in b.signatures:
             lacking = b if name in a.signatures else a
             notes.append(f"{name}: left out, {lacking.folder} has no value for it")

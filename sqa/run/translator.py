@@ -9,6 +9,7 @@ from sqa.core.interfaces import Translator
 from sqa.core.registry import TRANSLATORS
 from sqa.files.yaml_reader import parse_yaml
 from sqa.run.config import load_run, run_from_mapping
+from sqa.run.entries import is_config
 
 
 def translator_from(text: str) -> Translator:
@@ -16,7 +17,7 @@ def translator_from(text: str) -> Translator:
 
     ConfigError names what is wrong with it, or that it cannot be given a word at a time.
     """
-    if Path(text).suffix in (".yaml", ".yml"):
+    if is_config(text):
         component = load_run(Path(text)).translator
     else:
         try:

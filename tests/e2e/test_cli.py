@@ -128,6 +128,30 @@ def test_compare(sqa: Shell) -> None:
     assert "is not the folder of a finished run" in sqa.refused(2, "compare", "runs/a", "runs/none")
 
 
+def test_compare_more_than_two(sqa: Shell) -> None:
+    """Every two by the metrics that were asked for, corrected for their number; table, LaTeX and picture."""
+    for name, k in (("a", 1), ("b_2", 3), ("c", 5)):
+        sqa("run", sqa.config(name, translator={"name": "doubles:build_translator", "k": k}))
+    asked = ("--metric", "al", "--metric", "bleu", "--resamples", "200")
+    header, *lines = (
+        line.split("\t")
+        for line in sqa("compare", "runs/a", "runs/b_2", "runs/c", *asked, "--output", "out").out.splitlines()
+    )
+    assert header[:3] == ["run_a", "run_b", "metric"] and header[-1] == "p_holm"
+    assert [line[:3] for line in lines[:3]] == [["a", "b_2", "al"], ["a", "c", "al"], ["b_2", "c", "al"]]
+    assert [line[2] for line in lines[3:]] == ["bleu"] * 3
+    p, adjusted = ([float(line[i]) for line in lines[:3]] for i in (header.index("p_randomization"), -1))
+    assert adjusted[p.index(min(p))] == pytest.approx(min(1, 3 * min(p)), abs=1e-6)
+    assert {path.name for path in (sqa.folder / "out").iterdir()} == {
+        "comparisons.tsv", "significance.tex", "significance_al.pdf", "significance_al.png", "significance_bleu.pdf",
+        "significance_bleu.png",
+    }  # fmt: skip
+    assert r"b\_2" in (sqa.folder / "out/significance.tex").read_text(encoding="utf-8")
+    assert "did you mean 'bleu'" in sqa.refused(2, "compare", "runs/a", "runs/c", "--metric", "bleuu")
+    assert "two or more" in sqa.refused(2, "compare", "runs/a")
+    assert "a is there twice" in sqa.refused(2, "compare", "runs/a", "runs/a", "runs/c")
+
+
 def test_data_list(sqa: Shell) -> None:
     lines = [line.split("\t") for line in sqa("data", "list").out.splitlines()]
     assert lines[0][:2] == ["name", "here"]

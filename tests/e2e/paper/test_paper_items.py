@@ -246,7 +246,7 @@ def test_table5(folder, tmp_path, capsys):
     printed = capsys.readouterr().out
     values = {(v["model"], v["setting"]): (v["value"], v["source"]) for v in rows(tmp_path / "table5" / "table5.csv")}
     assert values["es-en", "model.width"] == ("256", "data/models/es-en/config.json")
-    assert values["the paper's recipe", "hidden"] == ("1500", "configs/guesser_gru_paper.yaml")
+    assert values["the paper's recipe", "hidden"] == ("1500", "configs/train_guessers.yaml:gru-paper")
     size = (ROOT / "data" / "models" / "es-en" / "model.safetensors").stat().st_size
     assert (
         float(values["es-en", "size (MB)"][0]) >= round(size / 1e6, 1) and values["es-en", "size (MB)"][1] == "measured"

@@ -110,4 +110,4 @@ def test_a_guesser_without_a_buzzer_is_said(histories, tmp_path):
 
 def test_the_command_says_what_is_wrong(capsys):
     assert report.main(["bm52"]) == 2
-    assert "buzzer_mlp_bm52.yaml: cannot be read" in capsys.readouterr().err
+    assert "train_buzzers.yaml: no entry 'mlp-bm52', did you mean 'mlp-bm25'" in capsys.readouterr().err

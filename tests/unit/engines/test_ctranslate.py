@@ -10,7 +10,6 @@ import pytest
 pytest.importorskip("ctranslate2")
 
 import torch
-import yaml
 from smt_models import random_model, vocabulary
 
 from smt.engines.ctranslate import CTranslate, CTranslateConfig, build, piece_names
@@ -24,6 +23,7 @@ from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
 from sqa.core.trace import check_emissions
 from sqa.data.datasets import load_questions
+from sqa.run.config import read_yaml
 from sqa.run.pipeline import stream
 
 SENTENCES = [s for q in load_questions("mini-es", limit=3) for s in q.sentences]
@@ -163,7 +163,7 @@ def test_a_folder_of_ours_is_converted_with_small_numbers_too(tmp_path):
 
 
 def test_the_config_explains_every_key():
-    loaded = yaml.safe_load((ROOT / "configs" / "pretrained_xqb_pl_nllb_ctranslate2.yaml").read_text("utf-8"))
+    loaded = read_yaml(ROOT / "configs" / "xqb.yaml:pl_nllb_ctranslate2")
     assert loaded["translator"].pop("name") == "ctranslate2"
     assert CTranslateConfig(**loaded["translator"]).policy == "local-agreement"
     assert set(loaded["translator"]) == {field.name for field in dataclasses.fields(CTranslateConfig)}

@@ -13,7 +13,6 @@ import pytest
 pytest.importorskip("transformers")
 
 import torch
-import yaml
 from safetensors.torch import load_file, save_file
 from stand_ins.hub_models import LANGUAGES, save_models
 
@@ -25,6 +24,7 @@ from sqa.core.paths import ROOT
 from sqa.core.trace import check_emissions
 from sqa.data.datasets import load_questions
 from sqa.files.hub import find_model, need
+from sqa.run.config import read_yaml
 from sqa.run.pipeline import stream
 
 TEXTS = ["Este hombre fue el primero .", "¿ Quién ?", "For 10 points , name this city of the north .", "Una ciudad"]
@@ -140,7 +140,7 @@ def test_all_wrong_numbers_are_named_at_once():
 
 
 def test_the_config_explains_every_key():
-    loaded = yaml.safe_load((ROOT / "configs" / "pretrained_xqb_es_nllb.yaml").read_text("utf-8"))
+    loaded = read_yaml(ROOT / "configs" / "xqb.yaml:es_nllb")
     assert loaded["translator"].pop("name") == "pretrained"
     assert PretrainedConfig(**loaded["translator"]).k == "full"
     assert set(loaded["translator"]) == {field.name for field in dataclasses.fields(PretrainedConfig)}

@@ -93,7 +93,8 @@ def test_the_figure_draws_every_translator(families, tmp_path, monkeypatch):
     assert len(answers) == max(1, len(families))
     for axes, family in zip(answers, families, strict=False):
         assert len(families) == 1 or family in axes.get_title(loc="left")
-        assert [len(line.get_xdata()) for line in axes.get_lines()] == [3, 1, 3, 1]  # EW and oracle EW, ours and human
+        # EW and oracle EW: ours at each k; the human marker, both ends of its interval
+        assert [len(line.get_xdata()) for line in axes.get_lines()] == [3, 1, 1, 1, 3, 1, 1, 1]
     if families:
         assert [text.get_text() for text in translation.get_legend().get_texts()] == list(families)
     else:

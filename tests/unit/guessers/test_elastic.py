@@ -222,7 +222,7 @@ def test_a_missing_client_names_the_extra(monkeypatch):
 
 
 def test_a_twin_with_pairs_cannot_be_indexed(server, tmp_path, capsys):
-    assert elastic_index.main([str(ROOT / "configs" / "guesser_bm25.yaml"), "--url", server.url]) == 2
+    assert elastic_index.main([str(ROOT / "configs" / "train_guessers.yaml:bm25"), "--url", server.url]) == 2
     assert "pair_min_count: null" in capsys.readouterr().err
 
 

@@ -404,7 +404,7 @@ def test_all_problems_of_a_config_at_once():
 
 
 def test_the_projects_config_is_read_with_all_its_keys():
-    mapping = read_yaml(ROOT / "configs" / "xqb_es_wait6_llm.yaml")
+    mapping = read_yaml(ROOT / "configs" / "xqb.yaml:es_wait6_llm")
     assert mapping["guesser"]["name"] == "llm"
     mapping["guesser"]["name"] = "guessers.llm.guesser:build"
     config = run_from_mapping({"name": "t", **mapping}).guesser.options

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import yaml
 
 import buzzers.train
 import guessers.lessons
@@ -13,36 +14,41 @@ from buzzers.histories import DataChoice, histories_of
 from buzzers.noise import spoil
 from buzzers.threshold import ThresholdBuzzer
 from guessers import evaluate
+from guessers.bert.train import BertTraining
 from guessers.gru.train import GruTraining
 from guessers.retrieval.bm25 import Bm25Guesser, Bm25Training
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
 from sqa.data.datasets import Tossup
 from sqa.data.folds import fold_of
+from sqa.files.yaml_reader import parse_yaml
 from sqa.run import config as configs
 
 CONFIGS = {
-    "guesser_bm25": Bm25Training,
-    "guesser_bm25_85": Bm25Training,
-    "guesser_bm25_lucene": Bm25Training,
-    "guesser_gru": GruTraining,
-    "guesser_gru_bidirectional": GruTraining,
-    "guesser_gru_paper": GruTraining,
-    **{
-        f"buzzer_{kind}_{guesser}": training
-        for kind, training in buzzers.train.KINDS.items()
-        for guesser in ("bm25", "gru")
-    },
-    "buzzer_mlp_bert": buzzers.train.KINDS["mlp"],
+    **dict.fromkeys(["bm25", "bm25-85", "bm25-lucene"], Bm25Training),
+    **dict.fromkeys(["gru", "gru-bidirectional", "gru-paper"], GruTraining),
+    "bert": BertTraining,
+}
+CONFIGS = {f"train_guessers.yaml:{name}": training for name, training in CONFIGS.items()} | {
+    f"train_buzzers.yaml:{kind}-{guesser}": training
+    for kind, training in buzzers.train.KINDS.items()
+    for guesser in ("bm25", "gru", *(["bert"] if kind == "mlp" else []))
 }
 
 
 @pytest.mark.parametrize("name", CONFIGS)
-def test_the_configs_are_complete_and_every_key_is_explained(name):
-    path = ROOT / "configs" / f"{name}.yaml"
-    configs.load(path, CONFIGS[name])
-    for line in path.read_text(encoding="utf-8").splitlines():
-        assert not line or line.startswith("#") or "  # " in line or " # " in line, line
+def test_the_configs_are_complete(name):
+    assert configs.load(ROOT / "configs" / name, CONFIGS[name])
+
+
+@pytest.mark.parametrize("file", ["train_guessers.yaml", "train_buzzers.yaml"])
+def test_every_entry_is_tried_and_every_key_is_explained(file):
+    text = (ROOT / "configs" / file).read_text(encoding="utf-8")
+    assert {f"{file}:{name}" for name in parse_yaml(text)["entries"]} == {n for n in CONFIGS if n.startswith(file)}
+    lines = [line.strip() for line in text.splitlines() if not line.strip().startswith("#")]
+    explained = {line.partition(":")[0] for line in lines if " # " in line} | {"entries", "like"}
+    named = {line.partition(":")[0] for line in lines if not line.endswith("}")}
+    assert named - explained <= {name.partition(":")[2] for name in CONFIGS}
 
 
 def test_folds_do_not_move_and_have_their_sizes():
@@ -99,8 +105,9 @@ NETWORKS = {
 def guesser(made_up, tmp_path):
     """The folder of a BM25 guesser of the made-up world."""
     folder = tmp_path / "guesser"
-    text = (ROOT / "configs" / "guesser_bm25_85.yaml").read_text(encoding="utf-8")
-    text = text.replace("runs/train/bm25-85", str(folder)).replace("bonus: true", "bonus: false")
+    text = yaml.safe_dump(
+        configs.read_yaml(ROOT / "configs" / "train_guessers.yaml:bm25-85") | {"output": str(folder), "bonus": False}
+    )
     assert guessers.train.main(write(tmp_path / "g.yaml", text)) == folder
     return folder
 
@@ -192,8 +199,8 @@ def test_an_unknown_kind_of_guesser_is_named(tmp_path, text, message):
 
 
 def test_a_mistyped_key_gets_the_nearest(tmp_path):
-    path = ROOT / "configs" / "guesser_gru.yaml"
-    text = path.read_text(encoding="utf-8").replace("dropout: 0.3 ", "dropuot: 0.3 ")
+    mapping = configs.read_yaml(ROOT / "configs" / "train_guessers.yaml:gru")
+    text = yaml.safe_dump({"dropuot" if key == "dropout" else key: value for key, value in mapping.items()})
     with pytest.raises(ConfigError, match="dropuot: unknown, did you mean 'dropout'"):
         guessers.train.main(write(tmp_path / "g.yaml", text))
 

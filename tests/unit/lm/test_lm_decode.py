@@ -8,6 +8,7 @@ from stand_ins.lm_models import make
 
 from smt.lm.adapter import save_adapter, tensors
 from smt.lm.base import load_base
+from smt.lm.beam import _append, _begin, _search, _words, whole
 from smt.lm.decode import Writer, decode_batch, decode_stream
 from smt.lm.layout import OFFSET, Layout
 from smt.lm.translator import CausalLmConfig, build
@@ -25,7 +26,7 @@ SENTENCES = [
 KS = (1, 2, 3, 6, FULL)
 
 
-def adapter(folder, target, seed):
+def adapter(folder, target, seed, bidirectional=False):
     base = load_base(folder, torch.float32)
     base.network.adapt(4, 1.0, 0)
     generator = torch.Generator().manual_seed(seed)
@@ -33,7 +34,7 @@ def adapter(folder, target, seed):
         for value in tensors(base.network).values():
             value.normal_(0, 0.05, generator=generator)
     pieces = torch.arange(4, base.tokens.size)
-    return save_adapter(target, tensors(base.network), pieces, base, ("es", "en"), str(folder), 1.0, {})
+    return save_adapter(target, tensors(base.network), pieces, base, ("es", "en"), str(folder), 1.0, {}, bidirectional)
 
 
 @pytest.fixture(scope="module", params=["gemma3_text", "llama", "qwen2", "qwen3"])
@@ -111,6 +112,70 @@ def test_the_registered_translator(tmp_path):
     assert len(list(agreed.translate(iter("la casa".split())))) == len(full)
 
 
+def test_a_source_read_in_both_directions(tmp_path):
+    folder = make(tmp_path / "base", "gemma3_text", seed=3)
+    path = adapter(folder, tmp_path / "adapter", 7, bidirectional=True)
+    settings = {"model": str(path), "precision": "float32"}
+    one, both = (build(CausalLmConfig(bidirectional=value, **settings)) for value in (False, True))
+    assert one.fingerprint() != both.fingerprint()
+    together = decode_batch(both.writer, SENTENCES, FULL)
+    assert together != decode_batch(one.writer, SENTENCES, FULL)
+    for sentence, written in zip(SENTENCES, together, strict=True):
+        source = Counted(sentence)
+        assert list(both.translate(source)) == [word.token for word in written]
+        assert source.read == len(sentence) and all(word.g == len(sentence) for word in written)
+        assert decode_batch(both.writer, [sentence], FULL) == [written]
+
+
+def test_a_beam_of_one_is_greedy(writer):
+    writer = Writer.of(writer.model, writer.tokens, writer.layout, writer.pieces)
+    greedy = decode_batch(writer, SENTENCES, FULL)
+    searched = [_words(writer, pieces) for pieces in _search(writer, [s for s in SENTENCES if s], 1)]
+    assert searched == [[word.token for word in words] for words, s in zip(greedy, SENTENCES, strict=True) if s]
+    assert whole(writer, SENTENCES, 1) == greedy
+
+
+def log_probability(writer, sentence, pieces):
+    """Of a piece at a time, as decoding sees it: mean over the pieces and the end."""
+    rows, _ = _begin(writer, [sentence], 1)
+    total = 0.0
+    for piece in [*pieces, writer.end]:
+        scores = writer.rules.forbid(
+            torch.nn.functional.linear(rows.look(), writer.rows).log_softmax(-1), rows.word_open, rows.past
+        )
+        total += float(scores[0, piece])
+        _append(rows, torch.tensor([piece]), torch.tensor([piece != writer.end]))
+    return total / (len(pieces) + 1)
+
+
+@torch.inference_mode()
+def test_a_wider_beam_finds_what_is_more_probable(writer):
+    sentences = [s for s in SENTENCES if s]
+    greedy, wide = (_search(writer, sentences, n) for n in (1, 5))
+    means = [
+        [log_probability(writer, s, pieces) for s, pieces in zip(sentences, found, strict=True)]
+        for found in (greedy, wide)
+    ]
+    limits = [_begin(writer, [s], 1)[1].item() for s in sentences]
+    ended = [i for i, limit in enumerate(limits) if len(greedy[i]) < limit and len(wide[i]) < limit]
+    assert sum(means[1][i] >= means[0][i] - 1e-4 for i in ended) >= len(ended) - 1
+    assert [_search(writer, [s], 5)[0] for s in sentences] == wide  # whatever its neighbours
+
+
+def test_a_beam_reads_to_the_end_first(tmp_path):
+    folder = make(tmp_path / "base", "gemma3_text", seed=3)
+    path = adapter(folder, tmp_path / "adapter", 7)
+    one, wide = (build(CausalLmConfig(model=str(path), precision="float32", beam=n)) for n in (1, 4))
+    assert one.fingerprint() != wide.fingerprint()
+    source = Counted("el perro grande".split())
+    words = list(wide.translate(source))
+    assert source.read == 3 and words == [w.token for w in whole(wide.writer, ["el perro grande".split()], 4)[0]]
+    with pytest.raises(ConfigError, match="beam: reads the whole sentence first"):
+        CausalLmConfig(model=str(path), beam=4, k=3)
+    with pytest.raises(ConfigError, match="beam: must be 1 to 64, got 0"):
+        CausalLmConfig(model=str(path), beam=0)
+
+
 def test_an_untrained_model_translates_by_prompt_under_any_policy(tmp_path):
     folder = make(tmp_path, "gemma3_text", seed=3)
     whole = build(CausalLmConfig(model=str(folder), source_language="es", precision="float32"))
@@ -127,12 +192,15 @@ def test_an_untrained_model_translates_by_prompt_under_any_policy(tmp_path):
         ({"model": "{folder}"}, "source_language: missing"),
         ({"model": "{folder}", "base": "x", "source_language": "es"}, "base: .* is no adapter"),
         ({"model": "{adapter}", "source_language": "es"}, "knows its languages"),
+        ({"model": "{adapter}", "bidirectional": True}, "was not trained for it"),
+        ({"model": "{folder}", "source_language": "es", "bidirectional": True}, "no adapter that was trained for it"),
+        ({"model": "{adapter}", "bidirectional": True, "k": 3}, "so k must be full"),
         ({"model": "{adapter}", "base": "nowhere"}, "model nowhere not found"),
     ],
 )
 def test_what_cannot_be_had_is_said_in_a_line(tmp_path, config, message):
     folder = make(tmp_path / "base", "llama")
     path = adapter(folder, tmp_path / "adapter", 1)
-    filled = {key: value.format(folder=folder, adapter=path) for key, value in config.items()}
+    filled = {key: v.format(folder=folder, adapter=path) if isinstance(v, str) else v for key, v in config.items()}
     with pytest.raises(ConfigError, match=message):
         build(CausalLmConfig(**filled))

@@ -40,7 +40,7 @@ def parts(folder, runs, **settings):
     pairs = Pairs.of(TEXTS * 4, base.tokens, layout, 50)
     pieces = frequent(pairs, base.tokens, layout, 100)
     config = LmTrainConfig(**(SETTINGS | settings))
-    return base, layout, pairs, LmTrainer(base.network, pairs, layout, pieces, config, runs)
+    return base, layout, pairs, LmTrainer(base.network, pairs, layout, pieces, config, runs, base.tokens)
 
 
 def never() -> float:
@@ -48,13 +48,15 @@ def never() -> float:
 
 
 @torch.inference_mode()
-@pytest.mark.parametrize("k", [1, 2, 3, FULL])
-def test_training_sees_what_decoding_shows(folder, tmp_path, k):
+@pytest.mark.parametrize(("k", "ahead"), [(1, False), (2, False), (3, False), (FULL, False), (FULL, True)])
+def test_training_sees_what_decoding_shows(folder, tmp_path, k, ahead):
     base, layout, pairs, trainer = parts(folder, tmp_path)
     batch = Batches(pairs, layout, 10_000, 0).make(np.arange(4), np.random.default_rng(0))
     s = batch.source_needs.shape[1]
-    states, _ = base.network(batch.pieces, batch.positions, batch.mask(torch.full((4,), k), torch.float32))
-    writer = Writer.of(base.network, base.tokens, layout, trainer.choice)
+    states, _ = base.network(
+        batch.pieces, batch.positions, batch.mask(torch.full((4,), k), torch.float32, torch.full((4,), ahead))
+    )
+    writer = Writer.of(base.network, base.tokens, layout, trainer.choice, ahead=ahead)
     for row, (source, target) in enumerate(TEXTS):
         sentence = Sentences(writer, 1)
         pieces, needs = layout.source(base.tokens, source.split())
@@ -77,6 +79,42 @@ def test_half_of_the_ends_are_chosen_with_everything_read(folder, tmp_path):
 
 
 @torch.inference_mode()
+def test_only_pairs_read_in_full_are_read_in_both_directions(folder, tmp_path):
+    _, _, _, trainer = parts(folder, tmp_path, full_share=0.5, bidirectional_share=0.5)
+    k, ahead = trainer.draw(2000, np.random.default_rng(0))
+    assert bool((k[ahead] == FULL).all()) and 0.4 < float((k == FULL).float().mean()) < 0.6
+    assert 0.2 < float(ahead.float().mean()) < 0.3
+    _, none = parts(folder, tmp_path)[3].draw(9, np.random.default_rng(0))
+    assert none is None
+
+
+def test_names_and_numbers_that_are_copied_weigh_more(tmp_path):
+    folder = make(tmp_path / "base", "gemma3_text", seed=3)
+    base = load_base(folder, torch.float32)
+    layout = Layout.of(base.tokens, "es", "en")
+    texts = [("el perro Łódź 1234 is", "the Łódź, 1234. dog is"), ("la casa", "the house")]
+    pairs = Pairs.of(texts, base.tokens, layout, 50)
+    batch = Batches(pairs, layout, 1000, 0, base.tokens).make(np.arange(2), np.random.default_rng(0))
+    marked = [
+        base.tokens.decode([int(p) for p, c in zip(labels, row, strict=True) if c])
+        for labels, row in zip(batch.labels, batch.copied, strict=True)
+    ]
+    assert marked == ["Łódź 1234", ""]
+    pieces = frequent(pairs, base.tokens, layout, 100)
+
+    def loss(weight):
+        config = LmTrainConfig(**(SETTINGS | {"copy_weight": weight}))
+        network = load_base(folder, torch.float32).network
+        trainer = LmTrainer(network, pairs, layout, pieces, config, tmp_path, base.tokens)
+        return trainer.loss(trainer.batches.make(np.arange(2), np.random.default_rng(0)), torch.tensor([FULL, FULL]))
+
+    (plain, n), (nearly, _), (high, _) = loss(1.0), loss(1 + 1e-9), loss(1e6)
+    assert nearly.item() == pytest.approx(plain.item(), rel=1e-5) and high.item() != pytest.approx(
+        plain.item(), rel=1e-3
+    )
+    assert n == int((batch.labels >= 0).sum())
+
+
 def test_padding_teaches_nothing(folder, tmp_path):
     *_, trainer = parts(folder, tmp_path)
     together = trainer.batches.make(np.arange(4), np.random.default_rng(0))
@@ -84,7 +122,7 @@ def test_padding_teaches_nothing(folder, tmp_path):
     alone = [trainer.loss(trainer.batches.make(np.array([i]), np.random.default_rng(0)), torch.tensor([FULL]))
              for i in range(4)]  # fmt: skip
     assert pieces == sum(n for _, n in alone)
-    assert float(loss) == pytest.approx(sum(float(x) * n for x, n in alone) / pieces, abs=1e-5)
+    assert loss.item() == pytest.approx(sum(x.item() * n for x, n in alone) / pieces, abs=1e-5)
 
 
 def test_a_resumed_training_equals_an_undisturbed_one(folder, tmp_path):
@@ -123,12 +161,13 @@ def test_a_loss_that_is_no_number_stops_it(folder, tmp_path):
 
 
 def test_another_config_is_not_gone_on_with(tmp_path):
-    check_identity(tmp_path, {"base": "a", "train": {"rank": 4}})
+    now = {"base": "a", "corpus": {"made": []}, "train": {"rank": 4, "bidirectional_share": 0.0, "copy_weight": 1.0}}
+    (tmp_path / "run.json").write_text('{"base": "a", "corpus": {}, "train": {"rank": 4}}')  # as it was written once
     (tmp_path / "checkpoint-0000002").mkdir()
     (tmp_path / "checkpoint-0000002" / "state.json").write_text("{}")
-    check_identity(tmp_path, {"base": "a", "train": {"rank": 4}})
+    check_identity(tmp_path, now)
     with pytest.raises(ConfigError, match="trained with another base, train"):
-        check_identity(tmp_path, {"base": "b", "train": {"rank": 8}})
+        check_identity(tmp_path, {**now, "base": "b", "train": {**now["train"], "rank": 8}})
 
 
 def test_it_can_begin_with_an_adapter(folder, tmp_path):

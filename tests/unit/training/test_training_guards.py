@@ -28,7 +28,7 @@ from sqa.files.atomic import claimed
 from sqa.files.checkpoints import Checkpoints
 from sqa.files.model_files import read_tensors, write_tensors
 from sqa.files.store import Store
-from sqa.run.config import load, run_from_mapping, to_mapping
+from sqa.run.config import load, read_yaml, run_from_mapping, to_mapping
 from sqa.run.pipeline import run
 from tests.smt_models import random_model, vocabulary
 from tests.sweep_process import config, prepared, sentence_pairs
@@ -103,7 +103,7 @@ def test_a_second_training_is_refused_by_the_name_of_the_first_and_a_killed_one_
 def test_a_guesser_is_not_trained_twice_at_once_in_one_folder(tmp_path):
     import guessers.train
 
-    mapping = yaml.safe_load((ROOT / "configs" / "guesser_gru.yaml").read_text(encoding="utf-8"))
+    mapping = read_yaml(ROOT / "configs" / "train_guessers.yaml:gru")
     path = tmp_path / "gru.yaml"
     path.write_text(yaml.safe_dump(mapping | {"work": str(tmp_path / "work")}), encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch, claimed(tmp_path / "work"):

@@ -1,0 +1,120 @@
+"""Pairs of which a translator makes one side: back-translation and sequence-level distillation.
+
+    corpus:
+      made:
+        - corpus: round-trip                # what `weights` calls these pairs
+          texts: tossups                    # English tossups, or parallel: the sources of the parallel text
+          makes: source                     # back-translation (Sennrich et al., ACL 2016); target = distillation
+          translator: {name: causal-lm, model: lm-en-es}                          (Kim and Rush, EMNLP 2016)
+          every: 4                          # every n-th text
+
+Any translator will do that writes in the wanted direction.  What it wrote is kept in the cache, block by block, under
+the translator's fingerprint and the texts: another training takes it from there and a killed one goes on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from tqdm import tqdm
+
+from smt.training.clean import Pair
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.interfaces import BatchTranslator, Translator
+from sqa.core.paths import cache_dir
+from sqa.core.registry import TRANSLATORS
+from sqa.core.types import Question
+from sqa.files.atomic import claimed
+from sqa.run.config import run_from_mapping
+from sqa.run.pipeline import stream
+
+BLOCK = 512  # texts translated and kept together
+
+
+@dataclass(frozen=True, slots=True)
+class MadeConfig:
+    """One corpus of made pairs."""
+
+    corpus: str  # its name in `weights`
+    texts: Literal["tossups", "parallel", "made"]  # English tossups; sources of the parallel text; of `of`'s pairs
+    makes: Literal["source", "target"]  # the side that is made
+    translator: dict[str, Any]  # as in a run's config
+    of: tuple[str, ...] = ()  # parallel, made: corpora whose sources are taken; empty = every one
+    every: int = 1  # every n-th text
+    longest: int = 60  # words; a longer text is left out
+    shortest: int = field(default=4)  # words
+
+    def __post_init__(self) -> None:
+        wrong = [f"made.{key}: must be >= 1, got {getattr(self, key)}"
+                 for key in ("every", "longest", "shortest") if getattr(self, key) < 1]  # fmt: skip
+        if (self.texts == "tossups") != (self.makes == "source"):
+            wrong.append("made: tossups are English, so their source is made; of other texts the target is")
+        if wrong:
+            raise ConfigError(wrong)
+        run_from_mapping({"name": "made", "dataset": {"name": "mini-es"}, "translator": self.translator,
+                          "metrics": ("bleu",)})  # fmt: skip
+
+
+def made_pairs(config: MadeConfig, texts: Sequence[str]) -> Iterator[Pair]:
+    """(source, target, corpus) of every n-th text; one that the translator wrote nothing for is left out."""
+    chosen = [text for text in texts if config.shortest <= len(text.split()) <= config.longest][:: config.every]
+    for text, other in zip(chosen, translated(config.translator, chosen, config.corpus), strict=True):
+        if other:
+            yield (other, text, config.corpus) if config.makes == "source" else (text, other, config.corpus)
+
+
+def translated(translator: dict[str, Any], texts: Sequence[str], name: str = "texts") -> list[str]:
+    """Each text, read in full, in the translator's words; kept in the cache."""
+    run = {"name": "made", "dataset": {"name": "mini-es"}, "translator": translator, "metrics": ("bleu",)}
+    component = run_from_mapping(run).translator
+    built = TRANSLATORS.build(component.name, component.options)
+    key = hashlib.sha256("\n".join([built.fingerprint(), *texts]).encode()).hexdigest()
+    folder = cache_dir() / "made" / key[:32]
+    folder.mkdir(parents=True, exist_ok=True)
+    with claimed(folder):
+        file = folder / "blocks.jsonl"
+        done = _finished_blocks(file)
+        blocks = range(len(done) * BLOCK, len(texts), BLOCK)
+        for start in tqdm(blocks, desc=name, unit="block", disable=not sys.stderr.isatty()):
+            block = [text.split() for text in texts[start : start + BLOCK]]
+            lines = _write(built, block)
+            with file.open("a", encoding="utf-8") as out:
+                out.write(json.dumps(lines, ensure_ascii=False) + "\n")
+            done.append(lines)
+    return [line for block in done for line in block]
+
+
+def _finished_blocks(file: Path) -> list[list[str]]:
+    """The whole blocks of a file; what a kill cut off is removed from it."""
+    if not file.exists():
+        return []
+    lines = file.read_text(encoding="utf-8").split("\n")
+    if lines[-1]:
+        file.write_text("".join(line + "\n" for line in lines[:-1]), encoding="utf-8")
+    try:
+        return [[str(text) for text in json.loads(line)] for line in lines[:-1]]
+    except json.JSONDecodeError as error:
+        raise DataError(f"{file}: {error}; delete {file.parent} and run again") from error
+
+
+def _write(translator: Translator | BatchTranslator, texts: Sequence[Sequence[str]]) -> list[str]:
+    questions = [Question(str(i), "made", "xx", (tuple(text),), (), "") for i, text in enumerate(texts)]
+    if isinstance(translator, BatchTranslator):
+        written = translator.translate_batch(questions)
+    else:
+        written = [stream(translator, question) for question in questions]
+    lines = []
+    for emissions in written:
+        words: list[str] = []
+        for emission in emissions:
+            words = words[: len(words) - emission.erase]
+            if emission.token:
+                words.append(emission.token)
+        lines.append(" ".join(words))
+    return lines

@@ -1,0 +1,108 @@
+"""Names and numbers: which of them reach the translation, and which of its own it invents.
+
+A name or number is a word with a digit, or one with a capital that does not begin a sentence; compared without case,
+accents, punctuation and the English genitive.  A question that is answered from its names can fail with a fluent
+translation and a high BLEU: this is where to look.
+
+    names            share of the human translation's names that the output has (each as often as it occurs there)
+    names@copied     the same for those that the source spells as the human translation does: nothing to translate
+    names@invented   share of the output's names that neither the source nor the human translation has
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from sqa.core.arrays import Floats
+from sqa.metrics.quality.segment import lines
+from sqa.metrics.ratio import ratio, ratio_many
+
+if TYPE_CHECKING:
+    from sqa.core.trace import QuestionTrace
+
+import numpy as np
+
+Side = Literal["kept", "copied", "invented"]
+
+_GENITIVE = re.compile(r"['’]s$")
+_OUTSIDE = re.compile(r"^\W+|\W+$")
+_ENDS_SENTENCE = re.compile(r"[.!?:;…]['\"”»)\]]*$")
+_ABBREVIATION = re.compile(r"^(?:\w|St|Dr|Mr|Mrs|Ms|No|Sr|Jr)\.$")
+_PRONOUN = {"i", "i'm", "i'll", "i've", "i'd"}
+
+
+def spelled(word: str) -> str:
+    """A word as it is compared."""
+    bare = _GENITIVE.sub("", _OUTSIDE.sub("", word))
+    letters = unicodedata.normalize("NFKD", bare.replace("ł", "l").replace("Ł", "L"))
+    return "".join(c for c in letters if not unicodedata.combining(c)).casefold()
+
+
+def names_in(text: str) -> list[str]:
+    """The names and numbers of a text, in order, as they are compared."""
+    found, begins = [], True
+    for word in text.split():
+        bare = _OUTSIDE.sub("", word)
+        number = any(c.isdigit() for c in bare)
+        if bare and (number or (bare[0].isupper() and not begins)) and spelled(word) not in _PRONOUN:
+            found.append(spelled(word))
+        if bare or _ENDS_SENTENCE.search(word):  # a lone opening quote leaves a beginning a beginning
+            begins = bool(_ENDS_SENTENCE.search(word)) and not _ABBREVIATION.match(word)
+    return found
+
+
+def lost_and_invented(source: str, hypothesis: str, reference: str) -> tuple[Counter[str], Counter[str]]:
+    """The human translation's names that the output lacks; the output's that neither other text has as a word."""
+    wanted, own = Counter(names_in(reference)), Counter(names_in(hypothesis))
+    written = Counter(map(spelled, hypothesis.split()))
+    known = {spelled(word) for word in (*source.split(), *reference.split())}
+    return wanted - written, Counter({name: n for name, n in own.items() if name not in known})
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """See the module.  stats = [names counted as kept or invented, names looked at], (2,)."""
+
+    side: Side = "kept"
+
+    unit: ClassVar[str] = "0-1"
+    digits: ClassVar[int] = 3
+    kind: ClassVar[str] = "quality"
+
+    @property
+    def name(self) -> str:
+        return "names" if self.side == "kept" else f"names@{self.side}"
+
+    @property
+    def label(self) -> str:
+        return {"kept": "Names kept", "copied": "Copied names kept", "invented": "Names invented"}[self.side]
+
+    @property
+    def higher_is_better(self) -> bool:
+        return self.side != "invented"
+
+    def signature(self) -> str:
+        return f"names|{self.side}|segment:question|case:no|accents:no|version:1"
+
+    def stats(self, trace: QuestionTrace) -> Floats:
+        hypothesis, reference = lines(trace)
+        source = trace.question.text
+        lost, invented = lost_and_invented(source, hypothesis, reference)
+        if self.side == "invented":
+            return np.array([invented.total(), len(names_in(hypothesis))], dtype=np.float64)
+        wanted = Counter(names_in(reference))
+        if self.side == "copied":
+            spelled_there = set(map(spelled, source.split()))
+            wanted = Counter({name: n for name, n in wanted.items() if name in spelled_there})
+        missing = sum(min(n, lost[name]) for name, n in wanted.items())
+        return np.array([wanted.total() - missing, wanted.total()], dtype=np.float64)
+
+    def score(self, stats: Floats) -> float:
+        return ratio(stats, self.name)
+
+    def score_many(self, stats: Floats) -> Floats:
+        return ratio_many(stats)

@@ -1,0 +1,188 @@
+"""Several runs compared, each with each: paired differences corrected for their number, as table, picture and LaTeX.
+
+    sqa compare RUN RUN RUN... --metric ew --metric bleu --output compared
+
+The p-values are those of approximate randomisation over questions (sqa/core/significance.py); `p_holm` is adjusted, for
+each metric, for all pairs of runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sqa.core.errors import ConfigError
+from sqa.core.permutation import holm
+from sqa.core.registry import did_you_mean
+from sqa.files.store import write_text
+from sqa.report.figure_style import COLOURS, save, style
+from sqa.run import folder as folders
+from sqa.run.folder import COMPARISON_HEADER, ComparisonRow, RunFolder, tsv
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+HEADER = ("run_a", "run_b", *COMPARISON_HEADER, "p_holm")
+ALPHA = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two of the runs by one metric."""
+
+    a: str
+    b: str
+    row: ComparisonRow
+    p_holm: float  # over all pairs of runs, this metric
+
+    def cells(self) -> list[str]:
+        """The cells of a TSV line."""
+        return [self.a, self.b, *self.row.cells(), f"{self.p_holm:.6f}"]
+
+    def values(self) -> dict[str, Any]:
+        """The same for JSON."""
+        return {"run_a": self.a, "run_b": self.b, **asdict(self.row), "p_holm": self.p_holm}
+
+
+def chosen(runs: Sequence[RunFolder], metrics: Sequence[str], resamples: int) -> None:
+    """What is wrong with the question: ConfigError."""
+    problems = [] if len(runs) > 1 else ["RUN: two or more are needed to compare"]
+    known = dict.fromkeys(name for run in runs for name in run.signatures)
+    problems += [f"--metric: no run has {m!r}{did_you_mean(m, list(known))}" for m in metrics if m not in known]
+    problems += [] if resamples >= 1 else [f"--resamples: must be >= 1, got {resamples}"]
+    names = _names(runs)
+    if len(runs) > 2:  # one run may be compared with itself, as a check
+        problems += [f"RUN: {name} is there twice" for name in dict.fromkeys(names) if names.count(name) > 1]
+    if problems:
+        raise ConfigError(problems)
+
+
+def compare_all(
+    runs: Sequence[RunFolder], metrics: Sequence[str] = (), resamples: int = folders.RESAMPLES
+) -> tuple[list[Pair], list[str]]:
+    """Every two runs by every metric (none given: all), by metric; and a note for each metric left out.
+
+    Runs on other questions, one run twice, a metric that none of them has: ConfigError.
+    """
+    chosen(runs, metrics, resamples)
+    found: list[tuple[str, str, ComparisonRow]] = []
+    notes: dict[str, None] = {}
+    names = _names(runs)
+    for i, j in combinations(range(len(runs)), 2):
+        rows, left_out = folders.compare(runs[i], runs[j], resamples, metrics)
+        found += [(names[i], names[j], row) for row in rows]
+        notes |= dict.fromkeys(left_out)
+    pairs = []
+    for metric in dict.fromkeys(row.metric for _, _, row in found):
+        mine = [one for one in found if one[2].metric == metric]
+        adjusted = holm([row.p_randomization for _, _, row in mine])
+        pairs += [Pair(a, b, row, p) for (a, b, row), p in zip(mine, adjusted, strict=True)]
+    return pairs, list(notes)
+
+
+def write(pairs: Sequence[Pair], folder: Path) -> list[Path]:
+    """comparisons.tsv, significance.tex, and for each metric significance_<metric>.pdf and .png."""
+    table, latex = folder / "comparisons.tsv", folder / "significance.tex"
+    write_text(table, tsv(HEADER, [pair.cells() for pair in pairs]))
+    groups = {metric: [pair for pair in pairs if pair.row.metric == metric]
+              for metric in dict.fromkeys(pair.row.metric for pair in pairs)}  # fmt: skip
+    write_text(latex, "\n".join(line for metric, mine in groups.items() for line in _latex(metric, mine)) + "\n")
+    return [table, latex, *(path for metric, mine in groups.items() for path in draw(metric, mine, folder))]
+
+
+def _names(runs: Sequence[RunFolder]) -> list[str]:
+    """The runs' folders, by their last part where that tells them apart."""
+    short = [run.folder.resolve().name for run in runs]
+    return short if len(set(short)) == len(short) else [str(run.folder) for run in runs]
+
+
+def _matrix(pairs: Sequence[Pair]) -> tuple[list[str], dict[tuple[str, str], tuple[float, float]]]:
+    """Names in order; (row, column) -> (row minus column, adjusted p)."""
+    names = list(dict.fromkeys(name for pair in pairs for name in (pair.a, pair.b)))
+    cells = {(pair.a, pair.b): (pair.row.diff, pair.p_holm) for pair in pairs}
+    cells |= {(pair.b, pair.a): (-pair.row.diff, pair.p_holm) for pair in pairs}
+    return names, cells
+
+
+def _digits(pairs: Sequence[Pair]) -> int:
+    return 3 if max(max(abs(pair.row.a), abs(pair.row.b)) for pair in pairs) <= 1 else 1
+
+
+# ------------------------------------------------------------------------------------------------- LaTeX and picture
+
+_SPECIAL = {c: f"\\{c}" for c in "&%$#_{}"} | {"~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+                                               "\\": r"\textbackslash{}"}  # fmt: skip
+
+
+def _escaped(text: str) -> str:
+    return "".join(_SPECIAL.get(c, c) for c in text)
+
+
+def _latex(metric: str, pairs: Sequence[Pair]) -> list[str]:
+    """A table (booktabs) of row minus column; bold where it is significant after Holm."""
+    names, cells = _matrix(pairs)
+    digits, n = _digits(pairs), pairs[0].row.n
+    lines = [
+        f"% {metric}: row minus column, {n} questions; bold: p < {ALPHA:g} by approximate randomisation, Holm over "
+        f"{len(pairs)} pairs",
+        r"\begin{tabular}{l" + "r" * len(names) + "}",
+        r"\toprule",
+        " & ".join([_escaped(metric), *map(_escaped, names)]) + r" \\",
+        r"\midrule",
+    ]
+    for a in names:
+        row = [_escaped(a)]
+        for b in names:
+            if a == b:
+                row.append("--")
+                continue
+            diff, p = cells.get((a, b), (float("nan"), 1.0))
+            text = f"{diff:+.{digits}f}"
+            row.append(f"$\\mathbf{{{text}}}$" if p < ALPHA else f"${text}$")
+        lines.append(" & ".join(row) + r" \\")
+    return [*lines, r"\bottomrule", r"\end{tabular}", ""]
+
+
+def draw(metric: str, pairs: Sequence[Pair], folder: Path) -> list[Path]:
+    """The matrix of one metric: row minus column, coloured where it is significant after Holm; PDF and PNG."""
+    from matplotlib import pyplot
+
+    names, _ = _matrix(pairs)
+    side = 0.55 * len(names)
+    with style():
+        figure, axes = pyplot.subplots(figsize=(side + 2.2, side + 1.4), layout="constrained")
+        _cells(axes, pairs)
+        n, label = pairs[0].row.n, f"p < {ALPHA:g} after Holm over {len(pairs)} pairs"
+        axes.set_title(f"{metric}, row minus column, {n} questions\ncoloured: {label}", loc="left")
+        return save(figure, folder, f"significance_{_plain(metric)}")
+
+
+def _cells(axes: Axes, pairs: Sequence[Pair]) -> None:
+    """A square for each two runs, with their difference."""
+    from matplotlib.patches import Rectangle
+
+    names, cells = _matrix(pairs)
+    digits = _digits(pairs)
+    for y, a in enumerate(names):
+        for x, b in enumerate(names):
+            diff, p = cells.get((a, b), (float("nan"), 1.0))
+            sure = p < ALPHA
+            colour = (COLOURS[0] if diff > 0 else COLOURS[1]) if sure else "white"
+            axes.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, facecolor=colour, edgecolor="#cccccc", linewidth=0.4))
+            if a != b:
+                axes.text(x, y, f"{diff:+.{digits}f}", ha="center", va="center", fontsize=6,
+                          color="white" if sure else "black")  # fmt: skip
+    axes.set_xlim(-0.5, len(names) - 0.5)
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    axes.set_xticks(range(len(names)), names, rotation=60, ha="right", rotation_mode="anchor")
+    axes.set_yticks(range(len(names)), names)
+    axes.tick_params(length=0)
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+
+
+def _plain(metric: str) -> str:
+    return "".join(c if c.isalnum() or c in "-." else "_" for c in metric)

@@ -1,0 +1,186 @@
+"""Claims about k on made-up questions: planted effects are held, their opposites refuted, chance is neither."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from experiments.ablation.false_alarms import alarms
+from experiments.claims import CLAIMS, Ladder, discordance, judged
+from experiments.verdicts import ALPHA, POOLED, Verdict, corrected, judge, of_difference, of_interval
+from sqa.core.permutation import holm, null_of, p_value, permuted_sums, shuffled
+from sqa.core.significance import compare
+from sqa.metrics import build
+
+KS = (3, 6, 9, 12, 15, "full")
+[EW, BLEU] = build(["ew", "bleu"])
+
+
+def means(values: np.ndarray) -> np.ndarray:
+    """(n, K) values -> the statistics of their means (n, K, 2)."""
+    return np.stack([values, np.ones_like(values)], axis=2)
+
+
+def bleu(quality: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
+    """(n, K, d) of texts of 100 words, a share `quality` (K,) of whose n-grams match."""
+    totals = np.arange(100.0, 96, -1)
+    matched = rng.binomial(100, quality[None, :, None], (n, len(quality), 4)) / 100 * totals
+    lengths, questions = np.full((n, len(quality), 2), 100.0), np.ones((n, len(quality), 1))
+    return np.concatenate([lengths, matched, np.broadcast_to(totals, matched.shape), questions], axis=2)
+
+
+def ladder(ew: list[float], oracle: list[float] | None = None, n: int = 300, seed: int = 1) -> Ladder:
+    """Questions of different difficulty with these means over k."""
+    rng = np.random.default_rng(seed)
+    hard = rng.normal(0.3, 0.2, (n, 1))
+    tables = {"ew": hard + rng.normal(ew, 0.1, (n, len(ew)))}
+    tables["oracle-ew"] = tables["ew"] + rng.normal(oracle or [0.0] * len(ew), 0.1, (n, len(ew)))
+    return Ladder(KS, {name: means(values)[..., None] for name, values in tables.items()}, 0, 999)
+
+
+def verdict(claim: str, of: Ladder) -> str:
+    test, against = judged(claim, of)
+    return Verdict("d", "f", "g", claim, "", float(test.p[0]), float(against[0])).verdict
+
+
+FLAT = [0.0] * 6
+HUMP = [0.0, 0.03, 0.06, 0.06, 0.03, 0.0]
+FALLING = [0.2, 0.16, 0.12, 0.08, 0.04, 0.0]
+RISING = FALLING[::-1]
+
+
+@pytest.mark.parametrize(
+    ("claim", "ew", "expected"),
+    [
+        ("peak", HUMP, "held"),
+        ("peak", FALLING, "refuted"),
+        ("peak", RISING, "refuted"),
+        ("peak", FLAT, "undecided"),
+        ("worse EW", HUMP, "held"),
+        ("worse EW", FALLING, "held"),
+        ("worse EW", RISING, "refuted"),
+        ("worse EW", FLAT, "undecided"),
+    ],
+)
+def test_planted_effects_on_expected_wins(claim: str, ew: list[float], expected: str) -> None:
+    assert verdict(claim, ladder(ew)) == expected
+
+
+def test_a_rise_alone_is_no_peak() -> None:
+    """EW rises and then stays: significant against the first k, and nothing is known against full input."""
+    assert verdict("peak", ladder([0.0, 0.05, 0.05, 0.05, 0.05, 0.05])) == "undecided"
+
+
+def test_oracle_peaks_are_compared_by_what_each_loses_at_the_others() -> None:
+    late, early = [0.0, 0.0, 0.0, 0.0, 0.08, 0.0], [0.0, 0.12, 0.0, 0.0, -0.08, 0.0]
+    assert verdict("earlier", ladder(late, early)) == "held"
+    turned = ladder(late, early)
+    turned = replace(turned, tables={"ew": turned.tables["oracle-ew"], "oracle-ew": turned.tables["ew"]})
+    assert verdict("earlier", turned) == "refuted"
+    assert verdict("earlier", ladder(HUMP, FLAT)) == "undecided"
+    assert verdict("earlier", ladder(FLAT, FALLING)) == "undecided"  # EW has no peak that could be later
+
+
+@pytest.mark.parametrize(
+    ("quality", "steep", "better"),
+    [
+        ([0.4, 0.5, 0.6, 0.6, 0.6, 0.7], "held", "held"),
+        ([0.6, 0.6, 0.6, 0.6, 0.6, 0.5], "refuted", "refuted"),
+        ([0.4, 0.5, 0.6, 0.7, 0.8, 0.8], "undecided", "undecided"),
+    ],
+)
+def test_planted_effects_on_bleu(quality: list[float], steep: str, better: str) -> None:
+    table = bleu(np.array(quality), 200, np.random.default_rng(0))
+    of = Ladder(KS, {"bleu": table[..., None]}, 0, 999)
+    assert (verdict("steep", of), verdict("better BLEU", of)) == (steep, better)
+
+
+def _rows(dataset: str, ew: list[float], n: int, seed: int, family: str = "wait-k") -> list[SimpleNamespace]:
+    tables = ladder(ew, n=n, seed=seed).tables
+    rng = np.random.default_rng(seed + 100)
+    tables = {**tables, "bleu": bleu(np.full(6, 0.5), n, rng)[..., None]}
+    return [
+        SimpleNamespace(
+            cell=SimpleNamespace(dataset=dataset, family=family, guesser="bm25", k=k),
+            stats={name: table[:, place, :, 0] for name, table in tables.items()},
+        )
+        for place, k in enumerate(KS)
+    ]
+
+
+@pytest.mark.parametrize("ew", [FLAT, FALLING])
+def test_false_alarms_are_rare_for_every_claim(ew: list[float]) -> None:
+    """Where k changes places at random nothing is to be found, whatever the table was."""
+    found = list(alarms(_rows("es", ew, 120, 0), sets=400, within=99))
+    assert len(found) == len(CLAIMS)
+    most = ALPHA + 3 * (ALPHA * (1 - ALPHA) / 400) ** 0.5
+    assert max(one.held for one in found) <= most
+    # that BLEU does not rise by a point where k does not matter is no false alarm
+    assert (
+        max(one.refuted for one in found if not one.claim.startswith("BLEU"))
+        <= ALPHA + 3 * (ALPHA * (1 - ALPHA) / 400) ** 0.5
+    )
+
+
+def test_languages_are_judged_alone_and_pooled_and_corrected_together() -> None:
+    """The pool of both has the smaller p, and what it could show is said."""
+    rows = _rows("es", [0.0, 0.02, 0.045, 0.02, 0.0, 0.0], 100, 3) + _rows(
+        "pl", [0.0, 0.02, 0.03, 0.02, 0.0, 0.0], 300, 4
+    )
+    found = {(v.dataset, v.claim): v for v in judge(rows, 200, 0)}
+    assert {dataset for dataset, _ in found} == {"es", "pl", POOLED} and len(found) == 15
+    worse = {dataset: found[dataset, "full input has the worse EW"] for dataset in ("es", "pl", POOLED)}
+    assert worse[POOLED].p <= min(worse["es"].p, worse["pl"].p) and worse[POOLED].verdict == "held"
+    assert "400 questions could show" in worse[POOLED].found and "this difference would need" in worse[POOLED].found
+    assert worse[POOLED].cells()[-1].endswith("after Holm")
+    alone = judge(rows, 200, 0, together=False)
+    assert all(v.p <= w.p for v, w in zip(alone, judge(rows, 200, 0), strict=True))
+
+
+def test_systems_that_two_metrics_order_otherwise() -> None:
+    rng = np.random.default_rng(0)
+    worse = means(rng.normal([0.3, 0.3, 0.2], 0.1, (200, 3)))
+    better = bleu(np.array([0.5, 0.5, 0.6]), 200, rng)
+    p, a, b = discordance((EW, worse), (BLEU, better), 499)
+    assert p <= 0.01 and a in (0, 1) and b == 2
+    same = means(rng.normal([0.2, 0.2, 0.3], 0.1, (200, 3)))
+    assert discordance((EW, same), (BLEU, better), 499)[0] > 0.05  # tau is below 1 by chance alone
+    flat = means(rng.normal([0.2, 0.2, 0.2], 0.1, (200, 3)))
+    assert discordance((EW, flat), (BLEU, better), 499)[0] > 0.05
+
+
+def test_holm_by_hand() -> None:
+    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert holm([0.5, 0.9]) == [1.0, 1.0] and holm([]) == []
+
+
+def test_permutations_keep_each_question_and_its_sums() -> None:
+    table = np.random.default_rng(0).random((7, 4, 3))
+    [sums] = permuted_sums(table, 50, 1)
+    assert sums.shape == (50, 4, 3)
+    assert np.allclose(sums.sum(axis=1), table.sum(axis=(0, 1)))
+    assert not np.allclose(sums[0], sums[1]) and np.array_equal(sums, next(permuted_sums(table, 50, 1)))
+    [mixed] = shuffled([table], 5, 0)
+    assert np.allclose(np.sort(mixed, axis=1), np.sort(table, axis=1)[..., None])
+
+
+def test_p_values_of_two_conditions_are_those_of_approximate_randomisation() -> None:
+    rng = np.random.default_rng(0)
+    values = means(rng.normal([0.0, 0.02], 0.1, (150, 2)))
+    null = null_of(values, lambda sums: EW.score_many(sums[:, 0]) - EW.score_many(sums[:, 1]), 4999, 0)
+    gap = compare(values[:, 0], values[:, 1], EW, 4999)
+    assert 2 * p_value(-np.abs([gap.diff]) * -1, null)[0] == pytest.approx(gap.p_randomization, abs=0.02)
+
+
+def test_one_sided_verdicts_of_differences_and_intervals() -> None:
+    gap = compare(means(np.full((9, 1), 0.5))[:, 0], means(np.full((9, 1), 0.2))[:, 0], EW, 999)
+    assert of_difference("d", "f", "g", "c", "", gap).verdict == "held"
+    assert of_difference("d", "f", "g", "c", "", replace(gap, diff=-gap.diff)).verdict == "refuted"
+    assert of_interval("d", "f", "g", "c", "", 1.0, 0.2, 1.8).verdict == "held"
+    assert of_interval("d", "f", "g", "c", "", 0.5, -0.2, 1.2).verdict == "undecided"
+    assert of_interval("d", "f", "g", "c", "", float("nan"), float("nan"), float("nan")).verdict == "undecided"
+    many = corrected([Verdict("d", "f", "g", "c", "", 0.03)] * 3)
+    assert [v.verdict for v in many] == ["undecided"] * 3

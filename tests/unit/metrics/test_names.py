@@ -1,0 +1,69 @@
+"""Names and numbers in translations: what counts as one, what is lost, what is invented."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sqa.core.errors import NotComputable
+from sqa.core.trace import QuestionTrace
+from sqa.core.types import Question
+from sqa.metrics import build
+from sqa.metrics.quality.names import lost_and_invented, names_in, spelled
+
+SOURCE = "Este presidente del Ecuador recibió el Premio Eugenio Espejo en 2003 y vivió en Londres."
+REFERENCE = "This president of Ecuador received the Eugenio Espejo Prize in 2003 and lived in London."
+WRONG = "This president of Peru received the Nobel Prize in 2003 and lived in London."
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("The Incas met Simón Bolívar.", ["incas", "simon", "bolivar"]),
+        ("It fell. Later Rome fell; In 1453, so did I.", ["rome", "1453"]),
+        ('He said: "The end" of Łódź\'s 2nd.', ["lodz", "2nd"]),
+        ("By J. R. Tolkien and St. Mary", ["j", "r", "tolkien", "st", "mary"]),
+        ("“ The end ” – ...", []),
+        ("", []),
+    ],
+)
+def test_what_is_a_name_or_number(text, found):
+    assert names_in(text) == found
+
+
+def test_words_are_compared_without_case_accents_and_genitive():
+    assert spelled("Bolívar’s,") == spelled("BOLIVAR") == "bolivar"
+
+
+def test_lost_and_invented():
+    lost, invented = lost_and_invented(SOURCE, WRONG, REFERENCE)
+    assert lost == {"ecuador": 1, "eugenio": 1, "espejo": 1} and invented == {"peru": 1, "nobel": 1}
+    assert [part.total() for part in lost_and_invented(SOURCE, REFERENCE, REFERENCE)] == [0, 0]
+
+
+def trace_of(hypothesis: str, reference: str = REFERENCE) -> QuestionTrace:
+    class Trace:
+        question = Question("1", "xqb-es", "es", (tuple(SOURCE.split()),), (reference,) if reference else (), "Page")
+        hypotheses = (hypothesis,)
+
+    return Trace()  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"), [("names", [3, 6]), ("names@copied", [1, 4]), ("names@invented", [2, 5])]
+)
+def test_scores(name, expected):
+    # the reference names Ecuador, Eugenio, Espejo, Prize, 2003 and London; London is no copy, nor is Prize
+    [metric] = build([name])
+    stats = metric.stats(trace_of(WRONG))
+    assert stats.tolist() == expected
+    assert metric.score(stats) == metric.score_many(stats[None])[0] == expected[0] / expected[1]
+
+
+def test_without_a_name_there_is_no_score():
+    [metric] = build(["names@invented"])
+    with pytest.raises(NotComputable, match="names@invented: undefined"):
+        metric.score(metric.stats(trace_of("nothing of the kind")))
+    with pytest.raises(NotComputable):
+        metric.stats(trace_of(WRONG, ""))
+    assert np.isnan(metric.score_many(np.zeros((1, 2)))[0])

@@ -1,0 +1,79 @@
+"""Made pairs: the sides, the cache that a killed making goes on from, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from smt.training import made
+from smt.training.config import CorpusConfig
+from smt.training.made import MadeConfig, made_pairs, translated
+from smt.training.prepare import _texts
+from sqa.core.errors import ConfigError
+from sqa.core.paths import cache_dir
+
+ECHO = {"name": "doubles:build_translator", "k": 1}
+TEXTS = [f"text number {n} of several" for n in range(7)]
+BACK = MadeConfig("round-trip", "tossups", "source", ECHO)
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SQA_CACHE", str(tmp_path / "cache"))
+
+
+def test_the_made_side_is_the_one_asked_for() -> None:
+    spoken = translated(ECHO, TEXTS)
+    assert list(made_pairs(BACK, TEXTS)) == [(s, t, "round-trip") for s, t in zip(spoken, TEXTS, strict=True)]
+    distilled = MadeConfig("distilled", "parallel", "target", ECHO, every=3)
+    assert list(made_pairs(distilled, TEXTS)) == [(TEXTS[i], spoken[i], "distilled") for i in (0, 3, 6)]
+
+
+def test_texts_of_odd_length_are_left_out() -> None:
+    config = replace(BACK, shortest=3, longest=4)
+    assert [pair[1] for pair in made_pairs(config, ["one two", "one two three", "a b c d", "a b c d e"])] == [
+        "one two three", "a b c d",
+    ]  # fmt: skip
+
+
+def test_a_killed_making_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(made, "BLOCK", 2)
+    whole = translated(ECHO, TEXTS)
+    (file,) = (cache_dir() / "made").glob("*/blocks.jsonl")
+    lines = file.read_text(encoding="utf-8").splitlines(keepends=True)
+    file.write_text(json.dumps(["kept", "kept"]) + "\n" + lines[1] + lines[2][:9], encoding="utf-8")
+    assert translated(ECHO, TEXTS) == ["kept", "kept", *whole[2:]]
+    assert file.read_text(encoding="utf-8").splitlines(keepends=True)[1:] == lines[1:]
+
+
+def test_another_translator_is_not_answered_from_the_cache() -> None:
+    translated(ECHO, TEXTS)
+    translated({**ECHO, "k": 2}, TEXTS)
+    assert len(list((cache_dir() / "made").iterdir())) == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"makes": "target"}, "tossups are English"),
+        ({"every": 0}, "made.every: must be >= 1"),
+        ({"translator": {"name": "doubles:build_translator", "kk": 1}}, "kk"),
+    ],
+)
+def test_odd_entries_are_refused(change: dict, said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        replace(BACK, **change)
+
+
+def test_what_earlier_entries_made_can_be_the_text() -> None:
+    entry = MadeConfig("distilled", "made", "target", ECHO, of=("round-trip",))
+    assert _texts(entry, "es-en", {"round-trip": [("s", "t", "round-trip")], "x": [("u", "v", "x")]}) == ["s"]
+    with pytest.raises(ConfigError, match="round-trip is not among the entries before distilled"):
+        _texts(entry, "es-en", {})
+
+
+def test_a_config_without_made_pairs_has_none() -> None:
+    assert CorpusConfig("es-en").made == ()
