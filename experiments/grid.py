@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from tqdm import tqdm
 
 from experiments.contestant import Contestant, Value, names_of
 from experiments.needs import Needs
+from sqa.core import progress
 from sqa.core.errors import ConfigError, SqaError
 from sqa.core.significance import Interval, bootstrap_many
 from sqa.files.processes import end_with_parent
@@ -131,7 +131,10 @@ class Row:
 
 
 def usable(config: AblationConfig) -> list[str]:
-    """The data sets that can be had, fetching what can be fetched; says on stderr what is used and why."""
+    """The data sets that can be had, fetching what can be fetched; says on stderr what is used and why.
+
+    Nothing takes the place of a file of one's own: what is wrong with it is an error.
+    """
     from sqa.data import datasets
 
     found = []
@@ -139,6 +142,8 @@ def usable(config: AblationConfig) -> list[str]:
         try:
             questions = datasets.load_questions(name)
         except SqaError as error:
+            if name not in datasets.question_sets():
+                raise
             print(f"{name}: left out, {str(error).splitlines()[0]}", file=sys.stderr)
         else:
             found.append(name)
@@ -217,7 +222,7 @@ def run_cells(todo: list[Cell], config: AblationConfig, runs: Path) -> list[Row]
     rows: dict[str, Row] = {}
     with (
         ProcessPoolExecutor(config.workers, get_context("spawn"), end_with_parent) as pool,
-        tqdm(total=len(todo), unit="run", file=sys.stderr, dynamic_ncols=True) as bar,
+        progress.bar("ablation", len(todo), unit="run") as bar,
     ):
         jobs = [pool.submit(run_group, group, config, runs) for group in longest_first]
         try:

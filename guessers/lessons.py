@@ -1,12 +1,18 @@
-"""What guessers learn from: tossups whose answer has a page, by fold, and bonus parts."""
+"""What guessers learn from: tossups whose answer has a page, by fold, and bonus parts; or texts of your own."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
+from pathlib import Path
 
 from guessers.bonus import Bonus, clean_bonus
+from sqa.core import answers
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.paths import DATA
 from sqa.data.datasets import Tossup, load_tossups
 from sqa.data.folds import fold_of
+from sqa.files.records import json_lines
 
 
 def mapped_tossups(folds: Sequence[str]) -> list[Tossup]:
@@ -14,6 +20,49 @@ def mapped_tossups(folds: Sequence[str]) -> list[Tossup]:
     return [tossup for tossup in load_tossups() if tossup.page is not None and fold_of(tossup.id) in folds]
 
 
-def lessons(folds: Sequence[str], with_bonus: bool) -> list[Tossup | Bonus]:
-    """The tossups of some folds, and on demand the bonus parts that repeat no held-out question; all have a page."""
-    return [*mapped_tossups(folds), *(clean_bonus() if with_bonus else ())]
+def lessons(folds: Sequence[str], with_bonus: bool, texts: Sequence[Path] = ()) -> list[Tossup | Bonus]:
+    """The tossups of some folds, or your own texts in their place; on demand the bonus parts too; all have a page."""
+    return [*learnt(folds, texts), *(clean_bonus() if with_bonus else ())]
+
+
+def learnt(folds: Sequence[str], texts: Sequence[Path]) -> list[Tossup]:
+    """What guessers learn from: your own texts of some folds, or the tossups where no file is given."""
+    if not texts:
+        return mapped_tossups(folds)
+    found = [lesson for lesson in own_texts(texts) if fold_of(lesson.id) in folds]
+    if not found:
+        files = ", ".join(map(str, texts))
+        raise DataError(f"{files}: no text falls into {', '.join(folds)} (sqa/data/folds.py); give more texts")
+    return found
+
+
+def own_texts(files: Sequence[Path]) -> list[Tossup]:
+    """Texts and the page each is about, JSON lines {text, page, id?}; ids are <file>-<record> otherwise.
+
+    A missing file, a record without a text or a page, an id that is there twice: DataError by file and record.
+    """
+    found: dict[str, Tossup] = {}
+    for file in files:
+        for number, record in enumerate(json_lines(file), start=1):
+            where = f"{file}: record {number}"
+            text, page, id = record.get("text"), record.get("page"), record.get("id", f"{file.stem}-{number}")
+            if not (isinstance(text, str) and text.split() and isinstance(page, str) and answers.canonical(page)):
+                raise DataError(f"{where}: expected a text 'text' and the title of its page 'page', neither empty")
+            if not isinstance(id, str) or id in found:
+                raise DataError(f"{where}: expected an 'id' of its own, a text, got {id!r}")
+            found[id] = Tossup(id, " ".join(text.split()), answers.canonical(page), "", page, "", None)
+    if not found:
+        raise DataError(f"{', '.join(map(str, files))}: no texts in it")
+    return list(found.values())
+
+
+def check_output(output: Path, texts: Sequence[Path]) -> None:
+    """ConfigError where a guesser of your own texts would be written over a bundled model."""
+    bundled = (DATA / "models").resolve()
+    if texts and (output.resolve() == bundled or bundled in output.resolve().parents):
+        raise ConfigError(f"output: {output} is the folder of a bundled model; name another one for your own texts")
+
+
+def texts_identity(texts: Sequence[Path]) -> list[str]:
+    """sha256 of each file, for checkpoints: a training goes on with the texts that it began with."""
+    return [hashlib.sha256(file.read_bytes()).hexdigest() for file in texts]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from guessers.lessons import lessons, mapped_tossups
+from guessers.lessons import check_output, learnt, lessons
 from sqa.core.errors import ConfigError
 from sqa.files.atomic import claimed
 from sqa.run import config as configs
@@ -19,14 +19,16 @@ def main(config_path: Path, output: Path | None = None) -> Path:
         from guessers.retrieval import bm25
 
         config = configs.load(config_path, bm25.Bm25Training)
-        counted = lessons(config.folds, config.bonus)
+        check_output(output or config.output, config.texts)
+        counted = lessons(config.folds, config.bonus, config.texts)
         guesser = bm25.Bm25Guesser.fit(counted, config.pair_min_count, analyzer=config.analyzer)
     elif kind == "gru":
         from guessers import noise
         from guessers.gru import train as gru_train
 
         config = configs.load(config_path, gru_train.GruTraining)
-        tossups, dev = mapped_tossups(config.folds), mapped_tossups(("dev",))
+        check_output(output or config.output, config.texts)
+        tossups, dev = learnt(config.folds, config.texts), learnt(("dev",), config.texts)
         texts = noise.load_texts(config.noisy_texts) if config.noisy_texts else {}
         material = gru_train.Material.of(tossups, dev, config.vocabulary, config.units, texts)
         with claimed(config.work):
@@ -35,8 +37,10 @@ def main(config_path: Path, output: Path | None = None) -> Path:
         from guessers.bert import train as bert_train
 
         config = configs.load(config_path, bert_train.BertTraining)
+        check_output(output or config.output, config.texts)
         with claimed(config.work):
-            guesser = bert_train.train(config, lessons(config.folds, config.bonus), mapped_tossups(("dev",)))
+            taught = lessons(config.folds, config.bonus, config.texts)
+            guesser = bert_train.train(config, taught, learnt(("dev",), config.texts))
     else:
         raise ConfigError(f"{config_path} kind: expected one of {', '.join(KINDS)}, got {repr(kind)[:60]}")
     folder = output or config.output

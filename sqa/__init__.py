@@ -1,3 +1,29 @@
-"""Simultaneous translation evaluated by question answering (Han, Carpuat and Boyd-Graber, EMNLP 2022)."""
+"""Simultaneous translation evaluated by question answering (Han, Carpuat and Boyd-Graber, EMNLP 2022).
+
+    sqa.run("xqb_es_wait6_bm25", k=9)                       a run, its scores, steps and errors
+    sqa.load("runs/x")                                      one that is finished
+    sqa.Experiment(translators=[...], guessers=[...]).run()   many, as one table and one figure
+
+What these need is imported when they are first asked for: docs/python.md.
+"""
+
+from importlib import import_module as _import_module
+from pathlib import Path as _Path
+
+from sqa.rooms import open_rooms as _open_rooms
 
 __version__ = "0.1.0"
+_LAZY = {"run": "sqa.run", **dict.fromkeys(("Experiment", "Results", "Run", "Table", "load"), "sqa.api")}
+
+_open_rooms(_Path(__file__).parent)
+
+
+def __getattr__(name: str) -> object:
+    if name not in _LAZY:
+        raise AttributeError(f"module 'sqa' has no attribute {name!r}")
+    module = _import_module(_LAZY[name])
+    return module if name == "run" else getattr(module, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LAZY})

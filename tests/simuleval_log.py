@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from itertools import accumulate
 from pathlib import Path
 
 from smt.engines.recorded import Unit, units_of
 from sqa.core.errors import NotComputable
 from sqa.core.trace import QuestionTrace
-from sqa.core.types import Question
 from sqa.files.store import write_text
+from sqa.run.export import question_texts
 
 
 def write_instances(traces: Iterable[QuestionTrace], folder: Path, unit: Unit = "sentence") -> Path:
@@ -25,7 +24,8 @@ def write_instances(traces: Iterable[QuestionTrace], folder: Path, unit: Unit = 
     for trace in traces:
         if any(emission.erase for emission in trace.emissions):
             raise NotComputable(f"{trace.question.id} retracts words; an instances.log cannot say so")
-        for member, reference in zip(units_of(trace.question, unit), _references(trace.question, unit), strict=True):
+        references = list(question_texts([trace.question], "references", unit))
+        for member, reference in zip(units_of(trace.question, unit), references, strict=True):
             place = enumerate(trace.emissions)
             steps = [step for step, e in place if member.sentence in (None, e.sentence)]
             tokens = [trace.emissions[step].token for step in steps]
@@ -45,14 +45,3 @@ def write_instances(traces: Iterable[QuestionTrace], folder: Path, unit: Unit = 
     write_text(folder / "config.yaml", "source_type: text\ntarget_type: text\n")
     write_text(folder / "instances.log", "".join(rows))
     return folder / "instances.log"
-
-
-def _references(question: Question, unit: Unit) -> list[str]:
-    """The human translation of each unit."""
-    if unit == "question":
-        return [question.reference_text]
-    if len(question.reference) == len(question.sentences):
-        return list(question.reference)
-    words, total = question.reference_text.split(), len(question.words)
-    ends = [round(len(words) * read / total) for read in accumulate(map(len, question.sentences))]
-    return [" ".join(words[start:end]) for start, end in zip([0, *ends], ends, strict=False)]

@@ -16,7 +16,7 @@ BUZZER = {"name": "doubles:build_buzzer"}
 def write_small_ablation(folder: Path, ks: Sequence[int | str], limit: int) -> Path:
     """folder/ablation.yaml."""
     mapping = read_yaml(ROOT / "configs" / "ablation.yaml") | {
-        "datasets": ["nowhere.jsonl"],
+        "datasets": ["mini-es"],
         "fallback": ["mini-es"],
         "k": list(ks),
         "commands": {},

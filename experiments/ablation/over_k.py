@@ -11,7 +11,7 @@ from pathlib import Path
 from experiments.ablation.figure import draw
 from experiments.ablation.report import write_report, write_table
 from experiments.ablation.seeds import write_seeds
-from experiments.contestants import write_verdicts
+from experiments.contestants import VERDICTS, write_verdicts
 from experiments.grid import AblationConfig, cells, run_cells, trained, usable
 from experiments.verdicts import judge
 from sqa import metrics as metric_names
@@ -32,6 +32,7 @@ def main(config_path: Path, runs: Path) -> None:
                for path in draw([row for row in rows if row.cell.dataset == dataset], folder)]  # fmt: skip
     report = write_report(rows, verdicts, figures, folder / "report.md")
     seeds = write_seeds(rows, folder)
+    print("\t".join(VERDICTS))
     for verdict in verdicts:
         print("\t".join(verdict.cells()))
     judged = write_verdicts(verdicts, [], folder / "verdicts.tsv")

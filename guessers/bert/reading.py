@@ -125,10 +125,10 @@ def read(
     order = np.random.default_rng([seed, len(texts)]).permutation(len(texts))[:most]
     _claim(folder, hashlib.sha256("\n".join([identity, str(seed), *texts]).encode()).hexdigest())
     half = 1 + encoder.width
-    blocks = tqdm(range(0, len(texts), SHARD), f"unread {folder.name}", mininterval=10)
+    blocks = tqdm(range(0, len(texts), SHARD), f"unread {folder.name}", mininterval=4)
     unread = [_halves(encoder.sums(texts[i : i + SHARD], read=False), half)[0] for i in blocks]
     shards = [np.zeros((0, half), np.float16)]
-    for start in tqdm(range(0, len(order), SHARD), f"reading {folder.name}", mininterval=10):
+    for start in tqdm(range(0, len(order), SHARD), f"reading {folder.name}", mininterval=4):
         chosen = order[start : start + SHARD]
         path = folder / f"{start:08d}-{len(chosen)}.npy"
         if not path.is_file():

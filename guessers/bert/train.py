@@ -26,6 +26,7 @@ from tqdm import tqdm
 from guessers.bert.encoder import Device, Encoder, Precision, find_encoder, load_encoder, rarity, weights_digest
 from guessers.bert.guesser import BertGuesser, EncoderName, Head, Parts, Shape, add_tuned, tuned_tensors
 from guessers.bert.reading import SHARD, Lesson, Material, Reading, Sums, read
+from guessers.lessons import texts_identity
 from sqa.core.errors import ConfigError
 from sqa.files.checkpoints import Checkpoints
 from sqa.files.finite import finite_loss
@@ -65,6 +66,7 @@ class BertTraining:
     tuning_batch: int
     tuning_rate: float
     seed: int
+    texts: tuple[Path, ...] = ()  # your own, in place of the tossups: JSON lines {text, page, id?}
 
     def __post_init__(self) -> None:
         at_least = {"batch_tokens": 1, "dev": 1, "bottleneck": 1, "batch": 2, "epochs": 1}
@@ -236,7 +238,7 @@ def _epoch(
     criterion = nn.CrossEntropyLoss(label_smoothing=config.label_smoothing)
     head.train()
     order = rng.permutation(len(readings))
-    for start in tqdm(range(0, len(order) - 1, config.batch), f"epoch {epoch + 1}", mininterval=10, leave=False):
+    for start in tqdm(range(0, len(order) - 1, config.batch), f"epoch {epoch + 1}", mininterval=4, leave=False):
         chosen = order[start : start + config.batch].tolist()
         rows = [_draw(readings[i], int(sums.starts[i]), rng) for i in chosen]
         optimiser.zero_grad(set_to_none=True)
@@ -279,7 +281,7 @@ def tune(config: BertTraining, encoder: Encoder, head: Head, material: Material,
     run.resume()
     head.train()
     head.norm.eval()  # its statistics are those of whole passes; a few texts would shake them
-    for update in tqdm(range(run.done, config.tuning_updates), "tuning", mininterval=10):
+    for update in tqdm(range(run.done, config.tuning_updates), "tuning", mininterval=4):
         _tuning_update(config, update, encoder, head, optimiser, material.train, sums)
         run.done = update + 1
         if run.done % SAVE_EVERY == 0 or run.done == config.tuning_updates:
@@ -336,5 +338,7 @@ def _identity(config: BertTraining, *more: str) -> dict[str, Any]:
         "tuning_updates",
         "tuning_batch",
         "tuning_rate",
+        "texts",
     }
-    return {key: value for key, value in asdict(config).items() if key not in skip or key in more}
+    texts = {"texts": texts_identity(config.texts)} if config.texts else {}
+    return {key: value for key, value in asdict(config).items() if key not in skip or key in more} | texts

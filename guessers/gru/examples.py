@@ -86,7 +86,7 @@ class Material:
         Tossups in which no token is left teach nothing and are left out.
         """
         codec = Codec(tossups, vocabulary, units)
-        train = [codec.example(tossup) for tossup in tqdm(tossups, "reading tossups", mininterval=5)]
+        train = [codec.example(tossup) for tossup in tqdm(tossups, "reading tossups", mininterval=4)]
         texts = texts or {}
         noisy = [codec.example(t, [line.split() for line in texts[t.id]]) for t in tossups if t.id in texts]
         return cls(

@@ -24,6 +24,7 @@ from guessers.gru import vectors
 from guessers.gru.examples import Drawing, Example, Material, batches, padded
 from guessers.gru.guesser import GruGuesser, Unit
 from guessers.gru.network import Direction, Network, PrefixGru, Shape, network_of
+from guessers.lessons import texts_identity
 from sqa.core.errors import ConfigError, DataError
 from sqa.files.checkpoints import Checkpoints
 from sqa.files.finite import finite_loss
@@ -64,6 +65,7 @@ class GruTraining:
     noisy_texts: Path | None = None
     noisy_share: float = 0.5
     rate_factor: float = 0.3
+    texts: tuple[Path, ...] = ()  # your own, in place of the tossups: JSON lines {text, page, id?}
 
     def __post_init__(self) -> None:
         least = {"vocabulary": 1, "embedding": 1, "hidden": 1, "points": 1, "batch": 2, "epochs": 1, "stop_after": 1}
@@ -195,8 +197,9 @@ class _Run:
 
 def _identity(config: GruTraining) -> dict[str, Any]:
     """What a checkpoint must agree in: all but where files lie and when to stop."""
-    skip = {"output", "work", "epochs", "stop_after"}
-    return {key: value for key, value in asdict(config).items() if key not in skip}
+    skip = {"output", "work", "epochs", "stop_after", "texts"}
+    texts = {"texts": texts_identity(config.texts)} if config.texts else {}
+    return {key: value for key, value in asdict(config).items() if key not in skip} | texts
 
 
 def _epoch(run: _Run, material: Material) -> float:
@@ -206,7 +209,7 @@ def _epoch(run: _Run, material: Material) -> float:
     criterion = nn.CrossEntropyLoss(label_smoothing=config.label_smoothing)
     network.train()
     total = count = 0.0
-    bar = tqdm(list(batches(material, config.drawing(), run.epoch)), f"epoch {run.epoch + 1}", mininterval=10)
+    bar = tqdm(list(batches(material, config.drawing(), run.epoch)), f"epoch {run.epoch + 1}", mininterval=4)
     for ids, rows, columns, pages in bar:
         network.zero_grad(set_to_none=True)
         logits = network.logits(network.features_at(ids, rows, columns))  # (N, P)

@@ -72,7 +72,7 @@ def _npz(path: Path, width: int) -> Iterator[tuple[str, np.ndarray]]:
 
 
 def _text(path: Path, width: int) -> Iterator[tuple[str, np.ndarray]]:
-    for number, line in enumerate(tqdm(records.lines(path), "reading vectors", unit=" words", mininterval=5), start=1):
+    for number, line in enumerate(tqdm(records.lines(path), "reading vectors", unit=" words", mininterval=4), start=1):
         fields = line.rstrip().split(" ")
         if number == 1 and len(fields) == 2 and all(field.isdecimal() for field in fields):
             if int(fields[1]) != width:

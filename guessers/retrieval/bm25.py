@@ -60,10 +60,11 @@ class Bm25Training:
 
     kind: Literal["bm25"]
     output: Path
-    folds: tuple[str, ...]
+    folds: tuple[str, ...] = ("guesser", "buzzer", "dev")
     bonus: bool = False  # bonus parts too (guessers/bonus.py)
     analyzer: Literal["stems", "standard", "english"] = "stems"
     pair_min_count: int | None = None  # pairs seen less often are left out; None = no pairs
+    texts: tuple[Path, ...] = ()  # your own, in place of the tossups: JSON lines {text, page, id?}
 
 
 def weights(index: Index, config: Bm25Config) -> np.ndarray:

@@ -93,6 +93,13 @@ class RecordedTranslator:
 
     def check(self, questions: Sequence[Question]) -> None:
         """Compare the file with the whole data set: every unit there, in order, its delays within the source."""
+        try:
+            self._of = self._compared(questions)
+        except DataError as error:
+            raise DataError(f"{error}{self._other_unit(questions)}") from None
+
+    def _compared(self, questions: Sequence[Question]) -> dict[str, list[Record]]:
+        """question id -> its records."""
         units = [unit for question in questions for unit in units_of(question, self.unit)]
         of: dict[str, list[Record]] = {question.id: [] for question in questions}
         for place, record in enumerate(self._records):
@@ -112,7 +119,15 @@ class RecordedTranslator:
                 f"{self.path}:{line}: ends after {len(self._records)} of {len(units)} {self.unit}s, "
                 f"{missing} is missing; is the file cut off, or of another data set?"
             )
-        self._of = of
+        return of
+
+    def _other_unit(self, questions: Sequence[Question]) -> str:
+        """What to say beside an error where the file has as many lines as there are units of the other kind."""
+        other: Unit = "question" if self.unit == "sentence" else "sentence"
+        size = {unit: sum(len(units_of(question, unit)) for question in questions) for unit in (self.unit, other)}
+        if len(self._records) != size[other] or size[other] == size[self.unit]:
+            return ""
+        return f"; the data set has {size[other]} {other}s: if each has a line here, say `unit: {other}`"
 
     def translate_batch(self, questions: Sequence[Question]) -> list[list[Emission]]:
         """Emissions of whole questions; `check` must have seen the whole data set first."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -13,12 +14,16 @@ from smt.training.made import MadeConfig
 from sqa.core.errors import ConfigError
 from sqa.run.config import folder_name
 
+PAIRS = ("es-en", "pl-en")  # that the project has text for
+
 
 @dataclass(frozen=True, slots=True)
 class CorpusConfig:
     """What the model learns from."""
 
-    pair: Literal["es-en", "pl-en"]
+    pair: str = "und-en"  # es-en or pl-en; of your own pairs any "source-target" (ISO 639), und = not said
+    train: str | None = None  # your own pairs in place of the project's: TSV source, target and, if you like, corpus
+    development: str | None = None  # your own pairs that measure BLEU, TSV; kept out of training
     weights: dict[str, float] = field(default_factory=dict)  # corpus -> how often each of its pairs is used per epoch
     default_weight: float = 0.1  # for corpora not named in `weights`
     back_translation: Literal["none", "apertium", "lexical"] = "none"  # source side made for English tossups
@@ -33,6 +38,7 @@ class CorpusConfig:
     clean: CleanConfig = field(default_factory=CleanConfig)
 
     def __post_init__(self) -> None:
+        self._check_files()
         numbers = {f"weights.{name}": weight for name, weight in self.weights.items()}
         numbers |= {
             key: getattr(self, key) for key in ("default_weight", "lexicon_weight", "aligned_sentences", "seed")
@@ -49,6 +55,24 @@ class CorpusConfig:
             )
         if self.vocabulary_size > 65535:
             raise ConfigError(f"corpus.vocabulary_size: must be <= 65535, got {self.vocabulary_size}")
+
+    def _check_files(self) -> None:
+        """Own pairs and the project's are not mixed."""
+        wrong = []
+        if self.train is None and self.pair not in PAIRS:
+            known = " or ".join(map(repr, PAIRS))
+            wrong.append(f"corpus.pair: expected {known}, or your own pairs (`train: pairs.tsv`), got {self.pair!r}")
+        if not re.fullmatch(r"[a-z]{2,3}-[a-z]{2,3}", self.pair):
+            wrong.append(f"corpus.pair: expected two languages, as 'fr-en', got {self.pair!r}")
+        if self.train is None and self.development is not None:
+            wrong.append("corpus.development: is of your own pairs; name them too: `train: pairs.tsv`")
+        if self.train is not None and (self.back_translation != "none" or self.clean.language):
+            key = (
+                "back_translation: must be none" if self.back_translation != "none" else "clean.language: must be false"
+            )
+            wrong.append(f"corpus.{key} with your own pairs")
+        if wrong:
+            raise ConfigError(wrong)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +147,8 @@ class SmtConfig:
     full_encoder: Literal["causal", "bidirectional"] = "causal"  # encoder of a sweep's full-input runs
 
     def __post_init__(self) -> None:
+        if self.corpus.train is not None and self.corpus.development is None and self.train.evaluate_every:
+            raise ConfigError("corpus.development: needed to measure BLEU; name a file, or train.evaluate_every: 0")
         if self.data is not None and folder_name(self.data):
             raise ConfigError(folder_name(self.data, "data"))
         if self.model.vocabulary != self.corpus.vocabulary_size:

@@ -29,11 +29,12 @@ def bleu_by_k(
     """Corpus BLEU per k on the first sentences of the development part."""
     import sacrebleu
 
-    from sqa.data.datasets import load_parallel
+    from smt.training.prepare import development_pairs
 
     training = model.training
     model.eval()
-    rows = list(islice(load_parallel(config.corpus.pair, config.development), config.train.evaluate_sentences))
+    pairs = development_pairs(config.corpus, config.development)
+    rows = list(islice(pairs, config.train.evaluate_sentences))
     sources, references = [row[0] for row in rows], [row[1] for row in rows]
     scores = {}
     for k in ks:

@@ -18,7 +18,7 @@ from sqa.files.store import write_text
 
 FILE = "run.json"
 _TRAIN = {"precision": TrainConfig().precision}  # keys that run.json was written without once
-CORPUS: dict[str, Any] = {"made": []}  # likewise
+CORPUS: dict[str, Any] = {"made": [], "train": None, "development": None}  # likewise
 _NO_MATTER = {"name", "data", "full_encoder"}  # keys of a config that do not change what a training gives
 _NO_MATTER_TRAIN = {"threads", "compile"}  # but for the last digits
 

@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
+from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -31,6 +32,7 @@ HELD_OUT = {
     "es-en": ("newstest2011", "newstest2012", "newstest2013", "flores-dev", "xquad-sentences", "xquad-paragraphs"),
     "pl-en": ("newstest2020", "flores-dev", "ntrex128"),
 }
+OWN = "own"  # the corpus of own pairs that name none
 KNOWN_LANGUAGE = "flores-dev"  # part that the test of the language learns from
 LEXICON_ARTEFACT = re.compile(r"^[a-z]+(the|of|in|to)[a-z]*$")
 
@@ -56,10 +58,33 @@ def lexicon_pairs(pair: str) -> Iterator[Pair]:
             yield source, target, "freedict"
 
 
-def held_out(pair: str) -> Iterator[str]:
-    """Both sides of every development and test sentence, XQB included."""
+def training_pairs(config: CorpusConfig) -> Iterator[Pair]:
+    """The parallel text of a config: its own file, or the project's of its pair."""
+    from sqa.data.datasets import load_own_pairs, load_parallel
+
+    if config.train is not None:
+        return load_own_pairs(Path(config.train), config.pair)
+    return load_parallel(config.pair, "train")
+
+
+def development_pairs(config: CorpusConfig, part: str) -> Iterator[Pair]:
+    """The pairs that measure BLEU: the config's own file, or a part of the project's."""
+    from sqa.data.datasets import load_own_pairs, load_parallel
+
+    if config.development is not None:
+        return load_own_pairs(Path(config.development), config.pair)
+    return load_parallel(config.pair, part)
+
+
+def held_out(config: CorpusConfig) -> Iterator[str]:
+    """Both sides of every development and test sentence, XQB included; of own pairs those of their development."""
     from sqa.data.datasets import load_parallel, load_questions
 
+    pair = config.pair
+    if config.train is not None:
+        if config.development is not None:
+            yield from (side for row in development_pairs(config, "") for side in row[:2])
+        return
     for part in HELD_OUT[pair]:
         for source, target, _ in load_parallel(pair, part):
             yield source
@@ -128,7 +153,7 @@ def cleaned(config: CorpusConfig, folder: Path, report: Report) -> Iterator[Pair
     """The pairs of all parallel corpora and of the back-translated tossups that the cleaner lets through."""
     from sqa.data.datasets import load_parallel
 
-    sources = [load_parallel(config.pair, "train")]
+    sources = [training_pairs(config)]
     if config.back_translation != "none":
         sources.append(back_translate(config, folder))
     made: dict[str, list[Pair]] = {}
@@ -140,12 +165,15 @@ def cleaned(config: CorpusConfig, folder: Path, report: Report) -> Iterator[Pair
         known = ((normalise(s), normalise(t)) for s, t, _ in load_parallel(config.pair, KNOWN_LANGUAGE))
         languages = Languages(list(known))
     raw = (pair for source in sources for pair in source)
-    passed = clean(raw, held_out(config.pair), config.clean, report, languages)
+    passed = clean(raw, held_out(config), config.clean, report, languages)
     return aligned_enough(passed, config.clean.min_aligned, report)
 
 
 def _need(config: CorpusConfig) -> None:
-    for module in ("babel", "eflomal", *(["morfeusz2"] if config.back_translation == "lexical" else [])):
+    modules = ["babel"] if config.train is None else []
+    modules += ["eflomal"] if config.lexicon_width or config.clean.min_aligned else []
+    modules += ["morfeusz2"] if config.back_translation == "lexical" else []
+    for module in modules:
         if find_spec(module) is None:
             raise ConfigError(f"preparing training data needs {module}: pip install -e '.[train]'")
 
@@ -162,12 +190,19 @@ def is_prepared(config: CorpusConfig, folder: Path) -> bool:
     written = json.loads(done.read_text())
     stored, wanted = json.loads(written["config"]), json.loads(json.dumps(asdict(config)))
     stored["clean"] = asdict(CleanConfig()) | stored["clean"]
-    stored = json.loads(json.dumps(asdict(CorpusConfig(config.pair)))) | stored
+    stored = json.loads(json.dumps(asdict(CorpusConfig("es-en")))) | stored
     left_out = {corpus for side in (stored, wanted) for corpus, weight in side["weights"].items() if not weight}
     for side in (stored, wanted):
         given, default = side["weights"], side["default_weight"]
         side["weights"] = {corpus: given.get(corpus, default) for corpus in {*written["corpora"], *left_out}}
-    return stored == wanted
+    return stored == wanted and written.get("files") == _files(config).get("files")
+
+
+def _files(config: CorpusConfig) -> dict[str, dict[str, str]]:
+    """{"files": {key: sha256}} of own pairs, so that edited ones are prepared anew; nothing of the project's."""
+    own = {"train": config.train, "development": config.development}
+    digests = {key: sha256(Path(file).read_bytes()).hexdigest() for key, file in own.items() if file is not None}
+    return {"files": digests} if digests else {}
 
 
 def prepare(config: CorpusConfig, folder: Path, vocabulary: Vocabulary | None = None) -> None:
@@ -183,8 +218,9 @@ def prepare(config: CorpusConfig, folder: Path, vocabulary: Vocabulary | None = 
     dropped = Report()
     pairs = list(cleaned(config, folder, dropped))
     write_text(folder / "clean.tsv", dropped.text())
-    weights = {**config.weights, "freedict": config.lexicon_weight, "cldr": config.lexicon_weight}
-    entries = [(normalise(s), normalise(t), c) for s, t, c in [*lexicon_pairs(config.pair), *names(config.pair[:2])]]
+    weights = {OWN: 1.0, **config.weights, "freedict": config.lexicon_weight, "cldr": config.lexicon_weight}
+    words = () if config.train is not None else (*lexicon_pairs(config.pair), *names(config.pair[:2]))
+    entries = [(normalise(s), normalise(t), c) for s, t, c in words]
     mixed = weigh(pairs + entries, weights, config.default_weight, rng)
     counts = report(mixed)
     lines = (line for s, t, _ in mixed for line in (s, t))
@@ -197,7 +233,7 @@ def prepare(config: CorpusConfig, folder: Path, vocabulary: Vocabulary | None = 
     wanted = json.dumps(asdict(config), sort_keys=True)
     write_text(
         folder / "prepared.json",
-        json.dumps({"config": wanted, "corpora": counts, "pairs": len(packed)}, indent=1) + "\n",
+        json.dumps({"config": wanted, "corpora": counts, "pairs": len(packed), **_files(config)}, indent=1) + "\n",
     )
 
 

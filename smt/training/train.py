@@ -32,6 +32,7 @@ from smt.training.config import SmtConfig, TrainConfig
 from smt.training.corpus import Packed
 from smt.training.prepare import is_prepared, prepare
 from sqa.core.errors import ConfigError
+from sqa.core.progress import beating
 from sqa.files.atomic import claimed
 from sqa.files.checkpoints import Checkpoints, moments, restore_moments
 from sqa.files.finite import check_weights, finite_loss
@@ -216,23 +217,23 @@ class Trainer:
         bar = tqdm(total=t.steps, initial=self.step, unit="step", dynamic_ncols=True, file=sys.stderr)
         bleu: dict[str, float] = {}
         since, pieces, window = time.monotonic(), 0, []
-        while self.step < t.steps and not stop.exists():
-            began = time.monotonic()
-            loss, n = self.train_step()
-            self.log.add(self.step, loss, n, rate(t, self.step - 1), time.monotonic() - began)
-            pieces, window = pieces + n, [*window[-99:], loss]
-            bar.update()
-            elapsed = time.monotonic() - since
-            bar.set_postfix(loss=f"{np.mean(window):.3f}", pieces_s=f"{pieces / elapsed:.0f}", **bleu)
-            if self.step % t.checkpoint_every == 0 or self.step == t.steps:
-                self.save()
-            if t.evaluate_every and (self.step % t.evaluate_every == 0 or self.step == t.steps):
-                bleu = {f"bleu_{k}": round(v, 2) for k, v in self.evaluate().items()}
-                row = {"step": self.step, "loss": float(np.mean(window)), "pieces_per_s": pieces / elapsed, **bleu}
-                with (self.folder / "log.jsonl").open("a") as file:
-                    file.write(json.dumps(row) + "\n")
-                since, pieces = time.monotonic(), 0
-        bar.close()
+        with bar, beating(bar):
+            while self.step < t.steps and not stop.exists():
+                began = time.monotonic()
+                loss, n = self.train_step()
+                self.log.add(self.step, loss, n, rate(t, self.step - 1), time.monotonic() - began)
+                pieces, window = pieces + n, [*window[-99:], loss]
+                bar.update()
+                elapsed = time.monotonic() - since
+                bar.set_postfix(loss=f"{np.mean(window):.3f}", pieces_s=f"{pieces / elapsed:.0f}", **bleu)
+                if self.step % t.checkpoint_every == 0 or self.step == t.steps:
+                    self.save()
+                if t.evaluate_every and (self.step % t.evaluate_every == 0 or self.step == t.steps):
+                    bleu = {f"bleu_{k}": round(v, 2) for k, v in self.evaluate().items()}
+                    row = {"step": self.step, "loss": float(np.mean(window)), "pieces_per_s": pieces / elapsed, **bleu}
+                    with (self.folder / "log.jsonl").open("a") as file:
+                        file.write(json.dumps(row) + "\n")
+                    since, pieces = time.monotonic(), 0
         if self.step < t.steps:
             self.save()
         return self.step == t.steps

@@ -1,37 +1,38 @@
 """The `sqa` command.
 
-stdout is data (TSV, or JSON with --json); stderr is talk and progress bars.  Exit codes: 0 ok, 1 a check failed,
-2 usage or config, 3 data.  Every command imports what it needs when it runs, so that `sqa --help` is quick.
+stdout is data (TSV in a pipe, columns on a terminal, JSON with --json, LaTeX with --latex: `sqa.cli.output`); stderr is
+talk and progress bars.  Exit codes: 0 ok, 1 a check failed, 2 usage or config, 3 data.  Every command imports what it
+needs when it runs, so that `sqa --help` is quick.
 """
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
+from typer.main import get_command
 
 from sqa import __version__
 from sqa.cli.board import board_app
 from sqa.cli.curves import curve_app
 from sqa.cli.evidence import evidence_app
-from sqa.cli.options import DEFAULT_RUNS, SETTINGS, Config, Fresh, Json, Limit, Names, Runs, call
+from sqa.cli.options import DEFAULT_RUNS, SETTINGS, Config, Fresh, Json, Names, Runs, call, print_table
+from sqa.cli.output import equip
 from sqa.cli.protocols import RAW, client_app, scorer, serve_app, validate_app
-from sqa.core.errors import ConfigError, SqaError
+from sqa.cli.runs import runs_app
+from sqa.cli.start import start_app
+from sqa.core.errors import SqaError
 
-if TYPE_CHECKING:
-    from sqa.run.config import RunConfig
-    from sqa.run.pipeline import RunResult
-
-app = typer.Typer(help="Simultaneous translation evaluated by question answering.", add_completion=False, **SETTINGS)
+app = typer.Typer(help="Simultaneous translation evaluated by question answering.", **SETTINGS)
 data_app = typer.Typer(help="The data files: what there is, getting it, checking it.", **SETTINGS)
 train_app = typer.Typer(help="Train a translator, a guesser or a buzzer.", **SETTINGS)
 convert_app = typer.Typer(help="Take over models trained elsewhere.", **SETTINGS)
+app.add_typer(start_app)
+app.add_typer(runs_app)
 app.add_typer(evidence_app)
 app.add_typer(data_app, name="data")
 app.add_typer(train_app, name="train")
@@ -43,10 +44,16 @@ app.add_typer(client_app, name="client")
 app.add_typer(validate_app, name="validate")
 
 
+@cache
+def program() -> Any:
+    """The command as it is called: all that is below, with the options that every command has."""
+    return equip(get_command(app))
+
+
 def main() -> None:
     """The console script: one line per problem on stderr, never a traceback for a deliberate error."""
     try:
-        app(prog_name="sqa")
+        program()(prog_name="sqa")
     except SqaError as error:
         for line in str(error).splitlines():
             print(f"sqa: {line}", file=sys.stderr)
@@ -72,105 +79,6 @@ def options(
     """Options before the command."""
 
 
-# --------------------------------------------------------------------------------------------------------- runs
-
-
-@app.command()
-def run(config: Config, runs: Runs = DEFAULT_RUNS, limit: Limit = None, as_json: Json = False) -> None:
-    """Translate, guess, buzz and score; write the run's folder and print its report."""
-    _finish(_run(config, runs, limit, "score"), runs, as_json)
-
-
-@app.command()
-def translate(config: Config, runs: Runs = DEFAULT_RUNS, limit: Limit = None, as_json: Json = False) -> None:
-    """Run the first stage only, and print where its rows lie."""
-    _show_stages(_run(config, runs, limit, "translate"), as_json)
-
-
-@app.command()
-def guess(config: Config, runs: Runs = DEFAULT_RUNS, limit: Limit = None, as_json: Json = False) -> None:
-    """Run the stages up to the guesses; translations that the store has are not made again."""
-    _show_stages(_run(config, runs, limit, "guess"), as_json)
-
-
-@app.command()
-def buzz(config: Config, runs: Runs = DEFAULT_RUNS, limit: Limit = None, as_json: Json = False) -> None:
-    """Run the stages up to the buzzes; what the store has is not made again."""
-    _show_stages(_run(config, runs, limit, "buzz"), as_json)
-
-
-@app.command()
-def score(config: Config, runs: Runs = DEFAULT_RUNS, limit: Limit = None, as_json: Json = False) -> None:
-    """Run the last stage, and those before it as far as the store lacks them; print the report as `run` does."""
-    _finish(_run(config, runs, limit, "score"), runs, as_json)
-
-
-@app.command()
-def compare(
-    runs: Annotated[
-        list[Path], typer.Argument(metavar="RUN RUN...", help="Folders of finished runs.", show_default=False)
-    ],
-    metrics: Annotated[
-        list[str] | None, typer.Option("--metric", metavar="NAME", help="Compared; all when none is given.")
-    ] = None,
-    resamples: Annotated[int, typer.Option("--resamples", metavar="N", help="Of the questions.")] = 1000,
-    output: Annotated[
-        Path | None, typer.Option("--output", metavar="DIR", help="Also write the table, pictures and LaTeX there.")
-    ] = None,
-    as_json: Json = False,
-) -> None:
-    """Paired differences A - B over the same questions, 95% intervals, two-sided p-values; of more runs each two."""
-    from sqa.report import comparison
-    from sqa.run import folder as folders
-
-    pairs, notes = comparison.compare_all([folders.read(run) for run in runs], metrics or (), resamples)
-    for note in notes:
-        print(f"sqa: {note}", file=sys.stderr)
-    if len(runs) == 2:
-        rows = [pair.row for pair in pairs]
-        _print(folders.COMPARISON_HEADER, [row.cells() for row in rows], [asdict(row) for row in rows], as_json)
-    else:
-        _print(comparison.HEADER, [pair.cells() for pair in pairs], [pair.values() for pair in pairs], as_json)
-    for path in comparison.write(pairs, output) if output else ():
-        print(f"sqa: {path}", file=sys.stderr)
-
-
-def _run(path: Path, runs: Path, limit: int | None, until: str) -> RunResult:
-    from sqa.files.store import Store
-    from sqa.run import pipeline
-
-    return pipeline.run(_load(path, limit), Store(runs), until=until)
-
-
-def _load(path: Path, limit: int | None) -> RunConfig:
-    from sqa.run.config import load_run, with_limit
-
-    if limit is not None and limit < 1:
-        raise ConfigError(f"--limit: must be >= 1, got {limit}")
-    config = load_run(path)
-    return config if limit is None else with_limit(config, limit)
-
-
-def _finish(result: RunResult, runs: Path, as_json: bool) -> None:
-    from sqa.run import folder as folders
-
-    folder = folders.save(result, runs)
-    for name, reason in result.refusals.items():
-        print(f"sqa: {name}: no value: {reason}", file=sys.stderr)
-    print(f"sqa: {len(result.questions)} questions; report in {folder / folders.REPORT}", file=sys.stderr)
-    rows = folders.report_rows(result)
-    _print(folders.REPORT_HEADER, [row.cells() for row in rows], [asdict(row) for row in rows], as_json)
-
-
-def _show_stages(result: RunResult, as_json: bool) -> None:
-    header = ("stage", "questions", "blocks_made", "folder")
-    rows = [
-        (name, len(result.questions), result.made[name], str(result.store.folder(stage)))
-        for name, stage in result.stages.items()
-    ]
-    _print(header, rows, [dict(zip(header, row, strict=True)) for row in rows], as_json)
-
-
 # --------------------------------------------------------------------------------------------------------- data
 
 
@@ -184,7 +92,7 @@ def data_list(as_json: Json = False) -> None:
         (e.name, "yes" if download.where(e.name) else "no", e.size, e.records, e.licence, e.home or e.how or "")
         for e in download.entries()
     ]
-    _print(header, rows, [dict(zip(header, row, strict=True)) for row in rows], as_json)
+    print_table(header, rows, [dict(zip(header, row, strict=True)) for row in rows], as_json)
 
 
 @data_app.command("fetch")
@@ -192,9 +100,9 @@ def data_fetch(names: Names = None) -> None:
     """Get files from the mirror or their public home, resuming what was cut off; every byte is checked."""
     from sqa.data import download
 
-    for name in names or [e.name for e in download.entries() if e.home or download.where(e.name)]:
+    for i, name in enumerate(names or [e.name for e in download.entries() if e.home or download.where(e.name)]):
         path = download.fetch(name)
-        print(f"{name}\t{path}")
+        print(("" if i else "name\tpath\n") + f"{name}\t{path}", flush=True)
 
 
 @data_app.command("verify")
@@ -205,7 +113,7 @@ def data_verify(names: Names = None, as_json: Json = False) -> None:
     found = download.verify(names or None)
     header = ("name", "state", "path", "message")
     rows = [(status.entry.name, status.state, str(status.path or ""), status.message) for status in found]
-    _print(header, rows, [dict(zip(header, row, strict=True)) for row in rows], as_json)
+    print_table(header, rows, [dict(zip(header, row, strict=True)) for row in rows], as_json)
     bad = [s for s in found if s.state == "wrong" or (names and s.state != "ok")]
     for status in bad:
         print(f"sqa: {status.entry.name}: {status.message}", file=sys.stderr)
@@ -259,7 +167,7 @@ def convert_fairseq(
 ) -> None:
     """Convert a fairseq Transformer (also wait-k of its example and of attn2d) to a model of this program."""
     made = import_module("smt.engines.fairseq").convert(checkpoint, source_dict, target_dict, output, bpe, codes, moses)
-    _print(
+    print_table(
         ("architecture", "parameters", "k_pieces", "folder"),
         [(made.architecture, made.parameters, made.k, made.folder)],
         [],
@@ -292,15 +200,6 @@ def bench() -> None:
 
 
 app.command(context_settings=RAW)(scorer)
-
-
-def _print(header: Sequence[str], rows: Iterable[Sequence[Any]], objects: list[dict[str, Any]], as_json: bool) -> None:
-    """Data to stdout: TSV with a header, or a JSON list of objects."""
-    if as_json:
-        print(json.dumps(objects, indent=2, ensure_ascii=False))
-        return
-    for cells in (header, *rows):
-        print("\t".join(str(cell).replace("\t", " ").replace("\n", " ") for cell in cells))
 
 
 if __name__ == "__main__":

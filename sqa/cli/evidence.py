@@ -12,6 +12,7 @@ import typer
 from sqa.cli.options import DEFAULT_RUNS, SETTINGS, Config, Json, Priors, QuestionIds, RunFolder, Runs, call
 from sqa.core.errors import ConfigError, SqaError
 from sqa.core.own import located
+from sqa.core.paths import config_file
 from sqa.core.registry import Registry
 
 evidence_app = typer.Typer(**SETTINGS)
@@ -90,6 +91,7 @@ def _make(item: str, config: Path | None, runs: Path) -> None:
     registry.target(item)  # refuses an unknown name before a missing config
     if config is None:
         raise ConfigError(f"{item}: a figure or table of your own needs a config: sqa reproduce {item} CONFIG")
+    config = config_file(config)
     main = registry.resolve(located(item, config.parent))
     try:
         signature(main).bind(config, runs)

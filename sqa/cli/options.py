@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from sqa.core.paths import CONFIGS, config_file
+
 SETTINGS: dict[str, Any] = {"no_args_is_help": True, "rich_markup_mode": None, "pretty_exceptions_enable": False}
 
-Config = Annotated[Path, typer.Argument(metavar="CONFIG", help="A YAML file; see configs/.", show_default=False)]
+Config = Annotated[
+    Path,
+    typer.Argument(
+        metavar="CONFIG",
+        help="A YAML file, or the name of a bundled config.",
+        show_default=False,
+        callback=lambda path: None if path is None else config_file(path),
+        autocompletion=lambda: [path.stem for path in sorted(CONFIGS.glob("*.yaml"))],
+    ),
+]
 Runs = Annotated[Path, typer.Option("--runs", metavar="DIR", help="Where results and the store of stages lie.")]
 Limit = Annotated[
     int | None,
@@ -26,6 +39,17 @@ Priors = Annotated[Path | None, typer.Option("--priors", metavar="DIR", help="Pr
 Fresh = Annotated[bool, typer.Option("--fresh/--resume", help="Start anew, or go on from the last checkpoint.")]
 Curves = Annotated[list[Path] | None, typer.Option("--curve", metavar="FILE", help="A curve file; may be repeated.")]
 DEFAULT_RUNS = Path("runs")
+
+
+def print_table(
+    header: Sequence[str], rows: Iterable[Sequence[Any]], objects: list[dict[str, Any]], as_json: bool
+) -> None:
+    """Data to stdout: TSV with a header, or a JSON list of objects."""
+    if as_json:
+        print(json.dumps(objects, indent=2, ensure_ascii=False))
+        return
+    for cells in (header, *rows):
+        print("\t".join(str(cell).replace("\t", " ").replace("\n", " ") for cell in cells))
 
 
 def call(target: str, *arguments: Any) -> None:

@@ -1,12 +1,39 @@
-"""Where things lie: the checkout, its bundled data, the user's cache."""
+"""Where things lie: the project's folders, the bundled data, the user's cache.
+
+In a checkout the folders beside `sqa` (configs, data, docs, smt, ...) are what they are in the repository; in an
+installed package they lie below `sqa/bundled`.
+"""
 
 from __future__ import annotations
 
 import os
+from importlib.resources import files
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from sqa.core.errors import ConfigError
+from sqa.core.registry import did_you_mean
+
+PACKAGE = Path(str(files("sqa")))
+ROOT = PACKAGE / "bundled" if (PACKAGE / "bundled").is_dir() else PACKAGE.parent
 DATA = ROOT / "data"
+CONFIGS = ROOT / "configs"
+
+
+def config_file(path: Path) -> Path:
+    """A config of one's own, or the bundled one of that name (`xqb_es_wait6_bm25`, `configs/xqb_es_wait6_bm25.yaml`).
+
+    A name without a suffix that is neither: ConfigError.  Anything else is left for its reader to complain about.
+    """
+    name, colon, entry = path.name.partition(":")  # of several in a file
+    if path.with_name(name or ".").exists() or path.parent not in (Path(), Path("configs")):
+        return path
+    bundled = CONFIGS / (name if Path(name).suffix else f"{name}.yaml")
+    if bundled.is_file():
+        return bundled.with_name(bundled.name + colon + entry)
+    if Path(name).suffix:
+        return path
+    near = did_you_mean(name, [known.stem for known in CONFIGS.glob("*.yaml")])
+    raise ConfigError(f"{path}: neither a file nor the name of a bundled config{near}")
 
 
 def cache_dir() -> Path:

@@ -14,6 +14,7 @@ Some XQB sources occur twice (2 in Spanish, 6 in Polish) with different referenc
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +29,7 @@ from sqa.files import records
 
 MINI = DATA / "mini" / "questions.json"
 XQB_ALIASES: Mapping[str, str] = {"dna": "DNA"}  # XQB's spelling of a page -> the tossups' (manifest: xqb-aliases-*)
+_CODE = re.compile(r"[a-z]{2,3}")  # ISO 639
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,9 +211,12 @@ def _question(
     where: str, *, id: str, dataset: str, language: object, source: object, reference: object, page: object
 ) -> Question:
     """A validated question; `where` names file and record in the error."""
-    if not isinstance(language, str) or language not in sentences.LANGUAGES:
+    split = isinstance(source, list)
+    if not isinstance(language, str) or not (language in sentences.LANGUAGES or (split and _CODE.fullmatch(language))):
         known = " ".join(sorted(sentences.LANGUAGES))
-        raise DataError(f"{where}.language: expected one of {known}, got {language!r}")
+        problem = "expected a code of two or three letters" if split else f"expected one of {known}"
+        other = "" if split else "; in any other language give `source` as a list of sentences"
+        raise DataError(f"{where}.language: {problem}, got {language!r}{other}")
     title = answers.canonical(_text(where, "page", page))
     if not title:
         raise DataError(f"{where}.page: expected a page title, got {page!r}")
@@ -228,7 +233,8 @@ def _question(
 def _split(where: str, field: str, value: object, language: str) -> tuple[tuple[str, ...], ...]:
     """The sentences of a text, or of a list that is one sentence an item already; at least one."""
     if isinstance(value, list):
-        parts = tuple(tuple(_text(where, f"{field}[{i}]", item).split()) for i, item in enumerate(value))
+        texts = (sentences.spaced(_text(where, f"{field}[{i}]", item), language) for i, item in enumerate(value))
+        parts = tuple(tuple(text.split()) for text in texts)
         if not all(parts):
             raise DataError(f"{where}.{field}: sentence {parts.index(())} is empty")
     else:
@@ -319,3 +325,20 @@ def _pairs(path: Path, part: str) -> Iterator[Pair]:
         yield from (Pair(source, target, corpus) for source, target, corpus in records.table(path, 3))
     else:
         yield from (Pair(source, target, part) for source, target in records.table(path, 2))
+
+
+def load_own_pairs(path: Path, pair: str) -> Iterator[Pair]:
+    """Sentence pairs of your own, `source<TAB>target` or `source<TAB>target<TAB>corpus` a line; the corpus is "own".
+
+    Languages without blanks between words are given them ("zh-en": `sentences.spaced`).  No such file, another number
+    of columns, an empty side: DataError by line.
+    """
+    languages = pair.split("-")
+    for number, line in enumerate(records.lines(path), 1):
+        row = line.removesuffix("\r").split("\t")
+        if len(row) not in (2, 3) or not all(cell.strip() for cell in row):
+            raise DataError(
+                f"{path}:{number}: expected source, target and, if you like, a corpus, tab-separated, none empty"
+            )
+        source, target = (sentences.spaced(text, language) for text, language in zip(row, languages, strict=False))
+        yield Pair(source, target, row[2] if len(row) == 3 else "own")

@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from sentence_splitter import SentenceSplitter
 
-LANGUAGES = frozenset(
+SPLIT = frozenset(
     "ca cs da de el en es fi fr hu is it lt lv nl no pl pt ro ru sk sl sv tr".split()
 )  # what sentence-splitter 1.4 has abbreviations for
+BY_CHARACTER = frozenset(("ja", "zh"))  # written without blanks: a character is a word, a run of Latin ones too
+LANGUAGES = SPLIT | BY_CHARACTER
 
 # Abbreviations after which no sentence ends, beyond those of sentence-splitter; without the final full stop.
 _OPEN = {
@@ -26,6 +28,10 @@ _OPEN = {
 }
 _ROMAN = re.compile(r"[IVXLC]+[.,;:]?$")
 _ORDINAL = re.compile(r"\d+\.$")  # a Polish ordinal: "90." = ninetieth
+_STOP = re.compile(
+    r"(?<=[。！？!?])(?![。！？!?」』”）)])|(?<=[。！？!?][」』”）)])"
+)  # after these a sentence ends in zh and ja
+_UNIT = re.compile(r"[A-Za-z0-9]+(?:[.,'’-][A-Za-z0-9]+)*|\S")
 _LETTER = re.compile(r"[^\W\d_]")
 
 
@@ -49,15 +55,24 @@ def _is_crumb(words: list[str]) -> bool:
     return sum(bool(_LETTER.search(word)) for word in words) < 2
 
 
+def spaced(text: str, language: str) -> str:
+    """A text with blanks between its words: as it stands, but for languages written without and a text without any."""
+    if language not in BY_CHARACTER or len(text.split()) > 1:
+        return text
+    return " ".join(_UNIT.findall(text))
+
+
 def split(text: str, language: str) -> tuple[tuple[str, ...], ...]:
     """The sentences of `text`, each a tuple of words (what white space separates).
 
-    All words are kept in order: joined with single blanks they are " ".join(text.split()).  An empty text has no
-    sentences.  `language` is one of LANGUAGES.
+    All words are kept in order: joined with single blanks they are " ".join(text.split()); in BY_CHARACTER, where a
+    character is a word, all characters but blanks.  An empty text has no sentences.  `language` is one of LANGUAGES.
     """
     line = " ".join(text.split())
     if not line:
         return ()
+    if language in BY_CHARACTER:
+        return tuple(tuple(_UNIT.findall(piece)) for piece in _STOP.split(line) if piece.strip())
     pieces = [piece.split() for piece in _splitter(language).split(line)]
     merged: list[list[str]] = [pieces[0]]
     for piece in pieces[1:]:

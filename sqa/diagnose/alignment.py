@@ -15,6 +15,7 @@ mean of several draws, and `load_aligner(..., cache=FILE)` keeps the links, so t
 from __future__ import annotations
 
 import json
+import sys
 import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -193,7 +194,14 @@ def load_priors(pair: str, folder: str | Path | None = None) -> Priors:
 
 
 def load_aligner(pair: str, folder: str | Path | None = None, cache: Path | None = None) -> Aligner:
-    """The default aligner of a pair, with the bundled priors or those of a folder; `cache` is a file it may write."""
+    """The default aligner of a pair, with the bundled priors or those of a folder; `cache` is a file it may write.
+
+    A pair without bundled priors is aligned from the texts alone, and a line says so.
+    """
+    if folder is None and not (DATA / "models" / f"{PREFIX}{pair}" / CONFIG).is_file():
+        said = "aligned from these texts alone; priors make fewer mistakes: python -m smt.training.alignment_priors"
+        print(f"sqa: no priors for {pair}; {said}", file=sys.stderr)
+        return EflomalAligner(Priors(pair, {}, {}, {}, "none"), cache=cache)
     return EflomalAligner(load_priors(pair, folder), cache=cache)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqa.files.atomic import atomic
 
@@ -17,21 +17,21 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#0
 GREY = "#7F7F7F"
 COLUMN = 3.35  # inches, one column of an ACL paper
 PAGE = 6.9  # inches, both columns
+SETTINGS: dict[Any, Any] = {  # of every figure: small sans-serif, thin lines, no box
+    "font.size": 8, "axes.titlesize": 8, "axes.labelsize": 8, "xtick.labelsize": 7, "ytick.labelsize": 7,
+    "axes.spines.top": False, "axes.spines.right": False, "axes.linewidth": 0.6, "lines.linewidth": 1.4,
+    "lines.markersize": 3.5, "legend.frameon": False, "legend.fontsize": 7, "pdf.fonttype": 42,
+    "savefig.dpi": 200, "svg.hashsalt": "sqa",
+}  # fmt: skip
 
 
 @contextmanager
 def style() -> Iterator[None]:
-    """Matplotlib settings of every figure: small sans-serif, thin lines, no box."""
+    """The settings of every figure that is written to files."""
     import matplotlib
 
     matplotlib.use("Agg")
-    settings = {
-        "font.size": 8, "axes.titlesize": 8, "axes.labelsize": 8, "xtick.labelsize": 7, "ytick.labelsize": 7,
-        "axes.spines.top": False, "axes.spines.right": False, "axes.linewidth": 0.6, "lines.linewidth": 1.4,
-        "lines.markersize": 3.5, "legend.frameon": False, "legend.fontsize": 7, "pdf.fonttype": 42,
-        "savefig.dpi": 200, "svg.hashsalt": "sqa",
-    }  # fmt: skip
-    with matplotlib.rc_context(settings):
+    with matplotlib.rc_context(SETTINGS):
         yield
 
 

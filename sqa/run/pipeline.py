@@ -15,7 +15,6 @@ runs that share a translation share its file.
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -42,6 +41,7 @@ from sqa.core.interfaces import (
     OracleBuzzer,
     Translator,
 )
+from sqa.core.progress import bar
 from sqa.core.registry import BUZZERS, GUESSERS, TRANSLATORS, Registry
 from sqa.core.trace import QuestionTrace, Score
 from sqa.core.types import Buzz, Emission, Guess, Question, Write
@@ -363,9 +363,9 @@ class _Worker:
             missing = self.store.missing(stage, len(self.blocks))
             todo = sum(len(self.blocks[index]) for index in missing)
             start = time.perf_counter()
-            with self._bar(stage.name, todo) as bar:
+            with self._bar(stage.name, todo) as shown:
                 for index in missing:
-                    self.store.write(stage, index, make(index, self.blocks[index], bar.update if bar else _silent))
+                    self.store.write(stage, index, make(index, self.blocks[index], shown.update if shown else _silent))
                     self.made[stage.name] += 1
             if len(missing) == len(self.blocks):
                 self.seconds[stage.name] = time.perf_counter() - start
@@ -380,10 +380,8 @@ class _Worker:
         """A progress bar over all questions, those already in the store included."""
         if not self.progress:
             return nullcontext()
-        from tqdm import tqdm
-
         total = len(self.questions)
-        return tqdm(desc=f"{name:9}", total=total, initial=total - todo, unit="question", file=sys.stderr)
+        return bar(f"{name:9}", total, total - todo)
 
 
 def _silent(_: int) -> None:

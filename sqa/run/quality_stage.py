@@ -9,7 +9,6 @@ human translation: whatever run a text comes from, a model scores it once.  What
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from sqa.core.errors import NotComputable, SqaError
+from sqa.core.progress import bar
 from sqa.core.trace import QuestionTrace, Score
 from sqa.files.store import Stage, Store, digest
 from sqa.metrics.quality.segment import Segment, segment_of
@@ -123,7 +123,5 @@ def _bar(name: str, total: int, todo: int, progress: bool) -> Iterator[Callable[
     if not progress or not todo:
         yield lambda _: None
         return
-    from tqdm import tqdm
-
-    with tqdm(desc=f"{name:9}", total=total, initial=total - todo, unit="question", file=sys.stderr) as bar:
-        yield bar.update
+    with bar(f"{name:9}", total, total - todo) as shown:
+        yield shown.update

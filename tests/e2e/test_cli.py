@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from doubles import write_questions
 
 from sqa import __version__
 from sqa.cli import app as cli
+from sqa.cli import start
+from sqa.core.paths import ROOT
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,3 +259,174 @@ def test_training_with_a_config_of_the_wrong_kind(sqa: Shell, kind: str) -> None
     outcome = sqa("train", kind, "t.yaml")
     assert (outcome.code, outcome.out) == (2, "")
     assert all("t.yaml" in line for line in outcome.complaints) and outcome.complaints
+
+
+# ------------------------------------------------------------------------------- keys on the command line, and sweeps
+
+
+def test_keys_of_the_command_line_replace_those_of_the_file(sqa: Shell) -> None:
+    outcome = sqa("run", sqa.config(), "k=3", "limit=2", "metrics=[bleu, al]", "--json")
+    [folder] = [path for path in (sqa.folder / "runs").iterdir() if path.name != "store"]
+    assert folder.name.startswith("t-k3-limit2-")
+    kept = yaml.safe_load((folder / "config.yaml").read_text("utf-8"))
+    assert (kept["translator"]["k"], kept["dataset"]["limit"], kept["metrics"]) == (3, 2, ["bleu", "al"])
+    assert [row["metric"] for row in json.loads(outcome.out)][:2] == ["bleu", "al"]
+    assert outcome.out == sqa("run", str(folder / "config.yaml"), "--json").out
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["k=0"], "k=0: translator.k: must be >= 1, got 0"),
+        (["translator.kk=2"], "translator.kk=2: translator.kk: unknown, did you mean 'k'"),
+        (["limitt=2"], "limitt=2: neither the run nor a part of it has the key 'limitt', did you mean 'limit'"),
+        (["guesser=bm52"], "guesser=bm52: guesser.name: unknown guesser 'bm52', did you mean 'bm25'"),
+        (["k"], "k: expected KEY=VALUE, as k=9 or guesser.name=gru"),
+        (["k=1", "k=2"], "k: is given twice"),
+        (["metrics.x=1"], "metrics.x=1: metrics is no mapping of keys to values; give metrics as a whole"),
+        (["k={"], "k={: not valid YAML"),
+    ],
+)
+def test_a_wrong_key_of_the_command_line_is_told_as_one_of_the_file(
+    sqa: Shell, words: list[str], complaint: str
+) -> None:
+    assert sqa.refused(2, "run", sqa.config(), *words).startswith(complaint)
+
+
+def test_a_key_of_two_parts_is_asked_about(sqa: Shell) -> None:
+    config = sqa.config(guesser={"name": "bm25"}, buzzer={"name": "mlp"})
+    expected = "model=x: guesser.model and buzzer.model are keys of the run; write which is meant"
+    assert sqa.refused(2, "run", config, "model=x") == expected
+
+
+def test_a_sweep_runs_every_combination_in_a_folder_of_its_own(sqa: Shell) -> None:
+    axes = ["k=1,3", "metrics=[al],[al, bleu]"]
+    lines = [line.split("\t") for line in sqa("sweep", sqa.config(), *axes).out.splitlines()]
+    assert lines[0][:4] == ["run", "k", "metrics", "al"]
+    folders = [sqa.folder / line[0] for line in lines[1:]]
+    assert len(set(folders)) == 4 and all((folder / "report.tsv").is_file() for folder in folders)
+    assert [line[lines[0].index("bleu")] for line in lines[1:]] == ["n/a", "100.000000", "n/a", "100.000000"]
+    again = sqa("sweep", sqa.config(seed=1), *axes, "--json")
+    assert not {row["run"] for row in json.loads(again.out)} & {
+        line[0] for line in lines
+    }  # another config, other names
+    assert json.loads(again.out)[2]["keys"] == {"k": 3, "metrics": ["al"]}
+    assert sqa.refused(2, "sweep", sqa.config(), "k=3,3") == "k=3: is there twice"
+    assert sqa.refused(2, "sweep", sqa.config(), "k=1,3", "name=x").startswith("name: two runs would be called 'x'")
+    assert sqa("sweep", sqa.config(), "k=0,-1").err.count("sqa: k=") == 2  # all problems before the first run
+
+
+# ------------------------------------------------------------------------------------------------ what it looks like
+
+
+def test_tables_are_aligned_on_a_terminal_and_tsv_in_a_pipe(sqa: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    piped = sqa("run", sqa.config(metrics=["bleu", "al"]), "-q")
+    assert piped.err == "" and piped.out.startswith("metric\tvalue\t")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    lines = sqa("run", sqa.config(metrics=["bleu", "al"])).out.splitlines()
+    assert "\t" not in "".join(lines) and len({line.index(" n ") for line in lines[:1]}) == 1
+    ends = [
+        line.index(cell) + len(cell) for line, cell in zip(lines[:3], ["value", "100.000000", "1.000000"], strict=True)
+    ]
+    assert len(set(ends)) == 1  # a column of numbers stands to the right
+
+
+def test_every_command_that_prints_results_prints_json_and_latex(sqa: Shell) -> None:
+    def leaves(group: object, way: tuple[str, ...] = ()) -> dict[tuple[str, ...], set[str]]:
+        found = {}
+        for name, command in group.commands.items():  # type: ignore[attr-defined]
+            inner = hasattr(command, "commands")
+            options = {option for param in command.params for option in param.opts}
+            found |= leaves(command, (*way, name)) if inner else {(*way, name): options}
+        return found
+
+    found = leaves(cli.program())
+    talk = {way for way, options in found.items() if not {"--json", "--latex"} <= options}
+    assert {way for way in talk if way[0] not in ("serve", "client")} == {
+        ("scorer",), ("validate", "vist"), ("export",), ("questions",),
+        ("board", "export"), ("board", "register-dataset"), ("board", "register-model"),
+    }  # fmt: skip
+    assert {way for way, options in found.items() if "-q" not in options} == {("scorer",), ("validate", "vist")}
+    assert json.loads(sqa("curve", "show", "--json").out)[0]["t"] == 0
+    rows = json.loads(sqa("data", "list", "--json").out)
+    assert sqa("data", "list", "--latex").out.count(r"\\") == len(rows) + 1
+    assert r"xqb-es & no &" in sqa("data", "list", "--latex").out
+
+
+def test_verbose_says_what_was_made(sqa: Shell) -> None:
+    said = sqa("run", sqa.config(), "-v").err
+    assert "sqa: translate: 1 blocks made in" in said and "s of processor time" in said
+    assert "sqa: translate: 0 blocks made; runs/store/translate/" in sqa("run", sqa.config(), "-v").err
+
+
+def test_completion_knows_the_commands(sqa: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"_SQA_COMPLETE": "complete_bash", "COMP_WORDS": "sqa swe", "COMP_CWORD": "1"}.items():
+        monkeypatch.setenv(name, value)
+    assert sqa().out.split() == ["sweep"]
+
+
+# ------------------------------------------------------------------------------------------- out to other programs
+
+
+def test_export_gives_what_other_programs_read(sqa: Shell) -> None:
+    sqa("run", sqa.config())
+    texts = sqa("export", "runs/t", "--to", "text").out.splitlines()
+    assert (
+        len(texts) == 12 and texts == sqa("export", "runs/t", "--to", "text", "--side", "references").out.splitlines()
+    )
+    by_question = sqa("export", "runs/t", "--to", "text", "--unit", "question").out.splitlines()
+    assert by_question[0] == " ".join(texts[:2])
+    steps = sqa("export", "runs/t", "--to", "csv").out.splitlines()
+    assert steps[0] == "question,step,word,g,rank,score,buzz" and steps[1].startswith("q0,0,pista,1,")
+    first = json.loads(sqa("export", "runs/t", "--to", "jsonl").out.splitlines()[0])
+    assert first["hypothesis"] == texts[:2] and first["steps"][0]["word"] == "pista"
+    assert len(first["steps"]) == sum(line.startswith("q0,") for line in steps)
+
+
+def test_a_log_goes_out_and_comes_back(sqa: Shell) -> None:
+    scores = sqa("run", sqa.config()).out
+    for unit in ("sentence", "question"):
+        log = sqa("export", "runs/t", "--to", "instances.log", "--unit", unit, "--output", f"log-{unit}").out.strip()
+        back = sqa.config("back", translator={"name": "recorded", "file": log, "unit": unit})
+        assert sqa("run", back).out == scores
+        other = {"sentence": "question", "question": "sentence"}[unit]
+        wrong = sqa.config("wrong", translator={"name": "recorded", "file": log, "unit": other})
+        assert f"{unit}s: if each has a line here, say `unit: {unit}`" in sqa.refused(3, "run", wrong)
+
+
+def test_question_sets_as_lines(sqa: Shell) -> None:
+    lines = sqa("questions", "questions.jsonl", "--sentences").out.splitlines()
+    assert len(lines) == 12 and lines[0] == "pista número 0 sobre algo"
+    assert sqa("questions", "questions.jsonl", "--questions").out.splitlines()[0] == " ".join(lines[:2])
+    assert sqa("questions", "questions.jsonl", "--references", "--output", "t.txt").out == "t.txt\n"
+    assert (sqa.folder / "t.txt").read_text("utf-8").splitlines() == lines  # they are their own translations
+    assert "did you mean 'xqb-es'" in sqa.refused(2, "questions", "xqb-ess")
+
+
+# ------------------------------------------------------------------------------------------------------- to start with
+
+
+def test_init_writes_a_folder_that_runs(sqa: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = [Path(line).name for line in sqa("init", "start").out.splitlines()]
+    assert {"mine.yaml", "instances.log", "own.yaml", "mine.py", "guesser.yaml", "pages.jsonl"} <= set(names)
+    assert "questions.jsonl: there already" in sqa.refused(2, "init", "start")
+    monkeypatch.chdir(sqa.folder / "start")
+    assert sqa("train", "guesser", "guesser.yaml").code == 0
+    rows = {row["metric"]: row["value"] for row in json.loads(sqa("run", "own.yaml", "--json").out)}
+    assert rows["accuracy"] == 1 and 0 < rows["ew"] < 1 and rows["unknown-pages"] == 0
+
+
+def test_the_doctor_says_what_is_missing_for_what(sqa: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        start, "requires", lambda name: ["nothere==1.0; extra == 'lm'", "typer==0.1", "x; extra == 'ci'"]
+    )
+    rows = {row["what"]: row for row in json.loads(sqa("doctor", "--json").out)}
+    assert rows["[lm]"] == {
+        "what": "[lm]",
+        "state": "no",
+        "remark": "for language models as translators; lacks nothere",
+    }
+    assert ", not 0.1" in rows["packages"]["remark"] and "[ci]" not in rows
+    assert rows["bundled"]["remark"].endswith("45 questions") and len(rows) < 40  # one screen
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    assert set(start.EXTRAS) == set(extras)

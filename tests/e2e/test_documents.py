@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 import yaml
-from typer.main import get_command
 
 from sqa import __version__
 from sqa.cli import app as cli
@@ -25,7 +24,7 @@ README = PAGES[0].read_text(encoding="utf-8")
 LONGEST = 1_500  # words of the README, code and tables included
 PICTURE = 200_000  # bytes of the screenshot
 SCREEN = 25  # lines of the README that are seen first
-MADE = ("runs", "models", "yours", "figureN")  # folders and names that a reader's own work makes
+MADE = ("runs", "models", "yours", "figureN", "sqa/bundled")  # what a reader's own work and an installation make
 
 every_page = pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
 
@@ -84,7 +83,7 @@ def _spelled(line: str, complete: bool) -> Iterator[tuple[list[str], bool]]:
 
 def complaint(words: list[str], complete: bool) -> str:
     """What is wrong with a command by the options and arguments that the program declares; "" when nothing is."""
-    command, rest, given, values = get_command(cli.app), list(words), set(), 0
+    command, rest, given, values = cli.program(), list(words), set(), 0
     while rest:
         word = rest.pop(0)
         if word == "--":
@@ -111,7 +110,7 @@ def complaint(words: list[str], complete: bool) -> str:
 
 def _option(command: Any, word: str) -> Any:
     if word == "--help":
-        return next(param for param in get_command(cli.app).params if param.is_flag)
+        return next(param for param in cli.program().params if param.is_flag)
     named = (p for p in command.params if word.partition("=")[0] in (*p.opts, *p.secondary_opts))
     return next(named, None)
 

@@ -21,7 +21,7 @@ def config(tmp_path_factory):
     """configs/ablation.yaml cut down: four questions of data that cannot be missing, one contestant, one process."""
     mapping = read_yaml(ROOT / "configs" / "ablation.yaml")
     mapping |= {
-        "datasets": ["nowhere.jsonl"],
+        "datasets": ["mini-es"],
         "fallback": ["mini-es"],
         "k": KS,
         "commands": {},
@@ -38,9 +38,9 @@ def config(tmp_path_factory):
 def test_ablation(config, tmp_path, capsys):
     main(config, tmp_path)
     printed = capsys.readouterr()
-    assert "running on mini-es" in printed.err
-    *claims, table, pdf, png, report = printed.out.splitlines()
-    assert len(claims) == 5
+    assert "mini-es: 45 questions" in printed.err
+    header, *claims, table, pdf, png, report = printed.out.splitlines()
+    assert len(claims) == 5 and header.split("\t")[-2:] == ["verdict", "numbers"]
     for claim in claims:
         dataset, family, guesser, _, verdict, numbers = claim.split("\t")
         assert (dataset, family) == ("mini-es", "wait-k") and guesser in ("-", "bm25")

@@ -185,7 +185,7 @@ def test_the_command_reads_the_noisy_texts(config, monkeypatch, tmp_path):
     path = tmp_path / "guesser.yaml"
     path.write_text(json.dumps(chosen), encoding="utf-8")
     monkeypatch.setattr(
-        guessers.train, "mapped_tossups", lambda folds: TOSSUPS if folds == ("guesser",) else TOSSUPS[:6]
+        guessers.lessons, "mapped_tossups", lambda folds: TOSSUPS if folds == ("guesser",) else TOSSUPS[:6]
     )
     seen = []
     monkeypatch.setattr(guessers.gru.train, "train", lambda c, m: seen.append(m.noisy) or train(c, m))

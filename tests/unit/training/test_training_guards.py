@@ -107,7 +107,7 @@ def test_a_guesser_is_not_trained_twice_at_once_in_one_folder(tmp_path):
     path = tmp_path / "gru.yaml"
     path.write_text(yaml.safe_dump(mapping | {"work": str(tmp_path / "work")}), encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch, claimed(tmp_path / "work"):
-        patch.setattr(guessers.train, "mapped_tossups", lambda folds: [])
+        patch.setattr(guessers.lessons, "mapped_tossups", lambda folds: [])
         patch.setattr(gru_train.Material, "of", lambda *_: None)
         with pytest.raises(ConfigError, match=f"work: process {os.getpid()} on"):
             guessers.train.main(path)

@@ -1,0 +1,29 @@
+"""The wheel: `sqa` alone lies at the top of site-packages, the project's other folders below it (ARCHITECTURE.md).
+
+All else is said in pyproject.toml; setuptools has no words there for a folder that moves on its way into the wheel.
+"""
+
+import shutil
+from pathlib import Path
+
+from setuptools import setup
+from setuptools.command.build_py import build_py
+
+FOLDERS = ("smt", "guessers", "buzzers", "experiments", "configs", "data", "docs/example", "notebooks")
+LEFT_OUT = shutil.ignore_patterns("__pycache__", "*.pyc", ".*")
+
+
+class BuildWithFolders(build_py):
+    """Copies the folders into `sqa/bundled`; an editable install leaves them where they are."""
+
+    def run(self) -> None:
+        super().run()
+        if self.editable_mode:
+            return
+        bundled = Path(self.build_lib, "sqa", "bundled")
+        shutil.rmtree(bundled, ignore_errors=True)  # what an earlier build left there
+        for folder in FOLDERS:
+            shutil.copytree(folder, bundled / folder, ignore=LEFT_OUT)
+
+
+setup(cmdclass={"build_py": BuildWithFolders})

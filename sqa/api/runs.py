@@ -1,0 +1,149 @@
+"""One run: made by `run`, read back by `load`, its scores, steps, errors and comparisons as values of Python."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sqa.core.errors import ConfigError, NotComputable
+from sqa.core.paths import config_file
+from sqa.core.threads import set_for
+from sqa.files.store import Store
+from sqa.report.tables import as_objects
+from sqa.run import folder as folders
+from sqa.run import pipeline
+from sqa.run.config import RunConfig
+from sqa.run.export import Step, steps
+from sqa.run.overrides import Override, load_with, overridden
+
+if TYPE_CHECKING:
+    import pandas
+
+    from sqa.core.trace import QuestionTrace
+    from sqa.core.types import Question
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished run."""
+
+    folder: Path
+
+    @cached_property
+    def read(self) -> folders.RunFolder:
+        """All that its folder holds."""
+        return folders.read(self.folder)
+
+    @cached_property
+    def opened(self) -> folders.FinishedRun:
+        """Its questions and traces."""
+        return self.read.open()
+
+    @property
+    def name(self) -> str:
+        """Of the run, which its folder bears."""
+        return self.config.name
+
+    @property
+    def config(self) -> RunConfig:
+        """What it ran."""
+        return self.read.config
+
+    @property
+    def questions(self) -> list[Question]:
+        """In order."""
+        return self.opened.questions
+
+    @property
+    def traces(self) -> list[QuestionTrace]:
+        """Everything that happened, a trace a question."""
+        return list(self.opened.traces)
+
+    @property
+    def metrics(self) -> dict[str, float]:
+        """metric -> value over all questions; metrics without a value are left out, see `refusals`."""
+        found = {}
+        for metric in folders.metrics_of(list(self.read.signatures), self.read):
+            try:
+                found[metric.name] = float(metric.score(self.read.stats[metric.name].sum(axis=0)))
+            except NotComputable:
+                continue
+        return found
+
+    @property
+    def refusals(self) -> dict[str, str]:
+        """metric -> why it has no value."""
+        return dict(self.read.refusals)
+
+    def steps(self) -> pandas.DataFrame:
+        """A row a target word: question, step, word, g, rank, score, buzz (`sqa.run.export.Step`)."""
+        return frames().DataFrame(list(steps(self.opened.traces)), columns=list(Step._fields))
+
+    def errors(self) -> pandas.DataFrame:
+        """A row a step-wise error, worst first, in the columns of `sqa diagnose`."""
+        from sqa.diagnose.findings import HEADER, cells, findings_of
+
+        rows = [list(HEADER), *map(cells, findings_of(self.opened))]
+        return frames().DataFrame(as_objects(rows), columns=list(HEADER))
+
+    def compare(self, other: Run) -> pandas.DataFrame:
+        """A row a metric: this run minus the other over the same questions, with interval and p-values."""
+        rows, _ = folders.compare(self.read, other.read)
+        return frames().DataFrame([asdict(row) for row in rows]).set_index("metric")
+
+
+def run(
+    config: str | Path | Mapping[str, Any], /, *, runs: str | Path = "runs", progress: bool = True, **keys: Any
+) -> Run:
+    """Run a config and return what came of it; what the store below `runs` has is not made again.
+
+    `config` is a file, the name of a bundled config, or plain values.  `keys` take the place of its own, as on the
+    command line (`sqa.run.overrides`): `k=9`, `guesser="gru"`, `**{"guesser.model": "mine"}`.  ConfigError lists all
+    problems.
+    """
+    chosen = overrides_of(keys)
+    if isinstance(config, Mapping):
+        wanted = overridden(config, str(config.get("name", "run")), chosen, "config", None)
+    else:
+        wanted = load_with(config_file(Path(config)), chosen)
+    set_for(part_names(wanted))
+    return Run(folders.save(pipeline.run(wanted, Store(Path(runs)), progress=progress), Path(runs)))
+
+
+def part_names(config: RunConfig) -> list[str]:
+    """The names of the parts of a run, for `sqa.core.threads`."""
+    parts = (config.translator, config.guesser, config.buzzer)
+    return [*(part.name for part in parts if part is not None), *(entry.kind for entry in config.quality)]
+
+
+def load(folder: str | Path) -> Run:
+    """A run that is finished.  Not a run's folder: ConfigError."""
+    found = Run(Path(folder))
+    _ = found.read
+    return found
+
+
+def overrides_of(keys: Mapping[str, Any]) -> list[Override]:
+    """Keyword arguments as overrides, with plain values."""
+    return [Override(key, plain(value)) for key, value in keys.items()]
+
+
+def plain(value: Any) -> Any:
+    """Values as YAML has them: lists for tuples, text for paths."""
+    if isinstance(value, Mapping):
+        return {key: plain(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(inner) for inner in value]
+    return str(value) if isinstance(value, Path) else value
+
+
+def frames() -> Any:
+    """The package pandas, which tables as data frames need.  Missing: ConfigError."""
+    try:
+        import pandas
+    except ModuleNotFoundError as error:
+        raise ConfigError("a data frame needs the Python package 'pandas': pip install 'sqa[notebooks]'") from error
+    return pandas

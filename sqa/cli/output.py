@@ -1,0 +1,167 @@
+"""What every command has: its tables as the reader wants them, and how much it says beside them.
+
+A command writes tab-separated tables with a header to stdout (and, below them, files that it made, one a line).  A
+pipe gets them as they are, line by line; a terminal gets aligned columns; `--json` and `--latex` get those.  What a
+command says on stderr is talk: `-q` leaves it out, errors excepted, and `-v` adds to it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import resource
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextvars import ContextVar
+from functools import cache
+from typing import Annotated, Any, Literal
+
+import typer
+from typer.main import get_command
+
+from sqa import __version__
+from sqa.report import tables
+
+Style = Literal["tsv", "aligned", "json", "latex"]
+SPEAKS = {"serve", "client", "scorer"}  # commands that talk to other programs: no tables
+OWN_TEXT = {("validate", "vist"), ("board", "export"), ("board", "register-dataset"), ("board", "register-model"),
+            ("export",), ("questions",)}  # fmt: skip
+_META = "sqa.output"  # of the context: what the options said
+_VERBOSE: ContextVar[bool] = ContextVar("verbose", default=False)
+
+
+def equip(group: Any, way: tuple[str, ...] = ()) -> Any:
+    """Give all commands below a group the options -q and -v, and those that print results --json and --latex."""
+    for name, command in group.commands.items():
+        place = (*way, name)
+        if hasattr(command, "commands"):
+            equip(command, place)
+        elif not command.context_settings.get("ignore_unknown_options"):  # their arguments are other programs'
+            _equip(command, tables_too=place[0] not in SPEAKS and place not in OWN_TEXT)
+    return group
+
+
+def _equip(command: Any, tables_too: bool) -> None:
+    declared = {name for param in command.params for name in param.opts}
+    wanted = {"-q", "-v", *(["--latex", "--json"] if tables_too else [])} - declared
+    command.params += [param for param in _common() if wanted & set(param.opts)]
+    invoke = command.invoke
+
+    def shown(context: Any) -> Any:
+        said, own_json = context.meta.get(_META, {}), bool(context.params.get("as_json"))
+        style: Style = "aligned" if sys.stdout.isatty() else "tsv"
+        if own_json or said.get("as_json"):
+            style = "json"
+        elif said.get("latex"):
+            style = "latex"
+        with _talk(bool(said.get("quiet")), bool(said.get("loud"))), rendered(style if tables_too else "tsv", own_json):
+            return invoke(context)
+
+    command.invoke = shown
+
+
+def _keep(context: typer.Context, param: typer.CallbackParam, value: bool) -> bool:
+    """What an option said, for `_equip`: the command's function is not given it."""
+    if value:
+        context.meta.setdefault(_META, {})[param.name] = value
+    return value
+
+
+@cache
+def _common() -> list[Any]:
+    """The options, as typer makes them of a function that has them all."""
+    app = typer.Typer(add_completion=False)
+
+    @app.command()
+    def options(
+        as_json: Annotated[bool, typer.Option("--json", callback=_keep, help="Print JSON instead of TSV.")] = False,
+        latex: Annotated[bool, typer.Option("--latex", callback=_keep, help="Print LaTeX (booktabs).")] = False,
+        quiet: Annotated[bool, typer.Option("-q", "--quiet", callback=_keep, help="Only errors on stderr.")] = False,
+        loud: Annotated[bool, typer.Option("-v", "--verbose", callback=_keep, help="Say more on stderr.")] = False,
+    ) -> None:
+        """Never called."""
+
+    params = [param for param in get_command(app).params if "--help" not in param.opts]
+    for param in params:
+        param.expose_value = False
+    return params
+
+
+@contextlib.contextmanager
+def rendered(style: Style, own_json: bool = False) -> Iterator[None]:
+    """What is written to stdout meanwhile, in a style; a command that writes JSON itself is let through."""
+    if style == "tsv" or own_json:
+        yield
+        return
+    held = io.StringIO()
+    try:
+        with contextlib.redirect_stdout(held):
+            yield
+    finally:  # what was written before an error is worth as much as without the option
+        sys.stdout.write(restyled(held.getvalue(), style))
+
+
+def restyled(text: str, style: Style) -> str:
+    """A command's stdout, its tables in another style.
+
+    JSON is the rows of the one table, or the list of lines where there is none, or {"tables": [...], "lines": [...]}.
+    """
+    blocks = list(_blocks(text.splitlines()))
+    if style == "json":
+        objects = [tables.as_objects(block) for block in blocks if isinstance(block, list)]
+        lines = [block for block in blocks if isinstance(block, str)]
+        found: Any = {"tables": objects, "lines": lines}
+        if len(objects) == 1 and not lines:
+            [found] = objects
+        elif not objects:
+            found = lines
+        return json.dumps(found, indent=2, ensure_ascii=False) + "\n"
+    draw = tables.aligned if style == "aligned" else tables.latex
+    return "".join(draw(block) if isinstance(block, list) else f"{block}\n" for block in blocks)
+
+
+def _blocks(lines: Sequence[str]) -> Iterator[list[list[str]] | str]:
+    """Tables (consecutive lines with as many tabs) and the lines between them."""
+    table: list[list[str]] = []
+    for line in lines:
+        cells = line.split("\t")
+        if table and len(cells) != len(table[0]):
+            yield table
+            table = []
+        if len(cells) > 1:
+            table.append(cells)
+        else:
+            yield line
+    if table:
+        yield table
+
+
+@contextlib.contextmanager
+def _talk(quiet: bool, loud: bool) -> Iterator[None]:
+    """stderr as quiet or as talkative as is wanted."""
+    if quiet:
+        with contextlib.redirect_stderr(io.StringIO()):
+            yield
+        return
+    start, processor = time.perf_counter(), time.process_time()
+    if loud:
+        threads = os.environ.get("OMP_NUM_THREADS", "as many as the libraries like")
+        print(f"sqa: version {__version__}, Python {sys.version.split()[0]}, threads: {threads}", file=sys.stderr)
+    token = _VERBOSE.set(loud)
+    try:
+        yield
+    finally:
+        _VERBOSE.reset(token)
+    if loud:
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024  # KiB on Linux
+        wall, used = time.perf_counter() - start, time.process_time() - processor
+        print(f"sqa: {wall:.1f} s, {used:.1f} s of processor time, at most {peak:.0f} MiB", file=sys.stderr)
+
+
+def verbose(line: str) -> None:
+    """Say a line on stderr if `-v` was given."""
+    if _VERBOSE.get():
+        print(f"sqa: {line}", file=sys.stderr)

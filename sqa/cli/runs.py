@@ -1,0 +1,245 @@
+"""The commands of runs: making them, many of them, comparing them, and taking them out to other programs."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from sqa.cli.options import DEFAULT_RUNS, SETTINGS, Config, Json, Limit, RunFolder, Runs, print_table
+from sqa.cli.output import verbose
+from sqa.core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from sqa.run.config import RunConfig
+    from sqa.run.pipeline import RunResult
+
+runs_app = typer.Typer(**SETTINGS)
+
+Overrides = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[KEY=VALUE]...", help="Keys in place of the file's: k=9 guesser.name=gru.", show_default=False
+    ),
+]
+Axes = Annotated[
+    list[str],
+    typer.Argument(metavar="KEY=VALUE,VALUE...", help="A run for each: k=3,6,9 guesser=bm25,gru.", show_default=False),
+]
+Output = Annotated[
+    Path | None, typer.Option("--output", metavar="FILE", help="Where to; default: stdout.", show_default=False)
+]
+Unit = Annotated[Literal["sentence", "question"], typer.Option("--unit", help="What a line is.")]
+
+
+@runs_app.command()
+def run(
+    config: Config, overrides: Overrides = None, runs: Runs = DEFAULT_RUNS, limit: Limit = None, as_json: Json = False
+) -> None:
+    """Translate, guess, buzz and score; write the run's folder and print its report."""
+    _finish(_run(config, overrides, runs, limit, "score"), runs, as_json)
+
+
+@runs_app.command()
+def translate(
+    config: Config, overrides: Overrides = None, runs: Runs = DEFAULT_RUNS, limit: Limit = None, as_json: Json = False
+) -> None:
+    """Run the first stage only, and print where its rows lie."""
+    _show_stages(_run(config, overrides, runs, limit, "translate"), as_json)
+
+
+@runs_app.command()
+def guess(
+    config: Config, overrides: Overrides = None, runs: Runs = DEFAULT_RUNS, limit: Limit = None, as_json: Json = False
+) -> None:
+    """Run the stages up to the guesses; translations that the store has are not made again."""
+    _show_stages(_run(config, overrides, runs, limit, "guess"), as_json)
+
+
+@runs_app.command()
+def buzz(
+    config: Config, overrides: Overrides = None, runs: Runs = DEFAULT_RUNS, limit: Limit = None, as_json: Json = False
+) -> None:
+    """Run the stages up to the buzzes; what the store has is not made again."""
+    _show_stages(_run(config, overrides, runs, limit, "buzz"), as_json)
+
+
+@runs_app.command()
+def score(
+    config: Config, overrides: Overrides = None, runs: Runs = DEFAULT_RUNS, limit: Limit = None, as_json: Json = False
+) -> None:
+    """Run the last stage, and those before it as far as the store lacks them; print the report as `run` does."""
+    _finish(_run(config, overrides, runs, limit, "score"), runs, as_json)
+
+
+@runs_app.command()
+def sweep(config: Config, axes: Axes, runs: Runs = DEFAULT_RUNS, as_json: Json = False) -> None:
+    """A run for every combination of the values, each in a folder of its own; print their scores side by side."""
+    _set_threads(config, axes)
+    from sqa.run import overrides as keys
+    from sqa.run import sweep as sweeps
+
+    combinations = keys.grid(config, keys.parsed_axes(axes))
+    print(f"sqa: {len(combinations)} runs", file=sys.stderr)
+    swept = list(sweeps.run_all(combinations, runs))
+    for one in swept:
+        for name, reason in one.refusals.items():
+            print(f"sqa: {one.folder}: {name}: no value: {reason}", file=sys.stderr)
+    header, rows = sweeps.table(swept)
+    objects = [
+        {"run": str(one.folder), "keys": {o.key: o.value for o in one.chosen}, "report": [asdict(r) for r in one.rows]}
+        for one in swept
+    ]
+    print_table(header, rows, objects, as_json)
+
+
+@runs_app.command()
+def compare(
+    runs: Annotated[
+        list[Path], typer.Argument(metavar="RUN RUN...", help="Folders of finished runs.", show_default=False)
+    ],
+    metrics: Annotated[
+        list[str] | None, typer.Option("--metric", metavar="NAME", help="Compared; all when none is given.")
+    ] = None,
+    resamples: Annotated[int, typer.Option("--resamples", metavar="N", help="Of the questions.")] = 1000,
+    output: Annotated[
+        Path | None, typer.Option("--output", metavar="DIR", help="Also write the table, pictures and LaTeX there.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Paired differences A - B over the same questions, 95% intervals, two-sided p-values; of more runs each two."""
+    from sqa.report import comparison
+    from sqa.run import folder as folders
+
+    pairs, notes = comparison.compare_all([folders.read(run) for run in runs], metrics or (), resamples)
+    for note in notes:
+        print(f"sqa: {note}", file=sys.stderr)
+    if len(runs) == 2:
+        rows = [pair.row for pair in pairs]
+        print_table(folders.COMPARISON_HEADER, [row.cells() for row in rows], [asdict(row) for row in rows], as_json)
+    else:
+        print_table(comparison.HEADER, [pair.cells() for pair in pairs], [pair.values() for pair in pairs], as_json)
+    for path in comparison.write(pairs, output) if output else ():
+        print(f"sqa: {path}", file=sys.stderr)
+
+
+@runs_app.command()
+def export(
+    run: RunFolder,
+    to: Annotated[
+        Literal["text", "instances.log", "jsonl", "csv"],
+        typer.Option("--to", help="Plain lines; SimulEval's log; a line a question; a row a step."),
+    ],
+    side: Annotated[
+        Literal["hypotheses", "references", "sources"], typer.Option("--side", help="Of --to text: which lines.")
+    ] = "hypotheses",
+    unit: Unit = "sentence",
+    output: Output = None,
+) -> None:
+    """A finished run for other programs: text for sacrebleu, a log for SimulEval (--output: its folder), steps."""
+    from sqa.run.export import csv_lines, json_lines, texts
+    from sqa.run.folder import open_run
+
+    traces = open_run(run).traces
+    if to == "instances.log":
+        print(import_module("smt.engines.instances").write_instances(traces, output or run / "simuleval", unit))
+    else:
+        lines = {"text": lambda: texts(traces, side, unit), "jsonl": lambda: json_lines(traces)}
+        _write(lines.get(to, lambda: csv_lines(traces))(), output)
+
+
+@runs_app.command()
+def questions(
+    name: Annotated[
+        str, typer.Argument(metavar="QUESTIONS", help="A question set's name or file.", show_default=False)
+    ],
+    by_question: Annotated[bool, typer.Option("--questions/--sentences", help="What a line is.")] = False,
+    references: Annotated[bool, typer.Option("--references", help="The human translations, not the sources.")] = False,
+    limit: Limit = None,
+    output: Output = None,
+) -> None:
+    """The lines of a question set, as SimulEval's --source wants them; --references those of its --target."""
+    from sqa.data.datasets import load_questions
+    from sqa.run.export import question_texts
+
+    side: Literal["sources", "references"] = "references" if references else "sources"
+    _write(question_texts(load_questions(name, limit), side, "question" if by_question else "sentence"), output)
+
+
+def _write(lines: Iterable[str], output: Path | None) -> None:
+    from sqa.files.store import write_text
+
+    if output is not None:
+        write_text(output, "".join(f"{line}\n" for line in lines))
+        print(output)
+        return
+    for line in lines:
+        print(line)
+
+
+def _run(path: Path, overrides: list[str] | None, runs: Path, limit: int | None, until: str) -> RunResult:
+    _set_threads(path, overrides or ())
+    from sqa.files.store import Store
+    from sqa.run import pipeline
+
+    result = pipeline.run(_load(path, overrides, limit), Store(runs), until=until)
+    for name, stage in result.stages.items():
+        seconds = f" in {result.seconds[name]:.1f} s" if name in result.seconds else ""
+        verbose(f"{name}: {result.made[name]} blocks made{seconds}; {result.store.folder(stage)}")
+    return result
+
+
+def _set_threads(path: Path, words: Sequence[str]) -> None:
+    """Before numpy and torch are loaded: as many threads as the parts named in a config or beside it are worth."""
+    from sqa.core.threads import set_for
+    from sqa.run.config import read_yaml
+
+    set_for([*_texts(read_yaml(path)), *(part for word in words for part in re.split(r"[^\w.:-]+", word))])
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """All texts of plain values, keys included."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            yield from (*_texts(key), *_texts(inner))
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _texts(inner)
+
+
+def _load(path: Path, overrides: list[str] | None, limit: int | None) -> RunConfig:
+    from sqa.run.config import with_limit
+    from sqa.run.overrides import load_with, parsed
+
+    if limit is not None and limit < 1:
+        raise ConfigError(f"--limit: must be >= 1, got {limit}")
+    config = load_with(path, parsed(overrides or ()))
+    return config if limit is None else with_limit(config, limit)
+
+
+def _finish(result: RunResult, runs: Path, as_json: bool) -> None:
+    from sqa.run import folder as folders
+
+    folder = folders.save(result, runs)
+    for name, reason in result.refusals.items():
+        print(f"sqa: {name}: no value: {reason}", file=sys.stderr)
+    print(f"sqa: {len(result.questions)} questions; report in {folder / folders.REPORT}", file=sys.stderr)
+    rows = folders.report_rows(result)
+    print_table(folders.REPORT_HEADER, [row.cells() for row in rows], [asdict(row) for row in rows], as_json)
+
+
+def _show_stages(result: RunResult, as_json: bool) -> None:
+    header = ("stage", "questions", "blocks_made", "folder")
+    rows = [
+        (name, len(result.questions), result.made[name], str(result.store.folder(stage)))
+        for name, stage in result.stages.items()
+    ]
+    print_table(header, rows, [dict(zip(header, row, strict=True)) for row in rows], as_json)

@@ -1,0 +1,158 @@
+"""`sqa init` and `sqa doctor`: a folder to start from, and what this machine has."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shutil
+import sys
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, requires, version
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sqa import __version__
+from sqa.cli.options import SETTINGS
+from sqa.core.errors import ConfigError
+from sqa.core.paths import CONFIGS, DATA, PACKAGE, ROOT, cache_dir
+
+start_app = typer.Typer(**SETTINGS)
+
+EXTRAS = {  # of pyproject.toml -> what for
+    "all": "everything below that the program itself can use",
+    "bert": "the BERT guesser",
+    "bleurt": "BLEURT",
+    "board": "sqa board",
+    "browser": "tests of pages in a browser",
+    "ci": "tests only",
+    "elasticsearch": "the Elasticsearch guesser",
+    "fairseq": "models trained with fairseq",
+    "fast": "CTranslate2",
+    "lm": "language models as translators",
+    "metrics": "COMET, BERTScore, CIDEr, SPICE",
+    "notebooks": "the notebooks, data frames",
+    "pretrained": "Marian, M2M100, NLLB, mBART",
+    "serve": "sqa serve",
+    "simul": "SimulEval agents",
+    "statistical": "phrase-based translation",
+    "test": "tests only",
+    "train": "training translators, step-wise errors",
+}
+PROGRAMS = {"apertium": "a translator of the ablation", "java": "METEOR, SPICE", "chromium": "tests of pages"}
+BFLOAT16 = ("amx_bf16", "avx512_bf16", "bf16")  # flags in /proc/cpuinfo
+Row = tuple[str, str, str]
+
+
+@start_app.command()
+def init(
+    folder: Annotated[Path, typer.Argument(metavar="[FOLDER]", help="Made if it is not there.")] = Path(),
+) -> None:
+    """Write a folder to start from: a log and its config; a translator, questions and pages of your own."""
+    from sqa.files.store import write_text
+
+    sources = sorted(path for path in (ROOT / "docs" / "example").iterdir() if path.is_file())
+    there = [str(folder / source.name) for source in sources if (folder / source.name).exists()]
+    if there:
+        raise ConfigError(f"{', '.join(there)}: there already; give an empty folder, as in `sqa init start`")
+    for source in sources:
+        text = source.read_text(encoding="utf-8")
+        write_text(folder / source.name, text.replace("docs/example/", "") if source.suffix == ".yaml" else text)
+        print(folder / source.name)
+    print(f"sqa: now: cd {folder} && sqa run mine.yaml", file=sys.stderr)
+
+
+@start_app.command()
+def doctor() -> None:
+    """What is installed here, what is missing for what, threads, data and disk, on one screen."""
+    print("what\tstate\tremark")
+    for row in (*_machine(), *_data(), *_programs(), *_packages()):
+        print("\t".join(row))
+
+
+def _machine() -> Iterator[Row]:
+    where = "installed" if PACKAGE / "bundled" == ROOT else "checkout"
+    yield "sqa", __version__, f"{where}, {PACKAGE}"
+    yield "Python", platform.python_version(), f"{platform.system()} {platform.machine()}, {sys.executable}"
+    usable = len(os.sched_getaffinity(0))
+    threads = os.environ.get("OMP_NUM_THREADS")
+    set_to = f"OMP_NUM_THREADS={threads}" if threads else "set by sqa: 1 for small models, all for large ones"
+    yield "processors", str(usable), f"of {os.cpu_count()}; threads {set_to}"
+    flags = _flags()
+    found = next((flag for flag in BFLOAT16 if flag in flags), None)
+    slow = "emulated: float32 is faster on this processor"
+    yield "bfloat16", "yes" if found else "no", found or slow
+    gpus = sorted(Path("/dev").glob("nvidia[0-9]*"))
+    yield "GPU", str(len(gpus)), ", ".join(gpu.name for gpu in gpus) or "none is needed"
+
+
+def _flags() -> set[str]:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return set()
+    line = next((line for line in lines if line.startswith(("flags", "Features"))), "")
+    return set(line.partition(":")[2].split())
+
+
+def _data() -> Iterator[Row]:
+    from sqa.data import download
+
+    entries = download.entries()
+    here = sum(download.where(entry.name) is not None for entry in entries)
+    mirror = os.environ.get("SQA_MIRROR")
+    lacks = "" if mirror is None or Path(mirror).is_dir() else ", which is no folder"
+    models = sum(path.is_dir() for path in (DATA / "models").iterdir())
+    yield "bundled", f"{models} models", f"{len(list(CONFIGS.glob('*.yaml')))} configs, 45 questions"
+    yield "data files", f"{here} of {len(entries)}", "sqa data list; sqa data fetch"
+    yield "mirror", mirror or "none", f"SQA_MIRROR{lacks}"
+    cache = cache_dir()
+    size = sum(path.stat().st_size for path in cache.rglob("*") if path.is_file()) if cache.is_dir() else 0
+    yield "cache", f"{size / 1e6:.0f} MB", str(cache)
+    for what, place in (("disk here", Path.cwd()), ("disk of the cache", cache)):
+        there = next(folder for folder in (place, *place.parents) if folder.is_dir())
+        yield what, f"{shutil.disk_usage(there).free / 1e9:.1f} GB free", str(there)
+
+
+def _programs() -> Iterator[Row]:
+    for name, purpose in PROGRAMS.items():
+        path = shutil.which(name)
+        yield name, "yes" if path else "no", path or f"for {purpose}"
+
+
+def _packages() -> Iterator[Row]:
+    """The packages that the program needs, then each extra, by what the installed metadata asks for."""
+    try:
+        wanted = [_requirement(text) for text in requires("sqa") or ()]
+    except PackageNotFoundError:
+        yield "packages", "n/a", "sqa runs from a folder that is not installed; see pyproject.toml"
+        return
+    for extra in sorted({extra for *_, extra in wanted}, key=lambda extra: (extra != "", extra)):
+        if extra == "all" or EXTRAS.get(extra, "").startswith("tests"):
+            continue
+        wrong = [problem for name, pin, here in wanted if here == extra and (problem := _problem(name, pin))]
+        state = "no" if any("lacks" in problem for problem in wrong) else "yes"
+        purpose = f"for {EXTRAS.get(extra, 'what it says')}; " if extra else ""
+        yield f"[{extra}]" if extra else "packages", state, purpose + (", ".join(wrong) or "all there")
+
+
+def _requirement(text: str) -> tuple[str, str, str]:
+    """("aiohttp", "3.14.5", "serve") of `aiohttp==3.14.5; extra == "serve"`; no name where its marker rules it out."""
+    name, marker = re.match(r"[\w.-]+", text), text.partition(";")[2]
+    pin, extra = re.search(r"==([\w.+]+)", text.partition(";")[0]), re.search(r"extra == .([\w-]+)", marker)
+    bound = re.search(r"python_version (<|>=) .3\.(\d+)", marker)
+    here = bound is None or (sys.version_info[1] < int(bound[2])) == (bound[1] == "<")
+    return name[0] if name and here else "", pin[1] if pin else "", extra[1] if extra else ""
+
+
+def _problem(name: str, pin: str) -> str:
+    """ "lacks x", "x is 1.0, not 2.0" or ""."""
+    if not name or name == "sqa":
+        return ""
+    try:
+        here = version(name)
+    except PackageNotFoundError:
+        return f"lacks {name}"
+    return "" if not pin or here.partition("+")[0] == pin.partition("+")[0] else f"{name} is {here}, not {pin}"

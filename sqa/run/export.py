@@ -1,0 +1,106 @@
+"""What other programs read: the texts, words and steps of finished runs, and the sentences of question sets."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Iterator
+from itertools import accumulate
+from typing import Any, Literal, NamedTuple
+
+from sqa.core.trace import QuestionTrace
+from sqa.core.types import Question
+
+Unit = Literal["sentence", "question"]
+Side = Literal["hypotheses", "references", "sources"]
+
+
+class Step(NamedTuple):
+    """A target word and what was known when it was written."""
+
+    question: str
+    step: int  # 0-based
+    word: str  # "" where words are retracted and none is written
+    g: int  # words read of its source sentence
+    rank: int | None  # of the first right guess, from 1; 0 = none is right; None = no guesser ran
+    score: float | None  # the buzzer's; None = no buzzer ran
+    buzz: bool | None
+
+
+def steps(traces: Iterable[QuestionTrace]) -> Iterator[Step]:
+    """Every step of every question, in order."""
+    for trace in traces:
+        ranks = None if trace.guesses is None else trace.rank.tolist()
+        for i, emission in enumerate(trace.emissions):
+            buzz = None if trace.buzzes is None else trace.buzzes[i]
+            yield Step(
+                trace.question.id,
+                i,
+                emission.token,
+                emission.g,
+                None if ranks is None else ranks[i],
+                None if buzz is None else buzz.score,
+                None if buzz is None else buzz.buzz,
+            )
+
+
+def texts(traces: Iterable[QuestionTrace], side: Side, unit: Unit) -> Iterator[str]:
+    """A line a sentence or a question: the final translation, the human one, or the source."""
+    for trace in traces:
+        if side == "hypotheses":
+            yield from trace.hypotheses if unit == "sentence" else [" ".join(filter(None, trace.hypotheses))]
+        else:
+            yield from question_texts([trace.question], side, unit)
+
+
+def question_texts(questions: Iterable[Question], side: Literal["sources", "references"], unit: Unit) -> Iterator[str]:
+    """A line a sentence or a question of a question set."""
+    for question in questions:
+        if unit == "question":
+            yield question.text if side == "sources" else question.reference_text
+        elif side == "sources":
+            yield from (" ".join(words) for words in question.sentences)
+        else:
+            yield from sentence_references(question)
+
+
+def sentence_references(question: Question) -> list[str]:
+    """The human translation of each source sentence.
+
+    Where the translation has as many sentences as the source, sentence by sentence; else each gets its share of the
+    words, by its share of the source words.
+    """
+    if len(question.reference) == len(question.sentences):
+        return list(question.reference)
+    words, total = question.reference_text.split(), len(question.words)
+    ends = [round(len(words) * read / total) for read in accumulate(map(len, question.sentences))]
+    return [" ".join(words[start:end]) for start, end in zip([0, *ends], ends, strict=False)]
+
+
+def json_lines(traces: Iterable[QuestionTrace]) -> Iterator[str]:
+    """One JSON object a question: id, page, sentences of the source and of both translations, steps."""
+    for trace in traces:
+        q = trace.question
+        document: dict[str, Any] = {
+            "id": q.id,
+            "language": q.language,
+            "page": q.page,
+            "source": [" ".join(words) for words in q.sentences],
+            "reference": list(q.reference),
+            "hypothesis": trace.hypotheses,
+            "steps": [
+                {"sentence": emission.sentence}
+                | {key: value for key, value in step._asdict().items() if key != "question"}
+                for emission, step in zip(trace.emissions, steps([trace]), strict=True)
+            ],
+        }
+        yield json.dumps(document, ensure_ascii=False)
+
+
+def csv_lines(traces: Iterable[QuestionTrace]) -> Iterator[str]:
+    """The steps as CSV with a header; an empty cell where no guesser or buzzer ran."""
+    for row in (Step._fields, *steps(traces)):
+        line = io.StringIO()
+        csv.writer(line, lineterminator="").writerow(row)
+        yield line.getvalue()

@@ -1,0 +1,61 @@
+"""Many runs of one config: `sqa sweep x.yaml k=3,6,9 guesser=bm25,gru`, and `sqa.Experiment`.
+
+The runs share questions, models and the store, so a translation that two of them have in common is made once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sqa.files.store import Store
+from sqa.run import folder as folders
+from sqa.run import pipeline
+from sqa.run.config import RunConfig
+from sqa.run.overrides import Override
+from sqa.run.parts import Parts
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """One run of a sweep."""
+
+    chosen: tuple[Override, ...]
+    folder: Path
+    rows: tuple[folders.ReportRow, ...]  # its report
+    refusals: dict[str, str]  # metric -> why it has no value
+
+    def values(self) -> dict[str, float | None]:
+        """metric -> value, of the report's rows."""
+        return {row.metric: row.value for row in self.rows}
+
+
+def run_all(
+    combinations: Iterable[tuple[tuple[Override, ...], RunConfig]], runs: Path, progress: bool = True
+) -> Iterator[Swept]:
+    """Run each config, write its folder, and give it; what the store has is not made again."""
+    parts, store = Parts(), Store(runs)
+    for chosen, config in combinations:
+        result = pipeline.run(config, store, parts=parts, progress=progress)
+        yield Swept(chosen, folders.save(result, runs), tuple(folders.report_rows(result)), dict(result.refusals))
+
+
+def table(swept: Sequence[Swept]) -> tuple[list[str], list[list[str]]]:
+    """Header and rows: the run's folder, a column a key that varies, a column a metric (the value, "n/a" for none)."""
+    seen: dict[str, set[str]] = {}
+    for override in (override for one in swept for override in one.chosen):
+        seen.setdefault(override.key, set()).add(_text(override.value))
+    keys = [key for key, values in seen.items() if len(values) > 1]
+    metrics = list(dict.fromkeys(row.metric for one in swept for row in one.rows))
+    rows = []
+    for one in swept:
+        cells = {row.metric: row.cells()[1] for row in one.rows}
+        values = [_text(override.value) for override in one.chosen if override.key in keys]
+        rows.append([str(one.folder), *values, *(cells.get(metric, "n/a") for metric in metrics)])
+    return ["run", *keys, *metrics], rows
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else str(Override("", value)).removeprefix("=")

@@ -1,0 +1,116 @@
+"""The wheel in an environment of its own, outside the repository, from a folder of a user.
+
+The environment is empty but for the wheel; the packages that it needs are lent to it by a .pth file that names this
+environment's site-packages, so that no network and no minutes are needed.  Nothing of the repository is on its path.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import venv
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import yaml
+
+from sqa.core.paths import ROOT
+
+pytest.importorskip("setuptools", reason="builds the wheel")
+pytestmark = pytest.mark.slow
+LEFT_OUT = ("tests",)  # of the repository's folders, which the wheel does not need
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """An environment and a folder that lies outside the repository."""
+
+    bin: Path
+    packages: Path  # its site-packages
+    folder: Path
+
+    def sqa(self, *words: str) -> str:
+        """stdout of a command that must succeed."""
+        return self.run(str(self.bin / "sqa"), *words)
+
+    def run(self, *words: str) -> str:
+        kept = {"PATH", "HOME", "LANG", "TMPDIR", "NUMBA_CACHE_DIR"}
+        environment = {name: value for name, value in os.environ.items() if name in kept}
+        environment |= {"SQA_CACHE": str(self.folder / "cache"), "OMP_NUM_THREADS": "1"}
+        done = subprocess.run(words, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=900)
+        assert done.returncode == 0, f"{' '.join(words)}\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
+        return done.stdout
+
+
+@pytest.fixture(scope="module")
+def user(tmp_path_factory: pytest.TempPathFactory) -> User:
+    home = tmp_path_factory.mktemp("outside")
+    sources = home / "sources"
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
+    if tracked.returncode:
+        pytest.skip("needs git to tell the project's files from others")
+    for name in tracked.stdout.splitlines():
+        if not name.startswith(LEFT_OUT) and (ROOT / name).is_file():
+            (sources / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, sources / name)
+    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
+    subprocess.run([*build, "-w", str(home / "wheel"), str(sources)], check=True, cwd=home)
+    shutil.rmtree(sources)
+    venv.create(home / "environment", symlinks=True, with_pip=False)
+    python = home / "environment" / "bin" / "python"
+    [wheel] = (home / "wheel").glob("sqa-*.whl")
+    install = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", "--no-deps", "--no-index"]
+    subprocess.run([*install, str(wheel)], check=True, cwd=home)
+    [packages] = (home / "environment" / "lib").glob("python3*/site-packages")
+    assert {path.name for path in packages.iterdir()} == {"sqa", wheel.name.partition("-py3")[0] + ".dist-info"}
+    lent = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
+    (packages / "lent.pth").write_text("".join(f"{path}\n" for path in lent), encoding="utf-8")
+    (home / "folder").mkdir()
+    return User(python.parent, packages, home / "folder")
+
+
+def test_nothing_is_taken_from_the_repository(user: User) -> None:
+    code = (
+        "import sqa, smt, guessers, buzzers, experiments, sqa.core.paths as p; "
+        "print(*(m.__file__ for m in (sqa, smt, guessers, buzzers, experiments)), p.ROOT, sep='\\n')"
+    )
+    for place in user.run(str(user.bin / "python"), "-c", code).splitlines():
+        assert Path(place).is_relative_to(user.packages)
+    assert (user.packages / "sqa" / "py.typed").is_file()
+    assert "installed" in json.loads(user.sqa("doctor", "--json"))[0]["remark"]
+    assert "usage" in user.run(str(user.bin / "python"), "-m", "sqa.module", "guessers.evaluate", "--help")
+
+
+def test_a_bundled_config_by_name_a_page_and_a_log_and_back(user: User) -> None:
+    report = user.sqa("run", "mini_es_wait6_bm25", "limit=2", "name=first")
+    assert "al\t5.459751" in report  # as from the repository
+    assert user.sqa("view", "runs/first", "-q") == "runs/first/view.html\n"
+    log = user.sqa("export", "runs/first", "--to", "instances.log", "--output", "log").strip()
+    back = user.sqa("run", "mini_es_wait6_bm25", "limit=2", "name=back", f"translator={{name: recorded, file: {log}}}")
+    assert back == report
+    assert "did you mean" in user.run("sh", "-c", f"{user.bin}/sqa run mini_es_wait7_bm25 2>&1; true")
+
+
+def test_everything_of_ones_own(user: User) -> None:
+    user.sqa("init", ".")
+    user.sqa("train", "guesser", "guesser.yaml")
+    rows = {row["metric"]: row["value"] for row in json.loads(user.sqa("run", "own.yaml", "--json"))}
+    assert rows["accuracy"] == 1 and rows["unknown-pages"] == 0
+
+
+def test_a_figure_of_the_paper(user: User) -> None:
+    """fig3 reads configs/ablation.yaml, of the current folder first: here one with a few bundled questions."""
+    bundled = user.packages / "sqa" / "bundled" / "configs" / "ablation.yaml"
+    cut = yaml.safe_load(bundled.read_text("utf-8")) | {
+        "datasets": ["mini-es"], "k": [3, "full"], "commands": {}, "translators": [], "resamples": 20, "limit": 2,
+        "workers": 1, "contestants": [{"guesser": {"name": "bm25"}, "buzzer": {"name": "mlp"}}],
+    }  # fmt: skip
+    (user.folder / "configs").mkdir()
+    (user.folder / "configs" / "ablation.yaml").write_text(yaml.safe_dump(cut), encoding="utf-8")
+    made = [line for line in user.sqa("reproduce", "fig3").splitlines() if line.endswith(".png")]
+    assert made == ["runs/ablation/figure3_mini-es.png"] and (user.folder / made[0]).stat().st_size > 10_000

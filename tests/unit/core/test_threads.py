@@ -1,0 +1,74 @@
+"""Thread counts that the program sets itself, and bars that move."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from sqa.core import progress, threads
+from sqa.core.paths import ROOT
+from sqa.core.registry import BUZZERS, GUESSERS, TRANSLATORS
+from sqa.core.threads import OURS, VARIABLES, set_for, usable
+from sqa.metrics.quality.text_metric import QUALITY
+
+
+def test_small_models_get_one_thread_and_large_ones_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.setattr(threads, "usable", lambda: 6)
+    environment: dict[str, str] = {}
+    assert set_for(["waitk", "bm25", "mlp"], environment) == 1
+    assert {environment[variable] for variable in VARIABLES} == {"1"}
+    for large in ("causal-lm", "bert", "comet", "mine.py:build"):
+        assert set_for(["waitk", large], environment) == 6  # what was set here may be set anew
+    assert environment["OMP_NUM_THREADS"] == "6"
+
+
+def test_whoever_sets_them_has_decided() -> None:
+    environment = {"OMP_NUM_THREADS": "3"}
+    assert set_for(["waitk"], environment) is None and environment == {"OMP_NUM_THREADS": "3"}
+    environment = {"OPENBLAS_NUM_THREADS": "5"}
+    set_for(["waitk"], environment)
+    assert environment["OPENBLAS_NUM_THREADS"] == "5" and environment["OMP_NUM_THREADS"] == environment[OURS] == "1"
+
+
+def test_large_parts_are_parts_that_exist() -> None:
+    known = {*TRANSLATORS.names(), *GUESSERS.names(), *BUZZERS.names(), *QUALITY.names()}
+    assert known >= threads.LARGE
+
+
+def test_a_share_of_the_processors_counts(tmp_path: Path) -> None:
+    quota = tmp_path / "cpu.max"
+    quota.write_text("100000 100000\n")
+    assert usable(quota) == 1
+    quota.write_text("max 100000\n")
+    assert usable(quota) == usable(tmp_path / "none") >= 1
+
+
+def test_a_run_sets_them_before_torch_is_loaded(tmp_path: Path) -> None:
+    code = (
+        "import os, sys; sys.argv = ['sqa', 'run', 'mini_es_wait6_bm25', 'k=0']\n"
+        "from sqa.cli import main\n"
+        "assert 'numpy' not in sys.modules\n"
+        "try: main()\n"
+        "except SystemExit: import torch; print(os.environ['OMP_NUM_THREADS'], torch.get_num_threads())\n"
+    )
+    kept = {"PATH": "/usr/bin", "PYTHONPATH": str(ROOT)}
+    found = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=kept, capture_output=True, text=True)
+    assert found.stdout == "1 1\n", found.stderr
+
+
+def test_a_bar_moves_while_nothing_is_finished(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert progress.SECONDS <= 5
+    monkeypatch.setattr(progress, "SECONDS", 0.05)
+    written = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", written)
+    with progress.bar("translate", 3, 1) as bar:
+        time.sleep(0.5)
+        still = written.getvalue().count("1/3")
+        bar.update()
+    assert still >= 3 and "2/3" in written.getvalue()

@@ -1,0 +1,99 @@
+"""Parallel text of one's own, in any language pair, all the way to a model."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import yaml
+
+from smt.models.waitk_translator import WaitKConfig, build
+from smt.train import main
+from smt.training.config import CorpusConfig, SmtConfig
+from smt.training.prepare import is_prepared, prepare
+from sqa.core.errors import ConfigError, DataError
+from sqa.data.datasets import load_own_pairs, load_questions
+from sqa.run.config import load
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """pairs.tsv and dev.tsv, and no data of the project within reach."""
+    monkeypatch.delenv("SQA_MIRROR", raising=False)
+    monkeypatch.setattr("sqa.data.download.path_of", lambda name: pytest.fail(f"{name} of the project was read"))
+    rows = [
+        f"{' '.join(source)}\t{target}\n"
+        for question in load_questions("mini-es")
+        for source, target in zip(question.sentences, question.reference, strict=False)
+    ]
+    (tmp_path / "pairs.tsv").write_text("".join(rows), encoding="utf-8")
+    (tmp_path / "dev.tsv").write_text("".join(rows[:3]), encoding="utf-8")
+    return tmp_path
+
+
+def config(folder: Path, **corpus: object) -> Path:
+    mapping = {
+        "name": "own",
+        "corpus": {"pair": "fr-en", "train": str(folder / "pairs.tsv"), "development": str(folder / "dev.tsv"),
+                   "vocabulary_size": 600, "lexicon_width": 0, **corpus},
+        "model": {"vocabulary": 600, "width": 32, "heads": 2, "feed_forward": 64, "encoder_layers": 1,
+                  "decoder_layers": 1, "lexicon_width": 0},
+        "train": {"steps": 2, "batch_pieces": 300, "warmup": 1, "cooldown": 1, "checkpoint_every": 1, "keep": 1,
+                  "evaluate_every": 2, "evaluate_sentences": 2, "evaluate_k": ["full"], "threads": 1},
+    }  # fmt: skip
+    path = folder / "own.yaml"
+    path.write_text(yaml.safe_dump(mapping), encoding="utf-8")
+    return path
+
+
+def test_a_translator_of_ones_own_pairs(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main(config(folder), folder / "runs")
+    model = Path(capsys.readouterr().out.strip())
+    log = (folder / "runs/smt/own/log.jsonl").read_text("utf-8")
+    assert "bleu_full" in log
+    translator = build(WaitKConfig(str(model), k=2))
+    assert isinstance(list(translator.translate(iter("un dos tres".split()))), list)
+
+
+def test_an_edited_file_is_prepared_anew_and_development_is_kept_out(folder: Path) -> None:
+    corpus = load(config(folder), SmtConfig).corpus
+    prepare(corpus, folder / "data")
+    assert is_prepared(corpus, folder / "data")
+    assert "overlap" in (folder / "data/clean.tsv").read_text("utf-8")
+    with (folder / "pairs.tsv").open("a", encoding="utf-8") as file:
+        file.write("Una frase más de todas.\tOne more sentence of all.\n")
+    assert not is_prepared(corpus, folder / "data")
+
+
+@pytest.mark.parametrize(
+    ("corpus", "problem"),
+    [
+        ({"train": None, "development": None}, "corpus.pair: expected 'es-en' or 'pl-en', or your own pairs"),
+        ({"development": None}, "corpus.development: needed to measure BLEU"),
+        ({"train": None}, "corpus.development: is of your own pairs; name them too"),
+        ({"pair": "French"}, "corpus.pair: expected two languages, as 'fr-en', got 'French'"),
+        ({"back_translation": "apertium"}, "corpus.back_translation: must be none with your own pairs"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(folder: Path, corpus: dict[str, object], problem: str) -> None:
+    with pytest.raises(ConfigError, match=problem):
+        load(config(folder, **corpus), SmtConfig)
+
+
+def test_a_file_that_is_not_there_is_an_error(folder: Path) -> None:
+    with pytest.raises(DataError, match="nowhere.tsv"):
+        main(config(folder, train=str(folder / "nowhere.tsv")), folder / "runs")
+
+
+def test_pairs_are_refused_by_line_and_spaced_where_the_language_has_no_blanks(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.tsv"
+    path.write_text("这是GPT-4。\tThis is GPT-4.\tnews\n你好\t \n", encoding="utf-8")
+    pairs = load_own_pairs(path, "zh-en")
+    assert next(pairs) == ("这 是 GPT-4 。", "This is GPT-4.", "news")
+    with pytest.raises(DataError, match=r"pairs.tsv:2: expected source, target"):
+        next(pairs)
+
+
+def test_the_projects_own_corpora_are_as_they_were() -> None:
+    assert replace(CorpusConfig("es-en"), seed=1).train is None
