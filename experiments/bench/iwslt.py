@@ -11,6 +11,7 @@ what 200 clients take of the server's memory, and the same with expected wins sc
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import socket
 import subprocess
@@ -21,15 +22,13 @@ import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+from urllib.parse import urlsplit
 
+from experiments.bench.connection import Connection
 from sqa.core.errors import DataError
 from sqa.data.datasets import available, load_questions
-
-if TYPE_CHECKING:
-    import aiohttp
 
 CLIENTS, ALONE = 200, 8  # clients at once; clients one after another, enough to time them
 THINK = 0.005  # seconds a client thinks about a word
@@ -60,7 +59,7 @@ class Client:
         return [min(self.k + place, len(source) + 1) for place in range(len(source))]
 
 
-async def translate(http: aiohttp.ClientSession, base: str, client: Client, corpus: Corpus) -> int:
+async def translate(http: Connection, base: str, client: Client, corpus: Corpus) -> int:
     """Translate its sentences; the number of requests.  A word of another client's cursor: DataError."""
     requests = 0
     for number in client.sentences:
@@ -69,15 +68,14 @@ async def translate(http: aiohttp.ClientSession, base: str, client: Client, corp
         for word, delay in pairs:
             while read < delay:
                 read += 1
-                async with http.get(f"{base}/src", params={"sent_id": number}) as answer:
-                    segment = (await answer.json(content_type=None))["segment"]
+                segment = json.loads((await http.ask("GET", f"{base}/src?sent_id={number}"))[1])["segment"]
                 if segment != [*source, EOS][read - 1]:
                     raise DataError(f"client {client.number}, sentence {number}: read {segment!r} as word {read}")
             if client.think:
                 await asyncio.sleep(client.think)
-            async with http.put(f"{base}/hypo", params={"sent_id": number}, data=word.encode()) as answer:
-                if answer.status != 200:
-                    raise DataError(f"client {client.number}: PUT /hypo was answered {answer.status}")
+            status, _ = await http.ask("PUT", f"{base}/hypo?sent_id={number}", word.encode())
+            if status != 200:
+                raise DataError(f"client {client.number}: PUT /hypo was answered {status}")
             requests += 1
         requests += read
     return requests
@@ -85,37 +83,31 @@ async def translate(http: aiohttp.ClientSession, base: str, client: Client, corp
 
 async def at_once(url: str, clients: Sequence[Client], corpus: Corpus) -> list[dict[str, Any]]:
     """The scores of clients that work at the same time, each in a session."""
-    import aiohttp
 
     async def one(client: Client) -> dict[str, Any]:
-        base = f"{url}/sessions/client-{client.number}"
-        sent = await translate(http, base, client, corpus)
-        async with http.get(f"{base}/result") as answer:
-            return await answer.json(content_type=None) | {"requests": sent}
+        base = f"/sessions/client-{client.number}"
+        async with Connection(urlsplit(url).netloc) as http:
+            sent = await translate(http, base, client, corpus)
+            found = json.loads((await http.ask("GET", f"{base}/result"))[1])
+            return found.get("SoFar", found) | {"requests": sent}
 
-    timeout = aiohttp.ClientTimeout(total=None)
-    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=len(clients)), timeout=timeout) as http:
-        tasks = [asyncio.create_task(one(client)) for client in clients]
-        try:
-            return await asyncio.gather(*tasks)
-        finally:  # if one failed the others shall not outlive the connections
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+    tasks = [asyncio.create_task(one(client)) for client in clients]
+    try:
+        return await asyncio.gather(*tasks)
+    finally:  # if one failed the others shall not go on
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def one_by_one(url: str, clients: Sequence[Client], corpus: Corpus) -> int:
     """The number of requests of clients that share one state, each from a reset to its result."""
-    import aiohttp
-
     requests = 0
-    async with aiohttp.ClientSession() as http:
+    async with Connection(urlsplit(url).netloc) as http:
         for client in clients:
-            async with http.post(f"{url}/") as answer:
-                await answer.read()
-            requests += await translate(http, url, client, corpus)
-            async with http.get(f"{url}/result") as answer:
-                await answer.read()
+            await http.ask("POST", "/")
+            requests += await translate(http, "", client, corpus)
+            await http.ask("GET", "/result")
     return requests
 
 
@@ -170,14 +162,12 @@ def _sentences(client: int, corpus: Corpus) -> tuple[int, ...]:
 
 
 def rows() -> list[tuple[str, str, float, float]]:
-    """What, unit, one global cursor, sessions; empty without aiohttp."""
+    """What, unit, one global cursor, sessions."""
     return [row for row, _ in measured()]
 
 
 def measured() -> Iterator[tuple[tuple[str, str, float, float], str]]:
     """The rows, each with a remark on the server's memory."""
-    if not find_spec("aiohttp"):
-        return
     name = "xqb-es" if available("xqb-es") else "mini-es"
     questions = load_questions(name, limit=20)
     corpus = [sentence for question in questions for sentence in question.sentences]

@@ -4,8 +4,8 @@
     PUT /input     a segment of the source, as JSON      GET /output    a segment of the translation, as JSON
 
 The same routes, bodies and status codes as `simuleval --standalone` (SimulEval 1.1), with a token beyond loopback and
-limits.  The protocol has no name for a sentence, so there is one at a time: a client that begins resets, and of two at
-once each spoils the other's.  Start a server for each.
+limits.  The protocol has no name for a client or a sentence, so there is one at a time, and while it is under way a
+second client is refused (409); a user in the address (any:TOKEN@host) tells clients apart.  Start a server for each.
 
 `simuleval` cannot send a token by itself; it is the password in its address: --remote-address any:TOKEN@host.
 """
@@ -44,14 +44,22 @@ def agent_of(translator: str, agent: str = "", arguments: Sequence[str] = ()) ->
     return TranslatorAgent(Namespace(translator=translator))
 
 
-def serve(translator: str, agent: str, arguments: Sequence[str], host: str, port: int, token: str | None) -> None:
-    """Serve until interrupted.  aiohttp or simuleval missing: ConfigError."""
+def serve(
+    translator: str,
+    agent: str,
+    arguments: Sequence[str],
+    host: str,
+    port: int,
+    token: str | None,
+    names: Sequence[str] = (),
+) -> None:
+    """Serve until interrupted.  starlette, uvicorn or simuleval missing: ConfigError."""
     try:
         from smt.simuleval.http import ServiceConfig, make_app
-        from sqa.net.server import run_app
+        from sqa.net.connections import run_app
     except ModuleNotFoundError as error:
         raise ConfigError(f"{_NEEDS} {error.name}; install the extra: pip install 'sqa[serve]'") from error
-    config = ServiceConfig(host, port, token)
+    config = ServiceConfig(host, port, token, names=tuple(names))
     served = agent_of(translator, agent, arguments)
     print(f"sqa: {served} at http://{host}:{port}; simuleval --remote-eval --remote-port {port}", file=sys.stderr)
     run_app(make_app(served, config), host, port)

@@ -19,7 +19,6 @@ import sys
 import tempfile
 from dataclasses import asdict, dataclass
 from importlib.resources import files
-from ipaddress import ip_address
 from pathlib import Path as FilePath
 from typing import Annotated, Any, Literal
 
@@ -27,15 +26,15 @@ from fastapi import FastAPI, HTTPException, Path, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
-from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from sqa.board.board import Board, NotFound, Taken
 from sqa.board.dynascore import parse_weights
-from sqa.board.guard import Guard
 from sqa.board.metrics import meta_of
-from sqa.core.errors import ConfigError, SqaError
+from sqa.core.errors import ConfigError, DataError, SqaError
 from sqa.data.datasets import available, question_sets
 from sqa.data.perturb import PERTURBATIONS
+from sqa.net.address import Names, address_problems, is_loopback
+from sqa.net.guard import Guard
 
 NAME = r"^[a-z0-9][a-z0-9-]{0,62}$"
 PREFIXED = r"^[a-z0-9][a-z0-9-]{0,125}$"
@@ -45,6 +44,16 @@ PAGE = {
     "/page.css": ("page.css", "text/css"),
     "/page.js": ("page.js", "text/javascript"),
 }
+HEADERS = (
+    (
+        b"content-security-policy",
+        b"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
+        b"base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    ),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cache-control", b"no-store"),
+)
 ERRORS: dict[int | str, dict[str, Any]] = {
     400: {"description": "The request is wrong", "content": {"application/json": {}}},
     401: {"description": "A token is needed", "content": {"application/json": {}}},
@@ -67,13 +76,10 @@ class ServeConfig:
     port: int = 12380
     token: str | None = None
     max_body: int = 1 << 24  # bytes
+    names: tuple[str, ...] = ()  # host names by which it may be asked, beside this machine's; beyond loopback none: any
 
     def __post_init__(self) -> None:
-        wrong = []
-        if not 0 <= self.port <= 65535:
-            wrong.append(f"--port: must be 0 to 65535, got {self.port}")
-        if not self.local and not self.token:
-            wrong.append(f"--host: {self.host} can be reached from other machines; give a --token")
+        wrong = address_problems(self.host, self.port, self.token)
         if self.max_body < 1:
             wrong.append("--max-body: must be at least 1")
         if wrong:
@@ -82,10 +88,7 @@ class ServeConfig:
     @property
     def local(self) -> bool:
         """Whether only this machine can reach the server."""
-        try:
-            return ip_address(self.host).is_loopback
-        except ValueError:
-            return self.host == "localhost"
+        return is_loopback(self.host)
 
 
 class NewQuestion(BaseModel):
@@ -121,18 +124,10 @@ class Ascii(JSONResponse):
 
 def serve(board: Board, config: ServeConfig) -> None:
     """Serve until interrupted."""
-    import uvicorn
+    from sqa.net.connections import run_app
 
     print(f"sqa: the board is at http://{config.host}:{config.port}", file=sys.stderr)
-    uvicorn.run(
-        make_app(board, config),
-        host=config.host,
-        port=config.port,
-        log_level="warning",
-        limit_concurrency=256,
-        timeout_keep_alive=10,
-        h11_max_incomplete_event_size=1 << 14,
-    )
+    run_app(make_app(board, config), config.host, config.port)
 
 
 def make_app(board: Board, config: ServeConfig) -> FastAPI:
@@ -146,9 +141,8 @@ def make_app(board: Board, config: ServeConfig) -> FastAPI:
     _writing(app, board)
     for route, (name, kind) in PAGE.items():
         app.add_api_route(route, _static(name, kind), include_in_schema=False)
-    app.add_middleware(Guard, token=config.token, max_body=config.max_body)
-    if config.local:
-        app.add_middleware(TrustedHostMiddleware, allowed_hosts=["localhost", "127.0.0.1", "[::1]", config.host])
+    names = Names.of(config.host, config.names)
+    app.add_middleware(Guard, token=config.token, max_body=config.max_body, names=names, headers=HEADERS)
     return app
 
 
@@ -248,10 +242,7 @@ def _writing(app: FastAPI, board: Board) -> None:
             if new.source not in here:
                 raise HTTPException(400, f"source: one that is here already: {', '.join(here)}")
             return board.register_dataset(task, name, new.source, new.perturbations, new.seed)
-        with tempfile.TemporaryDirectory() as folder:
-            path = FilePath(folder, f"{name}.jsonl")
-            path.write_text("".join(json.dumps(q.model_dump()) + "\n" for q in new.questions or ()), encoding="utf-8")
-            return board.register_dataset(task, name, str(path), new.perturbations, new.seed)
+        return _of_questions(board, task, name, new)
 
     @app.put(
         "/api/tasks/{task}/models/{name}",
@@ -272,3 +263,16 @@ def _writing(app: FastAPI, board: Board) -> None:
         _known(board, task)
         body = await request.body()
         return await run_in_threadpool(board.register_model, task, name, "submission", body)
+
+
+def _of_questions(board: Board, task: str, name: str, new: NewDataset) -> dict[str, Any]:
+    """Register questions of a request; a problem names their data set, not where they lay meanwhile."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = FilePath(folder, f"{name}.jsonl")
+        path.write_text("".join(json.dumps(q.model_dump()) + "\n" for q in new.questions or ()), encoding="utf-8")
+        try:
+            return board.register_dataset(task, name, str(path), new.perturbations, new.seed)
+        except (Taken, NotFound):
+            raise
+        except SqaError as error:
+            raise DataError(str(error).replace(f"{folder}/", "")) from error

@@ -233,6 +233,8 @@ def _row_problems(line: str) -> list[str]:
     try:
         row = json.loads(line)
         json.dumps(row, ensure_ascii=False).encode()  # half a surrogate pair cannot be written
+    except UnicodeEncodeError:
+        return [f"has half a surrogate pair, which is no text: {line[:60]!r}"]
     except (ValueError, RecursionError):
         return [f"not JSON: {line[:60]!r}"]
     return SHAPE.problems(row)

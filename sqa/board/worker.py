@@ -59,7 +59,8 @@ def _work_at(board: Board, claimed: queue.Claim, lease_seconds: float) -> bool:
             result = run_one(board, model["task"], model["name"], model["kind"], data, claimed.prefix)
         except SqaError as error:
             print(f"sqa: {name}: failed: {error}", file=sys.stderr)
-            return queue.fail(board.engine, claimed, str(error))
+            told = str(error).replace(f"{board.config.folder.absolute()}/", "").replace(f"{board.config.folder}/", "")
+            return queue.fail(board.engine, claimed, told)
     taken = queue.finish(board.engine, claimed, result)
     print(f"sqa: {name}: {'done' if taken else 'dropped, its lease had run out'}", file=sys.stderr)
     return taken

@@ -154,10 +154,16 @@ def serve(
         str | None, typer.Option("--token", envvar="SQA_TOKEN", help="Needed for all that writes.")
     ] = None,
     max_body: Annotated[int, typer.Option("--max-body", metavar="BYTES", help="Of a request.")] = 1 << 24,
+    names: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--name", metavar="HOST", help="A host name it is asked by; repeatable. Beyond loopback, none: any."
+        ),
+    ] = None,
 ) -> None:
     """The board over HTTP: a page, JSON, and an OpenAPI description at /openapi.json."""
     try:
         from sqa.board import server
     except ModuleNotFoundError as error:
         raise ConfigError(MISSING) from error
-    server.serve(_board(context), server.ServeConfig(host, port, token, max_body))
+    server.serve(_board(context), server.ServeConfig(host, port, token, max_body, tuple(names or ())))

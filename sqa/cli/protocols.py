@@ -17,6 +17,10 @@ Guesser = Annotated[str, typer.Option("--guesser", metavar="YAML", help="As in a
 Buzzer = Annotated[str, typer.Option("--buzzer", metavar="YAML", help="As in a config; none: without one.")]
 Host = Annotated[str, typer.Option("--host", help="Beyond loopback a token is needed.")]
 Token = Annotated[str | None, typer.Option("--token", envvar="SQA_TOKEN", help="Clients must bring it.")]
+Names = Annotated[
+    list[str] | None,
+    typer.Option("--name", metavar="HOST", help="A host name it is asked by; repeatable. Beyond loopback, none: any."),
+]
 RAW = {"allow_extra_args": True, "ignore_unknown_options": True}  # arguments in other programs' own style
 
 
@@ -43,15 +47,30 @@ def serve_iwslt(
     ] = "",
     guesser: Guesser = "",
     buzzer: Buzzer = "",
+    names: Names = None,
+    journal: Annotated[
+        Path | None, typer.Option("--journal", metavar="FILE", help="Keeps the sessions; default: one in --output.")
+    ] = None,
+    session_hours: Annotated[
+        float, typer.Option("--session-hours", metavar="N", help="Without a request, then a session is forgotten.")
+    ] = 168.0,
+    participants: Annotated[
+        Path | None, typer.Option("--participants", metavar="FILE", help="NAME TOKEN a line: each has one session.")
+    ] = None,
 ) -> None:
     """Read sentences out word by word, score what comes back; the server of IWSLT 2020."""
     from sqa.protocols.iwslt import entry as iwslt
+    from sqa.protocols.iwslt.participants import read_participants
 
     try:
         from sqa.protocols.iwslt.http import ServeConfig
     except ModuleNotFoundError as error:
         raise ConfigError(iwslt.MISSING) from error
-    config = ServeConfig(tokenizer, dialect, strict, output, host, port, token, max_body, max_sessions)
+    config = ServeConfig(
+        tokenizer, dialect, strict, output, host, port, token, max_body, max_sessions, names=tuple(names or ()),
+        journal=journal, session_hours=session_hours,
+        participants=() if participants is None else tuple(read_participants(participants).items()),
+    )  # fmt: skip
     iwslt.serve(source, target, kind, config, questions, guesser, buzzer)
 
 
@@ -63,9 +82,10 @@ def serve_qanta(
     port: Annotated[int, typer.Option("--port", metavar="N")] = 4861,
     token: Token = None,
     underscores: Annotated[bool, typer.Option("--underscores", help="Titles as QANTA's data has them.")] = False,
+    names: Names = None,
 ) -> None:
     """Answer Quizbowl questions as QANTA's systems do: /api/1.0/quizbowl/status, /act and /batch_act."""
-    call("sqa.protocols.qanta:serve", guesser, buzzer, host, port, token, underscores)
+    call("sqa.protocols.qanta:serve", guesser, buzzer, host, port, token, underscores, names or ())
 
 
 @serve_app.command("simuleval")
@@ -80,9 +100,10 @@ def serve_simuleval(
     host: Host = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", metavar="N")] = 12321,
     token: Token = None,
+    names: Names = None,
 ) -> None:
     """Translate for `simuleval --remote-eval`, as `simuleval --standalone` does."""
-    call("smt.simuleval.server:serve", translator, agent, arguments or (), host, port, token)
+    call("smt.simuleval.server:serve", translator, agent, arguments or (), host, port, token, names or ())
 
 
 @client_app.command("iwslt")
@@ -103,11 +124,16 @@ def client_iwslt(
     session: Annotated[str, typer.Option("--session", metavar="ID", help="A session apart from all others.")] = "",
     token: Annotated[str, typer.Option("--token", envvar="SQA_TOKEN")] = "",
     guide: Annotated[bool, typer.Option("--guide", help="By the routes of the published guide.")] = False,
+    patience: Annotated[
+        float, typer.Option("--patience", metavar="SECONDS", help="To ask again when the server is gone; 0: do not.")
+    ] = 60.0,
 ) -> None:
     """Translate what an evaluation server reads out, with an agent or a translator of this project."""
     from sqa.protocols.iwslt import entry as iwslt
 
-    iwslt.run_client(url, agent, translator, arguments or (), start, end, threads, reset, scores, session, token, guide)
+    iwslt.run_client(
+        url, agent, translator, arguments or (), start, end, threads, reset, scores, session, token, guide, patience
+    )
 
 
 def scorer(

@@ -30,7 +30,8 @@ from sqa.files.yaml_reader import parse_yaml
 MANIFEST = DATA / "manifest.yaml"
 ATTEMPTS = 4  # tries of one download; each continues where the last one stopped
 WAIT = 1.0  # seconds before the second try; doubles with each
-TIMEOUT = (10.0, 60.0)  # seconds to connect, seconds without a byte
+CONNECT, QUIET = 10.0, 60.0  # seconds to connect, seconds without a byte
+REDIRECTS = 3  # that are followed; what comes is held against the manifest's sha256
 _CHUNK = 1 << 14  # bytes; what a broken connection loses at most
 
 
@@ -270,6 +271,8 @@ def _receive(file: IO[bytes], item: Entry, url: str, progress: bool) -> str | No
     import requests
     from tqdm import tqdm
 
+    from sqa.net.client import Failed, Http
+
     have = file.seek(0, os.SEEK_END)
     if have == item.size:
         return None
@@ -279,7 +282,7 @@ def _receive(file: IO[bytes], item: Entry, url: str, progress: bool) -> str | No
     if have:
         headers["Range"] = f"bytes={have}-"
     try:
-        with requests.get(url, headers=headers, stream=True, timeout=TIMEOUT) as response:
+        with Http(CONNECT, quiet=QUIET, proxies=True).stream(url, headers, REDIRECTS) as response:
             if response.status_code == 416 or response.status_code >= 500 or response.status_code == 429:
                 if response.status_code == 416:
                     file.truncate(0)
@@ -299,6 +302,8 @@ def _receive(file: IO[bytes], item: Entry, url: str, progress: bool) -> str | No
                     if bar.n > item.size:
                         break  # more than the manifest says: the checksum will refuse it
             file.flush()
+    except Failed as error:
+        raise DataError(f"{item.name}: {url}: {error}; use a mirror (SQA_MIRROR)") from error
     except requests.RequestException as error:
         file.flush()
         cause = str(error).rsplit(": ", 1)[-1].strip("'\")(")  # urllib3 nests the whole story; its end says why

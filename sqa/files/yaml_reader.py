@@ -8,6 +8,7 @@ from typing import Any
 import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
+MAX_TEXT = 4 << 20  # characters of a document
 MAX_NODES = 100_000  # values of a document, aliases written out
 MAX_DEPTH = 60  # lists and mappings within one another
 MAX_DIGITS = 19  # of a whole number: 64 bits
@@ -16,6 +17,8 @@ _PLAIN = frozenset({"null", "bool", "int", "float", "str", "seq", "map", "merge"
 
 def parse_yaml(text: str) -> Any:
     """The value of a YAML document.  ValueError, one line saying where, for what is odd, too large or too deep."""
+    if len(text) > MAX_TEXT:
+        raise ValueError(f"not valid YAML: more than {MAX_TEXT} characters")
     try:
         return yaml.load(text, Loader=_Loader)
     except (yaml.YAMLError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
@@ -29,6 +32,7 @@ class _Loader(yaml.SafeLoader):
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self._depth = 0
+        self._nodes = 0  # composed so far
         self._sizes: dict[int, int] = {}  # id of a composed node -> values in it, aliases written out
 
     def compose_node(self, parent: Any, index: Any) -> Node | None:
@@ -36,6 +40,9 @@ class _Loader(yaml.SafeLoader):
         event: yaml.Event = self.peek_event()  # type: ignore[no-untyped-call]  # the stubs give it no types
         start = event.start_mark
         self._depth += 1
+        self._nodes += 1
+        if self._nodes > MAX_NODES:  # before the list that they stand in has ended
+            raise _problem(f"more than {MAX_NODES} values", start)
         if self._depth > MAX_DEPTH:
             raise _problem(f"lists and mappings lie more than {MAX_DEPTH} deep", start)
         node = super().compose_node(parent, index)

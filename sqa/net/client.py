@@ -1,13 +1,24 @@
-"""A client of other people's HTTP services that hold what they say against a limit: of time, of size, of form."""
+"""The client of other people's HTTP services, which holds what they say against a limit: of time, of size, of form.
+
+    Http        requests within limits, from any number of threads; what fails is Failed
+    Service     one service that answers JSON; what fails is a RemoteProtocolError that says what it said
+    Http.stream a long answer piece by piece, for downloads
+
+No answer is followed elsewhere unless it is asked for, and then never from https to http.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import re
+import threading
 import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
 import requests
 import urllib3
@@ -16,6 +27,7 @@ from sqa.core.errors import ConfigError, RemoteProtocolError
 
 MAX_REPLY = 8 << 20  # bytes
 SHOWN = 80  # characters of a reply in a message
+REDIRECTS = (301, 302, 303, 307, 308)
 
 
 def url_problems(url: str) -> list[str]:
@@ -41,17 +53,109 @@ def token_from(variable: str | None) -> str:
     return token
 
 
+class Failed(Exception):
+    """No answer that can be used.  `again`: the same request may do better, for nothing whole came back."""
+
+    def __init__(self, what: str, again: bool = False) -> None:
+        super().__init__(what)
+        self.again = again
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A whole answer."""
+
+    status: int
+    content: bytes
+    url: str  # as it was asked, with its query
+
+    @property
+    def text(self) -> str:
+        return self.content.decode("utf-8", "replace")
+
+
+class Http:
+    """Requests within limits; each thread has connections of its own."""
+
+    def __init__(
+        self, timeout: float, max_reply: int = MAX_REPLY, token: str = "", proxies: bool = False, quiet: float = 0.0
+    ) -> None:
+        """`timeout`: seconds for one whole answer, of `stream` to connect.  `quiet`: without a byte, of `stream`.
+
+        `proxies`: those that the environment names; there is none between an evaluation and its server.
+        """
+        self._timeout, self._max_reply, self._quiet = timeout, max_reply, quiet or timeout
+        self._token, self._proxies = token, proxies
+        self._local = threading.local()
+
+    @property
+    def _session(self) -> requests.Session:
+        if not hasattr(self._local, "session"):
+            session = self._local.session = requests.Session()
+            session.trust_env = self._proxies  # else no proxy, no ~/.netrc
+            if self._token:
+                session.headers["Authorization"] = f"Bearer {self._token}"
+        return self._local.session
+
+    def ask(
+        self,
+        method: str,
+        url: str,
+        data: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> Reply:
+        """The answer, whatever its status; it has to be there, whole, in time.  Failed."""
+        end = time.monotonic() + self._timeout
+        sent = {"Accept-Encoding": "identity", **(headers or {})}
+        try:
+            with self._session.request(
+                method, url, params=params, data=data, headers=sent, timeout=self._timeout, stream=True,
+                allow_redirects=False,
+            ) as reply:  # fmt: skip
+                content = bytearray()
+                while part := reply.raw.read1(1 << 16, decode_content=False):
+                    content += part
+                    if len(content) > self._max_reply:
+                        raise Failed(f"a reply of more than {self._max_reply} bytes, refused")
+                    if time.monotonic() > end:
+                        raise requests.Timeout
+                return Reply(reply.status_code, bytes(content), reply.url)
+        except (requests.Timeout, urllib3.exceptions.ReadTimeoutError) as error:
+            raise Failed(f"no whole reply in {self._timeout:g} seconds") from error
+        except (requests.RequestException, urllib3.exceptions.HTTPError, OSError) as error:
+            broken = not isinstance(error, requests.exceptions.InvalidURL | requests.exceptions.InvalidSchema)
+            said = " ".join(str(error).split())[-SHOWN:]
+            raise Failed(f"the connection failed ({said})", again=broken) from error
+
+    @contextmanager
+    def stream(self, url: str, headers: Mapping[str, str], redirects: int = 0) -> Iterator[requests.Response]:
+        """The answer to a GET, its body still to be read; up to so many redirects are followed.  Failed."""
+        times = (self._timeout, self._quiet)
+        for left in range(redirects, -1, -1):
+            reply = self._session.get(url, headers=dict(headers), stream=True, timeout=times, allow_redirects=False)
+            with reply:
+                if reply.status_code not in REDIRECTS or not left:
+                    yield reply
+                    return
+                url = self._elsewhere(url, reply.headers.get("Location", ""))
+
+    def _elsewhere(self, url: str, location: str) -> str:
+        """Where a redirect leads."""
+        target = urljoin(url, location)
+        if not location or url_problems(target) or (url.startswith("https:") and not target.startswith("https:")):
+            raise Failed(f"it leads to {without_secret(location)!r}, which is not followed")
+        return target
+
+
 class Service:
     """One service.  What it does not answer as it should is a RemoteProtocolError that says what it said."""
 
     def __init__(self, url: str, timeout: float, retries: int = 0, token: str = "", max_reply: int = MAX_REPLY) -> None:
         """`retries`: further attempts after a broken connection or a 5xx; for requests that change nothing there."""
         self.url = url.rstrip("/")
-        self._timeout, self._retries, self._max_reply = timeout, retries, max_reply
-        self._http = requests.Session()
-        self._http.trust_env = False  # no proxy, no ~/.netrc
-        if token:
-            self._http.headers["Authorization"] = f"Bearer {token}"
+        self._retries = retries
+        self._http = Http(timeout, max_reply, token)
 
     def json(self, method: str, path: str, body: object = None) -> Any:
         """The JSON of a reply."""
@@ -63,48 +167,25 @@ class Service:
 
     def text(self, method: str, path: str, body: object = None) -> str:
         """The text of a reply with status 200."""
+        data = None if body is None else json.dumps(body).encode()
+        headers = {} if body is None else {"Content-Type": "application/json"}
         for attempt in range(self._retries + 1):
             if attempt:
                 time.sleep(min(0.2 * 2**attempt, 5.0))
             try:
-                status, content = self._once(method, path, body)
-            except requests.ConnectionError as error:
-                problem = self.problem(method, path, f"the connection failed ({' '.join(str(error).split())[-SHOWN:]})")
+                reply = self._http.ask(method, self.url + path, data, headers)
+            except Failed as error:
+                problem = self.problem(method, path, str(error))
+                if not error.again:
+                    raise problem from error
                 continue
-            if status == 200:
-                return content.decode("utf-8", "replace")
-            problem = self.problem(
-                method, path, f"HTTP {status}, it said {content[:SHOWN].decode('utf-8', 'replace')!r}"
-            )
-            if status < 500:
+            if reply.status == 200:
+                return reply.text
+            problem = self.problem(method, path, f"HTTP {reply.status}, it said {reply.text[:SHOWN]!r}")
+            if reply.status < 500:
                 break
         raise problem
 
     def problem(self, method: str, path: str, what: str) -> RemoteProtocolError:
         """The error to raise about a request."""
         return RemoteProtocolError(f"{method} {without_secret(self.url)}{path}: {what}")
-
-    def _once(self, method: str, path: str, body: object) -> tuple[int, bytes]:
-        """Status and body; the body has to be there, whole, within the time of one request."""
-        end = time.monotonic() + self._timeout
-        data = None if body is None else json.dumps(body).encode()
-        headers = {"Accept-Encoding": "identity"} | ({} if body is None else {"Content-Type": "application/json"})
-        try:
-            with self._http.request(
-                method, self.url + path, data=data, headers=headers, timeout=self._timeout, stream=True,
-                allow_redirects=False,
-            ) as reply:  # fmt: skip
-                content = bytearray()
-                while part := reply.raw.read1(1 << 16, decode_content=False):
-                    content += part
-                    if len(content) > self._max_reply:
-                        raise self.problem(method, path, f"a reply of more than {self._max_reply} bytes, refused")
-                    if time.monotonic() > end:
-                        raise requests.Timeout
-                return reply.status_code, bytes(content)
-        except (requests.Timeout, urllib3.exceptions.ReadTimeoutError) as error:
-            raise self.problem(method, path, f"no whole reply in {self._timeout:g} seconds") from error
-        except (urllib3.exceptions.HTTPError, OSError) as error:
-            if isinstance(error, requests.ConnectionError):
-                raise
-            raise requests.ConnectionError(error) from error

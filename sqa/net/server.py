@@ -1,4 +1,4 @@
-"""What the HTTP servers of this project have in common (aiohttp): who may ask, how much and how slowly.
+"""What the HTTP servers of this project have in common (Starlette on uvicorn): who may ask, how replies look.
 
 A server binds to loopback unless it was given a token.  A request then brings it as "Authorization: Bearer TOKEN", or,
 for clients that can only be given an address, as the password in it: http://any:TOKEN@host:port.
@@ -6,65 +6,26 @@ for clients that can only be given an address, as the password in it: http://any
 
 from __future__ import annotations
 
-import asyncio
-import binascii
-import hmac
 import json
-from base64 import b64decode
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from http import HTTPStatus
-from ipaddress import ip_address
+from typing import TYPE_CHECKING, Any
 
-from aiohttp import web
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
 
 from sqa.files.records import parse_json
+from sqa.net.guard import Page, Refused
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
 
 TYPE = "text/html; charset=UTF-8"  # of every reply of tornado's, JSON or not
-
-
-class Refused(Exception):
-    """A request that is answered with an error page."""
-
-    def __init__(self, status: int) -> None:
-        self.status = status
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach an address."""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
-def address_problems(host: str, port: int, token: str | None) -> list[str]:
-    """What is wrong with where a server shall listen, one line each."""
-    wrong = [] if 0 <= port <= 65535 else [f"--port: must be 0 to 65535, got {port}"]
-    if not is_loopback(host) and not token:
-        wrong.append(f"--host: {host} can be reached from other machines; give a --token")
-    return wrong
-
-
-def check_token(request: web.Request, token: str | None) -> None:
-    """Refused (401) unless the request brings the token, if there is one."""
-    if not token:
-        return
-    kind, _, given = request.headers.get("Authorization", "").partition(" ")
-    if kind.lower() == "basic":
-        try:
-            given = b64decode(given, validate=True).decode("utf-8", "replace").partition(":")[2]
-        except binascii.Error:
-            given = ""
-    if not hmac.compare_digest(given.encode("utf-8", "replace"), token.encode()):
-        raise Refused(401)
-
-
-async def read_body(request: web.Request, seconds: float) -> bytes:
-    """The body; 408 if it is not there in time, 413 (by aiohttp) if it is longer than the application allows."""
-    try:
-        async with asyncio.timeout(seconds):
-            return await request.read()
-    except TimeoutError as error:
-        raise Refused(408) from error
+Handler = Callable[[Request], Awaitable[Response]]
 
 
 def json_body(body: bytes) -> object:
@@ -75,22 +36,70 @@ def json_body(body: bytes) -> object:
         raise ValueError("nested too deeply") from error
 
 
-def reply(text: str, status: int = 200) -> web.Response:
+def reply(text: str, status: int = 200) -> Response:
     """A reply with tornado's content type."""
-    return web.Response(body=text.encode(), status=status, headers={"Content-Type": TYPE})
+    return Response(text.encode(), status, {"Content-Type": TYPE})
 
 
-def json_reply(value: object) -> web.Response:
+def json_reply(value: object) -> Response:
     """A value as JSON."""
     return reply(json.dumps(value))
 
 
-def page(status: int) -> web.Response:
+def page(status: int) -> Response:
     """tornado's error page."""
+    return reply(page_text(status), status)
+
+
+def page_text(status: int) -> str:
+    """The text of tornado's error page."""
     title = f"{status}: {HTTPStatus(status).phrase}"
-    return reply(f"<html><title>{title}</title><body>{title}</body></html>", status)
+    return f"<html><title>{title}</title><body>{title}</body></html>"
 
 
-def run_app(app: web.Application, host: str, port: int) -> None:
-    """Serve until interrupted."""
-    web.run_app(app, host=host, port=port, print=None, access_log=None, shutdown_timeout=1.0)
+def tornado_page(status: int, _: str) -> Page:
+    """A refusal as tornado said it."""
+    return TYPE.encode(), page_text(status).encode()
+
+
+def application(
+    routes: Sequence[tuple[str, str, Handler]],
+    errors: Mapping[type[Exception], Callable[[Exception], Response]],
+    close: Callable[[], None],
+) -> Starlette:
+    """An application of (method, path, handler); `errors`: what an exception is answered with.
+
+    What has no route is an HTTPException; `close` is called at the end.
+    """
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        try:
+            yield
+        finally:
+            close()
+
+    handlers = {kind: _answering(answer) for kind, answer in errors.items()}
+    app = Starlette(routes=[_route(*route) for route in routes], exception_handlers=handlers, lifespan=lifespan)
+    app.router.redirect_slashes = False
+    return app
+
+
+def _route(method: str, path: str, handler: Handler) -> Route:
+    route = Route(path, handler, methods=[method])
+    route.methods = {method}  # not HEAD, which the originals refuse too
+    return route
+
+
+def _answering(answer: Callable[[Exception], Response]) -> Any:
+    async def respond(_: Request, error: Exception) -> Response:
+        return answer(error)
+
+    return respond
+
+
+def status_of(error: Exception) -> int:
+    """The status of a refusal, of ours or of the router's."""
+    return (
+        error.status if isinstance(error, Refused) else error.status_code if isinstance(error, HTTPException) else 500
+    )

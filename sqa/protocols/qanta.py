@@ -12,23 +12,32 @@ after every word.  A word that is cut in the middle is read as it is.
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 
 from sqa.core.errors import ConfigError
 from sqa.protocols.qanta_player import Player
 from sqa.run.contestant import contestant_from
 
-MISSING = "sqa serve qanta needs the package aiohttp; install the extra: pip install 'sqa[serve]'"
+MISSING = "sqa serve qanta needs the packages starlette and uvicorn; install the extra: pip install 'sqa[serve]'"
 
 
-def serve(guesser: str, buzzer: str, host: str, port: int, token: str | None, underscores: bool) -> None:
+def serve(
+    guesser: str,
+    buzzer: str,
+    host: str,
+    port: int,
+    token: str | None,
+    underscores: bool,
+    names: Sequence[str] = (),
+) -> None:
     """Serve until interrupted; `guesser` and `buzzer` are YAML, or a run's config file.  ConfigError."""
     try:
-        from sqa.net.server import run_app
+        from sqa.net.connections import run_app
     except ModuleNotFoundError as error:
         raise ConfigError(MISSING) from error
     from sqa.protocols.qanta_http import QantaConfig, make_app
 
-    config = QantaConfig(host, port, token, underscores)
+    config = QantaConfig(host, port, token, underscores, names=tuple(names))
     guessing, buzzing = contestant_from(guesser, buzzer)
     if buzzing is None:
         raise ConfigError("--buzzer: a QANTA system has to say when it buzzes; name one")

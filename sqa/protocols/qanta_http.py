@@ -1,4 +1,4 @@
-"""The HTTP side of `sqa serve qanta` (aiohttp): routes, limits, the token.
+"""The HTTP side of `sqa serve qanta` (Starlette): routes, limits, the token.
 
 What is not such a question gets 400, a batch or text that is too long 413, and all replies are JSON.  Guessing runs in
 a second thread, a request after the other.
@@ -7,19 +7,24 @@ a second thread, a request after the other.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+import json
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from http import HTTPStatus
 
-from aiohttp import web
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
 
 from sqa.core.errors import ConfigError, SqaError
-from sqa.net.server import Refused, address_problems, check_token, json_body, read_body
+from sqa.net.address import Names, address_problems
+from sqa.net.guard import Guard, Page, Refused
+from sqa.net.server import application, json_body, status_of
 from sqa.protocols.qanta_player import Player
 
 ROOT = "/api/1.0/quizbowl"
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+TYPE = "application/json; charset=utf-8"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +39,7 @@ class QantaConfig:
     max_text: int = 5_000  # characters of a question
     max_body: int = 4 << 20  # bytes
     body_seconds: float = 30.0  # for a request's body to arrive
+    names: tuple[str, ...] = ()  # host names by which it may be asked, beside this machine's; beyond loopback none: any
 
     def __post_init__(self) -> None:
         wrong = address_problems(self.host, self.port, self.token)
@@ -43,15 +49,44 @@ class QantaConfig:
             raise ConfigError(wrong)
 
 
-def make_app(player: Player, config: QantaConfig) -> web.Application:
+def make_app(player: Player, config: QantaConfig) -> Guard:
     """The application."""
     server = Server(player, config)
-    app = web.Application(client_max_size=config.max_body, middlewares=[server.guarded])
-    app.router.add_route("GET", f"{ROOT}/status", server.status)
-    app.router.add_route("POST", f"{ROOT}/act", server.act)
-    app.router.add_route("POST", f"{ROOT}/batch_act", server.batch_act)
-    app.on_cleanup.append(server.close)
-    return app
+    routes = [
+        ("GET", f"{ROOT}/status", server.status),
+        ("POST", f"{ROOT}/act", server.act),
+        ("POST", f"{ROOT}/batch_act", server.batch_act),
+    ]
+    app = application(
+        routes,
+        {
+            Refused: lambda error: _error(status_of(error)),
+            HTTPException: lambda error: _error(status_of(error)),
+            SqaError: lambda error: _reply({"error": str(error)}, 500),  # of the guesser
+        },
+        server.close,
+    )
+    return Guard(
+        app,
+        config.token,
+        config.max_body,
+        Names.of(config.host, config.names),
+        config.body_seconds,
+        needs_token=lambda _, path: not path.endswith("/status"),
+        page=_page,
+    )
+
+
+def _reply(value: object, status: int = 200) -> Response:
+    return Response(json.dumps(value).encode(), status, {"Content-Type": TYPE})
+
+
+def _error(status: int) -> Response:
+    return _reply({"error": HTTPStatus(status).phrase}, status)
+
+
+def _page(status: int, _: str) -> Page:
+    return TYPE.encode(), json.dumps({"error": HTTPStatus(status).phrase}).encode()
 
 
 class Server:
@@ -61,45 +96,30 @@ class Server:
         self._player, self._config = player, config
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="player")
 
-    async def close(self, _: web.Application) -> None:
+    def close(self) -> None:
         """End the thread."""
         self._thread.shutdown(wait=False, cancel_futures=True)
 
-    async def status(self, request: web.Request) -> web.Response:
-        return web.json_response(
+    async def status(self, request: Request) -> Response:
+        return _reply(
             {"batch": True, "batch_size": self._config.batch_size, "ready": True, "include_wiki_paragraphs": False}
         )
 
-    async def act(self, request: web.Request) -> web.Response:
-        return web.json_response((await self._acts([await self._body(request)]))[0])
+    async def act(self, request: Request) -> Response:
+        return _reply((await self._acts([await self._body(request)]))[0])
 
-    async def batch_act(self, request: web.Request) -> web.Response:
+    async def batch_act(self, request: Request) -> Response:
         body = await self._body(request)
         questions = body.get("questions") if isinstance(body, Mapping) else None
         if not isinstance(questions, list):
             raise Refused(400)
         if len(questions) > self._config.batch_size:
             raise Refused(413)
-        return web.json_response(await self._acts(questions))
+        return _reply(await self._acts(questions))
 
-    @web.middleware
-    async def guarded(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """The token, and errors as JSON."""
+    async def _body(self, request: Request) -> object:
         try:
-            if not request.path.endswith("/status"):
-                check_token(request, self._config.token)
-            return await handler(request)
-        except Refused as refused:
-            status = refused.status
-        except web.HTTPException as error:
-            status = error.status
-        except SqaError as error:  # of the guesser
-            return web.json_response({"error": str(error)}, status=500)
-        return web.json_response({"error": HTTPStatus(status).phrase}, status=status)
-
-    async def _body(self, request: web.Request) -> object:
-        try:
-            return json_body(await read_body(request, self._config.body_seconds))
+            return json_body(await request.body())
         except ValueError as error:
             raise Refused(400) from error
 

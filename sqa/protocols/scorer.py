@@ -30,6 +30,7 @@ from sqa.protocols.cdec import HANDSHAKE
 from sqa.protocols.java import BLANKS
 
 LINE_LIMIT = 1 << 20  # bytes of a request
+ROUNDED = 1e-4  # of a number: clients send six digits
 REMEMBERED = 1000  # segments after which sacrebleu's caches of tokenised lines are emptied
 METRICS = ("bleu", "chrf", "ter", "meteor")
 NO_REFERENCE = "Error: specify hypothesis and at least one reference"
@@ -113,8 +114,29 @@ class Sacrebleu:
         return list(found)
 
     def _score(self, stats: Sequence[float]) -> float:
+        if problem := self._nonsense(stats):
+            raise DataError(f"{self.name} stats that no segments have: {problem}")
         whole = [int(value) if value.is_integer() else value for value in stats]  # a tuner may send averages
         return float(self.scorer._compute_score_from_stats(whole).score)
+
+    def _nonsense(self, stats: Sequence[float]) -> str:
+        """What is wrong with statistics, whose sums and averages keep these rules; "" for nothing.
+
+        BLEU: lengths of hypothesis and reference, matches and n-grams of each order; chrF: n-grams of hypothesis and
+        reference and matches of each order; TER: edits and reference words.
+        """
+        if min(stats) < 0:
+            return "a number below 0"
+        pairs: list[tuple[float, float]] = []
+        if isinstance(self.scorer, BLEU):
+            orders = self.scorer.max_ngram_order
+            pairs = [*zip(stats[2 : 2 + orders], stats[2 + orders :], strict=True), (stats[2 + orders], stats[0])]
+        elif isinstance(self.scorer, CHRF):
+            pairs = [(match, min(ours, theirs)) for ours, theirs, match in zip(*[iter(stats)] * 3, strict=True)]
+        for part, whole in pairs:
+            if part > whole * (1 + ROUNDED) + ROUNDED:
+                return f"{part:g} of {whole:g}"
+        return ""
 
     def _forget(self) -> None:
         tokenizer = getattr(self.scorer, "tokenizer", None)

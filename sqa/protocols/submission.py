@@ -143,6 +143,9 @@ def _rows(text: str, problems: list[str], torn: set[object]) -> Iterator[Row]:
             continue
         try:
             found = parse_json(line)
+        except UnicodeEncodeError:
+            problems.append(f"{number}: has half a surrogate pair, which is no text: {line[:60]!r}")
+            continue
         except (ValueError, RecursionError):
             problems.append(f"{number}: not JSON: {line[:60]!r}")
             continue

@@ -16,8 +16,7 @@ import pytest
 
 pytest.importorskip("simuleval", reason="needs the extra: pip install 'sqa[simul]'")
 
-from simuleval_log import write_instances
-
+from smt.engines.instances import write_instances
 from smt.engines.recorded import RecordedConfig
 from smt.engines.recorded import build as build_recorded
 from sqa.core.paths import ROOT

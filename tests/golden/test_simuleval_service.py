@@ -12,9 +12,9 @@ import pytest
 import requests
 
 pytest.importorskip("simuleval", reason="needs the extra: pip install 'sqa[simul]'")
-pytest.importorskip("aiohttp", reason="needs the extra: pip install 'sqa[serve]'")
+pytest.importorskip("uvicorn", reason="needs the extra: pip install 'sqa[serve]'")
 
-from stand_ins.iwslt_loopback import serving_app
+from stand_ins.http_server import serving_app
 
 from smt.simuleval.http import ServiceConfig, make_app
 from smt.simuleval.server import agent_of

@@ -1,14 +1,11 @@
-"""Servers on a free port of loopback, and an agent that waits and copies the reference."""
+"""A server on a free port of loopback, and an agent that waits and copies the reference."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
-from threading import Event, Thread
+from contextlib import AbstractContextManager
 from typing import Any
 
-from aiohttp import web
+from stand_ins.http_server import serving_app
 
 from sqa.protocols.iwslt.client import DEFAULT_EOS, GET, SEND, Agent
 from sqa.protocols.iwslt.corpus import SpeechCorpus, TextCorpus
@@ -21,33 +18,6 @@ def serving(
 ) -> AbstractContextManager[str]:
     """The URL of an evaluation server that runs in a thread until the block ends."""
     return serving_app(make_app(corpus, config or ServeConfig(), scorer))
-
-
-@contextmanager
-def serving_app(app: web.Application) -> Iterator[str]:
-    """The URL of an application that runs in a thread until the block ends."""
-    ready, stop, found = Event(), asyncio.Event(), {}
-
-    async def run() -> None:
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
-        await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", 0)
-        await site.start()
-        found["loop"], found["url"] = asyncio.get_running_loop(), site._server.sockets[0].getsockname()[1]
-        ready.set()
-        await stop.wait()
-        await runner.cleanup()
-        await asyncio.sleep(0.05)  # for the transports to close their sockets
-
-    thread = Thread(target=lambda: asyncio.run(run()), daemon=True)
-    thread.start()
-    assert ready.wait(30)
-    try:
-        yield f"http://127.0.0.1:{found['url']}"
-    finally:
-        found["loop"].call_soon_threadsafe(stop.set)
-        thread.join(30)
-        assert not thread.is_alive()
 
 
 class WaitAgent(Agent):

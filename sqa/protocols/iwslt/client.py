@@ -14,7 +14,9 @@ from __future__ import annotations
 import importlib
 import json
 import sys
+import time
 from argparse import ArgumentParser, Namespace
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import module_from_spec, spec_from_file_location
@@ -23,17 +25,23 @@ from threading import local
 from types import ModuleType
 from typing import Any
 
-import requests
-
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.interfaces import Translator
 from sqa.core.types import Write
+from sqa.net.client import SHOWN, Failed, Http, Reply, without_secret
 from sqa.protocols.iwslt.corpus import EOS
 
 GET = 0
 SEND = 1
 DEFAULT_EOS = EOS
 TIMEOUT = 60.0  # seconds for a reply
+MAX_REPLY = 64 << 20  # bytes of it: a minute of speech at 96 kHz
+GONE = (502, 503, 504)  # a server that is started again, seen through what stands before it; or one without room
+ADVICE = {
+    401: "; a token is needed",
+    403: "; this token may not do that: a participant has one session and cannot begin it anew",
+    409: "; another client is at work here, or this one now writes otherwise: begin anew or use another session",
+}
 AGENTS: dict[str, type] = {}  # by the name given to `register_agent`
 
 
@@ -41,15 +49,27 @@ class EvaluationService:
     """An evaluation server, by the shared task's routes or, with `guide`, by those of the published guide.
 
     One object may be used by many threads.  A server that does not answer as it should: DataError.
+
+    With `patience` a server of this project that does not answer is asked again until it does, for so many seconds:
+    every request says what was asked before it, so one that is made twice counts once, and a client that begins anew
+    reads and writes again what it had.  The originals cannot be asked so.
     """
 
     def __init__(
-        self, url: str = "http://localhost:12321", session: str = "", token: str = "", guide: bool = False
+        self,
+        url: str = "http://localhost:12321",
+        session: str = "",
+        token: str = "",
+        guide: bool = False,
+        patience: float = 0.0,
     ) -> None:
         self.base_url = f"{url.rstrip('/')}/sessions/{session}" if session else url.rstrip("/")
         self._guide = guide
-        self._headers = {"Authorization": f"Bearer {token}"} if token else {}
-        self._local = local()  # a connection for each thread
+        self._patience = 0.0 if guide else patience
+        self._http = Http(TIMEOUT, MAX_REPLY, token)
+        self._resumable: bool | None = None  # whether the server is one of this project; None: not known yet
+        self._reads: Counter[int] = Counter()  # by sentence
+        self._writes: Counter[int] = Counter()
 
     def new_session(self) -> None:
         """Forget what was read and written."""
@@ -57,6 +77,8 @@ class EvaluationService:
             self._call("GET", "/start")
         else:
             self._call("POST", "/")
+        self._reads.clear()
+        self._writes.clear()
 
     def get_scores(self) -> dict[str, Any]:
         """The scores of what was written."""
@@ -68,45 +90,82 @@ class EvaluationService:
             return self._json("/get", {"info": json.dumps({"sent_id": None, "value": None})})
         return self._json("/")
 
+    def finished(self) -> set[int]:
+        """The sentences that have ended already, as far as the server says so."""
+        if self._patience and self._can_resume():
+            found = self._json("/progress").get("finished", [])
+            return {number for number in found if isinstance(number, int)}
+        return set()
+
     def get_src(self, sent_id: int, extra_params: dict[str, Any] | None = None) -> dict[str, Any]:
         """The next segment: {"sent_id", "segment_id", "segment"}; `extra_params` may be {"segment_size": ms}."""
         if self._guide:
             return self._json("/get", {"info": json.dumps({"sent_id": sent_id, "value": extra_params})})
-        return self._json("/src", {"sent_id": sent_id, **(extra_params or {})})
+        params = {"sent_id": sent_id, **(extra_params or {})}
+        if self._patience and self._can_resume():
+            params["read"] = self._reads[sent_id]
+        segment = self._json("/src", params)
+        self._reads[sent_id] += 1
+        return segment
 
     def send_hypo(self, sent_id: int, hypo: str) -> None:
         """Write a word, or "</s>"."""
         if self._guide:
             self._call("GET", "/send", {"hypo": json.dumps({str(sent_id): hypo})})
-        else:
-            self._call("PUT", "/hypo", {"sent_id": sent_id}, hypo.encode())
+            return
+        params = {"sent_id": sent_id}
+        if self._patience and self._can_resume():
+            params["written"] = self._writes[sent_id]
+        self._call("PUT", "/hypo", params, hypo.encode())
+        self._writes[sent_id] += len(hypo.split())
+
+    def _can_resume(self) -> bool:
+        """Whether the server knows requests that are made twice."""
+        if self._resumable is None:
+            reply = self._ask("GET", "/progress", None, None)
+            self._resumable = reply.status == 200
+        return self._resumable
 
     def _json(self, path: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
         reply = self._call("GET", path, params)
         try:
-            value = reply.json()
-        except requests.JSONDecodeError as error:
-            raise DataError(f"{reply.url}: expected JSON, got {reply.text[:80]!r}") from error
+            value = json.loads(reply.text)
+        except (ValueError, RecursionError) as error:
+            raise DataError(f"{_shown(reply)}: expected JSON, got {reply.text[:SHOWN]!r}") from error
         if not isinstance(value, dict):
-            raise DataError(f"{reply.url}: expected a JSON object, got {reply.text[:80]!r}")
+            raise DataError(f"{_shown(reply)}: expected a JSON object, got {reply.text[:SHOWN]!r}")
         return value
 
-    def _call(
-        self, method: str, path: str, params: dict[str, Any] | None = None, body: bytes | None = None
-    ) -> requests.Response:
-        if not hasattr(self._local, "http"):
-            self._local.http = requests.Session()
-            self._local.http.trust_env = False  # no proxy between an evaluation and its server
-        url = self.base_url + path
-        try:
-            reply = self._local.http.request(
-                method, url, params=params, data=body, headers=self._headers, timeout=TIMEOUT
-            )
-        except requests.RequestException as error:
-            raise DataError(f"{method} {url}: {error}") from error
-        if reply.status_code != 200:
-            raise DataError(f"{method} {reply.url}: the server answered {reply.status_code}")
+    def _call(self, method: str, path: str, params: dict[str, Any] | None = None, body: bytes | None = None) -> Reply:
+        reply = self._ask(method, path, params, body)
+        if reply.status != 200:
+            advice = ADVICE.get(reply.status, "") if self._resumable else ""
+            raise DataError(f"{method} {_shown(reply)}: the server answered {reply.status}{advice}")
         return reply
+
+    def _ask(self, method: str, path: str, params: dict[str, Any] | None, body: bytes | None) -> Reply:
+        """The answer; a server that does not give one is asked again, for as long as that is safe and worth it."""
+        url = self.base_url + path
+        again = path not in ("/src", "/hypo") or bool(self._resumable)
+        end = time.monotonic() + (self._patience if again else 0.0)
+        wait, told = 0.1, False
+        while True:
+            try:
+                reply = self._http.ask(method, url, body, params=params)
+                if reply.status not in GONE or time.monotonic() >= end:
+                    return reply
+            except Failed as error:
+                if not error.again or time.monotonic() >= end:
+                    raise DataError(f"{method} {without_secret(url)}: {error}") from error
+            if not told:
+                told = True
+                print(f"sqa: {without_secret(url)} does not answer; asking again for a while", file=sys.stderr)
+            time.sleep(wait)
+            wait = min(2 * wait, 2.0)
+
+
+def _shown(reply: Reply) -> str:
+    return without_secret(reply.url)
 
 
 class Agent:
@@ -193,12 +252,15 @@ def evaluate(
     end: int | None = None,
     threads: int = 1,
 ) -> int:
-    """Translate the sentences `start` to `end` (included), each thread with an agent of its own; how many there were.
+    """Translate the sentences `start` to `end` (included), each thread with an agent of its own; how many it were.
+
+    Those that an earlier client has finished in this session are left out, if the service has patience.
 
     `build` is called once a thread, for an agent keeps the state of its sentence.
     """
     last = service.corpus_info()["num_sentences"] - 1
-    numbers = range(start, min(last, last if end is None else end) + 1)
+    done = service.finished()
+    numbers = [number for number in range(start, min(last, last if end is None else end) + 1) if number not in done]
     own = local()
 
     def one(number: int) -> None:

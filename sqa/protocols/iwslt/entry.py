@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sqa.protocols.iwslt.http import ServeConfig
     from sqa.protocols.iwslt.questions import QuestionScorer
 
-MISSING = "sqa serve iwslt needs the package aiohttp; install the extra: pip install 'sqa[serve]'"
+MISSING = "sqa serve iwslt needs the packages starlette and uvicorn; install the extra: pip install 'sqa[serve]'"
 
 
 def serve(
@@ -37,12 +37,12 @@ def serve(
     guesser: str = "",
     buzzer: str = "",
 ) -> None:
-    """Serve the files, or the sentences of questions, until interrupted.  aiohttp missing: ConfigError.
+    """Serve the files, or the sentences of questions, until interrupted.  starlette or uvicorn missing: ConfigError.
 
     `questions` is a question set or a file; `guesser` and `buzzer` are YAML, or a run's config file.
     """
     try:
-        from sqa.net.server import run_app
+        from sqa.net.connections import run_app
     except ModuleNotFoundError as error:
         raise ConfigError(MISSING) from error
     from sqa.protocols.iwslt.corpus import load
@@ -59,6 +59,8 @@ def serve(
     else:
         corpus = load(source, target, kind, config.strict)
     app = make_app(corpus, config, scorer)
+    kept = f"kept in {config.kept_in}" if config.kept_in else "lost when it ends; --output or --journal keeps them"
+    print(f"sqa: sessions are {kept}", file=sys.stderr)
     print(
         f"sqa: {len(corpus.targets)} sentences of {corpus.kind} at http://{config.host}:{config.port}", file=sys.stderr
     )
@@ -87,6 +89,7 @@ def run_client(
     session: str,
     token: str,
     guide: bool,
+    patience: float = 0.0,
 ) -> None:
     """Translate with an agent or a translator, if one is given, and print the scores, if they are wanted, as JSON."""
     from sqa.protocols.iwslt.client import EvaluationService, TranslatorAgent, agent_builder, evaluate
@@ -96,7 +99,9 @@ def run_client(
         raise ConfigError("--agent and --translator: give one of them")
     if threads < 1 or start < 0:
         raise ConfigError(f"--num-threads must be at least 1 and --start-idx at least 0, got {threads} and {start}")
-    service = EvaluationService(url, session, token, guide)
+    if not 0 <= patience <= 86_400:
+        raise ConfigError(f"--patience: must be 0 to 86400 seconds, got {patience:g}")
+    service = EvaluationService(url, session, token, guide, patience)
     if agent is None and arguments:
         raise ConfigError(f"{' '.join(arguments)}: options of an agent, and no --agent was given")
     build = agent_builder(agent, arguments) if agent is not None else None

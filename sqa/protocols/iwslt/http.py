@@ -1,13 +1,16 @@
-"""The HTTP side of the evaluation server (aiohttp): routes, limits, sessions, the token.
+"""The HTTP side of the evaluation server (Starlette): routes, limits, sessions, the token.
 
     GET /                  {"num_sentences": N}                      POST /                 forget everything
     GET /src?sent_id=I[&segment_size=MS]   the next segment          PUT /hypo?sent_id=I    words, in the body
-    GET /result            the scores
+    GET /result            the scores                                GET /progress           {"finished": [0, 1, ...]}
     GET /start  /end  /get?info=JSON  /send?hypo=JSON                the same by the published guide
     /sessions/ID/...       all of these in a session of its own; DELETE /sessions/ID ends it
 
 SimulEval 1.0.2's requests say instance_id for sent_id and are answered in its way: GET /src, PUT /hypo, GET /result?
 instance_id=I.  GET / and a bare GET /result cannot show which is meant, so `dialect` says it.
+
+Of our own: GET /progress, and what makes a request that is sent twice count once: &read=N on /src (reads of the
+sentence before this one) and &written=N on /hypo (tokens before these); a request out of step is answered 409.
 
 Every reply has the body, status and content type of the original.  It runs in one thread, the scoring in a second, so
 a client that stalls holds nothing but its own connection; a body that does not arrive in time is given up.
@@ -17,36 +20,31 @@ from __future__ import annotations
 
 import asyncio
 import re
-import sys
-import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from aiohttp import web
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
 
 from sqa.core.errors import ConfigError, SqaError
-from sqa.net.server import (
-    Refused,
-    address_problems,
-    check_token,
-    json_body,
-    json_reply,
-    page,
-    read_body,
-    reply,
-)
+from sqa.net.address import Names, address_problems
+from sqa.net.guard import Guard, Refused, given_token
+from sqa.net.log import LOG
+from sqa.net.server import Handler, application, json_body, json_reply, page, reply, status_of, tornado_page
 from sqa.protocols.iwslt.corpus import BadSegmentSize, SpeechCorpus, TextCorpus
+from sqa.protocols.iwslt.journal import Journal, corpus_digest
+from sqa.protocols.iwslt.participants import SESSION_ID, participant_of
 from sqa.protocols.iwslt.questions import QuestionScorer
-from sqa.protocols.iwslt.scores import Files, NothingToScore
-from sqa.protocols.iwslt.session import Session, TooLong, UnknownSentence
+from sqa.protocols.iwslt.scores import SO_FAR, Files, NothingToScore
+from sqa.protocols.iwslt.session import OutOfStep, Session, TooLong, UnknownSentence
+from sqa.protocols.iwslt.table import Sessions
 
 DIALECTS = ("iwslt-2020", "simuleval-1.0.2")
-IDLE_SECONDS = 3600.0  # after which a session may make room for another
-SESSION_ID = "[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +54,7 @@ class ServeConfig:
     tokenizer: str = "13a"  # of BLEU: "13a" or "none"
     dialect: Literal["iwslt-2020", "simuleval-1.0.2"] = "iwslt-2020"
     strict: bool = False  # keep the originals' mistakes; see `iwslt_session`
-    output: Path | None = None  # folder of text, delay and scores; a session's lie in a folder of its name
+    output: Path | None = None  # folder of text, delay and scores; a session's lie in sessions/NAME in it
     host: str = "127.0.0.1"
     port: int = 12321
     token: str | None = None  # "Authorization: Bearer TOKEN" is then needed for all but GET /
@@ -64,6 +62,10 @@ class ServeConfig:
     max_sessions: int = 1024
     max_memory: int = 1 << 30  # bytes of all sessions, about
     body_seconds: float = 30.0  # for a request's body to arrive
+    names: tuple[str, ...] = ()  # host names by which it may be asked, beside this machine's; beyond loopback none: any
+    journal: Path | None = None  # file of the sessions; None = journal.sqlite in `output`, without one none
+    session_hours: float = 168.0  # without a request, after which a session is forgotten
+    participants: tuple[tuple[str, str], ...] = ()  # names and tokens: each is kept to one session, see `participants`
 
     def __post_init__(self) -> None:
         wrong = []
@@ -74,40 +76,75 @@ class ServeConfig:
         wrong += address_problems(self.host, self.port, self.token)
         if min(self.max_body, self.max_sessions, self.max_memory) < 1 or not self.body_seconds > 0:
             wrong.append("--max-body, --max-sessions, max_memory and body_seconds must be at least 1")
+        if not self.session_hours > 0:
+            wrong.append(f"--session-hours: must be more than 0, got {self.session_hours}")
+        if self.participants and not self.token:
+            wrong.append("--participants: give a --token too, which is the organiser's own")
+        if self.participants and self.strict:
+            wrong.append("--participants: the original gives references away; leave out --strict-2020")
+        if self.token in dict(self.participants).values():
+            wrong.append("--token: a participant has the same one")
         if wrong:
             raise ConfigError(wrong)
 
+    @property
+    def kept_in(self) -> Path | None:
+        """The journal's file."""
+        return self.output / "journal.sqlite" if self.journal is None and self.output is not None else self.journal
 
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
-
-def make_app(
-    corpus: TextCorpus | SpeechCorpus, config: ServeConfig, scorer: QuestionScorer | None = None
-) -> web.Application:
+def make_app(corpus: TextCorpus | SpeechCorpus, config: ServeConfig, scorer: QuestionScorer | None = None) -> Guard:
     """The application: its sessions live as long as it.  `scorer`: the corpus is that of its questions."""
     if scorer is not None and config.strict:
         raise ConfigError("--questions: the original had none; leave out --strict-2020")
     server = Server(corpus, config, scorer)
-    app = web.Application(client_max_size=config.max_body, middlewares=[server.guarded])
     routes: list[tuple[str, str, Handler]] = [
         ("GET", "/", server.info),
         ("POST", "/", server.reset),
         ("GET", "/src", server.source),
         ("PUT", "/hypo", server.hypothesis),
         ("GET", "/result", server.result),
+        ("GET", "/progress", server.progress),
         ("GET", "/start", server.reset),
-        ("GET", "/end", partial(server.result, guide=True)),
+        ("GET", "/end", server.guide_end),
         ("GET", "/get", server.guide_get),
         ("GET", "/send", server.guide_send),
     ]
-    for method, path, handler in routes:
-        app.router.add_route(method, path, handler)
-        app.router.add_route(method, f"/sessions/{{session:{SESSION_ID}}}{path}", handler)
-    app.router.add_route("GET", f"/sessions/{{session:{SESSION_ID}}}", server.info)
-    app.router.add_route("POST", f"/sessions/{{session:{SESSION_ID}}}", server.reset)
-    app.router.add_route("DELETE", f"/sessions/{{session:{SESSION_ID}}}", server.drop)
-    app.on_cleanup.append(server.close)
-    return app
+    routes += [(method, f"/sessions/{{session}}{path}", handler) for method, path, handler in routes]
+    routes += [
+        ("GET", "/sessions/{session}", server.info),
+        ("POST", "/sessions/{session}", server.reset),
+        ("DELETE", "/sessions/{session}", server.drop),
+    ]
+    wrong = (UnknownSentence, BadSegmentSize, NothingToScore)
+    app = application(
+        routes,
+        {
+            **dict.fromkeys(wrong, lambda _: page(500)),
+            TooLong: lambda _: page(413),
+            OutOfStep: lambda _: page(409),
+            SqaError: _failed,
+            Refused: lambda error: page(status_of(error)),
+            HTTPException: lambda error: page(status_of(error)),
+        },
+        server.close,
+    )
+    return Guard(
+        app,
+        config.token,
+        config.max_body,
+        Names.of(config.host, config.names),
+        config.body_seconds,
+        needs_token=lambda method, path: (method, path) != ("GET", "/"),
+        page=tornado_page,
+        tokens=lambda given: bool(participant_of(given, server.participants)),
+    )
+
+
+def _failed(error: Exception) -> Response:
+    """Of the guesser, or of the journal."""
+    LOG.error("sqa: %s", error)
+    return page(500)
 
 
 class Server:
@@ -117,58 +154,81 @@ class Server:
         self.corpus = corpus
         self.config = config
         self.scorer = scorer
-        self.sessions: dict[str, Session] = {}
+        self.participants = dict(config.participants)
+        journal = None if config.kept_in is None else Journal(config.kept_in, corpus_digest(corpus))
+        hours = config.session_hours
+        self.sessions = Sessions(partial(Session, corpus, config.strict, scorer), journal, config.max_sessions, hours)
         self._answering: set[asyncio.Task[None]] = set()
         self._copy = asyncio.Lock()
         self._scorer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="scorer")
 
-    async def close(self, _: web.Application) -> None:
+    def close(self) -> None:
         """End the scoring thread."""
         for task in self._answering:
             task.cancel()
+        self.sessions.close()
         self._scorer.shutdown(wait=False, cancel_futures=True)
 
     # ------------------------------------------------------------------------------------------------- routes
 
-    async def info(self, request: web.Request) -> web.Response:
+    async def info(self, request: Request) -> Response:
         found: dict[str, Any] = {"num_sentences": len(self.corpus.targets)}
         if self.config.dialect == "simuleval-1.0.2":
             found["data_type"] = self.corpus.kind
         return json_reply(found)
 
-    async def reset(self, request: web.Request) -> web.Response:
-        self._session(request).reset()
+    async def reset(self, request: Request) -> Response:
+        session = self._session(request)
+        if session.sentences:
+            self._refuse_participants(request)  # who has read may not begin anew with what he knows
+            self.sessions.reset(session)
         return reply("")
 
-    async def source(self, request: web.Request) -> web.Response:
+    async def progress(self, request: Request) -> Response:
+        session = self._session(request)
+        ended = sorted(number for number, sentence in session.sentences.items() if sentence.finished)
+        return json_reply({"num_sentences": len(self.corpus.targets), "finished": ended})
+
+    async def source(self, request: Request) -> Response:
         key = self._key(request)
         number = _integer(_argument(request, key))
-        size = request.query.get("segment_size", "").strip()
+        size = request.query_params.get("segment_size", "").strip()
         session = self._session(request)
-        return self._segment(session, key, number, _integer(size) if size else None)
+        self._check_order(request, session, number)
+        read = self._count(request, "read")
+        return self._segment(session, key, number, _integer(size) if size else None, read=read)
 
-    async def hypothesis(self, request: web.Request) -> web.Response:
+    async def hypothesis(self, request: Request) -> Response:
         key = self._key(request)
         number = _integer(_argument(request, key))
         try:
-            tokens = (await read_body(request, self.config.body_seconds)).decode("utf-8").split()
+            tokens = (await request.body()).decode("utf-8").split()
         except UnicodeDecodeError as error:
             raise Refused(500) from error
-        self._write(self._session(request), number, tokens, wrap=key == "sent_id")
+        session, written = self._session(request), self._count(request, "written")
+        if written is None or not session.has_written(number, written, tokens):
+            self._write(session, number, tokens, wrap=key == "sent_id")
         return reply("")
 
-    async def result(self, request: web.Request, guide: bool = False) -> web.Response:
+    async def guide_end(self, request: Request) -> Response:
+        return await self.result(request, guide=True)
+
+    async def result(self, request: Request, guide: bool = False) -> Response:
         session = self._session(request)
-        if "instance_id" in request.query and self._key(request) == "instance_id":
+        if "instance_id" in request.query_params and self._key(request) == "instance_id":
             number = _integer(_argument(request, "instance_id"))
             return json_reply(await self._frozen(session, "instance", number))
         if self.config.dialect == "simuleval-1.0.2" and not guide:
             session.scored = True
-            return json_reply(await self._frozen(session, "nested_result", self.config.tokenizer))
-        files = self._files(request, guide)
-        return json_reply(await self._frozen(session, "result", self.config.tokenizer, files, guide))
+            found = await self._frozen(session, "nested_result", self.config.tokenizer)
+        else:
+            files = self._files(request, guide)
+            found = await self._frozen(session, "result", self.config.tokenizer, files, guide)
+        if self._participant(request):
+            found.pop(SO_FAR, None)  # a score of each word as it is sent would help to choose the next
+        return json_reply(found)
 
-    async def guide_get(self, request: web.Request) -> web.Response:
+    async def guide_get(self, request: Request) -> Response:
         wanted = _object(_argument(request, "info"))
         if wanted.get("sent_id") is None:
             return json_reply({"num_sentences": len(self.corpus.targets)})
@@ -176,12 +236,13 @@ class Server:
         if not isinstance(value, dict):
             raise Refused(500)
         size = value.get("segment_size")
-        number = _integer(wanted["sent_id"])
-        return self._segment(self._session(request), "sent_id", number, None if size is None else _integer(size), True)
+        number, session = _integer(wanted["sent_id"]), self._session(request)
+        self._check_order(request, session, number)
+        return self._segment(session, "sent_id", number, None if size is None else _integer(size), True)
 
-    async def guide_send(self, request: web.Request) -> web.Response:
+    async def guide_send(self, request: Request) -> Response:
         words = _object(_argument(request, "hypo"))
-        if not all(isinstance(word, str) for word in words.values()):
+        if not all(isinstance(word, str) and _is_text(word) for word in words.values()):
             raise Refused(500)
         session = self._session(request)
         for number, word in words.items():
@@ -189,58 +250,64 @@ class Server:
             self._write(session, _integer(number), tokens)
         return reply("")
 
-    async def drop(self, request: web.Request) -> web.Response:
-        self.sessions.pop(request.match_info["session"], None)
+    async def drop(self, request: Request) -> Response:
+        self._refuse_participants(request)
+        self.sessions.forget(_session_name(request))
         return reply("")
 
     # ------------------------------------------------------------------------------------------------ the rest
 
-    @web.middleware
-    async def guarded(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """The token, and error pages as the original's."""
-        try:
-            if not (request.method == "GET" and request.path == "/"):
-                check_token(request, self.config.token)
-            return await handler(request)
-        except (UnknownSentence, BadSegmentSize, NothingToScore):
-            return page(500)
-        except TooLong:
-            return page(413)
-        except SqaError as error:  # of the guesser
-            _tell(error)
-            return page(500)
-        except Refused as refused:
-            return page(refused.status)
-        except web.HTTPException as error:
-            return page(error.status)
+    def _session(self, request: Request) -> Session:
+        """The session of the path, for a participant his own; a new one if there is room, else 503."""
+        name, participant = _session_name(request), self._participant(request)
+        if participant and name not in ("", participant):
+            raise Refused(403)
+        name = participant or name
+        return self.sessions.get(name)
 
-    def _session(self, request: web.Request) -> Session:
-        """The session of the path; a new one if there is room, else 503."""
-        name = request.match_info.get("session", "")
-        session = self.sessions.get(name)
-        if session is None:
-            if len(self.sessions) >= self.config.max_sessions:
-                self._make_room()
-            session = self.sessions[name] = Session(self.corpus, self.config.strict, self.scorer)
-        session.used = time.monotonic()
-        return session
+    def _participant(self, request: Request) -> str:
+        """The name of the participant who asks, "" for the organiser, or where there are none."""
+        if not self.participants:
+            return ""
+        return participant_of(
+            given_token(request.headers.get("Authorization", "").encode("latin-1")), self.participants
+        )
 
-    def _make_room(self) -> None:
-        name, oldest = min(self.sessions.items(), key=lambda item: item[1].used)
-        if time.monotonic() - oldest.used < IDLE_SECONDS:
-            raise Refused(503)
-        del self.sessions[name]
+    def _refuse_participants(self, request: Request) -> None:
+        if self._participant(request):
+            raise Refused(403)
 
-    def _segment(self, session: Session, key: str, number: int, size: int | None, guide: bool = False) -> web.Response:
+    def _check_order(self, request: Request, session: Session, number: int) -> None:
+        """A participant reads the sentences of a question in order, none before the one before is finished: 409."""
+        if self.scorer is not None and 0 <= number < len(self.corpus) and self._participant(request):
+            before = self.scorer.before(number)
+            if not all(other in session.sentences and session.sentences[other].finished for other in before):
+                raise Refused(409)
+
+    def _count(self, request: Request, name: str) -> int | None:
+        """The argument by which a request that is sent twice is known; None without it, and for the originals."""
+        found = request.query_params.get(name, "").strip()
+        return _integer(found) if found and not self.config.strict else None
+
+    def _segment(
+        self, session: Session, key: str, number: int, size: int | None, guide: bool = False, read: int | None = None
+    ) -> Response:
         self._check_room()
-        if key == "sent_id":
-            return json_reply(session.read(number, size, guide))
-        return json_reply(session.read_instance(number, size))
+        earlier = None if read is None else session.rewind(number, read)
+        if earlier is not None:  # as it was answered before; nothing changes
+            segment = self.corpus.read(number, int(earlier.step))
+            return json_reply({key: number, "segment_id": segment.start, "segment": segment.segment})
+        found = session.read(number, size, guide) if key == "sent_id" else session.read_instance(number, size)
+        self.sessions.keep(session, number)
+        return json_reply(found)
 
     def _write(self, session: Session, number: int, tokens: list[str], wrap: bool = True) -> None:
         """Record tokens, if there is room for them; of questions, have the guesser name answers."""
         self._check_room(sum(map(len, tokens)))
+        state = session.sentences.get(number)
+        first = 0 if state is None else len(state.tokens)
         session.write(number, tokens, wrap)
+        self.sessions.keep(session, number, first)
         if self.scorer is not None and tokens:
             index = self.scorer.question_of(number)
             if index not in session.waiting:
@@ -251,7 +318,7 @@ class Server:
 
     def _check_room(self, more: int = 0) -> None:
         """503 if all sessions together would take more memory than they may."""
-        if sum(session.size for session in self.sessions.values()) + more > self.config.max_memory:
+        if self.sessions.size + more > self.config.max_memory:
             raise Refused(503)
 
     async def _answer(self, session: Session, index: int) -> None:
@@ -264,7 +331,7 @@ class Server:
             try:
                 rows[index] = (len(emissions), await self._score(scorer.row, index, emissions))
             except SqaError as error:
-                _tell(error)
+                LOG.error("sqa: %s", error)
                 break
         waiting.discard(index)
 
@@ -279,23 +346,36 @@ class Server:
     async def _score(self, score: Callable[..., Any], *arguments: Any) -> Any:
         return await asyncio.get_running_loop().run_in_executor(self._scorer, partial(score, *arguments))
 
-    def _key(self, request: web.Request) -> str:
+    def _key(self, request: Request) -> str:
         """The name of the sentence number: that of the dialect; of either, if not strict."""
         own, other = ("sent_id", "instance_id")[:: 1 if self.config.dialect == "iwslt-2020" else -1]
-        return other if not self.config.strict and own not in request.query and other in request.query else own
+        return (
+            other
+            if not self.config.strict and own not in request.query_params and other in request.query_params
+            else own
+        )
 
-    def _files(self, request: web.Request, guide: bool) -> Files | None:
+    def _files(self, request: Request, guide: bool) -> Files | None:
         if self.config.output is None:
             return None
-        folder = self.config.output / request.match_info.get("session", "")
-        if guide and self.config.strict:
+        name = self._participant(request) or _session_name(request)
+        folder = self.config.output / "sessions" / name if name else self.config.output
+        if guide and self.config.strict and not name:
             return Files(*(folder.with_name(f"{folder.name}.{name}") for name in ("text", "delay", "scores")))
         return Files(folder / "text", folder / "delay", folder / "scores")
 
 
-def _argument(request: web.Request, name: str) -> str:
+def _session_name(request: Request) -> str:
+    """The session of the path, "" without one.  No name for one: 404."""
+    name = str(request.path_params.get("session", ""))
+    if name and not SESSION_ID.fullmatch(name):
+        raise Refused(404)
+    return name
+
+
+def _argument(request: Request, name: str) -> str:
     """The last value of an argument; missing: 400."""
-    values = request.query.getall(name, [])
+    values = request.query_params.getlist(name)
     if not values:
         raise Refused(400)
     return values[-1].strip()
@@ -312,6 +392,15 @@ def _integer(value: object) -> int:
     return int(value)
 
 
+def _is_text(word: str) -> bool:
+    """Whether it can be written: JSON can have half a surrogate pair."""
+    try:
+        word.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _object(text: str) -> dict[str, Any]:
     try:
         value = json_body(text.encode("utf-8", "replace"))
@@ -320,7 +409,3 @@ def _object(text: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise Refused(500)
     return value
-
-
-def _tell(error: SqaError) -> None:
-    print(f"sqa: {error}", file=sys.stderr)

@@ -63,6 +63,10 @@ class QuestionScorer:
         """The place of the question that has sentence `number` of the corpus."""
         return self._question[number]
 
+    def before(self, number: int) -> range:
+        """The sentences of its question that come before sentence `number` of the corpus."""
+        return range(self._first[self.question_of(number)], number)
+
     def emissions(self, index: int, sentences: Mapping[int, Sentence]) -> Emissions:
         """What came back of a question; a sentence's end, read, counts as a word more than it has."""
         found = []

@@ -13,13 +13,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sacrebleu.metrics.bleu import BLEU
 
 from sqa.files.store import write_text
 from sqa.metrics.latency import IWSLT_2020_FINAL, Convention
 from sqa.protocols.iwslt.float32 import Latency, sentence_latency
+
+SO_FAR = "SoFar"  # key of the scores of an unfinished corpus
 
 
 class NothingToScore(ValueError):
@@ -88,9 +90,21 @@ def mean_latency(values: Sequence[Latency], strict: bool) -> dict[str, float | N
     }
 
 
-def write_files(files: Files, sentences: Sequence[Translated], scores: Mapping[str, float | None]) -> None:
+def of_the_finished(scores: dict[str, Any], finished: int, sentences: int) -> dict[str, Any]:
+    """Scores of a whole corpus as they are; of less null, how many sentences of how many, and the numbers apart."""
+    if finished >= sentences:
+        return scores
+    return {**_emptied(scores), "Finished": finished, "Sentences": sentences, SO_FAR: scores}
+
+
+def _emptied(scores: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: _emptied(value) if isinstance(value, Mapping) else None for key, value in scores.items()}
+
+
+def write_files(files: Files, sentences: Sequence[Translated], scores: Mapping[str, Any]) -> None:
     """Text and delays of each sentence, and the scores; a score that is not computed is "n/a"."""
     write_text(files.text, "".join(f"{s.text}\n" for s in sentences))
     rows = ({"src_len": s.source_length, "delays": list(s.delays)} for s in sentences)
     write_text(files.delay, "".join(f"{json.dumps(row)}\n" for row in rows))
-    write_text(files.scores, "".join(f"{key}, {'n/a' if value is None else value}\n" for key, value in scores.items()))
+    told = {key: "n/a" if value is None else value for key, value in scores.items() if key != SO_FAR}
+    write_text(files.scores, "".join(f"{key}, {value}\n" for key, value in told.items()))

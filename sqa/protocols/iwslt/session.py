@@ -2,6 +2,8 @@
 
 `strict` keeps what the originals did and should not have:
 
+    a sentence's result has its reference, and before it is finished what was not yet read of its source
+    scores of a part of the corpus look like those of all of it
     negative sentence numbers index from the end; hypotheses of unknown sentences are accepted and break the result
     the last token of a sentence is dropped whether or not it is "</s>"; what follows "</s>" counts
     one sentence without words breaks the result, or makes it NaN (SimulEval 1.0.2)
@@ -11,13 +13,13 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from sqa.metrics.latency import IWSLT_2020_FINAL, IWSLT_2020_FIRST, SIMULEVAL_1_0_2
+from sqa.net.log import LOG
 from sqa.protocols.iwslt.corpus import BLOCK, EOS, SpeechCorpus, TextCorpus
 from sqa.protocols.iwslt.float32 import Latency, sentence_latency
 from sqa.protocols.iwslt.questions import MAX_WORDS, QuestionScorer, Row
@@ -28,6 +30,7 @@ from sqa.protocols.iwslt.scores import (
     bleu,
     flat_scores,
     mean_latency,
+    of_the_finished,
     sentence_bleu,
     write_files,
 )
@@ -46,13 +49,22 @@ class TooLong(ValueError):
     """A sentence with more than MAX_TOKENS tokens."""
 
 
+class OutOfStep(ValueError):
+    """A request that does not follow what the session has: another client is at work, or its state was lost."""
+
+
 class Session:
     """All sentences of one client.  Methods are called from one thread; `frozen` may be scored in another."""
 
     def __init__(
-        self, corpus: TextCorpus | SpeechCorpus, strict: bool = False, scorer: QuestionScorer | None = None
+        self,
+        corpus: TextCorpus | SpeechCorpus,
+        strict: bool = False,
+        scorer: QuestionScorer | None = None,
+        name: str = "",
     ) -> None:
         """`scorer`: the corpus is that of its questions."""
+        self.name = name
         self.corpus = corpus
         self.strict = strict
         self.scorer = scorer
@@ -66,6 +78,12 @@ class Session:
         self.size = 0  # bytes that it takes, about
         self.rows: dict[int, tuple[int, Row]] = {}  # question -> words that were scored, and their statistics
         self.waiting: set[int] = set()  # questions that are about to be answered
+
+    def resume(self, sentences: dict[int, Sentence]) -> None:
+        """Go on from what a journal has."""
+        self.sentences = sentences
+        self.size = SENTENCE_BYTES * len(sentences)
+        self.size += sum(len(token) + TOKEN_BYTES for s in sentences.values() for token in s.tokens)
 
     def sentence(self, number: int, writing: bool = False, wrap: bool = True) -> Sentence:
         """The state of a sentence.  `wrap`: where the original's list index took negative numbers."""
@@ -85,7 +103,7 @@ class Session:
         """The next segment, as the 2020 server's JSON.  With `guide` and `strict`, reading the end is no step."""
         sentence = self.sentence(number)
         segment = self.corpus.read(number, int(sentence.step), size)
-        self._start(sentence)
+        self._begin_read(sentence)
         at_end = guide and self.strict and segment.segment == EOS
         sentence.step = segment.start if at_end else segment.step
         place = segment.start if self.corpus.kind == "text" else segment.start // 10
@@ -94,7 +112,7 @@ class Session:
     def read_instance(self, number: int, size: int | None = None) -> dict[str, Any]:
         """The next segment, as SimulEval 1.0.2's JSON: a recording by samples, its place the ms after them."""
         sentence = self.sentence(number, wrap=False)
-        self._start(sentence)
+        self._begin_read(sentence)
         if self.corpus.kind == "text":
             segment = self.corpus.read(number, int(sentence.step))
             sentence.step = segment.step
@@ -111,6 +129,35 @@ class Session:
             "finished": over,
             "instance_id": number,
         }
+
+    def rewind(self, number: int, read: int) -> Sentence | None:
+        """Make ready for a client's read after `read` others, which it may have asked for before; OutOfStep.
+
+        The last one is made again.  For earlier ones, of texts, the sentence as it was; None: go on as ever.
+        """
+        sentence = self.sentence(number)
+        if read == sentence.reads - 1:
+            sentence.step, sentence.samples = sentence.before
+            sentence.reads -= 1
+        elif read < sentence.reads and self.corpus.kind == "text":
+            return Sentence(step=min(read, self.corpus.length(number) + 1), started=sentence.started)
+        elif read != sentence.reads:
+            raise OutOfStep(f"sentence {number}: {sentence.reads} reads are known, this would be number {read + 1}")
+        return None
+
+    def has_written(self, number: int, written: int, tokens: Sequence[str]) -> bool:
+        """Whether a client's tokens, after `written` others, are here already; others in their place: OutOfStep."""
+        known = self.sentence(number, writing=True).tokens
+        if written == len(known):
+            return False
+        if known[written : written + len(tokens)] != list(tokens):
+            raise OutOfStep(f"sentence {number}: has {len(known)} tokens, and these are not numbers {written + 1} on")
+        return True
+
+    @property
+    def finished(self) -> int:
+        """Sentences of the corpus that have ended."""
+        return sum(s.finished and number < len(self.corpus) for number, s in self.sentences.items())
 
     def write(self, number: int, tokens: Sequence[str], wrap: bool = True) -> None:
         """Record tokens at the present step.  After "</s>" they are ignored, but by the strict 2020 server."""
@@ -140,8 +187,8 @@ class Session:
 
     # ------------------------------------------------------------------------------------------- results of 2020
 
-    def result(self, tokenizer: str, files: Files | None = None, guide: bool = False) -> dict[str, float | None]:
-        """Scores of the sentences from 0 to the last that has words; written to the files too.
+    def result(self, tokenizer: str, files: Files | None = None, guide: bool = False) -> dict[str, Any]:
+        """Scores of the sentences from 0 to the last that has words, null while others remain; to the files too.
 
         No words at all, and with `strict` an unknown sentence or one without words: NothingToScore.
         """
@@ -154,11 +201,13 @@ class Session:
         scores = flat_scores(sentences, tokenizer, convention, self.strict)
         if self.scorer is not None:
             scores |= self.scorer.result(self.sentences, self.rows)
+        if not self.strict:
+            scores = of_the_finished(scores, self.finished, len(self.corpus))
         if files is not None:
             try:
                 write_files(files, sentences, scores)
             except OSError as error:  # the client shall have its scores all the same, as in the original
-                print(f"sqa: {error.filename}: {error.strerror}; not written", file=sys.stderr)
+                LOG.error("sqa: %s: %s; not written", error.filename, error.strerror)
         return scores
 
     def _translated(self, number: int, first: bool) -> Translated:
@@ -175,7 +224,7 @@ class Session:
 
     # ---------------------------------------------------------------------------------- results of SimulEval 1.0.2
 
-    def nested_result(self, tokenizer: str) -> dict[str, dict[str, float | None]]:
+    def nested_result(self, tokenizer: str) -> dict[str, Any]:
         """{"Quality": {"BLEU"}, "Latency": {"AL", "AP", "DAL"}}, of speech with "_CA" beside each.
 
         Of questions also "Answers".
@@ -192,27 +241,33 @@ class Session:
             latency = {name: v for key, a, b in pairs for name, v in ((key, a), (f"{key}_CA", b))}
         if self.scorer is not None:
             answers = self.scorer.result(self.sentences, self.rows)
-            return {"Quality": {"BLEU": answers.pop("BLEU")}, "Latency": latency, "Answers": answers}
-        quality = bleu(texts, self.corpus.targets[: len(texts)], tokenizer)
-        return {"Quality": {"BLEU": quality}, "Latency": latency}
+            scores = {"Quality": {"BLEU": answers.pop("BLEU")}, "Latency": latency, "Answers": answers}
+        else:
+            quality = bleu(texts, self.corpus.targets[: len(texts)], tokenizer)
+            scores = {"Quality": {"BLEU": quality}, "Latency": latency}
+        return scores if self.strict else of_the_finished(scores, self.finished, len(self.corpus))
 
     def instance(self, number: int) -> dict[str, Any]:
-        """Everything about one sentence; "metric" is empty until it has ended or all were scored."""
+        """Everything about one sentence that may be told: null until it has ended what is not read yet.
+
+        References are never told, but by `strict`, which also scores an unfinished sentence once all were scored.
+        """
         sentence = self.sentence(number, wrap=False)
         words = self.corpus.targets[number].split()
-        source = self._source_info(number)
         text = self.corpus.kind == "text"
+        over = self.strict or sentence.finished
+        length = self.corpus.length(number) if text else self.corpus.recordings[number].duration
         return {
             "index": number,
             "prediction": " ".join(sentence.tokens),
             "delays": sentence.delays,
             "elapsed": sentence.elapsed,
             "prediction_length": len(sentence.tokens),
-            "reference": " ".join(words),
-            "source": source,
-            "source_length": self.corpus.length(number) if text else self.corpus.recordings[number].duration,
-            "reference_length": len(words),
-            "metric": self._metric(number, sentence) if sentence.finished or self.scored else {},
+            "reference": " ".join(words) if self.strict else None,
+            "source": self._source_info(number, sentence),
+            "source_length": length if over else None,
+            "reference_length": len(words) if over else None,
+            "metric": self._metric(number, sentence) if sentence.finished or (self.strict and self.scored) else {},
         }
 
     def _metric(self, number: int, sentence: Sentence) -> dict[str, Any]:
@@ -234,10 +289,19 @@ class Session:
         reference = len(self.corpus.targets[number].split()) + 1
         return sentence_latency(delays, self.corpus.recordings[number].duration, SIMULEVAL_1_0_2, reference)
 
-    def _source_info(self, number: int) -> str:
+    def _source_info(self, number: int, sentence: Sentence) -> str | None:
+        """The words that were read, all of them at the end; of a recording its file's name at the end."""
+        over = self.strict or sentence.finished
         if self.corpus.kind == "text":
-            return " ".join(self.corpus.sources[number])
-        return str(self.corpus.recordings[number].path)
+            words = self.corpus.sources[number]
+            return " ".join(words if over else words[: int(sentence.step)])
+        path = self.corpus.recordings[number].path
+        return str(path) if self.strict else path.name if over else None
+
+    def _begin_read(self, sentence: Sentence) -> None:
+        self._start(sentence)
+        sentence.before = (sentence.step, sentence.samples)
+        sentence.reads += 1
 
     def _start(self, sentence: Sentence) -> None:
         if sentence.started is None:

@@ -19,10 +19,11 @@ pytest.importorskip("uvicorn")
 
 from stand_ins.board_server import serving
 
-from sqa.board import guard, worker
+from sqa.board import worker
 from sqa.board.board import Board, BoardConfig
 from sqa.board.server import ServeConfig
 from sqa.core.errors import ConfigError
+from sqa.net import guard
 
 MODEL = json.dumps({"name": "m", "answers": {"eins": "a", "zwei": "b", "DREI": "c"}})
 
@@ -105,6 +106,12 @@ def test_what_is_wrong_is_the_clients_mistake(
     kind = {"Content-Type": "application/json"}
     reply = requests.request(method, url + path, data=body, headers=kind)
     assert reply.status_code in (status, 400 if status == 422 else status) and "detail" in reply.json()
+
+
+def test_a_message_names_no_path_of_the_server(url: str) -> None:
+    reply = requests.put(f"{url}/api/tasks/sqa-es/datasets/mine", json=new_questions(source=[" "]))
+    assert reply.status_code == 400 and reply.json()["detail"].startswith("mine.jsonl: record 0"), reply.text
+    assert "/tmp" not in reply.text
 
 
 def test_a_name_is_given_once(url: str) -> None:

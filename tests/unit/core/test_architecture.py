@@ -29,7 +29,7 @@ ARROWS: dict[str, set[str]] = {
     "sqa": set(),
     "sqa.core": {"sqa"},
     "sqa.files": {"sqa", "sqa.core"},
-    "sqa.data": {"sqa", "sqa.core", "sqa.files"},
+    "sqa.data": {"sqa", "sqa.core", "sqa.files", "sqa.net"},
     "sqa.metrics": {"sqa", "sqa.core", "sqa.files", "sqa.data"},
     "sqa.net": {"sqa", "sqa.core", "sqa.files"},
     "sqa.run": {"sqa", "sqa.core", "sqa.files", "sqa.data", "sqa.metrics"},

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from simuleval_log import write_instances
 
+from smt.engines.instances import write_instances
 from smt.engines.recorded import RecordedConfig, build
 from sqa.core.errors import DataError, NotComputable
 from sqa.core.trace import QuestionTrace, check_emissions

@@ -15,9 +15,9 @@ import pytest
 import requests
 
 pytest.importorskip("simuleval", reason="needs the extra: pip install 'sqa[simul]'")
-pytest.importorskip("aiohttp", reason="needs the extra: pip install 'sqa[serve]'")
+pytest.importorskip("uvicorn", reason="needs the extra: pip install 'sqa[serve]'")
 
-from stand_ins.iwslt_loopback import serving_app
+from stand_ins.http_server import anything, serving_app
 
 from smt.simuleval.agent import SimulevalConfig
 from smt.simuleval.agent import build as build_agent
@@ -28,6 +28,7 @@ from sqa.core.errors import ConfigError, RemoteProtocolError
 from sqa.core.paths import ROOT
 from sqa.core.registry import TRANSLATORS
 from sqa.data.datasets import load_questions
+from sqa.net.server import reply
 from sqa.run.pipeline import stream
 
 ECHO = "{name: 'doubles:build_translator', k: 3}"
@@ -80,8 +81,10 @@ def test_bad_requests_and_the_token() -> None:
         assert requests.put(f"{inside}/input", data=b"x" * 2000, timeout=30).status_code == 413
         host, port = url.removeprefix("http://").split(":")
         with socket.create_connection((host, int(port))) as stalled:
-            head = b"PUT /input HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer secret\r\nContent-Length: 9\r\n\r\nhalf"
-            stalled.sendall(head)
+            head = (
+                b"PUT /input HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer secret\r\nContent-Length: 9\r\n\r\n"
+            )
+            stalled.sendall(head + b"half")
             service = SimulevalServiceConfig(url=inside)
             assert list(build(service).translate(iter(["a", "b"]))) == ["a", "b"]
             assert stalled.recv(100).startswith(b"HTTP/1.1 408")
@@ -93,11 +96,40 @@ def test_bad_requests_and_the_token() -> None:
 
 
 def test_a_client_that_vanished_leaves_nothing_behind() -> None:
-    with serving_app(make_app(agent_of(ECHO), ServiceConfig())) as url:
+    with serving_app(make_app(agent_of(ECHO), ServiceConfig(lease_seconds=0.5))) as url:
         translator = build(SimulevalServiceConfig(url=url))
         first = translator.translate(iter(["a", "b", "c", "d", "e"]))
         assert next(first) == "a"  # and is never asked again
+        time.sleep(0.6)
         assert list(translator.translate(iter(["x", "y"]))) == ["x", "y"]
+
+
+def test_a_second_client_is_refused_and_spoils_nothing() -> None:
+    """They share no word, whether they are known by a user in the address or by nothing."""
+    words = ["a", "b", "c", "d", "e"]
+    for mine, other in (("", ""), ("ann:x@", "bob:x@")):
+        with serving_app(make_app(agent_of(ECHO), ServiceConfig(lease_seconds=30.0))) as url:
+            first, second = (
+                build(SimulevalServiceConfig(url=url.replace("//", f"//{user}"))) for user in (mine, other)
+            )
+            under_way = first.translate(iter(words))
+            assert next(under_way) == "a"
+            with pytest.raises(RemoteProtocolError, match="HTTP 409"):
+                list(second.translate(iter(["x", "y"])))
+            at_other = url.replace("//", f"//{other}")  # SimulEval's client does not look at what a reset is answered
+            word = {"index": 0, "content": "x", "finished": False, "is_empty": False, "data_type": "text", "config": {}}
+            assert requests.put(f"{at_other}/input", data=json.dumps(word), timeout=30).status_code == 409
+            assert requests.get(f"{at_other}/output", timeout=30).status_code == 409
+            assert [*under_way] == words[1:]
+            assert list(second.translate(iter(["x", "y"]))) == ["x", "y"]
+
+
+def test_a_client_with_a_user_may_begin_anew_at_once() -> None:
+    with serving_app(make_app(agent_of(ECHO), ServiceConfig(lease_seconds=30.0))) as url:
+        translator = build(SimulevalServiceConfig(url=url.replace("//", "//ann:x@")))
+        assert next(translator.translate(iter(["a", "b", "c", "d", "e"]))) == "a"
+        assert list(translator.translate(iter(["x", "y"]))) == ["x", "y"]
+        assert requests.get(url, headers={"Host": "evil.example"}, timeout=30).status_code == 400
 
 
 # -------------------------------------------------------------------------------- our client, SimulEval's service
@@ -158,19 +190,13 @@ def test_there_and_back_again() -> None:
     ],
 )
 def test_a_service_that_misbehaves(monkeypatch, content, problem) -> None:
-    from aiohttp import web
-
-    from sqa.net.server import reply
-
     async def answer(request):
-        return reply(content if request.path == "/output" else "")
+        return reply(content if request.url.path == "/output" else "")
 
     if "10000" in problem:
         monkeypatch.setattr("smt.simuleval.service.PATIENCE", 5)
         problem = problem.replace("10000", "5")
-    app = web.Application()
-    app.router.add_route("*", "/{any:.*}", answer)
-    with serving_app(app) as url, pytest.raises(RemoteProtocolError, match=problem):
+    with serving_app(anything(answer)) as url, pytest.raises(RemoteProtocolError, match=problem):
         list(build(SimulevalServiceConfig(url=url)).translate(iter(["a"])))
 
 

@@ -171,7 +171,8 @@ def test_a_sentence_without_words_is_left_out_of_the_latency_and_breaks_the_stri
                 session.result("13a")
         else:
             scores = session.result("13a")
-            assert scores["AL"] == 0.5 and scores["TER"] is None
+            assert scores["SoFar"]["AL"] == 0.5 and scores["SoFar"]["TER"] is None
+            assert scores["AL"] is scores["BLEU"] is None and (scores["Finished"], scores["Sentences"]) == (1, 2)
 
 
 def test_nothing_received_and_unknown_sentences() -> None:
@@ -184,6 +185,7 @@ def test_nothing_received_and_unknown_sentences() -> None:
         with pytest.raises(UnknownSentence):
             session.write(number, ["x"])
     assert session.nested_result("13a")["Latency"] == {"AL": None, "AP": None, "DAL": None}
+    assert session.nested_result("13a")["Quality"] == {"BLEU": None} and session.nested_result("13a")["Finished"] == 0
     with pytest.raises(TooLong):
         session.write(0, ["x"] * (MAX_TOKENS + 1))
 

@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 import requests
 
-pytest.importorskip("aiohttp", reason="needs the extra: pip install 'sqa[serve]'")
+pytest.importorskip("uvicorn", reason="needs the extra: pip install 'sqa[serve]'")
 
 import doubles
-from aiohttp import web
-from stand_ins.iwslt_loopback import serving_app
+from stand_ins.http_server import anything, serving_app
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
 
 from buzzers.qanta_service import QantaServiceBuzzer
 from guessers.qanta_service import QantaServiceConfig, build
@@ -143,7 +145,7 @@ def test_bad_requests(url: str, path: str, body: bytes, status: int) -> None:
 def test_a_client_that_stalls_harms_nobody(url: str) -> None:
     host, port = url.removeprefix("http://").partition("/")[0].split(":")
     with socket.create_connection((host, int(port))) as stalled:
-        stalled.sendall(b"POST /api/1.0/quizbowl/act HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{")
+        stalled.sendall(b"POST /api/1.0/quizbowl/act HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{")
         assert requests.post(f"{url}/act", json={"text": "a"}, timeout=30).status_code == 200
         assert stalled.recv(100).startswith(b"HTTP/1.1 408")
 
@@ -194,24 +196,24 @@ def test_through_the_wire_a_run_is_the_same(tmp_path, batch: bool) -> None:
     assert any(b.buzz for trace in here.traces for b in trace.buzzes)
 
 
-def system(replies: dict[str, Any]) -> web.Application:
-    """A made-up system; `seen` in the application lists what it was asked."""
-    app = web.Application()
-    seen = app["seen"] = []
+def system(replies: dict[str, Any]) -> Starlette:
+    """A made-up system; `state.seen` of the application lists what it was asked."""
+    seen: list[Any] = []
 
-    async def answer(request: web.Request) -> web.Response:
-        name = request.path.rpartition("/")[2]
+    async def answer(request: Request) -> Response:
+        name = request.url.path.rpartition("/")[2]
         if request.method == "POST":
             seen.append(await request.json())
         said = replies[name]
-        said = said(seen[-1]) if callable(said) else said
-        return said if isinstance(said, web.Response) else json_reply(said)
+        if callable(said) and not isinstance(said, Response):
+            said = said(seen[-1])
+        return said if isinstance(said, Response) else json_reply(said)
 
-    app.router.add_route("*", "/{any:.*}", answer)
+    app = anything(answer)
+    app.state.seen = seen
     return app
 
 
-@pytest.mark.filterwarnings("ignore:It is recommended to use web.AppKey")
 def test_what_a_system_is_sent() -> None:
     app = system({"status": {"ready": True, "batch": False}, "act": {"guess": "A_B", "buzz": False}})
     with serving_app(app) as url:
@@ -220,14 +222,13 @@ def test_what_a_system_is_sent() -> None:
         assert guesser.guess_prefixes(["One.", "Two"], 50) == [[Guess("A_B", 0.0)]] * 2
         assert guesser.guess(["Other", "  "], 50) == [[Guess("A_B", 0.0)], []]
         assert guesser.guess(["Other"], 0) == [[]]
-    assert app["seen"] == [
+    assert app.state.seen == [
         {"question_idx": 0, "sent_index": 0, "char_index": 4, "text": "One."},
         {"question_idx": 0, "sent_index": 1, "char_index": 8, "text": "One. Two"},
         {"question_idx": 1, "sent_index": 0, "char_index": 5, "text": "Other"},
     ]
 
 
-@pytest.mark.filterwarnings("ignore:It is recommended to use web.AppKey")
 @pytest.mark.parametrize(
     ("act", "expected"),
     [
@@ -248,7 +249,6 @@ def test_guesses_and_buzzes_of_a_system(act: Any, expected: list[Guess]) -> None
 OVERLONG = "x" * (9 << 20)
 
 
-@pytest.mark.filterwarnings("ignore:It is recommended to use web.AppKey")
 @pytest.mark.parametrize(
     ("replies", "problem"),
     [
@@ -272,7 +272,6 @@ def test_a_system_that_misbehaves(replies: dict[str, Any], problem: str) -> None
         build(QantaServiceConfig(url=url, ready=0.0, retries=0)).guess(["text"], 50)
 
 
-@pytest.mark.filterwarnings("ignore:It is recommended to use web.AppKey")
 def test_a_system_that_fails_once_is_asked_again() -> None:
     answers = iter([reply("busy", 503), json_reply({"guess": "A", "buzz": False})])
     with serving_app(system({"status": {}, "act": lambda _: next(answers)})) as url:

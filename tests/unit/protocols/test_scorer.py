@@ -104,6 +104,27 @@ def test_nonsense_gets_one_line_each_and_the_server_goes_on() -> None:
     assert replies[-1] == "1 1 1 0 0 0 1 0 0 0"
 
 
+@pytest.mark.parametrize(
+    ("metric", "stats", "problem"),
+    [
+        ("bleu", "5 5 9 4 3 2 5 4 3 2", "9 of 5"),
+        ("bleu", "5 5 5 4 3 2 -5 4 3 2", "a number below 0"),
+        ("bleu", "0 5 5 4 3 2 5 4 3 2", "5 of 0"),
+        ("chrf", " ".join(["5 4 5"] * 6), "5 of 4"),
+        ("ter", "-1 4", "a number below 0"),
+    ],
+)
+def test_statistics_that_no_segments_have_are_refused(metric: str, stats: str, problem: str) -> None:
+    """EVAL gave BLEU of 180 and worse for them."""
+    assert scorer(metric).reply(f"EVAL ||| {stats}").startswith(f"Error: {scorer(metric).backend.name} stats that no")
+    assert scorer(metric).reply(f"EVAL ||| {stats}").endswith(problem)
+
+
+def test_statistics_as_a_client_rounds_them_are_taken() -> None:
+    stats = "1.23457e+06 1.2e+06 1.23457e+06 1.2e+06 1.1e+06 1e+06 1.234565e+06 1.2e+06 1.1e+06 1e+06"
+    assert read_score(scorer("bleu").reply(f"EVAL ||| {stats}")) > 99
+
+
 def test_line_ends_and_a_last_line_without_one() -> None:
     assert talk(scorer("bleu"), b"score ||| a ||| a\r\nSCORE ||| a ||| a") == ["1 1 1 0 0 0 1 0 0 0"] * 2
 

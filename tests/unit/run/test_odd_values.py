@@ -103,3 +103,14 @@ def test_numbers_that_overflow_a_latency_are_refused_by_line(tmp_path, more):
     path.write_text(f"{json.dumps(good)}\n{json.dumps(bad)}\n")
     with pytest.raises(DataError, match=r"instances\.log:2: "):
         score(str(path), LogOptions())
+
+
+@pytest.mark.parametrize(
+    "text", ["a: [" + "x," * 1_500_000 + "]", "x" * 5_000_000, "- x\n" * 1_000_000, "[" * 1_000_000]
+)
+def test_a_yaml_document_too_large_is_refused_at_once(text: str) -> None:
+    """Values were counted when the list that holds them had ended, after all of them were made."""
+    start = time.process_time()
+    with pytest.raises(ValueError, match="not valid YAML: .*(more than|deep)"):
+        parse_yaml(text)
+    assert time.process_time() - start < 30

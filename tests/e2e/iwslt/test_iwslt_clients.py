@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import requests
 
-pytest.importorskip("aiohttp", reason="needs the extra: pip install 'sqa[serve]'")
+pytest.importorskip("uvicorn", reason="needs the extra: pip install 'sqa[serve]'")
 
 from stand_ins.iwslt_loopback import serving
 
@@ -102,7 +102,10 @@ def test_bad_clients_harm_nobody(tmp_path: Path) -> None:
         [before] = asyncio.run(at_once(url, [good], corpus))
         memory = peak_memory(process)
         for _ in range(50):  # stall, in the middle of a body and of a header
-            for start in (b"PUT /hypo?sent_id=0 HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nhalf", b"GET /src"):
+            for start in (
+                b"PUT /hypo?sent_id=0 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\nhalf",
+                b"GET /src",
+            ):
                 stack.enter_context(socket.create_connection((host, int(port)))).sendall(start)
         for number in range(50):  # vanish, with a word read
             service = EvaluationService(url, session=f"gone-{number}")
@@ -142,7 +145,7 @@ def test_a_stalled_body_is_given_up() -> None:
     with serving(scorer.corpus(), ServeConfig(body_seconds=0.3), scorer) as url:
         host, port = url.removeprefix("http://").split(":")
         with socket.create_connection((host, int(port)), timeout=30) as stalled:
-            stalled.sendall(b"PUT /hypo?sent_id=0 HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nhalf")
+            stalled.sendall(b"PUT /hypo?sent_id=0 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\nhalf")
             assert stalled.recv(100).startswith(b"HTTP/1.1 408")
         assert requests.get(f"{url}/result", timeout=30).status_code == 500  # no half word was recorded
 

@@ -1,0 +1,45 @@
+"""Who takes part in an evaluation whose results shall be believed: each has a token, and one session that it cannot
+leave, reset or look into from a second one."""
+
+from __future__ import annotations
+
+import hmac
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from sqa.core.errors import ConfigError, DataError
+from sqa.files.records import lines
+
+SESSION_ID = re.compile("[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+SHORTEST = 16  # characters of a token
+
+
+def read_participants(path: Path) -> dict[str, str]:
+    """name -> token of a file with a name and a token on each line.  DataError; ConfigError with all problems."""
+    found: dict[str, str] = {}
+    wrong = []
+    for number, line in enumerate(lines(path), start=1):
+        words = line.split()
+        if not words or words[0].startswith("#"):
+            continue
+        if len(words) != 2 or not SESSION_ID.fullmatch(words[0]) or len(words[1]) < SHORTEST:
+            wrong.append(f"{path}:{number}: expected a name (letters, digits, . _ -) and a token of {SHORTEST} or more")
+        elif words[0] in found or words[1] in found.values():
+            wrong.append(f"{path}:{number}: the name or the token is that of another line")
+        else:
+            found[words[0]] = words[1]
+    if wrong:
+        raise ConfigError(wrong)
+    if not found:
+        raise DataError(f"{path}: no participants in it")
+    return found
+
+
+def participant_of(token: bytes, participants: Mapping[str, str]) -> str:
+    """The name that a token belongs to, "" for none."""
+    found = ""
+    for name, own in participants.items():  # all of them: how long it takes tells nothing
+        if hmac.compare_digest(token, own.encode()):
+            found = name
+    return found
