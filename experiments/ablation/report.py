@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sqa.files.store import write_text
+from sqa.report.markdown import table
 from sqa.run.folder import tsv
 
 if TYPE_CHECKING:
@@ -54,22 +55,19 @@ def write_report(rows: Sequence[Row], verdicts: Sequence[Verdict], figures: Sequ
 
 
 def _claims(verdicts: Sequence[Verdict]) -> list[str]:
-    head = ["| data set | translator | guesser | claim | verdict | our numbers |", "|---|---|---|---|---|---|"]
-    return head + [
-        "| " + " | ".join(cell.replace("|", "\\|") for cell in verdict.cells()) + " |" for verdict in verdicts
-    ]
+    header = ["data set", "translator", "guesser", "claim", "verdict", "our numbers"]
+    return table(header, (verdict.cells() for verdict in verdicts))
 
 
 def _markdown_table(rows: Sequence[Row]) -> list[str]:
-    head = "| translator | k | guesser | " + " | ".join(name for _, name, _ in SHOWN) + " |"
-    lines = [head, "|---" * (3 + len(SHOWN)) + "|"]
+    lines = []
     for row in rows:
         cells = [row.cell.translator, str(row.cell.k), row.cell.guesser]
         for metric, _, digits in SHOWN:
             i = row.intervals.get(metric)
             cells.append("n/a" if i is None else f"{i.value:.{digits}f} [{i.low:.{digits}f}, {i.high:.{digits}f}]")
-        lines.append("| " + " | ".join(cells) + " |")
-    return lines
+        lines.append(cells)
+    return table(["translator", "k", "guesser", *(name for _, name, _ in SHOWN)], lines)
 
 
 def _notes(rows: Sequence[Row]) -> list[str]:

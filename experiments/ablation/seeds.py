@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from experiments.grid import CONTINUED, SEPARATE
 from sqa.files.store import write_text
+from sqa.report import markdown
 from sqa.report.figure_style import COLOURS, GREY, PAGE, save, style
 
 if TYPE_CHECKING:
@@ -77,12 +78,11 @@ def _report(summary: Mapping[tuple, Mapping[str, Over]], figures: Sequence[Path]
     for dataset, guesser in dict.fromkeys((key[0], key[3]) for key in summary):
         yield f"\n## {dataset}, {guesser}\n"
         yield from (f"![{f.stem}]({f.name})\n" for f in figures if f.suffix == ".png" and dataset in f.stem)
-        yield "| translator | k | seeds | " + " | ".join(name for _, name, _ in SHOWN) + " |"
-        yield "|---" * (3 + len(SHOWN)) + "|"
+        yield from markdown.head(["translator", "k", "seeds", *(name for _, name, _ in SHOWN)])
         mine = {key[1:3]: values for key, values in summary.items() if (key[0], key[3]) == (dataset, guesser)}
         for (family, k), values in mine.items():
             cells = [_shown(values.get(metric), digits) for metric, _, digits in SHOWN]
-            yield f"| {family} | {k} | {next(iter(values.values())).n} | " + " | ".join(cells) + " |"
+            yield markdown.row([str(family), str(k), str(next(iter(values.values())).n), *cells])
         yield ""
         for other in (CONTINUED, SHIPPED):
             yield from _gains(mine, other)

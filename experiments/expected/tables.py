@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from experiments.markdown import head, row
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
 from sqa.core.registry import did_you_mean
+from sqa.report.markdown import head, row
 from sqa.run.config import load
 
 HERE = Path(__file__).parent

@@ -28,12 +28,12 @@ import numpy as np
 from experiments.claims import discordance
 from experiments.contestants import VERDICTS, names_of, write_csv
 from experiments.grid import AblationConfig, cells, run_cells, usable
-from experiments.markdown import head, row
 from experiments.verdicts import Verdict, corrected
 from sqa.core.errors import ConfigError
 from sqa.files.store import digest, write_text
 from sqa.report.correlation import ANSWERS, LEAST, Correlation, comparable, correlate, pairs_of
 from sqa.report.figure_style import COLOURS, COLUMN, GREY, save, style
+from sqa.report.markdown import head, row
 from sqa.run import folder as folders
 from sqa.run.config import RunConfig, load, to_mapping
 from sqa.run.folder import RunFolder, tsv

@@ -21,7 +21,6 @@ import numpy as np
 
 from experiments.contestants import write_csv
 from experiments.grid import AblationConfig
-from experiments.markdown import head, row
 from experiments.paper.figure6 import Mean
 from experiments.stepwise.examples import READING, Found, subjects, write_judged
 from experiments.stepwise.rows import Kind, Subject
@@ -31,6 +30,7 @@ from sqa.diagnose.findings import NONE
 from sqa.diagnose.findings import cells as finding_cells
 from sqa.diagnose.step_errors import Finding
 from sqa.files.store import write_text
+from sqa.report.markdown import head, row
 
 KINDS: tuple[Kind, ...] = ("hallucination", "omission", "under-translation", "drop")
 _COSTLY = {"hallucination": True, "omission": True, "under-translation": False, "drop": True}

@@ -19,6 +19,7 @@ from sqa.core.types import Emission
 from sqa.files.store import write_text
 from sqa.metrics.quality.bleu import Bleu
 from sqa.metrics.short_answers import LanguageMean, by_language
+from sqa.report.markdown import head, row
 from sqa.run.folder import tsv
 
 MEAN = "mean"  # of the languages
@@ -241,20 +242,15 @@ def markdown(
         f"against the human translation. *{MEAN}*: of the languages, each counted once.",
     ]
     for name in config.sets:
-        out += [
-            "",
-            f"## {name}",
-            "",
-            "| language | translation | reader | questions | EM | F1 | F1 spans | found | BLEU |",
-        ]
-        out.append("|---|---|---|---|---|---|---|---|---|")
+        out += ["", f"## {name}", ""]
+        out += head(["language", "translation", "reader", "questions", "EM", "F1", "F1 spans", "found", "BLEU"])
         for line in (line for line in table if line.set == name):
             cells = [line.language, line.system, line.reader, str(line.questions)]
             cells += [_shown(line.scores[metric]) for metric in ("em", "f1", "f1.spans", "found")]
             cells.append(_shown(line.scores[BLEU], 1))
-            out.append(f"| {' | '.join(cells)} |")
-        for o in (o for o in left_out if o.set == name):
-            out.append(f"| {o.language} | {o.system} | {o.reader} | | not computed: {o.reason} | | | | |")
+            out.append(row(cells))
+        missing = (o for o in left_out if o.set == name)
+        out += [row([o.language, o.system, o.reader, "", f"not computed: {o.reason}", *4 * [""]]) for o in missing]
     out += ["", "## Differences in F1 without yes/no questions, paired over questions", ""]
     out += [
         f"- {one.set} {one.language}, {one.reader}: {one.a} minus {one.b} {_difference(one.found)}, "

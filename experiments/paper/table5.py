@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from experiments.contestants import VERDICTS, write_csv
-from experiments.markdown import head, row
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
 from sqa.files.store import write_text
+from sqa.report.markdown import head, row
 from sqa.run.config import load, read_yaml
 from sqa.run.folder import tsv
 

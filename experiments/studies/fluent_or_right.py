@@ -13,11 +13,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from experiments.markdown import head, row
 from sqa.core.errors import ConfigError, returns_exit_code
 from sqa.core.trace import QuestionTrace
 from sqa.metrics.quality.names import lost_and_invented
 from sqa.metrics.quality.segment import lines
+from sqa.report.markdown import head, row
 from sqa.run import folder as folders
 
 SHOWN = ("bleu", "chrf", "names", "names@copied", "names@invented", "accuracy", "accuracy@10", "ew", "oracle-ew",

@@ -11,6 +11,7 @@ from experiments.studies.guesser_rows import ALL, GUESSABLE, MEASURES
 from sqa import __version__
 from sqa.files.store import write_text
 from sqa.metrics.curve import curve_named
+from sqa.report import markdown
 from sqa.report.figure_style import COLOURS, COLUMN, save, style
 from sqa.run.folder import tsv
 
@@ -81,28 +82,20 @@ def write_report(report: Report, config: ReportConfig, path: Path) -> Path:
     return path
 
 
-def _line(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
-
-
-def _head(cells: Sequence[str]) -> list[str]:
-    return [_line(cells), "|---" * len(cells) + "|"]
-
-
 def _cell(found: tuple[float, float, float] | None) -> str:
     return "n/a" if found is None else "{:.3f} [{:.3f}, {:.3f}]".format(*found)
 
 
 def _table1(report: Report) -> list[str]:
     labels = list(report.fingerprints)
-    lines = _head(["data set", "questions", "source words", "English words", "answer pages",
+    lines = markdown.head(["data set", "questions", "source words", "English words", "answer pages",
                    *(f"guessable by {label}" for label in labels), "by nobody"])  # fmt: skip
     for line in report.datasets:
         cells = [line.dataset, str(line.questions), f"{line.source_words:.1f}", f"{line.english_words:.1f}"]
         cells.append(str(line.pages))
         for n in (*(line.guessable[label] for label in labels), line.nobody):
             cells.append("n/a" if n is None else f"{n} ({n / line.questions:.1%})")
-        lines.append(_line(cells))
+        lines.append(markdown.row(cells))
     return [
         *lines,
         "",
@@ -113,10 +106,10 @@ def _table1(report: Report) -> list[str]:
 
 
 def _complete(rows: Sequence[Row]) -> list[str]:
-    lines = _head(["guesser", "questions", "n", "accuracy at 1", "at 10", "at 50", "MRR", "EW"])
+    lines = markdown.head(["guesser", "questions", "n", "accuracy at 1", "at 10", "at 50", "MRR", "EW"])
     for row in rows:
         if row.group in (ALL, GUESSABLE):
-            lines.append(_line([row.guesser, row.group, str(row.n), *(_cell(row.at(m, -1)) for m in MEASURES)]))
+            lines.append(markdown.row([row.guesser, row.group, str(row.n), *(_cell(row.at(m, -1)) for m in MEASURES)]))
     return lines
 
 
@@ -124,11 +117,11 @@ def _over(rows: Sequence[Row], fractions: Sequence[float]) -> list[str]:
     """A few of the fractions, evenly picked, the last one among them."""
     count = min(_FRACTIONS_SHOWN, len(fractions))
     places = [len(fractions) * (i + 1) // count - 1 for i in range(count)]
-    lines = _head(["guesser", "measure", *(f"{fractions[place]:.0%}" for place in places)])
+    lines = markdown.head(["guesser", "measure", *(f"{fractions[place]:.0%}" for place in places)])
     for row in rows:
         if row.group == ALL:
             for measure in MEASURES:
-                lines.append(_line([row.guesser, measure, *(_cell(row.at(measure, place)) for place in places)]))
+                lines.append(markdown.row([row.guesser, measure, *(_cell(row.at(measure, place)) for place in places)]))
     return lines
 
 
@@ -140,11 +133,11 @@ def _categories(rows: Sequence[Row], fractions: Sequence[float]) -> list[str]:
     by_place = {(row.group, row.guesser): row for row in rows}
     half = min(range(len(fractions)), key=lambda place: abs(fractions[place] - 0.5))
     shown = (("acc@1", -1, "acc@1"), ("mrr", -1, "MRR"), ("ew", half, f"EW at {fractions[half]:.0%}"))
-    lines = _head(["category", "n", *(f"{label}: {name}" for label in labels for _, _, name in shown)])
+    lines = markdown.head(["category", "n", *(f"{label}: {name}" for label in labels for _, _, name in shown)])
     for group in groups:
         cells = [group, str(by_place[group, labels[0]].n)]
         cells += [_cell(by_place[group, label].at(measure, place)) for label in labels for measure, place, _ in shown]
-        lines.append(_line(cells))
+        lines.append(markdown.row(cells))
     return [*lines, "", "Accuracy and MRR on complete questions."]
 
 

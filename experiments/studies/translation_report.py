@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from sqa.files.store import write_text
+from sqa.report import markdown
 from sqa.report.figure_style import COLOURS, PAGE, save, style
 from sqa.run.folder import tsv
 
@@ -51,8 +52,8 @@ def write_report(rows: Sequence[Row], left_out: Sequence[LeftOut], path: Path) -
     parts = ["# Translators: quality and lag", "", f"![quality over lag]({STEM}.png)"]
     for test, mine in _by(rows, "test").items():
         heads = [*(head for _, head, _ in SHOWN), *_SHARES]
-        parts += ["", f"## {test} ({mine[0].n} {mine[0].unit})", "", f"| translator | k | {' | '.join(heads)} |"]
-        parts += ["|---" * (len(heads) + 2) + "|", *map(_line, mine)]
+        parts += ["", f"## {test} ({mine[0].n} {mine[0].unit})", ""]
+        parts += markdown.table(["translator", "k", *heads], map(_cells, mine))
     parts += [
         "",
         "In brackets 95% bootstrap intervals over questions or sentences. DAL is in source words. Empty, copied,",
@@ -69,12 +70,12 @@ def write_report(rows: Sequence[Row], left_out: Sequence[LeftOut], path: Path) -
     return path
 
 
-def _line(row: Row) -> str:
+def _cells(row: Row) -> list[str]:
     cells = [row.label, _k(row)]
     for name, _, digits in SHOWN:
         i = row.intervals.get(name)
         cells.append("n/a" if i is None else f"{i.value:.{digits}f} [{i.low:.{digits}f}, {i.high:.{digits}f}]")
-    return "| " + " | ".join([*cells, *(f"{getattr(row, share):.1%}" for share in _SHARES)]) + " |"
+    return [*cells, *(f"{getattr(row, share):.1%}" for share in _SHARES)]
 
 
 def _k(row: Row) -> str:

@@ -13,7 +13,6 @@ Shapes: R passages read, N texts of a batch, H width of the encoder, D bottlenec
 from __future__ import annotations
 
 import hashlib
-import pickle
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -28,10 +27,9 @@ from guessers.bert.encoder import Device, Encoder, Precision, find_encoder, load
 from guessers.bert.guesser import BertGuesser, EncoderName, Head, Parts, Shape, add_tuned, tuned_tensors
 from guessers.bert.reading import SHARD, Lesson, Material, Reading, Sums, read
 from guessers.lessons import texts_identity
-from sqa.core.errors import ConfigError, DataError
-from sqa.files.atomic import atomic
+from sqa.core.errors import ConfigError
+from sqa.files.checkpoints import Checkpoints
 from sqa.files.finite import finite_loss
-from sqa.files.resumed import differing
 
 CHECKPOINT, TUNING = "head.pt", "tuning.pt"  # in the work folder
 SAVE_EVERY = 100  # updates between two savings of step 3
@@ -135,7 +133,8 @@ class _Run:
     def __init__(
         self, path: Path, identity: dict[str, Any], modules: dict[str, nn.Module], optimiser: torch.optim.Optimizer
     ) -> None:
-        self.path, self.identity, self.modules, self.optimiser = path, identity, modules, optimiser
+        self.checkpoints = Checkpoints(path, identity=identity)
+        self.modules, self.optimiser = modules, optimiser
         self.done, self.stale, self.best_accuracy = 0, 0, -1.0
         self.best: dict[str, Any] = {}
 
@@ -154,25 +153,14 @@ class _Run:
 
     def save(self) -> None:
         """Write all of it."""
-        content = {"identity": repr(self.identity), "keys": self._keys(), "now": self.states(), "best": self.best}
-        content |= {"optimiser": self.optimiser.state_dict(), "counts": (self.done, self.stale, self.best_accuracy)}
-        with atomic(self.path) as partial:
-            torch.save(content, partial)
-
-    def _keys(self) -> dict[str, str]:
-        return {key: repr(value) for key, value in self.identity.items()}
+        content = {"now": self.states(), "best": self.best, "optimiser": self.optimiser.state_dict()}
+        self.checkpoints.write(self.done, content | {"counts": (self.done, self.stale, self.best_accuracy)})
 
     def resume(self) -> None:
         """Go on from what was saved, if anything was. ConfigError if it is another config's."""
-        if not self.path.is_file():
+        saved = self.checkpoints.newest()
+        if saved is None:
             return
-        try:
-            saved = torch.load(self.path, weights_only=True)
-        except (RuntimeError, EOFError, pickle.UnpicklingError) as error:
-            raise DataError(f"{self.path}: the checkpoint is damaged; remove it to start again") from error
-        if saved["identity"] != repr(self.identity):
-            other = differing(saved.get("keys", {}), self._keys())
-            raise ConfigError(f"work: {self.path} belongs to another config{other}; remove it or name another folder")
         for name, module in self.modules.items():
             module.load_state_dict(saved["now"][name])
         self.optimiser.load_state_dict(saved["optimiser"])

@@ -7,7 +7,6 @@ matrix of the same tossups, or at random.
 
 from __future__ import annotations
 
-import pickle
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -27,9 +26,8 @@ from guessers.gru.guesser import GruGuesser, Unit
 from guessers.gru.network import Direction, Network, PrefixGru, Shape, network_of
 from guessers.lessons import texts_identity
 from sqa.core.errors import ConfigError, DataError
-from sqa.files.atomic import atomic
+from sqa.files.checkpoints import Checkpoints
 from sqa.files.finite import finite_loss
-from sqa.files.resumed import differing
 
 CHECKPOINT = "checkpoint.pt"  # in the work folder
 
@@ -159,7 +157,7 @@ class _Run:
         self.epoch, self.stale, self.best_accuracy = 0, 0, -1.0
         self.seconds, self._since = 0.0, time.process_time()  # of processor time in all runs so far
         self.best: dict[str, Tensor] = {}
-        self.path = config.work / CHECKPOINT
+        self.checkpoints = Checkpoints(config.work / CHECKPOINT, identity=_identity(config))
 
     def rate(self) -> float:
         """The present learning rate."""
@@ -176,28 +174,19 @@ class _Run:
             self.best = {name: tensor.clone() for name, tensor in self.network.state_dict().items()}
         self.schedule.step(accuracy)
         content = {
-            "config": _identity(self.config),
-            "keys": _keys(self.config),
             "network": self.network.state_dict(),
             "best": self.best,
             "optimiser": self.optimiser.state_dict(),
             "schedule": self.schedule.state_dict(),
             "counts": (self.epoch, self.stale, self.best_accuracy, self.seconds),
         }
-        with atomic(self.path) as partial:
-            torch.save(content, partial)
+        self.checkpoints.write(self.epoch, content)
 
     def resume(self) -> bool:
         """Go on from the checkpoint; False if there is none. ConfigError if it is another config's."""
-        if not self.path.is_file():
+        saved = self.checkpoints.newest()
+        if saved is None:
             return False
-        try:
-            saved = torch.load(self.path, weights_only=True)
-        except (RuntimeError, pickle.UnpicklingError) as error:
-            raise DataError(f"{self.path}: the checkpoint is damaged; remove it to start again") from error
-        if saved["config"] != _identity(self.config):
-            other = differing(saved.get("keys", {}), _keys(self.config))
-            raise ConfigError(f"work: {self.path} belongs to another config{other}; remove it or name another folder")
         self.network.load_state_dict(saved["network"])
         self.optimiser.load_state_dict(saved["optimiser"])
         self.schedule.load_state_dict(saved["schedule"])
@@ -206,17 +195,8 @@ class _Run:
         return True
 
 
-def _identity(config: GruTraining) -> str:
+def _identity(config: GruTraining) -> dict[str, Any]:
     """What a checkpoint must agree in: all but where files lie and when to stop."""
-    return repr(_decisive(config))
-
-
-def _keys(config: GruTraining) -> dict[str, str]:
-    """Each of them with its value as text, so that those which differ can be named."""
-    return {key: repr(value) for key, value in _decisive(config).items()}
-
-
-def _decisive(config: GruTraining) -> dict[str, Any]:
     skip = {"output", "work", "epochs", "stop_after", "texts"}
     texts = {"texts": texts_identity(config.texts)} if config.texts else {}
     return {key: value for key, value in asdict(config).items() if key not in skip} | texts
@@ -234,7 +214,7 @@ def _epoch(run: _Run, material: Material) -> float:
         network.zero_grad(set_to_none=True)
         logits = network.logits(network.features_at(ids, rows, columns))  # (N, P)
         loss = criterion(logits, pages)
-        finite_loss(loss.detach().item(), f"{run.path.parent}: epoch {run.epoch + 1}")
+        finite_loss(loss.detach().item(), f"{config.work}: epoch {run.epoch + 1}")
         loss.backward()
         nn.utils.clip_grad_norm_(network.parameters(), config.clip)
         run.optimiser.step()

@@ -26,13 +26,13 @@ from smt.lm.decode import Writer
 from smt.lm.layout import Layout
 from smt.lm.train_config import LmConfig
 from smt.lm.trainer import LmTrainer
-from smt.training.checkpoints import checkpoints, remove
 from smt.training.clean import Pair, Report
 from smt.training.identity import CORPUS
 from smt.training.prepare import cleaned, lexicon_pairs, names
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import DATA
 from sqa.files.atomic import claimed
+from sqa.files.checkpoints import Checkpoints
 from sqa.files.store import write_text
 
 _TRAIN = {"bidirectional_share": 0.0, "copy_weight": 1.0}  # keys that run.json was written without once
@@ -89,7 +89,7 @@ def identity(config: LmConfig, base: Base) -> dict[str, Any]:
 def check_identity(folder: Path, now: Mapping[str, Any]) -> None:
     """ConfigError naming the keys in which a started training differs; else they are written down."""
     file = folder / "run.json"
-    before = json.loads(file.read_text()) if file.exists() and checkpoints(folder) else now
+    before = json.loads(file.read_text()) if file.exists() and Checkpoints(folder).found() else now
     for key, defaults in (("corpus", CORPUS), ("train", _TRAIN)):
         before = {**before, key: defaults | before[key]}
     if changed := sorted(key for key in {*before, *now} if before.get(key) != now.get(key)):
@@ -104,8 +104,7 @@ def train(config: LmConfig, runs: Path, fresh: bool = False) -> Path | None:
     folder = runs / "smt" / config.name
     with claimed(folder):
         if fresh:
-            for path in checkpoints(folder):
-                remove(path)
+            Checkpoints(folder).remove()
         base = load_base(base_folder(config.base), torch.bfloat16)
         layout = Layout.of(base.tokens, *config.direction)
         check_identity(folder, identity(config, base))

@@ -14,7 +14,6 @@ from pathlib import Path
 import numpy as np
 import torch
 import torch.nn.functional as F
-from safetensors.torch import load_file
 from torch import Tensor
 from tqdm import tqdm
 
@@ -24,8 +23,8 @@ from smt.lm.network import CausalLM
 from smt.lm.tokens import Tokens
 from smt.lm.train_config import LmTrainConfig
 from smt.policies.waitk import FULL
-from smt.training.checkpoints import MOMENTS, checkpoints, write
 from smt.training.train import StepLog
+from sqa.files.checkpoints import Checkpoints, moments, restore_moments
 from sqa.files.finite import finite_loss
 
 
@@ -37,7 +36,7 @@ class LmTrainer:
         tokens: Tokens,
     ) -> None:  # fmt: skip
         self.model, self.config, self.folder, self.choice = model, config, folder, choice
-        self.log = StepLog(folder / "steps.tsv")
+        self.log, self.checkpoints = StepLog(folder / "steps.tsv"), Checkpoints(folder, keep=2)
         if config.threads:
             torch.set_num_threads(config.threads)
         model.adapt(config.rank, config.scale, config.seed)
@@ -103,18 +102,18 @@ class LmTrainer:
 
     def save(self) -> Path:
         """Write checkpoint-<step> whole or not at all."""
-        moments = {name: self.optimizer.state[p] for name, p in self.parameters.items()}
-        return write(self.folder, self.step, {n: p.detach() for n, p in self.parameters.items()}, moments, 2)
+        weights = {name: parameter.detach() for name, parameter in self.parameters.items()}
+        kept = moments(self.optimizer, self.parameters.items())
+        return self.checkpoints.write(self.step, {"model": weights, "optimizer": kept})
 
     def resume(self) -> None:
         """Go on from the newest checkpoint, if there is one."""
-        if found := checkpoints(self.folder):
-            weights, moments = (load_file(found[-1] / f"{name}.safetensors") for name in ("model", "optimizer"))
+        if (kept := self.checkpoints.newest()) is not None:
             with torch.no_grad():
                 for name, parameter in self.parameters.items():
-                    parameter.copy_(weights[name])
-                    self.optimizer.state[parameter] = {key: moments[f"{name}.{key}"] for key in MOMENTS}
-            self.step = json.loads((found[-1] / "state.json").read_text())["step"]
+                    parameter.copy_(kept["model"][name])
+            restore_moments(self.optimizer, self.parameters.items(), kept["optimizer"])
+            self.step = kept["step"]
         self.log.cut(self.step)
 
     def run(self, stop: Path, evaluate: Callable[[], float]) -> bool:

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from smt.models.bundle import folder_fingerprint, model_folder
-from smt.training.checkpoints import checkpoints
 from smt.training.config import SmtConfig, TrainConfig
 from sqa.core.errors import ConfigError, DataError
+from sqa.files.checkpoints import Checkpoints
 from sqa.files.digest import joined_digest
 from sqa.files.store import write_text
 
@@ -37,7 +37,7 @@ def problems(folder: Path, config: SmtConfig, data: Path) -> list[str]:
     """Why a folder's checkpoints cannot be gone on from with this config: the keys that differ."""
     file = folder / FILE
     if not file.exists():
-        if checkpoints(folder):
+        if Checkpoints(folder).found():
             print(f"sqa: {folder}: no {FILE} says what its checkpoints were trained with; taken up as they are",
                   file=sys.stderr)  # fmt: skip
         return []

@@ -22,11 +22,11 @@ from statistics import fmean, stdev
 from smt.models.bundle import load_model
 from smt.policies.waitk import parse_k
 from smt.training import identity
-from smt.training.checkpoints import checkpoints, remove
 from smt.training.config import SmtConfig
 from smt.training.train import prepared_data, train_in, work_folder
 from sqa.core.errors import ConfigError, DataError
 from sqa.files.atomic import empty, held
+from sqa.files.checkpoints import Checkpoints
 from sqa.files.store import write_text
 
 MULTI = "multi"  # in place of a k: one model for every k of `train.k`
@@ -112,8 +112,7 @@ def finish(run: Run, data: Path) -> bool:
         return False
     done = {"k": run.k, "seed": run.seed, "bleu": score(run), "minutes": _minutes(run.folder / "steps.tsv")}
     write_text(run.folder / "done.json", json.dumps(done, indent=1) + "\n")
-    for path in checkpoints(run.folder):
-        remove(path)  # the model is there; a sweep's checkpoints would fill a disk
+    Checkpoints(run.folder).remove()  # the model is there; a sweep's checkpoints would fill a disk
     return True
 
 

@@ -18,7 +18,6 @@ from pathlib import Path
 import numpy as np
 import torch
 import torch.nn.functional as F
-from safetensors.torch import load_file
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from tqdm import tqdm
@@ -29,13 +28,13 @@ from smt.models.vocab import PAD, Vocabulary
 from smt.policies.waitk import draw_k, parse_k
 from smt.training import identity
 from smt.training.batches import Batch, Batches, seen_by
-from smt.training.checkpoints import MOMENTS, average, checkpoints, remove, write
 from smt.training.config import SmtConfig, TrainConfig
 from smt.training.corpus import Packed
 from smt.training.prepare import is_prepared, prepare
 from sqa.core.errors import ConfigError
 from sqa.core.progress import beating
 from sqa.files.atomic import claimed
+from sqa.files.checkpoints import Checkpoints, moments, restore_moments
 from sqa.files.finite import check_weights, finite_loss
 from sqa.files.store import write_text
 from sqa.run.config import folder_name
@@ -113,6 +112,7 @@ class Trainer:
     def __init__(self, config: SmtConfig, folder: Path, data: Path | None = None) -> None:
         self.config, self.folder = config, folder
         self.log = StepLog(folder / "steps.tsv")
+        self.checkpoints = Checkpoints(folder, config.train.keep)
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         if config.train.threads:
             torch.set_num_threads(config.train.threads)
@@ -174,22 +174,17 @@ class Trainer:
     def save(self) -> Path:
         """Write checkpoint-<step> whole or not at all, and drop the oldest beyond `keep`; no NaN is ever written."""
         check_weights(f"{self.folder}: step {self.step}", self.model.named_parameters())
-        moments = {name: self.optimizer.state[parameter] for name, parameter in self.model.named_parameters()}
-        return write(self.folder, self.step, self.model.state_dict(), moments, self.config.train.keep)
+        kept = moments(self.optimizer, self.model.named_parameters())
+        return self.checkpoints.write(self.step, {"model": self.model.state_dict(), "optimizer": kept})
 
     def resume(self) -> None:
         """Continue from the newest checkpoint; without one, begin with the weights of `start`, if that is given."""
-        found = checkpoints(self.folder)
-        if not found:
-            if self.config.start is not None:
-                self.start_from(model_folder(self.config.start))
-        else:
-            newest = found[-1]
-            self.model.load_state_dict(load_file(newest / "model.safetensors", device=str(self.device)))
-            moments = load_file(newest / "optimizer.safetensors", device=str(self.device))
-            for name, parameter in self.model.named_parameters():
-                self.optimizer.state[parameter] = {key: moments[f"{name}.{key}"] for key in MOMENTS}
-            self.step = json.loads((newest / "state.json").read_text())["step"]
+        if (kept := self.checkpoints.newest()) is not None:
+            self.model.load_state_dict(kept["model"])
+            restore_moments(self.optimizer, self.model.named_parameters(), kept["optimizer"])
+            self.step = kept["step"]
+        elif self.config.start is not None:
+            self.start_from(model_folder(self.config.start))
         self.log.cut(self.step)
 
     def start_from(self, folder: Path) -> None:
@@ -299,8 +294,7 @@ def train(config: SmtConfig, runs: Path, fresh: bool = False) -> Path | None:
     with claimed(folder):
         if fresh:
             (folder / identity.FILE).unlink(missing_ok=True)
-            for path in checkpoints(folder):
-                remove(path)
+            Checkpoints(folder).remove()
         data = prepared_data(config, runs)
         identity.check(folder, config, data)
         identity.write(folder, config, data)
@@ -314,7 +308,7 @@ def train_in(folder: Path, config: SmtConfig, data: Path, stop: Path | None = No
     if not trainer.run(stop or folder / "stop"):
         return None
     model = Transformer(replace(config.model, dropout=0.0))
-    model.load_state_dict(average(folder, config.train.keep))
+    model.load_state_dict(Checkpoints(folder).average(config.train.keep))
     return save_model(model, trainer.vocabulary, folder / "model", {"training": asdict(config), "steps": trainer.step})
 
 

@@ -28,12 +28,26 @@ from sqa.core.trace import QuestionTrace
 from sqa.core.types import Buzz, Emission, Guess, Question
 from sqa.data import perturb as perturbing
 from sqa.data.datasets import load_questions
+from sqa.files.json_shape import Shape
 from sqa.run.config import RunConfig, run_in
 
 INPUT_KEYS = ("id", "language", "source")
-_STEP = {"sentence": int, "token": str, "g": int, "ended": bool, "erase": int, "guess": str, "buzz": bool}
-_SPOKEN = ("guess", "buzz")  # keys a step may lack
-SHOWN = 5  # problems of a submission that are told
+_STEP = {"sentence": "integer", "token": "string", "g": "integer", "ended": "boolean", "erase": "integer"}
+_SPOKEN = {"guess": "string", "buzz": "boolean"}  # of a step of a system that answers
+SHOWN = 5  # problems of a submission or of a response that are told
+
+
+def _exactly(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """The JSON Schema of an object with these properties, all of them and no others."""
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+
+
+def _response_shape(step: Mapping[str, str]) -> Shape:
+    steps = {"type": "array", "items": _exactly({key: {"type": kind} for key, kind in step.items()})}
+    return Shape(_exactly({"id": {"type": "string"}, "answered": {"type": "boolean"}, "steps": steps}))
+
+
+RESPONSES = {True: _response_shape(_STEP | _SPOKEN), False: _response_shape(_STEP)}  # by `answered`
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -112,22 +126,20 @@ def question_of(example: Example) -> Question:
 # ------------------------------------------------------------------------------------------------------ responses
 
 
+def told(problems: Sequence[str]) -> str:
+    """The first problems on one line, and the number of the others."""
+    more = f"; and {len(problems) - SHOWN} more" if len(problems) > SHOWN else ""
+    return "; ".join(problems[:SHOWN]) + more
+
+
 def verify_response(response: Response, example: Example) -> None:
     """DataError unless the response has the form of the module's text and its steps fit the question."""
     where = f"response to {example['id']!r}"
-    if not isinstance(response, Mapping) or set(response) != {"id", "answered", "steps"}:
-        raise DataError(f"{where}: expected an object with id, answered and steps")
-    if response["id"] != example["id"] or not isinstance(response["answered"], bool):
-        raise DataError(f"{where}: has the id {response['id']!r} and answered {response['answered']!r}")
-    if not isinstance(response["steps"], list):
-        raise DataError(f"{where}: steps: expected a list")
-    keys = set(_STEP) if response["answered"] else set(_STEP) - set(_SPOKEN)
-    for number, step in enumerate(response["steps"]):
-        if not isinstance(step, Mapping) or set(step) != keys:
-            raise DataError(f"{where}: step {number}: expected an object with {', '.join(sorted(keys))}")
-        for key, value in step.items():
-            if type(value) is not _STEP[key]:
-                raise DataError(f"{where}: step {number}: {key}: expected {_STEP[key].__name__}, got {value!r}")
+    answered = isinstance(response, Mapping) and response.get("answered") is not False
+    if problems := RESPONSES[answered].problems(response):
+        raise DataError(f"{where}: {told(problems)}")
+    if response["id"] != example["id"]:
+        raise DataError(f"{where}: has the id {response['id']!r}")
     prediction = QuestionData("").pred_field_converter(example, response)["pred"]
     try:
         QuestionTrace(question_of(example), *prediction)
@@ -166,8 +178,7 @@ def submitted(submission: bytes, examples: Sequence[Example]) -> list[Response]:
     problems: list[str] = []
     traces = protocol.traces_of("\n".join(kept), [question_of(example) for example in examples], problems)
     if problems:
-        more = f"; and {len(problems) - SHOWN} more" if len(problems) > SHOWN else ""
-        raise DataError(f"submission: {'; '.join(problems[:SHOWN])}{more}")
+        raise DataError(f"submission: {told(problems)}")
     return [_response(trace) for trace in traces]
 
 
@@ -207,25 +218,26 @@ def check_model(kind: str, model: bytes) -> None:
         lines = model.decode().split("\n")
     except UnicodeDecodeError as error:
         raise DataError(f"submission: not UTF-8 at byte {error.start}") from error
-    rows = 0
-    for number, line in enumerate(lines, start=1):
-        if line.strip():
-            _check_row(number, line)
-            rows += 1
+    rows = {number: line for number, line in enumerate(lines, start=1) if line.strip()}
     if not rows:
         raise DataError("submission: has no rows")
+    problems = [f"{number}: {problem}" for number, line in rows.items() for problem in _row_problems(line)]
+    if problems:
+        raise DataError(f"submission: {told(problems)}; see `sqa validate sqa --schema`")
 
 
-def _check_row(number: int, line: str) -> None:
+def _row_problems(line: str) -> list[str]:
+    """What is wrong with one line whatever the data set."""
+    from sqa.protocols.submission import SHAPE
+
     try:
         row = json.loads(line)
         json.dumps(row, ensure_ascii=False).encode()  # half a surrogate pair cannot be written
-    except UnicodeEncodeError as error:
-        raise DataError(f"submission: {number}: has half a surrogate pair, which is no text: {line[:60]!r}") from error
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"submission: {number}: not JSON: {line[:60]!r}") from error
-    if not isinstance(row, Mapping) or not isinstance(row.get("question"), str):
-        raise DataError(f"submission: {number}: expected an object with a question, see `sqa validate sqa --schema`")
+    except UnicodeEncodeError:
+        return [f"has half a surrogate pair, which is no text: {line[:60]!r}"]
+    except (ValueError, RecursionError):
+        return [f"not JSON: {line[:60]!r}"]
+    return SHAPE.problems(row)
 
 
 def _task(language: str) -> Task:

@@ -23,11 +23,13 @@ from sqa.core.errors import ConfigError, DataError, NotComputable
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Buzz, Emission, Guess, Question
 from sqa.data.datasets import load_questions
+from sqa.files.json_shape import Shape
 from sqa.files.records import parse_json
 from sqa.metrics import build, collect
 
 METRICS = ("ew", "oracle-ew", "accuracy", "bleu", "chrf", "al", "laal", "ap", "dal")
 SHOWN = 20  # problems printed; the rest is counted
+BLANKS = r"\t-\r\u001c-\u0020\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"  # as `str.split` has them
 SCHEMA: dict[str, Any] = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
     "title": "One line of a submission",
@@ -38,13 +40,18 @@ SCHEMA: dict[str, Any] = {
     "properties": {
         "question": {"type": "string", "description": "the question's id"},
         "step": {"type": "integer", "minimum": 0, "description": "0, 1, 2, ... within the question"},
-        "token": {"type": "string", "pattern": "^\\S*$", "description": "one target word; empty: nothing was written"},
+        "token": {
+            "type": "string",
+            "title": "one word without blanks",
+            "description": "a target word; empty: nothing was written",
+            "pattern": f"^[^{BLANKS}]*$",
+        },
         "g": {"type": "integer", "minimum": 0, "description": "source words of the question read, never falling"},
         "guess": {"type": "string", "description": "the page that would be answered; empty: none"},
         "buzz": {"type": "boolean", "description": "whether the system would buzz here"},
     },
 }
-_TYPES: dict[str, tuple[type, ...]] = {"string": (str,), "integer": (int,), "boolean": (bool,)}
+SHAPE = Shape(SCHEMA)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,36 +149,12 @@ def _rows(text: str, problems: list[str], torn: set[object]) -> Iterator[Row]:
         except (ValueError, RecursionError):
             problems.append(f"{number}: not JSON: {line[:60]!r}")
             continue
-        wrong = list(_against_schema(found))
+        wrong = SHAPE.problems(found)
         problems.extend(f"{number}: {problem}" for problem in wrong)
         if not wrong:
             yield Row(number, **found)
         elif isinstance(found, Mapping) and isinstance(found.get("question"), str):
             torn.add(found["question"])
-
-
-def _against_schema(found: object) -> Iterator[str]:
-    """What is wrong with one line, by SCHEMA."""
-    if not isinstance(found, Mapping):
-        yield "an object was expected"
-        return
-    properties = SCHEMA["properties"]
-    for name in SCHEMA["required"]:
-        if name not in found:
-            yield f"{name}: is missing"
-    for name, others in SCHEMA["dependentRequired"].items():
-        if name in found and others[0] not in found:
-            yield f"{others[0]}: is missing, although there is {name}"
-    for name, value in found.items():
-        rule = properties.get(name)
-        if rule is None:
-            yield f"{name}: no such field; there are {', '.join(properties)}"
-        elif not isinstance(value, _TYPES[rule["type"]]) or (rule["type"] == "integer" and isinstance(value, bool)):
-            yield f"{name}: {rule['type']} expected, got {value!r}"
-        elif rule.get("minimum") is not None and value < rule["minimum"]:
-            yield f"{name}: must be >= {rule['minimum']}, got {value}"
-        elif "pattern" in rule and value and value.split() != [value]:
-            yield f"{name}: one word without blanks expected, got {value!r}"
 
 
 def _problems(question: Question, rows: Sequence[Row], torn: bool) -> Iterator[str]:

@@ -42,13 +42,6 @@ def code(text: object) -> str:
     return f"{fence}{pad}{shown}{pad}{fence}"
 
 
-def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """Lines of a Markdown table; its cells are Markdown already, but for bars, which would end them."""
-    escaped = ([cell.replace("|", "\\|") for cell in cells] for cells in (header, *rows))
-    lines = ["| " + " | ".join(cells) + " |" for cells in escaped]
-    return [lines[0], "|---" * len(header) + "|", *lines[1:]]
-
-
 def _visible(text: object) -> str:
     """White space as single blanks, other control characters as the replacement character."""
     shown = " ".join(str(text).split())

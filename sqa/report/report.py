@@ -30,7 +30,8 @@ from sqa.metrics.quality.text_metric import QUALITY
 from sqa.report.data import Component, Gap, Reported, changes, compared, data_files, described, groups_of, read_runs
 from sqa.report.drawing import Drawn
 from sqa.report.figures import draw_all
-from sqa.report.html import code, page, plain, table
+from sqa.report.html import code, page, plain
+from sqa.report.markdown import table
 from sqa.run.config import to_mapping
 from sqa.run.folder import RESAMPLES, ComparisonRow, ReportRow
 

@@ -1,4 +1,4 @@
-"""Configs: YAML in, frozen dataclasses out, every problem named at once.
+"""Configs: YAML in, frozen dataclasses out (sqa/run/values.py), every problem named at once.
 
 A config class is a frozen dataclass; its fields say which keys exist, of which type, and which have defaults.  A
 wrong key, a missing key or a wrong type is a problem "FILE key: what was expected"; so is what the class's own
@@ -8,20 +8,18 @@ wrong key, a missing key or a wrong type is a problem "FILE key: what was expect
 from __future__ import annotations
 
 import dataclasses
-import math
-import sys
-import types
 import typing
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeVar, Union
+from typing import Any, TypeVar
 
 from sqa.core import own
 from sqa.core.errors import ConfigError
 from sqa.core.registry import BUZZERS, GUESSERS, POLICIES, TRANSLATORS, Registry, did_you_mean
 from sqa.files.yaml_reader import parse_yaml
 from sqa.run import entries
+from sqa.run.values import Reader, join, kind_of
 
 C = TypeVar("C")
 
@@ -149,7 +147,7 @@ def load(path: Path, cls: type[C]) -> C:
     mapping = read_yaml(Path(path))
     name = mapping.get("name")
     problems = folder_name(name) if isinstance(name, str) else []
-    config = _dataclass(cls, mapping, "", problems)
+    config = Reader(problems, SPECIAL).dataclass(cls, mapping, "")
     if config is None or problems:
         raise ConfigError([f"{path} {problem}" for problem in problems])
     return config
@@ -177,7 +175,7 @@ def mapping_in(content: bytes, where: str) -> dict[str, Any]:
     except ValueError as error:
         raise ConfigError(f"{where}: {error}") from error
     if not isinstance(mapping, dict):
-        raise ConfigError(f"{where}: expected a mapping of keys to values, got {_kind(mapping)}")
+        raise ConfigError(f"{where}: expected a mapping of keys to values, got {kind_of(mapping)}")
     return mapping
 
 
@@ -197,7 +195,7 @@ def run_from_mapping(mapping: Mapping[str, Any], folder: Path | None = None) -> 
     def metrics(value: Any, where: str) -> Any:
         from sqa.metrics import located
 
-        names = _value(tuple[str, ...], value, where, problems)
+        names = Reader(problems).value(tuple[str, ...], value, where)
         return None if names is None else tuple(located(name, folder) if name else name for name in names)
 
     hooks = {
@@ -207,7 +205,7 @@ def run_from_mapping(mapping: Mapping[str, Any], folder: Path | None = None) -> 
         "metrics": metrics,
         "quality": lambda value, where: _quality(value, where, problems, folder),
     }
-    config = _dataclass(RunConfig, mapping, "", problems, hooks)
+    config = Reader(problems).dataclass(RunConfig, mapping, "", hooks)
     if config is None:
         raise ConfigError(problems)
     return config
@@ -248,8 +246,8 @@ def _component(
         return None
     options = {key: option for key, option in value.items() if key != "name"}
     if "policy" in options and "policy" in typing.get_type_hints(cls):
-        options = _with_policy(options, _join(where, "policy"), problems, folder)
-    config = _dataclass(cls, options, where, problems)
+        options = _with_policy(options, join(where, "policy"), problems, folder)
+    config = Reader(problems, SPECIAL).dataclass(cls, options, where)
     return None if config is None else ComponentConfig(name, config)
 
 
@@ -266,9 +264,9 @@ def _with_policy(options: Mapping[str, Any], where: str, problems: list[str], fo
     inner = {key: option for key, option in nested.items() if key != "name"}
     for key in inner:
         if key not in ("k", "n"):
-            problems.append(f"{_join(where, key)}: unknown{did_you_mean(str(key), ('k', 'n'))}")
+            problems.append(f"{join(where, key)}: unknown{did_you_mean(str(key), ('k', 'n'))}")
         elif key in others:
-            problems.append(f"{_join(where, key)}: given beside the policy too")
+            problems.append(f"{join(where, key)}: given beside the policy too")
     return {**others, "policy": nested["name"], **{key: inner[key] for key in inner if key in ("k", "n")}}
 
 
@@ -282,7 +280,7 @@ def _quality(value: Any, where: str, problems: list[str], folder: Path | None = 
         if isinstance(entry, Mapping) and len(entry) == 1:
             items += entry.items()
         else:
-            problems.append(f"{where}[{i}]: expected {{comet: {{model: folder}}}} or the like, got {_kind(entry)}")
+            problems.append(f"{where}[{i}]: expected {{comet: {{model: folder}}}} or the like, got {kind_of(entry)}")
     found = []
     for i, (place, options) in enumerate(items):
         kind = own.located(str(place), folder)
@@ -293,148 +291,13 @@ def _quality(value: Any, where: str, problems: list[str], folder: Path | None = 
             continue
         short = {"model": options} if isinstance(options, str) else {"command": options}
         mapping = short if isinstance(options, (str, list)) else options
-        config = _dataclass(cls, mapping, f"{where}[{i}].{place}", problems)
+        config = Reader(problems).dataclass(cls, mapping, f"{where}[{i}].{place}")
         found.append(QualityConfig(kind, config))
     return tuple(found)
 
 
-def _dataclass(
-    cls: type, value: Any, where: str, problems: list[str], hooks: Mapping[str, typing.Callable] | None = None
-) -> Any:
-    """An instance of `cls` from a mapping, or None after adding to `problems`."""
-    if not isinstance(value, Mapping):
-        problems.append(f"{where}: expected a mapping of keys to values, got {_kind(value)}")
-        return None
-    before = len(problems)
-    known = {f.name: f for f in fields(cls) if f.init}
-    hints = typing.get_type_hints(cls)
-    for key in value:
-        if key not in known:
-            problems.append(f"{_join(where, key)}: unknown{did_you_mean(str(key), known)}")
-    arguments: dict[str, Any] = {}
-    for name, f in known.items():
-        here = _join(where, name)
-        if name not in value:
-            if f.default is MISSING and f.default_factory is MISSING:
-                problems.append(f"{here}: missing; expected {_describe(hints[name])}")
-        elif hooks and name in hooks:
-            arguments[name] = hooks[name](value[name], here)
-        else:
-            arguments[name] = _value(hints[name], value[name], here, problems)
-    if len(problems) > before:
-        return None
-    try:
-        return cls(**arguments)
-    except ConfigError as error:
-        problems += [_place(where, problem) for problem in error.problems]
-    except ValueError as error:
-        problems.append(_place(where, str(error)))
-    return None
-
-
-def _value(hint: Any, value: Any, where: str, problems: list[str]) -> Any:
-    """`value` as the type `hint`, or None after adding to `problems`."""
-    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
-    if hint == tuple[QualityConfig, ...]:
-        return _quality(value, where, problems)
-    if origin in (Union, types.UnionType):
-        return _union(hint, arguments, value, where, problems)
-    if is_dataclass(hint):
-        return _dataclass(hint, value, where, problems)
-    if origin is tuple and isinstance(value, (list, tuple)):
-        if len(arguments) == 2 and arguments[1] is Ellipsis:
-            return tuple(_value(arguments[0], item, f"{where}[{i}]", problems) for i, item in enumerate(value))
-        if len(arguments) == len(value):
-            pairs = enumerate(zip(arguments, value, strict=True))
-            return tuple(_value(item_hint, item, f"{where}[{i}]", problems) for i, (item_hint, item) in pairs)
-    if origin in (dict, Mapping) and isinstance(value, Mapping):
-        return {
-            _value(arguments[0], key, f"{where} key", problems): _value(arguments[1], item, _join(where, key), problems)
-            for key, item in value.items()
-        }
-    if origin is Literal:
-        if any(value == choice and type(value) is type(choice) for choice in arguments):
-            return value
-        near = did_you_mean(value, [a for a in arguments if isinstance(a, str)]) if isinstance(value, str) else ""
-        problems.append(f"{where}: expected {_describe(hint)}, got {value!r}{near}")
-        return None
-    if hint is float and _fits(hint, value) and not _finite(value):
-        problems.append(f"{where}: expected a finite number, got {_kind(value)}")
-        return None
-    if isinstance(hint, type) and _fits(hint, value):
-        return float(value) if hint is float else Path(value) if hint is Path else value
-    problems.append(f"{where}: expected {_describe(hint)}, got {_kind(value)}")
-    return None
-
-
-def _union(hint: Any, arguments: tuple, value: Any, where: str, problems: list[str]) -> Any:
-    """The first member of a union that takes the value; the exact type before a wider one."""
-    if value is None and type(None) in arguments:
-        return None
-    if own.OwnPart in arguments:  # made before, or it is none
-        if isinstance(value, own.OwnPart):
-            return value
-        [plain] = (argument for argument in arguments if argument is not own.OwnPart)
-        return _value(plain, value, where, problems)
-    for argument in sorted(arguments, key=lambda a: type(value) is not a):
-        tried: list[str] = []
-        result = _value(argument, value, where, tried)
-        if not tried:
-            return result
-    nested = [a for a in arguments if is_dataclass(a)]
-    if len(nested) == 1 and isinstance(value, Mapping):
-        return _dataclass(nested[0], value, where, problems)
-    problems.append(f"{where}: expected {_describe(hint)}, got {_kind(value)}")
-    return None
-
-
-def _fits(hint: type, value: Any) -> bool:
-    """Exact types but for: an int is a float, a str is a Path; a bool is no number."""
-    if hint is Path:
-        return isinstance(value, (str, Path))
-    if hint is float:
-        return isinstance(value, (int, float)) and not isinstance(value, bool)
-    return type(value) is hint
-
-
-def _finite(value: float) -> bool:
-    """No NaN, no infinity, no whole number beyond the greatest float."""
-    return math.isfinite(value) if isinstance(value, float) else abs(value) <= sys.float_info.max
-
-
-def _describe(hint: Any) -> str:
-    """A type in a config author's words."""
-    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
-    if origin in (Union, types.UnionType):
-        return " or ".join(_describe(argument) for argument in arguments)
-    if origin is Literal:
-        return " or ".join(repr(argument) for argument in arguments)
-    if origin is tuple and arguments[-1] is not Ellipsis:
-        return f"a list of {len(arguments)}: {', '.join(map(_describe, arguments))}"
-    if origin is tuple:
-        return f"a list of {_describe(arguments[0])}"
-    if is_dataclass(hint) or origin in (dict, Mapping):
-        return "a mapping of keys to values"
-    names = {int: "a whole number", float: "a number", str: "text", bool: "true or false", Path: "a path"}
-    return "null" if hint is type(None) else names.get(hint, str(hint))
-
-
-def _kind(value: Any) -> str:
-    """A value and its kind, short, for messages."""
-    if value is None:
-        return "null (nothing)"
-    names = {bool: "true or false", int: "number", float: "number", str: "text", list: "list", dict: "mapping"}
-    return f"{names.get(type(value), type(value).__name__)} {str(value)[:60]!r}"
-
-
-def _join(where: str, key: object) -> str:
-    return f"{where}.{key}" if where else str(key)
-
-
-def _place(where: str, problem: str) -> str:
-    """A component's own "key: ..." under its place in the file; a place already named is not named twice."""
-    last = where.rpartition(".")[2]
-    return _join(where, problem.removeprefix(f"{last}.") if last else problem)
+# entries of `quality:` may stand in other configs than a run's
+SPECIAL = {tuple[QualityConfig, ...]: _quality}
 
 
 def with_limit(config: RunConfig, limit: int) -> RunConfig:

@@ -21,7 +21,8 @@ from sqa.core.types import Guess
 from sqa.metrics.curve import curve_named
 from sqa.report.data import changes, described, labels, read_rows, read_runs
 from sqa.report.figures import wins_at
-from sqa.report.html import code, page, plain, table
+from sqa.report.html import code, page, plain
+from sqa.report.markdown import table
 from sqa.report.report import main
 from sqa.run import folder as runs
 

@@ -15,10 +15,11 @@ from smt.models.decode import decode_batch
 from smt.models.transformer import ModelConfig
 from smt.training.config import CorpusConfig, SmtConfig, TrainConfig
 from smt.training.corpus import lexicon, pack
-from smt.training.train import Trainer, average, checkpoints, losses, rate
+from smt.training.train import Trainer, losses, rate
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
 from sqa.data.datasets import load_questions
+from sqa.files.checkpoints import Checkpoints
 from sqa.run.config import load
 from tests.smt_models import random_model, vocabulary
 
@@ -90,7 +91,7 @@ def test_unfinished_checkpoints_do_not_count(folder):
     kept = trainer.save()
     (folder / "checkpoint-0000009.part").mkdir()
     (folder / "checkpoint-0000009").mkdir()
-    assert checkpoints(folder) == [kept]
+    assert Checkpoints(folder).found() == [kept]
 
 
 def test_average_is_the_mean(folder):
@@ -100,8 +101,8 @@ def test_average_is_the_mean(folder):
         trainer.save()
     from safetensors.torch import load_file
 
-    a, b = (load_file(path / "model.safetensors")["decoder_norm.weight"] for path in checkpoints(folder))
-    torch.testing.assert_close(average(folder, 2)["decoder_norm.weight"], (a + b) / 2)
+    a, b = (load_file(path / "model.safetensors")["decoder_norm.weight"] for path in Checkpoints(folder).found())
+    torch.testing.assert_close(Checkpoints(folder).average(2)["decoder_norm.weight"], (a + b) / 2)
 
 
 def test_schedule_rises_falls_and_ends_near_zero():

@@ -18,7 +18,6 @@ import sqa.data.datasets
 from guessers.gru import train as gru_train
 from smt.models.bundle import load_model, save_model
 from smt.train import main as train_main
-from smt.training.checkpoints import checkpoints
 from smt.training.config import SmtConfig, TrainConfig
 from smt.training.prepare import main as clean
 from smt.training.sweep import main as sweep_main
@@ -26,6 +25,7 @@ from smt.training.train import train
 from sqa.core.errors import ConfigError, DataError, NotComputable
 from sqa.core.paths import DATA, ROOT
 from sqa.files.atomic import claimed
+from sqa.files.checkpoints import Checkpoints
 from sqa.files.model_files import read_tensors, write_tensors
 from sqa.files.store import Store
 from sqa.run.config import load, read_yaml, run_from_mapping, to_mapping
@@ -49,7 +49,7 @@ def test_checkpoints_of_another_config_are_refused_by_the_keys_that_differ(runs)
     other = config(learning_rate=3e-3, clip=2.0)
     with pytest.raises(ConfigError, match=r"tiny: trained with another train.clip, train.learning_rate; .*--fresh"):
         train(other, runs)
-    assert (folder / "model" / "model.safetensors").read_bytes() == weights and len(checkpoints(folder)) == 2
+    assert (folder / "model" / "model.safetensors").read_bytes() == weights and len(Checkpoints(folder).found()) == 2
     train(config(threads=2), runs)  # does not matter
     train(other, runs, fresh=True)
     assert load_model(folder / "model")[2]["training"]["train"]["clip"] == 2.0
@@ -150,7 +150,7 @@ def test_a_loss_that_is_no_number_ends_the_training_and_spoils_no_checkpoint(run
     with pytest.raises(NotComputable, match=r"tiny: step 4: the loss is nan, training stops") as raised:
         train(config(8), runs)
     assert raised.value.exit_code != 0
-    [checkpoint] = checkpoints(runs / "smt" / "tiny")
+    [checkpoint] = Checkpoints(runs / "smt" / "tiny").found()
     assert checkpoint.name == "checkpoint-0000003"
     weights = load_file(checkpoint / "model.safetensors")
     assert all(np.isfinite(array).all() for array in weights.values())

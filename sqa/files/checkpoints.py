@@ -1,0 +1,141 @@
+"""The checkpoints of a training, whole or not there at all, and how an optimiser's memory goes into them.
+
+A training is taken up where it was left: everything it has to remember is a mapping of names to tensors by name, state
+dictionaries or plain values.  It lies in one file (`head.pt`), replaced each time, or where others read the weights as
+well (to average the last ones) in folders checkpoint-<step>: model.safetensors, optimizer.safetensors, state.json.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+import shutil
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from sqa.core.errors import ConfigError, DataError
+from sqa.files.atomic import atomic
+
+TENSORS = ("model", "optimizer")  # what of a folder is tensors; the rest is plain values in state.json
+MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # what Adam keeps of each parameter
+
+
+class Checkpoints:
+    """The checkpoints of one training, at a file named *.pt or in a folder."""
+
+    def __init__(self, place: Path, keep: int = 1, identity: Mapping[str, Any] | None = None) -> None:
+        """`keep` is the number of folders kept; `identity` what a checkpoint in a file must agree in, by key."""
+        self.place, self.keep, self.identity = place, keep, identity
+
+    @property
+    def in_file(self) -> bool:
+        return self.place.suffix == ".pt"
+
+    def found(self) -> list[Path]:
+        """Complete checkpoints, oldest first."""
+        if self.in_file:
+            return [self.place] if self.place.is_file() else []
+        return sorted(path for path in self.place.glob("checkpoint-???????") if (path / "state.json").exists())
+
+    def write(self, step: int, content: Mapping[str, Any]) -> Path:
+        """Write what is to be remembered after `step` and drop the oldest beyond `keep`; returns its file or folder."""
+        if self.in_file:
+            known = {"identity": repr(self.identity), "keys": self._keys(), **content}
+            with atomic(self.place) as partial:
+                torch.save(known, partial)
+            return self.place
+        target = self.place / f"checkpoint-{step:07d}"
+        draft = target.with_suffix(".part")
+        draft.mkdir(parents=True, exist_ok=True)
+        for name in TENSORS:
+            tensors = {key: value.contiguous() for key, value in content[name].items()}
+            save_file(tensors, draft / f"{name}.safetensors")
+        plain = {key: value for key, value in content.items() if key not in TENSORS}
+        (draft / "state.json").write_text(json.dumps({"step": step, **plain}) + "\n", encoding="utf-8")
+        if target.exists():
+            _remove(target)
+        draft.replace(target)
+        for old in self.found()[: -self.keep]:
+            _remove(old)
+        return target
+
+    def newest(self) -> dict[str, Any] | None:
+        """What the newest one holds (of a folder with its `step`), None where there is none.
+
+        Damaged: DataError; a file of another config: ConfigError naming the keys in which they differ.
+        """
+        found = self.found()
+        if not found:
+            return None
+        try:
+            content = _read_file(self.place) if self.in_file else _read_folder(found[-1])
+        except (RuntimeError, EOFError, OSError, ValueError, SafetensorError, pickle.UnpicklingError) as error:
+            raise DataError(f"{found[-1]}: the checkpoint is damaged; remove it to start again") from error
+        if self.in_file:
+            self._check_identity(content)
+        return content
+
+    def remove(self) -> None:
+        """Delete them all."""
+        for path in self.found():
+            _remove(path)
+
+    def average(self, last: int) -> dict[str, Tensor]:
+        """Mean of the weights of the `last` newest folders.  There is none: DataError."""
+        found = self.found()[-last:]
+        if not found:
+            raise DataError(f"{self.place}: no checkpoint to average; train first")
+        total: dict[str, Tensor] = {}
+        for path in found:
+            for name, value in load_file(path / "model.safetensors").items():
+                total[name] = total[name] + value if name in total and value.is_floating_point() else value
+        return {name: value / len(found) if value.is_floating_point() else value for name, value in total.items()}
+
+    def _keys(self) -> dict[str, str]:
+        return {key: repr(value) for key, value in (self.identity or {}).items()}
+
+    def _check_identity(self, content: Mapping[str, Any]) -> None:
+        before, now = content.get("keys") or {}, self._keys()
+        if content.get("identity", content.get("config")) == repr(self.identity):  # "config": of the GRU guesser, once
+            return
+        keys = [key for key in now if before.get(key) != now[key]] if before else []  # an old one does not say
+        other = f" ({', '.join(keys)} differ)" if keys else ""
+        raise ConfigError(f"work: {self.place} belongs to another config{other}; remove it or name another folder")
+
+
+def _read_file(path: Path) -> dict[str, Any]:
+    content: dict[str, Any] = torch.load(path, weights_only=True)
+    return content
+
+
+def _read_folder(path: Path) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads((path / "state.json").read_text(encoding="utf-8"))
+    return content | {name: load_file(path / f"{name}.safetensors") for name in TENSORS}
+
+
+def _remove(path: Path) -> None:
+    """Delete a checkpoint; a folder stops being one first."""
+    if path.is_file():
+        return path.unlink()
+    (path / "state.json").unlink(missing_ok=True)
+    shutil.rmtree(path)
+
+
+def moments(optimiser: torch.optim.Optimizer, parameters: Iterable[tuple[str, nn.Parameter]]) -> dict[str, Tensor]:
+    """What Adam keeps of parameters, by "name.key"."""
+    kept = {name: optimiser.state[parameter] for name, parameter in parameters}
+    return {f"{name}.{key}": value for name, state in kept.items() for key, value in state.items()}
+
+
+def restore_moments(
+    optimiser: torch.optim.Optimizer, parameters: Iterable[tuple[str, nn.Parameter]], kept: Mapping[str, Tensor]
+) -> None:
+    """Give an optimiser back what `moments` took of it."""
+    for name, parameter in parameters:
+        optimiser.state[parameter] = {key: kept[f"{name}.{key}"].to(parameter.device) for key in MOMENTS}
