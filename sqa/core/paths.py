@@ -20,19 +20,20 @@ CONFIGS = ROOT / "configs"
 
 
 def config_file(path: Path) -> Path:
-    """A config of one's own, or the bundled one of that name (`xqb_es_wait6_bm25`, `configs/xqb_es_wait6_bm25.yaml`).
+    """A config of one's own, or the bundled one of that name (`xqb_es_wait6_bm25`, `configs/xqb.yaml:NAME`).
 
     A name without a suffix that is neither: ConfigError.  Anything else is left for its reader to complain about.
     """
-    name, colon, entry = path.name.partition(":")  # of several in a file
-    if path.with_name(name or ".").exists() or path.parent not in (Path(), Path("configs")):
+    name, colon, entry = str(path).partition(":")
+    file = Path(name)
+    if file.exists() or file.parent not in (Path(), Path("configs")):
         return path
-    bundled = CONFIGS / (name if Path(name).suffix else f"{name}.yaml")
+    bundled = CONFIGS / (file.name if file.suffix else f"{file.name}.yaml")
     if bundled.is_file():
-        return bundled.with_name(bundled.name + colon + entry)
-    if Path(name).suffix:
+        return Path(f"{bundled}{colon}{entry}")
+    if file.suffix:
         return path
-    near = did_you_mean(name, [known.stem for known in CONFIGS.glob("*.yaml")])
+    near = did_you_mean(file.name, [known.stem for known in CONFIGS.glob("*.yaml")])
     raise ConfigError(f"{path}: neither a file nor the name of a bundled config{near}")
 
 

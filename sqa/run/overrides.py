@@ -23,6 +23,7 @@ from sqa.core.registry import BUZZERS, GUESSERS, TRANSLATORS, did_you_mean
 from sqa.files.store import digest
 from sqa.files.yaml_reader import parse_yaml
 from sqa.run.config import DatasetConfig, RunConfig, read_yaml, run_from_mapping, to_mapping
+from sqa.run.entries import name_of
 
 PARTS = {"translator": TRANSLATORS, "guesser": GUESSERS, "buzzer": BUZZERS}
 TOP = tuple(field.name for field in dataclasses.fields(RunConfig))
@@ -64,12 +65,12 @@ def axes(values: Mapping[str, Sequence[Any]]) -> tuple[tuple[Override, ...], ...
 
 def load_with(path: Path, overrides: Sequence[Override]) -> RunConfig:
     """A run's YAML with keys of one's own: `sqa.run.config.load_run` where there are none.  ConfigError lists all."""
-    return overridden(read_yaml(path), Path(path).stem, overrides, str(path), Path(path).parent)
+    return overridden(read_yaml(path), name_of(path), overrides, str(path), Path(path).parent)
 
 
 def grid(path: Path, sweep: Sequence[Sequence[Override]]) -> list[tuple[tuple[Override, ...], RunConfig]]:
     """Every combination of the axes with its config, the last axis fastest; ConfigError lists all problems."""
-    return grid_of(read_yaml(path), Path(path).stem, sweep, str(path), Path(path).parent)
+    return grid_of(read_yaml(path), name_of(path), sweep, str(path), Path(path).parent)
 
 
 def grid_of(

@@ -274,6 +274,16 @@ def test_keys_of_the_command_line_replace_those_of_the_file(sqa: Shell) -> None:
     assert outcome.out == sqa("run", str(folder / "config.yaml"), "--json").out
 
 
+def test_an_entry_of_a_file_takes_keys_too(sqa: Shell) -> None:
+    own = yaml.safe_load((sqa.folder / sqa.config(metrics=["al"])).read_text("utf-8"))
+    (sqa.folder / "several.yaml").write_text(yaml.safe_dump({"entries": {"small": own}}), encoding="utf-8")
+    sqa("run", "several.yaml:small", "k=2")
+    [folder] = [path for path in (sqa.folder / "runs").iterdir() if path.name != "store"]
+    assert folder.name.startswith("small-k2-")
+    assert "no entry 'smal', did you mean 'small'" in sqa.refused(2, "run", "several.yaml:smal", "k=2")
+    assert "no entry 'nothing'" in sqa.refused(2, "run", "xqb:nothing")  # of the bundled configs/xqb.yaml
+
+
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
