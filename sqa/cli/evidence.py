@@ -8,7 +8,19 @@ from typing import Annotated, Literal
 
 import typer
 
-from sqa.cli.options import DEFAULT_RUNS, SETTINGS, Config, Json, Priors, QuestionIds, RunFolder, Runs, call
+from sqa.cli.options import (
+    DEFAULT_RUNS,
+    SETTINGS,
+    Config,
+    Json,
+    Priors,
+    QuestionIds,
+    RunFolder,
+    Runs,
+    SchedulerOption,
+    StoreOption,
+    call,
+)
 from sqa.core.errors import ConfigError, SqaError
 
 evidence_app = typer.Typer(**SETTINGS)
@@ -30,9 +42,14 @@ PAPER = {  # figure or table of the paper -> what makes it, and from which of co
 
 
 @evidence_app.command()
-def ablation(config: Config, runs: Runs = DEFAULT_RUNS) -> None:
+def ablation(
+    config: Config, runs: Runs = DEFAULT_RUNS, scheduler: SchedulerOption = None, store: StoreOption = None
+) -> None:
     """The paper's experiment: every score over k, as table, figure and report."""
-    call("experiments.ablation.over_k:main", config, runs)
+    from sqa.run.scheduler import scheduled
+
+    with scheduled(scheduler, runs, store):
+        call("experiments.ablation.over_k:main", config, runs)
 
 
 @evidence_app.command()
@@ -58,10 +75,19 @@ def guessers(config: Config = Path("configs/guessers.yaml"), runs: Runs = DEFAUL
 def reproduce(
     item: Annotated[str, typer.Argument(metavar="ITEM", help=f"One of {', '.join(PAPER)}, or all.")],
     runs: Runs = DEFAULT_RUNS,
+    scheduler: SchedulerOption = None,
+    store: StoreOption = None,
 ) -> None:
     """A figure or table of the paper from our runs, with its claims judged; what the runs lack is made first."""
     if item not in (*PAPER, "all"):
         raise ConfigError(f"{item}: expected one of {', '.join(PAPER)}, all")
+    from sqa.run.scheduler import scheduled
+
+    with scheduled(scheduler, runs, store):
+        _reproduce(item, runs)
+
+
+def _reproduce(item: str, runs: Path) -> None:
     if item != "all":
         target, config = PAPER[item]
         return call(target, Path("configs", config), runs)

@@ -118,7 +118,7 @@ class SharedFolder:
 
 @dataclass(frozen=True, slots=True)
 class Objects:
-    """Object storage by fsspec.  What it needs to know (keys, endpoint) comes from the environment, never with a task."""
+    """Object storage by fsspec.  Its keys and endpoint come from the environment, never with a task."""
 
     protocol: str  # "s3", "gs", "memory", ...
 
@@ -164,7 +164,9 @@ class Objects:
         except FileNotFoundError:
             raise
         except OSError as error:
-            raise DataError(f"{self.protocol}://{path.as_posix()}: {error}; see to the storage and run again") from error
+            raise DataError(
+                f"{self.protocol}://{path.as_posix()}: {error}; see to the storage and run again"
+            ) from error
 
 
 def _names(folder: Path) -> set[str]:
