@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -38,33 +35,12 @@ def prepare(folder: Path, ks: Sequence[int] = (1, 2, 3), delay: float = 0.0) -> 
     (folder / "ablation.yaml").write_text(yaml.safe_dump(mapping), encoding="utf-8")
 
 
-def environment(**more: str) -> dict[str, str]:
-    """For a process that runs the code of this checkout with the doubles."""
-    path = os.pathsep.join([str(ROOT), str(ROOT / "tests")])
-    return os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1"} | more
-
-
-def start(folder: Path, *options: str, **more: str) -> subprocess.Popen[str]:
-    """`sqa ablation ablation.yaml`, in the folder."""
-    command = [sys.executable, "-m", "sqa.cli", "ablation", "ablation.yaml", *options]
-    pipe = subprocess.PIPE
-    return subprocess.Popen(command, cwd=folder, env=environment(**more), stdout=pipe, stderr=pipe, text=True)
-
-
-def finish(process: subprocess.Popen[str], seconds: float = 300) -> str:
-    """What it said on stderr; it must end well."""
-    _, said = process.communicate(timeout=seconds)
-    assert process.returncode == 0, said[-4000:]
-    return said
-
-
-def results(folder: Path) -> dict[str, bytes]:
-    """Every file of the ablation and its runs but the store and the wall times."""
-    runs = folder / "runs"
+def results(runs: Path) -> dict[str, bytes]:
+    """Every file of an ablation and its runs but the store and the wall times."""
     files = [path for path in sorted(runs.glob("**/*")) if path.is_file() and path.name != "times.json"]
     return {str(p.relative_to(runs)): p.read_bytes() for p in files if p.relative_to(runs).parts[0] != "store"}
 
 
-def blocks(folder: Path) -> dict[str, bytes]:
-    """The files of the store."""
-    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.glob("store/*/*/*"))}
+def blocks(root: Path) -> dict[str, bytes]:
+    """The files of a store."""
+    return {str(path.relative_to(root)): path.read_bytes() for path in sorted(root.glob("store/*/*/*"))}
