@@ -2,7 +2,7 @@
 
     cost CONFIG       an ablation in this machine's processes and on as many local workers of Dask: seconds of wall time
                       and of processor time (which a busy machine changes less), and their ratio
-    scaling           a stage that only sleeps, on 1, 2 and 4 workers: speed-up over one worker, by the number of workers
+    scaling           a stage that only sleeps, on 1, 2 and 4 workers: speed-up over one, by the number of workers
     plan RUNS         bytes and seconds for a question in the stages of finished runs; a million questions x 100 systems
 
 Prints TSV.
@@ -31,7 +31,7 @@ from sqa.run.scheduler import current, scheduled
 from sqa.run.spread import Job, spread
 
 SIZES = (1, 2, 4)  # workers
-BLOCKS, SECONDS = 48, 1.0  # of the stage that sleeps: how many, and how long each
+BLOCKS, SECONDS = 24, 2.0  # of the stage that sleeps: how many, and how long each
 QUESTIONS, SYSTEMS = 1_000_000, 100  # of the plan
 
 

@@ -69,6 +69,7 @@ def spread(
     scheduler: Scheduler, chains: Sequence[Sequence[Job]], workers: int
 ) -> Iterator[tuple[tuple[int, int], Any]]:
     """((chain, place in it), what `finish` gave) of every job as it ends.  Its first error ends all."""
+    from distributed.client import ClosedClientError
     from distributed.comm import CommClosedError
 
     done: set[tuple[int, int]] = set()
@@ -79,7 +80,7 @@ def spread(
             for place, result in _Graph(client, scheduler.store, chains, done).results():
                 done.add(place)
                 yield place, result
-        except (_Lost, CommClosedError):
+        except (_Lost, ClosedClientError, CommClosedError):
             client = scheduler.reopen()
 
 
@@ -106,7 +107,7 @@ class _Graph:
         self.made: dict[tuple[str, int], Future | None] = {}  # (stage key, block) -> on its way; None: in the store
         self.listed: set[str] = set()  # keys of stages whose blocks in the store are in `made`
         self.finished: deque[tuple[tuple[int, int], Any]] = deque()
-        self.following = as_completed()
+        self.following = as_completed(loop=client.loop)  # not that of the client that was made last
         self.threads, self.counted = FEWEST, 0.0  # worker threads, and when they were counted
 
     def results(self) -> Iterator[tuple[tuple[int, int], Any]]:

@@ -28,7 +28,7 @@ TRIES = int(os.environ.get("SQA_CLUSTER_TRIES", "2"))  # of two schedulers on on
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The folder of the config and its questions, in which this process and the workers are."""
     found = tmp_path_factory.mktemp("cluster") / "work"
-    prepare(found)
+    prepare(found, delay=0.002)  # long enough to be killed in
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(found)
         yield found
@@ -87,6 +87,21 @@ def ablation(runs: Path, scheduler: str | None = None, store: str | None = None)
         main(Path("ablation.yaml"), runs)
 
 
+def wait_for_blocks(runs: Path, few: int = 5) -> None:
+    """Until the store has some blocks, two minutes at most."""
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and len(list(runs.glob("store/*/*/block-*"))) < few:
+        time.sleep(0.01)
+
+
+def threads_as_workers(port: int = 0) -> Any:
+    """A scheduler at a port of its own with a worker in this process."""
+    from distributed import LocalCluster
+
+    quick = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
+    return LocalCluster(protocol="tcp://", host="127.0.0.1", scheduler_port=port, **quick)
+
+
 def test_two_workers_write_the_bytes_of_one_process(folder: Path, cluster: Any, expected: Any) -> None:
     runs = folder / "two"
     ablation(runs, cluster.scheduler_address)
@@ -108,9 +123,7 @@ def test_a_worker_killed_in_mid_block(folder: Path, cluster: Any, expected: Any)
 
     def kill() -> None:
         """kill -9 of one worker as soon as there are some blocks."""
-        deadline = time.monotonic() + 120
-        while time.monotonic() < deadline and len(list(runs.glob("store/*/*/block-*"))) < 5:
-            time.sleep(0.01)
+        wait_for_blocks(runs)
         worker = next(iter(cluster.workers.values()))
         killed.append(worker.pid)
         os.kill(worker.pid, signal.SIGKILL)
@@ -123,11 +136,27 @@ def test_a_worker_killed_in_mid_block(folder: Path, cluster: Any, expected: Any)
     assert (results(runs), blocks(runs)) == expected
 
 
+def test_a_scheduler_that_is_restarted(folder: Path, expected: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    runs, clusters = folder / "restarted", [threads_as_workers()]
+    address = clusters[0].scheduler_address
+
+    def restart() -> None:
+        wait_for_blocks(runs)
+        clusters[0].close()
+        clusters.append(threads_as_workers(int(address.rpartition(":")[2])))
+
+    restarter = threading.Thread(target=restart)
+    restarter.start()
+    ablation(runs, address)
+    restarter.join()
+    clusters[1].close()
+    assert (results(runs), blocks(runs)) == expected
+    assert "the scheduler is gone; waiting" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("number", range(TRIES))
 def test_two_schedulers_on_one_store(folder: Path, cluster: Any, expected: Any, number: int) -> None:
     """No crash, nothing lost; only a block that both have in flight is made twice."""
-    from distributed import LocalCluster
-
     from experiments.grid import AblationConfig, cells, run_cells
     from sqa.run.config import load
     from sqa.run.scheduler import scheduled
@@ -139,7 +168,7 @@ def test_two_schedulers_on_one_store(folder: Path, cluster: Any, expected: Any, 
         with scheduled(address, runs):
             rows[address] = run_cells(todo, config, runs)
 
-    with LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None) as other:
+    with threads_as_workers() as other:
         addresses = [cluster.scheduler_address, other.scheduler_address]
         threads = [threading.Thread(target=one, args=(address,)) for address in addresses]
         for thread in threads:
