@@ -7,9 +7,10 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +21,13 @@ from sqa.core.errors import ConfigError, SqaError
 from sqa.core.significance import Interval, bootstrap_many
 from sqa.files.processes import end_with_parent
 from sqa.run.config import QualityConfig, RunConfig, folder_name, run_from_mapping, to_mapping, with_limit
+from sqa.run.scheduler import current
+
+if TYPE_CHECKING:
+    from sqa.files.store import Store
+    from sqa.run.parts import Parts
+    from sqa.run.pipeline import RunResult
+    from sqa.run.scheduler import Scheduler
 
 DECODED = ("waitk", "causal-lm")  # translators that share no work between one k and another
 SEPARATE = "separate wait-k"  # one model per k
@@ -220,6 +228,9 @@ def run_cells(todo: list[Cell], config: AblationConfig, runs: Path) -> list[Row]
         groups.values(), key=lambda group: (group[0].dataset.endswith("pl"), len(group)), reverse=True
     )
     rows: dict[str, Row] = {}
+    scheduler = current()
+    if scheduler is not None:
+        return spread_cells(scheduler, longest_first, todo, config, runs)
     with (
         ProcessPoolExecutor(config.workers, get_context("spawn"), end_with_parent) as pool,
         progress.bar("ablation", len(todo), unit="run") as bar,
@@ -242,22 +253,56 @@ def run_group(group: list[Cell], config: AblationConfig, runs: Path) -> list[Row
 
     from sqa.files.store import Store
     from sqa.run.folder import save
-    from sqa.run.pipeline import EMPTY_SENTENCES, Parts, run
+    from sqa.run.pipeline import Parts, run
 
     torch.set_num_threads(1)
     parts, store, rows = Parts(), Store(runs), []
     for cell in group:
         result = run(cell.run, store, parts=parts, progress=False)
         save(result, runs)
-        metrics = [metric for metric in result.metrics if metric.name in result.stats]
-        stats = {metric.name: result.stats[metric.name] for metric in metrics}
-        intervals = bootstrap_many(list(stats.values()), metrics, config.resamples, config.seed)
-        rows.append(Row(
-            cell, len(result.questions), stats, dict(zip(stats, intervals, strict=True)),
-            {metric.name: metric.signature() for metric in metrics}, result.unknown_pages,
-            int(result.stats[EMPTY_SENTENCES].sum(axis=0)[0]),
-        ))  # fmt: skip
+        rows.append(row_of(cell, result, config.resamples, config.seed))
     return rows
+
+
+def row_of(cell: Cell, result: RunResult, resamples: int, seed: int) -> Row:
+    """The row of a finished run, with its intervals."""
+    from sqa.run.pipeline import EMPTY_SENTENCES
+
+    metrics = [metric for metric in result.metrics if metric.name in result.stats]
+    stats = {metric.name: result.stats[metric.name] for metric in metrics}
+    intervals = bootstrap_many(list(stats.values()), metrics, resamples, seed)
+    return Row(
+        cell, len(result.questions), stats, dict(zip(stats, intervals, strict=True)),
+        {metric.name: metric.signature() for metric in metrics}, result.unknown_pages,
+        int(result.stats[EMPTY_SENTENCES].sum(axis=0)[0]),
+    )  # fmt: skip
+
+
+def spread_cells(
+    scheduler: Scheduler, groups: Sequence[Sequence[Cell]], todo: Sequence[Cell], config: AblationConfig, runs: Path
+) -> list[Row]:
+    """`run_cells` on the workers of a scheduler; the run folders are written here."""
+    from sqa.run.folder import unpack
+    from sqa.run.spread import Job, spread
+
+    chains = [[Job(cell.run, partial(finish_cell, cell, config.resamples, config.seed)) for cell in group]
+              for group in groups]  # fmt: skip
+    rows: dict[str, Row] = {}
+    with tqdm(total=len(todo), unit="run", file=sys.stderr, dynamic_ncols=True) as bar:
+        for _, (row, files) in spread(scheduler, chains, config.workers):
+            unpack(files, runs / row.cell.run.name)
+            rows[row.cell.run.name] = row
+            bar.update()
+    return [rows[cell.run.name] for cell in todo]
+
+
+def finish_cell(cell: Cell, resamples: int, seed: int, store: Store, parts: Parts) -> tuple[Row, dict[str, bytes]]:
+    """On a worker, when all blocks of a cell are in the store: its row, and the files of its folder."""
+    from sqa.run.folder import pack
+    from sqa.run.pipeline import run
+
+    result = run(cell.run, store, parts=parts, progress=False)
+    return row_of(cell, result, resamples, seed), pack(result)
 
 
 class Trained(NamedTuple):

@@ -9,7 +9,19 @@ from typing import Annotated, Literal
 
 import typer
 
-from sqa.cli.options import DEFAULT_RUNS, SETTINGS, Config, Json, Priors, QuestionIds, RunFolder, Runs, call
+from sqa.cli.options import (
+    DEFAULT_RUNS,
+    SETTINGS,
+    Config,
+    Json,
+    Priors,
+    QuestionIds,
+    RunFolder,
+    Runs,
+    SchedulerOption,
+    StoreOption,
+    call,
+)
 from sqa.core.errors import ConfigError, SqaError
 from sqa.core.own import located
 from sqa.core.paths import config_file
@@ -34,9 +46,14 @@ PAPER = {  # figure or table of the paper -> what makes it, and from which of co
 
 
 @evidence_app.command()
-def ablation(config: Config, runs: Runs = DEFAULT_RUNS) -> None:
+def ablation(
+    config: Config, runs: Runs = DEFAULT_RUNS, scheduler: SchedulerOption = None, store: StoreOption = None
+) -> None:
     """The paper's experiment: every score over k, as table, figure and report."""
-    call("experiments.ablation.over_k:main", config, runs)
+    from sqa.run.scheduler import scheduled
+
+    with scheduled(scheduler, runs, store):
+        call("experiments.ablation.over_k:main", config, runs)
 
 
 @evidence_app.command()
@@ -67,11 +84,21 @@ def reproduce(
         Path | None, typer.Argument(metavar="[CONFIG]", help="In place of the item's own; see configs/.")
     ] = None,
     runs: Runs = DEFAULT_RUNS,
+    scheduler: SchedulerOption = None,
+    store: StoreOption = None,
 ) -> None:
     """A figure or table of the paper from our runs, with its claims judged; what the runs lack is made first."""
+    from sqa.run.scheduler import scheduled
+
+    with scheduled(scheduler, runs, store):
+        _reproduce(item, config, runs)
+
+
+def _reproduce(item: str, config: Path | None, runs: Path) -> None:
     if item != "all":
         usual = Path("configs", PAPER[item][1]) if item in PAPER else None
-        return _make(item, config or usual, runs)
+        _make(item, config or usual, runs)
+        return
     if config is not None:
         raise ConfigError(f"{config}: all items have configs of their own; name one item")
     missing = []

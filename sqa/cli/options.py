@@ -38,6 +38,16 @@ QuestionIds = Annotated[
 Priors = Annotated[Path | None, typer.Option("--priors", metavar="DIR", help="Priors of the word aligner.")]
 Fresh = Annotated[bool, typer.Option("--fresh/--resume", help="Start anew, or go on from the last checkpoint.")]
 Curves = Annotated[list[Path] | None, typer.Option("--curve", metavar="FILE", help="A curve file; may be repeated.")]
+SchedulerOption = Annotated[
+    str | None,
+    typer.Option(
+        "--scheduler", metavar="WHERE", help="local[:N], tcp://HOST:PORT or slurm:FILE.yaml; see docs/cluster.md."
+    ),
+]
+StoreOption = Annotated[
+    str | None,
+    typer.Option("--store", metavar="URL", help="Blocks of --scheduler: a folder or s3://...; default --runs."),
+]
 DEFAULT_RUNS = Path("runs")
 
 

@@ -1,4 +1,4 @@
-"""Stage results on disk: found by what made them, whole or not at all.
+"""Stage results in files: found by what made them, whole or not at all.
 
     <root>/store/<stage>/<key>/manifest.json        what the key was made from
     <root>/store/<stage>/<key>/block-0003.parquet   the rows of the fourth block of questions
@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,8 @@ import pyarrow.parquet as pq
 from sqa.core.errors import DataError
 from sqa.core.trace import SCHEMA_VERSION
 from sqa.core.types import Question
-from sqa.files.atomic import atomic, held
+from sqa.files.atomic import atomic
+from sqa.files.places import LocalFolder, Place
 
 
 def digest(value: Any) -> str:
@@ -72,9 +74,10 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """A folder of stage results.  Making one touches no disk."""
+    """Stage results below a root.  Making one touches no disk."""
 
     root: Path
+    place: Place = field(default_factory=LocalFolder)  # what the files lie on
 
     def folder(self, stage: Stage) -> Path:
         """Where the blocks of a stage lie."""
@@ -86,21 +89,28 @@ class Store:
 
     def missing(self, stage: Stage, blocks: int) -> list[int]:
         """The blocks that are not there yet."""
-        return [index for index in range(blocks) if not self.block(stage, index).is_file()]
+        found = self.place.names(self.folder(stage))
+        return [index for index in range(blocks) if self.block(stage, index).name not in found]
+
+    def has(self, stage: Stage, index: int) -> bool:
+        """Whether one block is there."""
+        return self.place.exists(self.block(stage, index))
 
     def write(self, stage: Stage, index: int, table: pa.Table) -> None:
         """Write one block, whole or not at all."""
-        write_table(self.block(stage, index), table, {"key": stage.key, "stage": stage.name, "block": str(index)})
+        metadata = {"key": stage.key, "stage": stage.name, "block": str(index)}
+        self.place.write(self.block(stage, index), table_bytes(table, metadata))
 
     def read(self, stage: Stage, index: int, schema: pa.Schema) -> pa.Table:
         """Read one block.  A truncated, damaged or foreign file: DataError naming it."""
-        return read_table(self.block(stage, index), schema, {"key": stage.key, "block": str(index)})
+        wanted = {"key": stage.key, "block": str(index)}
+        return read_table(self.block(stage, index), schema, wanted, self.place.read)
 
     def stage(self, name: str, key: str) -> Stage:
         """The stage of a key, from the manifest that lies with its blocks.  Missing or damaged: DataError."""
         manifest = self.root / "store" / name / key / "manifest.json"
         try:
-            found = json.loads(manifest.read_text(encoding="utf-8"))
+            found = json.loads(self.place.read(manifest).decode())
             version = found.pop("schema_version")
             stage = Stage(found.pop("stage"), **{**found, "upstream": tuple(found["upstream"])})
         except FileNotFoundError as error:
@@ -116,12 +126,15 @@ class Store:
     @contextmanager
     def working_on(self, stage: Stage) -> Iterator[None]:
         """Hold the stage's folder: a second run of the same stage waits, then finds the blocks made."""
-        folder = self.folder(stage)
-        with held(folder):
-            manifest = folder / "manifest.json"
-            if not manifest.is_file():
-                write_text(manifest, json.dumps(stage.inputs(), indent=2, sort_keys=True) + "\n")
+        with self.place.hold(self.folder(stage)):
+            self.describe(stage)
             yield
+
+    def describe(self, stage: Stage) -> None:
+        """Write what the stage's key was made from, unless that lies there."""
+        manifest = self.folder(stage) / "manifest.json"
+        if not self.place.exists(manifest):
+            self.place.write(manifest, (json.dumps(stage.inputs(), indent=2, sort_keys=True) + "\n").encode())
 
 
 def blocks_of(questions: Sequence[Question], size: int) -> list[Sequence[Question]]:
@@ -139,27 +152,36 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_table(path: Path, table: pa.Table, metadata: Mapping[str, str]) -> None:
-    """Write a Parquet file (zstd, page checksums, `metadata` in its schema), whole or not at all."""
-    table = table.replace_schema_metadata({"sqa.schema_version": str(SCHEMA_VERSION), **_named(metadata)})
+    """Write a Parquet file of `table_bytes`, whole or not at all."""
     with atomic(path) as partial:
-        pq.write_table(
-            table,
-            partial,
-            compression="zstd",
-            compression_level=6,
-            version="2.6",
-            data_page_version="1.0",
-            use_dictionary=True,
-            row_group_size=1 << 16,
-            write_page_checksum=True,
-        )
+        partial.write_bytes(table_bytes(table, metadata))
 
 
-def read_table(path: Path, schema: pa.Schema, metadata: Mapping[str, str]) -> pa.Table:
+def table_bytes(table: pa.Table, metadata: Mapping[str, str]) -> bytes:
+    """A table as a Parquet file: zstd, page checksums, `metadata` in its schema."""
+    table = table.replace_schema_metadata({"sqa.schema_version": str(SCHEMA_VERSION), **_named(metadata)})
+    file = BytesIO()
+    pq.write_table(
+        table,
+        file,
+        compression="zstd",
+        compression_level=6,
+        version="2.6",
+        data_page_version="1.0",
+        use_dictionary=True,
+        row_group_size=1 << 16,
+        write_page_checksum=True,
+    )
+    return file.getvalue()
+
+
+def read_table(
+    path: Path, schema: pa.Schema, metadata: Mapping[str, str], read: Callable[[Path], bytes] = Path.read_bytes
+) -> pa.Table:
     """Read a Parquet file written by `write_table` with this schema and metadata; else DataError with the remedy."""
     remedy = "delete it and run again"
     try:
-        with pq.ParquetFile(path, page_checksum_verification=True) as file:
+        with pq.ParquetFile(BytesIO(read(path)), page_checksum_verification=True) as file:
             table = file.read()
     except FileNotFoundError as error:
         raise DataError(f"{path}: is missing; run the stage again") from error

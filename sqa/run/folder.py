@@ -15,6 +15,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from sqa.core.errors import ConfigError, DataError, NotComputable, RemoteProtoco
 from sqa.core.significance import Comparison, bootstrap, compare_many
 from sqa.core.trace import SCORES, Score, scores_rows, scores_table
 from sqa.core.types import Question
-from sqa.files.atomic import held
+from sqa.files.atomic import atomic, held
 from sqa.files.records import parse_json
 from sqa.files.store import Store, blocks_of, dataset_fingerprint, read_table, write_table, write_text
 from sqa.run.config import RunConfig, load_run, to_mapping
@@ -194,6 +195,25 @@ def _save(result: RunResult, folder: Path) -> None:
     write_text(folder / SUMMARY, json.dumps(summary, indent=2, ensure_ascii=False) + "\n")
     write_text(folder / TIMES, json.dumps(times) + "\n")
     write_text(folder / REPORT, tsv(REPORT_HEADER, (row.cells() for row in report_rows(result))))
+
+
+def pack(result: RunResult) -> dict[str, bytes]:
+    """The files of a run's folder by name, for another process to write: `unpack`."""
+    with TemporaryDirectory() as scratch:
+        folder = save(result, Path(scratch))
+        return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+def unpack(files: Mapping[str, bytes], folder: Path) -> None:
+    """Write the files of `pack`, each whole or not at all, the report last; times of the same stages stay."""
+    stages = parse_json(files[SUMMARY].decode())["stages"]
+    times = _times(folder, stages) | parse_json(files[TIMES].decode())
+    texts = {name: data.decode() for name, data in files.items() if name != STATS} | {TIMES: json.dumps(times) + "\n"}
+    with held(folder):
+        with atomic(folder / STATS) as partial:
+            partial.write_bytes(files[STATS])
+        for name in (CONFIG, SUMMARY, TIMES, REPORT):
+            write_text(folder / name, texts[name])
 
 
 def _times(folder: Path, keys: Mapping[str, str]) -> dict[str, float]:

@@ -16,10 +16,14 @@ from sqa.run.config import ComponentConfig, DatasetConfig, QualityConfig, to_map
 
 
 class Parts:
-    """Questions and components, each loaded once and shared by all runs that are given the same Parts."""
+    """Questions and components, each loaded once and shared by all runs that are given the same Parts.
 
-    def __init__(self) -> None:
+    `keep`: of components, that many used last are kept; None = all.
+    """
+
+    def __init__(self, keep: int | None = None) -> None:
         self._components: dict[str, Any] = {}
+        self._keep = keep
         self._questions: dict[DatasetConfig, list[Question]] = {}
 
     def questions(self, config: DatasetConfig) -> list[Question]:
@@ -46,7 +50,7 @@ class Parts:
                     file=sys.stderr,
                 )
             self._components[identity] = built
-        return self._components[identity]
+        return self._used(identity)
 
     def quality(self, config: QualityConfig) -> Any:
         """The metric of an entry of `quality:`."""
@@ -55,7 +59,14 @@ class Parts:
         identity = digest(["quality", to_mapping(config)])
         if identity not in self._components:
             self._components[identity] = metric_of(config)
-        return self._components[identity]
+        return self._used(identity)
+
+    def _used(self, identity: str) -> Any:
+        """A component that is here, from now on the last one used."""
+        found = self._components[identity] = self._components.pop(identity)
+        while self._keep is not None and len(self._components) > self._keep:
+            del self._components[next(iter(self._components))]
+        return found
 
 
 def fingerprint_of(registry: Registry, config: ComponentConfig, component: Any) -> str:

@@ -90,7 +90,7 @@ class Traces(Sequence[QuestionTrace]):
         emissions = read_emissions(self._store, self._stages["translate"], index, questions)
         guesses = buzzes = None
         if "guess" in self._stages:
-            guesses = _read(self._store, self._stages["guess"], index, questions, tr.GUESSES, tr.guesses_rows)
+            guesses = read_guesses(self._store, self._stages["guess"], index, questions)
         if "buzz" in self._stages:
             buzzes = _read(self._store, self._stages["buzz"], index, questions, tr.BUZZES, tr.buzzes_rows)
         return [
@@ -213,10 +213,8 @@ def _score_all(
     of_texts = [metric for metric in metrics if isinstance(metric, TextMetric)]
     of_traces = [metric for metric in metrics if not isinstance(metric, TextMetric)]
     traces = Traces(worker.store, worker.blocks, dict(worker.stages))
-    implementation = " ".join(metric.signature() for metric in of_traces)
-    upstream = tuple(worker.stages[name].key for name in STAGES if name in worker.stages)
     worker.work(
-        Stage("score", implementation, str(VERSION), upstream, worker.dataset, BLOCK_SIZE),
+        stage_of_scores(of_traces, worker.stages, worker.dataset),
         lambda index, block, tick: score(of_traces, traces.block(index), tick),
     )
     asked = [*of_texts, *(parts.quality(entry.for_run(config.name)) for entry in config.quality)]
@@ -227,6 +225,21 @@ def _score_all(
 
 
 # ------------------------------------------------------------------------------------------------------- stages
+
+
+def stage_of(
+    name: str, registry: Registry, config: ComponentConfig, component: Any, upstream: tuple[str, ...], dataset: str
+) -> Stage:
+    """The stage of a component: `upstream` are the keys of those it reads, `dataset` the questions' fingerprint."""
+    identity = digest([VERSION, N_GUESSES, fingerprint_of(registry, config, component)])
+    return Stage(name, registry.identity(config.name), identity, upstream, dataset, BLOCK_SIZE)
+
+
+def stage_of_scores(of_traces: Sequence[Metric], stages: Mapping[str, Stage], dataset: str) -> Stage:
+    """The stage that scores the traces of the stages before it."""
+    implementation = " ".join(metric.signature() for metric in of_traces)
+    upstream = tuple(stages[name].key for name in STAGES if name in stages)
+    return Stage("score", implementation, str(VERSION), upstream, dataset, BLOCK_SIZE)
 
 
 def translate(translator: Translator, questions: Sequence[Question], tick: Tick) -> pa.Table:
@@ -350,8 +363,7 @@ class _Worker:
     ) -> Stage:
         """The stage of a component after the named ones."""
         keys = tuple(self.stages[before].key for before in upstream)
-        identity = digest([VERSION, N_GUESSES, fingerprint_of(registry, config, component)])
-        return Stage(name, registry.identity(config.name), identity, keys, self.dataset, BLOCK_SIZE)
+        return stage_of(name, registry, config, component, keys, self.dataset)
 
     def work(self, stage: Stage, make: Callable[[int, Sequence[Question], Tick], pa.Table]) -> None:
         """Make and write the blocks that the store lacks."""
@@ -374,7 +386,7 @@ class _Worker:
         return read_emissions(self.store, self.stages["translate"], index, block)
 
     def guesses(self, index: int, block: Sequence[Question]) -> dict[str, tr.Guesses]:
-        return _read(self.store, self.stages["guess"], index, block, tr.GUESSES, tr.guesses_rows)
+        return read_guesses(self.store, self.stages["guess"], index, block)
 
     def _bar(self, name: str, todo: int) -> AbstractContextManager[Any]:
         """A progress bar over all questions, those already in the store included."""
@@ -391,6 +403,11 @@ def _silent(_: int) -> None:
 def read_emissions(store: Store, stage: Stage, index: int, block: Sequence[Question]) -> dict[str, tr.Emissions]:
     """question id -> emissions, for every question of the block."""
     return _read(store, stage, index, block, tr.EMISSIONS, tr.emissions_rows)
+
+
+def read_guesses(store: Store, stage: Stage, index: int, block: Sequence[Question]) -> dict[str, tr.Guesses]:
+    """question id -> guesses at every step, for every question of the block."""
+    return _read(store, stage, index, block, tr.GUESSES, tr.guesses_rows)
 
 
 def _read(

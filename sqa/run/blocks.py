@@ -1,0 +1,139 @@
+"""A run as blocks that any process can make, in any order that its stages allow.
+
+    workshop = workshop_of(store)
+    planned = workshop.plan(config)                       # stages and how many blocks each has
+    workshop.make(config, planned.stages[0], index=3)     # False: the store had it
+
+`sqa.run.pipeline.run` finds the blocks in the store, whoever made them: the keys are the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import pyarrow as pa
+
+from sqa import metrics as metric_names
+from sqa.core.errors import DataError
+from sqa.core.interfaces import ChecksQuestions, ChecksTexts
+from sqa.core.registry import BUZZERS, GUESSERS, TRANSLATORS
+from sqa.core.types import Question
+from sqa.files.store import Stage, Store, blocks_of, dataset_fingerprint, digest
+from sqa.metrics.quality.text_metric import TextMetric
+from sqa.run import pipeline
+from sqa.run.config import DatasetConfig, RunConfig, to_mapping
+from sqa.run.parts import Parts
+from sqa.run.pipeline import BLOCK_SIZE, STAGES, Traces
+
+COMPONENTS = 24  # kept by a process: models of the runs it works on, not of a thousand runs before
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """What has to be made for a run."""
+
+    stages: tuple[Stage, ...]  # in the order of STAGES
+    blocks: int  # of each stage
+
+
+class Workshop:
+    """Questions, components and plans of one process, each loaded once, for blocks of many runs."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.parts = Parts(COMPONENTS)
+        self._datasets: dict[DatasetConfig, str] = {}  # fingerprints
+        self._plans: dict[str, Planned] = {}
+        self._described: set[str] = set()  # keys of stages whose manifest is there
+
+    def plan(self, config: RunConfig, until: str = "score") -> Planned:
+        """The stages of a run up to `until`; their components are loaded, and asked whether they take the questions."""
+        mapping = to_mapping(config)
+        identity = digest([until, {key: mapping.get(key) for key in ("dataset", *_PARTS, "metrics")}])
+        if identity not in self._plans:
+            self._plans[identity] = self._plan(config, until)
+        return self._plans[identity]
+
+    def _plan(self, config: RunConfig, until: str) -> Planned:
+        questions, dataset = self._questions(config)
+        translator = self.parts.component(TRANSLATORS, config.translator)
+        if isinstance(translator, ChecksQuestions):
+            translator.check(questions)
+        stages: dict[str, Stage] = {}
+        before: tuple[str, ...] = ()
+        for name, part, registry in zip(STAGES, _PARTS, (TRANSLATORS, GUESSERS, BUZZERS), strict=False):
+            component = getattr(config, part)
+            if component is not None and STAGES.index(name) <= STAGES.index(until):
+                built = self.parts.component(registry, component)
+                stages[name] = pipeline.stage_of(name, registry, component, built, before, dataset)
+                before = (stages[name].key,)
+        if until == "score":
+            stages["score"] = pipeline.stage_of_scores(_of_traces(config), stages, dataset)
+        return Planned(tuple(stages.values()), len(blocks_of(questions, BLOCK_SIZE)))
+
+    def make(self, config: RunConfig, wanted: Stage, index: int) -> bool:
+        """Make one block of one stage, whose blocks of the same index before it are there; False: it was there too.
+
+        DataError where this process has other models, code or questions than the one that planned the stage.
+        """
+        if self.store.has(wanted, index):
+            return False
+        stages = {stage.name: stage for stage in self.plan(config, wanted.name).stages}
+        if stages[wanted.name] != wanted:
+            differ = "models, code or questions here are not those of the machine that planned it"
+            raise DataError(f"{config.name}: stage {wanted.name}: {differ}; use the same version and files everywhere")
+        questions, _ = self._questions(config)
+        table = self._table(config, stages, index, blocks_of(questions, BLOCK_SIZE))
+        if wanted.key not in self._described:
+            self.store.describe(wanted)
+            self._described.add(wanted.key)
+        self.store.write(wanted, index, table)
+        return True
+
+    def _table(
+        self, config: RunConfig, stages: Mapping[str, Stage], index: int, blocks: Sequence[Sequence[Question]]
+    ) -> pa.Table:
+        """The rows of a block of the last of `stages`."""
+        block, last = blocks[index], list(stages)[-1]
+        if last == "translate":
+            return pipeline.translate(self.parts.component(TRANSLATORS, config.translator), block, _silent)
+        if last == "guess" and config.guesser is not None:
+            guesser = self.parts.component(GUESSERS, config.guesser)
+            if isinstance(guesser, ChecksTexts):
+                traces = Traces(self.store, blocks, {"translate": stages["translate"]})
+                guesser.check_texts(trace.prefixes.texts for trace in traces.block(index))
+            emissions = pipeline.read_emissions(self.store, stages["translate"], index, block)
+            return pipeline.guess(guesser, block, emissions, _silent)
+        if last == "buzz" and config.buzzer is not None:
+            guesses = pipeline.read_guesses(self.store, stages["guess"], index, block)
+            return pipeline.buzz(self.parts.component(BUZZERS, config.buzzer), block, guesses, _silent)
+        before = {name: stage for name, stage in stages.items() if name != "score"}
+        return pipeline.score(_of_traces(config), Traces(self.store, blocks, before).block(index), _silent)
+
+    def _questions(self, config: RunConfig) -> tuple[list[Question], str]:
+        """The questions of a run and their fingerprint."""
+        questions = self.parts.questions(config.dataset)
+        if config.dataset not in self._datasets:
+            self._datasets[config.dataset] = dataset_fingerprint(questions)
+        return questions, self._datasets[config.dataset]
+
+
+@cache
+def workshop_of(store: Store) -> Workshop:
+    """The workshop of this process for a store."""
+    return Workshop(store)
+
+
+_PARTS = ("translator", "guesser", "buzzer")  # keys of a run's config, in the order of STAGES
+
+
+def _of_traces(config: RunConfig) -> list[Any]:
+    """The metrics that the stage of scores computes."""
+    return [metric for metric in metric_names.build(config.metrics) if not isinstance(metric, TextMetric)]
+
+
+def _silent(_: int) -> None:
+    """No progress bar."""

@@ -1,0 +1,188 @@
+"""Many runs as one graph of Dask: a task is a block of a stage, its result a file in the store.
+
+    with scheduled("local", Path("runs")):     # or tcp://HOST:PORT, or slurm:FILE.yaml
+        main(config, runs)                     # what asks `current()` spreads its runs over the workers
+
+Nothing but small values goes through Dask; blocks go through the store, which every worker and this process must see.
+So whatever dies (a worker, the scheduler, this process), what was made is there, and the same command goes on.  Two
+schedulers on one store go through it in different orders: only what both have in flight can be made twice.
+
+Asked for nothing, `current()` is None: everything stays in this process and its pool, and no server is started.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sqa.core.errors import ConfigError, RemoteProtocolError
+from sqa.files.places import shared
+from sqa.files.store import Store
+from sqa.run.config import load
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+FAILURES = 30  # workers that may die over one task before it is given up: machines come and go
+RETURN = 600.0  # seconds to wait for a scheduler that is gone
+
+
+@dataclass(frozen=True, slots=True)
+class SlurmConfig:
+    """What `--scheduler slurm:FILE` reads; docs/cluster.md has one, explained."""
+
+    jobs: int  # Slurm jobs to ask for, each a machine or a part of one
+    cores: int = 1  # per job; as many workers, each with one thread
+    memory: str = "4GB"  # per job
+    walltime: str = "01:00:00"
+    partition: str | None = None
+    account: str | None = None
+    interface: str | None = None  # the network that workers reach the scheduler by, such as ib0
+    directives: tuple[str, ...] = ()  # more lines of #SBATCH, such as --gres=gpu:1
+    prologue: tuple[str, ...] = ()  # lines of shell before the worker starts, such as `module load python`
+    logs: str | None = None  # folder of the jobs' output
+    adaptive: bool = False  # jobs come when there is work and go when there is none, at most `jobs`
+
+    def __post_init__(self) -> None:
+        wrong = [
+            f"{key}: must be >= 1, got {getattr(self, key)}" for key in ("jobs", "cores") if getattr(self, key) < 1
+        ]
+        if wrong:
+            raise ConfigError(wrong)
+
+
+class Scheduler:
+    """A Dask scheduler, started or reached when it is first used, and the store that its workers share."""
+
+    def __init__(self, spec: str, store: Store) -> None:
+        self.spec, self.store = spec, store
+        self._kind, self._argument = parse(spec)
+        self._client: Client | None = None
+        self._cluster: Any = None
+
+    def client(self, workers: int) -> Client:
+        """The client; `workers` is how many processes a local cluster gets whose spec says nothing of it."""
+        if self._client is None:
+            self._client = self._open(workers)
+            print(f"sqa: scheduler {self._client.scheduler.address}, dashboard {self.dashboard}", file=sys.stderr)
+        return self._client
+
+    @property
+    def dashboard(self) -> str:
+        """The address of the page that shows tasks and workers."""
+        return self._client.dashboard_link if self._client else ""
+
+    def _open(self, workers: int) -> Client:
+        try:
+            import dask
+            from distributed import Client, LocalCluster
+        except ImportError as error:
+            raise ConfigError(f"--scheduler: {error.name} is not installed; pip install 'sqa[cluster]'") from error
+        dask.config.set({"distributed.scheduler.allowed-failures": FAILURES})
+        if self._kind == "address":
+            return self._connect(time.monotonic())
+        if self._kind == "slurm":
+            self._cluster = _slurm(load(Path(self._argument), SlurmConfig))
+        else:
+            count = int(self._argument) if self._argument else workers
+            self._cluster = LocalCluster(n_workers=count, threads_per_worker=1, dashboard_address="127.0.0.1:0")
+        return Client(self._cluster)
+
+    def _connect(self, deadline: float) -> Client:
+        """A client of the scheduler at the address, waited for until the deadline (`time.monotonic`)."""
+        from distributed import Client
+
+        while True:
+            try:
+                return Client(self._argument, timeout=10)
+            except OSError as error:  # a timeout is one too
+                if time.monotonic() > deadline:
+                    raise RemoteProtocolError(
+                        f"--scheduler {self.spec}: nobody answers there; start it first"
+                    ) from error
+                time.sleep(1.0)
+
+    def reopen(self) -> Client:
+        """After the scheduler was lost: the client of the one in its place; RemoteProtocolError if none comes."""
+        if self._client is None or self._kind != "address":
+            raise RemoteProtocolError(f"--scheduler {self.spec}: is gone; run the same command again, it goes on")
+        print(f"sqa: the scheduler is gone; waiting {RETURN:.0f} s for one at {self._argument}", file=sys.stderr)
+        self._client.close(timeout=1)
+        self._client = self._connect(time.monotonic() + RETURN)
+        return self._client
+
+    def close(self) -> None:
+        """End what was started."""
+        if self._client is not None:
+            self._client.close()
+        if self._cluster is not None:
+            self._cluster.close()
+
+
+def parse(spec: str) -> tuple[str, str]:
+    """(kind, argument) of local, local:N, tcp://HOST:PORT, tls://HOST:PORT or slurm:FILE; else ConfigError."""
+    head, separator, rest = spec.partition(":")
+    if head == "local" and (not separator or (rest.isascii() and rest.isdigit() and int(rest) > 0)):
+        return "local", rest
+    if head in ("tcp", "tls") and rest.startswith("//") and rest[2:].rpartition(":")[2].isdigit():
+        return "address", spec
+    if head == "slurm" and rest:
+        return "slurm", rest
+    raise ConfigError(f"--scheduler: expected local, local:N, tcp://HOST:PORT or slurm:FILE.yaml, got {spec!r}")
+
+
+def _slurm(config: SlurmConfig) -> Any:
+    from dask_jobqueue import SLURMCluster
+
+    given = {field.name: getattr(config, field.name) for field in fields(config)}
+    cluster = SLURMCluster(
+        queue=given["partition"],
+        account=given["account"],
+        walltime=given["walltime"],
+        cores=given["cores"],
+        processes=given["cores"],  # a process per core: models are not made for threads
+        memory=given["memory"],
+        interface=given["interface"],
+        job_extra_directives=list(given["directives"]),
+        job_script_prologue=list(given["prologue"]),
+        log_directory=given["logs"],
+    )
+    if config.adaptive:
+        cluster.adapt(minimum_jobs=0, maximum_jobs=config.jobs)
+    else:
+        cluster.scale(jobs=config.jobs)
+    return cluster
+
+
+_ASKED: ContextVar[Scheduler | None] = ContextVar("scheduler", default=None)
+
+
+@contextmanager
+def scheduled(spec: str | None, runs: Path, store: str | None = None) -> Iterator[None]:
+    """Everything inside that has many runs spreads them; None = nothing changes.
+
+    The blocks lie in `store` (a folder or a URL), else in `runs`, which then has to be a folder that all workers see.
+    """
+    if spec is None:
+        if store is not None:
+            raise ConfigError("--store: is for --scheduler; without one the store lies in --runs")
+        yield
+        return
+    asked = Scheduler(spec, Store(*shared(str(runs) if store is None else store)))
+    token = _ASKED.set(asked)
+    try:
+        yield
+    finally:
+        _ASKED.reset(token)
+        asked.close()
+
+
+def current() -> Scheduler | None:
+    """The scheduler that was asked for; None = work in this process."""
+    return _ASKED.get()

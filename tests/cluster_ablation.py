@@ -1,0 +1,46 @@
+"""An ablation of doubles that takes seconds: questions, a copying translator at some k, guesser and buzzer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import yaml
+from doubles import write_questions
+
+from sqa.core.paths import ROOT
+from sqa.run.config import read_yaml
+
+QUESTIONS = 200  # four blocks
+
+
+def prepare(folder: Path, ks: Sequence[int] = (1, 2, 3), delay: float = 0.0) -> None:
+    """folder/ablation.yaml and the questions that it names."""
+    folder.mkdir(parents=True)
+    write_questions(folder / "questions.jsonl", QUESTIONS)
+    mapping = read_yaml(ROOT / "configs" / "ablation.yaml") | {
+        "datasets": ["questions.jsonl"],
+        "fallback": [],
+        "k": list(ks),
+        "models": {},
+        "commands": {},
+        "translators": [
+            {"label": "copy", "language": "nl", "translator": {"name": "doubles:build_translator", "delay": delay}}
+        ],
+        "contestants": [{"guesser": {"name": "doubles:build_guesser"}, "buzzer": {"name": "doubles:build_buzzer"}}],
+        "metrics": ["ew", "oracle-ew", "accuracy", "mrr", "bleu", "dal"],
+        "resamples": 20,
+        "workers": 2,
+    }
+    (folder / "ablation.yaml").write_text(yaml.safe_dump(mapping), encoding="utf-8")
+
+
+def results(runs: Path) -> dict[str, bytes]:
+    """Every file of an ablation and its runs but the store and the wall times."""
+    files = [path for path in sorted(runs.glob("**/*")) if path.is_file() and path.name != "times.json"]
+    return {str(p.relative_to(runs)): p.read_bytes() for p in files if p.relative_to(runs).parts[0] != "store"}
+
+
+def blocks(root: Path) -> dict[str, bytes]:
+    """The files of a store."""
+    return {str(path.relative_to(root)): path.read_bytes() for path in sorted(root.glob("store/*/*/*"))}

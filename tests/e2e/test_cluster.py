@@ -1,0 +1,182 @@
+"""Many runs on Dask's workers: the same bytes as in this process, whoever dies, wherever the store lies."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cluster_ablation import blocks, prepare, results
+
+pytest.importorskip("distributed")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning"),
+]
+
+TRIES = int(os.environ.get("SQA_CLUSTER_TRIES", "2"))  # of two schedulers on one store
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The folder of the config and its questions, in which this process and the workers are."""
+    found = tmp_path_factory.mktemp("cluster") / "work"
+    prepare(found, delay=0.002)  # long enough to be killed in
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(found)
+        yield found
+
+
+@pytest.fixture(scope="module")
+def storage(folder: Path) -> Iterator[Any]:
+    """An emulated S3 with a bucket; the keys and the endpoint are in the environment that workers are given."""
+    moto_server = pytest.importorskip("moto.server", reason="needs moto[server]")
+    pytest.importorskip("s3fs")
+    import boto3
+
+    server = moto_server.ThreadedMotoServer(port=0)
+    server.start()
+    host, port = server.get_host_and_port()
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in (("ACCESS_KEY_ID", "x"), ("SECRET_ACCESS_KEY", "y"), ("DEFAULT_REGION", "us-east-1")):
+            patch.setenv(f"AWS_{name}", value)
+        patch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
+        client = boto3.client("s3")
+        client.create_bucket(Bucket="bucket")
+        yield client
+    server.stop()
+
+
+@pytest.fixture(scope="module")
+def cluster(storage: Any) -> Iterator[Any]:
+    """Two local workers."""
+    import dask
+    from distributed import LocalCluster
+
+    dask.config.set({"distributed.scheduler.allowed-failures": 30})
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def expected(folder: Path) -> tuple[dict[str, bytes], dict[str, bytes]]:
+    """What the way without Dask writes: results and store."""
+    from experiments import grid
+
+    def pool(workers: int, _context: object, _start: object) -> ThreadPoolExecutor:
+        return ThreadPoolExecutor(1)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(grid, "ProcessPoolExecutor", pool)
+        ablation(folder / "alone")
+    return results(folder / "alone"), blocks(folder / "alone")
+
+
+def ablation(runs: Path, scheduler: str | None = None, store: str | None = None) -> None:
+    from experiments.ablation.over_k import main
+    from sqa.run.scheduler import scheduled
+
+    with scheduled(scheduler, runs, store):
+        main(Path("ablation.yaml"), runs)
+
+
+def wait_for_blocks(runs: Path, few: int = 5) -> None:
+    """Until the store has some blocks, two minutes at most."""
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and len(list(runs.glob("store/*/*/block-*"))) < few:
+        time.sleep(0.01)
+
+
+def threads_as_workers(port: int = 0) -> Any:
+    """A scheduler at a port of its own with a worker in this process."""
+    from distributed import LocalCluster
+
+    quick = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
+    return LocalCluster(protocol="tcp://", host="127.0.0.1", scheduler_port=port, **quick)
+
+
+def test_two_workers_write_the_bytes_of_one_process(folder: Path, cluster: Any, expected: Any) -> None:
+    runs = folder / "two"
+    ablation(runs, cluster.scheduler_address)
+    assert (results(runs), blocks(runs)) == expected
+
+
+def test_a_store_on_s3(folder: Path, cluster: Any, storage: Any, expected: Any) -> None:
+    runs = folder / "objects"
+    ablation(runs, cluster.scheduler_address, "s3://bucket/deep/store")
+    found = storage.list_objects_v2(Bucket="bucket")["Contents"]
+    bodies = {o["Key"]: storage.get_object(Bucket="bucket", Key=o["Key"])["Body"].read() for o in found}
+    assert results(runs) == expected[0]
+    assert {key.removeprefix("deep/store/"): body for key, body in bodies.items()} == expected[1]
+    assert not (runs / "store").exists()
+
+
+def test_a_worker_killed_in_mid_block(folder: Path, cluster: Any, expected: Any) -> None:
+    runs, killed = folder / "killed", []
+
+    def kill() -> None:
+        """kill -9 of one worker as soon as there are some blocks."""
+        wait_for_blocks(runs)
+        worker = next(iter(cluster.workers.values()))
+        killed.append(worker.pid)
+        os.kill(worker.pid, signal.SIGKILL)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    ablation(runs, cluster.scheduler_address)
+    killer.join()
+    assert killed
+    assert (results(runs), blocks(runs)) == expected
+
+
+def test_a_scheduler_that_is_restarted(folder: Path, expected: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    runs, clusters = folder / "restarted", [threads_as_workers()]
+    address = clusters[0].scheduler_address
+
+    def restart() -> None:
+        wait_for_blocks(runs)
+        clusters[0].close()
+        clusters.append(threads_as_workers(int(address.rpartition(":")[2])))
+
+    restarter = threading.Thread(target=restart)
+    restarter.start()
+    ablation(runs, address)
+    restarter.join()
+    clusters[1].close()
+    assert (results(runs), blocks(runs)) == expected
+    assert "the scheduler is gone; waiting" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("number", range(TRIES))
+def test_two_schedulers_on_one_store(folder: Path, cluster: Any, expected: Any, number: int) -> None:
+    """No crash, nothing lost; only a block that both have in flight is made twice."""
+    from experiments.grid import AblationConfig, cells, run_cells
+    from sqa.run.config import load
+    from sqa.run.scheduler import scheduled
+
+    runs, config = folder / f"both{number}", load(Path("ablation.yaml"), AblationConfig)
+    todo, rows = list(cells(config, ["questions.jsonl"], {})), {}
+
+    def one(address: str) -> None:
+        with scheduled(address, runs):
+            rows[address] = run_cells(todo, config, runs)
+
+    with threads_as_workers() as other:
+        addresses = [cluster.scheduler_address, other.scheduler_address]
+        threads = [threading.Thread(target=one, args=(address,)) for address in addresses]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert blocks(runs) == expected[1]
+    here, there = (rows[address] for address in addresses)
+    assert [(row.cell.run.name, row.intervals) for row in here] == [(r.cell.run.name, r.intervals) for r in there]
+    saved = {name: data for name, data in expected[0].items() if not name.startswith("ablation/")}
+    assert results(runs) == saved

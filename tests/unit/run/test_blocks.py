@@ -1,0 +1,168 @@
+"""Blocks made one by one, and stores without locks: the same files as a run in one process writes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from doubles import write_questions
+
+from sqa.core.errors import ConfigError, DataError
+from sqa.files import places
+from sqa.files.places import Objects, SharedFolder, shared
+from sqa.files.store import Store
+from sqa.run.blocks import Workshop
+from sqa.run.config import RunConfig, run_from_mapping
+from sqa.run.folder import pack, save, unpack
+from sqa.run.parts import Parts
+from sqa.run.pipeline import run
+from sqa.run.scheduler import SlurmConfig, current, parse, scheduled
+
+
+def config(folder: Path, **changes: Any) -> RunConfig:
+    questions = folder / "questions.jsonl"
+    base = {
+        "name": "r",
+        "dataset": {"name": str(questions if questions.exists() else write_questions(questions, 70))},
+        "translator": {"name": "doubles:build_translator", "k": 2},
+        "guesser": {"name": "doubles:build_guesser"},
+        "buzzer": {"name": "doubles:build_buzzer"},
+        "metrics": ["ew", "bleu", "dal"],
+    }
+    return run_from_mapping({key: value for key, value in (base | changes).items() if value is not None})
+
+
+def files(root: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(root)): path.read_bytes() for path in root.glob("store/*/*/*")}
+
+
+def made_in_blocks(workshop: Workshop, one: RunConfig) -> list[bool]:
+    planned = workshop.plan(one)
+    return [workshop.make(one, stage, b) for b in reversed(range(planned.blocks)) for stage in planned.stages]
+
+
+@pytest.mark.parametrize("without", [(), ("buzzer",), ("guesser", "buzzer")])
+def test_blocks_are_those_of_a_run(tmp_path: Path, without: tuple[str, ...]) -> None:
+    one = config(tmp_path, **({"metrics": ["bleu", "dal"]} | dict.fromkeys(without) if without else {}))
+    run(one, Store(tmp_path / "a"), progress=False)
+    workshop = Workshop(Store(tmp_path / "b", SharedFolder()))
+    assert all(made_in_blocks(workshop, one))
+    assert files(tmp_path / "b") == files(tmp_path / "a")
+    assert not any(made_in_blocks(workshop, one))  # nothing is made twice
+    assert sum(run(one, Store(tmp_path / "b"), progress=False).made.values()) == 0
+
+
+def test_blocks_in_object_storage(tmp_path: Path) -> None:
+    fsspec = pytest.importorskip("fsspec")
+    one = config(tmp_path)
+    run(one, Store(tmp_path / "a"), progress=False)
+    root, place = shared("memory://bucket/deep")
+    assert place == Objects("memory")
+    store = Store(root, place)
+    assert all(made_in_blocks(Workshop(store), one))
+    memory = fsspec.filesystem("memory")
+    found = {name.removeprefix("/bucket/deep/"): memory.cat_file(name) for name in memory.find("bucket/deep")}
+    assert found == files(tmp_path / "a")
+    result = run(one, store, progress=False)
+    assert (result.made, len(result.traces)) == ({"translate": 0, "guess": 0, "buzz": 0, "score": 0}, 70)
+    stage = result.stages["guess"]
+    assert store.stage("guess", stage.key) == stage
+    with pytest.raises(DataError, match="is missing"):
+        store.read(stage, 7, result_schema())
+
+
+def result_schema() -> Any:
+    from sqa.core.trace import GUESSES
+
+    return GUESSES
+
+
+def test_a_worker_with_another_model_is_refused(tmp_path: Path) -> None:
+    workshop, one = Workshop(Store(tmp_path / "a")), config(tmp_path)
+    stage = replace(workshop.plan(one).stages[0], fingerprint="of another version")
+    with pytest.raises(DataError, match="r: stage translate: models, code or questions here are not those"):
+        workshop.make(one, stage, 0)
+    assert not (tmp_path / "a").exists()
+
+
+def test_a_file_of_another_machine_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    waited: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        waited.append(seconds)
+        if len(waited) == 3:
+            (tmp_path / "file").write_bytes(b"here")
+
+    monkeypatch.setattr(places.time, "sleep", sleep)
+    assert SharedFolder().read(tmp_path / "file") == b"here"
+    assert waited == list(places.LATE[:3])
+    with pytest.raises(FileNotFoundError):
+        SharedFolder().read(tmp_path / "no folder" / "file")
+    assert len(waited) == 3
+
+
+def test_a_folder_packed_and_unpacked(tmp_path: Path) -> None:
+    result = run(config(tmp_path), Store(tmp_path), progress=False)
+    save(result, tmp_path)
+    unpack(pack(run(config(tmp_path), Store(tmp_path), progress=False)), tmp_path / "there")
+    names = {"config.yaml", "report.tsv", "run.json", "stats.parquet", "times.json"}
+    assert {path.name for path in (tmp_path / "there").iterdir()} == names
+    for name in names - {"times.json"}:
+        assert (tmp_path / "there" / name).read_bytes() == (tmp_path / "r" / name).read_bytes()
+    before = (tmp_path / "r" / "times.json").read_bytes()
+    unpack(pack(run(config(tmp_path), Store(tmp_path), progress=False)), tmp_path / "r")
+    assert (tmp_path / "r" / "times.json").read_bytes() == before  # of the same stages
+
+
+def test_components_beyond_the_last_ones_go(tmp_path: Path) -> None:
+    from sqa.core.registry import TRANSLATORS
+
+    parts, first = Parts(keep=2), config(tmp_path).translator
+    others = [config(tmp_path, translator={"name": "doubles:build_translator", "k": k}).translator for k in (3, 4)]
+    kept = parts.component(TRANSLATORS, first)
+    parts.component(TRANSLATORS, others[0])
+    assert parts.component(TRANSLATORS, first) is kept
+    parts.component(TRANSLATORS, others[1])
+    assert parts.component(TRANSLATORS, first) is kept
+    parts.component(TRANSLATORS, others[0])
+    parts.component(TRANSLATORS, others[1])
+    assert parts.component(TRANSLATORS, first) is not kept
+
+
+@pytest.mark.parametrize(
+    ("spec", "found"),
+    [
+        ("local", ("local", "")),
+        ("local:4", ("local", "4")),
+        ("tcp://10.0.0.1:8786", ("address", "tcp://10.0.0.1:8786")),
+        ("slurm:cluster.yaml", ("slurm", "cluster.yaml")),
+    ],
+)
+def test_schedulers(spec: str, found: tuple[str, str]) -> None:
+    assert parse(spec) == found
+
+
+@pytest.mark.parametrize("spec", ["", "locale", "local:", "local:0", "local:x", "tcp://host", "tcp:host:1", "slurm:"])
+def test_schedulers_that_are_none(spec: str) -> None:
+    with pytest.raises(ConfigError, match="--scheduler: expected local, local:N, tcp://HOST:PORT or slurm:FILE"):
+        parse(spec)
+
+
+def test_nothing_is_started_before_it_is_used(tmp_path: Path) -> None:
+    assert current() is None
+    with scheduled("local", tmp_path):
+        asked = current()
+        assert asked is not None and asked.dashboard == ""
+    assert current() is None
+    with pytest.raises(ConfigError, match="--store: is for --scheduler"), scheduled(None, tmp_path, "s3://b/x"):
+        pass
+    with pytest.raises(ConfigError, match="--store: nowhere://b/x"), scheduled("local", tmp_path, "nowhere://b/x"):
+        pass
+
+
+def test_slurm_configs() -> None:
+    with pytest.raises(ConfigError) as refused:
+        SlurmConfig(jobs=0, cores=0)
+    assert refused.value.problems == ("jobs: must be >= 1, got 0", "cores: must be >= 1, got 0")
