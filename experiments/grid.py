@@ -288,7 +288,7 @@ def spread_cells(
     chains = [[Job(cell.run, partial(finish_cell, cell, config.resamples, config.seed)) for cell in group]
               for group in groups]  # fmt: skip
     rows: dict[str, Row] = {}
-    with tqdm(total=len(todo), unit="run", file=sys.stderr, dynamic_ncols=True) as bar:
+    with progress.bar("ablation", len(todo), unit="run") as bar:
         for _, (row, files) in spread(scheduler, chains, config.workers):
             unpack(files, runs / row.cell.run.name)
             rows[row.cell.run.name] = row
