@@ -17,14 +17,14 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from sqa.core.errors import ConfigError, DataError, returns_exit_code
 from sqa.core.types import Emission, Question
 from sqa.files.store import Store
-from sqa.run.config import run_from_mapping
+from sqa.run.blocks import workshop_of
+from sqa.run.config import RunConfig, run_from_mapping
 from sqa.run.parts import Parts
 from sqa.run.pipeline import BLOCK_SIZE, STAGES
 from sqa.run.scheduler import current, scheduled
@@ -109,7 +109,7 @@ def scaling() -> None:
                 assert scheduler is not None
                 client = scheduler.client(workers)
                 client.wait_for_workers(workers)
-                client.run(_warm)
+                client.run(_warm, job.config, scheduler.store)
                 start = time.perf_counter()
                 list(spread(scheduler, [[job]], workers))
                 taken = time.perf_counter() - start
@@ -122,9 +122,9 @@ def _nothing(store: Store, parts: Parts) -> None:
     """Nothing follows the stage."""
 
 
-def _warm() -> None:
-    """Import on a worker what its first task would."""
-    import_module("sqa.run.blocks")
+def _warm(config: RunConfig, store: Store) -> None:
+    """What a worker does before its first block, whatever the block takes: imports, questions, models."""
+    workshop_of(store).plan(config, "translate")
 
 
 def plan(runs: Path) -> None:

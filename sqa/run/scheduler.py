@@ -152,6 +152,7 @@ def _slurm(config: SlurmConfig) -> Any:
         job_extra_directives=list(given["directives"]),
         job_script_prologue=list(given["prologue"]),
         log_directory=given["logs"],
+        scheduler_options={"dashboard_address": ":0"},  # a port that is free
     )
     if config.adaptive:
         cluster.adapt(minimum_jobs=0, maximum_jobs=config.jobs)

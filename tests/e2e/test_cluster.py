@@ -61,7 +61,7 @@ def cluster(storage: Any) -> Iterator[Any]:
     from distributed import LocalCluster
 
     dask.config.set({"distributed.scheduler.allowed-failures": 30})
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as started:
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0") as started:
         yield started
 
 
@@ -98,7 +98,7 @@ def threads_as_workers(port: int = 0) -> Any:
     """A scheduler at a port of its own with a worker in this process."""
     from distributed import LocalCluster
 
-    quick = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
+    quick = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": "127.0.0.1:0"}
     return LocalCluster(protocol="tcp://", host="127.0.0.1", scheduler_port=port, **quick)
 
 
@@ -180,3 +180,44 @@ def test_two_schedulers_on_one_store(folder: Path, cluster: Any, expected: Any, 
     assert [(row.cell.run.name, row.intervals) for row in here] == [(r.cell.run.name, r.intervals) for r in there]
     saved = {name: data for name, data in expected[0].items() if not name.startswith("ablation/")}
     assert results(runs) == saved
+
+
+SLURM = """
+jobs: 1
+cores: 2
+memory: 4GB
+walltime: "00:10:00"
+partition: cpu
+directives: [--gres=gpu:1]
+prologue: [source /shared/sqa/.venv/bin/activate]
+"""
+
+
+def test_what_slurm_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stand-in for `sbatch` keeps the script that it is given."""
+    from sqa.run.scheduler import current, scheduled
+
+    script = tmp_path / "script"
+    for name, body in (
+        ("sbatch", f'cp "$1" {script}.part; mv {script}.part {script}; echo Submitted batch job 7'),
+        ("scancel", ":"),
+    ):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{body}\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    (tmp_path / "cluster.yaml").write_text(SLURM, encoding="utf-8")
+    with scheduled(f"slurm:{tmp_path / 'cluster.yaml'}", tmp_path):
+        asked = current()
+        assert asked is not None
+        asked.client(1)
+        deadline = time.monotonic() + 60
+        while not script.exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+    lines = script.read_text(encoding="utf-8").splitlines()
+    assert {
+        "#SBATCH -p cpu",
+        "#SBATCH -t 00:10:00",
+        "#SBATCH --gres=gpu:1",
+        "source /shared/sqa/.venv/bin/activate",
+    } <= set(lines)
+    assert "--nthreads 1 --nworkers 2" in lines[-1]
