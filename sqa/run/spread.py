@@ -180,7 +180,7 @@ class _Graph:
         """The task of one block; None where the store has it."""
         at = (stage.key, block)
         if at not in self.made:
-            key = f"{stage.name}-{stage.key[:24]}-{block}-{id(self):x}"
+            key = (f"{stage.name}-{stage.key[:24]}-{id(self):x}", block)  # one group: given out as workers get free
             self.made[at] = self.client.submit(_make, config, stage, block, self.store, after, key=key, pure=False)
         return self.made[at]
 

@@ -220,4 +220,4 @@ def test_what_slurm_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         "#SBATCH --gres=gpu:1",
         "source /shared/sqa/.venv/bin/activate",
     } <= set(lines)
-    assert "--nthreads 1 --nworkers 2" in lines[-1]
+    assert "--nthreads 1 " in lines[-1] and "--nworkers 2 " in lines[-1]
