@@ -87,7 +87,9 @@ class Run:
         from sqa.diagnose.findings import HEADER, cells, findings_of
 
         rows = [list(HEADER), *map(cells, findings_of(self.opened))]
-        return frames().DataFrame(as_objects(rows), columns=list(HEADER))
+        table = frames().DataFrame(as_objects(rows), columns=list(HEADER))
+        ranks = [name for name in HEADER if name.startswith("rank")]
+        return table.astype(dict.fromkeys(ranks, "Int64"))  # missing or whole, whatever the other rows have
 
     def compare(self, other: Run) -> pandas.DataFrame:
         """A row a metric: this run minus the other over the same questions, with interval and p-values."""

@@ -28,6 +28,7 @@ EXTRAS = {  # of pyproject.toml -> what for
     "board": "sqa board",
     "browser": "tests of pages in a browser",
     "ci": "tests only",
+    "cluster": "many runs on many machines",
     "elasticsearch": "the Elasticsearch guesser",
     "fairseq": "models trained with fairseq",
     "fast": "CTranslate2",

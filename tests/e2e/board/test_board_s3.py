@@ -33,7 +33,7 @@ def test_a_board_on_s3(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         board.register_dataset("toy", "data", board_task.EXAMPLES, ["casing"])
         board.register_model("toy", "m", "submission", json.dumps({"name": "m", "answers": {"": "a"}}).encode())
         assert worker.work(board, until_empty=True) == 2
-        listed = boto3.client("s3").list_objects_v2(Bucket="bucket")["Contents"]
+        listed = boto3.client("s3").list_objects_v2(Bucket="bucket", Prefix="board/")["Contents"]
         assert {entry["Key"] for entry in listed} == {
             "board/datasets/toy/data.jsonl",
             "board/datasets/toy/robustness-data.jsonl",

@@ -25,7 +25,7 @@ def test_no_request_gives_a_500(tmp_path: Path) -> None:
     board = Board.open(BoardConfig(tmp_path / "board", tasks=("board_task:make",)))
     board.register_dataset("toy", "data", board_task.EXAMPLES, ["casing"])
     board.register_dataset("sqa-es", "mini", "mini-es", ["casing"])
-    board.register_model("sqa-es", "mini", "submission", b'{"question": "q"}')
+    board.register_model("sqa-es", "mini", "submission", b'{"question": "q", "step": 0, "token": "a", "g": 0}')
     board.register_model("toy", "m", "submission", b'{"name": "m"}')
     worker.work(board, until_empty=True)
     with serving(board) as url:

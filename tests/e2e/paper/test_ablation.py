@@ -96,6 +96,6 @@ def test_what_was_not_measured_is_not_claimed_or_drawn(tmp_path, capsys, ks, met
     path = write_small_ablation(tmp_path, ks, 2)
     path.write_text(yaml.safe_dump(read_yaml(path) | {"metrics": metrics}), encoding="utf-8")
     main(path, tmp_path / "runs")
-    *judged, table, _, _, png, _ = capsys.readouterr().out.splitlines()
+    _, *judged, table, _, _, png, _ = capsys.readouterr().out.splitlines()
     assert len(judged) == claims and Path(png).stat().st_size
     assert [row["k"] for row in _table(Path(table))] == [*map(str, ks), "full", "diagonal"]

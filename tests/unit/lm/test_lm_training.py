@@ -16,6 +16,7 @@ from smt.lm.train import begin_with, check_identity, sampled
 from smt.lm.train_config import LmConfig, LmTrainConfig
 from smt.lm.trainer import LmTrainer
 from smt.policies.waitk import FULL
+from smt.training.identity import CORPUS
 from smt.training.prepare import CorpusConfig
 from sqa.core.errors import ConfigError, NotComputable
 
@@ -161,7 +162,7 @@ def test_a_loss_that_is_no_number_stops_it(folder, tmp_path):
 
 
 def test_another_config_is_not_gone_on_with(tmp_path):
-    now = {"base": "a", "corpus": {"made": []}, "train": {"rank": 4, "bidirectional_share": 0.0, "copy_weight": 1.0}}
+    now = {"base": "a", "corpus": dict(CORPUS), "train": {"rank": 4, "bidirectional_share": 0.0, "copy_weight": 1.0}}
     (tmp_path / "run.json").write_text('{"base": "a", "corpus": {}, "train": {"rank": 4}}')  # as it was written once
     (tmp_path / "checkpoint-0000002").mkdir()
     (tmp_path / "checkpoint-0000002" / "state.json").write_text("{}")
