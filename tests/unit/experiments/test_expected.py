@@ -32,7 +32,7 @@ def test_the_pages_show_what_the_files_hold(capsys: pytest.CaptureFixture[str]) 
 
 def test_every_table_stands_on_a_page() -> None:
     shown = [name for path in pages() for name, _ in REGION.findall(path.read_text("utf-8"))]
-    assert sorted(shown) == sorted(set(shown)) and set(shown) == set(render())
+    assert set(shown) == set(render())  # some on more than one: the cards of models show rows of the results
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
@@ -89,7 +89,7 @@ def test_rows_that_are_not_measured_are_named(folder: Path) -> None:
     mapping = read_yaml(folder / ABLATION)
     mapping["rows"] = [row for row in mapping["rows"] if row["translator"] != "language model"]
     (folder / ABLATION).write_text(yaml.safe_dump(mapping), encoding="utf-8")
-    with pytest.raises(ConfigError, match=r"readme: ablation\.yaml has no row xqb-es, language model, 9, bm25"):
+    with pytest.raises(ConfigError, match=r"readme: ablation\.yaml has no row xqb-es, language model, 3, bm25"):
         render(folder)
 
 
