@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from sqa.core.errors import ConfigError, SqaError
-from sqa.net.address import Names, address_problems
+from sqa.net.address import address_problems
 from sqa.net.guard import Guard, Refused, given_name
 from sqa.net.log import LOG
 from sqa.net.server import application, json_body, json_reply, page, reply, status_of, tornado_page
@@ -64,12 +64,9 @@ def make_app(agent: GenericAgent, config: ServiceConfig) -> Guard:
         },
         server.close,
     )
-    return Guard(
+    return Guard.of(
         app,
-        config.token,
-        config.max_body,
-        Names.of(config.host, config.names),
-        config.body_seconds,
+        config,
         needs_token=lambda _, path: path != "/",
         page=tornado_page,
     )

@@ -11,6 +11,7 @@ everything that the bytes depend on; so the second one changes nothing.
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -98,17 +99,27 @@ class SharedFolder:
         return path.read_bytes()
 
     def write(self, path: Path, data: bytes) -> None:
-        """Write a file beside its place under a name of its own, then move it there."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_name(f".{path.name}.{uuid4().hex[:12]}.partial")
+        """Write a file in a folder beside its place, then move it there.
+
+        Writers of one file share that folder, and the first to be done removes it: what a killed one left goes with
+        it, and one that is still writing finds its own gone, but the same bytes in their place.
+        """
+        writing = path.with_name(f".{path.name}.partial")
+        partial = writing / uuid4().hex[:12]
         try:
+            writing.mkdir(parents=True, exist_ok=True)
             with partial.open("wb") as file:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
             partial.replace(path)
+        except OSError:  # the folder is gone (FileNotFoundError, on NFS a stale handle), or the disk is full
+            if not path.is_file():
+                raise
         finally:
-            partial.unlink(missing_ok=True)  # after an error
+            with suppress(OSError):  # after an error; else it has moved
+                partial.unlink()
+        shutil.rmtree(writing, ignore_errors=True)
 
     @contextmanager
     def hold(self, folder: Path) -> Iterator[None]:

@@ -12,7 +12,7 @@ import json
 from base64 import b64decode
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from sqa.net.address import ANY_NAME, Names
 
@@ -44,6 +44,35 @@ def needed_to_write(method: str, path: str) -> bool:
     return method not in SAFE
 
 
+class Limits(Protocol):
+    """What the config of a server says of its requests."""
+
+    @property
+    def host(self) -> str:
+        """The address that it listens on."""
+        ...
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names besides the host's that requests may call it by."""
+        ...
+
+    @property
+    def token(self) -> str | None:
+        """What a request must know; None = nothing."""
+        ...
+
+    @property
+    def max_body(self) -> int:
+        """Bytes of a request's body."""
+        ...
+
+    @property
+    def body_seconds(self) -> float:
+        """For a body to arrive."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Guard:
     """An ASGI application before another."""
@@ -57,6 +86,12 @@ class Guard:
     page: Callable[[int, str], Page] = json_page  # how a refusal is said
     headers: tuple[tuple[bytes, bytes], ...] = ()  # of every answer
     tokens: Callable[[bytes], bool] | None = None  # others that will do
+
+    @classmethod
+    def of(cls, app: App, config: Limits, **more: Any) -> Guard:
+        """With the limits of a server's config; `more` are the other fields."""
+        names = Names.of(config.host, config.names)
+        return cls(app, config.token, config.max_body, names, config.body_seconds, **more)
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":

@@ -18,7 +18,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from sqa.core.errors import ConfigError, SqaError
-from sqa.net.address import Names, address_problems
+from sqa.net.address import address_problems
 from sqa.net.guard import Guard, Page, Refused
 from sqa.net.server import application, json_body, status_of
 from sqa.protocols.qanta_player import Player
@@ -66,12 +66,9 @@ def make_app(player: Player, config: QantaConfig) -> Guard:
         },
         server.close,
     )
-    return Guard(
+    return Guard.of(
         app,
-        config.token,
-        config.max_body,
-        Names.of(config.host, config.names),
-        config.body_seconds,
+        config,
         needs_token=lambda _, path: not path.endswith("/status"),
         page=_page,
     )

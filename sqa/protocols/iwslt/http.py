@@ -32,7 +32,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from sqa.core.errors import ConfigError, SqaError
-from sqa.net.address import Names, address_problems
+from sqa.net.address import address_problems
 from sqa.net.guard import Guard, Refused, given_token
 from sqa.net.log import LOG
 from sqa.net.server import Handler, application, json_body, json_reply, page, reply, status_of, tornado_page
@@ -129,12 +129,9 @@ def make_app(corpus: TextCorpus | SpeechCorpus, config: ServeConfig, scorer: Que
         },
         server.close,
     )
-    return Guard(
+    return Guard.of(
         app,
-        config.token,
-        config.max_body,
-        Names.of(config.host, config.names),
-        config.body_seconds,
+        config,
         needs_token=lambda method, path: (method, path) != ("GET", "/"),
         page=tornado_page,
         tokens=lambda given: bool(participant_of(given, server.participants)),

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +23,14 @@ from sqa.run.folder import pack, save, unpack
 from sqa.run.parts import Parts
 from sqa.run.pipeline import run
 from sqa.run.scheduler import SlurmConfig, current, parse, scheduled
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from sqa.files import places
+places.os.fsync = lambda handle: os.kill(os.getpid(), signal.SIGKILL)
+places.SharedFolder().write(Path(sys.argv[1]), b"the bytes")
+"""
 
 
 def config(folder: Path, **changes: Any) -> RunConfig:
@@ -101,6 +113,36 @@ def test_a_file_of_another_machine_is_waited_for(tmp_path: Path, monkeypatch: py
     with pytest.raises(FileNotFoundError):
         SharedFolder().read(tmp_path / "no folder" / "file")
     assert len(waited) == 3
+
+
+def test_what_a_killed_writer_left_in_a_shared_folder_goes(tmp_path: Path) -> None:
+    path = tmp_path / "translate" / "0123" / "block-0000.parquet"
+    killed = subprocess.run([sys.executable, "-c", KILLED, str(path)], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert [p for p in path.parent.rglob("*") if p.is_file()] != []
+    SharedFolder().write(path, b"the bytes")
+    assert [p.name for p in path.parent.iterdir()] == [path.name]
+    assert path.read_bytes() == b"the bytes"
+
+
+def test_two_writers_of_one_shared_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, sync = tmp_path / "block-0000.parquet", os.fsync
+
+    def overtaken(handle: int) -> None:
+        monkeypatch.setattr(places.os, "fsync", sync)
+        SharedFolder().write(path, b"the bytes")  # another is done before this one
+        sync(handle)
+
+    monkeypatch.setattr(places.os, "fsync", overtaken)
+    SharedFolder().write(path, b"the bytes")
+    assert [p.name for p in tmp_path.iterdir()] == [path.name]
+    assert path.read_bytes() == b"the bytes"
+
+
+def test_a_shared_folder_that_cannot_be_written_says_so(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(OSError):
+        SharedFolder().write(tmp_path / "file" / "block-0000.parquet", b"the bytes")
 
 
 def test_a_folder_packed_and_unpacked(tmp_path: Path) -> None:
