@@ -12,7 +12,7 @@ from pathlib import Path as _Path
 
 from sqa.rooms import open_rooms as _open_rooms
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 _LAZY = {"run": "sqa.run", **dict.fromkeys(("Experiment", "Results", "Run", "Table", "load"), "sqa.api")}
 
 _open_rooms(_Path(__file__).parent)
