@@ -12,7 +12,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from sqa.cli.options import DEFAULT_RUNS, SETTINGS, Config, Json, Limit, RunFolder, Runs, print_table
+from sqa.cli.options import (
+    DEFAULT_RUNS,
+    SETTINGS,
+    Config,
+    Json,
+    Limit,
+    RunFolder,
+    Runs,
+    SchedulerOption,
+    StoreOption,
+    print_table,
+)
 from sqa.cli.output import verbose
 from sqa.core.errors import ConfigError
 
@@ -79,15 +90,24 @@ def score(
 
 
 @runs_app.command()
-def sweep(config: Config, axes: Axes, runs: Runs = DEFAULT_RUNS, as_json: Json = False) -> None:
+def sweep(
+    config: Config,
+    axes: Axes,
+    runs: Runs = DEFAULT_RUNS,
+    scheduler: SchedulerOption = None,
+    store: StoreOption = None,
+    as_json: Json = False,
+) -> None:
     """A run for every combination of the values, each in a folder of its own; print their scores side by side."""
     _set_threads(config, axes)
     from sqa.run import overrides as keys
     from sqa.run import sweep as sweeps
+    from sqa.run.scheduler import scheduled
 
     combinations = keys.grid(config, keys.parsed_axes(axes))
     print(f"sqa: {len(combinations)} runs", file=sys.stderr)
-    swept = list(sweeps.run_all(combinations, runs))
+    with scheduled(scheduler, runs, store):
+        swept = list(sweeps.run_all(combinations, runs))
     for one in swept:
         for name, reason in one.refusals.items():
             print(f"sqa: {one.folder}: {name}: no value: {reason}", file=sys.stderr)

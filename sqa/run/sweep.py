@@ -1,21 +1,28 @@
 """Many runs of one config: `sqa sweep x.yaml k=3,6,9 guesser=bm25,gru`, and `sqa.Experiment`.
 
-The runs share questions, models and the store, so a translation that two of them have in common is made once.
+The runs share questions, models and the store, so a translation that two of them have in common is made once.  Inside
+`scheduled(...)` their blocks are spread over the workers of a scheduler.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from sqa.core import progress as progress_bars
 from sqa.files.store import Store
 from sqa.run import folder as folders
 from sqa.run import pipeline
 from sqa.run.config import RunConfig
 from sqa.run.overrides import Override
 from sqa.run.parts import Parts
+from sqa.run.scheduler import Scheduler, current
+from sqa.run.spread import Job, spread
+
+PROCESSES = 2  # of `--scheduler local` without a number, as in configs/ablation.yaml
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +43,40 @@ def run_all(
     combinations: Iterable[tuple[tuple[Override, ...], RunConfig]], runs: Path, progress: bool = True
 ) -> Iterator[Swept]:
     """Run each config, write its folder, and give it; what the store has is not made again."""
+    scheduler = current()
+    if scheduler is not None:
+        yield from _spread(scheduler, list(combinations), runs)
+        return
     parts, store = Parts(), Store(runs)
     for chosen, config in combinations:
         result = pipeline.run(config, store, parts=parts, progress=progress)
-        yield Swept(chosen, folders.save(result, runs), tuple(folders.report_rows(result)), dict(result.refusals))
+        yield _swept(chosen, folders.save(result, runs), result)
+
+
+def _swept(chosen: tuple[Override, ...], folder: Path, result: pipeline.RunResult) -> Swept:
+    return Swept(chosen, folder, tuple(folders.report_rows(result)), dict(result.refusals))
+
+
+def _spread(
+    scheduler: Scheduler, combinations: Sequence[tuple[tuple[Override, ...], RunConfig]], runs: Path
+) -> Iterator[Swept]:
+    """`run_all` on the workers of a scheduler; the run folders are written here."""
+    chains = [[Job(config, partial(_finish, chosen, runs / config.name, config))] for chosen, config in combinations]
+    done: dict[int, Swept] = {}
+    with progress_bars.bar("sweep", len(chains), unit="run") as bar:
+        for (place, _), (one, files) in spread(scheduler, chains, PROCESSES):
+            folders.unpack(files, one.folder)
+            done[place] = one
+            bar.update()
+    yield from (done[place] for place in range(len(chains)))
+
+
+def _finish(
+    chosen: tuple[Override, ...], folder: Path, config: RunConfig, store: Store, parts: Parts
+) -> tuple[Swept, dict[str, bytes]]:
+    """On a worker, when all blocks of a run are in the store: its report, and the files of its folder."""
+    result = pipeline.run(config, store, parts=parts, progress=False)
+    return _swept(chosen, folder, result), folders.pack(result)
 
 
 def table(swept: Sequence[Swept]) -> tuple[list[str], list[list[str]]]:

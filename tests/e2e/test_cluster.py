@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from cluster_ablation import blocks, prepare, results
 
 pytest.importorskip("distributed")
@@ -68,6 +69,11 @@ def cluster(storage: Any) -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def expected(folder: Path) -> tuple[dict[str, bytes], dict[str, bytes]]:
     """What the way without Dask writes: results and store."""
+    return alone(folder / "alone")
+
+
+def alone(runs: Path) -> tuple[dict[str, bytes], dict[str, bytes]]:
+    """Results and store of an ablation in this process."""
     from experiments import grid
 
     def pool(workers: int, _context: object, _start: object) -> ThreadPoolExecutor:
@@ -75,8 +81,8 @@ def expected(folder: Path) -> tuple[dict[str, bytes], dict[str, bytes]]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(grid, "ProcessPoolExecutor", pool)
-        ablation(folder / "alone")
-    return results(folder / "alone"), blocks(folder / "alone")
+        ablation(runs)
+    return results(runs), blocks(runs)
 
 
 def ablation(runs: Path, scheduler: str | None = None, store: str | None = None) -> None:
@@ -137,6 +143,32 @@ def test_a_worker_killed_in_mid_block(folder: Path, cluster: Any, expected: Any,
     assert (results(runs), blocks(runs)) == expected
 
 
+@pytest.mark.skipif("SQA_CLUSTER_TRIES" not in os.environ, reason="SQA_CLUSTER_TRIES is not set (takes minutes)")
+def test_one_of_four_workers_killed_every_twenty_seconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import dask
+    from distributed import LocalCluster
+
+    dask.config.set({"distributed.scheduler.allowed-failures": 30})  # as docs/cluster.md says
+    folder, ended, killed = tmp_path / "slow", threading.Event(), []
+    prepare(folder, delay=0.2)
+    monkeypatch.chdir(folder)
+
+    def kill(cluster: Any) -> None:
+        while not ended.wait(20.0):
+            worker = next(iter(cluster.workers.values()))
+            killed.append(worker.pid)
+            os.kill(worker.pid, signal.SIGKILL)
+
+    with LocalCluster(n_workers=4, threads_per_worker=1, dashboard_address="127.0.0.1:0") as cluster:
+        killer = threading.Thread(target=kill, args=(cluster,))
+        killer.start()
+        ablation(folder / "four", cluster.scheduler_address)
+        ended.set()
+        killer.join()
+    assert len(killed) > 1
+    assert (results(folder / "four"), blocks(folder / "four")) == alone(folder / "alone")
+
+
 def test_a_scheduler_that_is_restarted(folder: Path, expected: Any, capsys: pytest.CaptureFixture[str]) -> None:
     runs, clusters = folder / "restarted", [threads_as_workers()]
     address = clusters[0].scheduler_address
@@ -181,6 +213,34 @@ def test_two_schedulers_on_one_store(folder: Path, cluster: Any, expected: Any, 
     assert [(row.cell.run.name, row.intervals) for row in here] == [(r.cell.run.name, r.intervals) for r in there]
     saved = {name: data for name, data in expected[0].items() if not name.startswith("ablation/")}
     assert results(runs) == saved
+
+
+def test_a_sweep_on_two_workers(folder: Path, cluster: Any) -> None:
+    from sqa.run import overrides, sweep
+    from sqa.run.scheduler import scheduled
+
+    mapping = {
+        "dataset": {"name": "questions.jsonl"},
+        "translator": {"name": "doubles:build_translator", "k": 1},
+        "guesser": {"name": "doubles:build_guesser"},
+        "buzzer": {"name": "doubles:build_buzzer"},
+        "metrics": ["ew", "bleu"],
+    }
+    Path("swept.yaml").write_text(yaml.safe_dump(mapping), encoding="utf-8")
+    combinations = overrides.grid(Path("swept.yaml"), overrides.parsed_axes(["k=1,2,3"]))
+
+    def swept(runs: Path, scheduler: str | None) -> list[sweep.Swept]:
+        with scheduled(scheduler, runs):
+            return list(sweep.run_all(combinations, runs, progress=False))
+
+    here, there = swept(folder / "sweep", None), swept(folder / "spread", cluster.scheduler_address)
+    assert [one.folder.name for one in there] == [one.folder.name for one in here]
+    assert [(one.rows, one.chosen) for one in there] == [(one.rows, one.chosen) for one in here]
+    assert len({one.values()["ew"] for one in here}) > 1
+    assert (results(folder / "spread"), blocks(folder / "spread")) == (
+        results(folder / "sweep"),
+        blocks(folder / "sweep"),
+    )
 
 
 SLURM = """
