@@ -148,7 +148,12 @@ def _rows(path: str, kind: type[_Line]) -> list[_Line]:
     rows = []
     for number, line in enumerate(lines, start=1):
         try:
+            if not line.isascii():
+                line.decode()  # the decoder does not look at what it skips
             rows.append(decoder.decode(line))
+        except UnicodeDecodeError as error:
+            what = f"not UTF-8 (byte {line[error.start]:#04x} at {error.start}); convert it to UTF-8"
+            raise DataError(f"{path}:{number}: {what}") from error
         except ValidationError as error:
             raise DataError(f"{path}:{number}: {error}") from error
         except DecodeError as error:
