@@ -13,7 +13,6 @@ positions from 0, the end of the source appended, the decoder begun with <s>), b
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -34,6 +33,7 @@ from sqa.core.paths import DATA
 from sqa.core.registry import did_you_mean
 from sqa.files.atomic import atomic_folder
 from sqa.files.hub import find_model, need
+from sqa.files.json_reader import read_json
 
 Storage = Literal["float32", "float16", "int8", "int8_float16", "int16"]
 BUCKETS, FARTHEST = 32, 128  # of the relative attention bias, as in T5; any would do
@@ -106,9 +106,9 @@ def _convert_hub(source: Path, folder: Path, storage: Storage) -> Path:
         raise DataError(f"{source}: cannot be converted: {error}") from error
     with atomic_folder(folder) as partial:
         _save(spec, partial, storage)
-        kept = json.loads((partial / "config.json").read_text(encoding="utf-8"))
+        kept = read_json(partial / "config.json")
         tokenizer.save_pretrained(partial)
-        if json.loads((partial / "config.json").read_text(encoding="utf-8")) != kept:
+        if read_json(partial / "config.json") != kept:
             raise DataError(f"{source}: its tokenizer overwrites config.json")
     return folder
 

@@ -14,7 +14,7 @@ from typing import Any
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.registry import did_you_mean
 from sqa.files.hub import check_shards, files_digest, need
-from sqa.files.records import parse_json
+from sqa.files.json_reader import parse_json
 
 MODEL_TYPES = ("marian", "m2m_100", "mbart")  # config.json's model_type; NLLB is an m2m_100
 WANTED = ("*.json", "*.safetensors", "*.spm", "*.model", "*.txt")  # fetched from a hub
@@ -26,7 +26,7 @@ LANGUAGE_TOKEN = re.compile(r"[a-z]{2,3}_[A-Z][A-Za-z]{1,3}")  # en_XX of mBART,
 def check_model(folder: Path) -> str:
     """The model_type of a folder that can be loaded safely; one line says what is wrong with any other."""
     try:
-        config = parse_json((folder / "config.json").read_text(encoding="utf-8"))
+        config = parse_json((folder / "config.json").read_bytes())
         model_type = str(config["model_type"])
     except FileNotFoundError as error:
         raise DataError(f"{folder}: no config.json; give a folder that model.save_pretrained wrote") from error

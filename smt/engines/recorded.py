@@ -36,7 +36,8 @@ from typing import Any, Literal, NamedTuple
 
 from sqa.core.errors import DataError
 from sqa.core.types import Emission, Question
-from sqa.files.records import chunks, lines, parse_json
+from sqa.files.json_reader import parse_json
+from sqa.files.records import chunks, lines
 
 VERSION = 1  # raise when the emissions change
 EOS = "</s>"  # SimulEval 1.0's end of sentence
@@ -224,8 +225,8 @@ def _simuleval_records(path: Path, unit: Unit) -> Iterator[Record]:
         where = f"{path}:{number}"
         try:
             row = parse_json(line)
-        except (ValueError, RecursionError) as error:
-            raise DataError(f"{where}: not JSON ({error}); is the file cut off?") from error
+        except ValueError as error:
+            raise DataError(f"{where}: {error}; is the file cut off?") from error
         if not isinstance(row, dict):
             raise DataError(f"{where}: expected a JSON object, got {type(row).__name__}")
         yield _simuleval_record(where, number, row)

@@ -27,6 +27,7 @@ from smt.lm.layout import OFFSET
 from smt.lm.network import PROJECTIONS, CausalLM
 from sqa.core.errors import DataError
 from sqa.files.digest import joined_digest
+from sqa.files.json_reader import parse_json
 from sqa.files.model_files import CONFIG, replace_bytes
 
 KIND, VERSION = "lm-adapter", 1
@@ -113,7 +114,7 @@ def load_adapter(folder: Path) -> Adapter:
         if (folder / name).stat().st_size > MAX_BYTES:
             raise DataError(f"{folder / name}: larger than {MAX_BYTES >> 20} MiB, refused")
     try:
-        config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+        config = parse_json((folder / CONFIG).read_bytes())
         if (config["kind"], config["version"], config["offset"]) != (KIND, VERSION, OFFSET):
             raise DataError(f"{folder}/{CONFIG}: not an adapter of this program's version {VERSION}")
         weights = {name: value.float() for name, value in load_file(folder / WEIGHTS).items()}

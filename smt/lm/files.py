@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from torch import Tensor
 
 from smt.lm.network import PROJECTIONS, CausalLM, Layer, Shape
 from sqa.core.errors import DataError
+from sqa.files.json_reader import parse_json
 
 CONFIG = "config.json"
 FAMILIES = ("gemma3_text", "llama", "qwen2", "qwen3")
@@ -23,14 +23,15 @@ def read_shape(folder: Path) -> tuple[Shape, dict[str, Any]]:
     """The shape a folder's config.json describes, and that file.  DataError for another family or a damaged file."""
     path = folder / CONFIG
     try:
-        config = json.loads(path.read_text(encoding="utf-8"))
-        return shape_of(config), config
+        config = parse_json(path.read_bytes())
+        shape = shape_of(config)
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror}; give the folder of a language model") from error
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"{path}: not JSON: {error}") from error
+    except (ValueError, DataError) as error:
+        raise DataError(f"{path}: {error}") from error
     except (KeyError, TypeError, AttributeError) as error:
         raise DataError(f"{path}: not the configuration of a language model: {error}") from error
+    return shape, config
 
 
 def shape_of(config: Mapping[str, Any]) -> Shape:

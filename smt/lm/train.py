@@ -33,6 +33,7 @@ from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import DATA
 from sqa.files.atomic import claimed
 from sqa.files.checkpoints import Checkpoints
+from sqa.files.json_reader import read_json
 from sqa.files.store import write_text
 
 _TRAIN = {"bidirectional_share": 0.0, "copy_weight": 1.0}  # keys that run.json was written without once
@@ -44,7 +45,7 @@ def prepared(config: LmConfig, base: Base, layout: Layout, folder: Path) -> tupl
     keys = ("reverse", "full_weight_words", "longest", "output_pieces")
     own = {key: getattr(config, key) for key in keys}
     wanted = json.loads(json.dumps({"corpus": asdict(config.corpus), "base": base.fingerprint, **own}))
-    written = json.loads(done.read_text()) if done.exists() else {"corpus": {}}
+    written = read_json(done) if done.exists() else {"corpus": {}}
     if written | {"corpus": CORPUS | written["corpus"]} == wanted:
         return Pairs.load(folder), torch.from_numpy(np.load(folder / "pieces.npy", allow_pickle=False))
     folder.mkdir(parents=True, exist_ok=True)
@@ -89,7 +90,7 @@ def identity(config: LmConfig, base: Base) -> dict[str, Any]:
 def check_identity(folder: Path, now: Mapping[str, Any]) -> None:
     """ConfigError naming the keys in which a started training differs; else they are written down."""
     file = folder / "run.json"
-    before = json.loads(file.read_text()) if file.exists() and Checkpoints(folder).found() else now
+    before = read_json(file) if file.exists() and Checkpoints(folder).found() else now
     for key, defaults in (("corpus", CORPUS), ("train", _TRAIN)):
         before = {**before, key: defaults | before[key]}
     if changed := sorted(key for key in {*before, *now} if before.get(key) != now.get(key)):

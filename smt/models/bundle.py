@@ -26,8 +26,8 @@ from sqa.core.paths import DATA
 from sqa.files.atomic import atomic, held
 from sqa.files.digest import joined_digest
 from sqa.files.finite import check_weights
+from sqa.files.json_reader import parse_json
 from sqa.files.model_files import replace_bytes
-from sqa.files.records import parse_json
 
 FORMAT = 1
 FILES = ("config.json", "model.safetensors")
@@ -109,7 +109,7 @@ def load_model(folder: Path) -> tuple[Transformer, Vocabulary | BpeVocabulary, d
         if path.stat().st_size > MAX_BYTES:
             raise DataError(f"{path}: larger than {MAX_BYTES >> 20} MiB, refused")
     try:
-        config = parse_json((folder / "config.json").read_text(encoding="utf-8"))
+        config = parse_json((folder / "config.json").read_bytes())
         known = {field.name for field in fields(ModelConfig)}
         unknown = sorted(set(config["model"]) - known)
         if config["format"] != FORMAT or unknown:

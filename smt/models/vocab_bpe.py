@@ -20,6 +20,7 @@ import sentencepiece
 
 from smt.models.vocab import UNK, WORD_START, joined
 from sqa.core.errors import ConfigError, DataError
+from sqa.files.json_reader import parse_json
 
 FORMAT = 1
 SPECIAL = ("<pad>", "<unk>", "<s>", "</s>")  # ids 0 to 3, as in smt.models.vocab
@@ -158,11 +159,13 @@ class BpeVocabulary:
     def load(cls, path: Path) -> BpeVocabulary:
         """Read the file that `model` is the content of.  DataError for anything else."""
         try:
-            content = json.loads(path.read_bytes())
+            content = parse_json(path.read_bytes())
             if content["format"] != FORMAT:
-                raise DataError(f"{path}: format {content['format']}, not {FORMAT}")
+                raise DataError(f"format {content['format']}, not {FORMAT}")
             cutting = Cutting(content["bpe"], base64.b64decode(content["codes"]), content["moses"])
             return cls(content["source"] or content["target"], content["target"], cutting)
+        except (ConfigError, DataError) as error:
+            raise DataError(f"{path}: {error}") from error
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise DataError(f"{path}: not a vocabulary of this program ({error!r})") from error
 

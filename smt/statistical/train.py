@@ -42,6 +42,7 @@ from smt.training.config import CorpusConfig
 from smt.training.prepare import cleaned, lexicon_pairs, names
 from sqa.core.errors import ConfigError, DataError
 from sqa.files.atomic import claimed, empty
+from sqa.files.json_reader import read_json
 from sqa.files.store import digest, write_text
 from sqa.run.config import folder_name
 
@@ -195,7 +196,7 @@ def _run_stages(config: PbmtConfig, folder: Path) -> None:
     for name, stage, parts in STAGES:
         key = digest([key, *(whole[part] for part in parts)])
         note = folder / f"{name}.done.json"
-        if note.exists() and json.loads(note.read_text())["key"] == key:
+        if note.exists() and read_json(note)["key"] == key:
             continue
         note.unlink(missing_ok=True)
         wall, cpu = time.monotonic(), cpu_seconds()

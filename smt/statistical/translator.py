@@ -22,7 +22,7 @@ from smt.policies.prefixes import PolicyTranslator, Remembered
 from smt.statistical import tokens
 from sqa.core.errors import ConfigError, DataError
 from sqa.files.digest import file_digest
-from sqa.files.records import parse_json
+from sqa.files.json_reader import parse_json
 from sqa.files.store import digest, write_text
 
 VERSION = 1  # raise when the words that come from the same model change
@@ -154,7 +154,7 @@ def read_model(folder: Path) -> dict[str, Any]:
     """
     path = folder / "config.json"
     try:
-        config = parse_json(path.read_text(encoding="utf-8"))
+        config = parse_json(path.read_bytes())
         if config["format"] != FORMAT or len(config["weights"]) != WEIGHTS:
             raise DataError(f"{path}: format {config['format']} with {len(config['weights'])} weights, not {FORMAT}")
         Decoding(**config["decoding"])

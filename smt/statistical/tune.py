@@ -24,6 +24,7 @@ from smt.statistical.phrase_table import (
     write_tokens,
 )
 from smt.statistical.translator import LANGUAGE, TABLE, WEIGHTS, Engine, finish, write_model
+from sqa.files.json_reader import read_json
 from sqa.files.store import write_text
 
 START = (1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.0)  # log-linear weights before tuning
@@ -38,7 +39,7 @@ def make_development(config: PbmtConfig, folder: Path) -> None:
         for part in config.tuning.development
         for row in islice(load_parallel(config.corpus.pair, part), config.tuning.sentences)
     ]
-    forms = json.loads((folder / "forms.json").read_text(encoding="utf-8"))
+    forms = read_json(folder / "forms.json")
     for side, name in enumerate(("dev.source", "dev.target")):
         lines = (tokens.truecase(tokens.tokenise(pair[side]), forms[side]) for pair in pairs)
         write_tokens(folder / name, lines)
@@ -83,7 +84,7 @@ def tune(config: PbmtConfig, folder: Path) -> None:
         weights, rounds = tune_weights(config, folder, _small_model(config, folder))
         shutil.rmtree(folder / "tuning")
     write_text(folder / "weights.json", json.dumps({"weights": weights, "rounds": rounds}, indent=1))
-    forms = json.loads((folder / "forms.json").read_text(encoding="utf-8"))[0]
+    forms = read_json(folder / "forms.json")[0]
     write_model(folder / "model", weights, config.decoding, forms, {"training": asdict(config), "tuning": rounds})
 
 
@@ -102,7 +103,7 @@ def _small_model(config: PbmtConfig, folder: Path) -> Path:
 def tune_weights(config: PbmtConfig, folder: Path, small: Path) -> tuple[list[float], list[dict[str, Any]]]:
     """The weights with the best BLEU, and of each round weights and BLEU."""
     source = read_tokens(folder / "dev.source")
-    pairs = json.loads((folder / "dev.json").read_text(encoding="utf-8"))
+    pairs = read_json(folder / "dev.json")
     known: list[dict[tuple[str, ...], list[float]]] = [{} for _ in source]  # words -> components
     measured: dict[tuple[int, tuple[str, ...]], list[float]] = {}
     weights, rounds = list(START), []

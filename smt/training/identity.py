@@ -14,6 +14,7 @@ from smt.training.config import SmtConfig, TrainConfig
 from sqa.core.errors import ConfigError, DataError
 from sqa.files.checkpoints import Checkpoints
 from sqa.files.digest import joined_digest
+from sqa.files.json_reader import parse_json
 from sqa.files.store import write_text
 
 FILE = "run.json"
@@ -42,7 +43,7 @@ def problems(folder: Path, config: SmtConfig, data: Path) -> list[str]:
                   file=sys.stderr)  # fmt: skip
         return []
     try:
-        before = json.loads(file.read_text(encoding="utf-8"))
+        before = parse_json(file.read_bytes())
     except ValueError as error:
         raise DataError(f"{file}: damaged ({error}); --fresh to start anew") from error
     before["config"]["train"] = _TRAIN | before["config"]["train"]

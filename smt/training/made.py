@@ -31,6 +31,7 @@ from sqa.core.paths import cache_dir
 from sqa.core.registry import TRANSLATORS
 from sqa.core.types import Question
 from sqa.files.atomic import claimed
+from sqa.files.json_reader import parse_json
 from sqa.run.config import run_from_mapping
 from sqa.run.pipeline import stream
 
@@ -98,8 +99,8 @@ def _finished_blocks(file: Path) -> list[list[str]]:
     if lines[-1]:
         file.write_text("".join(line + "\n" for line in lines[:-1]), encoding="utf-8")
     try:
-        return [[str(text) for text in json.loads(line)] for line in lines[:-1]]
-    except json.JSONDecodeError as error:
+        return [[str(text) for text in parse_json(line)] for line in lines[:-1]]
+    except ValueError as error:
         raise DataError(f"{file}: {error}; delete {file.parent} and run again") from error
 
 

@@ -26,6 +26,7 @@ from smt.training.language import Languages
 from smt.training.made import MadeConfig, made_pairs
 from sqa.core.errors import ConfigError, DataError
 from sqa.files.atomic import atomic
+from sqa.files.json_reader import parse_json, read_json
 from sqa.files.store import write_text
 
 HELD_OUT = {
@@ -187,8 +188,8 @@ def is_prepared(config: CorpusConfig, folder: Path) -> bool:
     done = folder / "prepared.json"
     if not done.exists():
         return False
-    written = json.loads(done.read_text())
-    stored, wanted = json.loads(written["config"]), json.loads(json.dumps(asdict(config)))
+    written = read_json(done)
+    stored, wanted = parse_json(written["config"]), json.loads(json.dumps(asdict(config)))
     stored["clean"] = asdict(CleanConfig()) | stored["clean"]
     stored = json.loads(json.dumps(asdict(CorpusConfig("es-en")))) | stored
     left_out = {corpus for side in (stored, wanted) for corpus, weight in side["weights"].items() if not weight}

@@ -27,6 +27,7 @@ from smt.training.train import prepared_data, train_in, work_folder
 from sqa.core.errors import ConfigError, DataError
 from sqa.files.atomic import empty, held
 from sqa.files.checkpoints import Checkpoints
+from sqa.files.json_reader import parse_json
 from sqa.files.store import write_text
 
 MULTI = "multi"  # in place of a k: one model for every k of `train.k`
@@ -133,7 +134,7 @@ def finished(folder: Path) -> list[Finished]:
     found = []
     for file in folder.glob("*-seed*/done.json"):
         try:
-            found.append(Finished(**json.loads(file.read_text()), model=file.parent / "model"))
+            found.append(Finished(**parse_json(file.read_bytes()), model=file.parent / "model"))
         except (ValueError, TypeError) as error:
             raise DataError(f"{file}: not what a sweep wrote ({error}); delete its folder") from error
     return sorted(found, key=lambda run: (_order(run.k), run.seed))

@@ -181,12 +181,15 @@ def latency(
     ] = "auto",
     use_ref_len: Annotated[bool, typer.Option("--use-ref-len/--no-use-ref-len", help="|y| of the reference.")] = True,
     computation_aware: Annotated[bool, typer.Option("--computation-aware", help="From elapsed.")] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Refuse odd lines (delays that fall), which are computed and marked else.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Every latency of a log: means as TSV, or with --json one line a sentence."""
     from sqa.metrics.latency_log import LogOptions, main
 
-    options = LogOptions(convention, unit, source, end, references, use_ref_len, computation_aware)
+    options = LogOptions(convention, unit, source, end, references, use_ref_len, computation_aware, strict)
     main(log, options, as_json)
 
 

@@ -8,7 +8,8 @@
       NotComputable               exit 1   a metric is undefined here; never turned into 0
       RemoteProtocolError         exit 1   the program at the other end broke the protocol or is gone
 
-A message says what is wrong, where, what was expected and what to do.
+A message says what is wrong, where, what was expected and what to do, within a screen: what it quotes of a file or of
+a program may be of any length, and hold anything.
 """
 
 from __future__ import annotations
@@ -19,12 +20,34 @@ from collections.abc import Callable, Sequence
 from typing import ParamSpec
 
 P = ParamSpec("P")
+LONGEST = 1200  # characters of a line of a message
+MOST = 40  # lines
+_HEAD, _TAIL = 800, 300  # characters kept of a longer line
+_UNSEEN = {
+    c: repr(chr(c))[1:-1] for c in (*range(9), *range(11, 32), 127, *range(128, 160), 0x2028, 0x2029)
+}  # not \t\n
+
+
+def on_a_screen(text: str) -> str:
+    """A message with long lines cut in their middle, many lines at their end, and control characters written out."""
+    lines = text.translate(_UNSEEN).split("\n")
+    if len(lines) > MOST:
+        lines[MOST - 1 :] = [f"and {len(lines) - MOST + 1} more lines"]
+    return "\n".join(
+        f"{line[:_HEAD]} [{len(line) - _HEAD - _TAIL} characters left out] {line[-_TAIL:]}"
+        if len(line) > LONGEST
+        else line
+        for line in lines
+    )
 
 
 class SqaError(Exception):
     """Base of all deliberate errors. `exit_code` is what the command line returns."""
 
     exit_code = 1
+
+    def __init__(self, message: object) -> None:
+        super().__init__(on_a_screen(str(message)))
 
 
 class ConfigError(SqaError):

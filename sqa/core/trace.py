@@ -31,6 +31,7 @@ from sqa.core.stored_guesses import StoredGuesses
 from sqa.core.types import Buzz, Emission, Guess, Question
 
 SCHEMA_VERSION = 1
+GREATEST_SMALL = (1 << 15) - 1  # of the columns with 16 bits: sentences of a question, words that a step takes back
 
 T = TypeVar("T")
 
@@ -158,6 +159,9 @@ def check_emissions(question: Question, emissions: Sequence[Emission]) -> None:
     """
     if not question.words:
         raise TraceError("the question has no words", question.id)
+    if len(question.sentences) > GREATEST_SMALL:
+        problem = f"has {len(question.sentences)} sentences; a question may have {GREATEST_SMALL}"
+        raise TraceError(problem, question.id)
     at, g, ended, written = 0, 0, False, 0
     for step, e in enumerate(emissions):
         problem = None
@@ -175,8 +179,9 @@ def check_emissions(question: Question, emissions: Sequence[Emission]) -> None:
                 problem = f"sentence {at} had ended before this step"
             elif not (e.token.split() == [e.token] or (e.token == "" and e.erase)):
                 problem = f"a token must be one word without blanks, got {e.token!r}"
-            elif not 0 <= e.erase <= written:
-                problem = f"erase must be in 0..{written} (words of sentence {at} so far), got {e.erase}"
+            elif not 0 <= e.erase <= min(written, GREATEST_SMALL):
+                most = min(written, GREATEST_SMALL)
+                problem = f"erase must be in 0..{most} (words of sentence {at} so far), got {e.erase}"
         if problem:
             raise TraceError(problem, question.id, step)
         g, ended, written = e.g, e.ended, written - e.erase + bool(e.token)

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 from sqa.core import answers
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import DATA
+from sqa.core.trace import GREATEST_SMALL
 from sqa.core.types import Question
 from sqa.data import download, sentences
 from sqa.files import records
@@ -241,6 +242,8 @@ def _split(where: str, field: str, value: object, language: str) -> tuple[tuple[
         parts = sentences.split(_text(where, field, value), language)
     if not parts:
         raise DataError(f"{where}.{field}: a question needs at least one sentence, this one has none")
+    if len(parts) > GREATEST_SMALL:
+        raise DataError(f"{where}.{field}: has {len(parts)} sentences; a question may have {GREATEST_SMALL}")
     return parts
 
 

@@ -25,6 +25,7 @@ from sqa.core.errors import ChecksumError, ConfigError, DataError
 from sqa.core.paths import DATA, cache_dir
 from sqa.files.atomic import atomic
 from sqa.files.digest import file_digest
+from sqa.files.json_reader import parse_json
 from sqa.files.yaml_reader import parse_yaml
 
 MANIFEST = DATA / "manifest.yaml"
@@ -206,7 +207,7 @@ def _note(stamp: dict[str, Any]) -> Path:
 
 def _recall(stamp: dict[str, Any]) -> str | None:
     try:
-        note = json.loads(_note(stamp).read_text(encoding="utf-8"))
+        note = parse_json(_note(stamp).read_bytes())
     except (OSError, ValueError):
         return None
     if not isinstance(note, dict) or any(note.get(key) != value for key, value in stamp.items()):

@@ -142,7 +142,11 @@ def _path_of(source: str) -> Path:
 
 def _rows(path: Path) -> Iterator[dict[str, Any]]:
     if path.suffix == ".csv":
-        yield from csv.DictReader(line + "\n" for line in records.lines(path))
+        reader = csv.DictReader(line.removesuffix("\r") + "\n" for line in records.lines(path))
+        try:
+            yield from reader
+        except csv.Error as error:  # among them a lone \r, which ends the lines of some old programs' files
+            raise DataError(f"{path}:{reader.line_num}: not CSV whose lines end in \\n ({error})") from error
     else:
         yield from records.json_lines(path)
 

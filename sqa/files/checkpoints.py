@@ -21,6 +21,7 @@ from torch import Tensor, nn
 
 from sqa.core.errors import ConfigError, DataError
 from sqa.files.atomic import atomic
+from sqa.files.json_reader import parse_json
 
 TENSORS = ("model", "optimizer")  # what of a folder is tensors; the rest is plain values in state.json
 MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # what Adam keeps of each parameter
@@ -115,7 +116,7 @@ def _read_file(path: Path) -> dict[str, Any]:
 
 
 def _read_folder(path: Path) -> dict[str, Any]:
-    content: dict[str, Any] = json.loads((path / "state.json").read_text(encoding="utf-8"))
+    content: dict[str, Any] = parse_json((path / "state.json").read_bytes())
     return content | {name: load_file(path / f"{name}.safetensors") for name in TENSORS}
 
 

@@ -19,7 +19,7 @@ from sqa.core.registry import did_you_mean
 from sqa.files.atomic import atomic, held
 from sqa.files.digest import joined_digest
 from sqa.files.finite import check_weights
-from sqa.files.records import parse_json
+from sqa.files.json_reader import parse_json
 
 WEIGHTS, CONFIG = "model.safetensors", "config.json"
 
@@ -46,7 +46,7 @@ def write_tensors(folder: Path, tensors: Mapping[str, NDArray[Any]], config: Map
 def read_tensors(folder: Path, kind: str, version: int) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     """The tensors and the config of a folder; DataError if it is damaged or holds another kind or version."""
     try:
-        config = parse_json((folder / CONFIG).read_text(encoding="utf-8"))
+        config = parse_json((folder / CONFIG).read_bytes())
         tensors = load_file(folder / WEIGHTS)
     except OSError as error:
         raise DataError(f"{folder}: cannot read the model: {error}") from error

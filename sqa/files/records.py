@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from sqa.core.errors import DataError
+from sqa.files.json_reader import parse_json
 
+MAX_LINE = 1 << 28  # bytes
+MAX_UNPACKED = 1 << 26  # bytes that a .zst of any size may hold; a greater one at most GREATEST_RATIO times its size
+GREATEST_RATIO = 200  # text that somebody wrote packs to a tenth
 _CHUNK = 1 << 20  # bytes
+_PIECE = 1 << 12  # bytes given to the decompressor at once: what comes out of them fits into memory
 
 
 def chunks(path: Path) -> Iterator[bytes]:
@@ -29,11 +33,18 @@ def _decompressed(path: Path, raw: Iterator[bytes]) -> Iterator[bytes]:
 
     decompressor = zstandard.ZstdDecompressor()
     frame = None  # the frame being read, None between frames
+    packed = unpacked = 0
     try:
-        for data in raw:
+        for piece in (chunk[at : at + _PIECE] for chunk in raw for at in range(0, len(chunk), _PIECE)):
+            data = piece
+            packed += len(data)
             while data:
                 frame = frame or decompressor.decompressobj()
-                yield frame.decompress(data)
+                out = frame.decompress(data)
+                unpacked += len(out)
+                if unpacked > max(MAX_UNPACKED, GREATEST_RATIO * packed):
+                    raise DataError(f"{path}: unpacks to more than {GREATEST_RATIO} times its size; no text does")
+                yield out
                 data = frame.unused_data if frame.eof else b""
                 frame = None if frame.eof else frame
     except zstandard.ZstdError as error:
@@ -44,14 +55,20 @@ def _decompressed(path: Path, raw: Iterator[bytes]) -> Iterator[bytes]:
 
 def lines(path: Path) -> Iterator[str]:
     """The file's lines without their line ends. Only \\n ends a line (U+2028 and \\r are text); a BOM is dropped."""
-    number, rest = 0, b""
+    number = 1
+    parts: list[bytes] = []  # of the line that is being read
+    size = 0
     for chunk in chunks(path):
-        *whole, rest = (rest + chunk).split(b"\n")
-        for line in whole:
-            number += 1
-            yield _decode(path, line, number)
-    if rest:
-        yield _decode(path, rest, number + 1)
+        first, *others = chunk.split(b"\n")
+        parts.append(first)
+        size += len(first)
+        if size > MAX_LINE:
+            raise DataError(f"{path}:{number}: a line of more than {MAX_LINE >> 20} MiB")
+        for start in others:
+            yield _decode(path, b"".join(parts), number)
+            number, parts, size = number + 1, [start], len(start)
+    if size:
+        yield _decode(path, b"".join(parts), number)
 
 
 def _decode(path: Path, line: bytes, number: int) -> str:
@@ -63,34 +80,13 @@ def _decode(path: Path, line: bytes, number: int) -> str:
     return text.removeprefix("\ufeff") if number == 1 else text
 
 
-def parse_json(text: str | bytes) -> Any:
-    """The value of a JSON text.  ValueError for what is none, NaN, infinities, too deep, or text without UTF-8."""
-    try:
-        value = json.loads(text, parse_constant=_no_number, parse_float=_number)
-    except RecursionError:
-        raise ValueError("lists and objects lie too deep in one another") from None
-    escaped = b"\\u" in text if isinstance(text, bytes) else "\\u" in text
-    if escaped:  # only an escape can be half a surrogate pair
-        json.dumps(value, ensure_ascii=False).encode()  # UnicodeEncodeError is a ValueError
-    return value
-
-
-def _no_number(name: str) -> Any:
-    raise ValueError(f"{name} is no number")
-
-
-def _number(text: str) -> float:
-    number = float(text)
-    return number if math.isfinite(number) else _no_number(text)
-
-
 def json_document(path: Path) -> Any:
     """The JSON document in the file."""
     text = "\n".join(lines(path))
     try:
         return parse_json(text)
     except ValueError as error:
-        raise DataError(f"{path}: not JSON: {error}") from error
+        raise DataError(f"{path}: {error}") from error
 
 
 def json_lines(path: Path) -> Iterator[dict[str, Any]]:
@@ -101,7 +97,7 @@ def json_lines(path: Path) -> Iterator[dict[str, Any]]:
         try:
             record = parse_json(line)
         except ValueError as error:
-            raise DataError(f"{path}:{number}: not JSON: {error}") from error
+            raise DataError(f"{path}:{number}: {error}") from error
         if not isinstance(record, dict):
             raise DataError(f"{path}:{number}: expected a JSON object, got {type(record).__name__}")
         yield record

@@ -26,6 +26,7 @@ from sqa.core.errors import DataError
 from sqa.core.trace import SCHEMA_VERSION
 from sqa.core.types import Question
 from sqa.files.atomic import atomic
+from sqa.files.json_reader import parse_json
 from sqa.files.places import LocalFolder, Place
 
 
@@ -110,7 +111,7 @@ class Store:
         """The stage of a key, from the manifest that lies with its blocks.  Missing or damaged: DataError."""
         manifest = self.root / "store" / name / key / "manifest.json"
         try:
-            found = json.loads(self.place.read(manifest).decode())
+            found = parse_json(self.place.read(manifest))
             version = found.pop("schema_version")
             stage = Stage(found.pop("stage"), **{**found, "upstream": tuple(found["upstream"])})
         except FileNotFoundError as error:

@@ -2,12 +2,17 @@
 
 One JSON object a line, of which these keys are read (SimulEval's `instances.log` has them all):
 
-    delays             source units read before each target word, >= 0 and never falling; [] = nothing was written
+    delays             source units read before each target word, >= 0; [] = nothing was written
     source_length      |x| > 0 in the same unit
     reference_length   |y*|, optional; or `reference`, whose words (or characters) are counted
     index              optional, 0, 1, 2, ... without gaps
     elapsed            optional: the delays with computing time added, in milliseconds; --computation-aware reads them
     prediction         optional: when it ends with "</s>", the end of the sentence has a delay of its own
+    prediction_length  optional: as many words as there are delays, the end counted or not
+
+Odd lines.  What a scorer can compute although no translator does it is computed as SimulEval does, and the line is
+marked (`Scored.odd`): delays that fall, delays of a text past its end, delays of a text that are no whole numbers, more
+or fewer of them than the prediction has words.  With `strict` the first such line is refused.
 
 The end of a sentence.  Conventions that count it (iwslt-2020-final, simuleval-1.0.2) take |x| + 1 for the length of a
 text and give the end a delay.  Where the log has no such delay it is added, as their own evaluators did; `end="log"`
@@ -23,6 +28,7 @@ import math
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 from pathlib import Path
 from typing import Literal
 
@@ -32,6 +38,7 @@ from msgspec.json import Decoder
 
 from sqa.core.arrays import Floats
 from sqa.core.errors import ConfigError, DataError
+from sqa.files import records
 from sqa.metrics.delays import Delays, pack
 from sqa.metrics.latency import CONVENTIONS, FORMULAS, Convention, degeneracy
 from sqa.metrics.own_metrics import own_convention
@@ -52,6 +59,7 @@ class LogOptions:
     references: Path | None = None  # a line for each line of the log; instead of the log's own
     use_reference: bool = True  # False: |y| is the number of delays
     computation_aware: bool = False  # elapsed instead of delays
+    strict: bool = False  # refuse odd lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +70,15 @@ class Scored:
     values: dict[str, Floats]  # name as printed -> (S,), nan = undefined
     index: tuple[int, ...]  # of each sentence
     whole: dict[str, float]  # what only the whole log has: OmniSTEval's test of degeneracy
+    odd: dict[int, str] = dataclass_field(default_factory=dict)  # 1-based line -> what no translator does
 
-    def rows(self) -> Iterator[dict[str, int | float | None]]:
-        """One JSON object a sentence; null = undefined."""
+    def rows(self) -> Iterator[dict[str, int | float | str | None]]:
+        """One JSON object a sentence; null = undefined.  An odd line says why in "odd"."""
         table = np.stack(list(self.values.values()), 1).tolist() if self.values else []
         for index, row in zip(self.index, table, strict=True):
             numbers = (None if math.isnan(value) else value for value in row)
-            yield {"index": index, **dict(zip(self.values, numbers, strict=True))}
+            odd = {"odd": self.odd[index + 1]} if index + 1 in self.odd else {}
+            yield {"index": index, **dict(zip(self.values, numbers, strict=True)), **odd}
 
     def means(self) -> dict[str, tuple[float, int, int]]:
         """name -> mean over the sentences that have a value (nan: none has), their number, the number without."""
@@ -97,6 +107,7 @@ class _Line(Struct, gc=False):
     reference_length: int | float | None = None
     reference: str | None = None
     prediction: str | None = None
+    prediction_length: int | float | None = None
     index: int | None = None
 
 
@@ -111,10 +122,14 @@ def score(path: str, options: LogOptions) -> Scored:
     convention = convention_named(options.convention)
     rows = _rows(path, _TimedLine if options.computation_aware else _Line)
     delays = _pack(path, rows, options, convention)
+    odd = _odd(delays, rows)
+    if odd and options.strict:
+        line, what = next(iter(odd.items()))
+        raise DataError(f"{path}:{line}: {what}; --strict refuses it")
     suffix = "_CA" if options.computation_aware else ""
     values = {FORMULAS[name].label + suffix: FORMULAS[name](delays, convention) for name in convention.formulas}
     whole = degeneracy(delays) if "yaal" in convention.formulas and not options.computation_aware else {}
-    return Scored(convention, values, tuple(range(len(rows))), whole)
+    return Scored(convention, values, tuple(range(len(rows))), whole, odd)
 
 
 def _rows(path: str, kind: type[_Line]) -> list[_Line]:
@@ -133,7 +148,12 @@ def _rows(path: str, kind: type[_Line]) -> list[_Line]:
     rows = []
     for number, line in enumerate(lines, start=1):
         try:
+            if not line.isascii():
+                line.decode()  # the decoder does not look at what it skips
             rows.append(decoder.decode(line))
+        except UnicodeDecodeError as error:
+            what = f"not UTF-8 (byte {line[error.start]:#04x} at {error.start}); convert it to UTF-8"
+            raise DataError(f"{path}:{number}: {what}") from error
         except ValidationError as error:
             raise DataError(f"{path}:{number}: {error}") from error
         except DecodeError as error:
@@ -164,33 +184,43 @@ def _pack(path: str, rows: Sequence[_Line], options: LogOptions, convention: Con
         raise DataError(f"{path}:{number}: no reference_length and no reference, though other lines have one")
     if counted and not speech and not ends:
         delays = [[*row, length] for row, length in zip(delays, lengths, strict=True)]
-    negative = next((n for n, row in enumerate(delays, start=1) if row and row[0] < 0), None)
-    if negative is not None:
-        raise DataError(f"{path}:{negative}: the first delay is {delays[negative - 1][0]}; delays start at 0 or more")
-    packed = pack(delays, lengths, known or None, speech)
-    _check_rising(path, packed, "elapsed" if options.computation_aware else "delays")
-    return packed
+    return pack(delays, lengths, known or None, speech)
 
 
 def _check_sizes(path: str, rows: Sequence[_Line]) -> None:
-    """No number so great or small that a sum or a quotient of them is no number any more."""
+    """No number so great or small that a sum or a quotient of them is no number any more, no delay below 0."""
     for line, row in enumerate(rows, start=1):
         if max(row.delays, default=0) > GREATEST:
             raise DataError(f"{path}:{line}: a delay is more than {GREATEST:g}; in which unit are they?")
+        least = min(row.delays, default=0)
+        if least < 0:
+            raise DataError(f"{path}:{line}: delay {row.delays.index(least)} is {least}; delays are 0 or more")
         for key in ("source_length", "reference_length"):
             length = getattr(row, key)
             if length is not None and (length > GREATEST or 0 < length < 1 / GREATEST):
                 raise DataError(f"{path}:{line}: {key} must be {1 / GREATEST:g} to {GREATEST:g}")
 
 
-def _check_rising(path: str, delays: Delays, key: str) -> None:
-    """Delays never fall within a line."""
-    before = np.concatenate(([0.0], delays.flat[:-1])) * (delays.index > 0)  # (N,)
-    wrong = np.flatnonzero(delays.flat < before)
-    if len(wrong):
-        line, place = delays.sentence[wrong[0]] + 1, delays.index[wrong[0]]
-        value, last = delays.flat[wrong[0]], before[wrong[0]]
-        raise DataError(f"{path}:{line}: {key}[{place}] is {value:g} after {last:g}; they never fall")
+def _odd(delays: Delays, rows: Sequence[_Line]) -> dict[int, str]:
+    """1-based line -> the first thing about its delays that no translator does; ascending."""
+    flat, source = delays.flat, delays.source[delays.sentence]  # (N,)
+    before = np.concatenate(([0.0], flat[:-1])) * (delays.index > 0)
+    kinds = [(flat < before, "{value:g} after {before:g}: a delay falls")]
+    if not delays.speech:
+        kinds += [
+            (flat > source, "{value:g} of {source:g} words: past the end"),
+            (flat != np.floor(flat), "{value:g} is no whole number of words"),
+        ]
+    found: dict[int, str] = {}
+    for wrong, what in kinds:
+        for n in np.flatnonzero(wrong).tolist():
+            told = what.format(value=flat[n], before=before[n], source=source[n])
+            found.setdefault(int(delays.sentence[n]) + 1, f"delays[{delays.index[n]}]: {told}")
+    for line, row in enumerate(rows, start=1):
+        length = row.prediction_length
+        if length is not None and not delays.speech and len(row.delays) - 1 not in (length, length - 1):
+            found.setdefault(line, f"prediction_length is {length}, but there are {len(row.delays)} delays")
+    return dict(sorted(found.items()))
 
 
 def _check_lengths(path: str, key: str, lengths: Sequence[float | None]) -> None:
@@ -222,10 +252,10 @@ def _ends(path: str, rows: Sequence[_Line]) -> bool:
 def _references(path: str, rows: Sequence[_Line], options: LogOptions) -> list[float | None]:
     """|y*| of every line, None where the log has none."""
     if options.references is not None:
-        lines = options.references.read_text(encoding="utf-8").splitlines()
-        if len(lines) != len(rows):
-            raise DataError(f"{options.references}: {len(lines)} references for {len(rows)} lines of {path}")
-        return [float(_size(line, options.unit)) for line in lines]
+        texts = [line.removesuffix("\r") for line in records.lines(options.references)]
+        if len(texts) != len(rows):
+            raise DataError(f"{options.references}: {len(texts)} references for {len(rows)} lines of {path}")
+        return [float(_size(text, options.unit)) for text in texts]
     lengths = [row.reference_length for row in rows]
     _check_lengths(path, "reference_length", lengths)
     return [
@@ -242,6 +272,10 @@ def _size(text: str, unit: str) -> int:
 def main(path: str, options: LogOptions, as_json: bool) -> None:
     """The command: a table of means, or one JSON object a sentence."""
     scored = score(path, options)
+    if scored.odd:
+        line, what = next(iter(scored.odd.items()))
+        many = f"{len(scored.odd)} of {len(scored.index)} lines are odd, the first:"
+        print(f"sqa: {path}:{line}: {many} {what}; computed as SimulEval does (--strict refuses them)", file=sys.stderr)
     if as_json:
         sys.stdout.writelines(json.dumps(row) + "\n" for row in scored.rows())
         return

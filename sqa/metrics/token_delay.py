@@ -9,10 +9,17 @@ follow one another:  end(t) = max(d_t, end(t - 1)) + length of a target word.
 
     text      a source word and a target word take one unit of time each
     speech    a source token takes 300 ms, the last of a chunk what is left; a target word of text takes no time
+
+Where delays fall, SimulEval goes on: source chunks are the steps between the distinct delays in the order in which
+they first come, one that goes back has a negative size, and the k-th chunk of the output is paired with the k-th of
+them or, past their end, with all.  Such sentences are computed one by one, by `_of_falling`.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from dataclasses import replace
+from itertools import accumulate, groupby, pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,10 +33,44 @@ SPEECH_TOKEN = 300.0  # ms
 
 
 def average_token_delay(delays: Delays) -> Floats:
-    """ATD of each sentence (S,) in source units; nan for a sentence without words.
+    """ATD of each sentence (S,) in source units; nan for a sentence without words."""
+    from sqa.metrics.delays import running_maximum
 
-    Delays must not fall within a sentence: the caller checks.
-    """
+    risen = running_maximum(delays.flat, delays.index)  # (N,)
+    values = _of_rising(replace(delays, flat=risen))
+    falls = delays.flat < risen
+    for sentence in np.unique(delays.sentence[falls]):
+        values[sentence] = _of_falling(delays.flat[delays.sentence == sentence], delays.speech)
+    return values
+
+
+def _of_falling(delays: Floats, speech: bool) -> float:
+    """ATD of the delays (n,) of one sentence, step by step as SimulEval's `ATDScorer` goes."""
+    unit, word = (SPEECH_TOKEN, 0.0) if speech else (1.0, 1.0)
+    distinct = list(dict.fromkeys(delays.tolist()))
+    counts, times, sizes = [0.0], [0.0], [0.0]  # source tokens and their time so far; tokens that a chunk counts for
+    for before, until in pairwise([0.0, *distinct]):
+        whole, rest = divmod(until - before, unit)
+        whole = max(whole, 0.0)
+        counts.append(counts[-1] + whole + (rest > 0))
+        times.append(times[-1] + whole * unit + rest)
+        sizes.append(counts[-1] - counts[-2] if speech else until - before)
+    sizes += [0.0] * (len(delays) - len(distinct))
+    source = list(accumulate(sizes))  # tokens up to the end of each chunk
+    lags: list[float] = []
+    end = 0.0
+    for chunk, (_, words) in enumerate(groupby(delays.tolist()), start=1):
+        earlier = len(lags)
+        for delay in words:
+            end = max(delay, end) + word
+            paired = min(len(lags) + 1 - max(0.0, earlier - source[chunk - 1]), source[chunk])
+            holder = max(bisect_left(counts, paired), 1)  # the chunk that holds that token
+            lags.append(end - min(times[holder - 1] + (paired - counts[holder - 1]) * unit, times[holder]))
+    return float(np.mean(lags))
+
+
+def _of_rising(delays: Delays) -> Floats:
+    """ATD of each sentence (S,) whose delays do not fall."""
     from sqa.metrics.delays import divide, running_maximum
 
     if not len(delays.flat):

@@ -24,6 +24,7 @@ import requests
 import urllib3
 
 from sqa.core.errors import ConfigError, RemoteProtocolError
+from sqa.files.json_reader import parse_json
 
 MAX_REPLY = 8 << 20  # bytes
 SHOWN = 80  # characters of a reply in a message
@@ -161,8 +162,8 @@ class Service:
         """The JSON of a reply."""
         text = self.text(method, path, body)
         try:
-            return json.loads(text)
-        except (ValueError, RecursionError) as error:
+            return parse_json(text)
+        except ValueError as error:
             raise self.problem(method, path, f"JSON was expected, it said {text[:SHOWN]!r}") from error
 
     def text(self, method: str, path: str, body: object = None) -> str:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.server import ServerState
 
 from sqa.core.errors import ConfigError
 from sqa.net.log import bound_logs
@@ -48,7 +49,8 @@ class BoundedProtocol(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._quiet_since = self.loop.time()
+        self._kind = -1
+        self._place()
         self._unsent = 0  # bytes that waited to be sent when it was last looked
         self._end: asyncio.TimerHandle | None = None
         self._close_in(HEAD_SECONDS)
@@ -58,15 +60,16 @@ class BoundedProtocol(H11Protocol):
     def data_received(self, data: bytes) -> None:
         was_reading = self._reading_head
         super().data_received(data)
+        self._place()
         if not self._reading_head:
             self._keep_open()
         elif not was_reading or self._end is None:
             self._close_in(HEAD_SECONDS)
 
     def on_response_complete(self) -> None:
-        self._quiet_since = self.loop.time()
         self._keep_open()
         super().on_response_complete()
+        self._place()
         if self.transport.is_closing():
             self._watch_writing()
 
@@ -81,6 +84,7 @@ class BoundedProtocol(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._keep_open()
         self._unset_keepalive_if_required()
+        self._leave()
         super().connection_lost(exc)
 
     def timeout_keep_alive_handler(self) -> None:
@@ -115,19 +119,38 @@ class BoundedProtocol(H11Protocol):
             self._end = None
 
     def _make_room(self) -> None:
-        """Abort the connection that is missed least."""
-        others = (other for other in self.connections if other is not self and isinstance(other, BoundedProtocol))
-        found = min(others, key=BoundedProtocol._worth, default=self)
-        victim = found if found._worth()[0] < 3 else self
+        """Abort the connection that is missed least: in a crowd for every one that opens, so it is not searched for."""
+        victim = next((other for kind in self._quiet for other in kind if other is not self), self)
+        victim._leave()
         self.connections.discard(victim)  # by the time that it is lost others may have come
         victim.transport.abort()
 
-    def _worth(self) -> tuple[int, float]:
+    @property
+    def _quiet(self) -> tuple[dict[BoundedProtocol, None], ...]:
+        """Of this server, those that can be missed by kind, of each kind the one that was quiet longest first."""
+        state = self.server_state
+        assert isinstance(state, BoundedState)
+        return state.quiet
+
+    def _place(self) -> None:
+        """Stand where its kind stands, as the last that was quiet."""
         if self.cycle is None:
-            return 0, self._quiet_since
-        if self.cycle.response_complete:
-            return 1, self._quiet_since
-        return (2 if self.cycle.more_body else 3), self._quiet_since
+            kind = 0
+        elif self.cycle.response_complete:
+            kind = 1
+        else:
+            kind = 2 if self.cycle.more_body else 3
+        if kind == self._kind and kind != 1:
+            return  # a byte of a head or of a body that drips does not make it wanted
+        self._leave()
+        self._kind = kind
+        if kind < len(self._quiet):
+            self._quiet[kind][self] = None
+
+    def _leave(self) -> None:
+        if 0 <= self._kind < len(self._quiet):
+            self._quiet[self._kind].pop(self, None)
+        self._kind = -1
 
 
 def bind(host: str, port: int) -> list[socket.socket]:
@@ -149,8 +172,20 @@ def bind(host: str, port: int) -> list[socket.socket]:
     return found
 
 
+class BoundedState(ServerState):
+    """What the connections of a server share."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.quiet: tuple[dict[BoundedProtocol, None], ...] = ({}, {}, {})  # asked nothing, between two, body to come
+
+
 class BoundedServer(uvicorn.Server):
     """uvicorn with BoundedProtocol; takes bound sockets."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.server_state = BoundedState()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)

@@ -19,12 +19,12 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from sqa.core.errors import ConfigError, DataError, NotComputable
+from sqa.core.errors import ConfigError, DataError, NotComputable, on_a_screen
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Buzz, Emission, Guess, Question
 from sqa.data.datasets import load_questions
+from sqa.files.json_reader import parse_json
 from sqa.files.json_shape import Shape
-from sqa.files.records import parse_json
 from sqa.metrics import build, collect
 
 METRICS = ("ew", "oracle-ew", "accuracy", "bleu", "chrf", "al", "laal", "ap", "dal")
@@ -79,7 +79,7 @@ def main(submission: str, questions: str, as_json: bool = False, schema: bool = 
             print(json.dumps({"valid": False, "problems": problems, "scores": []}, indent=2, ensure_ascii=False))
         else:
             for problem in problems[:SHOWN]:
-                print(f"sqa: {submission}:{problem}", file=sys.stderr)
+                print(f"sqa: {submission}:{on_a_screen(problem)}", file=sys.stderr)
             if len(problems) > SHOWN:
                 print(f"sqa: {submission}: and {len(problems) - SHOWN} more", file=sys.stderr)
         return 1
@@ -143,11 +143,8 @@ def _rows(text: str, problems: list[str], torn: set[object]) -> Iterator[Row]:
             continue
         try:
             found = parse_json(line)
-        except UnicodeEncodeError:
-            problems.append(f"{number}: has half a surrogate pair, which is no text: {line[:60]!r}")
-            continue
-        except (ValueError, RecursionError):
-            problems.append(f"{number}: not JSON: {line[:60]!r}")
+        except ValueError as error:
+            problems.append(f"{number}: {error}: {line[:60]!r}")
             continue
         wrong = SHAPE.problems(found)
         problems.extend(f"{number}: {problem}" for problem in wrong)

@@ -124,7 +124,10 @@ def _start() -> External:
 
 
 def _evaluate(arguments: Arguments, report: Report, start: Callable[[], External]) -> None:
-    gold = gold_stories(_document(arguments.gold))
+    try:
+        gold = gold_stories(_document(arguments.gold))
+    except (Uncaught, JsonSyntax) as error:
+        raise error if str(arguments.gold) in str(error) else Uncaught(f"{arguments.gold}: {error}") from error
     if arguments.template is not None:
         gold = _within(gold, arguments.template)
     report.sequences = len(gold)

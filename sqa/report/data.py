@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,6 +15,7 @@ from sqa.core import own
 from sqa.core.errors import ConfigError, DataError, SqaError
 from sqa.data import datasets, download
 from sqa.files.digest import file_digest
+from sqa.files.json_reader import parse_json
 from sqa.files.store import digest
 from sqa.run import folder as runs
 from sqa.run.config import ComponentConfig, RunConfig, to_mapping
@@ -198,7 +198,7 @@ def _components(folder: Path, keys: Mapping[str, str], label: str) -> tuple[tupl
         try:
             if not _KEY.fullmatch(str(key)):
                 raise ValueError("not a key of the store")
-            said = json.loads(manifest.read_text(encoding="utf-8"))
+            said = parse_json(manifest.read_bytes())
             found.append(Component(stage, str(said["implementation"]), str(said["fingerprint"])))
         except FileNotFoundError:
             gaps.append(Gap(f"fingerprint of {stage}", (label,), "the store beside the run no longer has this stage"))

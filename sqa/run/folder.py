@@ -27,7 +27,7 @@ from sqa.core.significance import Comparison, bootstrap, compare_many
 from sqa.core.trace import SCORES, Score, scores_rows, scores_table
 from sqa.core.types import Question
 from sqa.files.atomic import atomic, held
-from sqa.files.records import parse_json
+from sqa.files.json_reader import parse_json
 from sqa.files.store import Store, blocks_of, dataset_fingerprint, read_table, write_table, write_text
 from sqa.run.config import RunConfig, load_run, to_mapping
 from sqa.run.parts import Parts
@@ -78,7 +78,7 @@ class RunFolder:
         if not path.is_file():
             return None
         try:
-            times = parse_json(path.read_text(encoding="utf-8"))
+            times = parse_json(path.read_bytes())
             return {str(stage): float(seconds) for stage, seconds in times.items()}
         except (ValueError, TypeError, AttributeError) as error:
             raise DataError(f"{path}: damaged ({error}); delete it") from error
@@ -206,8 +206,8 @@ def pack(result: RunResult) -> dict[str, bytes]:
 
 def unpack(files: Mapping[str, bytes], folder: Path) -> None:
     """Write the files of `pack`, each whole or not at all, the report last; times of the same stages stay."""
-    stages = parse_json(files[SUMMARY].decode())["stages"]
-    times = _times(folder, stages) | parse_json(files[TIMES].decode())
+    stages = parse_json(files[SUMMARY])["stages"]
+    times = _times(folder, stages) | parse_json(files[TIMES])
     texts = {name: data.decode() for name, data in files.items() if name != STATS} | {TIMES: json.dumps(times) + "\n"}
     with held(folder):
         with atomic(folder / STATS) as partial:
@@ -219,8 +219,8 @@ def unpack(files: Mapping[str, bytes], folder: Path) -> None:
 def _times(folder: Path, keys: Mapping[str, str]) -> dict[str, float]:
     """What an earlier run in this folder recorded of the same stages, which are not made again."""
     try:
-        earlier = parse_json((folder / SUMMARY).read_text(encoding="utf-8"))["stages"]
-        times = parse_json((folder / TIMES).read_text(encoding="utf-8"))
+        earlier = parse_json((folder / SUMMARY).read_bytes())["stages"]
+        times = parse_json((folder / TIMES).read_bytes())
         return {name: seconds for name, seconds in times.items() if earlier.get(name) == keys.get(name)}
     except (FileNotFoundError, ValueError, KeyError, AttributeError):
         return {}  # none there, or not written by this program
@@ -233,7 +233,7 @@ def read(folder: Path) -> RunFolder:
             problem = f"is not the folder of a finished run (no {name})"
             raise ConfigError(f"{folder}: {problem}; make one with `sqa run CONFIG`")
     try:
-        summary = parse_json((folder / SUMMARY).read_text(encoding="utf-8"))
+        summary = parse_json((folder / SUMMARY).read_bytes())
         dataset, signatures, refusals = summary["dataset"], summary["signatures"], summary["refusals"]
         stages = summary.get("stages")
     except (ValueError, KeyError, TypeError, AttributeError) as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from typing import Any
 
 from sqa.core.errors import ConfigError, DataError
 from sqa.files.hub import check_shards, files_digest, find_model, need
+from sqa.files.json_reader import parse_json
 from sqa.metrics.quality.segment import Segment
 from sqa.metrics.quality.text_metric import Device, MeanOfSegments, check_sizes, model_label
 
@@ -97,7 +97,7 @@ def build(config: BertScoreConfig) -> MeanOfSegments:
 def _check(folder: Path) -> None:
     """DataError for a folder that is no encoder, or that the package would take for another kind than it is."""
     try:
-        kind = str(json.loads((folder / "config.json").read_text(encoding="utf-8"))["model_type"])
+        kind = str(parse_json((folder / "config.json").read_bytes())["model_type"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DataError(
             f"model {folder} is not one that BERTScore can use: no config.json with a model_type"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,6 +11,7 @@ from typing import Any
 
 from sqa.core.errors import DataError
 from sqa.files.hub import check_shards, files_digest, find_model, need
+from sqa.files.json_reader import parse_json
 from sqa.metrics.quality.segment import Segment
 from sqa.metrics.quality.text_metric import Device, MeanOfSegments, check_sizes, model_label
 
@@ -84,7 +84,7 @@ def build(config: BleurtConfig) -> MeanOfSegments:
     need("bleurt_pytorch", "bleurt")
     folder = find_model(config.model, config.revision, config.download, WANTED)
     try:
-        kind = json.loads((folder / "config.json").read_text(encoding="utf-8")).get("model_type")
+        kind = parse_json((folder / "config.json").read_bytes()).get("model_type")
     except (OSError, ValueError, AttributeError) as error:
         raise DataError(f"model {folder} is not a BLEURT model: it has no config.json that can be read") from error
     if kind != "bleurt":

@@ -28,6 +28,7 @@ from typing import Any
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.interfaces import Translator
 from sqa.core.types import Write
+from sqa.files.json_reader import parse_json
 from sqa.net.client import SHOWN, Failed, Http, Reply, without_secret
 from sqa.protocols.iwslt.corpus import EOS
 
@@ -129,8 +130,8 @@ class EvaluationService:
     def _json(self, path: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
         reply = self._call("GET", path, params)
         try:
-            value = json.loads(reply.text)
-        except (ValueError, RecursionError) as error:
+            value = parse_json(reply.text)
+        except ValueError as error:
             raise DataError(f"{_shown(reply)}: expected JSON, got {reply.text[:SHOWN]!r}") from error
         if not isinstance(value, dict):
             raise DataError(f"{_shown(reply)}: expected a JSON object, got {reply.text[:SHOWN]!r}")

@@ -9,7 +9,6 @@ Recordings are 16-bit mono .wav files; a request reads the samples it asks for f
 
 from __future__ import annotations
 
-import json
 import math
 import wave
 from dataclasses import dataclass
@@ -19,9 +18,11 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from sqa.core.errors import DataError
-from sqa.files.records import parse_json
+from sqa.files.json_reader import parse_json
+from sqa.files.records import lines
 
 EOS = "</s>"
+LEAST_RATE = 1000  # samples a second: one for each ms
 BLOCK = 10  # ms: recordings are read in multiples of it
 MAX_SEGMENT = 60_000  # ms of one answer
 
@@ -127,41 +128,43 @@ def load(
     if source is None:
         raise DataError(f"a {kind} server needs a source file beside {target}")
     targets = _lines(target)
-    lines = _lines(source)
-    if len(lines) != len(targets) and not strict:
-        raise DataError(f"{source} has {len(lines)} lines, {target} {len(targets)}; they must be line by line")
+    sources = _lines(source)
+    if len(sources) != len(targets) and not strict:
+        raise DataError(f"{source} has {len(sources)} lines, {target} {len(targets)}; they must be line by line")
     if kind == "speech":
-        recordings = tuple(_recording(Path(line), source) for line in lines)
+        recordings = tuple(_recording(Path(line), source) for line in sources)
         return SpeechCorpus(recordings, targets)
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(sources, start=1):
         if EOS in line.split() and not strict:
             raise DataError(f"{source}:{number}: has the word {EOS}, which means the end of a sentence on the wire")
-    return TextCorpus(tuple(tuple(line.split()) for line in lines), targets)
+    return TextCorpus(tuple(tuple(line.split()) for line in sources), targets)
 
 
 def _lines(path: Path) -> tuple[str, ...]:
-    with path.open(encoding="utf-8") as file:
-        lines = tuple(line.strip() for line in file)
-    if not lines:
+    found = tuple(line.strip() for line in lines(path))
+    if not found:
         raise DataError(f"{path}: is empty")
-    return lines
+    return found
 
 
 def _speech_from_json(path: Path) -> SpeechCorpus:
     """Recordings and texts of a data description in ESPnet's style."""
     try:
-        content: Any = parse_json(path.read_text(encoding="utf-8"))
+        content: Any = parse_json(path.read_bytes())
         utterances = list(content["utts"].values())
         rows = [
             (Path(item["input"]["path"].strip()), int(item["input"]["length_ms"]), item["output"]["text"].strip())
             for item in utterances
         ]
-    except (json.JSONDecodeError, KeyError, TypeError, AttributeError, ValueError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise DataError(
             f"{path}: expected utts[*].input.path, .input.length_ms and .output.text ({type(error).__name__}: {error})"
         ) from error
     if not rows:
         raise DataError(f"{path}: has no utterances")
+    for number, (_, length, _) in enumerate(rows):
+        if length < 1:
+            raise DataError(f"{path}: utterance {number}: length_ms must be 1 or more, got {length}")
     recordings = tuple(_recording(wav, path, length) for wav, length, _ in rows)
     return SpeechCorpus(recordings, tuple(text for _, _, text in rows))
 
@@ -180,8 +183,10 @@ def _recording(path: Path, where: Path, milliseconds: int | None = None) -> Reco
                 file.getframerate(),
                 file.getnframes(),
             )
-    except (wave.Error, EOFError) as error:
-        raise DataError(f"{path}: not a .wav file ({error})") from error
+    except (wave.Error, EOFError, RuntimeError) as error:  # the last of a header whose sizes lead past the end
+        raise DataError(f"{path}: not a .wav file ({error or 'its header is damaged'})") from error
     if (width, channels) != (2, 1):
         raise DataError(f"{path}: must be 16-bit mono, is {8 * width}-bit with {channels} channels")
+    if rate < LEAST_RATE:
+        raise DataError(f"{path}: has {rate} samples a second; {LEAST_RATE} are the least")
     return Recording(path, rate, samples, samples * 1000 // rate if milliseconds is None else milliseconds)

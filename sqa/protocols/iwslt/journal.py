@@ -72,7 +72,7 @@ class Journal:
             for name, number, _, token, delay, elapsed in self._db.execute(
                 "SELECT * FROM tokens ORDER BY session, number, place"
             ):
-                state = kept[name][number]
+                state = kept[name][number]  # a KeyError where somebody has meddled with the file
                 state.tokens.append(token)
                 state.delays.append(delay)
                 state.elapsed.append(elapsed)
@@ -108,6 +108,10 @@ class Journal:
         """An error of the file is a DataError, and leaves no transaction open."""
         try:
             yield
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            raise DataError(
+                f"{self.path}: damaged ({error!r}); name another file, or delete it to begin anew"
+            ) from error
         except sqlite3.Error as error:
             if self._db.in_transaction:
                 self._db.rollback()

@@ -107,8 +107,8 @@ def test_computing_time_counts_when_asked(tmp_path):
         ([row([1], 3), ""], r":2: not JSON"),
         ([{"source_length": 3}], r":1: Object missing required field `delays`"),
         ([row([1, True], 3)], r":1: Expected `int . float`, got `bool`"),
-        ([row([1], 3), row([2, 1], 3)], r":2: delays\[1\] is 1 after 2; they never fall"),
-        ([row([-1], 3)], r":1: the first delay is -1;"),
+        ([row([-1], 3)], r":1: delay 0 is -1; delays are 0 or more"),
+        ([row([1], 3), row([2, 3, -1], 3)], r":2: delay 2 is -1; delays are 0 or more"),
         (['{"delays": [NaN], "source_length": 3}'], r":1: not JSON"),
         ([row([1], 0)], r":1: source_length must be a number above 0, got 0"),
         ([row([1], 3, "4")], r":1: Expected `int . float . null`, got `str` - at `\$.reference_length`"),
@@ -123,6 +123,39 @@ def test_computing_time_counts_when_asked(tmp_path):
 def test_what_is_wrong_is_named_by_line(tmp_path, rows, message):
     with pytest.raises(DataError, match=r"instances\.log" + message):
         score(log(tmp_path, *rows), LogOptions())
+
+
+ODD = [  # a line, and how it is marked
+    (row([3, 2, 4, 1, 6], 6), r"delays[1]: 2 after 3: a delay falls"),
+    (row([1, 7], 6), r"delays[1]: 7 of 6 words: past the end"),
+    (row([1, 2.5], 6), r"delays[1]: 2.5 is no whole number of words"),
+    (row([1, 2], 6, prediction_length=5), r"prediction_length is 5, but there are 2 delays"),
+]
+
+
+@pytest.mark.parametrize("line,told", ODD, ids=[told for _, told in ODD])
+def test_odd_lines_are_computed_marked_and_counted_or_refused(tmp_path, capsys, line, told):
+    good = row([1, 2], 6, prediction_length=2)
+    path = log(tmp_path, good, line, good)
+    scored = score(path, LogOptions())
+    assert scored.odd == {2: told} and not any(math.isnan(values[1]) for values in scored.values.values())
+    assert [row.get("odd") for row in scored.rows()] == [None, told, None]
+    main(path, LogOptions(), as_json=True)
+    said = capsys.readouterr()
+    assert json.loads(said.out.splitlines()[1])["odd"] == told
+    assert f"instances.log:2: 1 of 3 lines are odd, the first: {told}" in said.err
+    alone = score(log(tmp_path, good, good, good), LogOptions())  # the others' values are as without it
+    assert [row for row in scored.rows() if "odd" not in row] == [row for row in alone.rows() if row["index"] != 1]
+    path = log(tmp_path, good, line, good)
+    with pytest.raises(DataError, match=r"instances\.log:2: .*; --strict refuses it"):
+        score(path, LogOptions(strict=True))
+
+
+def test_plain_lines_are_not_odd(tmp_path):
+    """Among them delays at the end of a sentence that counts, and milliseconds of speech past their end."""
+    end = row([1, 4], 3, prediction="a </s>", prediction_length=1)
+    assert not score(log(tmp_path, end), LogOptions("simuleval-1.0.2", strict=True)).odd
+    assert not score(log(tmp_path, row([0.5, 4000.5], 3000.5)), LogOptions(strict=True)).odd
 
 
 def test_too_few_references(tmp_path):

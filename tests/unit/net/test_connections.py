@@ -137,6 +137,31 @@ def test_who_is_being_answered_stays(opened) -> None:
         assert whole(early).endswith(b"here")
 
 
+def test_of_connections_that_are_gone_nothing_is_kept(opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who can be missed is known without a search; it must not grow with all that ever came."""
+    states = []
+
+    class Spied(connections.BoundedState):
+        def __init__(self) -> None:
+            super().__init__()
+            states.append(self)
+
+    monkeypatch.setattr(connections, "BoundedState", Spied)
+    with serving_app(app(), most=10) as url:
+        kinds = (b"", b"GET / HT", GET, b"PUT /body HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nhalf")
+        some = [opened(url, sent) for sent in kinds for _ in range(10)]
+        asked = opened(url, GET)
+        assert whole(asked).endswith(b"here")
+        [state] = states
+        assert 0 < sum(map(len, state.quiet)) <= 10
+        for one in (*some, asked):
+            one.close()
+        end = time.monotonic() + 30
+        while any(state.quiet) and time.monotonic() < end:
+            time.sleep(0.01)
+        assert not any(state.quiet)
+
+
 @pytest.mark.parametrize("sent", [b"\x16\x03\x01\x02\x00\x01", GET[:-2] + b"Host: b\r\n\r\n", b"A" * 99_999])
 def test_nonsense_is_a_400_or_the_end(opened, sent: bytes) -> None:
     with serving_app(app()) as url:

@@ -79,20 +79,50 @@ def test_plain_yaml_with_aliases_stays_as_it_was(tmp_path):
     assert parse_yaml("") is None
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["[" * 200_000, "NaN", "-Infinity", "1e999", "9" * 5000, '"\\ud800"', '{"a": [1, NaN]}'],
-    ids=lambda t: t[:9],
-)
+ODD_JSON = {
+    "[" * 200_000: "more than 100 deep",
+    "[" * 101 + "]" * 101: "more than 100 deep",
+    '{"a":' * 101 + "1" + "}" * 101: "more than 100 deep",
+    "NaN": "not JSON: NaN is no number",
+    "-Infinity": "not JSON: -Infinity is no number",
+    "1e999": "not JSON: 1e999 is no number",
+    '{"a": [1, NaN]}': "not JSON: NaN is no number",
+    '{"a": 1': "not JSON: expecting ',' delimiter at column 8",
+    "9" * 24: f"the whole number {'9' * 24} has more than 64 bits",
+    "-" + "9" * 5000: "(5001 digits) has more than 64 bits",
+    str(1 << 63): "has more than 64 bits",
+    '"\\ud800"': "half a surrogate pair, which is no text",
+    '{"a": [{"b": "x\\udfff"}]}': "a[0].b: half a surrogate pair, which is no text",
+    '{"a": {"\\ud800": 1}}': "a.a key: half a surrogate pair",
+}
+
+
+@pytest.mark.parametrize("text", ODD_JSON, ids=lambda t: t[:9])
 def test_odd_json_is_one_line(tmp_path, text):
-    with pytest.raises(ValueError):
-        parse_json(text)
+    for given in (text, text.encode()):
+        with pytest.raises(ValueError) as refused:
+            parse_json(given)
+        assert ODD_JSON[text] in str(refused.value)
     path = tmp_path / "x.json"
     path.write_text(text, encoding="utf-8")
     for read in (json_document, lambda file: list(json_lines(file))):
-        with pytest.raises(DataError, match="x.json.*not JSON") as raised:
+        with pytest.raises(DataError, match="x.json") as raised:
             read(path)
-        assert "\n" not in str(raised.value)
+        assert ODD_JSON[text] in str(raised.value) and "\n" not in str(raised.value) and len(str(raised.value)) < 400
+
+
+def test_plain_json_is_as_it_was():
+    """The limits do not touch what is within them; bytes may have a byte order mark, and no other encoding."""
+    value = {"a": [1 << 62, -(1 << 63) + 1, 1.5e300, "\U0001f600 é", None], "b": {}}
+    assert (
+        parse_json(json.dumps(value)) == value and parse_json("\ufeff".encode() + json.dumps(value).encode()) == value
+    )
+    deep = "[" * 100 + "]" * 100
+    assert parse_json(deep) is not None and parse_json('"' + "[" * 500 + '"') == "[" * 500
+    assert parse_json('"\\ud83d\\ude00"') == "\U0001f600"
+    for encoding in ("utf-16", "utf-32", "latin-1"):
+        with pytest.raises(ValueError, match=r"not UTF-8 \(byte 0x"):
+            parse_json('{"a": "é"}'.encode(encoding))
 
 
 @pytest.mark.parametrize("more", [{}, {"source_length": 1e308}, {"reference_length": 5e-324}])

@@ -1,0 +1,500 @@
+"""Every reader of files that others wrote: a good file, how it is spoilt, and the command that reads it."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import functools
+import io
+import json
+import random
+import shutil
+import sys
+import tempfile
+import time
+import traceback
+import wave
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from unittest import mock
+
+import yaml
+import zstandard
+from fuzz import mutations as by
+
+from buzzers.mlp import MlpConfig
+from buzzers.mlp import build as build_mlp
+from buzzers.threshold import ThresholdBuzzer
+from buzzers.train import load_config as load_buzzer_training
+from experiments.grid import AblationConfig
+from experiments.paper.figure6 import Figure6Config
+from experiments.paper.figure7 import Figure7Config
+from experiments.paper.table2 import Table2Config
+from experiments.paper.table4_rows import Table4Config
+from experiments.paper.table5 import Table5Config
+from experiments.stepwise.rows import StepwiseConfig
+from experiments.studies.guesser_rows import ReportConfig
+from experiments.studies.head_to_head import HeadToHeadConfig
+from experiments.studies.translation_table import TableConfig
+from guessers.gru.train import GruTraining
+from guessers.lessons import own_texts
+from guessers.open_qa.passages import read_passages
+from smt.engines.fairseq import read_dictionary
+from smt.engines.hub import check_model
+from smt.lm.adapter import load_adapter
+from smt.lm.files import read_shape
+from smt.lm.train_config import LmConfig
+from smt.models.bundle import load_model as load_bundle
+from smt.models.vocab_bpe import BpeVocabulary
+from smt.statistical.config import PbmtConfig
+from smt.training.config import SmtConfig
+from sqa.cli.app import main as command
+from sqa.core.errors import SqaError
+from sqa.core.paths import DATA, ROOT
+from sqa.data.datasets import load_own_pairs
+from sqa.data.download import read_manifest
+from sqa.data.human_buzzes import first_of_game, load_buzzes, regular_players
+from sqa.files.model_files import read_tensors
+from sqa.files.store import Store
+from sqa.metrics.curve_fit import FitConfig, fit
+from sqa.metrics.quality.score_file import read as read_scores
+from sqa.metrics.quality.segment import Segment
+from sqa.protocols import vist
+from sqa.protocols.iwslt.corpus import load as load_corpus
+from sqa.protocols.iwslt.journal import Journal
+from sqa.protocols.iwslt.participants import read_participants
+from sqa.protocols.iwslt.sentence import Sentence
+from sqa.report.data import read_rows
+from sqa.run.config import load, load_run
+from sqa.run.folder import read as read_folder
+from sqa.run.folder import save
+from sqa.run.pipeline import run
+
+QUESTIONS = (ROOT / "docs/example/questions.jsonl").read_bytes()
+RECORDS = [json.loads(line) for line in QUESTIONS.splitlines()]
+LONGEST = 6000  # characters on stderr: a screen or two
+
+
+@dataclass(frozen=True)
+class Reader:
+    """A reader: its good files, the one that is spoilt and how, and what reads it."""
+
+    name: str
+    files: Mapping[str, bytes]
+    spoilt: str  # a name in the folder, or a pattern of one
+    changes: Sequence[by.Change]
+    read: Sequence[str] | Callable[[Path], object]  # words of the command, {} being the folder; or a function
+    folder: Callable[[], Path] | None = None  # copied too
+    named: tuple[str, ...] = ()  # what else than the file a message may name
+    share: float = 1.0  # of the cases: less for what is slow
+
+    def spoil(self, rng: random.Random, folder: Path) -> Path:
+        """Write the files to a folder; the path of the spoilt one."""
+        if self.folder is not None:
+            shutil.copytree(self.folder(), folder, dirs_exist_ok=True)
+        for name, data in self.files.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes(
+                data.replace(b"{}", bytes(folder)) if name.endswith((".yaml", ".list")) else data
+            )
+        [path] = folder.glob(self.spoilt)
+        path.write_bytes(rng.choice(self.changes)(rng, path.read_bytes()))
+        return path
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of reading a file."""
+
+    code: int
+    said: str  # on stderr
+    seconds: float
+    traceback: str = ""
+
+    def problem(self, path: Path, reader: Reader) -> str:
+        """What a user could complain of; "" if nothing."""
+        if self.traceback:
+            return self.traceback
+        if self.seconds > 10:
+            return f"took {self.seconds:.1f} s"
+        if self.code not in (0, 1, 2, 3):
+            return f"exit {self.code}: {self.said[-300:]}"
+        names = (str(path), path.name, str(path.parent), *reader.named)
+        if self.code and not any(name in self.said for name in names):
+            return f"exit {self.code}, and the file is not named: {self.said[-500:]}"
+        if len(self.said) > LONGEST:
+            return f"{len(self.said)} characters on stderr: {self.said[:300]}"
+        return ""
+
+
+def attempt(reader: Reader, folder: Path) -> Outcome:
+    """Read the spoilt file as a user would."""
+    said, out = io.StringIO(), io.TextIOWrapper(io.BytesIO(), encoding="utf-8")  # a terminal that refuses half pairs
+    code, trace, began = 0, "", time.perf_counter()
+    try:
+        with contextlib.redirect_stderr(said), contextlib.redirect_stdout(out):
+            if callable(reader.read):
+                reader.read(folder)
+            else:
+                words = [word.replace("{}", str(folder)) for word in reader.read]
+                with mock.patch.object(sys, "argv", ["sqa", *words]):
+                    command()
+    except SqaError as error:
+        code = error.exit_code
+        said.write(str(error))
+    except OSError as error:  # as the command's own `main` does
+        code = 3
+        said.write(f"{error.filename}: {error.strerror}")
+    except SystemExit as ended:
+        code = ended.code if isinstance(ended.code, int) else 1
+    except Exception:
+        trace = traceback.format_exc()
+    out.flush()
+    told = said.getvalue() + out.buffer.getvalue().decode() * (reader.name.startswith("vist"))  # as the original does
+    return Outcome(code, told, time.perf_counter() - began, trace)
+
+
+# --- the good files --------------------------------------------------------------------------------------------------
+
+
+def _config(**parts: object) -> bytes:
+    return yaml.safe_dump({"dataset": {"name": "{}/questions.jsonl"}, **parts}, sort_keys=False).encode()
+
+
+FIXED = {"name": "fixed", "text": "reference"}
+
+
+def _log() -> bytes:
+    rows = []
+    for record in RECORDS:
+        for source, text in zip(record["source"], record["reference"], strict=False):
+            size, words = len(source.split()), text.split()
+            delays = [min(size, place + 3) for place in range(len(words))]
+            rows.append({
+                "index": len(rows), "prediction": text, "delays": delays, "elapsed": [d + 0.5 for d in delays],
+                "prediction_length": len(words), "reference": text, "source": source, "source_length": size,
+                "reference_length": len(words), "metric": {},
+            })  # fmt: skip
+    return b"".join(json.dumps(row, ensure_ascii=False).encode() + b"\n" for row in rows)
+
+
+def _tsv() -> bytes:
+    rows = ["question\tsentence\ttoken\tdelay"]
+    for record in RECORDS:
+        for sentence, source in enumerate(record["source"]):
+            size = len(source.split())
+            rows += [f"{record['id']}\t{sentence}\tw{i}\t{min(size, i + 1)}" for i in range(size)]
+    return "".join(f"{row}\n" for row in rows).encode()
+
+
+def _buzzes(kind: str) -> bytes:
+    rows = [
+        {"qid": f"q{i}", "correct": i % 3 > 0, "rel_pos": (i * 37 % 100) / 100, "word_index": i % 50, "n_words": 60,
+         "tournament": "t", "game": i // 9, "player": f"p{i % 3}"}
+        for i in range(120)
+    ]  # fmt: skip
+    if kind == "csv":
+        return "".join(",".join(map(str, row)) + "\n" for row in [rows[0].keys(), *(r.values() for r in rows)]).encode()
+    return b"".join(json.dumps(row).encode() + b"\n" for row in rows)
+
+
+def _submission() -> bytes:
+    rows = []
+    for record in RECORDS:
+        words = " ".join(record["source"]).split()
+        rows += [
+            {"question": record["id"], "step": i, "token": f"w{i}", "g": i + 1, "guess": record["page"], "buzz": i > 5}
+            for i in range(len(words))
+        ]
+    return b"".join(json.dumps(row, ensure_ascii=False).encode() + b"\n" for row in rows)
+
+
+def _vist() -> tuple[bytes, bytes]:
+    told = [{"album_id": "1", "photo_sequence": ["a", "b"], "story_text_normalized": "a man went out ."}]
+    rows = [
+        {"story_id": "s1", "photo_flickr_id": p, "worker_arranged_photo_order": i, "text": "a man went"}
+        for i, p in enumerate("ab")
+    ]
+    return json.dumps({"output_stories": told}).encode(), json.dumps({"annotations": [[r] for r in rows]}).encode()
+
+
+def _wav() -> bytes:
+    out = io.BytesIO()
+    with wave.open(out, "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(16000)
+        file.writeframes(bytes(3200))
+    return out.getvalue()
+
+
+CURVE = {
+    "kind": "expected-wins curve",
+    "version": 1,
+    "method": "monotone",
+    "knots": {"t": [0, 0.5, 1], "ew": [1, 0.6, 0.1]},
+}
+UTTS = {"utts": {"u": {"input": {"path": "a.wav", "length_ms": 100}, "output": {"text": "hello"}}}}
+PAIRS = "".join(f"uno dos {i}\tone two {i}\n" for i in range(20)).encode()
+JSON_LINES = (by.json_line, by.json_line, by.json_line, *by.BYTES)
+JSON = (by.json_document, by.json_document, by.json_document, *by.BYTES)
+YAML = (by.yaml_value, by.yaml_value, by.yaml_value, *by.BYTES)
+TABLE = (by.table_cell, by.table_cell, *by.BYTES)
+TENSORS = (by.tensor_header, by.tensor_header, *by.BYTES)
+
+
+EMPTY = (2).to_bytes(8, "little") + b"{}"  # a safetensors file without tensors
+SEGMENTS = [Segment(id, "a", "b", "c") for id in ("one", "two")]
+ALIGNER = ("alignment-priors", 1)
+CONFIGS: dict[str, Callable[[Path], object]] = {
+    "mini_es_wait6_bm25.yaml": load_run,
+    "train_buzzers.yaml": lambda path: load_buzzer_training(Path(f"{path}:mlp-bm25")),
+    "train_guessers.yaml": lambda path: load(Path(f"{path}:gru"), GruTraining),
+    **{
+        name: functools.partial(load, cls=cls)
+        for name, cls in {
+            "ablation.yaml": AblationConfig, "figure6.yaml": Figure6Config, "figure7.yaml": Figure7Config,
+            "guessers.yaml": ReportConfig, "head_to_head.yaml": HeadToHeadConfig, "lm_es_en.yaml": LmConfig,
+            "pbmt_es_en.yaml": PbmtConfig, "smt_es_en.yaml": SmtConfig, "stepwise.yaml": StepwiseConfig,
+            "table2.yaml": Table2Config, "table4.yaml": Table4Config, "table5.yaml": Table5Config,
+            "translation_table.yaml": TableConfig,
+        }.items()
+    },
+}  # fmt: skip
+
+
+@functools.cache
+def finished_run() -> Path:
+    """A folder of runs with a finished one, `run`, and its store."""
+    folder = Path(tempfile.mkdtemp(prefix="sqa-fuzz-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    (folder / "questions.jsonl").write_bytes(QUESTIONS)
+    config = {
+        "name": "run", "dataset": {"name": str(folder / "questions.jsonl")}, "translator": FIXED,
+        "guesser": {"name": "doubles:build_guesser"}, "buzzer": {"name": "doubles:build_buzzer", "threshold": 0.5},
+        "metrics": ["ew", "al"],
+    }  # fmt: skip
+    (folder / "c.yaml").write_text(yaml.safe_dump(config))
+    save(run(load_run(folder / "c.yaml"), Store(folder / "runs"), progress=False), folder / "runs")
+    return folder / "runs"
+
+
+def _fit(path: Path) -> None:
+    """What `sqa curve fit` does before it draws."""
+    fit(str(path), FitConfig("monotone", "clip", False, "questions", 10, 0))
+    buzzes = regular_players(load_buzzes(str(path), "clip"), 1)
+    if buzzes.game is not None:
+        first_of_game(buzzes)
+
+
+class Words:
+    """Takes METEOR's place, whose Java needs a second to start: the share of the words that a reference has."""
+
+    def __enter__(self) -> Words:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        pass
+
+    def stats(self, references: Sequence[str], hypothesis: str) -> list[float]:
+        words = hypothesis.split()
+        return [max(sum(word in text.split() for word in words) / max(len(words), 1) for text in references)]
+
+    def scores(self, groups: Sequence[Sequence[float]]) -> list[float]:
+        return [groups[0][0], groups[0][0]]
+
+
+def _evaluate(folder: Path) -> None:
+    words = ["-testFile", f"{folder}/test.json", "-gsFile", f"{folder}/gold.json", "--all-errors"]
+    sys.exit(vist.main(words, Words))
+
+
+def readers() -> list[Reader]:
+    """All of them."""
+    return [*_of_data(), *_of_results(), *_of_configs(), *_of_models(), *_of_servers()]
+
+
+def _of_data() -> list[Reader]:
+    fixed, log, own = _config(translator=FIXED), _log(), ("translate", "{}/c.yaml", "--runs", "{}/runs", "-q")
+    recorded = {"name": "recorded", "file": "{}/instances.log"}
+    table = {"name": "recorded", "file": "{}/out.tsv", "format": "tsv"}
+    questions = {"c.yaml": fixed, "questions.jsonl": QUESTIONS}
+    document = json.dumps({"questions": RECORDS}, ensure_ascii=False).encode()
+    found = [
+        Reader("questions", questions, "questions.jsonl", JSON_LINES, own),
+        Reader(
+            "questions.json",
+            {"c.yaml": fixed.replace(b".jsonl", b".json"), "questions.json": document}, "questions.json", JSON, own,
+        ),
+        Reader(
+            "questions.zst",
+            {"c.yaml": fixed.replace(b".jsonl", b".jsonl.zst"), "questions.jsonl.zst": zstandard.compress(QUESTIONS)},
+            "questions.jsonl.zst", [by.zipped(change) for change in JSON_LINES], own,
+        ),
+        Reader(
+            "recorded log", {**questions, "c.yaml": _config(translator=recorded), "instances.log": log},
+            "instances.log", JSON_LINES, own,
+        ),
+        Reader(
+            "recorded table", {**questions, "c.yaml": _config(translator=table), "out.tsv": _tsv()},
+            "out.tsv", TABLE, own,
+        ),
+        Reader("pairs", {"own.tsv": PAIRS}, "own.tsv", TABLE, lambda f: list(load_own_pairs(f / "own.tsv", "es-en"))),
+        Reader("buzzes", {"b.jsonl": _buzzes("jsonl")}, "b.jsonl", JSON_LINES, lambda f: _fit(f / "b.jsonl")),
+        Reader("buzzes.csv", {"b.csv": _buzzes("csv")}, "b.csv", (by.csv_cell, *by.BYTES), lambda f: _fit(f / "b.csv")),
+        Reader(
+            "pages", {"pages.jsonl": (ROOT / "docs/example/pages.jsonl").read_bytes()}, "pages.jsonl", JSON_LINES,
+            lambda f: list(own_texts([f / "pages.jsonl"])),
+        ),
+        Reader(
+            "passages", {"passages.jsonl": b'{"id": "a", "title": "Peru", "text": "Lima is its capital."}\n'},
+            "passages.jsonl", JSON_LINES, lambda f: read_passages(f / "passages.jsonl"),
+        ),
+        Reader("manifest", {"m.yaml": (DATA / "manifest.yaml").read_bytes()}, "m.yaml", YAML,
+               lambda f: read_manifest(f / "m.yaml")),
+    ]  # fmt: skip
+    conventions = ("simuleval-1.1", "omnisteval", "simuleval-1.0.2", "iwslt-2020-final", "iwslt-2020-first")
+    for convention in conventions:
+        words = ("latency", "{}/instances.log", "--convention", convention)
+        found.append(Reader(f"latency {convention}", {"instances.log": log}, "instances.log", JSON_LINES, words))
+    references = b"\n".join(json.loads(line)["reference"].encode() for line in log.splitlines()) + b"\n"
+    both = {"instances.log": log, "refs.txt": references}
+    words = ("latency", "{}/instances.log", "--references", "{}/refs.txt", "--json")
+    found.append(Reader("latency references", both, "refs.txt", by.BYTES, words))
+    words = ("latency", "{}/instances.log", "--computation-aware", "--source", "speech")
+    found.append(Reader("latency elapsed", {"instances.log": log}, "instances.log", JSON_LINES, words))
+    return found
+
+
+def _of_results() -> list[Reader]:
+    told, gold = _vist()
+    submission = {"questions.jsonl": QUESTIONS, "s.jsonl": _submission()}
+    stories = {"test.json": told, "gold.json": gold}
+    export = ("export", "{}/run", "--to", "jsonl", "--output", "{}/out")
+    whole = ("run", "run the config again")
+    found = [
+        Reader("submission", submission, "s.jsonl", JSON_LINES,
+               ("validate", "sqa", "{}/s.jsonl", "--questions", "{}/questions.jsonl")),
+        Reader("vist", stories, "test.json", JSON, _evaluate, named=("Story", "story", "stories", "JSON")),
+        Reader("vist gold", stories, "gold.json", JSON, _evaluate, named=("Story", "story", "stories", "JSON")),
+        Reader("curve", {"c.json": json.dumps(CURVE).encode()}, "c.json", JSON, ("curve", "show", "{}/c.json")),
+        Reader("scores", {"s.tsv": b"question\tscore\none\t0.5\ntwo\t0.25\n"}, "s.tsv", TABLE,
+               lambda f: read_scores(f / "s.tsv", SEGMENTS)),
+    ]  # fmt: skip
+    for name, changes in {"run.json": JSON, "config.yaml": YAML, "stats.parquet": by.BYTES, "times.json": JSON}.items():
+        read = ("compare", "{}/run", "{}/run", "--resamples", "10") if name == "stats.parquet" else export
+        read = (lambda f: read_folder(f / "run").times) if name == "times.json" else read
+        found.append(Reader(f"run {name}", {}, f"run/{name}", changes, read, finished_run, whole))
+    found.append(
+        Reader("run report.tsv", {}, "run/report.tsv", TABLE, lambda f: read_rows(f / "run/report.tsv"), finished_run)
+    )
+    for stage in ("translate", "guess", "buzz"):
+        for name, changes in {"manifest.json": JSON, "block-0000.parquet": by.BYTES}.items():
+            found.append(
+                Reader(f"store {stage} {name}", {}, f"store/{stage}/*/{name}", changes, export, finished_run, whole)
+            )
+    return found
+
+
+def _of_configs() -> list[Reader]:
+    found = [
+        Reader("config", {"c.yaml": _config(translator=FIXED, metrics=["al"]), "questions.jsonl": QUESTIONS},
+               "c.yaml", YAML, ("translate", "{}/c.yaml", "--runs", "{}/runs", "-q"),
+               named=("--", "dataset", "questions.jsonl", "translator.")),
+    ]  # fmt: skip
+    for name, read in CONFIGS.items():
+        data = (ROOT / "configs" / name).read_bytes()
+        found.append(Reader(f"config {name}", {name: data}, name, YAML, functools.partial(_loaded, name, read)))
+    return found
+
+
+def _loaded(name: str, read: Callable[[Path], object], folder: Path) -> None:
+    read(folder / name)
+
+
+def _of_models() -> list[Reader]:
+    models = DATA / "models"
+    found = []
+    for name, file, changes, read in (
+        ("buzzer-mlp-bm25", "config.json", JSON, lambda f: build_mlp(MlpConfig(model=str(f)))),
+        ("buzzer-mlp-bm25", "model.safetensors", TENSORS, lambda f: build_mlp(MlpConfig(model=str(f)))),
+        ("buzzer-threshold-bm25", "config.json", JSON, lambda f: ThresholdBuzzer.load(f)),
+        ("buzzer-threshold-bm25", "model.safetensors", TENSORS, lambda f: ThresholdBuzzer.load(f)),
+        ("align-es-en", "config.json", JSON, lambda f: read_tensors(f, *ALIGNER)),
+        ("lm-es-en", "config.json", JSON, load_adapter),
+        ("lm-es-en", "adapter_model.safetensors", TENSORS, load_adapter),
+        ("lm-es-en", "pieces.safetensors", TENSORS, load_adapter),
+        ("es-en", "config.json", JSON, load_bundle),
+        ("es-en", "model.safetensors", TENSORS, load_bundle),
+        ("es-en", "vocabulary.model", by.BYTES, load_bundle),
+    ):
+        share = 0.2 if name == "es-en" else 1.0
+        found.append(
+            Reader(f"{name} {file}", {}, file, changes, read, functools.partial(Path, models, name), share=share)
+        )
+    shape = {
+        "model_type": "llama", "hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "vocab_size": 9,
+        "intermediate_size": 8, "rms_norm_eps": 1e-6, "rope_theta": 10_000.0, "hidden_act": "silu",
+    }  # fmt: skip
+    dictionary = b"the 9\nof 8\nand 7\n"
+    symbols = ["<pad>", "<unk>", "<s>", "</s>", "a"]
+    bpe = {"format": 1, "bpe": "none", "codes": "", "moses": "", "source": symbols, "target": symbols}
+    return [
+        *found,
+        Reader("language model", {"config.json": json.dumps(shape).encode()}, "config.json", JSON, read_shape),
+        Reader(
+            "fairseq dictionary",
+            {"dict.txt": dictionary},
+            "dict.txt",
+            by.BYTES,
+            lambda f: read_dictionary(f / "dict.txt"),
+        ),
+        Reader("bpe", {"v.json": json.dumps(bpe).encode()}, "v.json", JSON, lambda f: BpeVocabulary.load(f / "v.json")),
+        Reader(
+            "hub model",
+            {"config.json": b'{"model_type": "marian"}', "model.safetensors": EMPTY, "tokenizer.json": b"{}"},
+            "config.json",
+            JSON,
+            check_model,
+        ),
+    ]
+
+
+def _of_servers() -> list[Reader]:
+    text = {"src.txt": b"uno dos tres\ncuatro cinco\n", "tgt.txt": b"one two three\nfour five\n"}
+    speech = {"s.json": json.dumps(UTTS).encode(), "a.wav": _wav()}
+    names = b"# who\nalice 0123456789abcdef\nbob fedcba9876543210\n"
+    return [
+        Reader("iwslt source", text, "src.txt", by.BYTES, lambda f: load_corpus(f / "src.txt", f / "tgt.txt", "text"),
+               named=("tgt.txt",)),
+        Reader("iwslt target", text, "tgt.txt", by.BYTES, lambda f: load_corpus(f / "src.txt", f / "tgt.txt", "text")),
+        Reader("iwslt speech", speech, "s.json", JSON, lambda f: _read_speech(f / "s.json"), named=("segment_size",)),
+        Reader("iwslt wav", speech, "a.wav", by.BYTES, lambda f: _read_speech(f / "s.json"), named=("segment_size",)),
+        Reader("participants", {"p.txt": names}, "p.txt", by.BYTES, lambda f: read_participants(f / "p.txt")),
+        Reader("journal", {"j.db": _journal()}, "j.db", by.BYTES, lambda f: _open_journal(f / "j.db")),
+    ]  # fmt: skip
+
+
+def _read_speech(path: Path) -> None:
+    corpus = load_corpus(None, path, "speech")
+    for sentence in range(len(corpus)):
+        corpus.read(sentence, 0, 20)
+        corpus.length(sentence)
+
+
+def _journal() -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "j.db"
+        journal = Journal(path, "corpus")
+        journal.save("a", 0, Sentence(2, 0, 2, (0, 0), tokens=["x", "y"], delays=[1, 2], elapsed=[1.0, 2.0]), 0)
+        journal.close()
+        return path.read_bytes()
+
+
+def _open_journal(path: Path) -> None:
+    journal = Journal(path, "corpus")
+    try:
+        journal.load()
+    finally:
+        journal.close()

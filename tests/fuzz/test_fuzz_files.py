@@ -1,0 +1,48 @@
+"""Thousands of spoilt files through every reader: no traceback, no hang, an exit code, and the file named.
+
+`SQA_FUZZ=10000 pytest tests/fuzz` reads that many files and sends that many requests, in place of 500.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from pathlib import Path
+
+import pytest
+from fuzz.file_readers import Reader, attempt, readers
+from fuzz.mutations import ODD_RAW
+
+COUNT = int(os.environ.get("SQA_FUZZ", "500"))
+SEED = os.environ.get("SQA_FUZZ_SEED", "1")
+READERS = readers()
+SHARES = sum(reader.share for reader in READERS)
+
+
+@pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.name)
+def test_a_spoilt_file_is_refused_in_words_or_read(reader: Reader, tmp_path: Path) -> None:
+    codes, problems = [], []
+    for number in range(max(1, round(COUNT * reader.share / SHARES))):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        path = reader.spoil(random.Random(f"{SEED} {reader.name} {number}"), folder)
+        outcome = attempt(reader, folder)
+        codes.append(outcome.code)
+        if problem := outcome.problem(path, reader):
+            problems.append(f"case {number} (SQA_FUZZ_SEED={SEED}): {problem}")
+    assert not problems, "\n\n".join(problems[:5])
+    assert len(codes) < 5 or any(codes), "nothing was refused: is the file read at all?"
+
+
+@pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.name)
+def test_the_file_is_read_when_it_is_sound(reader: Reader, tmp_path: Path) -> None:
+    """What refuses everything would pass the test above."""
+    sound = Reader(reader.name, reader.files, reader.spoilt, [lambda _, data: data], reader.read, reader.folder)
+    sound.spoil(random.Random(1), tmp_path)
+    outcome = attempt(sound, tmp_path)
+    assert (outcome.code, outcome.traceback) == (0, ""), outcome.said
+
+
+def test_the_odd_values_are_odd() -> None:
+    """The generator's worst values are there: a nest, a number of 24 digits, half a surrogate pair."""
+    assert any(raw.startswith("[" * 100_000) for raw in ODD_RAW) and "9" * 24 in ODD_RAW and '"\\ud83d"' in ODD_RAW

@@ -1,0 +1,68 @@
+"""Delays that fall, as no translator writes them: SimulEval 1.1's scorers and this project agree."""
+
+from __future__ import annotations
+
+import json
+import random
+import warnings
+
+import pytest
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # what the package's imports say of themselves
+    pytest.importorskip("simuleval", reason="needs the extra: pip install 'sqa[simul]'")
+    from simuleval.evaluator.instance import LogInstance, TextToTextInstance
+    from simuleval.evaluator.scorers.latency_scorer import LATENCY_SCORERS_DICT
+
+from sqa.metrics.latency_log import LogOptions, score
+
+NAMES = ("AL", "LAAL", "AP", "DAL", "StartOffset", "EndOffset", "NumChunks", "RTF")
+
+
+def lines(count: int, speech: bool) -> list[dict]:
+    """Logs of one sentence: a known example, then delays in any order, some past the end."""
+    rng = random.Random(17)
+    found = [{"index": 0, "delays": [3, 2, 4, 1, 6], "source_length": 6, "reference": "a b c d e"}]
+    while len(found) < count:
+        size = rng.randint(1, 12)
+        delays = [rng.randint(0, size + rng.choice((0, 0, 3))) for _ in range(rng.randint(1, 14))]
+        reference = " ".join("w" * rng.randint(1, 10))
+        found.append({"index": len(found), "delays": delays, "source_length": size, "reference": reference})
+    if speech:
+        for line in found:
+            line["delays"] = [delay * 170.5 for delay in line["delays"]]
+            line["source_length"] *= 170.5
+    return found
+
+
+@pytest.fixture
+def log(tmp_path):
+    def written(rows):
+        path = tmp_path / "instances.log"
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        return str(path)
+
+    return written
+
+
+@pytest.mark.parametrize("speech", [False, True], ids=["text", "speech"])
+def test_the_scorers_of_simuleval_agree(log, speech):
+    rows = lines(300, speech)
+    scored = score(log(rows), LogOptions())
+    assert sum("falls" in told for told in scored.odd.values()) > 150
+    for place, (row, values) in enumerate(zip(rows, scored.rows(), strict=True)):
+        instance = LogInstance(json.dumps(row))
+        for name in NAMES:
+            wanted = LATENCY_SCORERS_DICT[name]().compute(instance)
+            assert values[name] == pytest.approx(wanted, rel=1e-9, abs=1e-9), (place, name, row)
+        source = instance
+        if not speech:  # its own command takes every log for speech
+            source = TextToTextInstance.__new__(TextToTextInstance)
+            source.delays = row["delays"]
+        wanted = LATENCY_SCORERS_DICT["ATD"]()({0: source})
+        assert values["ATD"] == pytest.approx(wanted, rel=1e-9, abs=1e-9), (place, row)
+
+
+def test_the_example(log):
+    [values] = score(log(lines(1, speech=False)), LogOptions()).rows()
+    assert values["AL"] == pytest.approx(0.8) and values["odd"] == "delays[1]: 2 after 3: a delay falls"
