@@ -43,6 +43,12 @@ class Files:
         except FileNotFoundError as error:
             raise DataError(f"{path}: is missing from the board's files") from error
 
+    def remove(self, path: str) -> None:
+        """Remove a file, if it is there."""
+        whole = f"{self._root}/{path}"
+        if self._fs.exists(whole):
+            self._fs.rm_file(whole)
+
     def read_lines(self, path: str) -> list[dict[str, Any]]:
         """The objects of a file of JSON lines."""
         return [json.loads(line) for line in self.read(path).decode().split("\n") if line]

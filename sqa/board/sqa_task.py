@@ -22,7 +22,8 @@ from typing import Any
 from sqa.board import tags as tagging
 from sqa.board.memory import PeakMemory
 from sqa.board.metrics import Answer, Job
-from sqa.board.task import KINDS, Example, Response, Task
+from sqa.board.standing import plausible
+from sqa.board.task import KINDS, Example, Response, Task, Unscorable, told
 from sqa.core.errors import ConfigError, DataError, TraceError
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Buzz, Emission, Guess, Question
@@ -34,7 +35,6 @@ from sqa.run.config import RunConfig, run_in
 INPUT_KEYS = ("id", "language", "source")
 _STEP = {"sentence": "integer", "token": "string", "g": "integer", "ended": "boolean", "erase": "integer"}
 _SPOKEN = {"guess": "string", "buzz": "boolean"}  # of a step of a system that answers
-SHOWN = 5  # problems of a submission or of a response that are told
 
 
 def _exactly(properties: Mapping[str, Any]) -> dict[str, Any]:
@@ -126,12 +126,6 @@ def question_of(example: Example) -> Question:
 # ------------------------------------------------------------------------------------------------------ responses
 
 
-def told(problems: Sequence[str]) -> str:
-    """The first problems on one line, and the number of the others."""
-    more = f"; and {len(problems) - SHOWN} more" if len(problems) > SHOWN else ""
-    return "; ".join(problems[:SHOWN]) + more
-
-
 def verify_response(response: Response, example: Example) -> None:
     """DataError unless the response has the form of the module's text and its steps fit the question."""
     where = f"response to {example['id']!r}"
@@ -169,6 +163,14 @@ def respond(kind: str, model: bytes, examples: Sequence[Example], work: Path) ->
 
 def submitted(submission: bytes, examples: Sequence[Example]) -> list[Response]:
     """The answers of a submission's rows for these examples; its rows for other questions are left aside."""
+    traces, problems = _traces(submission, examples)
+    if problems:
+        raise DataError(f"submission: {told(problems)}")
+    return [_response(trace) for trace in traces]
+
+
+def _traces(submission: bytes, examples: Sequence[Example]) -> tuple[list[QuestionTrace], list[str]]:
+    """The traces of a submission's rows for these examples, or every problem."""
     from sqa.protocols import submission as protocol
 
     wanted = {example["id"] for example in examples}
@@ -176,10 +178,25 @@ def submitted(submission: bytes, examples: Sequence[Example]) -> list[Response]:
     # lines of other questions become empty ones, so that a problem is told with its line number
     kept = [line if line.strip() and json.loads(line)["question"] in wanted else "" for line in lines]
     problems: list[str] = []
-    traces = protocol.traces_of("\n".join(kept), [question_of(example) for example in examples], problems)
-    if problems:
-        raise DataError(f"submission: {told(problems)}")
-    return [_response(trace) for trace in traces]
+    return protocol.traces_of("\n".join(kept), [question_of(example) for example in examples], problems), problems
+
+
+def unscorable(kind: str, model: bytes, examples: Sequence[Example]) -> list[str]:
+    """Why a submission cannot be scored on these examples, every reason; of a config only running it can tell."""
+    if kind != "submission":
+        return []
+    traces, problems = _traces(model, examples)
+    if traces and traces[0].buzzes is None:
+        problems.append("guess, buzz: no row has them, and without answers there are no expected wins")
+    return problems
+
+
+def implausible(examples: Sequence[Example], responses: Sequence[Response]) -> list[str]:
+    """Why responses cannot be what they say; of perturbed copies how early an answer is known says nothing."""
+    convert = QuestionData("").pred_field_converter
+    pairs = zip(examples, responses, strict=True)
+    traces = [QuestionTrace(question_of(example), *convert(example, response)["pred"]) for example, response in pairs]
+    return plausible.implausible(traces, early=not any("transform" in example for example in examples))
 
 
 def _run(config: RunConfig, examples: Sequence[Example], work: Path) -> tuple[list[Response], Job]:
@@ -223,7 +240,7 @@ def check_model(kind: str, model: bytes) -> None:
         raise DataError("submission: has no rows")
     problems = [f"{number}: {problem}" for number, line in rows.items() for problem in _row_problems(line)]
     if problems:
-        raise DataError(f"submission: {told(problems)}; see `sqa validate sqa --schema`")
+        raise Unscorable("submission", problems, "see `sqa validate sqa --schema`")
 
 
 def _row_problems(line: str) -> list[str]:
@@ -254,6 +271,8 @@ def _task(language: str) -> Task:
         delta_metrics=perturbing.FAMILIES,
         difference_metrics=("ew", "oracle_ew", "qa_accuracy", "chrf", "dal"),
         default_weights=(("ew", 4.0), ("dal", 1.0), ("fairness", 1.0), ("robustness", 1.0), ("simultaneous", 1.0)),
+        implausible=implausible,
+        unscorable=unscorable,
     )
 
 
