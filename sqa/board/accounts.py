@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Engine, insert, select, update
+from sqlalchemy import Engine, case, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from sqa.board.storage import ACCOUNTS, INVITATIONS
@@ -28,6 +28,10 @@ class Taken(ConfigError):
 
 class Denied(SqaError):
     """Somebody else's, or no invitation."""
+
+
+class TooMany(SqaError):
+    """As many submissions as may be sent in a day."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +90,28 @@ def account_of(engine: Engine, token: bytes) -> Caller | None:
         wanted = select(ACCOUNTS.c.id, ACCOUNTS.c.name).where(ACCOUNTS.c.token == _digest(token))
         row = connection.execute(wanted).first()
     return None if row is None else Caller(*row)
+
+
+def check_quota(engine: Engine, caller: Caller, per_day: int) -> None:
+    """TooMany if an account has sent `per_day` submissions today (UTC); deleted ones count."""
+    if caller.organiser:
+        return
+    with engine.connect() as connection:
+        row = connection.execute(select(ACCOUNTS.c.day, ACCOUNTS.c.sent).where(ACCOUNTS.c.id == caller.account)).one()
+    if row.day == _today() and row.sent >= per_day:
+        raise TooMany(f"{caller.name}: {per_day} submissions a day, and today's are used up; come back tomorrow (UTC)")
+
+
+def spend(engine: Engine, caller: Caller) -> None:
+    """Count a submission of today."""
+    sent = case((ACCOUNTS.c.day == _today(), ACCOUNTS.c.sent + 1), else_=1)
+    with engine.begin() as connection:
+        mine = update(ACCOUNTS).where(ACCOUNTS.c.id == caller.account)
+        connection.execute(mine.values(day=_today(), sent=sent))
+
+
+def _today() -> int:
+    return int(time.time() // DAY)
 
 
 def _digest(secret: bytes) -> str:

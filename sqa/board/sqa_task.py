@@ -193,10 +193,27 @@ def unscorable(kind: str, model: bytes, examples: Sequence[Example]) -> list[str
 
 def implausible(examples: Sequence[Example], responses: Sequence[Response]) -> list[str]:
     """Why responses cannot be what they say; of perturbed copies how early an answer is known says nothing."""
+    early = not any("transform" in example for example in examples)
+    return plausible.implausible(traces_of(examples, responses), early)
+
+
+def traces_of(examples: Sequence[Example], responses: Sequence[Response]) -> list[QuestionTrace]:
+    """Verified responses as traces."""
     convert = QuestionData("").pred_field_converter
     pairs = zip(examples, responses, strict=True)
-    traces = [QuestionTrace(question_of(example), *convert(example, response)["pred"]) for example, response in pairs]
-    return plausible.implausible(traces, early=not any("transform" in example for example in examples))
+    return [QuestionTrace(question_of(example), *convert(example, response)["pred"]) for example, response in pairs]
+
+
+def shown(example: Example, response: Response) -> dict[str, Any]:
+    """The right page, and what was said at the buzz (of a system that never buzzed: at the end) after which share."""
+    [trace] = traces_of([example], [response])
+    found: dict[str, Any] = {"page": example["page"], "guess": "", "buzzed": False, "read": None}
+    if trace.guesses is None or trace.buzzes is None or not trace.emissions:
+        return found
+    steps = [step for step, buzz in enumerate(trace.buzzes) if buzz.buzz]
+    at = steps[0] if steps else len(trace.emissions) - 1
+    guess = trace.guesses[at][0].page if trace.guesses[at] else ""
+    return found | {"guess": guess, "buzzed": bool(steps), "read": round(float(trace.fraction[at]), 3)}
 
 
 def _run(config: RunConfig, examples: Sequence[Example], work: Path) -> tuple[list[Response], Job]:
@@ -273,6 +290,8 @@ def _task(language: str) -> Task:
         default_weights=(("ew", 4.0), ("dal", 1.0), ("fairness", 1.0), ("robustness", 1.0), ("simultaneous", 1.0)),
         implausible=implausible,
         unscorable=unscorable,
+        shown=shown,
+        traces=traces_of,
     )
 
 

@@ -6,7 +6,7 @@
                   queued, started, finished
     scores        evaluation (one row at most), result
     details       evaluation (one row at most), each example's statistics of the metric that sorts
-    accounts      id, name, token (its sha256), created
+    accounts      id, name, token (its sha256), created, day and sent (submissions on that day since 1970)
     invitations   id, code (its sha256), created, until, uses (how many are left)
     events        id, model, time, text: the log of a submission
     views         id, task, name, version, created, datasets and metrics (name -> weight): what a headline is made of
@@ -58,6 +58,8 @@ ACCOUNTS = Table(
     Column("name", String(63), nullable=False, unique=True),
     Column("token", String(64), nullable=False, unique=True),
     Column("created", Float, nullable=False),
+    Column("day", Integer, nullable=False, default=0),  # since 1970, of the last submission
+    Column("sent", Integer, nullable=False, default=0),  # submissions on that day
 )
 INVITATIONS = Table(
     "invitations",

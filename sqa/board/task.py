@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from sqa.board.metrics import EVAL, Job, meta_of
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.registry import did_you_mean
+from sqa.core.trace import QuestionTrace
 
 Example = Mapping[str, Any]  # one line of a data set's file
 Response = Mapping[str, Any]  # what a model answers to one example
@@ -73,6 +74,11 @@ def _scorable(kind: str, model: bytes, examples: Sequence[Example]) -> list[str]
     return []
 
 
+def _no_more(example: Example, response: Response) -> dict[str, Any]:
+    """Nothing beside the value."""
+    return {}
+
+
 @dataclass(frozen=True, slots=True)
 class Task:
     """One task of the board."""
@@ -92,6 +98,8 @@ class Task:
     default_weights: tuple[tuple[str, float], ...] = ()  # of the Dynascore; metrics not named weigh nothing
     implausible: Callable[[Sequence[Example], Sequence[Response]], list[str]] = _nothing  # why it cannot be true
     unscorable: Callable[[str, bytes, Sequence[Example]], list[str]] = _scorable  # why a model of `check_model` fails
+    shown: Callable[[Example, Response], dict[str, Any]] = _no_more  # of a single example, beside its value
+    traces: Callable[[Sequence[Example], Sequence[Response]], list[QuestionTrace]] | None = None  # for the viewer
 
     def __post_init__(self) -> None:
         check_name(self.code, "task")

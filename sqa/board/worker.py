@@ -66,7 +66,7 @@ def work(
 
 @contextmanager
 def _alive(board: Board) -> Iterator[None]:
-    """Until the block ends, the board says that a worker runs."""
+    """Until the block ends, or this process is told to end, the board says that a worker runs."""
     name = secrets.token_hex(16)
     queue.seen(board.engine, name)
     try:
