@@ -43,11 +43,14 @@ class Files:
         except FileNotFoundError as error:
             raise DataError(f"{path}: is missing from the board's files") from error
 
+    def exists(self, path: str) -> bool:
+        """Whether a file is there."""
+        return bool(self._fs.exists(f"{self._root}/{path}"))
+
     def remove(self, path: str) -> None:
         """Remove a file, if it is there."""
-        whole = f"{self._root}/{path}"
-        if self._fs.exists(whole):
-            self._fs.rm_file(whole)
+        if self.exists(path):
+            self._fs.rm_file(f"{self._root}/{path}")
 
     def read_lines(self, path: str) -> list[dict[str, Any]]:
         """The objects of a file of JSON lines."""

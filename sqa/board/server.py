@@ -46,6 +46,8 @@ PAGE = {
     "/": ("page.html", "text/html"),
     "/page.css": ("page.css", "text/css"),
     "/page.js": ("page.js", "text/javascript"),
+    "/model.js": ("model.js", "text/javascript"),
+    "/people.js": ("people.js", "text/javascript"),
 }
 HEADERS = (
     (
@@ -103,7 +105,7 @@ def make_app(board: Board, config: ServeConfig) -> FastAPI:
     app.add_exception_handler(SqaError, _deliberate)
     app.add_exception_handler(RequestValidationError, _invalid)
     who = Who(board, config.token)
-    add_reading(app, board)
+    add_reading(app, board, config.token is not None)
     add_models(app, board)
     add_people(app, board, who)
     add_data(app, board, who)

@@ -19,8 +19,8 @@ from sqa.board.standing.views import MAIN
 DataName = Annotated[str, Query(pattern=NAME, description="A data set")]
 
 
-def add_reading(app: FastAPI, board: Board) -> None:
-    """Tasks, data sets, evaluations, the leaderboard, whether a worker runs."""
+def add_reading(app: FastAPI, board: Board, guarded: bool) -> None:
+    """Tasks, data sets, evaluations, the leaderboard, whether a worker runs; `guarded`: who writes needs a token."""
 
     @app.get("/api/tasks", responses=ERRORS)
     def tasks() -> list[dict[str, Any]]:
@@ -37,9 +37,10 @@ def add_reading(app: FastAPI, board: Board) -> None:
         ]
 
     @app.get("/api/status")
-    def status() -> dict[str, int]:
-        """How many workers run, and how many evaluations wait for one or are under way."""
-        return {"workers": queue.workers(board.engine), "to_do": queue.open_count(board.engine)}
+    def status() -> dict[str, Any]:
+        """How many workers run, how many evaluations wait or are under way, whether who writes needs a token."""
+        counted = {"workers": queue.workers(board.engine), "to_do": queue.open_count(board.engine)}
+        return {**counted, "guarded": guarded}
 
     @app.get("/api/tasks/{task}/datasets", responses=ERRORS)
     def datasets(task: TaskCode) -> list[dict[str, Any]]:
