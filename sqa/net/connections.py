@@ -14,7 +14,7 @@ import signal
 import socket
 import threading
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -45,6 +45,7 @@ class BoundedProtocol(H11Protocol):
     """A connection that ends in time."""
 
     most = 0  # connections; 0 = as many as this process can hold
+    silent: ClassVar[dict[BoundedProtocol, None]] = {}  # a server's own: those that asked nothing, longest open first
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -52,12 +53,15 @@ class BoundedProtocol(H11Protocol):
         self._unsent = 0  # bytes that waited to be sent when it was last looked
         self._end: asyncio.TimerHandle | None = None
         self._close_in(HEAD_SECONDS)
+        self.silent[self] = None
         if len(self.connections) > (self.most or most_connections()):
             self._make_room()
 
     def data_received(self, data: bytes) -> None:
         was_reading = self._reading_head
         super().data_received(data)
+        if self.cycle is not None:
+            self.silent.pop(self, None)
         if not self._reading_head:
             self._keep_open()
         elif not was_reading or self._end is None:
@@ -80,6 +84,7 @@ class BoundedProtocol(H11Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._keep_open()
+        self.silent.pop(self, None)
         self._unset_keepalive_if_required()
         super().connection_lost(exc)
 
@@ -116,16 +121,18 @@ class BoundedProtocol(H11Protocol):
 
     def _make_room(self) -> None:
         """Abort the connection that is missed least."""
-        others = (other for other in self.connections if other is not self and isinstance(other, BoundedProtocol))
-        found = min(others, key=BoundedProtocol._worth, default=self)
-        victim = found if found._worth()[0] < 3 else self
-        self.connections.discard(victim)  # by the time that it is lost others may have come
+        victim = next(iter(self.silent))  # in a crowd this is asked thousands of times a second
+        if victim is self:
+            others = (other for other in self.connections if other is not self and isinstance(other, BoundedProtocol))
+            found = min(others, key=BoundedProtocol._worth, default=self)
+            victim = found if found._worth()[0] < 3 else self
+        self.silent.pop(victim, None)  # by the time that it is lost others may have come
+        self.connections.discard(victim)
         victim.transport.abort()
 
     def _worth(self) -> tuple[int, float]:
-        if self.cycle is None:
-            return 0, self._quiet_since
-        if self.cycle.response_complete:
+        """Of one that has asked something."""
+        if self.cycle is None or self.cycle.response_complete:
             return 1, self._quiet_since
         return (2 if self.cycle.more_body else 3), self._quiet_since
 
@@ -163,7 +170,7 @@ def server_of(app: Any) -> BoundedServer:
     return BoundedServer(
         uvicorn.Config(
             app,
-            http=BoundedProtocol,
+            http=type("OneServersProtocol", (BoundedProtocol,), {"silent": {}}),
             ws="none",
             loop="asyncio",
             log_config=None,

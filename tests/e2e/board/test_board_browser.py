@@ -114,7 +114,7 @@ def visitor(playwright: Any, url: str, width: int) -> Any:
         viewport={"width": width, "height": 900}, permissions=["clipboard-read", "clipboard-write"]
     ).new_page()
     page.goto(url)
-    page.wait_for_selector("#inputs a")
+    page.wait_for_selector("#inputs a", state="attached")
     return page
 
 
