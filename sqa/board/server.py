@@ -32,7 +32,7 @@ from fastapi.exceptions import RequestValidationError
 from sqa.board.accounts import Denied, TooMany, account_of
 from sqa.board.board import Board, NotFound, Taken
 from sqa.board.routes.beside import beside
-from sqa.board.routes.reading import add_models, add_reading
+from sqa.board.routes.reading import add_models, add_reading, add_standing
 from sqa.board.routes.shapes import Ascii
 from sqa.board.routes.writing import Who, add_data, add_people, add_submissions
 from sqa.board.task import Unscorable
@@ -106,6 +106,7 @@ def make_app(board: Board, config: ServeConfig) -> FastAPI:
     app.add_exception_handler(RequestValidationError, _invalid)
     who = Who(board, config.token)
     add_reading(app, board, config.token is not None)
+    add_standing(app, board)
     add_models(app, board)
     add_people(app, board, who)
     add_data(app, board, who)

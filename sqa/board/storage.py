@@ -175,7 +175,11 @@ def open_engine(url: str) -> Engine:
         raise ConfigError(f"--db: expected a URL of sqlite or postgresql, got one of {backend}")
     if backend == "sqlite":
         event.listen(engine, "connect", _sqlite_settings)
-    _up_to_date(engine)
+    try:
+        _up_to_date(engine)
+    except ConfigError:
+        engine.dispose()
+        raise
     return engine
 
 

@@ -20,7 +20,7 @@ DataName = Annotated[str, Query(pattern=NAME, description="A data set")]
 
 
 def add_reading(app: FastAPI, board: Board, guarded: bool) -> None:
-    """Tasks, data sets, evaluations, the leaderboard, whether a worker runs; `guarded`: who writes needs a token."""
+    """Tasks, data sets, whether a worker runs; `guarded`: who writes needs a token."""
 
     @app.get("/api/tasks", responses=ERRORS)
     def tasks() -> list[dict[str, Any]]:
@@ -59,6 +59,10 @@ def add_reading(app: FastAPI, board: Board, guarded: bool) -> None:
         """The examples of an open data set with their answers."""
         known(board, task)
         return browsing.with_answers(board, task, name)
+
+
+def add_standing(app: FastAPI, board: Board) -> None:
+    """Evaluations, views, the leaderboard."""
 
     @app.get("/api/tasks/{task}/evaluations", responses=ERRORS)
     def evaluations(
