@@ -22,7 +22,7 @@ from sqa.board.files import Files, as_lines, data_path, model_path, split_prefix
 from sqa.board.lifecycle import NotFound
 from sqa.board.standing import rank, views
 from sqa.board.storage import ACCOUNTS, DATASETS, DETAILS, EVALUATIONS, MODELS, SCORES, open_engine
-from sqa.board.task import KINDS, PHASES, Example, Task, Unscorable, check_name, find_task, load_tasks
+from sqa.board.task import KINDS, PHASES, RUN_HERE, Example, Task, Unscorable, check_name, find_task, load_tasks
 from sqa.core.errors import ConfigError, DataError
 
 __all__ = ["Board", "BoardConfig", "NotFound", "Taken"]
@@ -119,7 +119,7 @@ class Board:
 
     def _cannot(self, task: Task, name: str, kind: str, data: bytes) -> dict[str, list[str]]:
         """data set -> why the model cannot be scored on it, of those that cannot.  All cannot: Unscorable."""
-        sets = [row["name"] for row in self.datasets(task.code) if row["phase"] != "hidden"]
+        sets = [row["name"] for row in self.datasets(task.code) if row["phase"] != "hidden" or kind in RUN_HERE]
         cannot = {}
         for dataset in sets:
             problems = task.unscorable(kind, data, self.files.read_lines(data_path(task.code, dataset)))

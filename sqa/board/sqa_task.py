@@ -20,8 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from sqa.board import tags as tagging
-from sqa.board.memory import PeakMemory
 from sqa.board.metrics import Answer, Job
+from sqa.board.running import session
+from sqa.board.running.memory import PeakMemory
 from sqa.board.standing import plausible
 from sqa.board.task import KINDS, Example, Response, Task, Unscorable, told
 from sqa.core.errors import ConfigError, DataError, TraceError
@@ -155,9 +156,12 @@ def _response(trace: QuestionTrace) -> dict[str, Any]:
 
 
 def respond(kind: str, model: bytes, examples: Sequence[Example], work: Path) -> tuple[list[Response], Job]:
-    """The answers of a run's config or of a submission."""
+    """The answers of a run's config, of a submission, or of a client's session."""
     if kind == "submission":
         return submitted(model, examples), Job(len(examples), None, None)
+    if kind == session.KIND:
+        traces = session.answer(model, [question_of(example) for example in examples])
+        return [_response(trace) for trace in traces], Job(len(examples), None, None)
     return _run(config_of(model), examples, work)
 
 
@@ -183,6 +187,8 @@ def _traces(submission: bytes, examples: Sequence[Example]) -> tuple[list[Questi
 
 def unscorable(kind: str, model: bytes, examples: Sequence[Example]) -> list[str]:
     """Why a submission cannot be scored on these examples, every reason; of a config only running it can tell."""
+    if kind == session.KIND:
+        return session.problems_of(model, [question_of(example) for example in examples])
     if kind != "submission":
         return []
     traces, problems = _traces(model, examples)
@@ -247,6 +253,7 @@ def check_model(kind: str, model: bytes) -> None:
         config = config_of(model)
         if config.guesser is None or config.buzzer is None:
             raise ConfigError("model: a model of this task needs a guesser and a buzzer")
+    if kind != "submission":  # a session's file was made here
         return
     try:
         lines = model.decode().split("\n")

@@ -18,8 +18,11 @@ Example = Mapping[str, Any]  # one line of a data set's file
 Response = Mapping[str, Any]  # what a model answers to one example
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")  # of data sets, models and tasks
-KINDS = ("config", "submission")  # of models
-RUN_HERE = ("config",)  # kinds whose answers the board made itself; those of the others are as their owners say
+KINDS = ("config", "submission", "session")  # of models
+RUN_HERE = (
+    "config",
+    "session",
+)  # kinds whose answers the board made itself; those of the others are as their owners say
 PHASES = ("open", "closed", "hidden")  # of data sets: answers may be seen; inputs only; nothing leaves
 
 

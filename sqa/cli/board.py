@@ -91,6 +91,32 @@ def register_model(
     print(json.dumps(_board(context).register_model(task, name, kind, file.read_bytes())))
 
 
+@board_app.command("register-session")
+def register_session(
+    context: typer.Context,
+    task: TaskCode,
+    name: Name,
+    journal: Annotated[
+        Path, typer.Argument(metavar="JOURNAL", help="journal.sqlite of `sqa serve iwslt`.", show_default=False)
+    ],
+    session: Annotated[
+        str, typer.Argument(metavar="SESSION", help="With --participants: their name.", show_default=False)
+    ],
+    questions: Annotated[str, typer.Option("--questions", metavar="QUESTIONS", help="What the server served.")],
+    guesser: Annotated[
+        str, typer.Option("--guesser", metavar="YAML", help="Who answers; default: as the server.")
+    ] = "",
+    buzzer: Annotated[str, typer.Option("--buzzer", metavar="YAML", help="Who buzzes; default: as the server.")] = "",
+) -> None:
+    """Add what a client translated on an evaluation server that counted what it read; hidden questions too."""
+    board = _board(context)
+    from sqa.board.running.session import KIND, session_model
+    from sqa.data.datasets import load_questions
+
+    model = session_model(journal, session, load_questions(questions), guesser, buzzer)
+    print(json.dumps(board.register_model(task, name, KIND, model)))
+
+
 @board_app.command("work")
 def work(
     context: typer.Context,

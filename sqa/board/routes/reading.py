@@ -22,19 +22,21 @@ DataName = Annotated[str, Query(pattern=NAME, description="A data set")]
 def add_reading(app: FastAPI, board: Board, guarded: bool) -> None:
     """Tasks, data sets, whether a worker runs; `guarded`: who writes needs a token."""
 
+    told = [
+        {
+            "code": task.code,
+            "input_keys": task.input_keys,
+            "perf_metric": task.perf_metric,
+            "metrics": {name: asdict(meta_of(name)) for name in task.metrics},
+            "default_weights": dict(task.default_weights),
+        }
+        for task in board.tasks.values()
+    ]
+
     @app.get("/api/tasks", responses=ERRORS)
-    def tasks() -> list[dict[str, Any]]:
+    async def tasks() -> list[dict[str, Any]]:
         """The tasks, their metrics and default weights."""
-        return [
-            {
-                "code": task.code,
-                "input_keys": task.input_keys,
-                "perf_metric": task.perf_metric,
-                "metrics": {name: asdict(meta_of(name)) for name in task.metrics},
-                "default_weights": dict(task.default_weights),
-            }
-            for task in board.tasks.values()
-        ]
+        return told
 
     @app.get("/api/status")
     def status() -> dict[str, Any]:
