@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +51,7 @@ class Board:
     tasks: dict[str, Task]
     files: Files
     engine: Engine
+    places: rank.Places = field(default_factory=rank.Places, compare=False)
 
     @classmethod
     def open(cls, config: BoardConfig) -> Board:
@@ -255,7 +256,8 @@ class Board:
         data_weights = dict.fromkeys(datasets, 1.0) if datasets else of_view
         weights = dict(weights if weights is not None else found.metrics if found else task.default_weights)
         shown = [model for model in self.models(code) if model["withdrawn"] is None]
-        ranked = rank.rank(task, shown, self.evaluations(code, "done"), data_weights, weights, self._details)
+        done = self.evaluations(code, "done")
+        ranked = rank.rank(task, shown, done, data_weights, weights, self._details, self.places)
         return {
             "task": code,
             "rank_version": rank.VERSION,

@@ -82,11 +82,7 @@ def look_again(board: Board) -> int:
     for row in old:
         if row["task"] not in board.tasks:
             continue
-        examples = board.files.read_lines(data_path(row["task"], row["dataset"], row["prefix"]))
-        responses = board.files.read_lines(predictions_path(row["task"], row["model"], row["dataset"], row["prefix"]))
-        task = board.task(row["task"])
-        result = row["result"] | _looked_at(task, examples, responses)
-        details = None if row["prefix"] else _details(task, examples, answer_all(task, responses, examples))
+        result, details = _seen_again(board, row)
         with board.engine.begin() as connection:
             connection.execute(update(SCORES).where(SCORES.c.evaluation == row["id"]).values(result=result))
             if details is not None:
@@ -94,11 +90,25 @@ def look_again(board: Board) -> int:
     return len(old)
 
 
+def _seen_again(board: Board, row: dict[str, Any]) -> Outcome:
+    """An old result with what is new in it; answers that are gone cannot be looked at, which is a reason too."""
+    task, where = board.task(row["task"]), (row["task"], row["dataset"], row["prefix"])
+    try:
+        examples = board.files.read_lines(data_path(*where))
+        responses = board.files.read_lines(predictions_path(row["task"], row["model"], row["dataset"], row["prefix"]))
+        details = None if row["prefix"] else _details(task, examples, answer_all(task, responses, examples))
+    except SqaError as error:
+        return row["result"] | {"implausible": [f"cannot be looked at: {error}"]}, None
+    return row["result"] | _looked_at(task, examples, responses), details
+
+
 def _work_at(board: Board, claimed: queue.Claim, lease_seconds: float) -> bool:
     """True if this worker's result was taken."""
     with board.engine.connect() as connection:
-        model = connection.execute(select(MODELS).where(MODELS.c.id == claimed.model)).mappings().one()
+        model = connection.execute(select(MODELS).where(MODELS.c.id == claimed.model)).mappings().first()
         data = connection.execute(select(DATASETS).where(DATASETS.c.id == claimed.dataset)).mappings().one()
+    if model is None:  # deleted in the meantime
+        return False
     name = job_name(model["name"], claimed.prefix, data["name"], int(time.time()))
     print(f"sqa: {name}: started", file=sys.stderr)
     where, start = prefixed(claimed.prefix, data["name"]), time.time()

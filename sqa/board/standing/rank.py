@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from sqa.board.dynascore import dynascore
-from sqa.board.metrics import EVAL, Additive, meta_of
+from sqa.board.metrics import EVAL, Additive, Meta, meta_of
 from sqa.board.task import RUN_HERE, Task
 from sqa.core.arrays import Floats
 from sqa.core.errors import NotComputable
@@ -28,6 +28,20 @@ RESAMPLES = 1000
 UNCHECKED = "not looked at yet: it was scored before the board knew the rules; a worker will do it"
 Row = dict[str, Any]
 Details = Callable[[Sequence[int]], Mapping[int, Any]]  # evaluation ids -> the examples' statistics
+Standing = tuple[list[list[float]], list[list[int]]]  # intervals and places, by row
+
+
+class Places(dict[Any, Standing]):
+    """Intervals and places that were computed; by what they are made of, which does not change."""
+
+    MOST = 64
+
+    def keep(self, key: Any, value: Standing) -> Standing:
+        """Remember a value; those before are forgotten when there are many."""
+        if len(self) >= self.MOST:
+            self.clear()
+        self[key] = value
+        return value
 
 
 def rank(
@@ -37,6 +51,7 @@ def rank(
     data_weights: Mapping[str, float],
     weights: Mapping[str, float],
     details: Details,
+    known: Places,
 ) -> dict[str, Any]:
     """The rows of a leaderboard, best first, and why there is no Dynascore, if there is none."""
     found, marks, ids = _values(done), _marks(models, done, data_weights), _ids(done)
@@ -50,7 +65,7 @@ def rank(
         refusal, scores = str(error), [None] * len(ranked)
     for row, score in zip(ranked, scores, strict=True):
         row["dynascore"] = score
-    _places(task, ranked, data_weights, ids, details)
+    _add_places(task, ranked, data_weights, ids, details, known)
     rows.sort(key=lambda row: _order(row, task))
     best = [row for row in rows if not row["missing"] and not row["implausible"]]
     for place, row in enumerate(best):
@@ -120,36 +135,45 @@ def _marks(
     return marks
 
 
-def _ids(done: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], int]:
-    return {(row["model"], row["dataset"]): row["id"] for row in done if not row["prefix"]}
+def _ids(done: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], tuple[int, float | None]]:
+    return {(row["model"], row["dataset"]): (row["id"], row["finished"]) for row in done if not row["prefix"]}
 
 
-def _places(
+def _add_places(
     task: Task,
     ranked: Sequence[Row],
     data_weights: Mapping[str, float],
-    ids: Mapping[tuple[str, str], int],
+    ids: Mapping[tuple[str, str], tuple[int, float | None]],
     details: Details,
+    known: Places,
 ) -> None:
     """Write `interval` and `places` into the rows, if the metric that sorts is a sum over examples."""
     get = EVAL[task.perf_metric].get
     if not isinstance(get, Additive) or not ranked:
         return
-    wanted = [ids[row["model"], data] for row in ranked for data in data_weights]
-    known = details(wanted)
-    if not all(id in known for id in wanted):
-        return
-    samples = np.zeros((len(ranked), RESAMPLES))
-    for data, weight in data_weights.items():
-        stats = np.array([known[ids[row["model"], data]] for row in ranked], dtype=np.float64)  # (models, n, d)
-        samples += weight / sum(data_weights.values()) * _resampled(stats, get)
-    samples *= meta_of(task.perf_metric).utility_direction
-    for place, row in enumerate(ranked):
-        low, high = np.nanpercentile(samples, [2.5, 97.5], axis=1) * meta_of(task.perf_metric).utility_direction
-        row["interval"] = sorted([float(low[place]), float(high[place])])
-        ends = np.nanpercentile(samples - samples[place], [2.5, 97.5], axis=1)  # (2, models)
-        better, worse = int((ends[0] > 0).sum()), int((ends[1] < 0).sum())
-        row["places"] = [1 + better, len(ranked) - worse]
+    wanted = {data: [ids[row["model"], data] for row in ranked] for data in data_weights}
+    key = (task.code, tuple(data_weights.items()), tuple(map(tuple, wanted.values())))
+    if key not in known:
+        stats = details([id for found in wanted.values() for id, _ in found])
+        if not all(id in stats for found in wanted.values() for id, _ in found):
+            return
+        on_each = [np.array([stats[id] for id, _ in wanted[data]], dtype=np.float64) for data in data_weights]
+        known.keep(key, _standing(on_each, list(data_weights.values()), get, meta_of(task.perf_metric)))
+    intervals, places = known[key]
+    for row, interval, place in zip(ranked, intervals, places, strict=True):
+        row["interval"], row["places"] = interval, place
+
+
+def _standing(on_each: Sequence[Floats], weights: Sequence[float], get: Additive, meta: Meta) -> Standing:
+    """Of the statistics on each data set, (models, n, d): intervals and places, by model."""
+    parts = zip(on_each, weights, strict=True)
+    samples = sum(weight / sum(weights) * _resampled(stats, get) for stats, weight in parts)  # (models, RESAMPLES)
+    ends = np.nanpercentile(samples, [2.5, 97.5], axis=1).T  # (models, 2)
+    places = []
+    for one in samples:
+        low, high = np.nanpercentile(meta.utility_direction * (samples - one), [2.5, 97.5], axis=1)
+        places.append([1 + int((low > 0).sum()), len(samples) - int((high < 0).sum())])
+    return ends.tolist(), places
 
 
 def _resampled(stats: Floats, get: Additive) -> Floats:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import doubles
 import pytest
+import requests
 from typer.testing import CliRunner
 
 pytest.importorskip("sqlalchemy")
@@ -79,3 +80,21 @@ def test_a_session_is_scored_as_the_same_translator_run_here(tmp_path: Path) -> 
         other.register_model("sqa-es", "ann", "session", session)
     board.engine.dispose()
     other.engine.dispose()
+
+
+def test_simulevals_requests_are_counted_in_the_same_journal(tmp_path: Path) -> None:
+    path = doubles.write_questions(tmp_path / "q.jsonl", 1)
+    [question], journal = load_questions(str(path)), tmp_path / "journal"
+    with serving(corpus_of([question]), ServeConfig(journal=journal, dialect="simuleval-1.0.2")) as url:
+        for number, sentence in enumerate(question.sentences):
+            at = f"instance_id={number}"
+            for word in sentence:
+                assert requests.get(f"{url}/src?{at}", timeout=30).json()["segment"] == word
+                requests.put(f"{url}/hypo?{at}", data=word.encode(), timeout=30)
+            requests.get(f"{url}/src?{at}", timeout=30)
+            requests.put(f"{url}/hypo?{at}", data=b"</s>", timeout=30)
+    [head, row] = session_model(journal, "", [question], GUESSER, BUZZER).decode().splitlines()
+    assert json.loads(head)["session"] == ""
+    steps = json.loads(row)["steps"]
+    assert [step["token"] for step in steps] == list(question.words)
+    assert [step["g"] for step in steps] == [g for s in question.sentences for g in range(1, len(s) + 1)]
