@@ -67,8 +67,12 @@ def add_view(
 
 
 def ensure_main(connection: Connection, task: Task) -> None:
-    """The headline of a task that has data sets and none yet: all of them alike, the task's weights."""
-    names = connection.execute(select(DATASETS.c.name).where(DATASETS.c.task == task.code)).scalars().all()
-    metrics = {name: weight for name, weight in task.default_weights if weight} or {task.perf_metric: 1.0}
-    if names and find_view(connection, task.code) is None:
-        add_view(connection, task, MAIN, dict.fromkeys(names, 1.0), metrics)
+    """The headline of a task that has data sets and none yet: all of them alike, the task's weights.
+
+    Perturbed copies that a data set lacks weigh nothing: no model could be compared.
+    """
+    rows = connection.execute(select(DATASETS.c.name, DATASETS.c.prefixes).where(DATASETS.c.task == task.code)).all()
+    if rows and find_view(connection, task.code) is None:
+        lacking = {delta for delta in task.delta_metrics for row in rows if delta not in row.prefixes}
+        metrics = {name: weight for name, weight in task.default_weights if weight and name not in lacking}
+        add_view(connection, task, MAIN, {row.name: 1.0 for row in rows}, metrics or {task.perf_metric: 1.0})

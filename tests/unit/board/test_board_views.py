@@ -60,6 +60,16 @@ def test_another_data_set_does_not_change_yesterdays_headline(board: Board) -> N
     assert [(view["name"], view["version"]) for view in board.views("toy")] == [("main", 1), ("main", 2)]
 
 
+def test_a_headline_without_perturbed_copies_compares_models_all_the_same(board: Board) -> None:
+    board.register_dataset("toy", "plain", board_task.EXAMPLES)
+    for name, label in (("one", "a"), ("none", "x")):
+        board.register_model("toy", name, "submission", model(name, eins=label))
+    worker.work(board, until_empty=True)
+    found = board.leaderboard("toy")
+    assert found["view"]["metrics"] == {"accuracy": 1.0}
+    assert [(row["model"], row["rank"]) for row in found["rows"]] == [("one", 1), ("none", 2)]
+
+
 def test_a_view_names_what_there_is(board: Board) -> None:
     filled(board)
     with pytest.raises(ConfigError) as found:
