@@ -7,9 +7,12 @@
     tags.py       what a question is called in the breakdown by tag
     task.py       what a task is; sqa_task.py the built-in one
     files.py      data, submissions and predictions, in a folder or on S3
-    storage.py    tables; queue.py the queue on them; board.py registration, leaderboard, export
+    storage.py    tables and their versions; queue.py the queue on them; board.py registration, leaderboard, export
+    accounts.py   invitations, accounts, tokens; lifecycle.py a model's log, withdrawal, deletion
+    standing/     what is implausible, what a headline is made of, the rank
     worker.py     takes evaluations from the queue until none is left
-    server.py     HTTP; page/ what a browser is shown
+    server.py     HTTP; routes/ what is asked, page/ what a browser is shown
 
-Only storage, queue, board, worker (SQLAlchemy) and server (FastAPI) need the extra `board`.
+Only storage, queue, board, accounts, lifecycle, standing, worker (SQLAlchemy), server and routes (FastAPI) need the
+extra `board`.
 """

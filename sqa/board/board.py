@@ -7,30 +7,25 @@ board.register_model("sqa-es", "wait-6", "config", Path("configs/xqb_es_wait6_bm
 
 from __future__ import annotations
 
-import json
+import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Engine, insert, select
 from sqlalchemy.exc import IntegrityError
 
-from sqa.board import queue
-from sqa.board.dynascore import dynascore
+from sqa.board import lifecycle, queue
+from sqa.board.accounts import ORGANISER, Caller, Taken
 from sqa.board.files import Files, as_lines, data_path, model_path, split_prefix
-from sqa.board.metrics import meta_of
-from sqa.board.storage import DATASETS, EVALUATIONS, MODELS, SCORES, open_engine
-from sqa.board.task import KINDS, Example, Task, check_name, find_task, load_tasks
-from sqa.core.errors import ConfigError, DataError, NotComputable
+from sqa.board.lifecycle import NotFound
+from sqa.board.standing import rank, views
+from sqa.board.storage import ACCOUNTS, DATASETS, DETAILS, EVALUATIONS, MODELS, SCORES, open_engine
+from sqa.board.task import KINDS, PHASES, RUN_HERE, Example, Task, Unscorable, check_name, find_task, load_tasks
+from sqa.core.errors import ConfigError, DataError
 
-
-class Taken(ConfigError):
-    """The name is in use already."""
-
-
-class NotFound(DataError):
-    """There is no such thing on the board."""
+__all__ = ["Board", "BoardConfig", "NotFound", "Taken"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,18 +51,20 @@ class Board:
     tasks: dict[str, Task]
     files: Files
     engine: Engine
+    places: rank.Places = field(default_factory=rank.Places, compare=False)
 
     @classmethod
     def open(cls, config: BoardConfig) -> Board:
         """Open a board; its folder and the tables of its database are made if they are missing."""
         config.folder.mkdir(parents=True, exist_ok=True)
         folder = config.folder.absolute()
-        return cls(
-            config,
-            load_tasks(config.tasks),
-            Files(config.files or str(folder / "files")),
-            open_engine(config.db or f"sqlite:///{folder / 'board.sqlite'}"),
-        )
+        tasks = load_tasks(config.tasks)
+        files = Files(config.files or str(folder / "files"))
+        engine = open_engine(config.db or f"sqlite:///{folder / 'board.sqlite'}")
+        with engine.begin() as connection:
+            for task in tasks.values():  # a board of version 1 has data sets and no view
+                views.ensure_main(connection, task)
+        return cls(config, tasks, files, engine)
 
     def task(self, code: str) -> Task:
         """The task of a code.  Unknown: ConfigError."""
@@ -76,11 +73,23 @@ class Board:
     # -------------------------------------------------------------------------------------------- registration
 
     def register_dataset(
-        self, code: str, name: str, source: str, perturbations: Sequence[str] = (), seed: int = 0
+        self,
+        code: str,
+        name: str,
+        source: str,
+        perturbations: Sequence[str] = (),
+        seed: int = 0,
+        phase: str = "closed",
     ) -> dict[str, Any]:
-        """Write the data and their perturbed copies, and queue an evaluation of every model of the task."""
+        """Write the data and their perturbed copies, and queue an evaluation of every model of the task.
+
+        `phase`: "open" (answers may be seen), "closed" (what models are given alone) or "hidden" (nothing leaves, and
+        only what runs here is evaluated).  The first data set of a task is its headline; see `set_view`.
+        """
         task = self.task(code)
         check_name(name, "data set")
+        if phase not in PHASES:
+            raise ConfigError(f"phase: must be one of {', '.join(PHASES)}, got {phase!r}")
         if not 0 <= seed < 2**31:
             raise ConfigError(f"seed: must be from 0 to 2147483647, got {seed}")
         self._free(DATASETS, code, name)
@@ -91,25 +100,47 @@ class Board:
         files = {data_path(code, name, prefix): as_lines(examples) for prefix, examples in loaded.items()}
         prefixes = [prefix for prefix in loaded if prefix]
         row = {"task": code, "name": name, "seed": seed, "prefixes": prefixes, "examples": len(loaded[""])}
-        return self._add(DATASETS, row, files)
+        return self._add(DATASETS, row | {"phase": phase}, files)
 
-    def register_model(self, code: str, name: str, kind: str, data: bytes) -> dict[str, Any]:
-        """Keep a model's file, and queue its evaluation on every data set of the task."""
+    def register_model(self, code: str, name: str, kind: str, data: bytes, owner: Caller = ORGANISER) -> dict[str, Any]:
+        """Keep a model's file, and queue its evaluation on every data set of the task.
+
+        Beside the row: "cannot", data set -> why it will fail there.  What can be scored nowhere: Unscorable.
+        """
         task = self.task(code)
         check_name(name, "model")
         self._free(MODELS, code, name)
         if kind not in KINDS:
             raise ConfigError(f"model: its kind must be one of {', '.join(KINDS)}, got {kind!r}")
         task.check_model(kind, data)
-        return self._add(MODELS, {"task": code, "name": name, "kind": kind}, {model_path(code, name, kind): data})
+        cannot = self._cannot(task, name, kind, data)
+        row = {"task": code, "name": name, "kind": kind, "owner": owner.account}
+        added = self._add(MODELS, row, {model_path(code, name, kind): data}, owner)
+        return {**added, "owner": owner.name, "cannot": cannot}
+
+    def _cannot(self, task: Task, name: str, kind: str, data: bytes) -> dict[str, list[str]]:
+        """data set -> why the model cannot be scored on it, of those that cannot.  All cannot: Unscorable."""
+        sets = [row["name"] for row in self.datasets(task.code) if row["phase"] != "hidden" or kind in RUN_HERE]
+        cannot = {}
+        for dataset in sets:
+            problems = task.unscorable(kind, data, self.files.read_lines(data_path(task.code, dataset)))
+            if problems:
+                cannot[dataset] = problems
+        if sets and len(cannot) == len(sets):
+            reasons = [f"{dataset}: {problem}" for dataset, problems in cannot.items() for problem in problems]
+            raise Unscorable(f"{name}: can be scored on no data set of {task.code}", reasons)
+        return cannot
 
     def _free(self, table: Any, code: str, name: str) -> None:
         with self.engine.connect() as connection:
             if connection.execute(select(table.c.id).where(table.c.task == code, table.c.name == name)).first():
                 raise Taken(f"{table.name}: {code} has a {name!r} already; what is registered does not change")
 
-    def _add(self, table: Any, row: Mapping[str, Any], files: Mapping[str, bytes]) -> dict[str, Any]:
+    def _add(
+        self, table: Any, row: Mapping[str, Any], files: Mapping[str, bytes], by: Caller = ORGANISER
+    ) -> dict[str, Any]:
         """One transaction: the row, which keeps the name from others, its files, and the evaluations that follow."""
+        row = {**row, "created": time.time()}
         with self.engine.begin() as connection:
             try:
                 [id] = connection.execute(insert(table).values(**row)).inserted_primary_key
@@ -117,7 +148,13 @@ class Board:
                 raise Taken(f"{table.name}: {row['task']} has a {row['name']!r} already") from error
             for path, data in files.items():
                 self.files.write(path, data)
+            if table is DATASETS:
+                views.ensure_main(connection, self.task(row["task"]))
             queued = queue.fill(connection)
+            if table is MODELS:
+                lifecycle.note(
+                    connection, id, f"registered by {by.name or 'the organiser'}; {queued} evaluations queued"
+                )
         return {**row, "id": id, "queued": queued}
 
     # ------------------------------------------------------------------------------------------------- reading
@@ -127,8 +164,13 @@ class Board:
         return self._rows(DATASETS, code)
 
     def models(self, code: str) -> list[dict[str, Any]]:
-        """The models of a task, in the order of registration."""
-        return self._rows(MODELS, code)
+        """The models of a task with their owners' names, in the order of registration."""
+        self.task(code)
+        columns = [column for column in MODELS.c if column.name != "owner"]
+        query = select(*columns, ACCOUNTS.c.name.label("owner")).outerjoin(ACCOUNTS, ACCOUNTS.c.id == MODELS.c.owner)
+        with self.engine.connect() as connection:
+            rows = connection.execute(query.where(MODELS.c.task == code).order_by(MODELS.c.id)).mappings()
+            return [dict(row) for row in rows]
 
     def _rows(self, table: Any, code: str) -> list[dict[str, Any]]:
         self.task(code)
@@ -161,6 +203,9 @@ class Board:
                 EVALUATIONS.c.state,
                 EVALUATIONS.c.attempts,
                 EVALUATIONS.c.error,
+                EVALUATIONS.c.queued,
+                EVALUATIONS.c.started,
+                EVALUATIONS.c.finished,
                 SCORES.c.result,
             )
             .join(MODELS, MODELS.c.id == EVALUATIONS.c.model)
@@ -185,65 +230,65 @@ class Board:
         raise NotFound(f"no evaluation {id}")
 
     def leaderboard(
-        self, code: str, weights: Mapping[str, float] | None = None, datasets: Sequence[str] = ()
+        self,
+        code: str,
+        weights: Mapping[str, float] | None = None,
+        datasets: Sequence[str] = (),
+        view: str = views.MAIN,
+        version: int | None = None,
     ) -> dict[str, Any]:
-        """Every model's metrics averaged over the data sets (all, or those named), best Dynascore first.
+        """Every model's metrics averaged over a view's data sets, or those named alike; best Dynascore first.
 
-        `weights`: of the Dynascore, those of the task where None.  A model that lacks a weighted metric on a data set
-        has no Dynascore and the reason instead; the others are compared without it.
+        `weights`: of the Dynascore, those of the view where None.  A model that lacks a weighted metric on a data set
+        has no Dynascore and the reason instead; what is implausible or withdrawn has no rank; the others are compared
+        without it.  `version`: of the view, the newest where None.  An unknown view or data set: NotFound.
         """
         task = self.task(code)
-        weights = dict(task.default_weights) if weights is None else dict(weights)
+        with self.engine.connect() as connection:
+            found = views.find_view(connection, code, view, version)
+        if found is None and (view, version) != (views.MAIN, None):
+            raise NotFound(f"no view {view!r}{'' if version is None else f' with version {version}'}")
         known = [row["name"] for row in self.datasets(code)]
         for name in datasets:
             if name not in known:
                 raise NotFound(f"no data set {name!r}")
-        names = [name for name in known if not datasets or name in datasets]
-        found = _values(self.evaluations(code, "done"))
-        rows = [self._row(task, model["name"], model["kind"], names, found, weights) for model in self.models(code)]
-        complete = [row for row in rows if not row["missing"]]
-        refusal = None
-        try:
-            scores = dynascore(
-                [row["metrics"] for row in complete],
-                task.perf_metric,
-                weights,
-                {name: meta_of(name) for name in task.metrics},
-            )
-        except NotComputable as error:
-            refusal, scores = str(error), [None] * len(complete)
-        for row, score in zip(complete, scores, strict=True):
-            row["dynascore"] = score
-        rows.sort(key=lambda row: _order(row, task))
+        of_view = found.datasets if found else {}
+        data_weights = dict.fromkeys(datasets, 1.0) if datasets else of_view
+        weights = dict(weights if weights is not None else found.metrics if found else task.default_weights)
+        shown = [model for model in self.models(code) if model["withdrawn"] is None]
+        done = self.evaluations(code, "done")
+        ranked = rank.rank(task, shown, done, data_weights, weights, self._details, self.places)
         return {
             "task": code,
+            "rank_version": rank.VERSION,
+            "view": None if found is None or datasets else asdict(found),
             "perf_metric": task.perf_metric,
-            "datasets": names,
+            "datasets": list(data_weights),
             "weights": {name: weights.get(name, 0.0) for name in task.metrics},
-            "metrics": {name: asdict(meta_of(name)) for name in task.metrics},
-            "refusal": refusal,
-            "rows": rows,
+            "metrics": rank.about_metrics(task),
+            **ranked,
         }
 
-    def _row(
-        self,
-        task: Task,
-        model: str,
-        kind: str,
-        datasets: Sequence[str],
-        found: Mapping[tuple[str, str], Mapping[str, float]],
-        weights: Mapping[str, float],
+    def _details(self, ids: Sequence[int]) -> dict[int, Any]:
+        """evaluation -> the statistics of each of its examples, of those that have them."""
+        with self.engine.connect() as connection:
+            rows = connection.execute(select(DETAILS).where(DETAILS.c.evaluation.in_(ids)))
+            return {row.evaluation: row.stats for row in rows}
+
+    def views(self, code: str) -> list[dict[str, Any]]:
+        """All versions of a task's views, oldest first."""
+        self.task(code)
+        with self.engine.connect() as connection:
+            return [asdict(view) for view in views.views(connection, code)]
+
+    def set_view(
+        self, code: str, name: str, datasets: Mapping[str, float], metrics: Mapping[str, float] | None = None
     ) -> dict[str, Any]:
-        """The mean over data sets of each metric that all of them have."""
-        on_each = [found.get((model, name), {}) for name in datasets]
-        means = {
-            metric: sum(values[metric] for values in on_each) / len(on_each)
-            for metric in task.metrics
-            if on_each and all(metric in values for values in on_each)
-        }
-        needed = (task.perf_metric, *(name for name, weight in weights.items() if weight))
-        missing = [name for name in dict.fromkeys(needed) if name not in means]
-        return {"model": model, "kind": kind, "metrics": means, "missing": missing, "dynascore": None}
+        """Write a view's next version: weights of data sets, and of metrics (None: the task's)."""
+        task = self.task(code)
+        chosen = {metric: weight for metric, weight in task.default_weights if weight} if metrics is None else metrics
+        with self.engine.begin() as connection:
+            return asdict(views.add_view(connection, task, name, datasets, chosen))
 
     def export(self, code: str) -> dict[str, Any]:
         """Everything known about a task, as plain values."""
@@ -252,26 +297,6 @@ class Board:
             "datasets": self.datasets(code),
             "models": self.models(code),
             "evaluations": self.evaluations(code),
+            "views": self.views(code),
             "leaderboard": self.leaderboard(code),
         }
-
-
-def _values(done: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], dict[str, float]]:
-    """(model, data set) -> metric -> value, from the results of all prefixes."""
-    found: dict[tuple[str, str], dict[str, float]] = {}
-    for row in done:
-        values = found.setdefault((row["model"], row["dataset"]), {})
-        if row["prefix"]:
-            values[row["prefix"]] = row["result"][row["prefix"]]
-        else:
-            metadata = json.loads(row["result"]["metadata_json"])
-            values |= {name: value for name, value in metadata.items() if isinstance(value, int | float)}
-            values |= row["result"]["job"]
-    return found
-
-
-def _order(row: Mapping[str, Any], task: Task) -> tuple[bool, float, bool, float]:
-    """Best Dynascore first, then those without one by performance."""
-    score, perf = row["dynascore"], row["metrics"].get(task.perf_metric)
-    direction = meta_of(task.perf_metric).utility_direction
-    return (score is None, -(score or 0.0), perf is None, -direction * (perf or 0.0))

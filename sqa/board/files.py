@@ -43,6 +43,15 @@ class Files:
         except FileNotFoundError as error:
             raise DataError(f"{path}: is missing from the board's files") from error
 
+    def exists(self, path: str) -> bool:
+        """Whether a file is there."""
+        return bool(self._fs.exists(f"{self._root}/{path}"))
+
+    def remove(self, path: str) -> None:
+        """Remove a file, if it is there."""
+        if self.exists(path):
+            self._fs.rm_file(f"{self._root}/{path}")
+
     def read_lines(self, path: str) -> list[dict[str, Any]]:
         """The objects of a file of JSON lines."""
         return [json.loads(line) for line in self.read(path).decode().split("\n") if line]

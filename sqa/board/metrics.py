@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -62,13 +63,18 @@ class Additive:
     @property
     def metric(self) -> Metric:
         """The metric itself."""
-        [metric] = question_metrics.build([self.name])
-        return metric
+        return _built(self.name)
 
     def stats(self, predictions: Sequence[Answer], targets: Sequence[Question]) -> np.ndarray:
         """(n, d) additive statistics, one row per question."""
         traces = [QuestionTrace(question, *answer) for answer, question in zip(predictions, targets, strict=True)]
         return question_metrics.collect(traces, self.metric)
+
+
+@cache
+def _built(name: str) -> Metric:
+    [metric] = question_metrics.build([name])
+    return metric
 
 
 get_ew = Additive("ew")
@@ -181,26 +187,41 @@ def get_memory_utilization(job: Job) -> float:
 
 @dataclass(frozen=True, slots=True)
 class EvalMetric:
-    """A registered metric of a data set."""
+    """A registered metric of a data set; one of `sqa.metrics` says itself what its number means."""
 
     get: Get
-    meta: Meta
+    own: Meta | None = None
+    offset: float = 0.0  # of one of `sqa.metrics`
 
+    @property
+    def meta(self) -> Meta:
+        """Unit, name and direction."""
+        if self.own is not None:
+            return self.own
+        if not isinstance(self.get, Additive):
+            raise ConfigError(f"{self.get}: a metric that is not one of sqa.metrics needs its own Meta")
+        metric = self.get.metric
+        unit = "" if metric.unit in SCALES else metric.unit
+        return Meta(unit, metric.label, 1 if metric.higher_is_better else -1, self.offset)
+
+
+SCALES = ("0-1", "0-100")  # what metrics call the unit of a number that has none
+LAG = 50.0  # words: a lag beyond is as bad as any
 
 EVAL: Mapping[str, EvalMetric] = {
     "accuracy": EvalMetric(get_accuracy, Meta("%", "Accuracy")),
     "macro_f1": EvalMetric(get_macro_f1, Meta("%", "Macro F1")),
     "squad_f1": EvalMetric(get_squad_f1, Meta("%", "F1")),
     "bleu": EvalMetric(get_bleu, Meta("", "BLEU")),
-    "ew": EvalMetric(get_ew, Meta("", "Expected wins")),
-    "oracle_ew": EvalMetric(get_oracle_ew, Meta("", "Oracle expected wins")),
-    "qa_accuracy": EvalMetric(get_qa_accuracy, Meta("", "Full-input accuracy")),
-    "corpus_bleu": EvalMetric(get_corpus_bleu, Meta("", "BLEU")),
-    "chrf": EvalMetric(get_chrf, Meta("", "chrF")),
-    "al": EvalMetric(get_al, Meta("words", "AL", -1, 50.0)),
-    "laal": EvalMetric(get_laal, Meta("words", "LAAL", -1, 50.0)),
-    "ap": EvalMetric(get_ap, Meta("", "AP", -1, 1.0)),
-    "dal": EvalMetric(get_dal, Meta("words", "DAL", -1, 50.0)),
+    "ew": EvalMetric(get_ew),
+    "oracle_ew": EvalMetric(get_oracle_ew),
+    "qa_accuracy": EvalMetric(get_qa_accuracy),
+    "corpus_bleu": EvalMetric(get_corpus_bleu),
+    "chrf": EvalMetric(get_chrf),
+    "al": EvalMetric(get_al, offset=LAG),
+    "laal": EvalMetric(get_laal, offset=LAG),
+    "ap": EvalMetric(get_ap, offset=1.0),
+    "dal": EvalMetric(get_dal, offset=LAG),
 }
 DELTA: Mapping[str, Meta] = {
     "fairness": Meta("%", "Fairness"),

@@ -14,11 +14,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Engine, and_, case, func, insert, literal, or_, select, update
+from sqlalchemy import Connection, Engine, and_, case, delete, func, insert, literal, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import aliased
 
-from sqa.board.storage import DATASETS, EVALUATIONS, MODELS, SCORES
+from sqa.board.lifecycle import note
+from sqa.board.storage import DATASETS, DETAILS, EVALUATIONS, MODELS, SCORES, WORKERS
+from sqa.board.task import RUN_HERE
 
 MAX_ATTEMPTS = 20  # an evaluation whose worker died that often is given up: it was not stopped by hand, it is the cause
 INSERT = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
@@ -37,7 +39,10 @@ class Claim:
 
 
 def fill(connection: Connection) -> int:
-    """Queue every (model, data set, prefix) of a common task that is not there yet; how many were new."""
+    """Queue every (model, data set, prefix) of a common task that is not there yet; how many were new.
+
+    Of hidden data nothing may leave, so only what runs here is evaluated on them.
+    """
     pairs = connection.execute(
         select(MODELS.c.id, DATASETS.c.id, DATASETS.c.prefixes)
         .join(DATASETS, DATASETS.c.task == MODELS.c.task)
@@ -45,12 +50,15 @@ def fill(connection: Connection) -> int:
             ~select(E.id)
             .where(E.model == MODELS.c.id, E.dataset == DATASETS.c.id, E.prefix == "")
             .correlate(MODELS, DATASETS)
-            .exists()
+            .exists(),
+            MODELS.c.withdrawn.is_(None),
+            or_(DATASETS.c.phase != "hidden", MODELS.c.kind.in_(RUN_HERE)),
         )
         .order_by(DATASETS.c.id, MODELS.c.id)
     ).all()
+    now = time.time()
     rows = [
-        {"model": model, "dataset": dataset, "prefix": prefix, "state": "queued", "attempts": 0}
+        {"model": model, "dataset": dataset, "prefix": prefix, "state": "queued", "attempts": 0, "queued": now}
         for model, dataset, prefixes in pairs
         for prefix in ("", *prefixes)
     ]
@@ -92,7 +100,7 @@ def claim(engine: Engine, lease_seconds: float) -> Claim | None:
         row = connection.execute(
             update(EVALUATIONS)
             .where(E.id == next_one, free)
-            .values(state="running", lease=lease, lease_until=now + lease_seconds, attempts=E.attempts + 1)
+            .values(state="running", lease=lease, lease_until=now + lease_seconds, attempts=E.attempts + 1, started=now)
             .returning(E.id, E.model, E.dataset, E.prefix)
         ).one_or_none()
     return None if row is None else Claim(*row, lease)
@@ -127,20 +135,34 @@ def renew(engine: Engine, claimed: Claim, lease_seconds: float) -> bool:
         return _mine(connection, claimed, {"lease_until": time.time() + lease_seconds})
 
 
-def finish(engine: Engine, claimed: Claim, result: Mapping[str, Any]) -> bool:
-    """Write the score; False, and nothing is written, if the evaluation is no longer the caller's."""
+def finish(
+    engine: Engine, claimed: Claim, result: Mapping[str, Any], details: list[list[float]] | None = None, said: str = ""
+) -> bool:
+    """Write the score; False, and nothing is written, if the evaluation is no longer the caller's.
+
+    `details`: the statistics of each example; `said`: a line for the model's log.
+    """
+    done = {"state": "done", "lease": None, "lease_until": None, "error": None, "finished": time.time()}
     with engine.begin() as connection:
-        if not _mine(connection, claimed, {"state": "done", "lease": None, "lease_until": None, "error": None}):
+        if not _mine(connection, claimed, done):
             return False
         connection.execute(insert(SCORES).values(evaluation=claimed.id, result=dict(result)))
+        if details is not None:
+            connection.execute(insert(DETAILS).values(evaluation=claimed.id, stats=details))
+        if said:
+            note(connection, claimed.model, said)
         return True
 
 
-def fail(engine: Engine, claimed: Claim, error: str) -> bool:
-    """Mark an evaluation as failed for a reason that will not go away."""
+def fail(engine: Engine, claimed: Claim, error: str, said: str = "") -> bool:
+    """Mark an evaluation as failed for a reason that will not go away; `said` and it go into the model's log."""
     readable = error.replace("\x00", "\ufffd").encode(errors="replace").decode()
+    failed = {"state": "failed", "lease": None, "lease_until": None, "error": readable, "finished": time.time()}
     with engine.begin() as connection:
-        return _mine(connection, claimed, {"state": "failed", "lease": None, "lease_until": None, "error": readable})
+        mine = _mine(connection, claimed, failed)
+        if mine and said:
+            note(connection, claimed.model, f"{said}: {readable}")
+        return mine
 
 
 def _mine(connection: Connection, claimed: Claim, values: Mapping[str, Any]) -> bool:
@@ -157,3 +179,28 @@ def open_count(engine: Engine) -> int:
     """Evaluations that are queued or running."""
     with engine.connect() as connection:
         return connection.execute(select(func.count()).where(E.state.in_(("queued", "running")))).scalar_one()
+
+
+ALIVE_SECONDS = 15.0  # a worker that was not seen for longer does not run
+
+
+def seen(engine: Engine, worker: str) -> None:
+    """A worker says that it runs; those that were last seen a day ago are forgotten."""
+    now = time.time()
+    with engine.begin() as connection:
+        kind = INSERT[connection.dialect.name](WORKERS).values(id=worker, seen=now)
+        connection.execute(kind.on_conflict_do_update(index_elements=["id"], set_={"seen": now}))
+        connection.execute(delete(WORKERS).where(WORKERS.c.seen < now - 86_400))
+
+
+def gone(engine: Engine, worker: str) -> None:
+    """A worker says that it ends."""
+    with engine.begin() as connection:
+        connection.execute(delete(WORKERS).where(WORKERS.c.id == worker))
+
+
+def workers(engine: Engine) -> int:
+    """Workers that run."""
+    with engine.connect() as connection:
+        alive = select(func.count()).select_from(WORKERS).where(WORKERS.c.seen > time.time() - ALIVE_SECONDS)
+        return connection.execute(alive).scalar_one()

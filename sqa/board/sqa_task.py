@@ -20,9 +20,11 @@ from pathlib import Path
 from typing import Any
 
 from sqa.board import tags as tagging
-from sqa.board.memory import PeakMemory
 from sqa.board.metrics import Answer, Job
-from sqa.board.task import KINDS, Example, Response, Task
+from sqa.board.running import session
+from sqa.board.running.memory import PeakMemory
+from sqa.board.standing import plausible
+from sqa.board.task import KINDS, Example, Response, Task, Unscorable, told
 from sqa.core.errors import ConfigError, DataError, TraceError
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Buzz, Emission, Guess, Question
@@ -34,7 +36,6 @@ from sqa.run.config import RunConfig, run_in
 INPUT_KEYS = ("id", "language", "source")
 _STEP = {"sentence": "integer", "token": "string", "g": "integer", "ended": "boolean", "erase": "integer"}
 _SPOKEN = {"guess": "string", "buzz": "boolean"}  # of a step of a system that answers
-SHOWN = 5  # problems of a submission or of a response that are told
 
 
 def _exactly(properties: Mapping[str, Any]) -> dict[str, Any]:
@@ -126,12 +127,6 @@ def question_of(example: Example) -> Question:
 # ------------------------------------------------------------------------------------------------------ responses
 
 
-def told(problems: Sequence[str]) -> str:
-    """The first problems on one line, and the number of the others."""
-    more = f"; and {len(problems) - SHOWN} more" if len(problems) > SHOWN else ""
-    return "; ".join(problems[:SHOWN]) + more
-
-
 def verify_response(response: Response, example: Example) -> None:
     """DataError unless the response has the form of the module's text and its steps fit the question."""
     where = f"response to {example['id']!r}"
@@ -161,14 +156,25 @@ def _response(trace: QuestionTrace) -> dict[str, Any]:
 
 
 def respond(kind: str, model: bytes, examples: Sequence[Example], work: Path) -> tuple[list[Response], Job]:
-    """The answers of a run's config or of a submission."""
+    """The answers of a run's config, of a submission, or of a client's session."""
     if kind == "submission":
         return submitted(model, examples), Job(len(examples), None, None)
+    if kind == session.KIND:
+        traces = session.answer(model, [question_of(example) for example in examples])
+        return [_response(trace) for trace in traces], Job(len(examples), None, None)
     return _run(config_of(model), examples, work)
 
 
 def submitted(submission: bytes, examples: Sequence[Example]) -> list[Response]:
     """The answers of a submission's rows for these examples; its rows for other questions are left aside."""
+    traces, problems = _traces(submission, examples)
+    if problems:
+        raise DataError(f"submission: {told(problems)}")
+    return [_response(trace) for trace in traces]
+
+
+def _traces(submission: bytes, examples: Sequence[Example]) -> tuple[list[QuestionTrace], list[str]]:
+    """The traces of a submission's rows for these examples, or every problem."""
     from sqa.protocols import submission as protocol
 
     wanted = {example["id"] for example in examples}
@@ -176,10 +182,44 @@ def submitted(submission: bytes, examples: Sequence[Example]) -> list[Response]:
     # lines of other questions become empty ones, so that a problem is told with its line number
     kept = [line if line.strip() and json.loads(line)["question"] in wanted else "" for line in lines]
     problems: list[str] = []
-    traces = protocol.traces_of("\n".join(kept), [question_of(example) for example in examples], problems)
-    if problems:
-        raise DataError(f"submission: {told(problems)}")
-    return [_response(trace) for trace in traces]
+    return protocol.traces_of("\n".join(kept), [question_of(example) for example in examples], problems), problems
+
+
+def unscorable(kind: str, model: bytes, examples: Sequence[Example]) -> list[str]:
+    """Why a submission cannot be scored on these examples, every reason; of a config only running it can tell."""
+    if kind == session.KIND:
+        return session.problems_of(model, [question_of(example) for example in examples])
+    if kind != "submission":
+        return []
+    traces, problems = _traces(model, examples)
+    if traces and traces[0].buzzes is None:
+        problems.append("guess, buzz: no row has them, and without answers there are no expected wins")
+    return problems
+
+
+def implausible(examples: Sequence[Example], responses: Sequence[Response]) -> list[str]:
+    """Why responses cannot be what they say; of perturbed copies how early an answer is known says nothing."""
+    early = not any("transform" in example for example in examples)
+    return plausible.implausible(traces_of(examples, responses), early)
+
+
+def traces_of(examples: Sequence[Example], responses: Sequence[Response]) -> list[QuestionTrace]:
+    """Verified responses as traces."""
+    convert = QuestionData("").pred_field_converter
+    pairs = zip(examples, responses, strict=True)
+    return [QuestionTrace(question_of(example), *convert(example, response)["pred"]) for example, response in pairs]
+
+
+def shown(example: Example, response: Response) -> dict[str, Any]:
+    """The right page, and what was said at the buzz (of a system that never buzzed: at the end) after which share."""
+    [trace] = traces_of([example], [response])
+    found: dict[str, Any] = {"page": example["page"], "guess": "", "buzzed": False, "read": None}
+    if trace.guesses is None or trace.buzzes is None or not trace.emissions:
+        return found
+    steps = [step for step, buzz in enumerate(trace.buzzes) if buzz.buzz]
+    at = steps[0] if steps else len(trace.emissions) - 1
+    guess = trace.guesses[at][0].page if trace.guesses[at] else ""
+    return found | {"guess": guess, "buzzed": bool(steps), "read": round(float(trace.fraction[at]), 3)}
 
 
 def _run(config: RunConfig, examples: Sequence[Example], work: Path) -> tuple[list[Response], Job]:
@@ -213,6 +253,7 @@ def check_model(kind: str, model: bytes) -> None:
         config = config_of(model)
         if config.guesser is None or config.buzzer is None:
             raise ConfigError("model: a model of this task needs a guesser and a buzzer")
+    if kind != "submission":  # a session's file was made here
         return
     try:
         lines = model.decode().split("\n")
@@ -223,7 +264,7 @@ def check_model(kind: str, model: bytes) -> None:
         raise DataError("submission: has no rows")
     problems = [f"{number}: {problem}" for number, line in rows.items() for problem in _row_problems(line)]
     if problems:
-        raise DataError(f"submission: {told(problems)}; see `sqa validate sqa --schema`")
+        raise Unscorable("submission", problems, "see `sqa validate sqa --schema`")
 
 
 def _row_problems(line: str) -> list[str]:
@@ -254,6 +295,10 @@ def _task(language: str) -> Task:
         delta_metrics=perturbing.FAMILIES,
         difference_metrics=("ew", "oracle_ew", "qa_accuracy", "chrf", "dal"),
         default_weights=(("ew", 4.0), ("dal", 1.0), ("fairness", 1.0), ("robustness", 1.0), ("simultaneous", 1.0)),
+        implausible=implausible,
+        unscorable=unscorable,
+        shown=shown,
+        traces=traces_of,
     )
 
 

@@ -1,11 +1,20 @@
 """The board's tables, and the engine on them: SQLite in a file by default, PostgreSQL by URL.
 
-    datasets      id, task, name, seed, prefixes (those with examples), examples
-    models        id, task, name, kind
-    evaluations   id, model, dataset, prefix ("" or that of a delta metric), state, attempts, lease, lease_until, error
-    scores        evaluation (one row at most, for ever), result
+    datasets      id, task, name, seed, prefixes (those with examples), examples, created, phase
+    models        id, task, name, kind, owner (null: the organiser), created, withdrawn
+    evaluations   id, model, dataset, prefix ("" or that of a delta metric), state, attempts, lease, lease_until, error,
+                  queued, started, finished
+    scores        evaluation (one row at most), result
+    details       evaluation (one row at most), each example's statistics of the metric that sorts
+    accounts      id, name, token (its sha256), created, day and sent (submissions on that day since 1970)
+    invitations   id, code (its sha256), created, until, uses (how many are left)
+    events        id, model, time, text: the log of a submission
+    views         id, task, name, version, created, datasets and metrics (name -> weight): what a headline is made of
+    workers       id, seen
+    about         key, value: the version of this layout
 
-Names are unique within a task; a data set or model never changes once it is registered.
+Names are unique within a task; a data set never changes once it is registered.  Times are seconds since 1970, null
+where a board of version 1 did not note them.
 """
 
 from __future__ import annotations
@@ -15,6 +24,7 @@ from typing import Any
 from sqlalchemy import (
     JSON,
     Column,
+    Connection,
     Engine,
     Float,
     ForeignKey,
@@ -27,14 +37,39 @@ from sqlalchemy import (
     UniqueConstraint,
     create_engine,
     event,
+    insert,
+    inspect,
+    select,
+    text,
 )
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
 from sqa.core.errors import ConfigError
 
+VERSION = 2
 META = MetaData()
 
+ABOUT = Table("about", META, Column("key", String(16), primary_key=True), Column("value", String(16), nullable=False))
+ACCOUNTS = Table(
+    "accounts",
+    META,
+    Column("id", Integer, primary_key=True),
+    Column("name", String(63), nullable=False, unique=True),
+    Column("token", String(64), nullable=False, unique=True),
+    Column("created", Float, nullable=False),
+    Column("day", Integer, nullable=False, default=0),  # since 1970, of the last submission
+    Column("sent", Integer, nullable=False, default=0),  # submissions on that day
+)
+INVITATIONS = Table(
+    "invitations",
+    META,
+    Column("id", Integer, primary_key=True),
+    Column("code", String(64), nullable=False, unique=True),
+    Column("created", Float, nullable=False),
+    Column("until", Float, nullable=False),
+    Column("uses", Integer, nullable=False),
+)
 DATASETS = Table(
     "datasets",
     META,
@@ -44,6 +79,8 @@ DATASETS = Table(
     Column("seed", Integer, nullable=False),
     Column("prefixes", JSON, nullable=False),
     Column("examples", Integer, nullable=False),
+    Column("created", Float),
+    Column("phase", String(8), nullable=False, server_default="closed"),  # one of task.PHASES
     UniqueConstraint("task", "name"),
 )
 MODELS = Table(
@@ -53,6 +90,9 @@ MODELS = Table(
     Column("task", String(63), nullable=False),
     Column("name", String(63), nullable=False),
     Column("kind", String(16), nullable=False),
+    Column("owner", ForeignKey("accounts.id")),
+    Column("created", Float),
+    Column("withdrawn", Float),
     UniqueConstraint("task", "name"),
 )
 EVALUATIONS = Table(
@@ -67,6 +107,9 @@ EVALUATIONS = Table(
     Column("lease", String(32)),  # a worker's secret while it works at it
     Column("lease_until", Float),  # seconds since 1970
     Column("error", Text),
+    Column("queued", Float),
+    Column("started", Float),
+    Column("finished", Float),
     UniqueConstraint("model", "dataset", "prefix"),
     Index("evaluations_by_state", "state", "lease_until"),
 )
@@ -76,10 +119,52 @@ SCORES = Table(
     Column("evaluation", ForeignKey("evaluations.id"), primary_key=True),
     Column("result", JSON, nullable=False),
 )
+DETAILS = Table(
+    "details",
+    META,
+    Column("evaluation", ForeignKey("evaluations.id"), primary_key=True),
+    Column("stats", JSON, nullable=False),  # [[statistic, ...] per example] of the metric that sorts
+)
+EVENTS = Table(
+    "events",
+    META,
+    Column("id", Integer, primary_key=True),
+    Column("model", ForeignKey("models.id"), nullable=False, index=True),
+    Column("time", Float, nullable=False),
+    Column("text", Text, nullable=False),
+)
+VIEWS = Table(
+    "views",
+    META,
+    Column("id", Integer, primary_key=True),
+    Column("task", String(63), nullable=False),
+    Column("name", String(63), nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("created", Float, nullable=False),
+    Column("datasets", JSON, nullable=False),
+    Column("metrics", JSON, nullable=False),
+    UniqueConstraint("task", "name", "version"),
+)
+WORKERS = Table("workers", META, Column("id", String(32), primary_key=True), Column("seen", Float, nullable=False))
+
+# what version 2 added to tables that version 1 had
+ADDED: tuple[Column[Any], ...] = (
+    DATASETS.c.created,
+    DATASETS.c.phase,
+    MODELS.c.owner,
+    MODELS.c.created,
+    MODELS.c.withdrawn,
+    EVALUATIONS.c.queued,
+    EVALUATIONS.c.started,
+    EVALUATIONS.c.finished,
+)
 
 
 def open_engine(url: str) -> Engine:
-    """The engine of a database URL; its tables are made if they are missing.  A bad URL: ConfigError."""
+    """The engine of a database URL; tables are made if they are missing, those of version 1 are brought up to date.
+
+    A bad URL, or a database of a newer version: ConfigError.
+    """
     try:
         parsed = make_url(url)
         engine = create_engine(parsed, pool_pre_ping=True)
@@ -90,8 +175,55 @@ def open_engine(url: str) -> Engine:
         raise ConfigError(f"--db: expected a URL of sqlite or postgresql, got one of {backend}")
     if backend == "sqlite":
         event.listen(engine, "connect", _sqlite_settings)
-    META.create_all(engine)
+    try:
+        _up_to_date(engine)
+    except ConfigError:
+        engine.dispose()
+        raise
     return engine
+
+
+def _up_to_date(engine: Engine) -> None:
+    """The tables of this version; what an older version kept stays as it is."""
+    with engine.connect() as connection:
+        if _version(connection) == VERSION:
+            return
+    with engine.begin() as connection:  # one process at a time, and none sees half of it
+        if engine.dialect.name == "sqlite":
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+        else:
+            connection.execute(text("SELECT pg_advisory_xact_lock(1397834050)"))
+        version = _version(connection)
+        if version > VERSION:
+            raise ConfigError(
+                f"--db: has version {version} of the board's tables, this SQA knows {VERSION}; use a newer SQA"
+            )
+        if version == VERSION:
+            return
+        if version == 1:
+            _from_version_1(connection)
+        META.create_all(connection)
+        connection.execute(insert(ABOUT).values(key="version", value=str(VERSION)))
+
+
+def _version(connection: Connection) -> int:
+    """The version of the tables; 0 where there are none."""
+    tables = set(inspect(connection).get_table_names())
+    if ABOUT.name in tables:
+        found = connection.execute(select(ABOUT.c.value).where(ABOUT.c.key == "version")).scalar_one_or_none()
+        if found is not None:
+            return int(found)
+    return 1 if EVALUATIONS.name in tables else 0
+
+
+def _from_version_1(connection: Connection) -> None:
+    """Add the columns that version 1 lacked."""
+    owner = {"owner": " REFERENCES accounts (id)"}
+    ACCOUNTS.create(connection, checkfirst=True)
+    for column in ADDED:
+        kind = column.type.compile(connection.dialect)
+        more = owner.get(column.name, " NOT NULL DEFAULT 'closed'" if column.name == "phase" else "")
+        connection.execute(text(f"ALTER TABLE {column.table.name} ADD COLUMN {column.name} {kind}{more}"))
 
 
 def _sqlite_settings(connection: Any, _: Any) -> None:

@@ -12,12 +12,35 @@ from typing import Any, Protocol
 from sqa.board.metrics import EVAL, Job, meta_of
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.registry import did_you_mean
+from sqa.core.trace import QuestionTrace
 
 Example = Mapping[str, Any]  # one line of a data set's file
 Response = Mapping[str, Any]  # what a model answers to one example
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")  # of data sets, models and tasks
-KINDS = ("config", "submission")  # of models
+KINDS = ("config", "submission", "session")  # of models
+RUN_HERE = (
+    "config",
+    "session",
+)  # kinds whose answers the board made itself; those of the others are as their owners say
+PHASES = ("open", "closed", "hidden")  # of data sets: answers may be seen; inputs only; nothing leaves
+
+
+SHOWN = 5  # problems of a submission or of a response that are told on one line
+
+
+def told(problems: Sequence[str]) -> str:
+    """The first problems on one line, and the number of the others."""
+    more = f"; and {len(problems) - SHOWN} more" if len(problems) > SHOWN else ""
+    return "; ".join(problems[:SHOWN]) + more
+
+
+class Unscorable(DataError):
+    """A model that can never be scored, with every reason."""
+
+    def __init__(self, what: str, reasons: Sequence[str], remedy: str = "") -> None:
+        self.reasons = tuple(reasons)
+        super().__init__(f"{what}: {told(self.reasons)}{'; ' if remedy else ''}{remedy}")
 
 
 class DataSet(Protocol):
@@ -44,6 +67,21 @@ class Respond(Protocol):
         ...
 
 
+def _nothing(examples: Sequence[Example], responses: Sequence[Response]) -> list[str]:
+    """The reasons of a task without rules."""
+    return []
+
+
+def _scorable(kind: str, model: bytes, examples: Sequence[Example]) -> list[str]:
+    """The problems that a task without foresight sees."""
+    return []
+
+
+def _no_more(example: Example, response: Response) -> dict[str, Any]:
+    """Nothing beside the value."""
+    return {}
+
+
 @dataclass(frozen=True, slots=True)
 class Task:
     """One task of the board."""
@@ -61,6 +99,10 @@ class Task:
     job_metrics: tuple[str, ...] = ("examples_per_second", "memory_utilization")
     difference_metrics: tuple[str, ...] = ()  # compared between perturbed and original
     default_weights: tuple[tuple[str, float], ...] = ()  # of the Dynascore; metrics not named weigh nothing
+    implausible: Callable[[Sequence[Example], Sequence[Response]], list[str]] = _nothing  # why it cannot be true
+    unscorable: Callable[[str, bytes, Sequence[Example]], list[str]] = _scorable  # why a model of `check_model` fails
+    shown: Callable[[Example, Response], dict[str, Any]] = _no_more  # of a single example, beside its value
+    traces: Callable[[Sequence[Example], Sequence[Response]], list[QuestionTrace]] | None = None  # for the viewer
 
     def __post_init__(self) -> None:
         check_name(self.code, "task")

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -62,12 +65,16 @@ def register_dataset(
         typer.Option("--perturb", metavar="KIND", help="Or file.py:build; may be repeated; all = every kind."),
     ] = None,
     seed: Annotated[int, typer.Option("--seed", metavar="N", help="Of perturbations and intervals.")] = 0,
+    phase: Annotated[
+        str,
+        typer.Option("--phase", metavar="PHASE", help="open: answers may be seen; closed; hidden: runs here alone."),
+    ] = "closed",
 ) -> None:
     """Add a data set and its perturbed copies; every model of the task is queued on it."""
     from sqa.data.perturb import PERTURBATIONS
 
     kinds = list(PERTURBATIONS) if perturb == ["all"] else perturb or ()
-    print(json.dumps(_board(context).register_dataset(task, name, source, kinds, seed)))
+    print(json.dumps(_board(context).register_dataset(task, name, source, kinds, seed, phase)))
 
 
 @board_app.command("register-model")
@@ -84,18 +91,50 @@ def register_model(
     print(json.dumps(_board(context).register_model(task, name, kind, file.read_bytes())))
 
 
+@board_app.command("register-session")
+def register_session(
+    context: typer.Context,
+    task: TaskCode,
+    name: Name,
+    journal: Annotated[
+        Path, typer.Argument(metavar="JOURNAL", help="journal.sqlite of `sqa serve iwslt`.", show_default=False)
+    ],
+    session: Annotated[
+        str, typer.Argument(metavar="SESSION", help="With --participants: their name.", show_default=False)
+    ],
+    questions: Annotated[str, typer.Option("--questions", metavar="QUESTIONS", help="What the server served.")],
+    guesser: Annotated[
+        str, typer.Option("--guesser", metavar="YAML", help="Who answers; default: as the server.")
+    ] = "",
+    buzzer: Annotated[str, typer.Option("--buzzer", metavar="YAML", help="Who buzzes; default: as the server.")] = "",
+) -> None:
+    """Add what a client translated on an evaluation server that counted what it read; hidden questions too."""
+    board = _board(context)
+    from sqa.board.running.session import KIND, session_model
+    from sqa.data.datasets import load_questions
+
+    model = session_model(journal, session, load_questions(questions), guesser, buzzer)
+    print(json.dumps(board.register_model(task, name, KIND, model)))
+
+
 @board_app.command("work")
 def work(
     context: typer.Context,
     until_empty: Annotated[bool, typer.Option("--until-empty", help="Stop when nothing is left to do.")] = False,
     lease: Annotated[float, typer.Option("--lease", metavar="S", help="Silence after which a worker is dead.")] = 60.0,
+    beside: Annotated[
+        int | None, typer.Option("--beside", metavar="PID", help="Behind that process, and not after it.")
+    ] = None,
 ) -> None:
     """Evaluate what is queued; any number of workers may do so at once."""
     board = _board(context)
     from sqa.board.worker import POLL_SECONDS
     from sqa.board.worker import work as work_on
 
-    finished = work_on(board, until_empty, lease, min(POLL_SECONDS, lease))
+    if beside is not None:
+        os.nice(10)  # the server's clients come first
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    finished = work_on(board, until_empty, lease, min(POLL_SECONDS, lease), beside)
     print(f"sqa: {finished} evaluations finished", file=sys.stderr)
 
 
@@ -107,6 +146,8 @@ def leaderboard(
         str | None, typer.Option("--weights", metavar="METRIC=W,...", help="Of the Dynascore; default: the task's.")
     ] = None,
     datasets: Annotated[list[str] | None, typer.Option("--dataset", metavar="NAME", help="Default: all.")] = None,
+    view: Annotated[str, typer.Option("--view", metavar="NAME", help="What the headline is made of.")] = "main",
+    version: Annotated[int | None, typer.Option("--version", metavar="N", help="Of the view; default: newest.")] = None,
     as_json: Json = False,
 ) -> None:
     """The models of a task, best first."""
@@ -114,18 +155,107 @@ def leaderboard(
 
     board = _board(context)
     parsed = None if weights is None else parse_weights(weights, board.task(task).metrics)
-    found = board.leaderboard(task, parsed, datasets or ())
+    found = board.leaderboard(task, parsed, datasets or (), view, version)
     if as_json:
         print(json.dumps(found, indent=2))
         return
     metrics = list(found["metrics"])
-    print("\t".join(["model", "dynascore", *metrics, "missing"]))
+    print("\t".join(["model", "dynascore", *metrics, "missing", "rank", "places", "made", "implausible"]))
     for row in found["rows"]:
         numbers = [row["dynascore"], *(row["metrics"].get(name) for name in metrics)]
         cells = ["n/a" if number is None else f"{number:.4f}" for number in numbers]
-        print("\t".join([row["model"], *cells, ",".join(row["missing"])]))
+        places = "-".join(map(str, sorted(set(row["places"] or ()))))
+        standing = [str(row["rank"] or "-"), places, "run here" if row["run_here"] else "unverified"]
+        print("\t".join([row["model"], *cells, ",".join(row["missing"]), *standing, "; ".join(row["implausible"])]))
     if found["refusal"]:
         print(f"sqa: {found['refusal']}", file=sys.stderr)
+
+
+@board_app.command("set-view")
+def set_view(
+    context: typer.Context,
+    task: TaskCode,
+    name: Name,
+    datasets: Annotated[list[str], typer.Option("--dataset", metavar="NAME[=W]", help="Repeatable; weight 1.")],
+    weights: Annotated[
+        str | None, typer.Option("--weights", metavar="METRIC=W,...", help="Of the Dynascore; default: the task's.")
+    ] = None,
+) -> None:
+    """Write the next version of what a headline is made of: `main`, or one of your own."""
+    from sqa.board.dynascore import parse_weights
+
+    board = _board(context)
+    known = [row["name"] for row in board.datasets(task)]
+    named = ",".join(text if "=" in text else f"{text}=1" for text in datasets)
+    metrics = None if weights is None else parse_weights(weights, board.task(task).metrics)
+    made = board.set_view(task, name, parse_weights(named, known), metrics)
+    print(f"view\tversion\n{made['name']}\t{made['version']}")
+
+
+@board_app.command("invite")
+def invite(
+    context: typer.Context,
+    uses: Annotated[int, typer.Option("--uses", metavar="N", help="Accounts that may be made with it.")] = 1,
+    days: Annotated[float, typer.Option("--days", metavar="N", help="After which it lapses.")] = 30.0,
+) -> None:
+    """An invitation to sign up with, on the board's page; it is printed once."""
+    board = _board(context)
+    from sqa.board.accounts import invite as make
+
+    made = make(board.engine, uses, days)
+    print(f"invitation\tuses\tuntil\n{made['invitation']}\t{uses}\t{_date(made['until'])}")
+
+
+@board_app.command("log")
+def log(context: typer.Context, task: TaskCode, name: Name) -> None:
+    """What happened to a model."""
+    board = _board(context)
+    from sqa.board.lifecycle import log_of
+
+    print("time\ttext")
+    for event in log_of(board.engine, task, name):
+        print(f"{_date(event['time'])}\t{event['text']}")
+
+
+@board_app.command("withdraw")
+def withdraw(context: typer.Context, task: TaskCode, name: Name) -> None:
+    """Take a model out of the rank."""
+    board = _board(context)
+    from sqa.board import accounts, lifecycle
+
+    lifecycle.withdraw(board.engine, task, name, accounts.ORGANISER)
+
+
+@board_app.command("restore")
+def restore(context: typer.Context, task: TaskCode, name: Name) -> None:
+    """Undo `withdraw`."""
+    board = _board(context)
+    from sqa.board import accounts, lifecycle
+
+    lifecycle.restore(board.engine, task, name, accounts.ORGANISER)
+
+
+@board_app.command("requeue")
+def requeue(context: typer.Context, task: TaskCode, name: Name) -> None:
+    """Queue a model's failed evaluations again."""
+    board = _board(context)
+    from sqa.board import accounts, lifecycle
+
+    number = lifecycle.requeue(board.engine, task, name, accounts.ORGANISER)
+    print(f"sqa: {number} evaluations queued", file=sys.stderr)
+
+
+@board_app.command("delete")
+def delete(context: typer.Context, task: TaskCode, name: Name) -> None:
+    """Delete a model, its scores, its log and its files."""
+    board = _board(context)
+    from sqa.board import accounts, lifecycle
+
+    lifecycle.remove(board.engine, board.files, task, name, accounts.ORGANISER)
+
+
+def _date(seconds: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(seconds))
 
 
 @board_app.command("export")
@@ -154,6 +284,8 @@ def serve(
         str | None, typer.Option("--token", envvar="SQA_TOKEN", help="Needed for all that writes.")
     ] = None,
     max_body: Annotated[int, typer.Option("--max-body", metavar="BYTES", help="Of a request.")] = 1 << 24,
+    per_day: Annotated[int, typer.Option("--per-day", metavar="N", help="Submissions of an account.")] = 20,
+    worker: Annotated[bool, typer.Option("--worker/--no-worker", help="Start a worker beside the server.")] = True,
     names: Annotated[
         list[str] | None,
         typer.Option(
@@ -166,4 +298,5 @@ def serve(
         from sqa.board import server
     except ModuleNotFoundError as error:
         raise ConfigError(MISSING) from error
-    server.serve(_board(context), server.ServeConfig(host, port, token, max_body, tuple(names or ())))
+    config = server.ServeConfig(host, port, token, max_body, tuple(names or ()), per_day)
+    server.serve(_board(context), config, worker)

@@ -84,7 +84,7 @@ class Guard:
     body_seconds: float | None = None  # for a body to arrive; None = BODY_SECONDS
     needs_token: Callable[[str, str], bool] = needed_to_write  # by method and path
     page: Callable[[int, str], Page] = json_page  # how a refusal is said
-    headers: tuple[tuple[bytes, bytes], ...] = ()  # of every answer
+    headers: tuple[tuple[bytes, bytes], ...] = ()  # of every answer that has none of that name itself
     tokens: Callable[[bytes], bool] | None = None  # others that will do
 
     @classmethod
@@ -161,7 +161,9 @@ class Guard:
         async def sending(message: Message) -> None:
             if message["type"] == "http.response.start":
                 started[0] = True
-                message["headers"] = [*message.get("headers", []), *self.headers]
+                own = message.get("headers", [])
+                named = {name for name, _ in own}  # an answer's own header stands for the server's
+                message["headers"] = [*own, *(header for header in self.headers if header[0] not in named)]
             await send(message)
 
         return sending

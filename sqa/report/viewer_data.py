@@ -64,20 +64,38 @@ class ViewConfig:
             raise ConfigError(problems)
 
 
+def traces_data(traces: Sequence[QuestionTrace], name: str, config: ViewConfig) -> dict[str, Any]:
+    """The page's data of one system's traces, which no run's folder holds; its words are not aligned."""
+    pages = _Pages()
+    guessed = all(trace.guesses is not None for trace in traces)
+    buzzed = all(trace.buzzes is not None for trace in traces)
+    told = {"parts": {}, "notes": ["unaligned words not marked"], "aligned": False}
+    shown = [_trace(trace, None, pages, config) for trace in traces]
+    run = {"name": name, **told, "guessed": guessed, "buzzed": buzzed, "traces": shown}
+    return _data([trace.question for trace in traces], [run], pages, config)
+
+
 def page_data(runs: Sequence[FinishedRun], places: Sequence[int], config: ViewConfig) -> dict[str, Any]:
     """The page's data: the questions at `places`, in that order, of runs that have the same questions."""
-    curve = curve_named(config.curve)
-    t = np.linspace(0, 1, GRID)
     pages = _Pages()
     names = run_names([run.folder for run in runs])
+    shown = [_run(run, name, places, pages, config) for run, name in zip(runs, names, strict=True)]
+    return _data([runs[0].questions[place] for place in places], shown, pages, config)
+
+
+def _data(
+    questions: Sequence[Question], runs: Sequence[dict[str, Any]], pages: _Pages, config: ViewConfig
+) -> dict[str, Any]:
+    curve = curve_named(config.curve)
+    t = np.linspace(0, 1, GRID)
     return {
         "version": VERSION,
         "sqa": __version__,
         "floor": config.diagnose.floor,
         "top": config.diagnose.top,
         "curve": {"name": curve.name, "source": curve.source, "t": _short(t), "ew": _short(np.asarray(curve(t)))},
-        "questions": [_question(runs[0].questions[place]) for place in places],
-        "runs": [_run(run, name, places, pages, config) for run, name in zip(runs, names, strict=True)],
+        "questions": [_question(question) for question in questions],
+        "runs": list(runs),
         "pages": pages.titles,
     }
 

@@ -355,6 +355,7 @@ def test_every_command_that_prints_results_prints_json_and_latex(sqa: Shell) -> 
     assert {way for way in talk if way[0] not in ("serve", "client")} == {
         ("scorer",), ("validate", "vist"), ("export",), ("questions",),
         ("board", "export"), ("board", "register-dataset"), ("board", "register-model"),
+        ("board", "register-session"),
     }  # fmt: skip
     assert {way for way, options in found.items() if "-q" not in options} == {("scorer",), ("validate", "vist")}
     assert json.loads(sqa("curve", "show", "--json").out)[0]["t"] == 0

@@ -1,21 +1,33 @@
 "use strict";
-// Everything shown comes from /api and is only ever set as text.
+// The rank, its weights, the queue.  Everything shown comes from /api and is only ever set as text.
 
 const $ = (id) => document.getElementById(id);
-const state = { tasks: [], task: null, weights: {}, dataset: "", model: null, evaluations: [] };
+const state = { tasks: [], task: null, weights: null, dataset: "", datasets: [], model: null, models: [], evaluations: [], board: null, me: null };
 
-async function get(path) {
-  const reply = await fetch(path, { headers: { Accept: "application/json" } });
-  const body = await reply.json();
-  if (!reply.ok) throw new Error(typeof body.detail === "string" ? body.detail : `${reply.status} from ${path}`);
-  return body;
+async function ask(method, path, body) {
+  const headers = { Accept: "application/json" };
+  const token = localStorage.getItem("sqa-token");
+  if (token && (method !== "GET" || path === "api/me")) headers.Authorization = `Bearer ${token}`;
+  if (body !== undefined && !(body instanceof Blob)) {
+    headers["Content-Type"] = "application/json";
+    body = JSON.stringify(body);
+  }
+  const reply = await fetch(path, { method, headers, body });
+  const text = await reply.text();
+  const found = text ? JSON.parse(text) : null;
+  if (reply.ok) return found;
+  const error = new Error(typeof found.detail === "string" ? found.detail : `${reply.status} from ${path}`);
+  error.reasons = found.reasons || (Array.isArray(found.detail) ? found.detail.map((d) => `${d.loc.join(".")}: ${d.msg}`) : []);
+  throw error;
 }
 
-function cell(value, kind = "td") {
+const get = (path) => ask("GET", path);
+
+function make(kind, text, settings = {}) {
   const made = document.createElement(kind);
-  if (value instanceof Node) made.append(value);
-  else made.textContent = value;
-  return made;
+  if (text instanceof Node) made.append(text);
+  else made.textContent = text;
+  return Object.assign(made, settings);
 }
 
 function fill(table, header, rows) {
@@ -25,28 +37,31 @@ function fill(table, header, rows) {
 
 function line(cells, kind = "td") {
   const row = document.createElement("tr");
-  row.append(...cells.map((value) => cell(value, kind)));
+  row.append(...cells.map((value) => make(kind, value)));
   if (kind === "th") for (const made of row.cells) made.scope = "col";
   return row;
 }
 
 const number = (value, digits = 3) => (value === null || value === undefined ? "–" : value.toFixed(digits));
 const title = (meta) => `${meta.pretty_name}${meta.unit ? `, ${meta.unit}` : ""} ${meta.utility_direction > 0 ? "↑" : "↓"}`;
-
-function option(value, text) {
-  const made = document.createElement("option");
-  made.value = value;
-  made.textContent = text;
-  return made;
-}
+const interval = (ends) => (ends ? `[${number(ends[0])}, ${number(ends[1])}]` : "–");
+const day = (seconds) => (seconds ? new Date(seconds * 1000).toISOString().slice(0, 10) : "–");
+const option = (value, text) => make("option", text, { value });
+const choose = (select, options) => {
+  const before = select.value;
+  select.replaceChildren(...options);
+  if (options.some((o) => o.value === before)) select.value = before;
+};
 
 function showWeights() {
   $("weights").replaceChildren(
     ...Object.entries(state.task.metrics).map(([name, meta]) => {
       const label = document.createElement("label");
       const input = document.createElement("input");
-      Object.assign(input, { type: "number", min: 0, max: 100, step: 0.5, name, value: state.weights[name] || 0 });
+      const now = (state.weights || state.board.weights)[name] || 0;
+      Object.assign(input, { type: "number", min: 0, max: 100, step: 0.5, name, value: now });
       input.addEventListener("change", () => {
+        state.weights = { ...(state.weights || state.board.weights) };
         state.weights[name] = Math.max(0, Number(input.value) || 0);
         guarded(showBoard);
       });
@@ -58,30 +73,55 @@ function showWeights() {
 
 async function showBoard() {
   const query = new URLSearchParams();
-  query.set("weights", Object.entries(state.weights).map(([name, weight]) => `${name}=${weight}`).join(","));
+  if (state.weights) query.set("weights", Object.entries(state.weights).map(([name, weight]) => `${name}=${weight}`).join(","));
   if (state.dataset) query.append("dataset", state.dataset);
-  const found = await get(`api/tasks/${state.task.code}/leaderboard?${query}`);
-  const metrics = Object.keys(found.metrics);
-  const header = ["Model", "Dynascore", ...metrics.map((name) => title(found.metrics[name])), "Lacks"];
-  const rows = found.rows.map((row) => {
-    const open = document.createElement("button");
-    open.type = "button";
-    open.textContent = row.model;
-    open.addEventListener("click", () => { state.model = row.model; guarded(showBoard); });
-    const made = line([open, number(row.dynascore), ...metrics.map((name) => number(row.metrics[name])), row.missing.join(", ")]);
-    made.classList.toggle("chosen", row.model === state.model);
-    return made;
-  });
-  fill($("board"), header, rows);
-  $("refusal").textContent = found.refusal || "";
-  state.evaluations = await get(`api/tasks/${state.task.code}/evaluations`);
-  showQueue();
+  const [board, evaluations, models, status] = await Promise.all([
+    get(`api/tasks/${state.task.code}/leaderboard?${query}`),
+    get(`api/tasks/${state.task.code}/evaluations`),
+    get(`api/tasks/${state.task.code}/models`),
+    get("api/status"),
+  ]);
+  Object.assign(state, { board, evaluations, models, guarded: status.guarded });
+  const perf = board.perf_metric;
+  const metrics = [perf, ...Object.keys(board.metrics).filter((name) => name !== perf)];
+  const header = ["Rank", "Model", "Dynascore", title(board.metrics[perf]), "95% interval", "Places", "Made", "Date",
+    ...metrics.slice(1).map((name) => title(board.metrics[name])), "Lacks"];
+  fill($("board"), header, board.rows.map((row) => rankRow(row, metrics)));
+  [...$("board").rows].forEach((row) => [...row.cells].slice(4).forEach((c, i) => c.classList.toggle("more", i !== 2)));
+  $("refusal").textContent = board.refusal || "";
+  showHeadline(board);
+  showQueue(status);
+  if (!$("weights").contains(document.activeElement)) showWeights();
   showDetail();
 }
 
-function showQueue() {
+function rankRow(row, metrics) {
+  const open = make("button", row.model, { type: "button" });
+  open.addEventListener("click", () => { state.model = row.model; guarded(async () => { await showBoard(); await showModel(); }); });
+  const lost = row.implausible.length > 0;
+  const mark = lost ? "implausible" : row.run_here ? "run here" : "unverified";
+  const places = row.places ? (row.places[0] === row.places[1] ? `${row.places[0]}` : `${row.places[0]}–${row.places[1]}`) : "–";
+  const made = line([row.rank ?? "–", open, number(row.dynascore), number(row.metrics[metrics[0]]), interval(row.interval), places,
+    make("span", mark, { className: lost ? "mark bad" : "mark", title: row.implausible.join("\n") }), day(row.created),
+    ...metrics.slice(1).map((name) => number(row.metrics[name])), row.missing.join(", ")]);
+  made.classList.toggle("chosen", row.model === state.model);
+  made.classList.toggle("lost", lost);
+  return made;
+}
+
+function showHeadline(board) {
+  const view = board.view;
+  const weighed = view && Object.entries(view.datasets).map(([name, w]) => `${name}${w === 1 ? "" : ` × ${w}`}`).join(", ");
+  $("headline").textContent = view
+    ? `Headline "${view.name}", version ${view.version} of ${day(view.created)}: ${weighed}. Rules of the rank: version ${board.rank_version}.`
+    : `Data: ${board.datasets.join(", ") || "none"}. Rules of the rank: version ${board.rank_version}.`;
+}
+
+function showQueue(status) {
   const open = state.evaluations.filter((e) => e.state === "queued" || e.state === "running").length;
   $("state").textContent = `${state.evaluations.length} evaluations, ${open} to do`;
+  $("worker").hidden = status.workers > 0;
+  $("worker").textContent = "No worker runs: what is queued waits. Start one where the board is: sqa board work";
   fill($("queue"), ["Model", "Data", "State", "Error"], state.evaluations.map((e) => {
     const row = line([e.model, e.prefix ? `${e.prefix}-${e.dataset}` : e.dataset, e.state, e.error || ""]);
     row.lastChild.className = "bad";
@@ -89,34 +129,13 @@ function showQueue() {
   }));
 }
 
-function showDetail() {
-  const mine = state.evaluations.filter(
-    (e) => e.model === state.model && e.state === "done" && (!state.dataset || e.dataset === state.dataset));
-  $("detail").hidden = mine.length === 0;
-  $("detail").querySelector("h2").textContent = state.model || "";
-  const perf = state.task.perf_metric;
-  const tags = mine.filter((e) => !e.prefix).flatMap((e) =>
-    byName(JSON.parse(e.result.metadata_json).perf_by_tag).map((tag) =>
-      line([tag.tag, e.dataset, tag.n ?? "–", number(tag.perf), interval(tag.interval)])));
-  fill($("tags"), ["Tag", "Data", "Examples", title(state.task.metrics[perf]), "95% interval"], tags);
-  const deltas = mine.filter((e) => e.prefix).flatMap((e) =>
-    JSON.parse(e.result.metadata_json).transforms.flatMap((transform) =>
-      Object.entries(transform.differences).map(([metric, d]) =>
-        line([transform.transform, e.dataset, transform.n, `${number(transform.unperturbed_percent, 1)} %`, metric,
-          d.refusal || number(d.diff), d.refusal ? "" : interval([d.low, d.high]), number(d.p_bootstrap)]))));
-  fill($("deltas"), ["Perturbation", "Data", "Examples", "Same answer", "Metric", "Difference", "95% interval", "p"], deltas);
-}
-
-const byName = (tags) => tags.sort((a, b) => a.tag.localeCompare(b.tag, "en", { numeric: true }));
-const interval = (ends) => (ends ? `[${number(ends[0])}, ${number(ends[1])}]` : "–");
-
 async function chooseTask(code) {
   state.task = state.tasks.find((task) => task.code === code);
-  Object.assign(state, { weights: { ...state.task.default_weights }, dataset: "", model: null });
-  const datasets = await get(`api/tasks/${code}/datasets`);
-  $("dataset").replaceChildren(option("", "all"), ...datasets.map((d) => option(d.name, `${d.name} (${d.examples})`)));
-  showWeights();
+  Object.assign(state, { weights: null, dataset: "", model: null });
+  state.datasets = await get(`api/tasks/${code}/datasets`);
+  $("dataset").replaceChildren(option("", "headline"), ...state.datasets.map((d) => option(d.name, `${d.name} (${d.examples}, ${d.phase})`)));
   await showBoard();
+  showHow();
 }
 
 async function guarded(work) {
@@ -132,9 +151,3 @@ async function guarded(work) {
 $("task").addEventListener("change", () => guarded(() => chooseTask($("task").value)));
 $("dataset").addEventListener("change", () => { state.dataset = $("dataset").value; guarded(showBoard); });
 $("weights").addEventListener("submit", (event) => event.preventDefault());
-guarded(async () => {
-  state.tasks = await get("api/tasks");
-  $("task").replaceChildren(...state.tasks.map((task) => option(task.code, task.code)));
-  await chooseTask(state.tasks[0].code);
-});
-setInterval(() => { if (state.task && !document.hidden) guarded(showBoard); }, 10000);

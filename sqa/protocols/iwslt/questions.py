@@ -12,18 +12,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sacrebleu.metrics.bleu import BLEU
 
-from sqa.core.errors import DataError, NotComputable
+from sqa.core.errors import ConfigError, DataError, NotComputable
 from sqa.core.interfaces import Buzzer, Guesser, Metric
 from sqa.core.trace import Emissions, QuestionTrace, buzzes_rows, guesses_rows
 from sqa.core.types import Emission, Question
 from sqa.metrics import build
 from sqa.metrics.quality.bleu import Bleu
 from sqa.protocols.iwslt.corpus import EOS, TextCorpus
+from sqa.protocols.iwslt.journal import Journal, corpus_digest
 from sqa.run.pipeline import buzz, guess
 
 if TYPE_CHECKING:
@@ -48,16 +50,8 @@ class QuestionScorer:
         self._question = [i for i, question in enumerate(self.questions) for _ in question.sentences]
 
     def corpus(self) -> TextCorpus:
-        """All sentences in order; the reference of a sentence is "" where its question's is cut into others."""
-        sources, targets = [], []
-        for question in self.questions:
-            for sentence in question.sentences:
-                if EOS in sentence:
-                    raise DataError(f"{question.id}: has the word {EOS}, which means the end of a sentence on the wire")
-            even = len(question.reference) == len(question.sentences)
-            sources += question.sentences
-            targets += question.reference if even else [""] * len(question.sentences)
-        return TextCorpus(tuple(sources), tuple(targets))
+        """All sentences in order, as `corpus_of` has them."""
+        return corpus_of(self.questions)
 
     def question_of(self, number: int) -> int:
         """The place of the question that has sentence `number` of the corpus."""
@@ -68,18 +62,8 @@ class QuestionScorer:
         return range(self._first[self.question_of(number)], number)
 
     def emissions(self, index: int, sentences: Mapping[int, Sentence]) -> Emissions:
-        """What came back of a question; a sentence's end, read, counts as a word more than it has."""
-        found = []
-        for place, source in enumerate(self.questions[index].sentences):
-            state = sentences.get(self._first[index] + place)
-            if state is not None:
-                size = len(source)
-                found += [
-                    Emission(place, token, min(int(delay), size), delay > size)
-                    for token, delay in zip(state.tokens, state.delays, strict=True)
-                    if token != EOS
-                ]
-        return tuple(found)
+        """What came back of a question, as `emissions_of` has it."""
+        return emissions_of(self.questions[index], self._first[index], sentences)
 
     def has_room(self, number: int, tokens: int, sentences: Mapping[int, Sentence]) -> bool:
         """Whether the translation of a question may have so many tokens more in sentence `number`."""
@@ -110,6 +94,58 @@ class QuestionScorer:
         for metric in self.metrics:
             scores[KEYS[metric.name]] = _score(metric, [rows[index][1][metric.name] for index in indices])
         return scores | {"Questions": len(indices)}
+
+
+def corpus_of(questions: Sequence[Question]) -> TextCorpus:
+    """All sentences in order; the reference of a sentence is "" where its question's is cut into others."""
+    sources, targets = [], []
+    for question in questions:
+        for sentence in question.sentences:
+            if EOS in sentence:
+                raise DataError(f"{question.id}: has the word {EOS}, which means the end of a sentence on the wire")
+        even = len(question.reference) == len(question.sentences)
+        sources += question.sentences
+        targets += question.reference if even else [""] * len(question.sentences)
+    return TextCorpus(tuple(sources), tuple(targets))
+
+
+def emissions_of(question: Question, first: int, sentences: Mapping[int, Sentence]) -> Emissions:
+    """What came back of a question whose sentences begin at `first`; an end that was read counts as a word more."""
+    found = []
+    for place, source in enumerate(question.sentences):
+        state = sentences.get(first + place)
+        if state is not None:
+            size = len(source)
+            found += [
+                Emission(place, token, min(int(delay), size), delay > size)
+                for token, delay in zip(state.tokens, state.delays, strict=True)
+                if token != EOS
+            ]
+    return tuple(found)
+
+
+def session_emissions(journal: Path, session: str, questions: Sequence[Question]) -> dict[str, Emissions]:
+    """question id -> what a session wrote, with the g that the server counted, from its journal.
+
+    No such file, a journal of other questions or one in use: ConfigError; a session that is not there or not at the end
+    of every sentence: DataError.
+    """
+    if not journal.is_file():
+        raise ConfigError(f"--journal: there is no file {journal}")
+    opened = Journal(journal, corpus_digest(corpus_of(questions)))
+    try:
+        kept, _ = opened.load()
+    finally:
+        opened.close()
+    if session not in kept:
+        known = ", ".join(sorted(kept)) or "none"
+        raise DataError(f"{journal}: has no session {session!r}; there are {known}")
+    sentences, total = kept[session], sum(len(question.sentences) for question in questions)
+    finished = sum(state.finished for state in sentences.values())
+    if finished < total:
+        raise DataError(f"{journal}: session {session!r} has finished {finished} of {total} sentences; let it go on")
+    starts = [0, *accumulate(len(question.sentences) for question in questions)]
+    return {q.id: emissions_of(q, first, sentences) for q, first in zip(questions, starts, strict=False)}
 
 
 def _stats(metric: Metric, trace: QuestionTrace) -> np.ndarray | None:

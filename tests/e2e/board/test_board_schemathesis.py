@@ -16,7 +16,7 @@ pytest.importorskip("sqlalchemy")
 
 from stand_ins.board_server import serving
 
-from sqa.board import worker
+from sqa.board import accounts, worker
 from sqa.board.board import Board, BoardConfig
 
 
@@ -24,8 +24,9 @@ from sqa.board.board import Board, BoardConfig
 def test_no_request_gives_a_500(tmp_path: Path) -> None:
     board = Board.open(BoardConfig(tmp_path / "board", tasks=("board_task:make",)))
     board.register_dataset("toy", "data", board_task.EXAMPLES, ["casing"])
-    board.register_dataset("sqa-es", "mini", "mini-es", ["casing"])
     board.register_model("sqa-es", "mini", "submission", b'{"question": "q", "step": 0, "token": "a", "g": 0}')
+    board.register_dataset("sqa-es", "mini", "mini-es", ["casing"], phase="open")  # the model cannot be scored on it
+    accounts.invite(board.engine, uses=100)
     board.register_model("toy", "m", "submission", b'{"name": "m"}')
     worker.work(board, until_empty=True)
     with serving(board) as url:

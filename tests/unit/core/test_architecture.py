@@ -37,7 +37,7 @@ ARROWS: dict[str, set[str]] = {
     "sqa.report": {"sqa", "sqa.core", "sqa.files", "sqa.data", "sqa.metrics", "sqa.run", "sqa.diagnose"},
     "sqa.api": {"sqa", *SQA, "sqa.report"},
     "sqa.protocols": {"sqa", "sqa.core", "sqa.files", "sqa.data", "sqa.metrics", "sqa.net", "sqa.run"},
-    "sqa.board": {"sqa", "sqa.core", "sqa.files", "sqa.data", "sqa.metrics", "sqa.net", "sqa.run", "sqa.protocols"},
+    "sqa.board": {"sqa", *SQA, "sqa.report", "sqa.protocols"},
     "sqa.cli": {"sqa", *SQA, "sqa.api", "sqa.report", "sqa.protocols", "sqa.board"},
     "smt": set(),
     "smt.policies": {"sqa", *SQA},

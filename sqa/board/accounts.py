@@ -1,0 +1,118 @@
+"""Who takes part: an account by invitation, a token that is shown once, and what its owner may do.
+
+Of tokens and invitations the board keeps the SHA-256 alone; both have 192 bits from the system's generator.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Engine, case, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from sqa.board.storage import ACCOUNTS, INVITATIONS
+from sqa.board.task import check_name
+from sqa.core.errors import ConfigError, SqaError
+
+DAY = 86_400.0
+MOST_USES = 10_000
+
+
+class Taken(ConfigError):
+    """The name is in use already."""
+
+
+class Denied(SqaError):
+    """Somebody else's, or no invitation."""
+
+
+class TooMany(SqaError):
+    """As many submissions as may be sent in a day."""
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks: the organiser (no account), or somebody with an account."""
+
+    account: int | None = None
+    name: str | None = None
+
+    @property
+    def organiser(self) -> bool:
+        """Whether everything is allowed."""
+        return self.account is None
+
+
+ORGANISER = Caller()
+
+
+def invite(engine: Engine, uses: int = 1, days: float = 30.0) -> dict[str, Any]:
+    """An invitation for so many accounts, which lapses after so many days: {"invitation", "uses", "until"}."""
+    if not 1 <= uses <= MOST_USES or not 0 < days <= 3660:
+        raise ConfigError(f"invitation: uses must be 1 to {MOST_USES} and days above 0 and at most 3660")
+    code, now = secrets.token_urlsafe(24), time.time()
+    row = {"code": _digest(code.encode()), "created": now, "until": now + days * DAY, "uses": uses}
+    with engine.begin() as connection:
+        connection.execute(insert(INVITATIONS).values(**row))
+    return {"invitation": code, "uses": uses, "until": row["until"]}
+
+
+def sign_up(engine: Engine, name: str, invitation: str) -> dict[str, Any]:
+    """An account: {"name", "token"}.  No such invitation, used up or lapsed: Denied; a name in use: Taken."""
+    check_name(name, "account")
+    token, now = secrets.token_urlsafe(24), time.time()
+    there = (INVITATIONS.c.uses > 0, INVITATIONS.c.until > now)
+    with engine.begin() as connection:  # what is raised in it gives the use back
+        used = connection.execute(
+            update(INVITATIONS)
+            .where(INVITATIONS.c.code == _digest(invitation.encode(errors="replace")), *there)
+            .values(uses=INVITATIONS.c.uses - 1)
+            .returning(INVITATIONS.c.id)
+        ).first()
+        if used is None:
+            raise Denied("invitation: unknown, used up or lapsed; ask the organiser for another")
+        try:
+            connection.execute(insert(ACCOUNTS).values(name=name, token=_digest(token.encode()), created=now))
+        except IntegrityError as error:
+            raise Taken(f"account: the name {name!r} is in use already; choose another") from error
+    return {"name": name, "token": token}
+
+
+def account_of(engine: Engine, token: bytes) -> Caller | None:
+    """Whose token it is; None: nobody's."""
+    if not token:
+        return None
+    with engine.connect() as connection:
+        wanted = select(ACCOUNTS.c.id, ACCOUNTS.c.name).where(ACCOUNTS.c.token == _digest(token))
+        row = connection.execute(wanted).first()
+    return None if row is None else Caller(*row)
+
+
+def check_quota(engine: Engine, caller: Caller, per_day: int) -> None:
+    """TooMany if an account has sent `per_day` submissions today (UTC); deleted ones count."""
+    if caller.organiser:
+        return
+    with engine.connect() as connection:
+        row = connection.execute(select(ACCOUNTS.c.day, ACCOUNTS.c.sent).where(ACCOUNTS.c.id == caller.account)).one()
+    if row.day == _today() and row.sent >= per_day:
+        raise TooMany(f"{caller.name}: {per_day} submissions a day, and today's are used up; come back tomorrow (UTC)")
+
+
+def spend(engine: Engine, caller: Caller) -> None:
+    """Count a submission of today."""
+    sent = case((ACCOUNTS.c.day == _today(), ACCOUNTS.c.sent + 1), else_=1)
+    with engine.begin() as connection:
+        mine = update(ACCOUNTS).where(ACCOUNTS.c.id == caller.account)
+        connection.execute(mine.values(day=_today(), sent=sent))
+
+
+def _today() -> int:
+    return int(time.time() // DAY)
+
+
+def _digest(secret: bytes) -> str:
+    return hashlib.sha256(secret).hexdigest()

@@ -1,0 +1,82 @@
+"use strict";
+// One model: why it stands where it stands, its examples, its log, its tags; what its owner may do.
+
+const mine = (model) => model && (state.me === "organiser" || (state.me && model.owner === state.me));
+const byName = (tags) => tags.sort((a, b) => a.tag.localeCompare(b.tag, "en", { numeric: true }));
+
+function showDetail() {
+  const model = state.models.find((m) => m.name === state.model);
+  $("detail").hidden = !model;
+  if (!model) return;
+  $("detail").querySelector("h2").textContent = model.name;
+  const row = state.board.rows.find((r) => r.model === model.name);
+  const whose = model.owner ? `by ${model.owner}` : "by the organiser";
+  const made = model.kind === "submission" ? "unverified: a file" : "run here";
+  const standing = model.withdrawn ? "withdrawn" : row && row.rank ? `rank ${row.rank}` : "no rank";
+  $("standing").textContent = `${standing}; ${made}, ${whose}, ${day(model.created)}`;
+  $("reasons").replaceChildren(...(row ? row.implausible : []).map((reason) => make("li", reason, { className: "bad" })));
+  showActions(model);
+  const done = state.evaluations.filter((e) => e.model === model.name && e.state === "done" && (!state.dataset || e.dataset === state.dataset));
+  showTags(done.filter((e) => !e.prefix));
+  showDeltas(done.filter((e) => e.prefix));
+  const open = state.datasets.filter((d) => d.phase === "open" && done.some((e) => e.dataset === d.name && !e.prefix));
+  $("examples-part").hidden = open.length === 0;
+  choose($("examples-of"), open.map((d) => option(d.name, d.name)));
+}
+
+function showTags(done) {
+  const perf = state.task.perf_metric;
+  const rows = done.flatMap((e) => byName(JSON.parse(e.result.metadata_json).perf_by_tag).map((tag) =>
+    line([tag.tag, e.dataset, tag.n ?? "–", number(tag.perf), interval(tag.interval)])));
+  fill($("tags"), ["Tag", "Data", "Examples", title(state.task.metrics[perf]), "95% interval"], rows);
+}
+
+function showDeltas(done) {
+  const rows = done.flatMap((e) => JSON.parse(e.result.metadata_json).transforms.flatMap((transform) =>
+    Object.entries(transform.differences).map(([metric, d]) =>
+      line([transform.transform, e.dataset, transform.n, `${number(transform.unperturbed_percent, 1)} %`, metric,
+        d.refusal || number(d.diff), d.refusal ? "" : interval([d.low, d.high]), number(d.p_bootstrap)]))));
+  fill($("deltas"), ["Perturbation", "Data", "Examples", "Same answer", "Metric", "Difference", "95% interval", "p"], rows);
+}
+
+function showActions(model) {
+  if (!mine(model)) { $("actions").replaceChildren(); return; }
+  const failed = state.evaluations.some((e) => e.model === model.name && e.state === "failed");
+  const does = [[model.withdrawn ? "restore" : "withdraw", model.withdrawn ? "Restore" : "Withdraw"]];
+  if (failed && !model.withdrawn) does.push(["requeue", "Queue what failed again"]);
+  does.push(["", "Delete"]);
+  $("actions").replaceChildren(...does.map(([what, text]) => {
+    const button = make("button", text, { type: "button" });
+    button.addEventListener("click", () => act(model, what, text));
+    return button;
+  }));
+}
+
+function act(model, what, text) {
+  if (!what && !window.confirm(`${text} ${model.name}, with its scores and its log?`)) return;
+  const path = `api/tasks/${state.task.code}/models/${model.name}`;
+  guarded(async () => {
+    await ask(what ? "POST" : "DELETE", what ? `${path}/${what}` : path);
+    if (!what) state.model = null;
+    await showBoard();
+    await showModel();
+  });
+}
+
+async function showModel() {
+  if (!state.model || $("detail").hidden) return;
+  const path = `api/tasks/${state.task.code}/models/${state.model}`;
+  const log = await get(`${path}/log`);
+  $("log").replaceChildren(...log.map((e) => make("li", `${new Date(e.time * 1000).toISOString().slice(0, 19).replace("T", " ")}  ${e.text}`)));
+  if ($("examples-part").hidden) return;
+  const dataset = $("examples-of").value;
+  const rows = await get(`${path}/examples?${new URLSearchParams({ dataset })}`);
+  fill($("examples"), ["Example", title(state.task.metrics[state.task.perf_metric]), "Said", "Right", "Read"], rows.map((row) => {
+    const query = new URLSearchParams({ dataset, example: row.id });
+    const link = make("a", row.id, { href: `tasks/${state.task.code}/models/${state.model}/view?${query}`, target: "_blank", rel: "noopener" });
+    return line([row.page === undefined ? row.id : link, number(row.value), row.guess ?? "–", row.page ?? "–",
+      row.read === null || row.read === undefined ? "–" : `${(100 * row.read).toFixed(0)} %`]);
+  }));
+}
+
+$("examples-of").addEventListener("change", () => guarded(showModel));

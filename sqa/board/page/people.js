@@ -1,0 +1,98 @@
+"use strict";
+// Accounts and submissions; the start of the page.
+
+const PLACEHOLDER = "YOUR-TOKEN";
+
+async function learnWho() {
+  state.me = null;
+  if (localStorage.getItem("sqa-token") || !state.guarded) {
+    try {
+      state.me = (await get("api/me")).name || "organiser";
+    } catch {
+      localStorage.removeItem("sqa-token");
+    }
+  }
+  showWho();
+}
+
+function showWho() {
+  const signed = Boolean(localStorage.getItem("sqa-token"));
+  $("who").textContent = signed ? `Signed in as ${state.me}.`
+    : state.guarded ? "An account is needed: sign up with the invitation that the organiser gave you."
+      : "This board lets everybody who can reach it write. An account makes a submission yours.";
+  $("sign-up").hidden = $("sign-in").hidden = signed;
+  $("sign-out").hidden = !signed;
+  $("upload").hidden = state.guarded && !signed;
+  showHow();
+}
+
+function showHow() {
+  if (!state.task) return;
+  const token = state.guarded || localStorage.getItem("sqa-token") ? ` -H 'Authorization: Bearer ${PLACEHOLDER}'` : "";
+  $("command").textContent = `curl -T submission.jsonl${token} ${new URL(`api/tasks/${state.task.code}/models/`, location.href)}NAME`;
+  const seen = state.datasets.filter((d) => d.phase !== "hidden");
+  $("inputs").replaceChildren(...seen.flatMap((d, i) => [i ? ", " : "",
+    make("a", d.name, { href: `api/tasks/${state.task.code}/datasets/${d.name}/examples` })]));
+  if (!seen.length) $("inputs").textContent = "no data set yet";
+}
+
+async function copy(button, text) {
+  await navigator.clipboard.writeText(text);
+  button.textContent = "Copied";
+}
+
+const fields = (form) => Object.fromEntries(new FormData(form));
+
+function on(id, work) {
+  $(id).addEventListener("submit", (event) => { event.preventDefault(); guarded(() => work(fields($(id)))); });
+}
+
+on("sign-up", async (given) => {
+  const made = await ask("POST", "api/accounts", given);
+  localStorage.setItem("sqa-token", made.token);
+  $("token").querySelector("code").textContent = made.token;
+  $("token").hidden = false;
+  $("sign-up").reset();
+  await learnWho();
+});
+on("sign-in", async (given) => {
+  localStorage.setItem("sqa-token", given.token);
+  $("sign-in").reset();
+  await learnWho();
+  if (!state.me) throw new Error("This is nobody's token");
+  await showBoard();
+});
+on("upload", async (given) => {
+  $("refused").replaceChildren();
+  try {
+    const made = await ask("PUT", `api/tasks/${state.task.code}/models/${given.name}`, given.file);
+    const cannot = Object.entries(made.cannot).flatMap(([data, reasons]) => reasons.map((reason) => `${data}: ${reason}`));
+    $("refused").replaceChildren(...cannot.map((reason) => make("li", `will not be scored: ${reason}`)));
+  } catch (error) {
+    $("refused").replaceChildren(...(error.reasons || []).map((reason) => make("li", reason)));
+    throw error;
+  }
+  $("upload").reset();
+  state.model = given.name;
+  await showBoard();
+  await showModel();
+});
+$("sign-out").addEventListener("click", () => {
+  localStorage.removeItem("sqa-token");
+  $("token").hidden = true;
+  guarded(async () => { await learnWho(); await showBoard(); });
+});
+$("copy").addEventListener("click", () => guarded(() => copy($("copy"), $("command").textContent)));
+$("token").querySelector("button").addEventListener("click", (event) =>
+  guarded(() => copy(event.target, $("token").querySelector("code").textContent)));
+
+guarded(async () => {
+  state.tasks = await get("api/tasks");
+  $("task").replaceChildren(...state.tasks.map((task) => option(task.code, task.code)));
+  await chooseTask(state.tasks[0].code);
+  await learnWho();
+  await showBoard();
+});
+setInterval(() => {
+  if (state.task && !document.hidden) guarded(async () => { await showBoard(); await showModel(); });
+}, 10000);

@@ -1,0 +1,1 @@
+"""How a model that runs here is made to answer."""

@@ -1,0 +1,1 @@
+"""What decides where a model stands: plausibility, views, the rank."""

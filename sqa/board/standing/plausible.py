@@ -1,0 +1,137 @@
+"""What no system that reads the source as it says can have done.
+
+A file says itself how much of the source had been read before each word.  The rules here find files that cannot be
+true; they cannot find a careful lie (words of the whole sentence with delays that look like wait-3), which is why a
+file is shown as unverified whatever they say.
+
+    blind    a buzz before any source word; a text or a guess that differs between questions before any source word
+    early    right answers sooner than anybody has them: `EARLY` says which share of questions by which share of source
+    ahead    a translation that is written before its source: a mean lag far below zero
+    copied   the human reference to the letter
+    length   far too many words for the source (or guesses tried at one moment), or far too few
+    answers  one and the same answer to every question
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from sqa.core.answers import key
+from sqa.core.trace import QuestionTrace
+
+LONG = 20  # source words from which a question is long enough for shares of it to mean something
+FEW = 3  # questions: fewer than these may be chance
+# (share of the source, share of the long questions to which nobody has the right guess by then).  Of 14 runs of this
+# project (mini-es and xqb-es; wait-3 to full input, three translators, two guessers) none was right within 5% of the
+# source on more than 1% of the questions, within 10% on more than 3%, within 25% on more than 16%.
+EARLY = ((0.05, 0.10), (0.10, 0.20), (0.25, 0.50))
+AHEAD = -0.10  # mean lag of a question's words, in shares of its source; the least of those runs had -0.07
+AHEAD_QUESTIONS = 0.10  # share of the long questions; of those runs 5% of the questions were below -0.01
+COPIED = 0.05  # share of the long questions
+RATIO = (0.2, 5.0)  # target words per source word, over all questions
+TRIED = 20  # distinct guesses at one and the same source word
+SAME_ANSWER = 10  # questions with different answers that one answer is given to
+
+
+def implausible(traces: Sequence[QuestionTrace], early: bool = True) -> list[str]:
+    """Why these traces cannot be what they say, one line each; none: nothing was found.
+
+    `early`: whether the questions are in the order in which they were written, hard clues first.
+    """
+    rules = (_blind_buzzes, _blind_words, _blind_guesses, _ahead, _copied, _length, _tried, _one_answer)
+    chosen = (*rules, _early) if early else rules
+    return [reason for rule in chosen for reason in rule(traces)]
+
+
+def _blind_buzzes(traces: Sequence[QuestionTrace]) -> Iterator[str]:
+    blind = [t for t in traces if t.buzzes is not None and any(b.buzz for b in t.buzzes[: _blind_steps(t)])]
+    if blind:
+        yield f"buzzes before any source word in {len(blind)} of {len(traces)} questions, first {blind[0].question.id}"
+
+
+def _blind_words(traces: Sequence[QuestionTrace]) -> Iterator[str]:
+    said = {" ".join(e.token for e in t.emissions[: _blind_steps(t)]) for t in traces} - {""}
+    starts = {text for text in said if not any(other != text and other.startswith(text) for other in said)}
+    if len(starts) > 1:
+        yield f"writes {len(starts)} different texts before any source word: of a question nothing was known then"
+
+
+def _blind_guesses(traces: Sequence[QuestionTrace]) -> Iterator[str]:
+    said = {key(g[0].page) for t in traces if t.guesses is not None for g in t.guesses[: _blind_steps(t)] if g}
+    if len(said) > 1:
+        yield f"guesses {len(said)} different pages before any source word: of a question nothing was known then"
+
+
+def _blind_steps(trace: QuestionTrace) -> int:
+    """Steps before any source word was read."""
+    return int(np.searchsorted(trace.source_words, 1))
+
+
+def _early(traces: Sequence[QuestionTrace]) -> Iterator[str]:
+    long = [t for t in _long(traces) if t.guesses is not None]
+    first = [t.fraction[np.argmax(t.correct)] for t in long if t.correct.any()]  # of the source, at the right answer
+    for read, share in EARLY:
+        found = sum(fraction <= read for fraction in first)
+        if found >= FEW and found > share * len(long):
+            yield f"knows the answer to {found} of {len(long)} questions within {read:.0%} of the source"
+            return
+
+
+def _ahead(traces: Sequence[QuestionTrace]) -> Iterator[str]:
+    long = [t for t in _long(traces) if len(t.emissions)]
+    lags = [_lag(t) for t in long]
+    found = sum(lag < AHEAD for lag in lags)
+    if found > AHEAD_QUESTIONS * len(long):
+        yield (
+            f"delays below the possible: the translation runs ahead of its source in {found} of {len(long)} questions, "
+            f"by {-min(lags):.0%} of the source at most"
+        )
+
+
+def _lag(trace: QuestionTrace) -> float:
+    """Mean of g(j) - (j - 1) / gamma over the words of a question, as a share of its source words."""
+    read, size = trace.source_words, len(trace.question.words)
+    return float(np.mean(read - np.arange(len(read)) * size / len(read))) / size
+
+
+def _copied(traces: Sequence[QuestionTrace]) -> Iterator[str]:
+    long = list(_long(traces))
+    found = sum(" ".join(t.hypotheses).split() == t.question.reference_text.split() for t in long)
+    if found >= FEW and found > COPIED * len(long):
+        yield f"has the human reference to the letter in {found} of {len(long)} questions"
+
+
+def _length(traces: Sequence[QuestionTrace]) -> Iterator[str]:
+    low, high = RATIO
+    source = sum(len(t.question.words) for t in traces) or 1
+    ratio = sum(len(t.emissions) for t in traces) / source
+    if not low <= ratio <= high:
+        yield f"writes {ratio:.2g} words per source word; from {low:g} to {high:g} can be a translation"
+    longest = max(traces, key=lambda t: len(t.emissions) / len(t.question.words), default=None)
+    if longest is not None and len(longest.emissions) > 2 * high * max(LONG, len(longest.question.words)):
+        yield f"writes {len(longest.emissions)} words for the {len(longest.question.words)} of {longest.question.id}"
+
+
+def _tried(traces: Sequence[QuestionTrace]) -> Iterator[str]:
+    found = [t.question.id for t in traces if t.guesses is not None and _most_tried(t) > TRIED]
+    if found:
+        yield f"tries more than {TRIED} answers at one source word in {len(found)} questions, first {found[0]}"
+
+
+def _most_tried(trace: QuestionTrace) -> int:
+    tried: dict[int, set[str]] = {}
+    for read, row in zip(trace.source_words.tolist(), trace.guesses or (), strict=True):
+        tried.setdefault(read, set()).update(key(guess.page) for guess in row[:1])
+    return max(map(len, tried.values()), default=0)
+
+
+def _one_answer(traces: Sequence[QuestionTrace]) -> Iterator[str]:
+    given = {key(g[0].page) if g else "" for t in traces if t.guesses is not None for g in t.guesses[-1:]}
+    if len(given) == 1 and len({key(t.question.page) for t in traces}) >= SAME_ANSWER and given != {""}:
+        yield "gives one and the same answer to every question"
+
+
+def _long(traces: Sequence[QuestionTrace]) -> Iterator[QuestionTrace]:
+    return (trace for trace in traces if len(trace.question.words) >= LONG)
