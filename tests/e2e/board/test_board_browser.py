@@ -51,8 +51,10 @@ def page(request: pytest.FixtureRequest, url: str) -> Iterator[Any]:
         page.on("pageerror", lambda error: problems.append(str(error)))
         page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
         page.goto(url)
-        page.wait_for_selector("#task option[value=toy]", state="attached")
+        # the page loads its first task by itself; another chosen before that is done, the two would overtake each other
+        page.wait_for_selector("#state:has-text('evaluations')")
         page.select_option("#task", "toy")
+        page.wait_for_selector("#state:has-text('4 evaluations')")
         page.wait_for_selector("#board tbody tr >> nth=1")
         page.color = request.param
         yield page
