@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from experiments.studies.answer_aliases import main
+from experiments.answer_aliases import main
 
 
 def test_both_rules_side_by_side(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

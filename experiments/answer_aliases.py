@@ -1,6 +1,6 @@
 """How much does it matter that right answers are matched strictly?
 
-    python -m experiments.studies.answer_aliases configs/xqb_es_wait6_bm25.yaml configs/xqb_pl_wait6_gru.yaml --list
+    python -m experiments.answer_aliases configs/xqb_es_wait6_bm25.yaml configs/xqb_pl_wait6_gru.yaml --list
 
 Each run's metrics of answers, strictly and as Quizbowl matches them (sqa/core/answers.py:Accepted), on the same traces:
 both values, their paired difference with its 95% interval over questions, and the questions whose value differs.  With
@@ -35,7 +35,7 @@ TAKEN = ("run", "question", "answer", "guess")
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print the table; with --list a second one."""
     parser = argparse.ArgumentParser(
-        prog="python -m experiments.studies.answer_aliases", description=(__doc__ or "").splitlines()[0]
+        prog="python -m experiments.answer_aliases", description=(__doc__ or "").splitlines()[0]
     )
     parser.add_argument("configs", type=Path, nargs="+", help="configs of runs, each with a guesser and a buzzer")
     parser.add_argument("--runs", type=Path, default=Path("runs"), help="folder of the store")
