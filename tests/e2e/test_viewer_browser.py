@@ -253,6 +253,7 @@ def test_left_out_words_linked_words_and_the_threshold(open_page: Any) -> None:
     assert lost.count() == 0  # nobody knows yet
     page.keyboard.press("End")
     page.locator("#source span", has_text="France").hover()
+    picture(page, "left-out")
     assert page.locator(".pointed").all_text_contents() == ["France", "France", "France"]  # in both translations
     page.locator(".system").nth(1).locator(".translation span", has_text="Spain").hover()
     assert page.locator(".pointed").all_text_contents() == ["Spain", "Spain"]

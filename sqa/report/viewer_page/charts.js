@@ -151,6 +151,6 @@ function winsChart(box, system, source, over, page, verdict, pick) {
     const best = scores.indexOf(Math.max(...scores));
     tag(drawn, "buzzer", Math.min(at(system.read[best]), 0.85 * end), scores[best], "buzz", scale);
   }
-  if (threshold !== null) tag(drawn, "answers from here", 0.62 * end, threshold, "buzz", scale);
+  if (threshold !== null) tag(drawn, "answers from here", 0.01 * end, threshold, "buzz", scale);
   return drawn;
 }
