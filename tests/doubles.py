@@ -82,6 +82,30 @@ def build_translator(config: EchoConfig) -> EchoTranslator:
 
 
 @dataclass(frozen=True, slots=True)
+class DropperConfig:
+    """Words that are left out."""
+
+    dropped: tuple[str, ...] = ("llamado", "Spain", "era", "grande")
+
+
+class DroppingTranslator:
+    """Copies the source at once but for some words."""
+
+    def __init__(self, config: DropperConfig) -> None:
+        self.config = config
+
+    def translate(self, source: Iterator[str]) -> Iterator[str]:
+        return (word for word in source if word not in self.config.dropped)
+
+    def fingerprint(self) -> str:
+        return f"dropper {' '.join(self.config.dropped)}"
+
+
+def build_dropper(config: DropperConfig) -> DroppingTranslator:
+    return DroppingTranslator(config)
+
+
+@dataclass(frozen=True, slots=True)
 class GuesserConfig:
     """The pages that are guessed when their name was read."""
 

@@ -1,4 +1,7 @@
-"""Separately trained models in the ablation over k: mean and standard deviation over seeds."""
+"""Separately trained models in the ablation over k: means over seeds, their variance, differences as in MultEval.
+
+The statistics are those of experiments/ablation/trainings.py; p-values are corrected (Holm) for the ks of a comparison.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,10 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, NamedTuple
 
+from experiments.ablation.trainings import Difference, compare_trainings, over_questions
 from experiments.grid import CONTINUED, SEPARATE
+from sqa import metrics as metric_names
+from sqa.core.permutation import holm
 from sqa.files.store import write_text
 from sqa.report import markdown
 from sqa.report.figure_style import COLOURS, GREY, PAGE, save, style
@@ -20,6 +26,7 @@ if TYPE_CHECKING:
 SHIPPED = "wait-k"  # the bundled model, which they began with
 SHOWN = (("bleu", "BLEU", 1), ("ew", "EW", 3), ("oracle-ew", "oracle EW", 3), ("accuracy", "accuracy", 3))
 _LOOKS = ((SEPARATE, COLOURS[0], "o"), (CONTINUED, COLOURS[1], "s"), (SHIPPED, GREY, ""))
+_SHOWN_NAMES = tuple(name for name, _, _ in SHOWN)
 _NAMES = {SEPARATE: "a model for each k", CONTINUED: "one multi-path model", SHIPPED: "the shipped model"}
 
 
@@ -29,52 +36,94 @@ class Over(NamedTuple):
     n: int
     mean: float
     deviation: float | None  # n - 1; None with one seed
+    questions: float | None = None  # standard deviation over questions; None where the metric is not among SHOWN
 
 
-def over_seeds(rows: Sequence[Row]) -> dict[tuple[str, str, int | str, str], dict[str, Over]]:
-    """(data set, family, k, guesser) -> metric -> mean and deviation; a translator without seeds counts as one."""
-    groups: dict[tuple[str, str, int | str, str], list[Row]] = {}
+Key = tuple[str, str, int | str, str]  # data set, family, k, guesser
+
+
+def groups_of(rows: Sequence[Row]) -> dict[Key, list[Row]]:
+    """The trainings of each translator, k and guesser; a translator without seeds counts as one."""
+    groups: dict[Key, list[Row]] = {}
     for row in rows:
         if row.cell.family in (SEPARATE, CONTINUED, SHIPPED):
             groups.setdefault((row.cell.dataset, row.cell.family, row.cell.k, row.cell.guesser), []).append(row)
+    return groups
+
+
+def over_seeds(rows: Sequence[Row]) -> dict[Key, dict[str, Over]]:
+    """(data set, family, k, guesser) -> metric -> mean and deviations."""
     return {
         key: {name: _over(group, name) for name in group[0].intervals if all(name in row.intervals for row in group)}
-        for key, group in groups.items()
+        for key, group in groups_of(rows).items()
     }
 
 
 def _over(group: Sequence[Row], metric: str) -> Over:
-    values = [row.intervals[metric].value for row in group]
-    return Over(len(values), fmean(values), stdev(values) if len(values) > 1 else None)
+    intervals = [row.intervals[metric] for row in group]
+    values = [interval.value for interval in intervals]
+    questions = None
+    if metric in _SHOWN_NAMES:
+        [built] = metric_names.build([metric])
+        questions = over_questions([row.stats[metric] for row in group], built, intervals[0].resamples, 0)
+    return Over(len(values), fmean(values), stdev(values) if len(values) > 1 else None, questions)
+
+
+def differences(groups: Mapping[Key, Sequence[Row]], other: str, metric: str) -> dict[Key, tuple[Difference, float]]:
+    """Key of the separate models -> they minus `other` at the same k, and p corrected for all k of the same guesser."""
+    [built] = metric_names.build([metric])
+    found: dict[Key, tuple[Difference, float]] = {}
+    for dataset, guesser in dict.fromkeys((key[0], key[3]) for key in groups):
+        pairs: dict[Key, Difference] = {}
+        for key, mine in groups.items():
+            theirs = groups.get((dataset, other, key[2], guesser), [])
+            if (key[0], key[3]) == (dataset, guesser) and key[1] == SEPARATE and theirs:
+                if all(metric in row.stats for row in (*mine, *theirs)):
+                    tables = [row.stats[metric] for row in mine], [row.stats[metric] for row in theirs]
+                    pairs[key] = compare_trainings(*tables, built, mine[0].intervals[metric].resamples)
+        found |= dict(zip(pairs, zip(pairs.values(), holm([d.p for d in pairs.values()]), strict=True), strict=True))
+    return found
 
 
 def write_seeds(rows: Sequence[Row], folder: Path) -> list[Path]:
     """seeds.tsv, and seeds.md with a table and a figure per data set; nothing where no row has a seed."""
     if all(row.cell.seed is None for row in rows):
         return []
-    summary = over_seeds(rows)
+    summary, groups = over_seeds(rows), groups_of(rows)
     names = list(dict.fromkeys(name for values in summary.values() for name in values))
     lines = [
-        "\t".join(["dataset", "translator", "k", "guesser", "seeds", *(f"{n}{p}" for n in names for p in ("", ".sd"))])
+        "\t".join(
+            [
+                "dataset",
+                "translator",
+                "k",
+                "guesser",
+                "seeds",
+                *(f"{n}{p}" for n in names for p in ("", ".sd", ".questions")),
+            ]
+        )
     ]
     for (dataset, family, k, guesser), values in summary.items():
         numbers = [cell for name in names for cell in _cells(values.get(name))]
         lines.append("\t".join([dataset, family, str(k), guesser, str(next(iter(values.values())).n), *numbers]))
     write_text(folder / "seeds.tsv", "\n".join(lines) + "\n")
     figures = [path for dataset in dict.fromkeys(key[0] for key in summary) for path in draw(summary, dataset, folder)]
-    write_text(folder / "seeds.md", "\n".join(_report(summary, figures)) + "\n")
+    write_text(folder / "seeds.md", "\n".join(_report(summary, groups, figures)) + "\n")
     return [folder / "seeds.tsv", *figures, folder / "seeds.md"]
 
 
-def _cells(over: Over | None) -> tuple[str, str]:
-    if over is None:
-        return "n/a", "n/a"
-    return f"{over.mean:.6f}", "n/a" if over.deviation is None else f"{over.deviation:.6f}"
+def _cells(over: Over | None) -> tuple[str, ...]:
+    values = (None, None, None) if over is None else (over.mean, over.deviation, over.questions)
+    return tuple("n/a" if value is None else f"{value:.6f}" for value in values)
 
 
-def _report(summary: Mapping[tuple, Mapping[str, Over]], figures: Sequence[Path]) -> Iterator[str]:
-    """Markdown: mean ± standard deviation over seeds, and what separate models gain over each multi-path one."""
-    yield "# Separate models for each k, over seeds"
+def _report(
+    summary: Mapping[Key, Mapping[str, Over]], groups: Mapping[Key, Sequence[Row]], figures: Sequence[Path]
+) -> Iterator[str]:
+    """Markdown: mean and deviations over seeds and over questions, and what separate models gain over the others."""
+    yield "# Separate models for each k, over seeds\n"
+    yield "Mean ± standard deviation over trainings (± over questions, of one training). Differences of means with 95%"
+    yield "intervals over questions and trainings; p by approximate randomisation over both, Holm over the k."
     for dataset, guesser in dict.fromkeys((key[0], key[3]) for key in summary):
         yield f"\n## {dataset}, {guesser}\n"
         yield from (f"![{f.stem}]({f.name})\n" for f in figures if f.suffix == ".png" and dataset in f.stem)
@@ -85,24 +134,28 @@ def _report(summary: Mapping[tuple, Mapping[str, Over]], figures: Sequence[Path]
             yield markdown.row([str(family), str(k), str(next(iter(values.values())).n), *cells])
         yield ""
         for other in (CONTINUED, SHIPPED):
-            yield from _gains(mine, other)
+            yield from _gains(
+                {key: rows for key, rows in groups.items() if (key[0], key[3]) == (dataset, guesser)}, other
+            )
 
 
 def _shown(over: Over | None, digits: int) -> str:
     if over is None:
         return "n/a"
-    return f"{over.mean:.{digits}f}" + ("" if over.deviation is None else f" ± {over.deviation:.{digits}f}")
+    spread = "" if over.deviation is None else f" ± {over.deviation:.{digits}f}"
+    return f"{over.mean:.{digits}f}{spread}" + ("" if over.questions is None else f" (± {over.questions:.{digits}f})")
 
 
-def _gains(mine: Mapping[tuple, Mapping[str, Over]], other: str) -> Iterator[str]:
-    """A sentence per metric: mean difference separate - other at each k."""
-    pairs = [(k, mine[SEPARATE, k], mine[other, k]) for f, k in mine if f == SEPARATE and (other, k) in mine]
+def _gains(groups: Mapping[Key, Sequence[Row]], other: str) -> Iterator[str]:
+    """A sentence per metric: mean difference separate - other at each k, its interval and corrected p."""
     for metric, name, digits in SHOWN:
-        gains = [(k, a[metric].mean - b[metric].mean) for k, a, b in pairs if metric in a and metric in b]
-        if not gains:
-            continue
-        each = " ".join(f"{k}:{gain:+.{digits}f}" for k, gain in gains)
-        yield f"- {name}, {SEPARATE} minus {'the shipped model' if other == SHIPPED else other}: {each}"
+        found = differences(groups, other, metric)
+        if found:
+            each = ", ".join(
+                f"{key[2]}:{d.value:+.{digits}f} [{d.low:+.{digits}f}, {d.high:+.{digits}f}] p={p:.3f}"
+                for key, (d, p) in found.items()
+            )
+            yield f"- {name}, {SEPARATE} minus {'the shipped model' if other == SHIPPED else other}: {each}"
 
 
 def draw(summary: Mapping[tuple, Mapping[str, Over]], dataset: str, folder: Path) -> list[Path]:

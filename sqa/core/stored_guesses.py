@@ -5,7 +5,7 @@ A run has a million guesses, and most metrics want to know of each step only whe
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import overload
 
 import numpy as np
@@ -51,10 +51,13 @@ class StoredGuesses(Sequence[tuple[Guess, ...]]):
 
     def rank(self, answer: str) -> Ints:
         """(n,) int64, 1-based rank of the first guess of each step that is `answer` (see sqa.core.answers), 0: none."""
+        wanted = key(answer)  # an empty title is nobody's answer
+        return self.rank_where(lambda title: key(title) == wanted) if wanted else np.zeros(len(self), dtype=np.int64)
+
+    def rank_where(self, is_right: Callable[[str], bool]) -> Ints:
+        """(n,) int64, 1-based rank of the first guess of each step whose title is right, 0: none."""
         rank = np.zeros(len(self), dtype=np.int64)
-        wanted = key(answer)
-        pages = np.unique(self._pages).tolist() if wanted else []  # an empty title is nobody's answer
-        right = [page for page in pages if key(self._titles[page]) == wanted]
+        right = [page for page in np.unique(self._pages).tolist() if is_right(self._titles[page])]
         places = np.flatnonzero(np.isin(self._pages, right))
         steps = np.searchsorted(self._starts, places, side="right") - 1
         places, steps = places[::-1], steps[::-1]  # the first of a step is written last, and stays

@@ -14,7 +14,8 @@ A question without target words has no rows: the list of questions, not the file
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -74,6 +75,7 @@ SCORES = pa.schema(
 Emissions = tuple[Emission, ...]
 Guesses = Sequence[tuple[Guess, ...]]
 Buzzes = tuple[Buzz, ...]
+Right = Callable[[str, str], bool]  # (guessed page, question's page) -> whether that is right
 
 
 @dataclass(frozen=True)
@@ -118,17 +120,32 @@ class QuestionTrace:
             rank = guesses.rank(self.question.page)
             rank.flags.writeable = False
             return rank
-        right: dict[str, bool] = {}
+        return self._rank_by(is_right)
 
-        def rank_of(guesses: Sequence[Guess]) -> int:
-            for place, guess in enumerate(guesses, start=1):
-                if guess.page not in right:
-                    right[guess.page] = is_right(guess.page, self.question.page)
-                if right[guess.page]:
-                    return place
-            return 0
+    def judged(self, rule: str, right: Right) -> QuestionTrace:
+        """The same trace with `rank` and `correct` by another rule, `right(guess, page)`; made once for each name."""
+        held: dict[str, QuestionTrace] = self.__dict__.setdefault("_judged", {})
+        if rule not in held:
+            made = copy(self)
+            made.__dict__.pop("_judged", None)
+            made.__dict__.pop("correct", None)
+            made.__dict__["rank"] = self._rank_by(right)  # where the cached property keeps its value
+            held[rule] = made
+        return held[rule]
 
-        rank = np.array([rank_of(step) for step in guesses], dtype=np.int64)
+    def _rank_by(self, right: Right) -> Ints:
+        guesses, page, known = self._guessed(), self.question.page, dict[str, bool]()
+
+        def takes(title: str) -> bool:
+            if title not in known:
+                known[title] = right(title, page)
+            return known[title]
+
+        if isinstance(guesses, StoredGuesses):
+            rank = guesses.rank_where(takes)
+        else:
+            places = (next((i for i, guess in enumerate(row, 1) if takes(guess.page)), 0) for row in guesses)
+            rank = np.fromiter(places, dtype=np.int64, count=len(guesses))
         rank.flags.writeable = False
         return rank
 

@@ -4,7 +4,8 @@ A metric turns one question's trace into additive statistics and the sum of stat
 resampling (`sqa.core.significance`) needs to know no metric by name.  A name is `base` or `base@variant`; the built
 metric's `name` is the name it was built from, and its `signature()` says everything that makes two numbers
 comparable.  `ew`, `oracle-ew` and `stable-ew` also take the file of a curve as variant: `ew@curves/mine.json`
-(`sqa curve fit` writes such files).  Your own metric is "module:build" or "file.py:build", a function without
+(`sqa curve fit` writes such files).  Every metric of answers has a variant that matches them as Quizbowl does:
+`ew@aliases` (sqa/metrics/by_aliases.py).  Your own metric is "module:build" or "file.py:build", a function without
 parameters that returns a `Metric` or a latency `Formula`; `al@file.py:build` takes a `Convention` of your own.  The
 latencies are listed in sqa/metrics/latency.py (FORMULAS, CONVENTIONS), the others here.  Metrics that need a model, a
 program or a file are entries of a config's `quality:` instead: sqa/metrics/quality/text_metric.py.
@@ -57,9 +58,13 @@ _TABLE: dict[str, tuple[str, str, dict[str, Any]]] = {
     "ne": (_REVISION, "NormalizedErasure", {}),
 }
 
+ANSWERS: tuple[str, ...] = tuple(name for name, (module, _, _) in _TABLE.items() if module == _QA)
+_ALIASES = "@aliases"  # sqa/metrics/by_aliases.py, which is imported when it is asked for
+
 _CURVED = {"ew": "ExpectedWins", "oracle-ew": "OracleExpectedWins", "stable-ew": "StableExpectedWins"}
 
-ALL: tuple[str, ...] = tuple(_TABLE)  # every name that `build` knows, but for those with a file
+# every name that `build` knows, but for those with a file
+ALL: tuple[str, ...] = (*_TABLE, *(f"{name}{_ALIASES}" for name in ANSWERS))
 DEFAULT: tuple[str, ...] = (  # what a run reports when its config names no metrics; not ter, which is slow on questions
     "ew",
     "ew@xqb-interface",
@@ -82,12 +87,12 @@ def problems(names: Iterable[str], where: str = "metrics") -> list[str]:
     """One line per name that no metric has or that occurs twice; empty when `build` would accept all of them."""
     lines, seen = [], set()
     for index, name in enumerate(names):
-        if name not in _TABLE and not is_own(name) and not _has_curve_file(name):
+        if name not in ALL and not is_own(name) and not _has_curve_file(name):
             near = get_close_matches(str(name), ALL, n=1, cutoff=0.0)
             lines.append(f"{where}[{index}]: no metric {name!r}; nearest is {near[0]!r}")
         elif name in seen:
             lines.append(f"{where}[{index}]: {name!r} is listed twice")
-        elif name not in _TABLE:
+        elif name not in ALL:
             found = _own_problems(name) if is_own(name) else _curve_problems(name)
             lines += [f"{where}[{index}]: {problem}" for problem in found]
         seen.add(name)
@@ -112,7 +117,7 @@ def _own_problems(name: str) -> list[str]:
         metric = _own(name)
     except ConfigError as error:
         return list(error.problems)
-    return [f"{name!r} calls itself {metric.name!r}, which another metric has"] if metric.name in _TABLE else []
+    return [f"{name!r} calls itself {metric.name!r}, which another metric has"] if metric.name in ALL else []
 
 
 def _own(name: str) -> Metric:
@@ -127,8 +132,8 @@ def _split(name: str) -> tuple[str, str]:
 
 
 def _has_curve_file(name: object) -> bool:
-    """True for `ew@file.json` and the like."""
-    base, _, curve = name.partition("@") if isinstance(name, str) else ("", "", "")
+    """True for `ew@file.json`, `ew@file.json@aliases` and the like."""
+    base, _, curve = name.removesuffix(_ALIASES).partition("@") if isinstance(name, str) else ("", "", "")
     return base in _CURVED and curve.endswith(".json")
 
 
@@ -136,7 +141,7 @@ def _curve_problems(name: str) -> list[str]:
     from sqa.metrics.curve import curve_named
 
     try:
-        curve_named(name.partition("@")[2])
+        curve_named(name.removesuffix(_ALIASES).partition("@")[2])
     except DataError as error:
         return str(error).splitlines()
     return []
@@ -147,15 +152,25 @@ def build(names: Sequence[str] = DEFAULT) -> list[Metric]:
     wrong = problems(names)
     if wrong:
         raise ConfigError(wrong)
-    built = []
-    for name in names:
-        if is_own(name):
-            built.append(_own(name))
-            continue
-        base, _, curve = name.partition("@")
-        module, attribute, arguments = _TABLE.get(name) or (_QA, _CURVED[base], {"curve": curve})
-        built.append(getattr(import_module(module), attribute)(**arguments))
+    return [_built(name) for name in names]
+
+
+def _built(name: str) -> Metric:
+    if is_own(name):
+        return _own(name)
+    if name.endswith(_ALIASES):
+        matched: Metric = import_module("sqa.metrics.by_aliases").ByAliases(_built(name.removesuffix(_ALIASES)))
+        return matched
+    base, _, curve = name.partition("@")
+    module, attribute, arguments = _TABLE.get(name) or (_QA, _CURVED[base], {"curve": curve})
+    built: Metric = getattr(import_module(module), attribute)(**arguments)
     return built
+
+
+def aliased(names: Sequence[str]) -> tuple[str, ...]:
+    """The variants of these metrics that match answers as Quizbowl does; those that look at no answer have none."""
+    answering = (name for name in names if name in ANSWERS or (_has_curve_file(name) and not name.endswith(_ALIASES)))
+    return tuple(f"{name}{_ALIASES}" for name in answering if f"{name}{_ALIASES}" not in names)
 
 
 def collect(traces: Sequence[QuestionTrace], metric: Metric) -> Floats:

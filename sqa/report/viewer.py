@@ -30,7 +30,13 @@ from sqa.run.pipeline import Parts
 UPLOT = "1.6.32"
 DEFAULT_OUTPUT = "view.html"  # in the first run's folder
 LARGE = 5_000_000  # bytes: pages above are slow to send and to open
-SCRIPTS = ("uPlot.iife.min.js", "moments.js", "charts.js", "page.js")  # in this order, one after the other
+SCRIPTS = (
+    "uPlot.iife.min.js",
+    "moments.js",
+    "charts.js",
+    "address.js",
+    "page.js",
+)  # in this order, one after the other
 STYLES = ("uPlot.min.css", "page.css")
 _SLOT = re.compile(r"\{\{(\w+)\}\}")
 # "<" could end the script element that the data lie in; the separators end a line in old JavaScript

@@ -2,8 +2,10 @@
 
     {"version": 1, "sqa": ..., "floor": -4.0, "top": 50, "curve": {"name", "source", "t": [...], "ew": [...]},
      "pages": [title...], "questions": [{"id", "language", "answer", "sentences": ["text"...], "reference"}],
-     "runs": [{"name", "parts": {"translator": ...}, "notes": [...], "guessed", "buzzed", "aligned", "traces": [...]}]}
+     "runs": [{"name", "parts": {"translator": ...}, "notes": [...], "guessed", "buzzed", "aligned", "threshold",
+               "traces": [...]}]}
 
+"threshold" is the buzzer score from which the buzzer answers, null where no such number explains all its decisions.
 A trace has one entry per question, in the same order.  With n steps:
 
     w  the n words joined by blanks (n = 0: null); a step that only retracts has an empty word
@@ -15,6 +17,7 @@ A trace has one entry per question, in the same order.  With n steps:
     z  first step at which the buzzer answers, null = never
     u  n characters: 0 aligned, 1 unaligned, 2 unaligned content word
     l  [n][...] source words (0-based in the question) that the word stands for
+    o  [first, stop] of every stretch of source words that was left out
     f  findings, worst first: {"kind", "first", "last", "words", "source", "before", "after", "severity"}
 """
 
@@ -29,7 +32,8 @@ from typing import Any
 import numpy as np
 
 from sqa import __version__
-from sqa.core.errors import ConfigError
+from sqa.core.errors import ConfigError, SqaError
+from sqa.core.registry import BUZZERS
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Question
 from sqa.diagnose.alignment import load_aligner
@@ -38,6 +42,7 @@ from sqa.diagnose.step_errors import TARGET, DiagnoseConfig, StepErrors, ranked,
 from sqa.metrics.curve import curve_named
 from sqa.run.config import ComponentConfig, to_mapping
 from sqa.run.folder import FinishedRun
+from sqa.run.parts import Parts
 
 VERSION = 1  # of this layout
 GRID = 101  # points of the expected-wins curve
@@ -150,6 +155,7 @@ def _run(run: FinishedRun, name: str, places: Sequence[int], pages: _Pages, conf
         "guessed": run.config.guesser is not None,
         "buzzed": run.config.buzzer is not None,
         "aligned": errors is not None,
+        "threshold": _threshold(run, traces),
         "traces": [_trace(traces[place], None if errors is None else errors[place], pages, config) for place in places],
     }
 
@@ -158,6 +164,22 @@ def _component(component: ComponentConfig) -> str:
     """The name of a component and its options that differ from nothing: "waitk model=es-en k=6"."""
     options = to_mapping(component.options)
     return " ".join([component.name, *(f"{key}={value}" for key, value in options.items() if value is not None)])
+
+
+def _threshold(run: FinishedRun, traces: Sequence[QuestionTrace]) -> float | None:
+    """The buzzer's own threshold, if every buzz of the run is at or above it and no other score is."""
+    if run.config.buzzer is None:
+        return None
+    threshold = getattr(run.config.buzzer.options, "threshold", None)
+    if threshold is None:  # then the trained model has one
+        try:
+            threshold = getattr(Parts().component(BUZZERS, run.config.buzzer), "threshold", None)
+        except SqaError:  # a run can be looked at without the buzzer that it was made with
+            return None
+    if not isinstance(threshold, (int, float)):
+        return None
+    decisions = ((buzz.score >= threshold, buzz.buzz) for trace in traces for buzz in trace.buzzes or ())
+    return float(threshold) if all(above == answered for above, answered in decisions) else None
 
 
 def _errors(
@@ -198,6 +220,7 @@ def _trace(trace: QuestionTrace, errors: StepErrors | None, pages: _Pages, confi
         marks = zip(errors.unaligned, errors.hallucinated, strict=True)
         data["u"] = "".join("2" if content else "1" if bad else "0" for bad, content in marks)
         data["l"] = [list(links) for links in errors.links]
+        data["o"] = [[f.span.start, f.span.stop] for f in errors.findings if f.kind == "omission" and f.span]
         data["f"] = [
             {
                 "kind": f.kind,

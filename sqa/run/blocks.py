@@ -132,7 +132,7 @@ _PARTS = ("translator", "guesser", "buzzer")  # keys of a run's config, in the o
 
 def _of_traces(config: RunConfig) -> list[Any]:
     """The metrics that the stage of scores computes."""
-    return [metric for metric in metric_names.build(config.metrics) if not isinstance(metric, TextMetric)]
+    return [metric for metric in metric_names.build(config.scored) if not isinstance(metric, TextMetric)]
 
 
 def _silent(_: int) -> None:

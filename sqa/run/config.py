@@ -12,7 +12,7 @@ import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from sqa.core import own
 from sqa.core.errors import ConfigError
@@ -75,6 +75,13 @@ class QualityConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class AnswersConfig:
+    """Which answers are right."""
+
+    matching: Literal["strict", "aliases"] = "strict"  # aliases: beside strict, as Quizbowl matches them (ew@aliases)
+
+
+@dataclass(frozen=True, slots=True)
 class RunConfig:
     """One run: what `sqa run CONFIG` reads.  Without a guesser or a buzzer only what needs none is scored."""
 
@@ -86,6 +93,15 @@ class RunConfig:
     metrics: tuple[str, ...] = field(default_factory=lambda: _default_metrics())
     seed: int = 0  # of the resampling behind the intervals
     quality: tuple[QualityConfig, ...] = field(default=(), metadata=_WRITTEN_IF_ANY)
+    answers: AnswersConfig | None = field(default=None, metadata=_WRITTEN_IF_ANY)
+
+    @property
+    def scored(self) -> tuple[str, ...]:
+        """The metrics; where `answers` asks for it, those of answers once more with aliases."""
+        from sqa.metrics import aliased
+
+        generous = self.answers is not None and self.answers.matching == "aliases"
+        return (*self.metrics, *aliased(self.metrics)) if generous else self.metrics
 
     def __post_init__(self) -> None:
         from sqa.metrics import ALL, problems

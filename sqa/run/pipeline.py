@@ -197,7 +197,7 @@ def run(
             lambda index, block, tick: buzz(buzzer, block, worker.guesses(index, block), tick),
         )
     metrics, texts = (
-        _score_all(worker, config, parts, progress) if "score" in wanted else (metric_names.build(config.metrics), {})
+        _score_all(worker, config, parts, progress) if "score" in wanted else (metric_names.build(config.scored), {})
     )
     return RunResult(config, questions, worker.stages, store, metrics, unknown, worker.made, texts, worker.seconds)
 
@@ -209,7 +209,7 @@ def _score_all(
     from sqa.metrics.quality.text_metric import TextMetric
     from sqa.run.quality_stage import score_texts
 
-    metrics, texts = metric_names.build(config.metrics), dict[str, dict[str, Score]]()
+    metrics, texts = metric_names.build(config.scored), dict[str, dict[str, Score]]()
     of_texts = [metric for metric in metrics if isinstance(metric, TextMetric)]
     of_traces = [metric for metric in metrics if not isinstance(metric, TextMetric)]
     traces = Traces(worker.store, worker.blocks, dict(worker.stages))

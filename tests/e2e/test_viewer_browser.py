@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from viewer_runs import CopyAligner, make
 
@@ -34,7 +35,8 @@ def browser() -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("viewer")
-    runs = [make(folder, "wait1"), make(folder, "wait3", k=3)]
+    drops = {"name": "doubles:build_dropper"}
+    runs = [make(folder, "wait1"), make(folder, "wait3", k=3), make(folder, "drops", translator=drops)]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(viewer_data, "load_aligner", lambda *_: CopyAligner())
         main(runs, folder / "page.html")
@@ -73,8 +75,9 @@ def picture(page: Any, name: str) -> None:
 
 
 def test_scrubbing_shows_each_system_as_far_as_it_was(open_page: Any) -> None:
-    page = open_page("#q=q0&m=0.0&a=wait1&b=wait3")
+    page = open_page("#q=q0&m=0.0&a=wait1&b=wait3&s=1")
     assert (visible(page, 0), visible(page, 1)) == ("", "")
+    assert page.locator(".system").first.locator(".guesses td").first.text_content() == "no guess yet"
     for _ in range(4):
         page.keyboard.press("ArrowRight")
     assert (visible(page, 0), visible(page, 1)) == ("el país llamado Spain", "el país")
@@ -99,18 +102,24 @@ def test_scrubbing_shows_each_system_as_far_as_it_was(open_page: Any) -> None:
 def test_questions_playing_and_the_second_system(open_page: Any) -> None:
     page = open_page("#q=q0&m=0.0")
     page.keyboard.press("ArrowDown")
-    assert visible(page, 0) == "" and page.locator("#source").text_content().startswith("<b>uno</b> &amp; France")
+    assert visible(page, 0) == "<b>uno</b>" and page.locator("#source").text_content().startswith(
+        "<b>uno</b> &amp; France"
+    )
     assert page.title() == "Simultaneous translation, word by word"  # the answer and the reference are hostile
+    page.evaluate(  # playing may be over before anyone looks: the button's names are noted as they change
+        """() => { const button = document.querySelector("#play"); document.body.dataset.names = "";
+        new MutationObserver(() => { document.body.dataset.names += button.getAttribute("aria-label") + "."; })
+            .observe(button, {attributeFilter: ["aria-label"]}); }"""
+    )
     page.keyboard.press(" ")
-    sync_api.expect(page.get_by_label("Pause")).to_be_visible()
-    sync_api.expect(page.get_by_label("Play")).to_be_visible()
+    sync_api.expect(page.locator("body")).to_have_attribute("data-names", "Pause.Play.")
     assert page.locator("#clock").text_content() == "3 of 3 words read, 3 and 3 written"
     assert visible(page, 0) == "<b>uno</b> &amp; France"
     page.select_option("#right", "none")
     assert page.locator(".system").count() == 1
     page.keyboard.press("ArrowUp")  # the menu has the focus and keeps its keys
     page.locator("h1").click()
-    page.select_option("#question", label="3. Atlantis (q2)")
+    page.select_option("#question", label="3. q2")
     assert page.locator("#reference").text_content() == "nothing"
 
 
@@ -126,7 +135,8 @@ def test_a_link_leads_to_its_moment(open_page: Any, page_file: Path) -> None:
     assert visible(page, 0).endswith("era grande")
     assert page.locator("#problem").is_hidden()
     page.goto(page_file.as_uri() + "#q=nobody")
-    assert page.locator("#problem").text_content() == "The address cannot be followed: this page has no “nobody”."
+    refused = "The address cannot be followed: this page has no “nobody”."
+    sync_api.expect(page.locator("#problem")).to_have_text(refused)  # hashchange comes when the browser gets to it
     page.locator(".system").first.locator(".findings button", has_text="drop: France").click()
     assert page.locator(".system").first.locator(".translation .now").text_content().strip() == "France"
 
@@ -135,8 +145,14 @@ def test_clicking_a_chart_goes_there(open_page: Any) -> None:
     page = open_page("#q=q0&m=0.0&a=wait1&b=-")
     over = page.locator(".rank .u-over")
     box = over.bounding_box()
-    over.click(position={"x": box["width"] * 0.35, "y": 30})
+    over.click(position={"x": box["width"] * 0.365, "y": 30})  # "Spain" ends at 21 of 59 characters
     assert visible(page, 0) == "el país llamado Spain"
+    page.select_option("#axis", "written")
+    over.click(position={"x": box["width"] * 0.25, "y": 30})
+    assert visible(page, 0) == "el país llamado"
+    page.select_option("#axis", "words")
+    over.click(position={"x": box["width"] * 0.5, "y": 30})
+    assert visible(page, 0) == "el país llamado Spain era"
     over = page.locator(".wins .u-over")
     over.click(position={"x": over.bounding_box()["width"] - 1, "y": 30})
     assert page.locator("#clock").text_content().startswith("10 of 10")
@@ -169,7 +185,8 @@ def test_every_control_has_a_name(open_page: Any) -> None:
     slider = page.get_by_label("Moment")
     assert slider.get_attribute("aria-valuetext") == "10 of 10 words read, 10 and 10 written"
     page.set_viewport_size({"width": 400, "height": 800})
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    # the charts are drawn anew after the event of the new size, which comes when the browser gets to it
+    sync_api.expect(page.locator("html")).to_have_js_property("scrollWidth", 400)
     assert page.locator(".uplot").first.evaluate("one => one.clientWidth") < 400
 
 
@@ -184,3 +201,120 @@ def test_what_happens_at_the_very_end_is_drawn(open_page: Any) -> None:
         return plot.data[3].slice(first, last + 1).filter((y) => y !== null).length;
     }"""
     assert page.evaluate(shown) == 1
+
+
+def test_both_systems_share_the_axis_of_the_source_and_the_switch_changes_it(open_page: Any) -> None:
+    page = open_page("#q=q0&m=5.9&a=wait1&b=wait3")
+    drawn = """async () => { await new Promise(requestAnimationFrame); return shown.systems.map((system) => {
+        const plot = system.charts[0].plot, here = system.box.querySelector(".rank .here").getBoundingClientRect();
+        return [plot.scales.x.min, plot.scales.x.max, here.left - plot.over.getBoundingClientRect().left,
+                plot.data[0].filter((x) => x >= 0 && x <= plot.scales.x.max)];
+    }); }"""
+    first, second = page.evaluate(drawn)
+    assert first[:2] == second[:2] == [-0.005, 1.005]
+    assert abs(first[2] - second[2]) < 0.01 and first[2] > 10  # the same moment, the same place
+    letters = [2, 7, 15, 21, 25, 32, 37, 44, 51, 59]
+    assert first[3] == pytest.approx([n / 59 for n in [*letters, 59]])  # flat from the last word to the end
+    assert second[3] == pytest.approx([n / 59 for n in [15, 21, 25, 32, 32, 32, 51, 59, 59, 59, 59]])
+    page.keyboard.press("x")
+    first, second = page.evaluate(drawn)
+    assert first[:2] == second[:2] == pytest.approx([-0.05, 10.05]) and first[3] == [*range(1, 11), 10]
+    page.keyboard.press("x")
+    first, second = page.evaluate(drawn)
+    assert first[:2] == [0.5, 10.5] and first[3] == list(range(1, 11))
+    sync_api.expect(page).to_have_url(re.compile("x=written"))
+    link = page.locator("#link").get_attribute("href")
+    assert open_page(link).locator("#axis").input_value() == "written"
+
+
+def test_the_answer_is_told_when_asked_for(open_page: Any) -> None:
+    page = open_page("#q=q0&m=4.0&a=wait1&b=-")
+    told = "() => document.body.innerText + [...document.querySelectorAll('option')].map((one) => one.text)"
+    assert "→ ?" in page.evaluate(told) and "→ Spain" not in page.evaluate(told)
+    assert not any(mark in page.evaluate(told) for mark in ("✓", "Atlantis", ": right", ": wrong"))
+    dot = "() => shown.systems[0].charts[1].plot.series[3].stroke()"
+    hidden = page.evaluate(dot)
+    page.get_by_role("button", name="Show answer").click()
+    assert page.locator("#source .answer").text_content() == "→ Spain"
+    assert "3. Atlantis (q2)" in page.evaluate(told) and "✓ Spain" in page.evaluate(told)
+    assert "first buzz at 36% of the source: right" in page.evaluate(told) and page.evaluate(dot) != hidden
+    sync_api.expect(page).to_have_url(re.compile("s=1"))
+    page.keyboard.press("a")
+    assert "→ Spain" not in page.evaluate(told) and page.evaluate(dot) == hidden
+
+
+def test_left_out_words_linked_words_and_the_threshold(open_page: Any) -> None:
+    page = open_page("#q=q0&m=10.9&a=drops&b=wait1")
+    lost = page.locator("#source .lost0")
+    assert lost.all_text_contents() == ["llamado", "Spain", "era", "grande"]
+    assert page.locator("#source .lost1").count() == 0
+    assert page.locator("#omitted").text_content() == "dashed line below: left out by drops"
+    page.keyboard.press("Home")
+    assert lost.count() == 0  # nobody knows yet
+    page.keyboard.press("End")
+    page.locator("#source span", has_text="France").hover()
+    picture(page, "left-out")
+    assert page.locator(".pointed").all_text_contents() == ["France", "France", "France"]  # in both translations
+    page.locator(".system").nth(1).locator(".translation span", has_text="Spain").hover()
+    assert page.locator(".pointed").all_text_contents() == ["Spain", "Spain"]
+    page.locator("#clock").hover()
+    assert page.locator(".pointed").count() == 0
+    line = "() => shown.systems[0].charts[1].plot.data[4].filter((y) => y !== null)"
+    assert page.evaluate(line) == [0.5, 0.5]  # from one end to the other
+    assert "threshold 0.500" in page.locator(".wins .plot").first.get_attribute("aria-label")
+
+
+def test_the_page_does_not_start_blank(open_page: Any) -> None:
+    page = open_page()
+    assert visible(page, 0) and visible(page, 1)
+    page.get_by_role("button", name="Next question").click()
+    assert visible(page, 0)
+    page.keyboard.press("Home")
+    before = "() => getComputedStyle(document.querySelector('.translation'), '::before').content"
+    assert page.evaluate(before) == '"nothing written yet"'
+
+
+def test_colours_are_told_apart_by_the_colour_blind(open_page: Any) -> None:
+    """CIE Lab distances of what one chart shows, as people without red or green cones see it, and contrasts."""
+    for scheme in ("light", "dark"):
+        page = open_page(color_scheme=scheme)
+        names = ("rank", "bad", "right", "curve", "buzz", "ink", "unread", "panel", "paper")
+        read = "(names) => names.map((name) => colour(name))"
+        colours = dict(zip(names, map(rgb, page.evaluate(read, list(names))), strict=True))
+        for name in ("rank", "bad", "right", "curve", "buzz", "unread"):
+            assert contrast(colours[name], colours["panel"]) >= 3, (scheme, name)
+        for kind in BLINDNESS:
+            for one, other in (("rank", "bad"), ("buzz", "curve"), ("right", "bad"), ("right", "curve")):
+                seen = [lab(BLINDNESS[kind] @ colours[name]) for name in (one, other)]
+                assert np.linalg.norm(seen[0] - seen[1]) > 10, (scheme, kind, one, other)
+
+
+# linear RGB as seen with no long- or no middle-wave cones (Machado, Oliveira and Fernandes 2009, severity 1)
+BLINDNESS = {
+    "protanopia": np.array(
+        [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]]
+    ),
+    "deuteranopia": np.array(
+        [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]]
+    ),
+}
+
+
+def rgb(code: str) -> np.ndarray:
+    """#rrggbb -> linear RGB (3,), 0..1 (sRGB, IEC 61966-2-1)."""
+    values = np.array([int(code[i : i + 2], 16) for i in (1, 3, 5)]) / 255
+    return np.where(values <= 0.04045, values / 12.92, ((values + 0.055) / 1.055) ** 2.4)
+
+
+def contrast(one: np.ndarray, other: np.ndarray) -> float:
+    """WCAG 2 contrast ratio of two linear colours, 1..21."""
+    light = [float(np.array([0.2126, 0.7152, 0.0722]) @ colour) + 0.05 for colour in (one, other)]
+    return max(light) / min(light)
+
+
+def lab(linear: np.ndarray) -> np.ndarray:
+    """Linear RGB -> CIE Lab (3,), white D65."""
+    matrix = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
+    xyz = matrix @ np.clip(linear, 0, 1) / np.array([0.95047, 1.0, 1.08883])
+    x, y, z = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])

@@ -22,8 +22,10 @@ function dots(label, stroke, fill, size, scale = "y") {
 /** A chart in `box` with a line at the current moment; `pick(x)` is called with the place clicked at. */
 function chart(box, options, data, pick) {
   box.textContent = "";
+  let drawn = null;
   const plot = new uPlot({
     width: Math.max(box.clientWidth, 200), height: HEIGHT, legend: { show: false },
+    hooks: { draw: [() => drawn.settle()] }, // places are known when uPlot has drawn, which it does after the script
     cursor: { y: false, points: { show: false }, drag: { x: false, y: false, click: () => {} } }, ...options,
   }, data, box);
   const here = document.createElement("div");
@@ -31,19 +33,22 @@ function chart(box, options, data, pick) {
   plot.over.append(here);
   plot.over.addEventListener("click", (event) => pick(plot.posToVal(event.offsetX, "x")));
   let last = null;
-  return {
+  drawn = {
     plot,
+    placed: [], // what else is to be put at its place
     move(x) {
       last = x;
       here.hidden = x === null;
-      if (x !== null) here.style.transform = `translateX(${plot.valToPos(x, "x") - 1}px)`;
+      if (x !== null && plot.scales.x.min !== null) here.style.transform = `translateX(${plot.valToPos(x, "x") - 1}px)`;
     },
-    resize() {
-      plot.setSize({ width: Math.max(box.clientWidth, 200), height: HEIGHT });
+    settle() {
       this.move(last);
+      for (const place of this.placed) place();
     },
+    resize() { plot.setSize({ width: Math.max(box.clientWidth, 200), height: HEIGHT }); },
     destroy() { plot.destroy(); },
   };
+  return drawn;
 }
 
 /** A name beside its line: at x, y of a chart, in the line's colour. */
@@ -52,70 +57,100 @@ function tag(drawn, text, x, y, colourName, scale = "y") {
   label.className = "tag";
   label.textContent = text;
   label.style.color = `var(--${colourName})`;
-  const place = () => {
+  drawn.placed.push(() => {
     label.style.left = `${drawn.plot.valToPos(x, "x") + 4}px`;
     label.style.top = `${drawn.plot.valToPos(y, scale) - 18}px`;
-  };
-  place();
+  });
   drawn.plot.over.append(label);
-  const resize = drawn.resize;
-  drawn.resize = function () { resize.call(this); place(); };
+}
+
+// Time, as the axis of both charts: what two systems share, the source; or what a system wrote, word by word.
+const AXES = {
+  chars: { name: "source characters", label: "share of the source read (characters)" },
+  words: { name: "source words", label: "source words read" },
+  written: { name: "words written", label: "word of the translation" },
+};
+
+/** Where w source words lie on an axis of the source, and where it ends. */
+function onSource(source, axis) {
+  return axis === "words" ? { at: (w) => w, end: source.words.length } : { at: (w) => source.fraction[w], end: 1 };
+}
+
+/** The scale of an axis of the source.  uPlot draws the points nearest to the range's ends, so data go beyond these. */
+function sourceScale(end) {
+  return { time: false, range: [-0.005 * end, 1.005 * end] };
 }
 
 /** Log reciprocal rank of the answer after each word, unaligned words marked on it. */
-function rankChart(box, system, page, pick) {
-  const trace = system.trace;
-  const steps = system.words.map((_, step) => step + 1);
+function rankChart(box, system, source, over, page, pick) {
+  const { trace } = system, written = over === "written", { at, end } = onSource(source, over);
   const logs = trace.r.map((rank) => logRank(rank, page.floor));
   const marked = (mark) => logs.map((y, step) => (trace.u && trace.u[step] === mark ? y : null));
+  const columns = [written ? logs.map((_, step) => step + 1) : system.read.map(at), logs, marked("1"), marked("2")];
+  if (!written) { // nothing is known before the first word; after the last one all stays as it is
+    columns[0] = [-0.02 * end, ...columns[0], end, 1.02 * end];
+    columns[1] = [null, ...logs, logs.at(-1) ?? null, null];
+    for (const i of [2, 3]) columns[i] = [null, ...columns[i], null, null];
+  }
+  const x = written ? { time: false, range: [0.5, Math.max(logs.length, 1) + 0.5] } : sourceScale(end);
+  const whole = over === "chars" ? {} : { incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500] };
   return chart(box, {
-    scales: { x: { time: false, range: [0.5, Math.max(steps.length, 1) + 0.5] }, y: { range: [page.floor - 0.3, 0.3] } },
+    scales: { x, y: { range: [page.floor - 0.3, 0.3] } },
     axes: [
-      axis("word of the translation", { size: 30, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500] }),
+      axis(AXES[over].label, { size: 30, ...whole }),
       axis("log MRR (nats)", { size: 48, splits: () => [0, -1, -2, -3, -4].filter((y) => y >= page.floor) }),
     ],
     series: [
       {},
-      { label: "log MRR", stroke: colour("rank"), width: 1.8, points: { show: false } },
+      { label: "log MRR", stroke: colour("rank"), width: 1.8, points: { show: false },
+        ...(written ? {} : { paths: uPlot.paths.stepped({ align: 1 }) }) },
       dots("unaligned function word", colour("bad"), colour("panel"), 5),
       dots("hallucinated word", colour("bad"), colour("bad"), 8),
     ],
-  }, [steps, logs, marked("1"), marked("2")], (x) => pick(Math.round(x) - 1));
+  }, columns, pick);
 }
 
-/** The human expected-wins curve and the buzzer's score over the share of the source read. */
-function winsChart(box, system, source, page, pick) {
-  const trace = system.trace;
-  const at = system.read.map((w) => source.fraction[w]);
-  const scores = trace.b || [];
-  const rows = page.curve.t.map((t, i) => [t, page.curve.ew[i], null, null]);
-  at.forEach((t, step) => {
-    const wins = curveAt(page.curve, t);
-    rows.push([t, wins, step < scores.length ? scores[step] : null, step === trace.z ? wins : null]);
+/** The human expected-wins curve and the buzzer's score over the source, its threshold as a line across. */
+function winsChart(box, system, source, over, page, verdict, pick) {
+  const { trace } = system, { at, end } = onSource(source, over);
+  const scores = trace.b || [], threshold = system.run.threshold;
+  const rows = over === "words"
+    ? source.fraction.map((t, w) => [w, curveAt(page.curve, t), null, null, null])
+    : page.curve.t.map((t, i) => [t, page.curve.ew[i], null, null, null]);
+  system.read.forEach((w, step) => {
+    const wins = curveAt(page.curve, source.fraction[w]);
+    rows.push([at(w), wins, step < scores.length ? scores[step] : null, step === trace.z ? wins : null, null]);
   });
-  // uPlot draws the points nearest to the range's ends: beyond those, lest it choose among several at 0 or 1
-  rows.push([-0.02, null, null, null], [1.02, null, null, null]);
+  rows.push([end, curveAt(page.curve, 1), scores.at(-1) ?? null, null, null]); // it stays as it is after the last word
+  rows.push([-0.02 * end, null, null, null, threshold], [1.02 * end, null, null, null, threshold]);
   rows.sort((a, b) => a[0] - b[0]); // a stable sort: steps at one place stay in order
-  const own = scores.some((score) => score < 0 || score > 1); // scores that are no probabilities have their own axis
-  const span = own ? [Math.min(...scores), Math.max(...scores)] : [0, 1];
-  const won = trace.z !== undefined && trace.z !== null && trace.r[trace.z] === 1;
+  const all = threshold === null ? scores : [...scores, threshold];
+  const own = all.some((score) => score < 0 || score > 1); // scores that are no probabilities have their own axis
+  const span = own ? [Math.min(...all), Math.max(...all)] : [0, 1];
   const scale = own ? "score" : "y";
-  const axes = [axis("share of the source read (characters)", { size: 30 }), axis(own ? "expected wins" : "expected wins, score", { size: 48 })];
+  const whole = over === "words" ? { incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500] } : {};
+  const axes = [
+    axis(AXES[over === "words" ? "words" : "chars"].label, { size: 30, ...whole }),
+    axis(own ? "expected wins" : "expected wins, score", { size: 48 }),
+  ];
   if (own) axes.push(axis("buzzer score", { scale, side: 1, size: 48, grid: { show: false } }));
   const drawn = chart(box, {
-    scales: { x: { time: false, range: [-0.005, 1.005] }, y: { range: [0, 1.05] }, ...(own ? { score: { range: span } } : {}) },
+    scales: { x: sourceScale(end), y: { range: [0, 1.05] }, ...(own ? { score: { range: span } } : {}) },
     axes,
     series: [
       {},
       { label: "expected wins", stroke: colour("curve"), width: 1.8, dash: [6, 4], points: { show: false } },
-      { label: "buzzer score", scale, stroke: colour("buzz"), width: 1.8, points: { show: false }, spanGaps: true },
-      dots("first buzz", colour(won ? "right" : "bad"), colour(won ? "right" : "bad"), 11),
+      { label: "buzzer score", scale, stroke: colour("buzz"), width: 1.8, points: { show: false }, spanGaps: true,
+        paths: uPlot.paths.stepped({ align: 1 }) },
+      dots("first buzz", colour(verdict), colour(verdict), 11),
+      { label: "threshold", scale, stroke: colour("buzz"), width: 1.2, dash: [2, 4], points: { show: false }, spanGaps: true },
     ],
-  }, [0, 1, 2, 3].map((column) => rows.map((row) => row[column])), pick);
-  tag(drawn, "human curve", 0.12, curveAt(page.curve, 0.12), "curve");
+  }, [0, 1, 2, 3, 4].map((column) => rows.map((row) => row[column])), pick);
+  tag(drawn, "human curve", 0.12 * end, curveAt(page.curve, 0.12), "faint");
   if (scores.length) {
     const best = scores.indexOf(Math.max(...scores));
-    tag(drawn, "buzzer", Math.min(at[best], 0.85), scores[best], "buzz", scale);
+    tag(drawn, "buzzer", Math.min(at(system.read[best]), 0.85 * end), scores[best], "buzz", scale);
   }
+  if (threshold !== null) tag(drawn, "answers from here", 0.01 * end, threshold, "buzz", scale);
   return drawn;
 }

@@ -67,6 +67,15 @@ function sourceOf(question) {
   return { words, ends, fraction: chars.map((n) => n / chars[words.length]) };
 }
 
+/** The class of each source word: "lost0" where the first system left it out, "lost1" where the second did. */
+function lostIn(systems, length) {
+  const lost = Array.from({ length }, () => []);
+  systems.forEach((system, i) => {
+    for (const [first, stop] of system.trace.o || []) for (let w = first; w < stop; w++) lost[w].push(`lost${i}`);
+  });
+  return lost.map((names) => names.join(" "));
+}
+
 /** Log of the reciprocal rank; rank 0 = not among the guesses. */
 function logRank(rank, floor) {
   return rank ? -Math.log(rank) : floor;

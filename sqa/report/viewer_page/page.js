@@ -5,7 +5,7 @@ const page = JSON.parse(document.getElementById("data").textContent);
 const by = (id) => document.getElementById(id);
 const NONE = "-"; // no second system
 const PACE = 220; // ms per word when playing
-const state = { question: 0, runs: [0, page.runs.length > 1 ? 1 : null], place: 0 };
+const state = { question: 0, runs: [0, page.runs.length > 1 ? 1 : null], place: 0, axis: "chars", answer: false };
 let shown = null; // of the question: { question, source, words: [span], moments, systems: [{...played, run, box, ...}] }
 let playing = null;
 let linking = null;
@@ -48,10 +48,12 @@ function open(moment) {
   }));
   shown = { question, source, systems, moments: allMoments(systems, source.words.length) };
   shown.words = spell(by("source"), source.words, question.language);
-  by("source").append(element("span", `→ ${question.answer}`, "answer"));
+  by("source").append(element("span", "", "answer"));
+  shown.lost = lostIn(systems, source.words.length);
   by("reference").textContent = question.reference;
   by("systems").textContent = "";
   for (const system of systems) layOut(system);
+  layOutOmitted();
   by("moment").max = shown.moments.length - 1;
   by("question").value = String(state.question);
   by("left").value = String(state.runs[0]);
@@ -59,6 +61,20 @@ function open(moment) {
   const from = typeof moment === "function" ? moment() : moment;
   state.place = from ? placeOf(shown.moments, from) : shown.moments.length - 1;
   render();
+}
+
+/** The moment at which the first word of any system is there; the very beginning where none writes. */
+function firstWritten() {
+  const moments = shown.systems.filter((system) => system.words.length).map((system) => momentOf(system, 0));
+  return moments.sort((a, b) => a[0] - b[0] || a[1] - b[1])[0] || [0, 0];
+}
+
+/** Says how source words that a system left out are marked. */
+function layOutOmitted() {
+  const where = ["dashed line below", "dashed line above"];
+  const parts = shown.systems.map((system, i) => (system.trace.o || []).length ? `${where[i]}: left out by ${system.run.name}` : "");
+  by("omitted").textContent = parts.filter(Boolean).join("; ");
+  by("omitted").hidden = !by("omitted").textContent;
 }
 
 function layOut(system) {
@@ -106,23 +122,28 @@ function layOutGuesses(system, table) {
 function draw(system) {
   system.charts = [];
   if (!system.run.guessed) return;
-  const toStep = (step) => system.words[step] !== undefined && goTo(momentOf(system, step));
-  const toShare = (share) => {
+  const { source } = shown;
+  const toSource = (x) => {
+    if (state.axis === "words") return goTo([Math.min(Math.max(Math.round(x), 0), source.words.length), Infinity]);
     let w = 0;
-    while (w < shown.source.words.length && shown.source.fraction[w + 1] <= share) w += 1;
+    while (w < source.words.length && source.fraction[w + 1] <= x) w += 1;
     goTo([w, Infinity]);
   };
+  const toStep = (x) => system.words[Math.round(x) - 1] !== undefined && goTo(momentOf(system, Math.round(x) - 1));
   const plot = (name) => system.box.querySelector(`${name} .plot`);
+  const right = system.trace.z !== undefined && system.trace.z !== null && system.trace.r[system.trace.z] === 1;
+  const verdict = state.answer ? (right ? "right" : "bad") : "buzz";
   system.charts = [
-    rankChart(plot(".rank"), system, page, toStep),
-    winsChart(plot(".wins"), system, shown.source, page, toShare),
+    rankChart(plot(".rank"), system, source, state.axis, page, state.axis === "written" ? toStep : toSource),
+    winsChart(plot(".wins"), system, source, state.axis, page, verdict, toSource),
   ];
   const bad = Array.from(system.trace.u || "").filter((mark) => mark !== "0").length;
   const marks = system.run.aligned ? `${bad} of ${system.words.length} words unaligned` : "unaligned words not marked";
   plot(".rank").setAttribute("role", "img");
-  plot(".rank").setAttribute("aria-label", `Log reciprocal rank of the answer after each word; ${marks}`);
+  plot(".rank").setAttribute("aria-label", `Log reciprocal rank of the answer over ${AXES[state.axis].name}; ${marks}`);
   plot(".wins").setAttribute("role", "img");
-  plot(".wins").setAttribute("aria-label", `Human expected-wins curve (${page.curve.name}) and buzzer score; ${buzzed(system)}`);
+  plot(".wins").setAttribute("aria-label", `Human expected-wins curve (${page.curve.name}) and buzzer score${
+    system.run.threshold === null ? "" : `, threshold ${number(system.run.threshold, 3)}`}; ${buzzed(system)}`);
 }
 
 function findingItem(system, finding) {
@@ -145,7 +166,8 @@ function buzzed(system) {
   const share = shown.source.fraction[system.read[trace.z]];
   const right = trace.r[trace.z] === 1;
   const wins = right ? `right, expected wins ${number(curveAt(page.curve, share))}` : "wrong, expected wins 0";
-  return `first buzz at ${Math.round(100 * share)}% of the source: ${wins}`;
+  const buzz = `first buzz at ${Math.round(100 * share)}% of the source`;
+  return state.answer ? `${buzz}: ${wins}` : buzz;
 }
 
 // --------------------------------------------------------------------------------------------------------- a moment
@@ -158,8 +180,10 @@ function render() {
     for (const i of (system.trace.l || [])[stepsAt(system, moment) - 1] || []) linked.add(i);
   }
   shown.words.forEach((span, i) => {
-    setClass(span, `${i < w ? "read" : "unread"} ${i === w - 1 ? "edge" : ""} ${i < w && linked.has(i) ? "linked" : ""}`);
+    const lost = i < w ? shown.lost[i] : "";
+    setClass(span, `${i < w ? "read" : "unread"} ${i === w - 1 ? "edge" : ""} ${i < w && linked.has(i) ? "linked" : ""} ${lost}`);
   });
+  by("source").lastElementChild.textContent = state.answer ? `→ ${shown.question.answer}` : "→ ?";
   const written = shown.systems.map((system) => stepsAt(system, moment)).join(" and ");
   by("clock").textContent = `${w} of ${source.words.length} words read, ${written} written`;
   by("moment").value = String(state.place);
@@ -174,13 +198,14 @@ function renderSystem(system, steps, share) {
     setClass(span, `${system.marks[i]} ${i >= steps ? "later" : i === step ? "now" : ""}`); // later: keeps its place
     span.hidden = system.gone[i] < steps;
   });
+  system.box.querySelector(".translation").classList.toggle("blank", steps === 0);
   if (!run.guessed) return;
   const row = steps ? trace.g[step] : [];
   system.rows.forEach((cells, i) => {
     const there = 2 * i < row.length;
-    const right = there && trace.r[step] === i + 1;
+    const right = there && state.answer && trace.r[step] === i + 1;
     cells.row.className = right ? "right" : "";
-    cells.title.textContent = there ? (right ? "✓ " : "") + page.pages[row[2 * i]] : "";
+    cells.title.textContent = there ? (right ? "✓ " : "") + page.pages[row[2 * i]] : !steps && i === 0 ? "no guess yet" : "";
     cells.title.title = there ? page.pages[row[2 * i]] : "";
     cells.meter.hidden = !there;
     if (there) {
@@ -195,8 +220,9 @@ function renderSystem(system, steps, share) {
   const log = steps ? logRank(trace.r[step], page.floor) : page.floor;
   system.captions.rank.textContent = steps ? `Answer: ${rankText(trace.r[step])}, log MRR ${number(log)}` : "Answer: no guess yet";
   system.captions.wins.textContent = `A right answer here wins ${number(curveAt(page.curve, share))}; ${buzzed(system)}`;
-  system.charts[0].move(steps ? steps : null);
-  system.charts[1].move(share);
+  const place = onSource(shown.source, state.axis).at(shown.moments[state.place][0]);
+  system.charts[0].move(state.axis === "written" ? steps || null : place);
+  system.charts[1].move(place);
 }
 
 function goTo(moment) {
@@ -221,7 +247,7 @@ function questionBy(count) {
   const next = state.question + count;
   if (next < 0 || next >= page.questions.length) return;
   state.question = next;
-  open([0, 0]);
+  open(firstWritten);
 }
 
 function play(on) {
@@ -235,41 +261,7 @@ function play(on) {
   by("play").setAttribute("aria-label", on ? "Pause" : "Play");
 }
 
-// ---------------------------------------------------------------------------------------------- links, light and dark
-
-function writeHash() {
-  const [w, j] = shown.moments[state.place];
-  const names = state.runs.map((run) => (run === null ? NONE : page.runs[run].name));
-  const hash = "#" + new URLSearchParams({ q: shown.question.id, m: `${w}.${j}`, a: names[0], b: names[1] });
-  by("link").href = hash;
-  if (location.hash !== hash) history.replaceState(null, "", hash);
-}
-
-/** Show what an address names: q question, m moment "w.j" or step (of the first system), a and b systems. */
-function readHash(hash) {
-  const asked = new URLSearchParams(hash.slice(1));
-  const problems = [];
-  const find = (key, names, otherwise) => {
-    if (!asked.has(key)) return otherwise;
-    const place = names.indexOf(asked.get(key));
-    if (place < 0) problems.push(`this page has no “${asked.get(key)}”`);
-    return place < 0 ? otherwise : place;
-  };
-  const names = page.runs.map((run) => run.name);
-  state.question = find("q", page.questions.map((question) => question.id), state.question);
-  state.runs[0] = find("a", names, state.runs[0]);
-  state.runs[1] = asked.get("b") === NONE ? null : find("b", names, state.runs[1]);
-  const moment = /^(\d+)\.(\d+)$/.exec(asked.get("m") || "");
-  const step = /^\d+$/.exec(asked.get("step") || "");
-  open(() => {
-    const first = shown.systems[0];
-    if (moment) return [Number(moment[1]), Number(moment[2])];
-    if (step && first.words.length) return momentOf(first, Math.min(Number(step[0]), first.words.length - 1));
-    return null;
-  });
-  by("problem").hidden = !problems.length;
-  by("problem").textContent = problems.length ? `The address cannot be followed: ${problems.join("; ")}.` : "";
-}
+// ------------------------------------------------------------------------------------------------ answer, axis, colours
 
 function isDark() {
   return (document.documentElement.dataset.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
@@ -279,12 +271,54 @@ function isDark() {
 function setTheme(theme) {
   if (theme) document.documentElement.dataset.theme = theme;
   by("theme").setAttribute("aria-pressed", String(isDark()));
+  redraw();
+}
+
+function redraw() {
   if (!shown) return;
   for (const system of shown.systems) {
     for (const drawn of system.charts) drawn.destroy();
     draw(system);
   }
   render();
+}
+
+function setAxis(axis) {
+  state.axis = axis;
+  by("axis").value = axis;
+  redraw();
+}
+
+/** The answer, in the menu of questions too, is told only when asked for. */
+function nameAnswers() {
+  by("axis").value = state.axis;
+  by("ask").setAttribute("aria-pressed", String(state.answer));
+  by("ask").textContent = state.answer ? "Hide answer" : "Show answer";
+  page.questions.forEach((question, i) => {
+    by("question").options[i].text = state.answer ? `${i + 1}. ${question.answer} (${question.id})` : `${i + 1}. ${question.id}`;
+  });
+}
+
+function askAnswer() {
+  state.answer = !state.answer;
+  nameAnswers();
+  redraw();
+}
+
+/** Words that stand for each other are outlined while one of them is pointed at. */
+function point(event) {
+  for (const span of document.querySelectorAll(".pointed")) span.classList.remove("pointed");
+  const span = event.target;
+  const source = shown.words.indexOf(span);
+  for (const system of shown.systems) {
+    const links = system.trace.l || [];
+    const step = system.spans.indexOf(span);
+    const pairs = links.flatMap((sources, target) => sources.map((at) => [at, target]));
+    for (const [at, target] of pairs.filter(([at, target]) => at === source || target === step)) {
+      shown.words[at].classList.add("pointed");
+      system.spans[target].classList.add("pointed");
+    }
+  }
 }
 
 // -------------------------------------------------------------------------------------------------------- the controls
@@ -301,6 +335,8 @@ function onKey(event) {
     ArrowUp: () => questionBy(-1),
     ArrowDown: () => questionBy(1),
     " ": () => play(playing === null),
+    a: askAnswer,
+    x: () => setAxis(Object.keys(AXES)[(Object.keys(AXES).indexOf(state.axis) + 1) % Object.keys(AXES).length]),
     d: () => setTheme(isDark() ? "light" : "dark"),
   };
   const act = keys[event.key.length === 1 ? event.key.toLowerCase() : event.key];
@@ -310,7 +346,8 @@ function onKey(event) {
 }
 
 function start() {
-  page.questions.forEach((question, i) => by("question").append(new Option(`${i + 1}. ${question.answer} (${question.id})`, i)));
+  page.questions.forEach((_, i) => by("question").append(new Option("", i)));
+  for (const [axis, { name }] of Object.entries(AXES)) by("axis").append(new Option(name, axis));
   page.runs.forEach((run, i) => {
     by("left").append(new Option(run.name, i));
     by("right").append(new Option(run.name, i));
@@ -318,7 +355,7 @@ function start() {
   by("right").append(new Option("none", NONE));
   by("about").textContent = `sqa ${page.sqa}; human curve: ${page.curve.name} (${page.curve.source}); ` +
     `log MRR is ${page.floor} where the answer is not among the first ${page.top} guesses.`;
-  by("question").addEventListener("change", (event) => { state.question = Number(event.target.value); open([0, 0]); });
+  by("question").addEventListener("change", (event) => { state.question = Number(event.target.value); open(firstWritten); });
   const choose = (side) => (event) => {
     state.runs[side] = event.target.value === NONE ? null : Number(event.target.value);
     open(shown.moments[state.place]);
@@ -330,6 +367,9 @@ function start() {
   by("moment").addEventListener("input", (event) => { state.place = Number(event.target.value); render(); });
   by("play").addEventListener("click", () => play(playing === null));
   by("theme").addEventListener("click", () => setTheme(isDark() ? "light" : "dark"));
+  by("ask").addEventListener("click", askAnswer);
+  by("axis").addEventListener("change", (event) => setAxis(event.target.value));
+  document.querySelector("main").addEventListener("pointerover", point);
   document.addEventListener("keydown", onKey);
   // the event's address: by now a late writeHash may have put back the old one
   addEventListener("hashchange", (event) => readHash(new URL(event.newURL).hash));

@@ -45,22 +45,31 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield url
 
 
-@pytest.fixture(params=["light", "dark"])
-def page(request: pytest.FixtureRequest, url: str) -> Iterator[Any]:
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
     with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
-        page = browser.new_context(color_scheme=request.param, viewport={"width": 1400, "height": 900}).new_page()
-        problems: list[str] = []
-        page.on("pageerror", lambda error: problems.append(str(error)))
-        page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
-        page.goto(url)
-        page.wait_for_selector("#task option[value=toy]", state="attached")
-        page.select_option("#task", "toy")
-        page.wait_for_selector("#board tbody tr >> nth=1")
-        page.color = request.param
-        yield page
-        browser.close()
-        assert not [problem for problem in problems if "status of 400" not in problem]
+        started = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+@pytest.fixture(params=["light", "dark"])
+def page(request: pytest.FixtureRequest, browser: Any, url: str) -> Iterator[Any]:
+    context = browser.new_context(color_scheme=request.param, viewport={"width": 1400, "height": 900})
+    page = context.new_page()
+    problems: list[str] = []
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
+    page.goto(url)
+    # the page loads its first task by itself; another chosen before that is done, the two would overtake each other
+    page.wait_for_selector("#state:has-text('evaluations')")
+    page.select_option("#task", "toy")
+    page.wait_for_selector("#state:has-text('4 evaluations')")
+    page.wait_for_selector("#board tbody tr >> nth=1")
+    page.color = request.param
+    yield page
+    context.close()
+    assert not [problem for problem in problems if "status of 400" not in problem]
 
 
 def models(page: Any) -> list[str]:

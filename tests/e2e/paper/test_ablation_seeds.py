@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from pathlib import Path
 from statistics import fmean, stdev
 
@@ -57,10 +58,16 @@ def test_seeds_have_rows_means_and_deviations(tmp_path, capsys):
             values = [float(row[name]) for row in both]
             assert float(mean[name]) == pytest.approx(fmean(values), abs=2e-6)
             assert float(mean[f"{name}.sd"]) == pytest.approx(stdev(values), abs=2e-6)
+            assert float(mean[f"{name}.questions"]) >= 0
+    shipped = next(row for row in seeds if row["translator"] == "wait-k")
+    assert float(shipped["bleu.questions"]) > 0  # of two questions that differ
     alone = [row for row in seeds if row["translator"] in ("wait-k", "multi-path wait-k")]
     assert len(alone) == 4 and {(row["seeds"], row["bleu.sd"]) for row in alone} == {("1", "n/a")}
     report = (folder / "seeds.md").read_text()
     assert "BLEU, separate wait-k minus multi-path wait-k: 2:" in report and "minus the shipped model" in report
+    gains = re.search(r"BLEU, separate wait-k minus the shipped model: 2:(\S+) \[(\S+), (\S+)\] p=(\S+), full:", report)
+    value, low, high, p = (float(number) for number in gains.groups())
+    assert low <= value <= high < 0 and 0 < p <= 1  # random weights lose to trained ones
 
 
 def _rows(path: Path) -> list[dict[str, str]]:

@@ -47,6 +47,7 @@ def test_the_data_are_those_of_the_traces(tmp_path: Path) -> None:
     assert found["u"] == "0000020000"  # "grande" is a content word
     assert found["l"][3] == [3]
     assert found["z"] == 3
+    assert (found["o"], shown["threshold"]) == ([], 0.5)
     assert [data["pages"][i] for i in found["g"][-1][::2]] == ["France", "Spain"]
     assert found["g"][-1][1::2] == [9, 4]  # scores, whole ones without a point
     assert found["b"][-1] == 9
@@ -56,6 +57,27 @@ def test_the_data_are_those_of_the_traces(tmp_path: Path) -> None:
     curve = data["curve"]
     assert (curve["t"][0], curve["t"][-1], len(curve["ew"])) == (0, 1, 101)
     assert curve["ew"][-1] == pytest.approx(0.3804, abs=1e-4)  # EW(1) of the published curve
+
+
+@pytest.mark.usefixtures("aligned")
+def test_stretches_left_out_are_places_of_the_source(tmp_path: Path) -> None:
+    folder = make(tmp_path, "drops", translator={"name": "doubles:build_dropper"})
+    [shown] = page_data([open_run(folder)], [0], ViewConfig())["runs"]
+    assert shown["traces"][0]["o"] == [[2, 6]]  # llamado Spain era grande
+
+
+@pytest.mark.parametrize(
+    ("buzzer", "expected"),
+    [
+        ({"name": "doubles:build_buzzer", "threshold": 4.5}, 4.5),
+        ({"name": "threshold"}, 0.17),  # not in the config: the buzzer's own
+        ({"name": "doubles:build_oracle"}, None),  # buzzes at some scores of 1.0 and not at others
+        (None, None),
+    ],
+)
+def test_the_threshold_explains_every_buzz_or_is_none(tmp_path: Path, buzzer: object, expected: float | None) -> None:
+    [shown] = page_data([open_run(make(tmp_path, "one", buzzer=buzzer))], [0], ViewConfig())["runs"]
+    assert shown["threshold"] == expected
 
 
 def test_retractions_and_questions_without_words_are_kept(tmp_path: Path) -> None:

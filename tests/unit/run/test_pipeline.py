@@ -223,3 +223,34 @@ def test_a_stage_that_the_config_lacks(tmp_path: Path) -> None:
         run(config(tmp_path, guesser=None, buzzer=None), Store(tmp_path / "runs"), until="guess", progress=False)
     with pytest.raises(ConfigError, match="t: names no buzzer to run"):
         run(config(tmp_path, buzzer=None), Store(tmp_path / "runs"), until="buzz", progress=False)
+
+
+def test_answers_by_aliases_stand_beside_the_strict_ones(tmp_path: Path) -> None:
+    path = tmp_path / "questions.jsonl"
+    rows = (("Spain (country)", "la respuesta es spain"), ("France", "la respuesta es france"), ("Rome", "nada"))
+    path.write_text(
+        "".join(
+            f'{{"id": "q{i}", "language": "es", "source": ["{text}"], "reference": ["x"], "page": "{page}"}}\n'
+            for i, (page, text) in enumerate(rows)
+        )
+    )
+    store = Store(tmp_path / "runs")
+    strict, asked = run(config(tmp_path), store, progress=False), {"answers": {"matching": "aliases"}}
+    both = run(config(tmp_path, **asked), store, progress=False)
+    names = [metric.name for metric in both.metrics]
+    assert names == ["ew", "accuracy", "bleu", "al", "ew@aliases", "accuracy@aliases"]
+    for name in strict.stats:
+        assert np.array_equal(strict.stats[name], both.stats[name])
+    assert both.stats["accuracy"].tolist() == [[0, 1], [1, 1], [0, 1]]
+    assert both.stats["accuracy@aliases"].tolist() == [[1, 1], [1, 1], [0, 1]]
+    assert both.stats["ew@aliases"][0, 0] > 0 == both.stats["ew"][0, 0]
+    assert both.stats["ew@aliases"][1, 0] == both.stats["ew"][1, 0] > 0
+    plain = run(config(tmp_path, answers={"matching": "strict"}), store, progress=False)
+    assert plain.keys == strict.keys and both.keys["score"] != strict.keys["score"]
+    assert [both.keys[stage] for stage in ("translate", "guess", "buzz")] == list(strict.keys.values())[:3]
+
+
+def test_no_guesser_no_answers_by_aliases(tmp_path: Path) -> None:
+    asked = {"guesser": None, "buzzer": None, "answers": {"matching": "aliases"}, "metrics": ["accuracy", "al"]}
+    result = run(config(tmp_path, **asked), Store(tmp_path / "runs"), progress=False)
+    assert set(result.refusals) == {"accuracy", "accuracy@aliases"}

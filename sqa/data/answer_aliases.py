@@ -1,0 +1,118 @@
+"""Tables of other names of answers, by rule from the answer lines of packets; the bundled ones are in data/answers.
+
+    python -m sqa.module sqa.data.answer_aliases [FILE.tsv.zst]      makes the bundled file (or FILE) anew
+
+A packet says after each question what is right: "momentum [accept linear momentum; prompt on p]".  Of all lines of one
+page, tossups and bonus parts together:
+
+    title   another page is right for this one if at least a third of the lines take its title (accents count), and
+            five lines do, or two do and a tenth of the other page's lines take this one's.  One way: who answers
+            Constantinople is right where Istanbul is asked for, not the other way round
+    form    a name that is no page's title is a name of this page if at least a third of its lines, and three, take it
+    shared  a bare form (`sqa.core.answers.bare`) that two or more pages have: it names none of them
+
+What a line only prompts on is not taken.  The file has three columns: title, form or shared; page; the other name.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import re
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from sqa.core.answers import Accepted, bare, key, spelling
+from sqa.core.errors import DataError
+from sqa.core.paths import DATA
+from sqa.data import download
+from sqa.files import records
+from sqa.files.atomic import atomic
+
+BUNDLED = DATA / "answers" / "aliases.tsv.zst"
+SHARE = 1 / 3  # of a page's lines
+BACK = 1 / 10  # of the other page's lines, where these are asked too
+SURE, MUTUAL, NAMED = 5, 2, 3  # lines: another page's title alone, with its own lines agreeing, a name that is no page
+SOURCES = ("tossups", "bonus-parts")  # of data/manifest.yaml
+# notes to the moderator that stand where a name would
+_NOTE = re.compile(
+    r"\b(word forms?|either|equivalents?|underlined|answers?|clear|descri\w+|mention\w*|anything)\b", re.IGNORECASE
+)
+
+Line = tuple[str, tuple[str, ...]]  # a page, and what is right where it is asked for
+Row = tuple[str, str, str]
+
+
+@functools.cache
+def bundled() -> Accepted:
+    """The rule with the bundled tables."""
+    return load(BUNDLED)
+
+
+def load(path: Path) -> Accepted:
+    """The rule with the tables of a file.  Another first column: DataError."""
+    tables: dict[str, dict[str, set[str]]] = {kind: defaultdict(set) for kind in ("title", "form", "shared")}
+    rows = list(records.table(path, 3))
+    for number, (kind, page, name) in enumerate(rows, 1):
+        if kind not in tables:
+            raise DataError(f"{path}:{number}: expected title, form or shared in the first column, got {kind!r}")
+        tables[kind][page].add(name)
+    version = hashlib.sha256("\n".join(map("\t".join, rows)).encode()).hexdigest()[:8]
+    return Accepted(tables["title"], tables["form"], frozenset(tables["shared"]), f"aliases-{version}")
+
+
+def answer_lines() -> Iterator[Line]:
+    """Of every tossup and bonus part with a page: the page, its main answer and what else is accepted."""
+    for source in SOURCES:
+        path = download.path_of(source)
+        for number, record in enumerate(records.json_lines(path), 1):
+            page, names = record.get("page"), [record.get("answer"), *record.get("aliases", [])]
+            if not all(isinstance(name, str) for name in names):
+                raise DataError(f"{path}:{number}: answer and aliases: expected texts, got {names!r:.80}")
+            if page:
+                yield page, tuple(name for name in names if not _NOTE.search(name))
+
+
+def build(lines: Iterable[Line]) -> list[Row]:
+    """The rows of the tables, sorted."""
+    asked: Counter[str] = Counter()  # spelling of a page -> its lines
+    taken: dict[str, Counter[str]] = defaultdict(Counter)  # spelling of a page -> spelling of a name -> lines
+    exact: dict[str, Counter[str]] = defaultdict(Counter)  # the same with accents, `answers.key`
+    titles: dict[str, str] = {}  # spelling -> key
+    for page, names in lines:
+        place = spelling(page)
+        titles.setdefault(place, key(page))
+        asked[place] += 1
+        taken[place].update({spelling(name) for name in names} - {"", place})
+        exact[place].update({key(name) for name in names})
+    rows = [("shared", form, "") for form, count in Counter(map(bare, titles)).items() if count > 1]
+    for page, names_of in taken.items():
+        for name, count in names_of.items():
+            if count < SHARE * asked[page]:
+                continue
+            if name in titles:
+                count = exact[page][titles[name]]
+                mutual = count >= MUTUAL and exact[name][titles[page]] >= BACK * asked[name]
+                if count >= SHARE * asked[page] and (count >= SURE or mutual):
+                    rows.append(("title", page, name))
+            elif count >= NAMED and bare(name) != bare(page):
+                rows.append(("form", page, name))
+    return sorted(rows)
+
+
+def main(output: Path = BUNDLED) -> None:
+    """Make the file and say what is in it."""
+    import zstandard
+
+    rows = build(answer_lines())
+    text = "".join("\t".join(row) + "\n" for row in rows)
+    with atomic(output) as file:
+        file.write_bytes(zstandard.ZstdCompressor(level=19).compress(text.encode()))
+    counts = Counter(kind for kind, _, _ in rows)
+    print(f"{output}: {counts['title']} titles, {counts['form']} names, {counts['shared']} shared forms")
+
+
+if __name__ == "__main__":
+    main(*map(Path, sys.argv[1:]))

@@ -1,0 +1,90 @@
+"""The tables of other names of answers: the rule on lines made by hand, and the bundled file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sqa.core.errors import DataError
+from sqa.data import answer_aliases as aliases
+from sqa.data import download
+
+
+def lines(page: str, *names: str, times: int = 1) -> list[aliases.Line]:
+    return [(page, (page, *names))] * times
+
+
+def test_a_third_of_the_lines_and_enough_of_them() -> None:
+    made = [
+        *lines("Momentum", "linear momentum", times=5), *lines("Momentum", times=9),  # 5 of 14: alone enough
+        *lines("Linear momentum", times=29),
+        *lines("Zeus", "Jupiter", times=4), *lines("Jupiter", times=20),  # 4 of 4, but Jupiter's lines never take Zeus
+        *lines("Dawn", "Sunrise", times=2), *lines("Dawn", times=2), *lines("Sunrise", "dawn", times=1),
+        *lines("Iceland", "Ísland", times=9), *lines("Island", times=9),  # another page but for the accent
+        *lines("Russia", "Soviet Union", times=27), *lines("Russia", times=88), *lines("Soviet Union", times=9),
+        *lines("Vitamin A", "retinol", "Retinol!", times=3), *lines("Vitamin A", "retinal", times=2),
+        *lines("Cat", "cats", times=9), *lines("Tree", "the trees", times=9),  # the bare form says so already
+        *lines("Spin (physics)"), *lines("Spins"),
+    ]  # fmt: skip
+    assert aliases.build(made) == [
+        ("form", "vitamin a", "retinol"),
+        ("shared", "spin", ""),
+        ("title", "dawn", "sunrise"),
+        ("title", "momentum", "linear momentum"),
+    ]  # one line of Sunrise is no two: it does not take Dawn
+
+
+def test_notes_to_the_moderator_are_no_names(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    path = tmp_path / "packets.jsonl"
+    path.write_text(
+        '{"page": "Fear", "answer": "fear", "aliases": ["word forms", "terror", "either underlined part"]}\n'
+        '{"page": null, "answer": "x", "aliases": []}\n{"page": "Fear", "answer": null, "aliases": []}\n'
+    )
+    monkeypatch.setattr(download, "path_of", lambda _: path)
+    found = aliases.answer_lines()
+    assert next(found) == ("Fear", ("fear", "terror"))
+    with pytest.raises(DataError, match=r"packets\.jsonl:3: answer and aliases: expected texts, got \[None\]"):
+        next(found)
+
+
+def test_a_file_of_tables(tmp_path: Path) -> None:
+    path = tmp_path / "a.tsv"
+    path.write_text("title\tmomentum\tlinear momentum\nform\tvitamin a\tretinol\nshared\tspin\t\n")
+    rule = aliases.load(path)
+    assert rule.is_right("Linear Momentum", "Momentum") and rule.is_right("Vitamin A", "Retinol")
+    assert not rule.is_right("Spins", "Spin")
+    name = rule.name
+    path.write_text("title\tmomentum\tlinear momentum\n")
+    assert aliases.load(path).name != name  # signatures tell tables apart
+    path.write_text("titel\ta\tb\n")
+    with pytest.raises(DataError, match=r"a\.tsv:1: expected title, form or shared in the first column, got 'titel'"):
+        aliases.load(path)
+
+
+@pytest.mark.parametrize(
+    ("guess", "page", "right"),
+    [
+        ("Linear Momentum", "Momentum", True),
+        ("Dubai", "Emirate of Dubai", True),
+        ("Water", "H2O (disambiguation)", True),
+        ("Deoxyribonucleic Acid", "DNA", True),
+        ("Society of Jesus", "Jesuits", True),
+        ("Jupiter", "Mars", False),
+        ("Island", "Iceland", False),
+        ("Soviet Union", "Russia", False),
+        ("Greece", "Ancient Greece", False),
+        ("Symphony No. 6 (Mahler)", "Symphony No. 6 (Beethoven)", False),
+    ],
+)
+def test_the_bundled_tables(guess: str, page: str, right: bool) -> None:
+    assert aliases.bundled().is_right(guess, page) is right
+
+
+def test_the_bundled_tables_are_what_the_rule_gives() -> None:
+    for source in aliases.SOURCES:
+        if download.where(source) is None:
+            pytest.skip(f"needs the data file {source}")
+    rows = aliases.build(aliases.answer_lines())
+    bundled = list(aliases.records.table(aliases.BUNDLED, 3))
+    assert rows == bundled

@@ -1,0 +1,106 @@
+"""The matrix of many runs, against results worked out here one by one: every swap counted, Holm step by step."""
+
+from __future__ import annotations
+
+from itertools import combinations, product
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from doubles import write_questions
+
+from sqa.files.store import Store
+from sqa.report import comparison
+from sqa.run import folder as runs
+from sqa.run.config import load_run
+from sqa.run.pipeline import run
+
+NAMES = ("a", "b_2", "c")
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> list[runs.RunFolder]:
+    """Three runs on eight questions: copying 0, 2 and 3 words behind, the last one deaf to one of two answers."""
+    folder = tmp_path_factory.mktemp("runs")
+    questions = write_questions(folder / "questions.jsonl", 8)
+    saved = []
+    for name, k, pages in zip(NAMES, (1, 3, 4), (("France", "Spain"),) * 2 + (("France",),), strict=True):
+        config = {
+            "dataset": {"name": str(questions)},
+            "translator": {"name": "doubles:build_translator", "k": k},
+            "guesser": {"name": "doubles:build_guesser", "pages": list(pages)},
+            "metrics": ["al", "accuracy", "mrr"],
+        }
+        path = folder / f"{name}.yaml"
+        path.write_text(yaml.safe_dump(config))
+        result = run(load_run(path), Store(folder / "store"), progress=False)
+        saved.append(runs.read(runs.save(result, folder / "out")))
+    return saved
+
+
+def exact(a: np.ndarray, b: np.ndarray) -> float:
+    """Two-sided p of the difference of two ratios of sums, over all 2^n ways in which questions change places."""
+    observed = abs(a.sum(0)[0] / a.sum(0)[1] - b.sum(0)[0] / b.sum(0)[1])
+    as_large = 0
+    for swaps in product((False, True), repeat=len(a)):
+        swapped = np.array(swaps)[:, None]
+        x, y = np.where(swapped, b, a).sum(0), np.where(swapped, a, b).sum(0)
+        as_large += abs(x[0] / x[1] - y[0] / y[1]) >= observed - 1e-12
+    return as_large / 2 ** len(a)
+
+
+def test_every_cell_is_the_pair_worked_out_by_hand(opened: list[runs.RunFolder], tmp_path: Path) -> None:
+    pairs, notes = comparison.compare_all(opened, ["al", "accuracy"], resamples=20000)
+    assert notes == [] and [(pair.row.metric, pair.a, pair.b) for pair in pairs] == [
+        (metric, *two) for metric in ("al", "accuracy") for two in combinations(NAMES, 2)
+    ]
+    stats = {one.folder.name: one.stats for one in opened}
+    for metric in ("al", "accuracy"):
+        mine = [pair for pair in pairs if pair.row.metric == metric]
+        by_hand = [exact(stats[pair.a][metric][:, :2], stats[pair.b][metric][:, :2]) for pair in mine]
+        assert [pair.row.p_randomization for pair in mine] == pytest.approx(by_hand, abs=0.012)
+        for pair in mine:
+            x, y = stats[pair.a][metric].sum(0), stats[pair.b][metric].sum(0)
+            assert pair.row.diff == pytest.approx(x[0] / x[1] - y[0] / y[1])
+        # Holm: the smallest of three p-values times 3, the next times 2, the last times 1, never falling
+        first, second, third = sorted(range(3), key=lambda i: mine[i].row.p_randomization)
+        adjusted = [0.0] * 3
+        adjusted[first] = min(1.0, 3 * mine[first].row.p_randomization)
+        adjusted[second] = max(adjusted[first], min(1.0, 2 * mine[second].row.p_randomization))
+        adjusted[third] = max(adjusted[second], mine[third].row.p_randomization)
+        assert [pair.p_holm for pair in mine] == pytest.approx(adjusted)
+    al, accuracy = ([pair for pair in pairs if pair.row.metric == metric] for metric in ("al", "accuracy"))
+    assert all(pair.p_holm < 0.05 for pair in al)  # every question waits longer
+    assert accuracy[0].row.p_randomization == accuracy[0].p_holm == 1.0  # the same answers
+
+
+def test_the_latex_matrix_is_row_minus_column_and_bold_where_significant(
+    opened: list[runs.RunFolder], tmp_path: Path
+) -> None:
+    pairs, _ = comparison.compare_all(opened, ["al", "accuracy"], resamples=2000)
+    comparison.write(pairs, tmp_path)
+    al, accuracy = (tmp_path / "significance.tex").read_text(encoding="utf-8").split("\n\n")[:2]
+    value = {one.folder.name: one.stats["al"].sum(0)[0] / one.stats["al"].sum(0)[1] for one in opened}
+    for row in NAMES:
+        cells = ["--" if row == column else rf"$\mathbf{{{value[row] - value[column]:+.1f}}}$" for column in NAMES]
+        assert " & ".join([row.replace("_", r"\_"), *cells]) + r" \\" in al
+    assert r"a & -- & $+0.000$ &" in accuracy and r"\mathbf" not in accuracy
+    assert "8 questions; bold: p < 0.05 by approximate randomisation, Holm over 3 pairs" in al
+
+
+def test_the_picture_colours_what_is_significant(opened: list[runs.RunFolder]) -> None:
+    from matplotlib import pyplot
+    from matplotlib.colors import to_hex
+
+    pairs, _ = comparison.compare_all(opened, ["al"], resamples=2000)
+    figure, axes = pyplot.subplots()
+    comparison._cells(axes, pairs)
+    colours = {
+        (round(patch.get_y() + 0.5), round(patch.get_x() + 0.5)): to_hex(patch.get_facecolor())
+        for patch in axes.patches
+    }
+    pyplot.close(figure)
+    assert colours[0, 0] == "#ffffff"
+    assert colours[0, 1] == colours[0, 2] == colours[1, 2] != colours[1, 0] == colours[2, 0] == colours[2, 1]
+    assert "#ffffff" not in (colours[0, 1], colours[1, 0])
