@@ -70,6 +70,7 @@ KEYED = {  # what stores filled by version 0.1.0 are keyed by
         "elasticsearch": "guessers.elastic:build",
         "llm": "guessers.llm:build",
         "qanta_service": "guessers.qanta_service:build",
+        "e5": "guessers.e5.guesser:build",
     },
     "buzzer": {
         name: f"buzzers.{name}:build"
