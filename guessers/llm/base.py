@@ -125,17 +125,18 @@ class BaseChat:
             text = prompt[len(self._before) : len(prompt) - len(self._after)]
             before = self._reader.pieces_run
             if self.config.answers == "free":
-                reply = {"guesses": self._written(text)}
+                reply, written = {"guesses": self._written(text)}, None
             else:
-                reply = {"candidates": [one._asdict() for one in self.candidates(text)]}
-            return Reply(json.dumps(reply), self._reader.pieces_run - before, None)
+                reply, written = {"candidates": [one._asdict() for one in self.candidates(text)]}, 0
+            return Reply(json.dumps(reply), self._reader.pieces_run - before, written)
 
     def candidates(self, text: str) -> list[Candidate]:
         """The best titles of retrieval for a text, in its order, with what speaks for each; [] if it finds none."""
         found = self._retrieval.guess_prefixes(text.split(), self.config.candidates)[-1] if text.split() else []
         pages = [guess.page for guess in found]
-        new = [page for page in pages if page not in self._priors]
-        self._priors |= dict(zip(new, self._likelihoods("", new), strict=True))
+        for page in pages:
+            if page not in self._priors:  # each alone: what is beside it changes the last digits of a sum
+                [self._priors[page]] = self._likelihoods("", [page])
         likelihoods = self._likelihoods(text, pages)
         return [
             Candidate(guess.page, guess.score, likelihood, self._priors[guess.page])

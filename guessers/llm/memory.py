@@ -87,6 +87,8 @@ class Reader:
     def _memory(self, portions: Sequence[str]) -> list[KeyValue]:
         """Keys and values of a prompt's portions, (1, G, M, C) per layer; those that were read already are not run."""
         same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1][0], zip(portions, self._read, strict=False)))
+        if same == len(portions):
+            return self._read[same - 1][1]
         del self._read[same:]
         for portion in portions[same:]:
             first = [] if self._read or self._tokens.bos is None else [self._tokens.bos]
