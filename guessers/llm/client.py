@@ -21,14 +21,12 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 from urllib.parse import urlsplit
 
-import requests
 import urllib3
-from requests.adapters import HTTPAdapter
-from requests.auth import AuthBase
 
 from sqa import __version__
 from sqa.core.errors import ConfigError, SqaError
 from sqa.files.store import digest
+from sqa.net.client import Failed, Http
 
 VERSION = 1  # of what is sent: raise it when the same config and prompt would ask something else
 MAX_BODY = 1 << 20  # bytes of one answer read
@@ -159,18 +157,6 @@ class Pace:
             self._next = max(self._next, time.monotonic() + seconds)
 
 
-class _Bearer(AuthBase):
-    """The key, set last, so that no ~/.netrc takes its place."""
-
-    def __init__(self, key: str) -> None:
-        self._key = key
-
-    def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
-        if self._key:
-            request.headers["Authorization"] = f"Bearer {self._key}"
-        return request
-
-
 class Endpoint:
     """A chat model at an address.  `complete` may be called by `workers` threads at a time."""
 
@@ -179,10 +165,7 @@ class Endpoint:
         self.url = f"{config.base_url.rstrip('/')}/chat/completions"
         self.workers, self.max_tokens = config.concurrency, config.max_tokens
         self._pace = Pace(config.requests_per_minute)
-        self._session = requests.Session()
-        adapter = HTTPAdapter(pool_maxsize=config.concurrency)
-        for scheme in ("http://", "https://"):
-            self._session.mount(scheme, adapter)
+        self._http: dict[str, Http] = {}  # by key
         self._answered = False  # once it has, a connection that fails is worth another attempt
 
     def identity(self) -> str:
@@ -245,32 +228,22 @@ class Endpoint:
 
     def _post(self, data: bytes, key: str) -> tuple[int, Mapping[str, str], bytes]:
         """Status, headers and body of the answer."""
-        timeout = self.config.timeout
-        end = time.monotonic() + timeout
-        headers = {"Content-Type": "application/json", "Accept-Encoding": "identity", "User-Agent": _NAME}
-        late = _Again(f"no complete answer in {timeout:g} seconds")
+        headers = {"Content-Type": "application/json", "User-Agent": _NAME}
+        http = self._http.setdefault(key, Http(self.config.timeout, MAX_BODY, key, proxies=True))
         try:
-            response = self._session.post(
-                self.url, data=data, headers=headers, auth=_Bearer(key), timeout=timeout, stream=True,
-                allow_redirects=False,
-            )  # fmt: skip
-            with response:
-                body = bytearray()
-                while part := response.raw.read1(1 << 16, decode_content=False):
-                    body += part
-                    if len(body) > MAX_BODY:
-                        raise EndpointError(f"{self.url}: an answer of more than {MAX_BODY} bytes, refused")
-                    if time.monotonic() > end:
-                        raise late
-                return response.status_code, response.headers, bytes(body)
-        except (requests.Timeout, urllib3.exceptions.ReadTimeoutError) as error:
-            raise late from error
-        except requests.exceptions.SSLError as error:
-            raise EndpointError(f"{self.url}: no secure connection: {_short(error, key)}") from error
-        except (requests.ConnectionError, urllib3.exceptions.HTTPError, OSError) as error:
-            if not self._answered and isinstance(error, requests.ConnectionError) and _not_there(error):
+            reply = http.ask("POST", self.url, data, headers)
+        except Failed as error:
+            said = _short(error.__cause__ or error, key)
+            if error.kind == "late":
+                raise _Again(f"no complete answer in {self.config.timeout:g} seconds") from error
+            if error.kind == "large":
+                raise EndpointError(f"{self.url}: an answer of more than {MAX_BODY} bytes, refused") from error
+            if error.kind == "insecure":
+                raise EndpointError(f"{self.url}: no secure connection: {said}") from error
+            if error.kind == "absent" and not self._answered:
                 raise EndpointError(f"{self.url}: nobody answers there; start the server, or mend base_url") from error
-            raise _Again(f"the connection broke ({_short(error, key)})") from error
+            raise _Again(f"the connection broke ({said})") from error
+        return reply.status, reply.headers, reply.content
 
     def _reply(self, answer: Any, text: str) -> Reply:
         """The reply in an answer with status 200."""
@@ -336,13 +309,7 @@ def _retry_after(header: str | None) -> float | None:
         return None
 
 
-def _not_there(error: requests.ConnectionError) -> bool:
-    """True if no connection was made at all: no such host, or nobody listens."""
-    reason = error.args[0] if error.args else None
-    return isinstance(getattr(reason, "reason", None), urllib3.exceptions.NewConnectionError)
-
-
-def _short(error: Exception, key: str) -> str:
+def _short(error: BaseException, key: str) -> str:
     """The end of an error's message, which is where the reason stands."""
     said = " ".join(str(error).split())
     return (said.replace(key, "***") if key else said)[-100:] or type(error).__name__

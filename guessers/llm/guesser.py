@@ -2,7 +2,9 @@
 
     guesser: {name: llm, endpoint: {base_url: "https://api.example.org/v1", model: m, api_key_env: MY_KEY}}
     guesser: {name: llm, local: {folder: models/some-causal-model}}
+    guesser: {name: llm, base: {base: gemma3-270m}}
 
+The last is a model that was trained on plain text alone, in this process: guessers/llm/base.py.
 It is asked after every `every` words, and the steps in between share the guesses of the last time, so that a text of W
 words costs floor(W / every) requests; what a step sees never depends on words that come later.  Replies are kept on
 disk (guessers/llm/cache.py).  A reply that is not the JSON asked for is an empty guess list, counted and told.
@@ -16,16 +18,18 @@ import argparse
 import math
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import astuple, dataclass, fields
 from itertools import accumulate
 from pathlib import Path
+from typing import Literal
 
 from tqdm import tqdm
 
+from guessers.llm.base import BaseChat, BaseConfig, weighed
 from guessers.llm.cache import Cache, CachedChat, Chat
 from guessers.llm.client import Budget, Endpoint, EndpointConfig
 from guessers.llm.local import LocalChat, LocalConfig
-from guessers.llm.reply import Parsed, Titles, parse
+from guessers.llm.reply import Parsed, Titles, parse, parse_title
 from sqa.core.errors import ConfigError, SqaError
 from sqa.core.paths import cache_dir
 from sqa.core.types import Guess
@@ -44,18 +48,36 @@ together at most 1. Reply with JSON and nothing else, in this form:
 {"guesses": [{"page": "Exact page title", "confidence": 0.4}, {"page": "Another title", "confidence": 0.1}]}
 
 Question so far: {text}"""
+SOLVED = """\
+Question: In this novel a scientist abandons the creature he has made, and it follows him to the ice of the north. For \
+10 points, name this work by Mary Shelley.
+Answer: Frankenstein
+
+Question: Its compounds made the windows of old churches deep blue, and miners named its ore after the goblins that
+Answer: Cobalt
+
+Question: With an army that had crossed the Andes he freed Chile, and he met Bolívar in Guayaquil before he
+Answer: José de San Martín
+
+Question: The capital of this country lies on the Vistula
+Answer: Poland
+
+Question: {text}
+Answer:"""
 
 
 @dataclass(frozen=True, slots=True)
 class LlmConfig:
-    """What `guesser: {name: llm, ...}` takes: one of `endpoint` and `local`, and how it is asked."""
+    """What `guesser: {name: llm, ...}` takes: one of `endpoint`, `local` and `base`, and how it is asked."""
 
     endpoint: EndpointConfig | None = None  # a model behind an OpenAI-compatible endpoint
     local: LocalConfig | None = None  # a transformers causal language model in a folder
+    base: BaseConfig | None = None  # a causal language model in this process, shown solved questions
+    reply: Literal["json", "title"] = "json"  # of endpoint and local: guesses in JSON, or a line with one title
     every: int = 5  # words from one request to the next; 1 = after each word
     guesses: int = 10  # pages asked for in a request
     pages: str | None = None  # the only pages it may name: a .txt file, one title a line, or a bundled BM25 model
-    prompt: str = PROMPT  # what is asked; {text} and {guesses} are filled in
+    prompt: str | None = None  # what is asked; {text} and {guesses} are filled in; null = PROMPT, of titles SOLVED
     max_requests: int = 1000  # sent at most in one run, retries included; a run that needs more does not start
     cache: Path | None = None  # file of kept replies; null = llm-replies.sqlite in the cache folder ($SQA_CACHE)
     cache_mb: int = 1024  # size at which it drops its oldest replies
@@ -63,19 +85,28 @@ class LlmConfig:
 
     def __post_init__(self) -> None:
         wrong = []
-        if (self.endpoint is None) == (self.local is None):
-            wrong.append("endpoint: give either endpoint (with base_url and model) or local (with folder)")
+        if [self.endpoint, self.local, self.base].count(None) != 2:
+            wrong.append("endpoint: give either endpoint (with base_url and model), local (with folder) or base")
+        if self.base is not None and self.reply != "json":
+            wrong.append("reply: base writes its own; take base.answers: free for titles that it thinks of itself")
         for name in ("every", "max_requests", "cache_mb"):
             if getattr(self, name) < 1:
                 wrong.append(f"{name}: must be >= 1, got {getattr(self, name)}")
         if not 1 <= self.guesses <= 50:
             wrong.append(f"guesses: must be in 1..50, got {self.guesses}")
-        if "{text}" not in self.prompt:
+        if "{text}" not in self.asked:
             wrong.append("prompt: must contain {text}, the place of the question so far")
         if self.prices is not None and not all(0 <= price < math.inf for price in self.prices):
             wrong.append(f"prices: must be >= 0, got {list(self.prices)}")
         if wrong:
             raise ConfigError(wrong)
+
+    @property
+    def asked(self) -> str:
+        """The prompt, {text} and {guesses} still in it."""
+        if self.prompt is not None:
+            return self.prompt
+        return PROMPT if self.base is None and self.reply == "json" else SOLVED
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +145,9 @@ class LlmGuesser:
         """Hash of the model and its parameters, the prompt, `every`, `guesses` and the list of pages."""
         c = self.config
         listed = self._titles.fingerprint if self._titles else None
-        return digest(["llm", VERSION, self.chat.chat.identity(), c.prompt, c.every, c.guesses, listed])
+        replies: list[object] = [] if c.reply == "json" else [c.reply]
+        replies += [list(astuple(c.base.weights))] if c.base is not None else []
+        return digest(["llm", VERSION, self.chat.chat.identity(), c.asked, c.every, c.guesses, listed, *replies])
 
     def guess(self, texts: Sequence[str], n: int) -> list[list[Guess]]:
         """At most `n` pages for each text, by its first words up to a multiple of `every`.  Scores are in 0..1.
@@ -124,7 +157,7 @@ class LlmGuesser:
         """
         if n < 1:
             return [[] for _ in texts]
-        prompts = [self._prompt(text) for text in texts]
+        prompts = self.prompts(texts)
         replies = self.chat.ask([prompt for prompt in prompts if prompt])
         found = {prompt: self._parsed(reply.text) for prompt, reply in replies.items()}
         return [list(found[prompt].guesses[:n]) if prompt else [] for prompt in prompts]
@@ -133,17 +166,27 @@ class LlmGuesser:
         """The guesses after each word; steps with the same prompt share one request, and so they do in `guess`."""
         return self.guess(list(accumulate(words, lambda text, word: f"{text} {word}")), n)
 
+    def prompts(self, texts: Sequence[str]) -> list[str]:
+        """What is asked for each text, "" for nothing."""
+        return [self._prompt(text) for text in texts]
+
     def _prompt(self, text: str) -> str:
         """What is asked for a text, "" for nothing: it has fewer than `every` words."""
         words = text.encode("utf-8", "replace").decode().split()
         shown = " ".join(words[: len(words) // self.config.every * self.config.every])[:MAX_TEXT]
         if not shown:
             return ""
-        return self.config.prompt.replace("{guesses}", str(self.config.guesses)).replace("{text}", shown)
+        return self.config.asked.replace("{guesses}", str(self.config.guesses)).replace("{text}", shown)
 
     def _parsed(self, text: str) -> Parsed:
         """The guesses in a reply; counts and tells what cannot be used."""
-        parsed = parse(text, self.config.guesses, self._titles)
+        c = self.config
+        if c.base is not None and c.base.answers == "likelihood":
+            parsed = weighed(text, c.base.weights)
+        elif c.reply == "title":
+            parsed = parse_title(text, self._titles)
+        else:
+            parsed = parse(text, c.guesses, self._titles)
         self.left_out += parsed.left_out
         if parsed.problem:
             self.unusable += 1
@@ -196,9 +239,11 @@ def build(config: LlmConfig) -> LlmGuesser:
     titles = Titles.of(config.pages) if config.pages else None
     if config.endpoint is not None:
         return LlmGuesser(config, Endpoint(config.endpoint, budget), titles)
-    if config.local is None:
-        raise ConfigError("endpoint: give either endpoint or local")
-    return LlmGuesser(config, LocalChat(config.local, budget), titles)
+    if config.local is not None:
+        return LlmGuesser(config, LocalChat(config.local, budget), titles)
+    if config.base is None:
+        raise ConfigError("endpoint: give either endpoint, local or base")
+    return LlmGuesser(config, BaseChat(config.base, budget, config.asked, config.every), titles)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

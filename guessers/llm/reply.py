@@ -106,6 +106,17 @@ def parse(text: str, most: int, titles: Titles | None = None) -> Parsed:
     return Parsed(tuple(guesses), left_out, "")
 
 
+def parse_title(text: str, titles: Titles | None = None) -> Parsed:
+    """The page that the first line of a reply names, score 1: what goes on with solved questions says no more."""
+    line = text.strip().partition("\n")[0].strip()
+    page = _page({"page": line})
+    if page is None:
+        return Parsed((), 0, "no title on its first line")
+    if titles is not None:
+        page = titles.find(page)
+    return Parsed((), 1, "") if page is None else Parsed((Guess(page, 1.0),), 0, "")
+
+
 def _unwrapped(text: str) -> str:
     """The reply without its thoughts and its code fence."""
     text = _THOUGHT.sub("", text, count=1) if text.lstrip().startswith("<think>") else text

@@ -2,6 +2,7 @@
 
     translator: {name: fixed, text: reference, reveal: full}
     translator: {name: fixed, text: google.txt, unit: sentence}
+    translator: {name: fixed, text: source, reveal: diagonal}    # no translation: each source word as it is read
 
 `reveal` says when its words are taken to appear.  "full": all words of a source sentence once that sentence was
 read (k = infinity).  "diagonal": target word j of |T| after ceil(j |S| / |T|) source words, an interpreter's pace.
@@ -19,13 +20,14 @@ from sqa.core.errors import DataError
 from sqa.core.types import Emission, Question
 
 VERSION = 1  # raise when the emissions change
+GIVEN = ("reference", "source")  # texts that a question has itself
 
 
 @dataclass(frozen=True, slots=True)
 class FixedConfig:
     """Where the text comes from and when it appears."""
 
-    text: str = "reference"  # "reference" = the data set's human translation, else a UTF-8 file
+    text: str = "reference"  # "reference" = the data set's human translation, "source" = none at all, else a UTF-8 file
     reveal: Literal["full", "diagonal"] = "full"
     unit: Literal["sentence", "question"] = "sentence"  # what a line of the file translates, in data set order
 
@@ -35,7 +37,7 @@ class FixedTranslator:
 
     def __init__(self, config: FixedConfig) -> None:
         self.config = config
-        self._file = None if config.text == "reference" else Path(config.text)
+        self._file = None if config.text in GIVEN else Path(config.text)
         self._lines = _read_lines(self._file) if self._file else None
 
     def check(self, questions: Sequence[Question]) -> None:
@@ -55,7 +57,10 @@ class FixedTranslator:
         return [self._emissions(question) for question in questions]
 
     def _emissions(self, question: Question) -> list[Emission]:
-        targets: Sequence[str] = question.reference
+        if self.config.text == "source":
+            targets: Sequence[str] = [" ".join(sentence) for sentence in question.sentences]
+        else:
+            targets = question.reference
         if self._lines is not None:
             start = self._first[question.id]
             width = 1 if self.config.unit == "question" else len(question.sentences)
@@ -90,7 +95,7 @@ class FixedTranslator:
 
     def fingerprint(self) -> str:
         """Hash of the text and the way it appears."""
-        text = "reference" if self._lines is None else "\n".join(self._lines)
+        text = self.config.text if self._lines is None else "\n".join(self._lines)
         return hashlib.sha256(f"{VERSION} {self.config.reveal} {self.config.unit} {text}".encode()).hexdigest()
 
 
@@ -107,7 +112,9 @@ def _read_lines(path: Path) -> list[str]:
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError as error:
-        raise DataError(f"{path}: no such file; translator.text takes 'reference' or a file of translations") from error
+        raise DataError(
+            f"{path}: no such file; translator.text takes 'reference', 'source' or a file of translations"
+        ) from error
     except UnicodeDecodeError as error:
         raise DataError(f"{path}: not UTF-8 at byte {error.start}; convert it first") from error
     return text.split("\n")[:-1] if text.endswith("\n") else text.split("\n")

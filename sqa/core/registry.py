@@ -141,6 +141,7 @@ GUESSERS = Registry(
         "gru": "guessers.gru.guesser:build",
         "elasticsearch": "guessers.elastic.guesser:build",
         "llm": "guessers.llm.guesser:build",
+        "e5": "guessers.e5.guesser:build",
         "qanta_service": "guessers.qanta_service:build",
     },
     keyed={

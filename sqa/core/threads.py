@@ -15,7 +15,19 @@ VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")  # re
 OURS = "SQA_SET_THREADS"  # names the number that was set here, so that it is not taken for the user's
 # Parts whose model may be large, or is not known here; all others of the registry run best on one thread.
 LARGE = frozenset(
-    {"causal-lm", "pretrained", "ctranslate2", "command", "simuleval", "bert", "comet", "bleurt", "bertscore"}
+    {
+        "causal-lm",
+        "llm",
+        "e5",
+        "pretrained",
+        "ctranslate2",
+        "command",
+        "simuleval",
+        "bert",
+        "comet",
+        "bleurt",
+        "bertscore",
+    }
 )
 QUOTA = Path("/sys/fs/cgroup/cpu.max")  # "200000 100000": two processors' worth; "max 100000": no limit
 

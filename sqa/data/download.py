@@ -283,7 +283,7 @@ def _receive(file: IO[bytes], item: Entry, url: str, progress: bool) -> str | No
     if have:
         headers["Range"] = f"bytes={have}-"
     try:
-        with Http(CONNECT, quiet=QUIET, proxies=True).stream(url, headers, REDIRECTS) as response:
+        with Http(CONNECT, quiet=QUIET, proxies=True, netrc=True).stream(url, headers, REDIRECTS) as response:
             if response.status_code == 416 or response.status_code >= 500 or response.status_code == 429:
                 if response.status_code == 416:
                     file.truncate(0)

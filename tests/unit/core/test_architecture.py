@@ -52,7 +52,8 @@ ARROWS: dict[str, set[str]] = {
     "guessers.retrieval": {"sqa", *SQA, "guessers"},
     "guessers.gru": {"sqa", *SQA, "guessers"},
     "guessers.bert": {"sqa", *SQA, "guessers"},
-    "guessers.llm": {"sqa", *SQA, "guessers", "guessers.retrieval"},
+    "guessers.llm": {"sqa", *SQA, "guessers", "guessers.retrieval", "smt.lm"},  # the network and its tokenizer
+    "guessers.e5": {"sqa", *SQA, "guessers", "guessers.retrieval"},
     "guessers.elastic": {"sqa", *SQA, "guessers", "guessers.retrieval"},
     "guessers.open_qa": {"sqa", *SQA, "guessers", "guessers.retrieval", "guessers.bert"},
     "guessers.train": {"sqa", *SQA, "guessers", "guessers.retrieval", "guessers.gru", "guessers.bert"},

@@ -26,7 +26,7 @@ def test_every_registered_component_has_a_frozen_config(registry: Registry, name
 
 def test_unknown_names_get_the_nearest() -> None:
     with pytest.raises(
-        ConfigError, match="unknown guesser 'bm52', did you mean 'bm25'; known: bert, bm25, elasticsearch, gru"
+        ConfigError, match="unknown guesser 'bm52', did you mean 'bm25'; known: bert, bm25, e5, elasticsearch, gru"
     ):
         GUESSERS.target("bm52")
 
@@ -70,6 +70,7 @@ KEYED = {  # what stores filled by version 0.1.0 are keyed by
         "elasticsearch": "guessers.elastic:build",
         "llm": "guessers.llm:build",
         "qanta_service": "guessers.qanta_service:build",
+        "e5": "guessers.e5.guesser:build",
     },
     "buzzer": {
         name: f"buzzers.{name}:build"

@@ -59,3 +59,10 @@ def test_a_file_that_is_not_utf8(tmp_path):
 def test_a_missing_file():
     with pytest.raises(DataError, match="no such file"):
         build(FixedConfig("nowhere.txt"))
+
+
+def test_no_translation_at_all_shows_each_source_word_as_it_is_read():
+    config = FixedConfig(text="source", reveal="diagonal")
+    words = [(0, "a", 1), (0, "b", 2), (0, "c", 3), (0, "d", 4), (1, "e", 1), (1, "f", 2)]
+    assert emissions(config, UNEVEN) == [[(*word, False) for word in words]]
+    assert build(config).fingerprint() != build(FixedConfig(reveal="diagonal")).fingerprint()

@@ -23,7 +23,8 @@ from stand_ins.chat_server import (
     slow,
 )
 
-from guessers.llm.client import EndpointError
+from guessers.llm.client import EndpointConfig, EndpointError
+from guessers.llm.guesser import LlmConfig, build
 from sqa.core.errors import ConfigError
 from sqa.core.types import Guess
 
@@ -250,3 +251,14 @@ def test_a_netrc_does_not_take_the_keys_place(guesser_of, monkeypatch, tmp_path)
         with pytest.raises(ConfigError, match="HTTP 401"):
             guesser_of(server).guess(["Peru"], 1)
     assert server.keys == [f"Bearer {KEY}", None]
+
+
+def test_a_base_model_behind_an_endpoint_goes_on_with_solved_questions(tmp_path, monkeypatch):
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    with ChatServer(lambda prompt, number: completion(" Bolivia\n\nQuestion: It", prompt)) as server:
+        endpoint = EndpointConfig(base_url=server.base_url, model="tiny", max_tokens=12)
+        guesser = build(LlmConfig(endpoint=endpoint, reply="title", every=2, cache=tmp_path / "kept"))
+        assert guesser.guess(["the town of Potosí"], 5) == [[Guess("Bolivia", 1.0)]]
+        assert server.prompts[0].endswith("Question: the town of Potosí\nAnswer:")
+        assert server.prompts[0].startswith("Question: In this novel")
+        assert guesser.fingerprint() != build(LlmConfig(endpoint=endpoint, every=2)).fingerprint()

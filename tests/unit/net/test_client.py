@@ -82,3 +82,26 @@ def test_threads_share_an_object_but_no_connection() -> None:
     with serving_app(anything(answer)) as url, ThreadPoolExecutor(4) as pool:
         assert set(pool.map(one, range(40))) == {"GET"}
     assert len(seen) == len({thread for thread, _ in seen})
+
+
+def test_how_a_connection_failed_is_told(monkeypatch) -> None:
+    http = Http(5.0, 5000)
+    with serving_app(anything(answer)) as url:
+        assert http.ask("GET", url).headers["content-length"] == "3"
+        with pytest.raises(Failed) as large:
+            http.ask("GET", f"{url}/long")
+        with pytest.raises(Failed) as insecure:
+            http.ask("GET", url.replace("http:", "https:"))
+    with pytest.raises(Failed) as absent:
+        http.ask("GET", url)
+    assert [found.value.kind for found in (large, insecure, absent)] == ["large", "insecure", "absent"]
+
+
+def test_a_netrc_is_read_only_where_it_is_wanted(monkeypatch, tmp_path) -> None:
+    (tmp_path / "netrc").write_text("machine 127.0.0.1 login me password other\n")
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    with serving_app(anything(answer)) as url:
+        said = [Http(5.0, token=token, proxies=True, netrc=netrc).ask("GET", url).text
+                for token, netrc in (("", False), ("secret", True), ("", True))]  # fmt: skip
+    assert said[:2] == ["GET", "GETBearer secret"] and said[2].startswith("GETBasic ")

@@ -1,0 +1,1 @@
+"""Multilingual sentence vectors as a guesser: it reads the foreign text itself."""

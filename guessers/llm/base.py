@@ -1,0 +1,185 @@
+"""A causal language model that was trained on plain text alone, as a contestant in this process: it goes on with a few
+solved questions, so nothing is asked of it but what follows "Answer:".
+
+    likelihood   the titles that retrieval finds for the text are each scored by how likely the model holds them; with
+                 retrieval's own score and the title's likelihood after no text at all that gives a confidence
+    free         it writes a title itself, the likeliest piece each time, to the line break
+
+The network is smt/lm's.  Keys and values of a prompt are kept and those of the part that the next one begins with alike
+are used again, so that a question that grows by five words costs those words and its candidates.  The text is always
+read in the same portions (`every` words), whatever was read before it: a reply never depends on the order of asking.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import threading
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from guessers.llm.client import Budget, Reply
+from guessers.llm.reply import Parsed
+from guessers.retrieval.bm25 import Bm25Config, Bm25Guesser
+from sqa.core.errors import ConfigError
+from sqa.core.types import Guess
+from sqa.files.model_files import resolve_model
+from sqa.files.store import digest
+
+if TYPE_CHECKING:
+    from guessers.llm.memory import Reader
+
+VERSION = 1  # raise it when the same model and prompt would give another reply
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """What a candidate's logit is made of; fitted by `python -m guessers.llm.fit`."""
+
+    retrieval: float  # per unit of its BM25 score
+    likelihood: float  # per nat of its title after the text
+    prior: float  # per nat of its title after no text
+    none: float  # logit of the answer being none of them
+
+    def __post_init__(self) -> None:
+        if not all(map(math.isfinite, astuple(self))):
+            raise ConfigError(f"weights: expected four numbers, got {list(astuple(self))}")
+
+
+WEIGHTS = Weights(retrieval=0.33, likelihood=0.19, prior=-0.23, none=3.0)
+
+
+@dataclass(frozen=True, slots=True)
+class BaseConfig:
+    """Which model in this process, and what it is asked."""
+
+    base: str = "gemma3-270m"  # of the extra lm; or a model's folder, or a .gguf file
+    answers: Literal["likelihood", "free"] = "likelihood"  # titles that retrieval finds are scored, or it writes one
+    retrieval: str = "bm25"  # likelihood: a bundled BM25 model or a folder; its pages are the only ones it may name
+    candidates: int = 15  # likelihood: titles scored per text, the best of retrieval
+    weights: Weights = WEIGHTS  # likelihood: how the parts of a confidence are weighed
+    max_tokens: int = 16  # free: pieces of a title at most
+    precision: Literal["auto", "float32", "bfloat16"] = "auto"  # auto = bfloat16 where the processor multiplies in it
+
+    def __post_init__(self) -> None:
+        wrong = [f"{key}: must be in 1..{most}, got {getattr(self, key)}"
+                 for key, most in (("candidates", 50), ("max_tokens", 600))
+                 if not 1 <= getattr(self, key) <= most]  # fmt: skip
+        if wrong:
+            raise ConfigError(wrong)
+
+
+class Candidate(NamedTuple):
+    """One title for a text and what speaks for it."""
+
+    page: str
+    retrieval: float  # BM25 score
+    likelihood: float  # log P(title | few-shot prompt, text), nats, among the pieces that titles are made of
+    prior: float  # the same after no text
+
+
+class BaseChat:
+    """A model of `smt.lm` that replies in JSON; loaded by the first prompt that has no kept reply."""
+
+    workers = 1
+
+    def __init__(self, config: BaseConfig, budget: Budget, prompt: str, every: int) -> None:
+        """`prompt` has {text} where the question stands; `every`: words of the portions in which that is read.
+
+        Reads no weights.  ConfigError or DataError if the model is not there.
+        """
+        from guessers.llm.memory import model_identity  # torch is loaded for this guesser only
+
+        self.config, self.budget, self.max_tokens = config, budget, config.max_tokens
+        self._before, _, self._after = prompt.partition("{text}")
+        self._every = every
+        self._lock = threading.Lock()
+        self._model = model_identity(config.base, config.precision)
+        self._priors: dict[str, float] = {}
+
+    def identity(self) -> str:
+        """Hash of all that makes a reply but the prompt: files, arithmetic, retrieval.  The weights come after it."""
+        c = self.config
+        if c.answers == "free":
+            return digest(["base", VERSION, self._model, c.answers, c.max_tokens, self._every])
+        parts = [self._retrieval.fingerprint(), c.candidates, self._before, self._after]
+        return digest(["base", VERSION, self._model, c.answers, self._every, parts])
+
+    @cached_property
+    def _retrieval(self) -> Bm25Guesser:
+        return Bm25Guesser.load(resolve_model(self.config.retrieval), Bm25Config(model=self.config.retrieval))
+
+    @cached_property
+    def _reader(self) -> Reader:
+        from guessers.llm.memory import Reader, load
+
+        titles = map(spelt, self._retrieval.pages) if self.config.answers == "likelihood" else None
+        return Reader(load(self.config.base, self.config.precision), titles)
+
+    def complete(self, prompt: str, halt: threading.Event) -> Reply:
+        """The reply to a prompt, JSON.  One at a time; `halt` is for models that wait."""
+        with self._lock:
+            self.budget.spend()
+            text = prompt[len(self._before) : len(prompt) - len(self._after)]
+            before = self._reader.pieces_run
+            if self.config.answers == "free":
+                reply, written = {"guesses": self._written(text)}, None
+            else:
+                reply, written = {"candidates": [one._asdict() for one in self.candidates(text)]}, 0
+            return Reply(json.dumps(reply), self._reader.pieces_run - before, written)
+
+    def candidates(self, text: str) -> list[Candidate]:
+        """The best titles of retrieval for a text, in its order, with what speaks for each; [] if it finds none."""
+        found = self._retrieval.guess_prefixes(text.split(), self.config.candidates)[-1] if text.split() else []
+        pages = [guess.page for guess in found]
+        for page in pages:
+            if page not in self._priors:  # each alone: what is beside it changes the last digits of a sum
+                [self._priors[page]] = self._likelihoods("", [page])
+        likelihoods = self._likelihoods(text, pages)
+        return [
+            Candidate(guess.page, guess.score, likelihood, self._priors[guess.page])
+            for guess, likelihood in zip(found, likelihoods, strict=True)
+        ]
+
+    def _likelihoods(self, text: str, pages: Sequence[str]) -> list[float]:
+        if not pages:
+            return []
+        return self._reader.likelihoods(self._portions(text), self._after, [spelt(page) for page in pages])
+
+    def _portions(self, text: str) -> list[str]:
+        """The prompt before what asks for the answer: the solved questions, then the text by its portions."""
+        words = text.split()
+        return [self._before.rstrip(" "), *(
+            "".join(f" {word}" for word in words[i : i + self._every]) for i in range(0, len(words), self._every)
+        )]  # fmt: skip
+
+    def _written(self, text: str) -> list[dict[str, object]]:
+        title, likelihood = self._reader.write(self._portions(text), self._after, self.config.max_tokens)
+        return [{"page": title, "confidence": math.exp(min(likelihood, 0.0))}] if title else []
+
+
+def weighed(reply: str, weights: Weights) -> Parsed:
+    """The guesses that a reply's candidates make with these weights, best first."""
+    try:
+        found = [Candidate(**one) for one in json.loads(reply)["candidates"]]
+    except (ValueError, KeyError, TypeError):
+        return Parsed((), 0, "no candidates")
+    guesses = [Guess(one.page, share) for one, share in zip(found, confidences(found, weights), strict=True)]
+    return Parsed(tuple(sorted(guesses, key=lambda guess: (-guess.score, guess.page))), 0, "")
+
+
+def confidences(candidates: Sequence[Candidate], weights: Weights) -> list[float]:
+    """Chances of being right, 0..1, together below 1: a softmax of the weighted parts and of none being right."""
+    w = weights
+    logits = [w.retrieval * c.retrieval + w.likelihood * c.likelihood + w.prior * c.prior for c in candidates]
+    top = max([w.none, *logits])
+    odds = [math.exp(logit - top) for logit in logits]
+    total = math.exp(w.none - top) + sum(odds)
+    return [odd / total for odd in odds]
+
+
+def spelt(page: str) -> str:
+    """A page's title as it stands in running text."""
+    return page.replace("_", " ")

@@ -1,0 +1,110 @@
+"""A causal language model that reads prompts with a memory: what one begins with like the one before is not read again.
+
+Letters in the shape comments: B rows, N positions, M positions before them, D width, V pieces that titles are made of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import takewhile
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from smt.lm.base import Base, base_folder, load_base, load_fingerprint
+from smt.lm.decode import joined
+from smt.lm.network import KeyValue, Seen, mask_of
+from smt.lm.translator import fast_precision
+from sqa.files.store import digest
+
+BREAK = "\n"  # ends a title
+
+
+def dtype_of(precision: str) -> torch.dtype:
+    """The arithmetic of a config's `precision`."""
+    return getattr(torch, fast_precision() if precision == "auto" else precision)
+
+
+def model_identity(base: str, precision: str) -> str:
+    """Hash of a model's files and the arithmetic.  ConfigError if it is not there."""
+    return digest([load_fingerprint(base_folder(base)), str(dtype_of(precision))])
+
+
+def load(base: str, precision: str) -> Base:
+    """The model by any of its names (smt/lm/base.py)."""
+    return load_base(base_folder(base), dtype_of(precision))
+
+
+class Reader:
+    """A model and the keys and values of the prompt it read last."""
+
+    def __init__(self, base: Base, titles: Iterable[str] | None) -> None:
+        """`titles`: all that may follow a prompt; likelihoods are among their pieces.  None = any text."""
+        self._network, self._tokens = base.network, base.tokens
+        self._titles = {title: self._tokens.text(f" {title}{BREAK}") for title in titles or ()}
+        pieces = sorted({piece for title in self._titles.values() for piece in title})
+        self._place = {piece: place for place, piece in enumerate(pieces)}
+        self._rows = self._network.output_rows(torch.tensor(pieces) if titles is not None else None)  # (V, D)
+        self._read: list[tuple[str, list[KeyValue]]] = []  # portions of the last prompt, with their keys and values
+        self.pieces_run = 0
+
+    @torch.inference_mode()
+    def likelihoods(self, portions: Sequence[str], asking: str, titles: Sequence[str]) -> list[float]:
+        """log P of each title and the line break after it, in nats, once the portions and `asking` were read."""
+        before = self._memory(portions)
+        states, new = self._run([self._tokens.text(asking)], before)
+        before = [joined(*pair) for pair in zip(before, new, strict=True)]
+        rows = [self._titles[title] for title in titles]
+        states = states[:, -1:].expand(len(rows), -1, -1)  # (B, 1, D)
+        if longest := max(map(len, rows)) - 1:
+            padded = [row[:-1] + row[-1:] * (longest + 1 - len(row)) for row in rows]
+            states = torch.cat([states, self._run(padded, before)[0]], 1)  # (B, N, D)
+        chances = F.log_softmax(F.linear(states, self._rows).float(), -1)  # (B, N, V)
+        return [
+            float(chances[i, torch.arange(len(row)), torch.tensor([self._place[piece] for piece in row])].sum())
+            for i, row in enumerate(rows)
+        ]
+
+    @torch.inference_mode()
+    def write(self, portions: Sequence[str], asking: str, most: int) -> tuple[str, float]:
+        """The likeliest line after a prompt, piece by piece, and its log P in nats; cut off after `most` pieces."""
+        before, pieces, total = self._memory(portions), self._tokens.text(asking), 0.0
+        [end] = self._tokens.text(BREAK)
+        written: list[int] = []
+        while len(written) < most:
+            states, new = self._run([pieces], before)
+            before = [joined(*pair) for pair in zip(before, new, strict=True)]
+            chances = F.log_softmax(F.linear(states[0, -1], self._rows).float(), -1)  # (V,)
+            piece = int(chances.argmax())
+            total += float(chances[piece])
+            if piece == end:
+                break
+            written.append(piece)
+            pieces = [piece]
+        return self._tokens.decode(written).partition(BREAK)[0].strip(), total
+
+    def _memory(self, portions: Sequence[str]) -> list[KeyValue]:
+        """Keys and values of a prompt's portions, (1, G, M, C) per layer; those that were read already are not run."""
+        same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1][0], zip(portions, self._read, strict=False)))
+        if same == len(portions):
+            return self._read[same - 1][1]
+        del self._read[same:]
+        for portion in portions[same:]:
+            first = [] if self._read or self._tokens.bos is None else [self._tokens.bos]
+            before = self._read[-1][1] if self._read else []
+            _, new = self._run([first + self._tokens.text(portion)], before)
+            whole = [joined(*pair) for pair in zip(before, new, strict=True)] if before else new
+            self._read.append((portion, whole))
+        return self._read[-1][1]
+
+    def _run(self, rows: Sequence[Sequence[int]], before: Sequence[KeyValue]) -> tuple[Tensor, list[KeyValue]]:
+        """States (B, N, D) and keys and values of pieces (B, N) that stand after M others, the same of every row."""
+        pieces = torch.tensor(rows)
+        b, n = pieces.shape
+        m = before[0].key.shape[2] if before else 0
+        dtype = self._network.dtype
+        own = mask_of(torch.ones(n, n, dtype=torch.bool).tril().expand(b, n, n), dtype)
+        seen = [Seen(before, torch.zeros(1, 1, n, m, dtype=dtype))] if before else []
+        self.pieces_run += b * n
+        return self._network(pieces, torch.arange(m, m + n).expand(b, n), own, seen)

