@@ -23,6 +23,7 @@ from sqa.core.answers import is_right
 from sqa.core.errors import ConfigError
 from sqa.core.registry import GUESSERS
 from sqa.data.datasets import Tossup
+from sqa.data.folds import Half
 from sqa.files.model_files import replace_bytes
 
 VERSION = 1  # of the files and of what is in them; raise it when features change
@@ -37,6 +38,8 @@ class DataChoice:
     limit: int | None  # at most this many tossups of each fold; null = all
     noise: float  # every tossup is read a second time with up to this part of its words spoilt; 0 = it is not
     cache: Path  # folder of the tossups already played
+    translated: tuple[Path, ...] = ()  # files of `python -m guessers.noise --fold buzzer`: tossups read translated, too
+    half: Half | None = None  # only this half of the fold `buzzer`; null = all
 
     def __post_init__(self) -> None:
         problems = []

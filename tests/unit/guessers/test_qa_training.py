@@ -11,7 +11,6 @@ import guessers.lessons
 import guessers.train
 from buzzers import learnt, logistic, mlp, recurrent
 from buzzers.histories import DataChoice, histories_of
-from buzzers.noise import spoil
 from buzzers.threshold import ThresholdBuzzer
 from guessers import evaluate
 from guessers.bert.train import BertTraining
@@ -21,6 +20,7 @@ from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
 from sqa.data.datasets import Tossup
 from sqa.data.folds import fold_of
+from sqa.data.spoilt import spoil
 from sqa.files.yaml_reader import parse_yaml
 from sqa.run import config as configs
 

@@ -1,4 +1,4 @@
-"""Spoilt tossups: what a buzzer that reads machine translation must have met before.
+"""Spoilt tossups: what a buzzer, or a fusion of guessers, that reads machine translation must have met before.
 
 A translation loses words and puts wrong ones in their place, so a guesser's scores grow more slowly and lead by less
 than on the original.  Here every word of a tossup is spoilt with a chance drawn once per tossup, uniformly from 0 to
