@@ -9,7 +9,7 @@ from sqa.core.errors import ConfigError
 from sqa.files.atomic import claimed
 from sqa.run import config as configs
 
-KINDS = ("bert", "bm25", "fusion", "gru")
+KINDS = ("bert", "bm25", "gru", "fusion")
 
 
 def main(config_path: Path, output: Path | None = None) -> Path:

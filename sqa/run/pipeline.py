@@ -196,7 +196,7 @@ def run(
         worker.work(
             worker.stage("buzz", BUZZERS, config.buzzer, buzzer, ("guess",)),
             lambda index, block, tick: buzz(
-                buzzer, block, worker.guesses(index, block), worker.emissions(index, block), tick
+                buzzer, block, worker.guesses(index, block), tick, worker.emissions(index, block)
             ),
         )
     metrics, texts = (
@@ -315,15 +315,15 @@ def buzz(
     buzzer: Buzzer | OracleBuzzer,
     questions: Sequence[Question],
     guesses: Mapping[str, tr.Guesses],
-    emissions: Mapping[str, tr.Emissions],
     tick: Tick,
+    emissions: Mapping[str, tr.Emissions] | None = None,
 ) -> pa.Table:
     """Buzzes of a block.  A buzzer with the attribute `oracle = True` is told the answer; no other is.
 
     One with `at_end = True` answers at the last step, if it has not before; not if that step came before the end of
-    the source was read: there nobody knew that it would be the last.
+    the source was read (which `emissions` say): there nobody knew that it would be the last.
     """
-    at_end = isinstance(buzzer, AnswersAtEnd) and buzzer.at_end
+    at_end = emissions is not None and isinstance(buzzer, AnswersAtEnd) and buzzer.at_end
     rows: dict[str, Sequence[Buzz]] = {}
     for q in questions:
         history = guesses[q.id]
@@ -331,7 +331,7 @@ def buzz(
             rows[q.id] = buzzer.decide_with_answer(history, q.page)
         else:
             rows[q.id] = buzzer.decide(history)
-            if at_end and len(history) and _read_whole(q, emissions[q.id][-1]):
+            if at_end and emissions and len(history) and _read_whole(q, emissions[q.id][-1]):
                 rows[q.id] = _answered(rows[q.id], history[-1])
         tr.check_buzzes(q, len(history), rows[q.id])
         tick(1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 import yaml
@@ -14,12 +16,13 @@ from buzzers.histories import DataChoice, histories_of
 from buzzers.threshold import ThresholdBuzzer
 from guessers import evaluate
 from guessers.bert.train import BertTraining
+from guessers.fusion.train import FusionTraining
 from guessers.gru.train import GruTraining
 from guessers.retrieval.bm25 import Bm25Guesser, Bm25Training
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
 from sqa.data.datasets import Tossup
-from sqa.data.folds import fold_of
+from sqa.data.folds import fold_of, half_of
 from sqa.data.spoilt import spoil
 from sqa.files.yaml_reader import parse_yaml
 from sqa.run import config as configs
@@ -28,11 +31,13 @@ CONFIGS = {
     **dict.fromkeys(["bm25", "bm25-85", "bm25-lucene"], Bm25Training),
     **dict.fromkeys(["gru", "gru-bidirectional", "gru-paper"], GruTraining),
     "bert": BertTraining,
+    "fusion": FusionTraining,
 }
+EXTRA = {"mlp": ("bert", "bm25-translated"), "recurrent": ("bm25-translated",)}
 CONFIGS = {f"train_guessers.yaml:{name}": training for name, training in CONFIGS.items()} | {
     f"train_buzzers.yaml:{kind}-{guesser}": training
     for kind, training in buzzers.train.KINDS.items()
-    for guesser in ("bm25", "gru", *(["bert"] if kind == "mlp" else []))
+    for guesser in ("bm25", "gru", *EXTRA.get(kind, ()))
 }
 
 
@@ -133,6 +138,30 @@ def test_a_buzzer_trains_from_a_config(kind, guesser, tmp_path, capsys):
     again = buzzers.train.main(config, tmp_path / "again")
     assert learnt.load(network, again).fingerprint() == buzzer.fingerprint()
     assert 0 < buzzer.threshold <= 1 and buzzer.card.guesser == "bm25"
+
+
+def test_translations_are_learnt_from_and_an_unanswered_question_is_answered(guesser, tmp_path, monkeypatch, capsys):
+    whole = [tossup for tossup in world() if fold_of(tossup.id) == "buzzer"]
+    lines = [{"id": tossup.id, "sentences": tossup.text.split()[::2]} for tossup in whole[:20]]
+    file = write(tmp_path / "translated.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
+    played: dict[str, list[Tossup]] = {}
+
+    def histories(guesser, tossups, name, cache):
+        played[name] = list(tossups)
+        return histories_of(guesser, tossups, name, cache)
+
+    monkeypatch.setattr(buzzers.train, "histories_of", histories)
+    config = buzzer_config(tmp_path, guesser, "mlp", "end: answer\n" + NETWORKS["mlp"][1])
+    text = config.read_text("utf-8").replace("data: {", f"data: {{half: first, translated: [{file}], ")
+    buzzer = learnt.load(mlp.NETWORK, buzzers.train.main(write(config, text)))
+    assert buzzer.at_end and set(buzzer.card.thresholds) == {"answer", "silent"}
+    assert set(played) == {"buzzer", "dev", "buzzer spoilt", "dev spoilt", "buzzer translated.jsonl"}
+    first = [tossup for tossup in whole if half_of(tossup.id) == "first"]
+    assert 0 < len(first) < len(whole) and played["buzzer"] == first
+    texts = {line["id"]: " ".join(line["sentences"]) for line in lines}
+    made = played["buzzer translated.jsonl"]
+    assert {tossup.id for tossup in made} == {t.id for t in first} & set(texts)
+    assert all(tossup.text == texts[tossup.id] for tossup in made)
 
 
 def test_the_threshold_is_tuned_over_all_signals(guesser, tmp_path):
