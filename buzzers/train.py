@@ -4,8 +4,9 @@ Every word of a tossup of the fold `buzzer` is a step, its label whether the top
 has no page are part of it (the guesser is never right there, as with answers it does not know).  One tossup in eight is
 kept back for tuning: the epoch and the chance at which to answer (expected wins), and the calibration of the chance.
 With `noise` every tossup is read twice, once as it is and once spoilt (`sqa.data.spoilt`), as translations are; with
-`translated` those of some files are read as they were translated there and back, too (`guessers.noise`).  With `end:
-answer` a question that ends unanswered is answered with the top guess: a wrong answer costs nothing there.
+`translated` those of some files are read as they were translated there and back, too (`guessers.noise`), and these
+spoilt, and what is neither translated nor spoilt tunes nothing: such a buzzer is for translations.  With `end: answer`
+a question that ends unanswered is answered with the top guess: a wrong answer costs nothing there.
 The fold `dev` is read at the end only, to report.
 
 `python -m buzzers.train CONFIG...` trains several in one go; all that share a guesser share its guesses.
@@ -159,20 +160,21 @@ def material(data: DataChoice) -> tuple[list[GuessHistory], list[GuessHistory], 
     dev: dict[str, list[GuessHistory]] = {}
     whole = [one for one in fold_tossups("buzzer", None) if data.half in (None, half_of(one.id))]
     kept_back = {one.id for one in whole[::KEPT_BACK]}
-    versions: list[tuple[str, list[Tossup]]] = []
-    for rate in (0.0, data.noise) if data.noise else (0.0,):
-        for fold, tossups in (("buzzer", whole[: data.limit]), ("dev", fold_tossups("dev", data.limit))):
-            versions.append((fold + " spoilt" * bool(rate), spoil(tossups, rate) if rate else tossups))
-    versions += [(f"buzzer {file.name}", translations([file], whole)) for file in data.translated]
-    for name, tossups in versions:
+    spoilt: list[tuple[str, list[Tossup]]] = []
+    read = [("buzzer", whole[: data.limit]), ("dev", fold_tossups("dev", data.limit))]
+    read += [(f"buzzer {file.name}", translations([file], whole)) for file in data.translated]
+    if data.noise:
+        spoilt = [(f"{name} spoilt", spoil(tossups, data.noise, data.noise_least)) for name, tossups in read]
+    for name, tossups in [*read, *spoilt]:
         histories = histories_of(guesser, tossups, name, data.cache)
         if name.startswith("dev"):
             dev[name] = histories
             continue
-        for tossup, history in zip(tossups, histories, strict=True):
-            (kept if tossup.id in kept_back else learnt).append(history)
-        if name.endswith(".jsonl"):
-            dev[f"kept back, {name}"] = [h for t, h in zip(tossups, histories, strict=True) if t.id in kept_back]
+        held = [history for tossup, history in zip(tossups, histories, strict=True) if tossup.id in kept_back]
+        learnt += [history for tossup, history in zip(tossups, histories, strict=True) if tossup.id not in kept_back]
+        kept += held if name != "buzzer" or not data.translated else []
+        if ".jsonl" in name:
+            dev[f"kept back, {name}"] = held
     return learnt, kept, dev
 
 
