@@ -7,6 +7,7 @@ chance that the buzzer answers at step t if it has not yet, right_t the label an
 
 is the question's expected wins if every step's answer were drawn with that chance.  It is differentiable, so it is
 raised directly, through the whole question; a part of the cross entropy beside it keeps p a chance of being right.
+With `at_end` what is left at the last step is answered there.
 """
 
 from __future__ import annotations
@@ -68,6 +69,7 @@ class Batch(NamedTuple):
     right: Tensor  # (B, n), 1 where the top guess is right
     guessed: Tensor  # (B, n), 1 where there is a guess, so not in the padding
     worth: Tensor  # (B, n), the curve where the top guess is right, else 0
+    end: Tensor  # (B,), worth of the last step if that is where an unanswered question is answered, else 0
 
 
 class StepNetwork(nn.Module):
@@ -109,7 +111,11 @@ class Fitted(NamedTuple):
 
 
 def fit(
-    config: FitConfig, make: Callable[[int], nn.Module], learnt: Sequence[GuessHistory], kept: Sequence[GuessHistory]
+    config: FitConfig,
+    make: Callable[[int], nn.Module],
+    learnt: Sequence[GuessHistory],
+    kept: Sequence[GuessHistory],
+    at_end: bool = False,
 ) -> Fitted:
     """The network of the epoch with the best expected wins on `kept`; `make` takes the number of features."""
     torch.manual_seed(config.seed)
@@ -122,7 +128,7 @@ def fit(
     optimiser = torch.optim.Adam(network.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay)
     decay = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, config.epochs)
     by_length = sorted(learnt, key=lambda one: len(one.right))
-    batches = [batch_of(by_length[i : i + config.batch], scale) for i in range(0, len(by_length), config.batch)]
+    batches = [batch_of(by_length[i : i + config.batch], scale, at_end) for i in range(0, len(by_length), config.batch)]
     best, state, at = -1.0, network.state_dict(), 0
     bar = tqdm(range(1, config.epochs + 1), "training", mininterval=2)
     for epoch in bar:
@@ -135,7 +141,7 @@ def fit(
             nn.utils.clip_grad_norm_(network.parameters(), GRADIENT_NORM)
             optimiser.step()
         decay.step()
-        _, reached = wins.best_threshold(kept, logits_of(network, kept, scale))
+        _, reached = wins.best_threshold(kept, logits_of(network, kept, scale), at_end)
         if reached > best:
             best, at = reached, epoch
             state = {name: tensor.clone() for name, tensor in network.state_dict().items()}
@@ -145,17 +151,19 @@ def fit(
     return Fitted(tensors, lambda histories: logits_of(network, histories, scale), at)
 
 
-def batch_of(histories: Sequence[GuessHistory], scale: tuple[np.ndarray, np.ndarray]) -> Batch:
+def batch_of(histories: Sequence[GuessHistory], scale: tuple[np.ndarray, np.ndarray], at_end: bool = False) -> Batch:
     """Questions as one padded batch; `scale` is mean and deviation (d,)."""
     longest, width = max(len(one.right) for one in histories), len(scale[0])
     rows = np.zeros((len(histories), longest, width), np.float32)
     right, guessed, worth = (np.zeros((len(histories), longest), np.float32) for _ in range(3))
+    end = np.zeros(len(histories), np.float32)
     for place, one in enumerate(histories):
         n = len(one.right)
         rows[place, :n] = standardise(one.rows[:, :width], *scale)
         right[place, :n], guessed[place, :n] = one.right, one.guessed
         worth[place, :n] = np.where(one.right, wins.CURVE(one.fraction), 0)
-    return Batch(*map(torch.from_numpy, (rows, right, guessed, worth)))
+        end[place] = worth[place, n - 1] if at_end and n else 0
+    return Batch(*map(torch.from_numpy, (rows, right, guessed, worth, end)))
 
 
 def loss(logits: Tensor, batch: Batch, config: FitConfig) -> Tensor:
@@ -172,7 +180,7 @@ def soft_wins(logits: Tensor, batch: Batch) -> Tensor:
     wait = -softplus(logits) * batch.guessed  # ln(1 - p), (B, n)
     waited = torch.cumsum(wait, dim=1) - wait  # ln of the chance that no step before answered
     answer = torch.exp(waited - softplus(-logits)) * batch.guessed
-    return (answer * batch.worth).sum(1)
+    return (answer * batch.worth).sum(1) + torch.exp(wait.sum(1)) * batch.end
 
 
 @torch.no_grad()

@@ -23,6 +23,7 @@ from sqa.core.answers import is_right
 from sqa.core.errors import ConfigError
 from sqa.core.registry import GUESSERS
 from sqa.data.datasets import Tossup
+from sqa.data.folds import Half
 from sqa.files.model_files import replace_bytes
 
 VERSION = 1  # of the files and of what is in them; raise it when features change
@@ -37,6 +38,9 @@ class DataChoice:
     limit: int | None  # at most this many tossups of each fold; null = all
     noise: float  # every tossup is read a second time with up to this part of its words spoilt; 0 = it is not
     cache: Path  # folder of the tossups already played
+    translated: tuple[Path, ...] = ()  # files of `python -m guessers.noise --fold buzzer`: tossups read translated, too
+    noise_least: float = 0.0  # of its words spoilt at least, <= noise
+    half: Half | None = None  # only this half of the fold `buzzer`; null = all
 
     def __post_init__(self) -> None:
         problems = []
@@ -44,6 +48,8 @@ class DataChoice:
             problems.append(f"limit: must be >= 1 or null, got {self.limit}")
         if not 0 <= self.noise <= 1:
             problems.append(f"noise: must be in 0..1, got {self.noise}")
+        if not 0 <= self.noise_least <= self.noise:
+            problems.append(f"noise_least: must be in 0..noise, got {self.noise_least}")
         if problems:
             raise ConfigError(problems)
 

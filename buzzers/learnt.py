@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -26,6 +26,7 @@ WIDTHS = {"qanta": qanta.N_FEATURES, "all": qanta.N_FEATURES + N_SHAPE}  # numbe
 CLIP = 8.0  # standardised features are kept within so many deviations
 
 Tensors = Mapping[str, np.ndarray]
+End = Literal["answer", "silent"]  # what a question that ends unanswered gets: the top guess, or nothing (the paper)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,8 @@ class Card:
     features: str  # a key of WIDTHS
     threshold: float  # chance at which it answers
     training: Mapping[str, Any]  # objective, seed, ...; for people
+    end: End = "silent"
+    thresholds: Mapping[str, float] = field(default_factory=dict)  # the best for each End, where both are known
 
     @classmethod
     def of(cls, config: Mapping[str, Any], folder: Path) -> Card:
@@ -54,7 +57,17 @@ class Card:
         if wrong or config["features"] not in WIDTHS:
             problem = ", ".join(wrong) or "features"
             raise DataError(f"{folder}: config.json: {problem}: not what a trained buzzer has; train it again")
-        return cls(**{name: config[name] for name in types})
+        end, thresholds = config.get("end", "silent"), config.get("thresholds", {})
+        fits = isinstance(thresholds, dict) and all(isinstance(value, float) for value in thresholds.values())
+        if end not in ("answer", "silent") or not fits:
+            raise DataError(f"{folder}: config.json: end, thresholds: not what a trained buzzer has; train it again")
+        return cls(**{name: config[name] for name in types}, end=end, thresholds=thresholds)
+
+    def chosen(self, threshold: float | None, end: End | None) -> Card:
+        """The card with another threshold or end; the threshold is then the best one for that end, if it is known."""
+        end = end or self.end
+        own = self.threshold if end == self.end else self.thresholds.get(end, self.threshold)
+        return replace(self, threshold=own if threshold is None else threshold, end=end)
 
 
 class LearntBuzzer:
@@ -78,6 +91,11 @@ class LearntBuzzer:
         """Chance of being right at which it answers, 0..1."""
         return self.card.threshold
 
+    @property
+    def at_end(self) -> bool:
+        """Whether it answers a question that has ended unanswered."""
+        return self.card.end == "answer"
+
     def chances(self, rows: np.ndarray) -> np.ndarray:
         """(n, 45) rows of `all_features` for one question -> (n,) float64, the chance that the top guess is right."""
         t = self.tensors
@@ -97,13 +115,15 @@ class LearntBuzzer:
         ]
 
     def fingerprint(self) -> str:
-        """sha256 of the model's files, the code version and the threshold."""
-        named = f"{self.network.kind} {VERSION} {self._digest} {self.threshold!r}"
+        """sha256 of the model's files, the code version, the threshold and the answer at the end, if it gives one."""
+        named = f"{self.network.kind} {VERSION} {self._digest} {self.threshold!r}{' at the end' * self.at_end}"
         return hashlib.sha256(named.encode()).hexdigest()
 
     def save(self, folder: Path) -> None:
         """Write model.safetensors and config.json."""
         card = {name: getattr(self.card, name) for name in ("guesser", "features", "threshold", "training")}
+        if self.at_end:
+            card |= {"end": self.card.end, "thresholds": self.card.thresholds}
         write_tensors(folder, self.tensors, {"kind": f"buzzer-{self.network.kind}", "version": VERSION} | card)
 
 
@@ -122,21 +142,19 @@ def affine(rows: np.ndarray, weight: np.ndarray, bias: np.ndarray) -> np.ndarray
     return np.matmul(rows[:, None, :], weight.T)[:, 0] + bias
 
 
-def load(network: Network, folder: Path, threshold: float | None = None) -> LearntBuzzer:
+def load(network: Network, folder: Path, threshold: float | None = None, end: End | None = None) -> LearntBuzzer:
     """Read what `save` wrote; DataError if it is damaged."""
     tensors, config = read_tensors(folder, f"buzzer-{network.kind}", VERSION)
-    card = Card.of(config, folder)
-    if threshold is not None:
-        card = Card(card.guesser, card.features, threshold, card.training)
+    card = Card.of(config, folder).chosen(threshold, end)
     try:
         return LearntBuzzer(network, tensors, card, folder_digest(folder))
     except (ValueError, KeyError) as error:
         raise DataError(f"{folder}: not a {network.kind} buzzer ({error}); restore or train it again") from error
 
 
-def bundled(network: Network, model: str, threshold: float | None) -> LearntBuzzer:
+def bundled(network: Network, model: str, threshold: float | None, end: End | None) -> LearntBuzzer:
     """The bundled buzzer of that kind for the guesser `model`, or the one in the folder `model`.  ConfigError."""
-    return load(network, resolve_model(model, prefix=f"buzzer-{network.kind}-"), threshold)
+    return load(network, resolve_model(model, prefix=f"buzzer-{network.kind}-"), threshold, end)
 
 
 def check_threshold(threshold: float | None) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from buzzers.learnt import LearntBuzzer, Network, Tensors, affine, bundled, check_threshold
+from buzzers.learnt import End, LearntBuzzer, Network, Tensors, affine, bundled, check_threshold
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +15,9 @@ class MlpConfig:
 
     model: str = "bm25"  # the guesser it was trained for (bundled: bm25, gru), or a model folder
     threshold: float | None = None  # chance of being right at which to answer, 0..1; null = the model's own
+    end: End | None = field(
+        default=None, metadata={"written": "if any"}
+    )  # of an unanswered question; null = the model's
 
     def __post_init__(self) -> None:
         check_threshold(self.threshold)
@@ -42,4 +45,4 @@ NETWORK = Network("mlp", shapes, logits)
 
 def build(config: MlpConfig) -> LearntBuzzer:
     """The buzzer of a config. Raises ConfigError for an unknown model."""
-    return bundled(NETWORK, config.model, config.threshold)
+    return bundled(NETWORK, config.model, config.threshold, config.end)

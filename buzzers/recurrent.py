@@ -7,11 +7,11 @@ too whether the output sees the features of the step beside the state.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from buzzers.learnt import LearntBuzzer, Network, Tensors, affine, bundled, check_threshold
+from buzzers.learnt import End, LearntBuzzer, Network, Tensors, affine, bundled, check_threshold
 
 GATES = {"gru": 3, "lstm": 4}
 
@@ -22,6 +22,9 @@ class RecurrentConfig:
 
     model: str = "bm25"  # the guesser it was trained for (bundled: bm25, gru), or a model folder
     threshold: float | None = None  # chance of being right at which to answer, 0..1; null = the model's own
+    end: End | None = field(
+        default=None, metadata={"written": "if any"}
+    )  # of an unanswered question; null = the model's
 
     def __post_init__(self) -> None:
         check_threshold(self.threshold)
@@ -85,4 +88,4 @@ NETWORK = Network("recurrent", shapes, logits)
 
 def build(config: RecurrentConfig) -> LearntBuzzer:
     """The buzzer of a config. Raises ConfigError for an unknown model."""
-    return bundled(NETWORK, config.model, config.threshold)
+    return bundled(NETWORK, config.model, config.threshold, config.end)

@@ -3,7 +3,10 @@
 Every word of a tossup of the fold `buzzer` is a step, its label whether the top guess is right; tossups whose answer
 has no page are part of it (the guesser is never right there, as with answers it does not know).  One tossup in eight is
 kept back for tuning: the epoch and the chance at which to answer (expected wins), and the calibration of the chance.
-With `noise` every tossup is read twice, once as it is and once spoilt (`buzzers.noise`), as translations are.
+With `noise` every tossup is read twice, once as it is and once spoilt (`sqa.data.spoilt`), as translations are; with
+`translated` those of some files are read as they were translated there and back, too (`guessers.noise`), and these
+spoilt, and what is neither translated nor spoilt tunes nothing: such a buzzer is for translations.  With `end: answer`
+a question that ends unanswered is answered with the top guess: a wrong answer costs nothing there.
 The fold `dev` is read at the end only, to report.
 
 `python -m buzzers.train CONFIG...` trains several in one go; all that share a guesser share its guesses.
@@ -14,7 +17,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -25,12 +28,13 @@ from buzzers import calibration, logistic, mlp, recurrent, wins
 from buzzers.features import SIGNALS
 from buzzers.fit import FitConfig, StateNetwork, StepNetwork, fit
 from buzzers.histories import DataChoice, GuessHistory, guesser_of, histories_of
-from buzzers.learnt import Card, LearntBuzzer, Network
-from buzzers.noise import spoil
+from buzzers.learnt import Card, End, LearntBuzzer, Network
 from buzzers.threshold import ThresholdBuzzer
 from sqa.core.errors import ConfigError, DataError, SqaError
 from sqa.data.datasets import Tossup, load_tossups
-from sqa.data.folds import fold_of
+from sqa.data.folds import fold_of, half_of
+from sqa.data.spoilt import spoil
+from sqa.data.translated import translations
 from sqa.metrics.qa import oracle_expected_wins, stable_expected_wins
 from sqa.run import config as configs
 
@@ -38,6 +42,7 @@ if TYPE_CHECKING:
     from torch import nn
 
 KEPT_BACK = 8  # one in so many tossups is for tuning
+ENDS: tuple[End, ...] = ("answer", "silent")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +90,7 @@ class LogisticTraining:
     output: Path
     data: DataChoice
     training: FitConfig
+    end: End = "silent"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +102,7 @@ class MlpTraining:
     data: DataChoice
     network: MlpShape
     training: FitConfig
+    end: End = "silent"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +114,7 @@ class RecurrentTraining:
     data: DataChoice
     network: RecurrentShape
     training: FitConfig
+    end: End = "silent"
 
 
 Learning = LogisticTraining | MlpTraining | RecurrentTraining
@@ -135,10 +143,11 @@ def main(config_path: Path, output: Path | None = None) -> Path:
     else:
         buzzer, epoch = learn(config, learnt, kept)
         buzzer.save(folder)
-        report |= {"epoch": epoch, "threshold": buzzer.threshold}
+        report |= {"epoch": epoch, "threshold": buzzer.threshold, "end": config.end}
         for name, histories in dev.items():
             chances = [buzzer.chances(one.rows) for one in histories]
-            report[name] = dev_wins(histories, chances, buzzer.threshold) | quality(histories, chances)
+            won = dev_wins(histories, chances, buzzer.threshold, buzzer.at_end)
+            report[name] = won | quality(histories, chances)
     tqdm.write(f"{folder} {json.dumps(report, indent=1)}", file=sys.stderr)
     return folder
 
@@ -149,16 +158,23 @@ def material(data: DataChoice) -> tuple[list[GuessHistory], list[GuessHistory], 
     learnt: list[GuessHistory] = []
     kept: list[GuessHistory] = []
     dev: dict[str, list[GuessHistory]] = {}
-    for rate in (0.0, data.noise) if data.noise else (0.0,):
-        mark = " spoilt" if rate else ""
-        for fold in ("buzzer", "dev"):
-            tossups = fold_tossups(fold, data.limit)
-            histories = histories_of(guesser, spoil(tossups, rate) if rate else tossups, fold + mark, data.cache)
-            if fold == "dev":
-                dev[fold + mark] = histories
-            else:
-                learnt += [one for place, one in enumerate(histories) if place % KEPT_BACK]
-                kept += histories[::KEPT_BACK]
+    whole = [one for one in fold_tossups("buzzer", None) if data.half in (None, half_of(one.id))]
+    kept_back = {one.id for one in whole[::KEPT_BACK]}
+    spoilt: list[tuple[str, list[Tossup]]] = []
+    read = [("buzzer", whole[: data.limit]), ("dev", fold_tossups("dev", data.limit))]
+    read += [(f"buzzer {file.name}", translations([file], whole)) for file in data.translated]
+    if data.noise:
+        spoilt = [(f"{name} spoilt", spoil(tossups, data.noise, data.noise_least)) for name, tossups in read]
+    for name, tossups in [*read, *spoilt]:
+        histories = histories_of(guesser, tossups, name, data.cache)
+        if name.startswith("dev"):
+            dev[name] = histories
+            continue
+        held = [history for tossup, history in zip(tossups, histories, strict=True) if tossup.id in kept_back]
+        learnt += [history for tossup, history in zip(tossups, histories, strict=True) if tossup.id not in kept_back]
+        kept += held if name != "buzzer" or not data.translated else []
+        if ".jsonl" in name:
+            dev[f"kept back, {name}"] = held
     return learnt, kept, dev
 
 
@@ -188,15 +204,16 @@ def tune(histories: Sequence[GuessHistory]) -> tuple[ThresholdBuzzer, int]:
 def learn(config: Learning, learnt: Sequence[GuessHistory], kept: Sequence[GuessHistory]) -> tuple[LearntBuzzer, int]:
     """The fitted, calibrated and tuned buzzer, and the epoch it is of."""
     network, make = _network(config)
-    fitted = fit(config.training, make, learnt, kept)
+    fitted = fit(config.training, make, learnt, kept, config.end == "answer")
     logits = fitted.logits(kept)
     guessed = np.concatenate([one.guessed for one in kept])
     right = np.concatenate([one.right for one in kept])
     tensors = fitted.tensors | {"calibration": calibration.fit(np.concatenate(logits)[guessed], right[guessed])}
     training = {"noise": config.data.noise, **asdict(config.training), "epoch": fitted.epoch}
-    untuned = LearntBuzzer(network, tensors, Card(config.data.guesser, config.training.features, 0.0, training))
-    threshold, _ = wins.best_threshold(kept, [untuned.chances(one.rows) for one in kept])
-    card = Card(config.data.guesser, config.training.features, threshold, training)
+    untuned = Card(config.data.guesser, config.training.features, 0.0, training, config.end)
+    chances = [LearntBuzzer(network, tensors, untuned).chances(one.rows) for one in kept]
+    best = {end: wins.best_threshold(kept, chances, end == "answer")[0] for end in ENDS}
+    card = replace(untuned, threshold=best[config.end], thresholds=best if config.end == "answer" else {})
     return LearntBuzzer(network, tensors, card), fitted.epoch
 
 
@@ -222,9 +239,11 @@ def quality(histories: Sequence[GuessHistory], chances: Sequence[np.ndarray]) ->
     }
 
 
-def dev_wins(dev: Sequence[GuessHistory], scores: Sequence[np.ndarray], threshold: float) -> dict[str, float]:
+def dev_wins(
+    dev: Sequence[GuessHistory], scores: Sequence[np.ndarray], threshold: float, at_end: bool = False
+) -> dict[str, float]:
     """Expected wins of the buzzer, of the two oracles, and the buzzer's share of theirs."""
-    own = float(wins.wins(dev, scores, np.array([threshold])).mean())
+    own = float(wins.wins(dev, scores, np.array([threshold]), at_end).mean())
     oracle = float(np.mean([oracle_expected_wins(wins.CURVE, one.fraction, one.right, 0.0) for one in dev]))
     stable = float(np.mean([stable_expected_wins(wins.CURVE, one.fraction, one.right, 0.0) for one in dev]))
     found = {"expected wins": own, "expected wins, stable": stable, "expected wins, oracle": oracle}

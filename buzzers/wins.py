@@ -1,4 +1,7 @@
-"""Expected wins of answering at the first step whose score reaches a threshold, for many thresholds at a time."""
+"""Expected wins of answering at the first step whose score reaches a threshold, for many thresholds at a time.
+
+`at_end`: what was never answered is answered at the last step, where a wrong answer costs nothing.
+"""
 
 from __future__ import annotations
 
@@ -19,15 +22,19 @@ def first_answers(one: GuessHistory, scores: np.ndarray, thresholds: np.ndarray)
     return np.searchsorted(highest, thresholds, side="left")
 
 
-def wins_at(one: GuessHistory, steps: np.ndarray) -> np.ndarray:
-    """(k,) expected wins of answering at each of `steps` (k,); n, that is never, wins 0."""
+def wins_at(one: GuessHistory, steps: np.ndarray, at_end: bool = False) -> np.ndarray:
+    """(k,) expected wins of answering at each of `steps` (k,); n, that is never, wins 0 or what the end wins."""
     worth = np.append(np.where(one.right, CURVE(one.fraction), 0.0), 0.0)  # (n + 1,)
+    if at_end and len(one.right):
+        worth[-1] = worth[-2]
     return worth[steps]
 
 
-def wins(histories: Sequence[GuessHistory], scores: Sequence[np.ndarray], thresholds: np.ndarray) -> np.ndarray:
+def wins(
+    histories: Sequence[GuessHistory], scores: Sequence[np.ndarray], thresholds: np.ndarray, at_end: bool = False
+) -> np.ndarray:
     """(questions, k) expected wins of each threshold (k,)."""
-    answered = [wins_at(o, first_answers(o, s, thresholds)) for o, s in zip(histories, scores, strict=True)]
+    answered = [wins_at(o, first_answers(o, s, thresholds), at_end) for o, s in zip(histories, scores, strict=True)]
     return np.stack(answered)
 
 
@@ -38,9 +45,11 @@ def grid(scores: Sequence[np.ndarray], size: int = GRID) -> np.ndarray:
     return np.unique(np.quantile(finite, np.linspace(0, 1, size))) if len(finite) else np.zeros(1)
 
 
-def best_threshold(histories: Sequence[GuessHistory], scores: Sequence[np.ndarray]) -> tuple[float, float]:
+def best_threshold(
+    histories: Sequence[GuessHistory], scores: Sequence[np.ndarray], at_end: bool = False
+) -> tuple[float, float]:
     """(threshold, its mean expected wins): the best of `grid`, the lowest among equals."""
     tried = grid(scores)
-    means = wins(histories, scores, tried).mean(0)
+    means = wins(histories, scores, tried, at_end).mean(0)
     best = int(means.argmax())
     return float(tried[best]), float(means[best])

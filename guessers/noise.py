@@ -5,9 +5,11 @@ Words are hidden and neighbours swapped while training.  Machine-translated toss
     python -m guessers.noise --output runs/train/noisy.es.jsonl --tossups 3000
 
 translates English tossups into the foreign language (Apertium) and back with the project's own simultaneous model, each
-at one k out of several.  All of it is keyed by seed and tossup id: a tossup gets the same noise whatever stands beside
-it.  The file has one JSON object a line, {"id", "k", "by", "sentences": [English, ...]}; `by` names what made it.  A
-killed run goes on after the tossups it finished.
+at one k out of several.  `--fold buzzer` takes tossups that no guesser learnt from, with and without a page, for
+buzzers and fusions (`translated` in their configs).  In Polish: --there "python -m smt.training.lexical_lines pl-en"
+--model pl-en.  All of it is keyed by seed and tossup id: a tossup gets the same noise whatever stands beside it.  The
+file has one JSON object a line, {"id", "k", "by", "sentences": [English, ...]}; `by` names what made it.  A killed run
+goes on after the tossups it finished.
 """
 
 from __future__ import annotations
@@ -28,9 +30,9 @@ from guessers.lessons import mapped_tossups
 from sqa.core.errors import ConfigError, DataError, returns_exit_code
 from sqa.core.registry import TRANSLATORS
 from sqa.core.types import Question
-from sqa.data.datasets import Tossup
+from sqa.data.datasets import Tossup, load_tossups
+from sqa.data.folds import Fold, fold_of
 from sqa.data.sentences import split
-from sqa.files import records
 from sqa.files.records import parse_json
 
 BLOCK = 100  # tossups translated together; what a kill can lose
@@ -57,23 +59,6 @@ def swap_words(ids: np.ndarray, share: float, rng: np.random.Generator) -> np.nd
             swapped[[place, place + 1]] = swapped[[place + 1, place]]
             free = place + 2
     return swapped
-
-
-def load_texts(path: Path) -> dict[str, tuple[str, ...]]:
-    """Machine-translated sentences by tossup id, as the command wrote them. DataError names the line that is wrong."""
-    found: dict[str, tuple[str, ...]] = {}
-    for number, record in enumerate(records.json_lines(path), start=1):
-        name, sentences = record.get("id"), record.get("sentences")
-        if (
-            not isinstance(name, str)
-            or not isinstance(sentences, list)
-            or not all(isinstance(sentence, str) for sentence in sentences)
-        ):
-            raise DataError(f"{path}: record {number}: expected a text 'id' and 'sentences', a list of texts")
-        if name in found:
-            raise DataError(f"{path}: record {number}: the tossup {name!r} is there twice")
-        found[name] = tuple(sentences)
-    return found
 
 
 # --- making the texts
@@ -136,6 +121,11 @@ def choose(tossups: Iterable[Tossup], n: int, seed: int) -> list[Tossup]:
     return sorted(tossups, key=lambda t: hashlib.sha256(f"{seed} {t.id}".encode()).digest())[:n]
 
 
+def tossups_of(fold: Fold) -> list[Tossup]:
+    """All tossups of a fold, those without a page too."""
+    return [tossup for tossup in load_tossups() if fold_of(tossup.id) == fold]
+
+
 def write(path: Path, tossups: Sequence[Tossup], trip: RoundTrip, seed: int) -> None:
     """Translate the tossups to `path`, block by block, after those that are there.
 
@@ -181,7 +171,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """The command."""
     parser = argparse.ArgumentParser(prog="python -m guessers.noise", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--output", type=Path, required=True, help="file of the texts, JSON lines")
-    parser.add_argument("--tossups", type=int, default=3000, help="how many, of the fold that guessers learn from")
+    parser.add_argument("--tossups", type=int, default=3000, help="how many of the fold")
+    parser.add_argument("--fold", choices=("guesser", "buzzer"), default="guesser", help="(default: %(default)s)")
     parser.add_argument("--there", default="apertium -u eng-spa", help="command from English (default: %(default)s)")
     parser.add_argument("--model", default="es-en", help="wait-k model back (default: %(default)s)")
     parser.add_argument("--k", nargs="+", default=KS, help="one of these for each tossup (default: %(default)s)")
@@ -190,7 +181,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if options.tossups < 1:
         raise ConfigError(f"--tossups: must be >= 1, got {options.tossups}")
     trip = RoundTrip.of(shlex.split(options.there), options.model, options.k)
-    write(options.output, choose(mapped_tossups(("guesser",)), options.tossups, options.seed), trip, options.seed)
+    fold = mapped_tossups(("guesser",)) if options.fold == "guesser" else tossups_of("buzzer")
+    write(options.output, choose(fold, options.tossups, options.seed), trip, options.seed)
 
 
 if __name__ == "__main__":

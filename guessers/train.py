@@ -9,7 +9,7 @@ from sqa.core.errors import ConfigError
 from sqa.files.atomic import claimed
 from sqa.run import config as configs
 
-KINDS = ("bert", "bm25", "gru")
+KINDS = ("bert", "bm25", "gru", "fusion")
 
 
 def main(config_path: Path, output: Path | None = None) -> Path:
@@ -23,13 +23,13 @@ def main(config_path: Path, output: Path | None = None) -> Path:
         counted = lessons(config.folds, config.bonus, config.texts)
         guesser = bm25.Bm25Guesser.fit(counted, config.pair_min_count, analyzer=config.analyzer)
     elif kind == "gru":
-        from guessers import noise
         from guessers.gru import train as gru_train
+        from sqa.data.translated import load_texts
 
         config = configs.load(config_path, gru_train.GruTraining)
         check_output(output or config.output, config.texts)
         tossups, dev = learnt(config.folds, config.texts), learnt(("dev",), config.texts)
-        texts = noise.load_texts(config.noisy_texts) if config.noisy_texts else {}
+        texts = load_texts(config.noisy_texts) if config.noisy_texts else {}
         material = gru_train.Material.of(tossups, dev, config.vocabulary, config.units, texts)
         with claimed(config.work):
             guesser = gru_train.train(config, material)
@@ -41,6 +41,11 @@ def main(config_path: Path, output: Path | None = None) -> Path:
         with claimed(config.work):
             taught = lessons(config.folds, config.bonus, config.texts)
             guesser = bert_train.train(config, taught, learnt(("dev",), config.texts))
+    elif kind == "fusion":
+        from guessers.fusion import train as fusion_train
+
+        config = configs.load(config_path, fusion_train.FusionTraining)
+        guesser = fusion_train.train(config)
     else:
         raise ConfigError(f"{config_path} kind: expected one of {', '.join(KINDS)}, got {repr(kind)[:60]}")
     folder = output or config.output

@@ -7,6 +7,10 @@ paired difference to the best fixed threshold.
 That threshold is the best one of a grid on the very questions of the table, over all three signals of the threshold
 buzzer: no threshold chosen beforehand can win more, so a buzzer above it beats them all.
 
+A buzzer that answers a question that ends unanswered has two lines: as it is, and by the paper's rule (", silent": such
+a question wins nothing), each with the chance that was tuned for it.  "-translated" are those that learnt from
+translations too.
+
     dev        tossups that neither the guesser nor the buzzer learnt from, guessed by the guesser that buzzers are
                trained on (`data` in configs/train_buzzers.yaml:mlp-GUESSER); a fifth of them on answers without a page
     guessdev   QANTA's guessdev questions that have a page, guessed by the bundled guesser
@@ -16,6 +20,7 @@ buzzer: no threshold chosen beforehand can win more, so a buzzer above it beats 
 from __future__ import annotations
 
 import argparse
+import itertools
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -76,12 +81,16 @@ class Line(NamedTuple):
 def outcomes(guesser: str, histories: Sequence[GuessHistory], models: Path = DATA / "models") -> list[Outcome]:
     """Every buzzer of a guesser: the trained ones, the tuned threshold, the best thresholds, the oracles."""
     found = []
-    for network in NETWORKS:
-        folder = models / f"buzzer-{network.kind}-{guesser}"
+    for suffix, network in itertools.product(("", "-translated"), NETWORKS):
+        folder = models / f"buzzer-{network.kind}-{guesser}{suffix}"
         if folder.is_dir():
-            buzzer = learnt.load(network, folder)
+            buzzer, name = learnt.load(network, folder), f"{network.kind}{suffix}"
             chances = [buzzer.chances(one.rows) for one in histories]
-            found.append(replace(_answered(network.kind, histories, chances, buzzer.threshold), chances=chances))
+            outcome = _answered(name, histories, chances, buzzer.threshold, buzzer.at_end)
+            found.append(replace(outcome, chances=chances))
+            if buzzer.at_end:
+                threshold = learnt.load(network, folder, end="silent").threshold
+                found.append(_answered(f"{name}, silent", histories, chances, threshold))
     if not found:
         how = f"sqa train buzzer configs/train_buzzers.yaml:mlp-{guesser}"
         raise ConfigError(f"{guesser}: no trained buzzer under {models}; {how}")
@@ -112,10 +121,18 @@ def oracles(histories: Sequence[GuessHistory]) -> list[Outcome]:
     ]
 
 
-def _answered(name: str, histories: Sequence[GuessHistory], scores: Sequence[np.ndarray], threshold: float) -> Outcome:
+def _answered(
+    name: str,
+    histories: Sequence[GuessHistory],
+    scores: Sequence[np.ndarray],
+    threshold: float,
+    at_end: bool = False,
+) -> Outcome:
     at = np.array([threshold])
     steps = [int(wins.first_answers(one, score, at)[0]) for one, score in zip(histories, scores, strict=True)]
-    return Outcome(name, threshold, wins.wins(histories, scores, at)[:, 0], np.array(steps))
+    if at_end:  # an unanswered question is answered at its last step, if there is a guess
+        steps = [min(step, len(o.right) - bool(o.guessed[-1])) for step, o in zip(steps, histories, strict=True)]
+    return Outcome(name, threshold, wins.wins(histories, scores, at, at_end)[:, 0], np.array(steps))
 
 
 def lines(found: Sequence[Outcome], histories: Sequence[GuessHistory], resamples: int = 1000) -> list[Line]:

@@ -108,8 +108,9 @@ class Workshop:
             emissions = pipeline.read_emissions(self.store, stages["translate"], index, block)
             return pipeline.guess(guesser, block, emissions, _silent)
         if last == "buzz" and config.buzzer is not None:
+            emissions = pipeline.read_emissions(self.store, stages["translate"], index, block)
             guesses = pipeline.read_guesses(self.store, stages["guess"], index, block)
-            return pipeline.buzz(self.parts.component(BUZZERS, config.buzzer), block, guesses, _silent)
+            return pipeline.buzz(self.parts.component(BUZZERS, config.buzzer), block, guesses, _silent, emissions)
         before = {name: stage for name, stage in stages.items() if name != "score"}
         return pipeline.score(_of_traces(config), Traces(self.store, blocks, before).block(index), _silent)
 

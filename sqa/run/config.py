@@ -312,8 +312,20 @@ def _quality(value: Any, where: str, problems: list[str], folder: Path | None = 
     return tuple(found)
 
 
-# entries of `quality:` may stand in other configs than a run's
-SPECIAL = {tuple[QualityConfig, ...]: _quality}
+def guessers_from(value: Any, where: str, problems: list[str]) -> tuple[ComponentConfig, ...]:
+    """[{name: bm25}, gru] -> the guessers of a fusion; what is wrong is added to `problems`."""
+    if not isinstance(value, (list, tuple)):
+        problems.append(f"{where}: expected a list of guessers, got {kind_of(value)}")
+        return ()
+    found = (
+        entry if isinstance(entry, ComponentConfig) else _component(GUESSERS, entry, f"{where}[{i}]", problems)
+        for i, entry in enumerate(value)
+    )
+    return tuple(part for part in found if part is not None)
+
+
+# entries of `quality:` and lists of guessers may stand in other configs than a run's
+SPECIAL: dict[Any, Any] = {tuple[QualityConfig, ...]: _quality, tuple[ComponentConfig, ...]: guessers_from}
 
 
 def with_limit(config: RunConfig, limit: int) -> RunConfig:

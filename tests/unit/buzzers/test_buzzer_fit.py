@@ -65,6 +65,27 @@ def test_soft_wins_are_the_mean_over_all_ways_to_answer():
     assert soft_wins(logits[None], batch_of([one], SCALE)).item() == pytest.approx(total, rel=1e-5)
 
 
+def test_what_is_left_at_the_end_wins_there():
+    for seed in range(6):
+        [one] = made_up(1, seed=seed)
+        logits = torch.linspace(-2, 0, len(one.right))
+        chance = torch.sigmoid(logits).numpy()
+        left = np.prod(np.where(one.guessed, 1 - chance, 1))
+        last = float(wins.CURVE(1.0)) * left * one.right[-1]
+        plain, ended = (soft_wins(logits[None], batch_of([one], SCALE, at_end)).item() for at_end in (False, True))
+        assert ended - plain == pytest.approx(last, rel=1e-4, abs=1e-7)
+        never, scores = np.array([9.0]), [np.zeros(len(one.right))]
+        assert wins.wins([one], scores, never).item() == 0
+        assert wins.wins([one], scores, never, True).item() == pytest.approx(float(wins.CURVE(1.0)) * one.right[-1])
+
+
+def test_with_an_answer_at_the_end_waiting_longer_is_best():
+    histories = made_up(200)
+    scores = [one.rows[:, 0].astype(np.float64) for one in histories]
+    silent, answer = (wins.best_threshold(histories, scores, at_end) for at_end in (False, True))
+    assert answer[0] > silent[0] and answer[1] > silent[1]
+
+
 def test_padding_changes_no_loss():
     short, long = sorted(made_up(2, seed=5), key=lambda one: len(one.right))
     network = StepNetwork(WIDTHS["all"], 3)

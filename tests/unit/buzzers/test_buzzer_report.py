@@ -67,6 +67,23 @@ def test_every_buzzer_has_its_line_and_its_own_numbers(histories, models):
     assert line.ece is line.brier is None
 
 
+def test_a_buzzer_that_answers_at_the_end_stands_beside_itself_by_the_papers_rule(histories, models):
+    plain = learnt.load(logistic.NETWORK, models / "buzzer-logistic-made")
+    card = Card("made", "all", 0.9, {}, "answer", {"answer": 0.9, "silent": 0.6})
+    LearntBuzzer(plain.network, plain.tensors, card).save(models / "buzzer-logistic-made-translated")
+    found = {outcome.name: outcome for outcome in report.outcomes("made", histories, models)}
+    old, answer, silent = (found[f"logistic{name}"] for name in ("", "-translated", "-translated, silent"))
+    np.testing.assert_array_equal(silent.won, old.won)
+    buzz = [plain.chances(one.rows) >= 0.9 for one in histories]
+    for at_once in buzz:
+        at_once[-1] = True
+    direct = [expected_wins(wins.CURVE, o.fraction, o.right, b) for o, b in zip(histories, buzz, strict=True)]
+    np.testing.assert_allclose(answer.won, direct, rtol=1e-12)
+    lines = {line.outcome.name: line for line in report.lines(list(found.values()), histories, resamples=50)}
+    assert lines["logistic-translated"].never == 0 < lines["logistic-translated, silent"].never
+    assert lines["logistic-translated"].ece is not None
+
+
 def test_differences_are_to_the_best_threshold_on_these_questions(histories, models):
     found = report.outcomes("made", histories, models)
     best = max(found[2:5], key=lambda outcome: outcome.won.mean())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -214,6 +215,23 @@ def test_a_config_without_a_threshold_is_refused(tmp_path):
     (tmp_path / "config.json").write_text(json.dumps(config))
     with pytest.raises(DataError, match="threshold: not what a trained buzzer has"):
         learnt.load(logistic.NETWORK, tmp_path)
+
+
+def test_an_answer_at_the_end_is_kept_and_can_be_chosen(tmp_path):
+    plain = make("mlp")
+    card = replace(plain.card, end="answer", thresholds={"answer": 0.5, "silent": 0.3})
+    LearntBuzzer(plain.network, plain.tensors, card).save(tmp_path)
+    own, silent = (learnt.load(mlp.NETWORK, tmp_path, end=end) for end in (None, "silent"))
+    assert own.card == card and own.at_end and own.threshold == 0.5
+    assert not silent.at_end and silent.threshold == 0.3
+    assert learnt.load(mlp.NETWORK, tmp_path, 0.7, "silent").threshold == 0.7
+    assert not make("mlp").at_end
+    prints = {own.fingerprint(), silent.fingerprint(), learnt.load(mlp.NETWORK, tmp_path, 0.3).fingerprint()}
+    assert len(prints) == 3
+    config = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps(config | {"end": "perhaps"}))
+    with pytest.raises(DataError, match="end, thresholds: not what"):
+        learnt.load(mlp.NETWORK, tmp_path)
 
 
 @pytest.mark.parametrize("config", [logistic.LogisticConfig, mlp.MlpConfig, recurrent.RecurrentConfig])

@@ -52,11 +52,13 @@ ARROWS: dict[str, set[str]] = {
     "guessers.retrieval": {"sqa", *SQA, "guessers"},
     "guessers.gru": {"sqa", *SQA, "guessers"},
     "guessers.bert": {"sqa", *SQA, "guessers"},
+    "guessers.fusion": {"sqa", *SQA},
     "guessers.llm": {"sqa", *SQA, "guessers", "guessers.retrieval", "smt.lm"},  # the network and its tokenizer
     "guessers.e5": {"sqa", *SQA, "guessers", "guessers.retrieval"},
     "guessers.elastic": {"sqa", *SQA, "guessers", "guessers.retrieval"},
     "guessers.open_qa": {"sqa", *SQA, "guessers", "guessers.retrieval", "guessers.bert"},
-    "guessers.train": {"sqa", *SQA, "guessers", "guessers.retrieval", "guessers.gru", "guessers.bert"},
+    "guessers.train": {"sqa", *SQA, "guessers"}
+    | {"guessers.retrieval", "guessers.gru", "guessers.bert", "guessers.fusion"},
     "buzzers": {"sqa", *SQA},
 }
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 import yaml
@@ -11,28 +13,33 @@ import guessers.lessons
 import guessers.train
 from buzzers import learnt, logistic, mlp, recurrent
 from buzzers.histories import DataChoice, histories_of
-from buzzers.noise import spoil
 from buzzers.threshold import ThresholdBuzzer
-from guessers import evaluate
+from guessers import evaluate, paired
 from guessers.bert.train import BertTraining
+from guessers.fusion.train import FusionTraining
 from guessers.gru.train import GruTraining
 from guessers.retrieval.bm25 import Bm25Guesser, Bm25Training
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
+from sqa.core.types import Question
 from sqa.data.datasets import Tossup
-from sqa.data.folds import fold_of
+from sqa.data.folds import fold_of, half_of
+from sqa.data.spoilt import spoil
 from sqa.files.yaml_reader import parse_yaml
+from sqa.metrics.curve import CURVES
 from sqa.run import config as configs
 
 CONFIGS = {
     **dict.fromkeys(["bm25", "bm25-85", "bm25-lucene"], Bm25Training),
     **dict.fromkeys(["gru", "gru-bidirectional", "gru-paper"], GruTraining),
     "bert": BertTraining,
+    "fusion": FusionTraining,
 }
+EXTRA = {"mlp": ("bert", "bm25-translated"), "recurrent": ("bm25-translated",)}
 CONFIGS = {f"train_guessers.yaml:{name}": training for name, training in CONFIGS.items()} | {
     f"train_buzzers.yaml:{kind}-{guesser}": training
     for kind, training in buzzers.train.KINDS.items()
-    for guesser in ("bm25", "gru", *(["bert"] if kind == "mlp" else []))
+    for guesser in ("bm25", "gru", *EXTRA.get(kind, ()))
 }
 
 
@@ -135,6 +142,31 @@ def test_a_buzzer_trains_from_a_config(kind, guesser, tmp_path, capsys):
     assert 0 < buzzer.threshold <= 1 and buzzer.card.guesser == "bm25"
 
 
+def test_translations_are_learnt_from_and_an_unanswered_question_is_answered(guesser, tmp_path, monkeypatch, capsys):
+    whole = [tossup for tossup in world() if fold_of(tossup.id) == "buzzer"]
+    lines = [{"id": tossup.id, "sentences": tossup.text.split()[::2]} for tossup in whole[:20]]
+    file = write(tmp_path / "translated.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
+    played: dict[str, list[Tossup]] = {}
+
+    def histories(guesser, tossups, name, cache):
+        played[name] = list(tossups)
+        return histories_of(guesser, tossups, name, cache)
+
+    monkeypatch.setattr(buzzers.train, "histories_of", histories)
+    config = buzzer_config(tmp_path, guesser, "mlp", "end: answer\n" + NETWORKS["mlp"][1])
+    text = config.read_text("utf-8").replace("data: {", f"data: {{half: first, translated: [{file}], ")
+    buzzer = learnt.load(mlp.NETWORK, buzzers.train.main(write(config, text)))
+    assert buzzer.at_end and set(buzzer.card.thresholds) == {"answer", "silent"}
+    names = {"buzzer", "dev", "buzzer translated.jsonl"}
+    assert set(played) == names | {f"{name} spoilt" for name in names}
+    first = [tossup for tossup in whole if half_of(tossup.id) == "first"]
+    assert 0 < len(first) < len(whole) and played["buzzer"] == first
+    texts = {line["id"]: " ".join(line["sentences"]) for line in lines}
+    made = played["buzzer translated.jsonl"]
+    assert {tossup.id for tossup in made} == {t.id for t in first} & set(texts)
+    assert all(tossup.text == texts[tossup.id] for tossup in made)
+
+
 def test_the_threshold_is_tuned_over_all_signals(guesser, tmp_path):
     config = buzzer_config(tmp_path, guesser, "threshold", "")
     buzzer = ThresholdBuzzer.load(buzzers.train.main(config))
@@ -173,8 +205,12 @@ def test_too_few_tossups_is_said(guesser, tmp_path, monkeypatch):
 
 def test_the_limit_is_checked(tmp_path):
     with pytest.raises(ConfigError) as caught:
-        DataChoice("bm25", "bm25", 0, 1.5, tmp_path)
-    assert list(caught.value.problems) == ["limit: must be >= 1 or null, got 0", "noise: must be in 0..1, got 1.5"]
+        DataChoice("bm25", "bm25", 0, 1.5, tmp_path, noise_least=1.6)
+    assert list(caught.value.problems) == [
+        "limit: must be >= 1 or null, got 0",
+        "noise: must be in 0..1, got 1.5",
+        "noise_least: must be in 0..noise, got 1.6",
+    ]
 
 
 def test_spoilt_tossups_keep_their_length_and_are_spoilt_alike_every_time():
@@ -188,6 +224,9 @@ def test_spoilt_tossups_keep_their_length_and_are_spoilt_alike_every_time():
         assert (before.id, before.page) == (after.id, after.page)
     assert 0.2 < np.mean(parts) < 0.35 and max(parts) < 0.95 and min(parts) < 0.1
     assert any("the" in after.text.split() for after in spoilt)
+    changed = [a != b for before, after in zip(tossups, spoil(tossups, 0.9, 0.9), strict=True)
+               for a, b in zip(before.text.split(), after.text.split(), strict=True)]  # fmt: skip
+    assert 0.8 < np.mean(changed) < 0.95
 
 
 @pytest.mark.parametrize(
@@ -229,3 +268,23 @@ def test_the_evaluation_command_prints_tsv(capsys):
 def test_the_evaluation_command_says_what_is_wrong(capsys):
     assert evaluate.main(["bm52"]) == 2
     assert "did you mean 'bm25'" in capsys.readouterr().err
+
+
+def test_two_guessers_are_compared_on_the_same_questions(capsys, monkeypatch):
+    questions = [
+        Question("q1", "made", "en", (("gold",),), ("the inca gold",), "Peru"),
+        Question("q2", "made", "en", (("gold",),), ("the gold of inca",), "Peru"),
+        Question("q3", "made", "en", (("x",),), ("nobody knows",), "Peru"),
+    ]
+    left = Bm25Guesser.fit([Tossup("a", "inca", "Peru", "", "", "", None)], 1)
+    right = Bm25Guesser.fit([Tossup("a", "gold", "Peru", "", "", "", None)], 1)
+    found = [paired.stats(guesser, questions, complete=False) for guesser in (left, right)]
+    assert [list(one["accuracy"][:, 0]) for one in found] == [[1, 1, 0], [1, 1, 0]]
+    positions = [[8 / 13, 1.0], [1.0, 8 / 16]]
+    for one, at in zip(found, positions, strict=True):
+        assert list(one["oracle-ew"][:, 0]) == pytest.approx([*(CURVES["qanta2018"](t) for t in at), 0.0])
+    monkeypatch.setattr(paired, "load_questions", lambda name: questions)
+    assert paired.main(["bm25", "tfidf", "--datasets", "made", "--complete"]) == 0
+    header, *rows = capsys.readouterr().out.splitlines()
+    assert header.split("\t") == list(paired.COLUMNS) and [row.split("\t")[2] for row in rows] == ["accuracy"]
+    assert paired.main(["bm52", "tfidf"]) == 2

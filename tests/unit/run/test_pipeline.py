@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -151,6 +152,34 @@ def test_only_an_oracle_is_told_the_answer() -> None:
     history = {Q.id: ((), (Guess("Spain", 0.1),))}
     oracle = OracleBuzzer(BuzzerConfig())
     assert buzzes_rows(pipeline.buzz(oracle, [Q], history, ignore)) == {Q.id: (Buzz(1.0, False), Buzz(1.0, True))}
+
+
+class Late:
+    """Never buzzes by itself; at the end it answers if it may."""
+
+    def __init__(self, at_end: bool) -> None:
+        self.at_end = at_end
+
+    def decide(self, history: Sequence[Sequence[Guess]]) -> list[Buzz]:
+        return [Buzz(0.1, False) for _ in history]
+
+
+def test_a_question_that_has_ended_unanswered_is_answered_where_the_buzzer_says_so() -> None:
+    emissions = echo(Q)
+    history = {Q.id: tuple((Guess("Spain", 0.1),) for _ in emissions)}
+
+    def buzzed(buzzer: object, guesses: dict = history, written: Sequence[Emission] = emissions) -> list[bool]:
+        rows = buzzes_rows(pipeline.buzz(buzzer, [Q], guesses, ignore, {Q.id: tuple(written)}))[Q.id]
+        return [row.buzz for row in rows]
+
+    none = [False] * len(emissions)
+    assert buzzed(Late(True)) == [*none[1:], True]
+    assert buzzed(Late(False)) == none
+    assert buzzed(Late(True), {Q.id: (*history[Q.id][:-1], ())}) == none  # nothing to answer
+    early = [*emissions[:-1], replace(emissions[-1], g=emissions[-1].g - 1)]
+    assert buzzed(Late(True), written=early) == none  # nobody knew yet that it was the end
+    rows = buzzes_rows(pipeline.buzz(Late(True), [Q], history, ignore))[Q.id]
+    assert not any(row.buzz for row in rows)
 
 
 class Refusing:

@@ -1,0 +1,75 @@
+"""`python -m guessers.paired A B`: two guessers on the same questions, paired, as TSV on stdout.
+
+Accuracy on complete questions and oracle expected wins (curve qanta2018) with guesses after every word, of each, and
+their difference with its 95% interval over questions (bootstrap).  The text is the human English reference, a word's
+position its own share of that text's characters.  With --complete only complete questions are read, for accuracy.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from tqdm import tqdm
+
+from guessers.evaluate import DATASETS, rank_of
+from sqa.core.errors import returns_exit_code
+from sqa.core.registry import GUESSERS
+from sqa.core.significance import compare
+from sqa.core.types import Question
+from sqa.data.datasets import load_questions
+from sqa.metrics.curve import CURVES
+from sqa.metrics.qa import Accuracy, OracleExpectedWins, oracle_expected_wins
+
+COLUMNS = ("dataset", "n", "metric", "a", "b", "a - b", "low", "high", "p")
+
+
+def stats(guesser: Any, questions: Sequence[Question], complete: bool) -> dict[str, np.ndarray]:
+    """Metric -> (questions, 2): what `accuracy` and, unless `complete`, `oracle-ew` add up."""
+    right, wins = [], []
+    for question in tqdm(questions, mininterval=1, leave=False):
+        words = question.reference_text.split()
+        if complete:
+            steps = guesser.guess([" ".join(words)], 1)
+        else:
+            steps = guesser.guess_prefixes(words, 1)
+            read = np.cumsum([len(word) + 1 for word in words]) - 1
+            correct = np.array([rank_of(guesses, question.page) == 1 for guesses in steps])
+            wins.append((oracle_expected_wins(CURVES["qanta2018"], read / read[-1], correct, 0.0), 1.0))
+        right.append((float(rank_of(steps[-1], question.page) == 1), 1.0))
+    found = {"accuracy": np.array(right)}
+    return found if complete else found | {"oracle-ew": np.array(wins)}
+
+
+@returns_exit_code
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The command."""
+    parser = argparse.ArgumentParser(prog="python -m guessers.paired", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument(
+        "guessers", nargs=2, metavar="NAME", help="NAME, or NAME=MODEL with a bundled model or a folder"
+    )
+    parser.add_argument("--datasets", nargs="+", default=DATASETS, help="question sets (default: %(default)s)")
+    parser.add_argument("--complete", action="store_true", help="complete questions only, no oracle expected wins")
+    options = parser.parse_args(arguments)
+    built = []
+    for argument in options.guessers:
+        name, _, model = argument.partition("=")
+        settings = GUESSERS.config_class(name)
+        built.append(GUESSERS.build(name, settings(model=model) if model else settings()))
+    print("\t".join(COLUMNS), flush=True)
+    metrics = {"accuracy": Accuracy(), "oracle-ew": OracleExpectedWins()}
+    for dataset in options.datasets:
+        questions = load_questions(dataset)
+        a, b = (stats(guesser, questions, options.complete) for guesser in built)
+        for name in a:
+            found = compare(a[name], b[name], metrics[name])
+            cells = [f"{found.a:.4f}", f"{found.b:.4f}"]
+            cells += [f"{value:+.4f}" for value in (found.diff, found.low, found.high)]
+            print("\t".join([dataset, str(len(questions)), name, *cells, f"{found.p_bootstrap:.3f}"]), flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,35 @@
+"""`python -m smt.training.lexical_lines pl-en`: rough Polish for English lines, from stdin to stdout.
+
+A full-input system for whatever takes a command: `python -m guessers.noise --there "python -m
+smt.training.lexical_lines pl-en"`.  The same lines give the same Polish; one of which the lexicon knows too little
+becomes an empty one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from smt.training.lexical import back_translate_lexically
+from smt.training.prepare import lexicon_pairs, names
+from sqa.core.errors import returns_exit_code
+
+SEED = 0
+
+
+@returns_exit_code
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The command."""
+    parser = argparse.ArgumentParser(
+        prog="python -m smt.training.lexical_lines", description=(__doc__ or "").splitlines()[0]
+    )
+    parser.add_argument("pair", choices=("pl-en",), help="whose lexicon")
+    pair = parser.parse_args(arguments).pair
+    entries = [*lexicon_pairs(pair), *names("pl")]
+    lines = [line.rstrip("\n") for line in sys.stdin]
+    print("\n".join(back_translate_lexically(lines, entries, SEED)))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
