@@ -141,6 +141,7 @@ GUESSERS = Registry(
         "gru": "guessers.gru.guesser:build",
         "elasticsearch": "guessers.elastic.guesser:build",
         "llm": "guessers.llm.guesser:build",
+        "person": "sqa.play.people:build_guesser",
         "qanta_service": "guessers.qanta_service:build",
     },
     keyed={
@@ -160,6 +161,7 @@ BUZZERS = Registry(
         "mlp": "buzzers.mlp:build",
         "recurrent": "buzzers.recurrent:build",
         "oracle": "buzzers.oracle:build",
+        "person": "sqa.play.people:build_buzzer",
         "qanta_service": "buzzers.qanta_service:build",
     },
 )

