@@ -170,8 +170,9 @@ class Journal:
         return [_game(row) for row in self._rows(f"SELECT {_GAME} FROM games ORDER BY since, id")]
 
     def seats(self, game: str) -> list[str]:
-        """The players of a game, by seat."""
-        return [player for (player,) in self._rows("SELECT player FROM seats WHERE game = ? ORDER BY seat", game)]
+        """The players of a game, by seat; up to the first seat whose player was deleted."""
+        rows = self._rows("SELECT seat, player FROM seats WHERE game = ? ORDER BY seat", game)
+        return [player for place, (seat, player) in enumerate(rows) if place == seat]
 
     def seen(self, player: str) -> set[str]:
         """The questions that a player was ever shown."""

@@ -50,7 +50,7 @@ from sqa.run.folder import read
 from sqa.run.parts import Parts
 
 ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"  # of a game's code, which people read to each other
-PACES = (30.0, 600.0)  # words per minute
+PACES = (30.0, 1200.0)  # words per minute
 QUESTIONS = 500  # of a game, at most
 TABLES = 200  # games under way at a time
 BODY = 1 << 14  # bytes of a request
@@ -173,7 +173,10 @@ class Rooms:
                 system = None if game.system is None else await asyncio.to_thread(self._run_at, game.system)
                 if shown.translation != game.translation:
                     raise Refused(409, "its run was made again, with another translation")
-                self.tables[id] = Table(game, shown, system, self.journal, self.metric, self.timing)
+                if not await asyncio.to_thread(self.journal.seats, id):
+                    raise Refused(410, "the player who began this game has left it")
+                parts = (game, shown, system, self.journal, self.metric, self.timing)
+                self.tables[id] = await asyncio.to_thread(Table, *parts)
                 self.tables[id].start()
             return self.tables[id]
 

@@ -50,10 +50,10 @@ function show(now) {
   at("game").hidden = !["ready", "reading", "answering", "result", "over"].includes(now);
   at("reading").hidden = now !== "reading";
   at("answering").hidden = now !== "answering";
-  at("result").hidden = now !== "result" && !(now === "over" && state && state.result);
+  at("head").hidden = at("result").hidden = now !== "result" && !(now === "over" && state && state.result);
   at("words").hidden = now !== "reading" && now !== "answering";
-  at("onward").hidden = now !== "ready" && now !== "result";
-  at("leave-line").hidden = !["ready", "result", "over"].includes(now);
+  at("onward").hidden = !["ready", "result", "over"].includes(now);
+  at("next").hidden = now === "over";
   clearInterval(clock);
   if (now === "consent") at("agree").focus();
   if (now === "choose") at("run").focus();
@@ -61,6 +61,7 @@ function show(now) {
   if (now === "answering") at("answer").focus();
   if (now === "ready" || now === "result") at("next").focus();
   if (now === "over") at("leave").focus();
+  if (now === "result" || now === "over") scrollTo(0, 0);
 }
 
 function showWhere(place, of) {
@@ -76,6 +77,7 @@ function showScore() {
 
 function showWords() {
   at("words").textContent = words.join(" ");
+  at("words").scrollTop = at("words").scrollHeight;
 }
 
 function fillChoices() {
@@ -160,7 +162,9 @@ function drawCurve(mine, theirs) {
   const svg = make("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": "expected-wins curve" });
   svg.append(make("rect", { class: "frame", x: x(0), y: y(1), width: x(1) - x(0), height: y(0) - y(1) }));
   svg.append(make("polyline", { class: "ew", points: setup.curve.map((ew, i) => `${x(i / 100).toFixed(1)},${y(ew).toFixed(1)}`).join(" ") }));
-  for (const t of [0, 0.5, 1]) svg.append(make("text", { x: x(t), y: height - 6, "text-anchor": "middle" }, `${100 * t}%`));
+  for (const t of [0, 0.5, 1]) {
+    svg.append(make("text", { x: x(t), y: height - 6, "text-anchor": t === 1 ? "end" : "middle" }, `${100 * t}%`));
+  }
   for (const ew of [0, 1]) svg.append(make("text", { x: x(0) - 5, y: y(ew) + 4, "text-anchor": "end" }, ew));
   const put = (one, kind, shape) => {
     if (!one || one.step === null) return;

@@ -196,7 +196,7 @@ def test_who_leaves_is_forgotten(url: str, book: play_games.Journal) -> None:
     [
         ({"run": "other"}, "run: there is no such run"),
         ({"mode": "duel"}, "mode: must be"),
-        ({"pace": 1e9}, "pace: must be 30 to 600"),
+        ({"pace": 1e9}, "pace: must be 30 to 1200"),
         ({"pace": True}, "pace: must be"),
         ({"questions": 0}, "questions: must be 1 to 500"),
     ],
@@ -241,3 +241,14 @@ def test_a_config_makes_its_run_when_the_game_begins(tmp_path: Path) -> None:
             if event["type"] == "result" and event["system"]:
                 break
     assert event["system"]["name"] == "mine"
+
+
+def test_a_game_whose_first_player_was_deleted_is_over(url: str) -> None:
+    first, second = Player(url), Player(url)
+    second.game = first.begin(mode="two")
+    second.act("join")
+    events = second.events()
+    assert next(events)["phase"] == "ready"
+    first.ask("DELETE", "players")
+    assert list(events) == []
+    assert second.send("GET", f"games/{second.game}/events").status_code == 410
