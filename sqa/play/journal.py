@@ -214,7 +214,7 @@ _GAME = "id, run, translation, system, mode, pace, questions"
 
 
 def _game(row: tuple[Any, ...]) -> Game:
-    return Game(*row[:-1], tuple(json.loads(row[-1])))
+    return Game(*row[:-1], questions=tuple(json.loads(row[-1])))
 
 
 def _hash(key: str) -> str:
