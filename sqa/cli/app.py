@@ -22,6 +22,7 @@ from sqa.cli.curves import curve_app
 from sqa.cli.evidence import evidence_app
 from sqa.cli.options import DEFAULT_RUNS, SETTINGS, Config, Fresh, Json, Names, Runs, call, print_table
 from sqa.cli.output import equip
+from sqa.cli.play import play_app
 from sqa.cli.protocols import RAW, client_app, scorer, serve_app, validate_app
 from sqa.cli.runs import runs_app
 from sqa.cli.start import start_app
@@ -39,6 +40,7 @@ app.add_typer(train_app, name="train")
 app.add_typer(convert_app, name="convert")
 app.add_typer(curve_app, name="curve")
 app.add_typer(board_app, name="board")
+app.add_typer(play_app, name="play")
 app.add_typer(serve_app, name="serve")
 app.add_typer(client_app, name="client")
 app.add_typer(validate_app, name="validate")

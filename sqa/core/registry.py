@@ -143,6 +143,7 @@ GUESSERS = Registry(
         "elasticsearch": "guessers.elastic.guesser:build",
         "llm": "guessers.llm.guesser:build",
         "e5": "guessers.e5.guesser:build",
+        "person": "sqa.play.people:build_guesser",
         "qanta_service": "guessers.qanta_service:build",
     },
     keyed={
@@ -162,6 +163,7 @@ BUZZERS = Registry(
         "mlp": "buzzers.mlp:build",
         "recurrent": "buzzers.recurrent:build",
         "oracle": "buzzers.oracle:build",
+        "person": "sqa.play.people:build_buzzer",
         "qanta_service": "buzzers.qanta_service:build",
     },
 )

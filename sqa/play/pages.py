@@ -1,0 +1,36 @@
+"""Completion: the page titles that go on from what was typed."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable
+
+SHOWN = 8
+
+
+class Titles:
+    """Page titles, found by their beginning or by that of one of their words."""
+
+    def __init__(self, titles: Iterable[str]) -> None:
+        self._titles = sorted((_plain(title), title) for title in titles)
+
+    def like(self, text: str) -> list[str]:
+        """At most SHOWN titles for a text: those that begin with it, then those with a word that does.
+
+        Case and accents make no difference; fewer than two letters find nothing.
+        """
+        wanted = _plain(text)
+        if len(wanted) < 2:
+            return []
+        first = [title for plain, title in self._titles if plain.startswith(wanted)]
+        if len(first) < SHOWN:
+            inner = f" {wanted}"
+            first += [title for plain, title in self._titles if inner in plain and not plain.startswith(wanted)]
+        return first[:SHOWN]
+
+
+def _plain(text: str) -> str:
+    """A text without case, accents and punctuation."""
+    letters = unicodedata.normalize("NFKD", text.replace("_", " ")).casefold()
+    kept = "".join(c if c.isalnum() else "" if unicodedata.combining(c) else " " for c in letters)
+    return " ".join(kept.split())
