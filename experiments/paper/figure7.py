@@ -78,7 +78,7 @@ def main(config_path: Path, runs: Path) -> None:
     paths = []
     for dataset in found.datasets:
         stem = f"{config.name}_{dataset}"
-        paths += [write_csv(table(found, dataset), folder / f"{stem}.csv"), *draw(found, dataset, folder, stem)]
+        paths += [write_csv(table(found, dataset), folder / f"{stem}.csv"), *draw(found, dataset, folder, stem, config.questions)]
     paths.append(write_verdicts(verdicts_of(found), found.left_out, folder / "verdicts.tsv"))
     print(paths[-1].read_text(encoding="utf-8"), end="")
     for path in paths:
@@ -196,7 +196,7 @@ def table(found: Runs, dataset: str) -> list[list[str]]:
     return lines
 
 
-def draw(found: Runs, dataset: str, folder: Path, stem: str) -> list[Path]:
+def draw(found: Runs, dataset: str, folder: Path, stem: str, which: str) -> list[Path]:
     """One data set's figure, one column wide; returns the PDF and the PNG."""
     from matplotlib import pyplot
 
@@ -209,7 +209,8 @@ def draw(found: Runs, dataset: str, folder: Path, stem: str) -> list[Path]:
         ks = [row.cell.k for row in found.of(dataset, next(iter(found.labels)))]
         panels[-1].set_xticks(range(len(ks)), [*map(str, ks)])
         panels[-1].set_xlabel("k (source words read first)\nhuman: the value for the human translation")
-        panels[0].set_title(f"{dataset}, {n} questions, 95% bands", loc="left")
+        kind = "questions" if which == "all" else "questions with a matched answer"
+        panels[0].set_title(f"{dataset}, {n} {kind}, 95% bands", loc="left")
         return save(figure, folder, stem)
 
 

@@ -82,15 +82,25 @@ class Yisi:
 
     def scores(self, segments: Sequence[Segment]) -> list[float]:
         """YiSi-1 of each segment, at most 1; 0 for a translation without words."""
-        texts = [text for segment in segments for text in (segment.hypothesis, segment.reference)]
-        rows = self.pieces(texts)
-        vectors = self._vectors(rows)
-        unseen = rarity(0, len(self.references))
-        weights = [np.array([self.weights.get(piece, unseen) for piece in row[1:-1]]) for row in rows]
+        new = list(dict.fromkeys(s.reference for s in segments if s.reference not in self.read))
+        self.read.update(zip(new, self._read(new), strict=True))
+        written = self._read([segment.hypothesis for segment in segments])
         return [
-            yisi(vectors[i], weights[i], vectors[i + 1], weights[i + 1], self.config.alpha)
-            for i in range(0, len(rows), 2)
+            yisi(*mine, *self.read[s.reference], self.config.alpha) for mine, s in zip(written, segments, strict=True)
         ]
+
+    @cached_property
+    def read(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+        """Vectors and weights of the human translations met so far: they come again with every system."""
+        return {}
+
+    def _read(self, texts: Sequence[str]) -> list[tuple[np.ndarray, np.ndarray]]:
+        """(vectors (pieces, H), weights (pieces,)) of each text."""
+        if not texts:
+            return []
+        rows, unseen = self.pieces(texts), rarity(0, len(self.references))
+        weights = [np.array([self.weights.get(piece, unseen) for piece in row[1:-1]]) for row in rows]
+        return list(zip(self._vectors(rows), weights, strict=True))
 
     def _vectors(self, rows: Sequence[Sequence[int]]) -> list[np.ndarray]:
         """(pieces, H) vectors of length 1 of each text, without its marks."""
