@@ -141,11 +141,14 @@ class Runs(NamedTuple):
         return sorted(rows, key=lambda row: float("inf") if row.cell.k == "full" else int(row.cell.k))
 
 
-def runs_of(config: Comparison, config_path: Path, runs: Path, parts: Parts, metrics: Sequence[str] = ()) -> Runs:
+def runs_of(
+    config: Comparison, config_path: Path, runs: Path, parts: Parts, metrics: Sequence[str] = (),
+    language: str | None = None,
+) -> Runs:  # fmt: skip
     """Run the wait-k models of the ablation's config with the contestants; what the store holds is not run again.
 
     The runs have the ablation's own names and keys, so those of a finished `sqa ablation` are found.  `metrics` are
-    those that the figure cannot do without.
+    those that the figure cannot do without; `language` that of the data sets wanted, all where it is None.
     """
     base = load(config_path.parent / config.ablation, AblationConfig)
 
@@ -170,7 +173,9 @@ def runs_of(config: Comparison, config_path: Path, runs: Path, parts: Parts, met
     base = replace(base, contestants=contestants, commands={}, sweeps={})
     wanted = {("wait-k", k) for k in base.k} | {("reference", "full")}
     datasets = [dataset for dataset in usable(base) if dataset[-2:] in base.models]
+    datasets = [dataset for dataset in datasets if language in (None, dataset[-2:])]
     if not datasets:
-        raise ConfigError(f"{config.ablation} models: none for the language of a data set that is here")
+        wanted_in = f" in {language}" if language else ""
+        raise ConfigError(f"{config.ablation} models: none for the language of a data set{wanted_in} that is here")
     todo = [cell for cell in cells(base, datasets, {}, known) if (cell.family, cell.k) in wanted]
     return Runs(base, run_cells(todo, base, runs), labels, left_out)

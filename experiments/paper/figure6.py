@@ -1,16 +1,21 @@
-"""Figure 6: how well the answer is known as the question goes on.  Average log MRR over the source read, a line per k.
+"""Figure 6: average log MRR over the source read, on the guessable questions: each k, full input, human translation.
 
     sqa reproduce fig6
 
 The source is cut into bins of equal length in characters.  A question's value in a bin is the natural log of 1 / rank
 of its answer at the newest target word once the bin has been read; -4 where the answer is not among the first 50
 (ln(1/50) = -3.9) or no target word was written yet.  A line is the mean over questions, each of which has a value in
-every bin, and its 95% band is over questions.  The column by_step of the numbers is the other reading of "average": all
-steps of all questions that fall into the bin, pooled (metric log-mrr-curve), undefined where there is none.
+every bin, and its 95% band is over questions (in the numbers for every line, drawn for three).  The column by_step of
+the numbers is the other reading of "average": all steps of all questions that fall into the bin, pooled (metric
+log-mrr-curve), undefined where there is none.
+
+A question is guessable where the guesser can name its answer (Table 1 counts them): which ones these are does not hang
+on any translation.  The human translation is read as full input reads, a sentence at a time.
 
 Claims, after Figure 6 of Han, Carpuat and Boyd-Graber (2022): log MRR rises for every k as more is read; in the first
-half a small k knows more than full input, which waits for the end of each sentence; at the end it knows less.  The
-verdict on each is printed, with our numbers, and written beside the figures.
+half a small k knows more than full input, which waits for the end of each sentence; at the end it knows less; after
+the first third k = 9 is above the other k.  The verdict on each is printed, with our numbers, and written beside the
+figures.
 
 The runs are those of `sqa ablation`; one that is in the store is not made again.
 """
@@ -20,14 +25,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 from tqdm import tqdm
 
+from experiments.contestant import Value, components
 from experiments.contestants import MeanCurve, NamedContestant, Runs, check_labels, runs_of, write_csv, write_verdicts
+from experiments.studies.guesser_report import knows
 from experiments.verdicts import Verdict, corrected, of_difference
 from sqa.core.errors import ConfigError
+from sqa.core.registry import GUESSERS
 from sqa.core.significance import Band, Comparison, bootstrap_band, compare
 from sqa.metrics.qa import LogRankCurve, log_reciprocal_rank
 from sqa.metrics.ratio import ratio, ratio_many
@@ -39,8 +47,11 @@ if TYPE_CHECKING:
 
     from experiments.grid import Row
     from sqa.core.trace import QuestionTrace
+    from sqa.core.types import Question
     from sqa.run.pipeline import Parts
 
+HUMAN = "human"
+BEST = 9  # the k that the paper finds on top
 FLOOR = -4.0  # log reciprocal rank of an answer that is not listed
 # Viridis with its light end darkened, for colours that have an order.
 LINES = ("#440154", "#414487", "#2A788E", "#22A884", "#7AD151", "#B8AE00")
@@ -54,6 +65,7 @@ class Figure6Config:
     ablation: Path
     contestants: tuple[NamedContestant, ...]
     bins: int = 25
+    questions: Literal["guessable", "all"] = "guessable"
 
     def __post_init__(self) -> None:
         problems = check_labels(self.contestants, "contestants")
@@ -65,7 +77,7 @@ class Figure6Config:
 class Line(NamedTuple):
     """One k of one guesser on one data set."""
 
-    k: int | str
+    k: int | str  # HUMAN: the human translation
     values: np.ndarray  # (n, bins) log reciprocal ranks
     band: Band
     by_step: np.ndarray  # (bins,) pooled over steps, nan where there is none
@@ -80,13 +92,13 @@ def main(config_path: Path, runs: Path) -> None:
 
     config, parts = load(config_path, Figure6Config), Parts()
     found = runs_of(config, config_path, runs, parts)
-    lines = lines_of(found, config.bins, runs, parts)
+    lines = lines_of(found, config, runs, parts)
     folder = runs / config.name
     paths = []
     for dataset in found.datasets:
         mine = {found.labels[guesser]: lines[dataset, guesser] for guesser in found.labels}
         numbers = write_csv(table(mine, dataset), folder / f"figure6_{dataset}.csv")
-        paths += [numbers, *draw(mine, dataset, folder)]
+        paths += [numbers, *draw(mine, dataset, config.questions, folder)]
     paths.append(write_verdicts(verdicts_of(found, lines), found.left_out, folder / "verdicts.tsv"))
     print(paths[-1].read_text(encoding="utf-8"), end="")
     for path in paths:
@@ -117,22 +129,47 @@ class Mean:
         return ratio_many(stats)
 
 
-def lines_of(found: Runs, bins: int, runs: Path, parts: Parts) -> Lines:
-    """Read the traces of every run from the store."""
+def lines_of(found: Runs, config: Figure6Config, runs: Path, parts: Parts) -> Lines:
+    """Read the traces of every run from the store; the line of the human translation is the last one."""
     from sqa.files.store import Store
     from sqa.run.pipeline import run
 
+    guessers = {contestant.label: contestant.guesser for contestant in config.contestants}
     todo: dict[tuple[str, str], Sequence[Row]] = {
-        (dataset, guesser): found.of(dataset, guesser) for dataset in found.datasets for guesser in found.labels
+        (dataset, guesser): [*found.of(dataset, guesser), *found.of(dataset, guesser, "reference")]
+        for dataset in found.datasets
+        for guesser in found.labels
     }
     lines: dict[tuple[str, str], list[Line]] = {key: [] for key in todo}
     with tqdm(total=sum(map(len, todo.values())), desc="reading", unit="run", mininterval=1) as bar:
-        for key, rows in todo.items():
+        for (dataset, guesser), rows in todo.items():
+            kept: np.ndarray | None = None
             for row in rows:
                 traces = run(row.cell.run, Store(runs), parts=parts, progress=False).traces
-                lines[key].append(line_of(row.cell.k, traces, bins, found.config.resamples, found.config.seed))
+                if kept is None:
+                    asked = [trace.question for trace in traces]
+                    kept = chosen(guessers[found.labels[guesser]], asked, config.questions, parts)
+                mine = [trace for trace, keep in zip(traces, kept, strict=True) if keep]
+                name = HUMAN if row.cell.family == "reference" else row.cell.k
+                lines[dataset, guesser].append(
+                    line_of(name, mine, config.bins, found.config.resamples, found.config.seed)
+                )
                 bar.update()
     return lines
+
+
+def chosen(guesser: Mapping[str, Value], asked: Sequence[Question], which: str, parts: Parts) -> np.ndarray:
+    """(n,) bool: the questions that are shown; "guessable": those whose answer the guesser can name.
+
+    A guesser that does not say which pages it has, or that has none of the answers: ConfigError.
+    """
+    if which == "all":
+        return np.ones(len(asked), dtype=bool)
+    known = knows(parts.component(GUESSERS, components(guesser)[0]), asked)
+    if known is None or not known.any():
+        why = "does not say which answers it has" if known is None else f"has no answer of {asked[0].dataset}"
+        raise ConfigError(f"questions: guessable: the guesser {guesser['name']!r} {why}; set `questions: all`")
+    return known
 
 
 def line_of(k: int | str, traces: Sequence[QuestionTrace], bins: int, resamples: int, seed: int) -> Line:
@@ -167,10 +204,11 @@ def verdicts_of(found: Runs, lines: Lines) -> list[Verdict]:
     resamples, seed = found.config.resamples, found.config.seed
     verdicts = []
     for (dataset, guesser), mine in lines.items():
-        small, full = mine[0], mine[-1]
+        waiting = [line for line in mine if line.k != HUMAN]
+        small, full = waiting[0], waiting[-1]
         half = small.values.shape[1] // 2
-        rises = [_compare(line.values[:, -1], line.values[:, 0], resamples, seed) for line in mine]
-        numbers = " ".join(f"k={line.k}:{rise.diff:+.2f}" for line, rise in zip(mine, rises, strict=True))
+        rises = [_compare(line.values[:, -1], line.values[:, 0], resamples, seed) for line in waiting]
+        numbers = " ".join(f"k={line.k}:{rise.diff:+.2f}" for line, rise in zip(waiting, rises, strict=True))
         where = (dataset, "wait-k", found.labels[guesser])
         claim = "log MRR rises from the first to the last bin, for every k"
         every = [of_difference(*where, claim, numbers, rise) for rise in rises]
@@ -181,6 +219,15 @@ def verdicts_of(found: Runs, lines: Lines) -> list[Verdict]:
         late = _compare(full.values[:, -1], small.values[:, -1], resamples, seed)
         claim = f"at the end k={full.k} knows more than k={small.k}"
         verdicts.append(of_difference(*where, claim, _found(late), late))
+        others = [line.values for line in waiting if line.k not in (BEST, "full")]
+        if len(others) + 2 == len(waiting) and others:
+            third = -(-small.values.shape[1] // 3)
+            [best] = [line.values for line in waiting if line.k == BEST]
+            top = _compare(
+                best[:, third:].mean(axis=1), np.mean(others, axis=0)[:, third:].mean(axis=1), resamples, seed
+            )
+            claim = f"after the first third k={BEST} knows more than the mean of the other k"
+            verdicts.append(of_difference(*where, claim, _found(top), top))
     return corrected(verdicts)
 
 
@@ -197,34 +244,38 @@ def _found(gap: Comparison) -> str:
 # ------------------------------------------------------------------------------------------------------- figure
 
 
-def draw(lines: Mapping[str, Sequence[Line]], dataset: str, folder: Path) -> list[Path]:
+def draw(lines: Mapping[str, Sequence[Line]], dataset: str, which: str, folder: Path) -> list[Path]:
     """One data set's figure, one column wide, a panel per guesser; returns the PDF and the PNG."""
     from matplotlib import pyplot
 
-    n = next(iter(lines.values()))[0].band.n
     with style():
-        size = (COLUMN, 0.5 + 2.0 * len(lines))
+        size = (COLUMN, 0.6 + 2.1 * len(lines))
         figure, grid = pyplot.subplots(len(lines), 1, figsize=size, layout="constrained", sharex=True, squeeze=False)
         for axes, (label, mine) in zip(grid[:, 0], lines.items(), strict=True):
-            axes.set_title(f"{label}, {dataset}, {n} questions, 95% bands", loc="left")
-            axes.set_ylabel("average log MRR")
+            kind = "questions" if which == "all" else "guessable questions"
+            axes.set_title(f"{label}, {dataset}, {mine[0].band.n} {kind}", loc="left")
+            axes.set_ylabel("average log MRR (nats)")
             _panel(axes, mine)
-        grid[-1, 0].set_xlabel("source read (% of its characters)")
+        grid[-1, 0].set_xlabel("source read (% of its characters)\nbands: 95%, of the first k, full input and human")
         return save(figure, folder, f"figure6_{dataset}")
 
 
 def _panel(axes: Axes, lines: Sequence[Line]) -> None:
-    """A line for each k with its band; full input in grey, the others from dark (small k) to light.
+    """A line for each k; full input in grey, human in black, the others from dark (small k) to light.
 
-    The names stand in the empty corner, in the order in which the lines lie before they meet.
+    Seven bands would hide one another: three have theirs.  The names stand in the empty corner, in the order in which
+    the lines lie before they meet.
     """
-    finite = [line for line in lines if line.k != "full"]
+    finite = [line for line in lines if line.k not in ("full", HUMAN)]
     for i, line in enumerate(lines):
         at = i * (len(LINES) - 1) // max(1, len(finite) - 1)
-        colour = GREY if line.k == "full" else LINES[min(at, len(LINES) - 1)]
+        colour, name, dash = LINES[min(at, len(LINES) - 1)], f"k = {line.k}", "-"
+        if line.k in ("full", HUMAN):
+            colour, name, dash = (GREY, "full input", "--") if line.k == "full" else ("#000000", HUMAN, ":")
         x = 100 * np.arange(1, len(line.by_step) + 1) / len(line.by_step)
-        axes.fill_between(x, line.band.low, line.band.high, color=colour, alpha=0.08, linewidth=0)
-        name, dash = ("full input", "--") if line.k == "full" else (f"k = {line.k}", "-")
+        if i == 0 or line.k in ("full", HUMAN):
+            axes.fill_between(x, line.band.low, line.band.high, color=colour, alpha=0.12, linewidth=0)
         axes.plot(x, line.band.value, color=colour, linestyle=dash, linewidth=1.1, label=name)
     axes.set_xlim(0, 100)
-    axes.legend(loc="lower right", labelcolor="linecolor", handlelength=1.6, labelspacing=0.2)
+    axes.set_ylim(FLOOR - 0.05, 0)
+    axes.legend(loc="upper left", labelcolor="linecolor", handlelength=1.6, labelspacing=0.2)

@@ -1,13 +1,18 @@
-"""Figure 7: does the picture over k depend on who answers?  EW, oracle EW and accuracy over k, a line per guesser.
+"""Figures 7 (Polish) and 10 (Spanish): does the picture over k depend on who answers?  A line per guesser.
 
     sqa reproduce fig7
+    sqa reproduce fig10
+
+EW, oracle EW and accuracy over k.  The paper takes the questions whose answer its English training questions have; so
+do we: those whose answer any of the guessers compared can name (`questions: matched`).
 
 Claims, after Figure 7 of Han, Carpuat and Boyd-Graber (2022), which redraws Figure 3 for a recurrent, a transformer and
 a retrieval guesser.  For each guesser: EW rises, peaks and falls with k; oracle EW peaks at a smaller k than EW; full
 input has the worse EW and the better accuracy.  For each pair of guessers: they order the k alike (Kendall's tau over
 k is above chance).  The verdict on each is printed, with our numbers, and written beside the figures.
 
-Every number is that of a run of `sqa ablation` with the same keys; a run that is in the store is not made again.
+Every number is of the questions of a run of `sqa ablation` with the same keys; a run that is in the store is not made
+again.
 """
 
 from __future__ import annotations
@@ -16,18 +21,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from experiments.claims import PERMUTATIONS
+from experiments.contestant import components
 from experiments.contestants import NamedContestant, Runs, check_labels, runs_of, write_csv, write_verdicts
 from experiments.drawing import End, label_ends
+from experiments.studies.guesser_report import knows
 from experiments.verdicts import POOLED, Verdict, corrected, judge, of_difference
 from sqa import metrics as metric_names
 from sqa.core.errors import ConfigError
 from sqa.core.permutation import null_of, p_value
-from sqa.core.significance import bootstrap_band, compare
+from sqa.core.registry import GUESSERS
+from sqa.core.significance import bootstrap_band, bootstrap_many, compare
+from sqa.data.datasets import load_questions
 from sqa.report.figure_style import COLOURS, COLUMN, save, style
 from sqa.run.config import load
 
@@ -35,6 +44,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from experiments.grid import Row
+    from sqa.run.pipeline import Parts
 
 PANELS = (("ew", "expected wins (EW)"), ("oracle-ew", "oracle EW"), ("accuracy", "accuracy"))  # metric, y axis
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
@@ -42,11 +52,13 @@ _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
 @dataclass(frozen=True, slots=True)
 class Figure7Config:
-    """What `sqa reproduce fig7` reads; configs/figure7.yaml explains each key."""
+    """What `sqa reproduce fig7` and fig10 read; configs/figure7.yaml explains each key."""
 
-    name: str
+    name: str  # of the folder, and what its files begin with
     ablation: Path
     contestants: tuple[NamedContestant, ...]
+    language: str | None = None
+    questions: Literal["matched", "all"] = "all"
 
     def __post_init__(self) -> None:
         problems = check_labels(self.contestants, "contestants")
@@ -58,16 +70,46 @@ def main(config_path: Path, runs: Path) -> None:
     """`sqa reproduce fig7`: run what the store lacks; numbers, figures and verdicts; the verdicts on stdout."""
     from sqa.run.pipeline import Parts
 
-    config = load(config_path, Figure7Config)
-    found = runs_of(config, config_path, runs, Parts(), [metric for metric, _ in PANELS])
+    config, parts = load(config_path, Figure7Config), Parts()
+    found = runs_of(config, config_path, runs, parts, [metric for metric, _ in PANELS], config.language)
+    if config.questions == "matched":
+        found = matched(found, config, parts)
     folder = runs / config.name
     paths = []
     for dataset in found.datasets:
-        paths += [write_csv(table(found, dataset), folder / f"figure7_{dataset}.csv"), *draw(found, dataset, folder)]
+        stem = f"{config.name}_{dataset}"
+        paths += [write_csv(table(found, dataset), folder / f"{stem}.csv"), *draw(found, dataset, folder, stem, config.questions)]
     paths.append(write_verdicts(verdicts_of(found), found.left_out, folder / "verdicts.tsv"))
     print(paths[-1].read_text(encoding="utf-8"), end="")
     for path in paths:
         print(path)
+
+
+def matched(found: Runs, config: Figure7Config, parts: Parts) -> Runs:
+    """The same rows on the questions whose answer one of the guessers can name.  None says what it has: ConfigError."""
+    labels = set(found.labels.values())
+    guessers = [parts.component(GUESSERS, components(contestant.guesser)[0])
+                for contestant in config.contestants if contestant.label in labels]  # fmt: skip
+    masks: dict[str, np.ndarray] = {}
+    for dataset in found.datasets:
+        limit = next(row.cell.run.dataset.limit for row in found.rows if row.cell.dataset == dataset)
+        asked = load_questions(dataset, limit)
+        known = [mask for mask in (knows(guesser, asked) for guesser in guessers) if mask is not None]
+        if not known or not np.any(known):
+            raise ConfigError(f"questions: matched: no guesser is known to have an answer of {dataset}; set `all`")
+        masks[dataset] = np.any(known, axis=0)
+    return found._replace(rows=[_only(row, masks[row.cell.dataset], found) for row in found.rows])
+
+
+def _only(row: Row, mask: np.ndarray, found: Runs) -> Row:
+    """A row of some of its questions, with intervals over these."""
+    metrics = metric_names.build([name for name, _ in PANELS])
+    stats = {name: values[mask] for name, values in row.stats.items()}
+    known = [stats[metric.name] for metric in metrics]
+    intervals = bootstrap_many(known, metrics, found.config.resamples, found.config.seed)
+    return replace(
+        row, n=int(mask.sum()), stats=stats, intervals={m.name: i for m, i in zip(metrics, intervals, strict=True)}
+    )
 
 
 # ------------------------------------------------------------------------------------------------------ verdicts
@@ -154,7 +196,7 @@ def table(found: Runs, dataset: str) -> list[list[str]]:
     return lines
 
 
-def draw(found: Runs, dataset: str, folder: Path) -> list[Path]:
+def draw(found: Runs, dataset: str, folder: Path, stem: str, which: str) -> list[Path]:
     """One data set's figure, one column wide; returns the PDF and the PNG."""
     from matplotlib import pyplot
 
@@ -167,8 +209,9 @@ def draw(found: Runs, dataset: str, folder: Path) -> list[Path]:
         ks = [row.cell.k for row in found.of(dataset, next(iter(found.labels)))]
         panels[-1].set_xticks(range(len(ks)), [*map(str, ks)])
         panels[-1].set_xlabel("k (source words read first)\nhuman: the value for the human translation")
-        panels[0].set_title(f"{dataset}, {n} questions, 95% bands", loc="left")
-        return save(figure, folder, f"figure7_{dataset}")
+        kind = "questions" if which == "all" else "questions with a matched answer"
+        panels[0].set_title(f"{dataset}, {n} {kind}, 95% bands", loc="left")
+        return save(figure, folder, stem)
 
 
 def _panel(axes: Axes, found: Runs, dataset: str, metric: str) -> None:

@@ -1,162 +1,62 @@
-"""Table 5: the models as trained: shapes, training and sizes, beside the recipe that the paper describes.
+"""Table 5: example questions with source, human translation and what wait-3 and wait-6 write.
 
     sqa reproduce table5
 
-There is no claim to judge.  A column is a model: its settings are read from the files that lie with it, and from the
-config it was trained with where these do not say; its size is measured.  The paper's own table could not be looked up:
-its column is the recipe of configs/*_paper*.yaml, whose comments say where each value comes from.
+The questions are those that the paper shows, found by their answers, where the data set has them; of another data set
+the first two whose answer is known (experiments/paper/chosen.py).  Every translator that can be had has its rows.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-from experiments.contestants import VERDICTS, write_csv
-from sqa.core.errors import ConfigError, DataError
-from sqa.core.paths import ROOT
+from experiments.contestants import write_csv
+from experiments.paper.chosen import Systems, known, load_systems
+from experiments.stepwise.rows import Subject
+from sqa.core.answers import key
+from sqa.core.errors import NotComputable
 from sqa.files.store import write_text
-from sqa.report.markdown import head, row
-from sqa.run.config import load, read_yaml
-from sqa.run.folder import tsv
+from sqa.report.markdown import table
 
-READING = ("all", "-", "-", "content of this item", "no comparison",
-           "our reading: the models as trained; the paper's own table could not be looked up")  # fmt: skip
-WEIGHTS = "model.safetensors"
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A model of the table, or a recipe."""
-
-    part: str  # of the system: translator, guesser, buzzer
-    label: str
-    files: tuple[Path, ...]  # where its settings are; an earlier file counts more
-    model: Path | None = None  # its folder
-
-
-@dataclass(frozen=True, slots=True)
-class Table5Config:
-    """What `sqa reproduce table5` reads; configs/table5.yaml explains each key."""
-
-    name: str
-    columns: tuple[Column, ...]
-    prefixes: tuple[str, ...] = ()
-    hidden: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        keys = [(column.part, column.label) for column in self.columns]
-        wrong = [
-            f"columns: {part} {label!r} is there twice" for part, label in set(keys) if keys.count((part, label)) > 1
-        ]
-        wrong += [f"columns: {column.label!r} names no files" for column in self.columns if not column.files]
-        wrong += [] if self.columns else ["columns: at least one is needed"]
-        if wrong:
-            raise ConfigError(wrong)
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """One value of a column."""
-
-    value: str
-    source: str  # the file it was read from, or "measured"
+QUESTIONS = 2  # of a data set that has none of the paper's
+HEAD = ("dataset", "question", "answer", "what", "text")
 
 
 def main(config_path: Path, runs: Path) -> None:
-    """`sqa reproduce table5`: settings and sizes as CSV and Markdown; nothing is run."""
-    config = load(config_path, Table5Config)
-    found = {(column.part, column.label): settings(column, config.prefixes) for column in config.columns}
-    folder = runs / config.name
-    rows = [["part", "model", "setting", "value", "source"]]
-    rows += [[*key, name, s.value, s.source] for key, mine in found.items() for name, s in mine.items()]
-    paths = [write_csv(rows, folder / "table5.csv"), folder / "table5.md", folder / "verdicts.tsv"]
-    write_text(paths[1], "\n".join(report(config, found)) + "\n")
-    write_text(paths[2], tsv(VERDICTS, [READING]))
+    """`sqa reproduce table5`: the texts as CSV and Markdown.  No question at all: NotComputable."""
+    found = load_systems(config_path, runs)
+    lines, rows = ["# Table 5: example questions", ""], [list(HEAD)]
+    for dataset in found.datasets:
+        mine = [subject for subject in found.subjects if subject.dataset == dataset and subject.k in found.config.shown]
+        for place in places(found, mine[0]):
+            question = mine[0].run.questions[place]
+            texts = list(rows_of(mine, place))
+            lines += [f"## {question.id}, {dataset}; answer: {question.page.replace('_', ' ')}", ""]
+            lines += [*table(("", "text"), texts), ""]
+            rows += [[dataset, question.id, question.page, *cells] for cells in texts]
+    if len(rows) == 1:
+        raise NotComputable("table 5: no question whose answer is known; take another guesser in its config")
+    lines += [f"{out.label}: not computed, {out.reason}" for out in found.left_out]
+    paths = [write_csv(rows, found.folder / "table5.csv"), found.folder / "table5.md"]
+    write_text(paths[1], "\n".join(lines).rstrip() + "\n")
     print(paths[1].read_text(encoding="utf-8"), end="")
     for path in paths:
         print(path)
 
 
-def settings(column: Column, prefixes: Sequence[str] = ()) -> dict[str, Setting]:
-    """Every setting of a model by its dotted name, then its measured size."""
-    found: dict[str, Setting] = {}
-    for file in column.files:
-        path = file if file.is_absolute() else ROOT / file
-        for key, value in _flat(_read(path), ""):
-            name = next((key.removeprefix(f"{p}.") for p in prefixes if key.startswith(f"{p}.")), key)
-            found.setdefault(name, Setting(_shown(value), str(file)))
-    if column.model is not None:
-        folder = column.model if column.model.is_absolute() else ROOT / column.model
-        numbers, size = measure(folder)
-        found["numbers stored"] = Setting(f"{numbers:,}", "measured")
-        found["size (MB)"] = Setting(f"{size / 1e6:.3g}", "measured")
-    return found
+def places(found: Systems, subject: Subject) -> list[int]:
+    """Which questions of a data set are shown, 0-based."""
+    wanted = {key(page) for page in found.config.pages}
+    questions = subject.run.questions
+    named = [place for place, question in enumerate(questions) if key(question.page) in wanted]
+    return named or [place for place in range(len(questions)) if known(subject, place)][:QUESTIONS]
 
 
-def _read(path: Path) -> dict[str, Any]:
-    if path.suffix != ".json":
-        return read_yaml(path)
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise DataError(f"{path}: cannot be read: {error}") from error
-    if not isinstance(found, dict):
-        raise DataError(f"{path}: expected an object, got {type(found).__name__}")
-    return found
-
-
-def _flat(mapping: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
-    """("model.width", 256), ...; of a list of plain values one entry."""
-    for key, value in mapping.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{prefix}{key}.")
-        else:
-            yield f"{prefix}{key}", value
-
-
-def _shown(value: Any) -> str:
-    if value is None:
-        return "none"
-    if isinstance(value, (list, tuple)):
-        return ", ".join(map(_shown, value))
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
-
-
-def measure(folder: Path) -> tuple[int, int]:
-    """(numbers in the weights, scales of quantised ones included; bytes of all its files but the card)."""
-    from safetensors import SafetensorError, safe_open
-
-    try:
-        with safe_open(str(folder / WEIGHTS), framework="numpy") as tensors:
-            shapes = [tensors.get_slice(name).get_shape() for name in tensors.keys()]
-    except (OSError, SafetensorError) as error:
-        raise DataError(f"{folder / WEIGHTS}: cannot be read: {error}") from error
-    count = 0
-    for shape in shapes:
-        size = 1
-        for length in shape:
-            size *= length
-        count += size
-    return count, sum(path.stat().st_size for path in folder.iterdir() if path.is_file() and path.suffix != ".md")
-
-
-def report(config: Table5Config, found: Mapping[tuple[str, str], Mapping[str, Setting]]) -> Iterator[str]:
-    """Markdown: a table per part, settings in the rows; "-" where a column has no such setting."""
-    yield from ("# Table 5: the models as trained", "", f"This is {READING[-1]}.")
-    for part in dict.fromkeys(column.part for column in config.columns):
-        mine = [column for column in config.columns if column.part == part]
-        names = dict.fromkeys(name for column in mine for name in found[part, column.label])
-        shown = [name for name in names if not any(f"{name}.".startswith(f"{h}.") for h in config.hidden)]
-        yield from ("", f"## {part}", "")
-        yield from head(["setting", *(column.label for column in mine)])
-        for name in shown:
-            values = [found[part, column.label].get(name) for column in mine]
-            yield row([name, *("-" if value is None else value.value for value in values)])
-        for column in mine:
-            yield f"\n{column.label}: {', '.join(map(str, column.files))}"
+def rows_of(subjects: list[Subject], place: int) -> Iterator[tuple[str, str]]:
+    """(what it is, its text) of each row of a question."""
+    question = subjects[0].run.questions[place]
+    yield "source", question.text
+    yield "human", question.reference_text
+    for subject in sorted(subjects, key=lambda s: s.family != subjects[0].family):
+        yield subject.system, " ".join(sentence for sentence in subject.run.traces[place].hypotheses if sentence)

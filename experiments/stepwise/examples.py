@@ -1,4 +1,4 @@
-"""Step-wise errors of wait-k translations, for Figures 5, 9 and 10 and Table 3: runs, findings, which one is shown.
+"""Step-wise errors of wait-k translations: runs, findings, which one is shown.
 
 Examples are chosen by rule, never by hand, from what `sqa diagnose` finds: of a kind the one that cost most log MRR, at
 least ln 2 nats (rank 1 to 2), or where no cost is asked for the first of the ranking.  Kinds:
@@ -13,32 +13,26 @@ held against the human translation: how much more log MRR that one gained over t
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from experiments.contestants import VERDICTS, LeftOut, names_of
-from experiments.grid import AblationConfig, cells, run_cells, usable
-from experiments.stepwise.rows import RULES, Kind, Line, StepwiseConfig, Subject
+from experiments.contestants import VERDICTS, LeftOut
+from experiments.grid import AblationConfig
+from experiments.stepwise.rows import RULES, Kind, StepwiseConfig, Subject
+from experiments.stepwise.systems import check_guesser, systems
 from experiments.verdicts import of_interval
 from sqa.core.errors import ConfigError
 from sqa.core.significance import bootstrap_band
-from sqa.core.trace import QuestionTrace
-from sqa.diagnose.alignment import load_aligner
-from sqa.diagnose.findings import LINKS
-from sqa.diagnose.step_errors import TARGET, StepErrors, step_errors
 from sqa.files.store import write_text
-from sqa.metrics.qa import log_reciprocal_rank
 from sqa.run.config import load
-from sqa.run.folder import SUMMARY, FinishedRun, open_run, tsv
+from sqa.run.folder import tsv
 
-READING = ("all", "-", "-", "content of this item", "no comparison",
-           "our reading of Section 7; the paper's own item and its numbers could not be looked up")  # fmt: skip
+READING = ("all", "-", "-", "content of this item", "no comparison", "our own item; the paper has none like it")
 FEW = 10  # sentences or words: a mean over fewer is not compared
 
 
@@ -53,10 +47,7 @@ class Found(NamedTuple):
 
 
 def subjects(config_path: Path, runs: Path, counted: bool = False) -> Found:
-    """The systems of a config, from the ablation's runs; what the store lacks is run.  `counted`: all of Table 3's k.
-
-    A system whose words cannot be aligned is left out with the reason.
-    """
+    """The systems of a config, see `systems`; `counted`: at all the k whose errors are counted."""
     config = load(config_path, StepwiseConfig)
     text = (config_path.read_bytes(), (config_path.parent / config.ablation).read_bytes())
     return _subjects(config_path.resolve(), runs.resolve(), counted, text)
@@ -64,55 +55,16 @@ def subjects(config_path: Path, runs: Path, counted: bool = False) -> Found:
 
 @lru_cache(maxsize=1)
 def _subjects(config_path: Path, runs: Path, counted: bool, _: tuple[bytes, bytes]) -> Found:
-    """One `sqa reproduce all` looks the three figures' runs up once; the texts of both configs are in the key."""
+    """One `sqa reproduce all` looks the runs of all items up once; the texts of both configs are in the key."""
     config = load(config_path, StepwiseConfig)
     base = load(config_path.parent / config.ablation, AblationConfig)
-    names = names_of(base.contestants).values()
     ks = config.counted if counted else (config.k,)
     problems = [f"k: {k} is not in {config.ablation}" for k in (config.k, *config.counted) if k not in base.k]
-    if config.guesser not in names:
-        known = ", ".join(names)
-        problems.append(f"guesser: {config.guesser!r} is no contestant of {config.ablation}, which has {known}")
+    problems += check_guesser(base, config.guesser, config.ablation)
     if problems:
         raise ConfigError(problems)
-    base = replace(base, commands={}, sweeps={})
-    wanted = {("reference", "full"), *(("wait-k", k) for k in ks)}
-    asked = (cell for cell in cells(base, usable(base), {}) if cell.guesser == config.guesser)
-    todo = [cell for cell in asked if (cell.family, cell.k) in wanted]
-    found = Found(config, base, [], [], runs / config.name)
-    human: dict[str, tuple[Line, ...]] = {}
-    rows = sorted(run_cells(todo, base, runs), key=lambda row: row.cell.family != "reference")
-    for cell in (row.cell for row in rows):
-        folder, aligned = runs / cell.run.name, cell.family != "reference"
-        try:
-            run, lines, errors = _opened(folder, aligned, (folder / SUMMARY).read_bytes())
-        except ConfigError as reason:
-            found.left_out.append(LeftOut(f"{cell.dataset}, k={cell.k}", " ".join(str(reason).split())))
-            print(f"{cell.dataset}, k={cell.k}: left out, {reason}", file=sys.stderr)
-            continue
-        if aligned:
-            places = {question.id: place for place, question in enumerate(run.questions)}
-            subject = Subject(cell.dataset, cell.k, config.guesser, run, errors, lines, human[cell.dataset], places)
-            found.subjects.append(subject)
-        else:
-            human[cell.dataset] = lines
-    return found
-
-
-@lru_cache(maxsize=16)
-def _opened(folder: Path, aligned: bool, _: bytes) -> tuple[FinishedRun, tuple[Line, ...], tuple[StepErrors, ...]]:
-    """A run, its lines and if `aligned` its errors; the run's summary is in the key."""
-    run = open_run(folder)
-    traces, errors = list(run.traces), ()
-    if aligned:
-        pair = f"{run.questions[0].language}-{TARGET}"
-        errors = tuple(step_errors(traces, load_aligner(pair, cache=folder / LINKS), RULES))
-    return run, tuple(map(_line, traces)), errors
-
-
-def _line(trace: QuestionTrace) -> Line:
-    sentence = np.array([emission.sentence for emission in trace.emissions], dtype=np.int64)
-    return Line(trace.source_words, sentence, log_reciprocal_rank(trace.rank, RULES.top, RULES.floor))
+    found, left_out = systems(base, config.guesser, {("wait-k", k) for k in ks}, runs)
+    return Found(config, base, found, left_out, runs / config.name)
 
 
 # ---------------------------------------------------------------------------------------------------------- verdicts
@@ -179,7 +131,6 @@ def write_judged(judged: Sequence[tuple[str, ...]], left_out: Sequence[LeftOut],
 class Item:
     """A figure of one example per data set."""
 
-    stem: str  # of its files
     kind: Kind
     costly: bool  # only an example that cost RULES.drop or more
     judge: Callable[[Subject, AblationConfig], tuple[str, ...]]
@@ -199,10 +150,10 @@ def make(item: Item, config_path: Path, runs: Path) -> None:
             where = (subject.dataset, subject.system, subject.guesser, "there is an example")
             judged.append((*where, "not computed", f"no {item.kind}{cost} among its findings; no figure"))
             continue
-        stem = f"{item.stem}_{subject.dataset}"
+        stem = f"{item.kind}_{subject.dataset}"
         paths.append(numbers(subject, examples[0], found.config, found.folder / f"{stem}.csv"))
         paths += draw(subject, examples[0], found.config, found.folder, stem)
-    paths.append(write_judged(judged, found.left_out, found.folder / f"{item.stem}_verdicts.tsv"))
+    paths.append(write_judged(judged, found.left_out, found.folder / f"{item.kind}_verdicts.tsv"))
     print(paths[-1].read_text(encoding="utf-8"), end="")
     for path in paths:
         print(path)

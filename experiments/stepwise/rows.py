@@ -20,7 +20,7 @@ RULES = DiagnoseConfig()
 
 @dataclass(frozen=True, slots=True)
 class StepwiseConfig:
-    """What Figures 5, 9, 10 and Table 3 read; configs/stepwise.yaml explains each key."""
+    """What the items on step-wise errors read; configs/stepwise.yaml explains each key."""
 
     name: str
     ablation: Path
@@ -45,6 +45,7 @@ class Line(NamedTuple):
     """What was known at each step of one question, each array (n,)."""
 
     read: np.ndarray  # source words of the question read
+    fraction: np.ndarray  # of the question's source characters read, 0 to 1
     sentence: np.ndarray  # 0-based
     log_mrr: np.ndarray  # natural logarithm of 1 / rank, RULES.floor where the answer is not listed
 
@@ -66,11 +67,13 @@ class Subject:
     lines: tuple[Line, ...]
     human: tuple[Line, ...]  # of the human translation
     places: Mapping[str, int]  # id of a question -> where it is in the four above
+    family: str = "wait-k"  # the translator's name in the ablation
 
     @property
     def system(self) -> str:
         """Its name in figures and tables."""
-        return "full input" if self.k == "full" else f"wait-{self.k}"
+        name = "full input" if self.k == "full" else f"wait-{self.k}"
+        return name if self.family == "wait-k" else f"{self.family}, {name}"
 
     def place(self, finding: Finding) -> int:
         """Which question a finding is of, 0-based."""

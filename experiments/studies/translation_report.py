@@ -140,6 +140,7 @@ def _panel(axes: Axes, groups: Mapping[str, Sequence[Row]], looks: Mapping[str, 
         ends[label] = (x[-1], bleu[-1].value)
     axes.set_xlim(left=0)
     axes.margins(y=0.1)
+    axes.set_ylim(bottom=0)  # without it a tenth of a point of BLEU looks like a mountain
     _labels(axes, ends, looks)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from inspect import signature
 from pathlib import Path
 from typing import Annotated, Literal
@@ -31,18 +32,27 @@ evidence_app = typer.Typer(**SETTINGS)
 
 PAPER = {  # figure or table of the paper -> what makes it, and from which of configs/
     "fig3": ("experiments.ablation.over_k:main", "ablation.yaml"),
-    "fig5": ("experiments.paper.figure5:main", "stepwise.yaml"),
-    "fig9": ("experiments.paper.figure9:main", "stepwise.yaml"),
-    "fig10": ("experiments.paper.figure10:main", "stepwise.yaml"),
-    "table3": ("experiments.paper.table3:main", "stepwise.yaml"),  # of the same runs, which stay in memory
+    "fig5": ("experiments.paper.figure5:main", "examples.yaml"),
+    "table2": ("experiments.paper.table2:main", "examples.yaml"),  # of the same runs, which stay in memory
+    "table5": ("experiments.paper.table5:main", "examples.yaml"),
     "fig6": ("experiments.paper.figure6:main", "figure6.yaml"),
     "fig7": ("experiments.paper.figure7:main", "figure7.yaml"),
+    "fig10": ("experiments.paper.figure7:main", "figure10.yaml"),
     "fig8": ("experiments.studies.translation_table:main", "translation_table.yaml"),
+    "fig9": ("experiments.paper.figure9:main", "figure9.yaml"),
     "table1": ("experiments.studies.guesser_report:main", "guessers.yaml"),
-    "table2": ("experiments.paper.table2:main", "table2.yaml"),
+    "table3": ("experiments.paper.table3:main", "table3.yaml"),
     "table4": ("experiments.paper.table4:main", "table4.yaml"),
-    "table5": ("experiments.paper.table5:main", "table5.yaml"),
 }
+OURS = {  # the same of what the paper has not
+    "hallucination": ("experiments.stepwise.hallucination:main", "stepwise.yaml"),
+    "omission": ("experiments.stepwise.omission:main", "stepwise.yaml"),
+    "under-translation": ("experiments.stepwise.under_translation:main", "stepwise.yaml"),
+    "errors": ("experiments.stepwise.errors:main", "stepwise.yaml"),
+    "correlation": ("experiments.ablation.correlation:main", "correlation.yaml"),
+    "models": ("experiments.ablation.models:main", "models.yaml"),
+}
+ITEMS = PAPER | OURS
 
 
 @evidence_app.command()
@@ -78,7 +88,7 @@ def guessers(config: Config = Path("configs/guessers.yaml"), runs: Runs = DEFAUL
 @evidence_app.command()
 def reproduce(
     item: Annotated[
-        str, typer.Argument(metavar="ITEM", help=f"One of {', '.join(PAPER)}, all, or your own file.py:main.")
+        str, typer.Argument(metavar="ITEM", help=f"One of {', '.join(ITEMS)}, all, or your own file.py:main.")
     ],
     config: Annotated[
         Path | None, typer.Argument(metavar="[CONFIG]", help="In place of the item's own; see configs/.")
@@ -87,7 +97,7 @@ def reproduce(
     scheduler: SchedulerOption = None,
     store: StoreOption = None,
 ) -> None:
-    """A figure or table of the paper from our runs, with its claims judged; what the runs lack is made first."""
+    """A figure or table of the paper, or of ours, from our runs, claims judged; what the runs lack is made first."""
     from sqa.run.scheduler import scheduled
 
     with scheduled(scheduler, runs, store):
@@ -96,25 +106,31 @@ def reproduce(
 
 def _reproduce(item: str, config: Path | None, runs: Path) -> None:
     if item != "all":
-        usual = Path("configs", PAPER[item][1]) if item in PAPER else None
+        usual = Path("configs", ITEMS[item][1]) if item in ITEMS else None
         _make(item, config or usual, runs)
         return
     if config is not None:
         raise ConfigError(f"{config}: all items have configs of their own; name one item")
-    missing = []
-    for name, (_, file) in PAPER.items():
+    missing: dict[str, str] = {}
+    for name, (_, file) in ITEMS.items():
         try:
             _make(name, Path("configs", file), runs)
-        except SqaError as error:  # the others can still be made
-            missing.append(name)
-            print(f"{name}: not made: {error}", file=sys.stderr)
+        except (SqaError, OSError, ImportError) as error:  # the others can still be made
+            missing[name] = " ".join(str(error).split())
+        except typer.Exit as end:  # what it lacks it has said
+            missing[name] = f"ended with exit code {end.exit_code}"
+        if name in missing:
+            print(f"{name}: not made: {missing[name]}", file=sys.stderr)
+    print(f"made {len(ITEMS) - len(missing)} of {len(ITEMS)} items, in {runs}", file=sys.stderr)
+    for name, why in missing.items():
+        print(f"not made: {name}: {why}", file=sys.stderr)
     if missing:
         raise typer.Exit(1)
 
 
 def _make(item: str, config: Path | None, runs: Path) -> None:
     """Call an item's `main(config, runs)`; one of your own is looked for beside its config, then here."""
-    registry = Registry("figure or table", {name: target for name, (target, _) in PAPER.items()})
+    registry = Registry("figure or table", {name: target for name, (target, _) in ITEMS.items()})
     registry.target(item)  # refuses an unknown name before a missing config
     if config is None:
         raise ConfigError(f"{item}: a figure or table of your own needs a config: sqa reproduce {item} CONFIG")
@@ -125,6 +141,8 @@ def _make(item: str, config: Path | None, runs: Path) -> None:
     except (TypeError, ValueError) as error:
         raise ConfigError(f"{item}: must be a function main(config, runs) of two paths ({error})") from error
     code = main(config, runs)
+    for line in import_module("experiments.beside").beside(item) if item in PAPER else ():
+        print(line)
     if isinstance(code, int) and code:
         raise typer.Exit(code)
 

@@ -23,6 +23,7 @@ from sqa.core.paths import ROOT
 from sqa.core.significance import bootstrap_band
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Emission, Guess
+from sqa.data.datasets import load_questions
 from sqa.files.store import Store
 from sqa.run import folder as folders
 from sqa.run.config import load, read_yaml
@@ -41,7 +42,7 @@ def folder(tmp_path_factory):
     keyword = {"label": "Keyword", "guesser": KEYWORD, "buzzer": BUZZER}
     gone = {"label": "Gone", "guesser": {"name": "bm25", "model": "nowhere"}, "buzzer": BUZZER, "optional": True}
     for name in ("figure6", "figure7"):
-        mapping = {"name": name, "ablation": "ablation.yaml", "contestants": [bm25, keyword, gone]}
+        mapping = {"name": name, "ablation": "ablation.yaml", "contestants": [bm25, keyword, gone], "questions": "all"}
         (folder / f"{name}.yaml").write_text(yaml.safe_dump(mapping), encoding="utf-8")
     return folder
 
@@ -93,7 +94,8 @@ def test_figure6(folder, runs, capsys):
     made = sorted(path.name for path in (runs / "figure6").iterdir())
     assert made == ["figure6_mini-es.csv", "figure6_mini-es.pdf", "figure6_mini-es.png", "verdicts.tsv"]
     lines = rows(runs / "figure6" / "figure6_mini-es.csv")
-    assert len(lines) == 2 * len(KS) * 25
+    assert len(lines) == 2 * (len(KS) + 1) * 25  # and the human translation
+    assert [line["k"] for line in lines[::25]] == [*map(str, KS), "human"] * 2
     verdicts = rows(runs / "figure6" / "verdicts.tsv", "\t")
     assert len(verdicts) == 2 * 3 + 1 and verdicts[0]["claim"].startswith("log MRR rises")
 
@@ -122,6 +124,49 @@ def test_figure6(folder, runs, capsys):
     before = {path: path.read_bytes() for path in (runs / "figure6").iterdir()}
     figure6.main(folder / "figure6.yaml", runs)
     assert {path: path.read_bytes() for path in before} == before
+
+
+def test_figure6_on_the_guessable_questions(folder, runs, tmp_path, capsys, monkeypatch):
+    mapping = read_yaml(folder / "figure6.yaml") | {"questions": "guessable", "name": "known"}
+    mapping |= {"ablation": str(folder / "ablation.yaml"), "contestants": mapping["contestants"][:1]}
+    (tmp_path / "figure6.yaml").write_text(yaml.safe_dump(mapping), encoding="utf-8")
+    asked = load_questions("mini-es", 4)
+    monkeypatch.setattr(figure6, "knows", lambda guesser, questions: np.array([q in asked[:3] for q in questions]))
+    figure6.main(tmp_path / "figure6.yaml", runs)
+    capsys.readouterr()
+    lines = rows(runs / "known" / "figure6_mini-es.csv")
+    assert {line["questions"] for line in lines} == {"3"}
+    saved = folders.read(runs / "ablation-mini-es-reference-full-bm25-limit4")
+    logs = [-math.log(trace.rank[-1]) if trace.rank[-1] else -4.0 for trace in
+            list(run(saved.config, Store(runs), progress=False).traces)[:3]]  # fmt: skip
+    assert (lines[-1]["k"], float(lines[-1]["log_mrr"])) == ("human", pytest.approx(np.mean(logs), abs=1e-6))
+
+
+def test_a_guesser_that_does_not_say_what_it_knows_is_refused(folder, runs, tmp_path):
+    for name, module, word in (("figure6", figure6, "guessable"), ("figure7", figure7, "matched")):
+        mapping = read_yaml(folder / f"{name}.yaml") | {"questions": word}
+        mapping |= {"ablation": str(folder / "ablation.yaml"), "contestants": mapping["contestants"][1:2]}
+        (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump(mapping), encoding="utf-8")
+        with pytest.raises(ConfigError, match=f"questions: {word}: .*all"):
+            module.main(tmp_path / f"{name}.yaml", runs)
+
+
+def test_figure10_is_of_one_language_and_of_the_matched_questions(folder, runs, tmp_path, capsys, monkeypatch):
+    mapping = read_yaml(folder / "figure7.yaml") | {"name": "figure10", "questions": "matched", "language": "es"}
+    mapping |= {"ablation": str(folder / "ablation.yaml"), "contestants": mapping["contestants"][:1]}
+    path = tmp_path / "figure10.yaml"
+    path.write_text(yaml.safe_dump(mapping), encoding="utf-8")
+    monkeypatch.setattr(figure7, "knows", lambda guesser, questions: np.arange(len(questions)) > 0)
+    figure7.main(path, runs)
+    capsys.readouterr()
+    lines = rows(runs / "figure10" / "figure10_mini-es.csv")
+    saved = folders.read(runs / "ablation-mini-es-wait-k-3-bm25-limit4")
+    sums = saved.stats["oracle-ew"][1:].sum(axis=0)
+    assert (lines[1]["k"], lines[1]["questions"]) == ("3", "3")
+    assert float(lines[1]["oracle-ew"]) == pytest.approx(sums[0] / sums[1], abs=1e-6)
+    path.write_text(yaml.safe_dump(mapping | {"language": "pl"}), encoding="utf-8")
+    with pytest.raises(ConfigError, match="models: none for the language of a data set in pl that is here"):
+        figure7.main(path, runs)
 
 
 def test_a_full_input_line_stands_still_within_a_sentence():
@@ -204,6 +249,7 @@ def test_check_labels_and_mean():
 
 
 def test_the_bundled_configs_are_valid():
-    for name, cls in (("figure6", figure6.Figure6Config), ("figure7", figure7.Figure7Config)):
+    of = {"figure6": figure6.Figure6Config, "figure7": figure7.Figure7Config, "figure10": figure7.Figure7Config}
+    for name, cls in of.items():
         config = load(ROOT / "configs" / f"{name}.yaml", cls)
         assert (ROOT / "configs" / config.ablation).is_file() and config.name == name

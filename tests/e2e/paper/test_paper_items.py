@@ -1,10 +1,11 @@
-"""Figures 5, 9, 10 and Tables 2, 3, 5 on a few bundled questions: files, numbers, rules, what is not computed."""
+"""Our own items and the paper's examples on a few bundled questions: files, numbers, rules, what is not there."""
 
 from __future__ import annotations
 
 import csv
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,12 +14,16 @@ import yaml
 from scipy.stats import kendalltau
 from small_ablation import write_small_ablation
 
+from experiments.ablation import correlation, models
 from experiments.ablation.over_k import main as ablation
-from experiments.paper import figure5, figure9, figure10, table2, table3, table5
+from experiments.paper import chosen, figure5, table2, table3, table5
+from experiments.stepwise import errors as counting
 from experiments.stepwise import examples as stepwise
+from experiments.stepwise import hallucination, omission, systems, under_translation
 from experiments.stepwise.figure import COLUMNS, columns, recent_share
-from sqa.core.errors import ConfigError, DataError
+from sqa.core.errors import ConfigError, DataError, NotComputable
 from sqa.core.paths import ROOT
+from sqa.data.datasets import load_questions
 from sqa.diagnose.alignment import Alignment
 from sqa.run.config import load, read_yaml
 
@@ -50,9 +55,14 @@ def folder(tmp_path_factory):
     """Configs cut down to a few bundled questions and one process."""
     folder = tmp_path_factory.mktemp("items")
     write_small_ablation(folder, KS, LIMIT)
-    for name in ("stepwise", "table2", "table5"):
-        mapping = read_yaml(ROOT / "configs" / f"{name}.yaml")
-        mapping |= {"table2": {"resamples": 200}, "stepwise": {"k": 3, "counted": [3, "full"]}}.get(name, {})
+    changed = {
+        "correlation": {"resamples": 200},
+        "stepwise": {"k": 3, "counted": [3, "full"]},
+        "examples": {"hallucination": 3, "translators": ["wait-k"], "pages": ["Nowhere"]},
+        "table3": {"datasets": ["mini-es", "nowhere.jsonl"], "guesser": {"name": "bm25"}},
+    }
+    for name in ("stepwise", "correlation", "models", "examples", "table3"):
+        mapping = read_yaml(ROOT / "configs" / f"{name}.yaml") | changed.get(name, {})
         (folder / f"{name}.yaml").write_text(yaml.safe_dump(mapping), encoding="utf-8")
     return folder
 
@@ -66,7 +76,7 @@ def runs(folder):
 
 @pytest.fixture(autouse=True)
 def diagonal(monkeypatch):
-    monkeypatch.setattr(stepwise, "load_aligner", lambda pair, cache: Diagonal(pair))
+    monkeypatch.setattr(systems, "load_aligner", lambda pair, cache: Diagonal(pair))
 
 
 def rows(path: Path, delimiter: str = ",") -> list[dict[str, str]]:
@@ -79,12 +89,16 @@ def test_the_figures_show_an_example_chosen_by_rule(folder, runs, capsys):
     [subject] = found.subjects
     assert (subject.dataset, subject.system, len(subject.errors)) == ("mini-es", "wait-3", LIMIT)
     drawn = 0
-    items = ((figure5, "hallucination", True), (figure9, "omission", True), (figure10, "under-translation", False))
+    items = (
+        (hallucination, "hallucination", True),
+        (omission, "omission", True),
+        (under_translation, "under-translation", False),
+    )
     for module, kind, costly in items:
         module.main(folder / "stepwise.yaml", runs)
-        printed, name = capsys.readouterr().out, module.__name__.rpartition(".")[2]
+        printed, name = capsys.readouterr().out, kind
         judged = rows(runs / "stepwise" / f"{name}_verdicts.tsv", "\t")
-        assert judged[-1]["verdict"] == "no comparison" and "could not be looked up" in judged[-1]["numbers"]
+        assert judged[-1]["verdict"] == "no comparison" and "our own item" in judged[-1]["numbers"]
         assert "\t".join(judged[0].values()) in printed
         examples = subject.examples(kind, costly)
         csv_file, png = (runs / "stepwise" / f"{name}_mini-es.{end}" for end in ("csv", "png"))
@@ -146,11 +160,11 @@ def test_the_means_behind_the_verdicts(folder, runs):
     assert cells[4:] == ("not computed", "9 words and 99 others, at least 10 of each are needed")
 
 
-def test_table3(folder, runs, capsys):
-    table3.main(folder / "stepwise.yaml", runs)
+def test_errors_are_counted(folder, runs, capsys):
+    counting.main(folder / "stepwise.yaml", runs)
     capsys.readouterr()
     made = runs / "stepwise"
-    counted = rows(made / "table3_counts.csv")
+    counted = rows(made / "errors_counts.csv")
     assert [line["system"] for line in counted] == ["wait-3"] * 4 + ["full input"] * 4
     assert all(float(line["low"]) <= float(line["percent"]) <= float(line["high"]) for line in counted)
     full = stepwise.subjects(folder / "stepwise.yaml", runs, counted=True).subjects[1]
@@ -158,15 +172,15 @@ def test_table3(folder, runs, capsys):
     line = counted[4]
     assert (line["what"], line["count"], line["of"]) == ("hallucinated content words", str(invented), str(words))
     assert float(line["percent"]) == pytest.approx(100 * invented / words, abs=1e-5)
-    judged = rows(made / "table3_verdicts.tsv", "\t")
+    judged = rows(made / "errors_verdicts.tsv", "\t")
     assert [row["claim"] for row in judged[:2]] == [
         "wait-3 has more hallucinated content words than full input",
         "wait-3 has more sentences with lost source than full input",
     ]
-    examples = rows(made / "table3_examples.csv")
+    examples = rows(made / "errors_examples.csv")
     assert examples and {line["system"] for line in examples} == {"wait-3"}
     assert len({(line["kind"], line["question"]) for line in examples}) == len(examples)
-    assert "could not be looked up" in (made / "table3.md").read_text(encoding="utf-8")
+    assert "The paper has no such table." in (made / "errors.md").read_text(encoding="utf-8")
 
 
 def test_words_that_cannot_be_aligned_are_left_out(folder, tmp_path, runs, monkeypatch, capsys):
@@ -177,13 +191,13 @@ def test_words_that_cannot_be_aligned_are_left_out(folder, tmp_path, runs, monke
     def none(pair: str, cache: Path) -> Diagonal:
         raise ConfigError("no aligner here")
 
-    monkeypatch.setattr(stepwise, "load_aligner", none)
-    stepwise._opened.cache_clear()
-    figure5.main(tmp_path / "stepwise.yaml", runs)
+    monkeypatch.setattr(systems, "load_aligner", none)
+    systems._opened.cache_clear()
+    hallucination.main(tmp_path / "stepwise.yaml", runs)
     captured = capsys.readouterr()
     assert "mini-es, k=3: left out, no aligner here" in captured.err
     assert "all\twait-k\tmini-es, k=3\t-\tnot computed\tno aligner here" in captured.out
-    stepwise._opened.cache_clear()
+    systems._opened.cache_clear()
     stepwise._subjects.cache_clear()
 
 
@@ -199,20 +213,27 @@ def test_a_stepwise_config_that_the_ablation_does_not_fit(folder, tmp_path):
         load(tmp_path / "stepwise.yaml", stepwise.StepwiseConfig)
 
 
-def test_table2(folder, runs, capsys):
-    table2.main(folder / "table2.yaml", runs)
+def test_correlation(folder, runs, capsys):
+    correlation.main(folder / "correlation.yaml", runs)
     printed = capsys.readouterr().out
-    made = runs / "table2"
-    names = ["table2.csv", "table2.md", "table2_mini-es.pdf", "table2_mini-es.png", "table2_tau.csv", "verdicts.tsv"]
+    made = runs / "correlation"
+    names = [
+        "correlation.csv",
+        "correlation.md",
+        "correlation_mini-es.pdf",
+        "correlation_mini-es.png",
+        "correlation_tau.csv",
+        "verdicts.tsv",
+    ]
     assert sorted(path.name for path in made.iterdir()) == names
-    values = rows(made / "table2.csv")
+    values = rows(made / "correlation.csv")
     report = rows(runs / f"ablation-mini-es-wait-k-6-bm25-limit{LIMIT}" / "report.tsv", "\t")
     for line in report:  # every metric of the runs is there, with the runs' own numbers
         [found] = [v for v in values if (v["system"], v["k"], v["metric"]) == ("wait-k", "6", line["metric"])]
         assert [found[key] for key in ("value", "low", "high", "unit")] == [
             line[key] for key in ("value", "low", "high", "unit")
         ]
-    taus = rows(made / "table2_tau.csv")
+    taus = rows(made / "correlation_tau.csv")
     [tau] = [t for t in taus if (t["metric"], t["with"]) == ("ew", "bleu")]
     of = {
         m: [float(v["value"]) for v in values if v["metric"] == m and v["system"] == "wait-k"] for m in ("ew", "bleu")
@@ -221,30 +242,34 @@ def test_table2(folder, runs, capsys):
     assert tau["systems"] == "3" and (
         tau["tau"] == "n/a" if np.isnan(expected) else float(tau["tau"]) == pytest.approx(expected, abs=1e-6)
     )
-    text = (made / "table2.md").read_text(encoding="utf-8")
-    assert "human translation" in text and "could not be looked up" in text and "Kendall's tau-b over 3 systems" in text
+    text = (made / "correlation.md").read_text(encoding="utf-8")
+    assert (
+        "human translation" in text
+        and "The paper has no such table." in text
+        and "Kendall's tau-b over 3 systems" in text
+    )
     assert printed.startswith((made / "verdicts.tsv").read_text(encoding="utf-8"))
 
 
-def test_table2_takes_more_runs_on_the_same_questions_only(folder, runs, tmp_path, capsys):
-    for name in ("ablation.yaml", "table2.yaml"):
+def test_correlation_takes_more_runs_on_the_same_questions_only(folder, runs, tmp_path, capsys):
+    for name in ("ablation.yaml", "correlation.yaml"):
         (tmp_path / name).write_text((folder / name).read_text(encoding="utf-8"), encoding="utf-8")
     one = f"ablation-mini-es-reference-diagonal-bm25-limit{LIMIT}"
-    mapping = read_yaml(tmp_path / "table2.yaml") | {"runs": [one], "name": "more"}
-    (tmp_path / "table2.yaml").write_text(yaml.safe_dump(mapping), encoding="utf-8")
-    table2.main(tmp_path / "table2.yaml", runs)
-    assert {t["systems"] for t in rows(runs / "more" / "table2_tau.csv")} == {"4"}
+    mapping = read_yaml(tmp_path / "correlation.yaml") | {"runs": [one], "name": "more"}
+    (tmp_path / "correlation.yaml").write_text(yaml.safe_dump(mapping), encoding="utf-8")
+    correlation.main(tmp_path / "correlation.yaml", runs)
+    assert {t["systems"] for t in rows(runs / "more" / "correlation_tau.csv")} == {"4"}
     capsys.readouterr()
     mapping["runs"] = ["nowhere"]
-    (tmp_path / "table2.yaml").write_text(yaml.safe_dump(mapping), encoding="utf-8")
+    (tmp_path / "correlation.yaml").write_text(yaml.safe_dump(mapping), encoding="utf-8")
     with pytest.raises(ConfigError, match="is not the folder of a finished run"):
-        table2.main(tmp_path / "table2.yaml", runs)
+        correlation.main(tmp_path / "correlation.yaml", runs)
 
 
-def test_table5(folder, tmp_path, capsys):
-    table5.main(folder / "table5.yaml", tmp_path)
+def test_models(folder, tmp_path, capsys):
+    models.main(folder / "models.yaml", tmp_path)
     printed = capsys.readouterr().out
-    values = {(v["model"], v["setting"]): (v["value"], v["source"]) for v in rows(tmp_path / "table5" / "table5.csv")}
+    values = {(v["model"], v["setting"]): (v["value"], v["source"]) for v in rows(tmp_path / "models" / "models.csv")}
     assert values["es-en", "model.width"] == ("256", "data/models/es-en/config.json")
     assert values["the paper's recipe", "hidden"] == ("1500", "configs/train_guessers.yaml:gru-paper")
     size = (ROOT / "data" / "models" / "es-en" / "model.safetensors").stat().st_size
@@ -254,13 +279,129 @@ def test_table5(folder, tmp_path, capsys):
     assert "## buzzer" in printed and "corpus.weights" not in printed
 
 
-def test_table5_says_what_is_wrong(tmp_path):
+def test_models_say_what_is_wrong(tmp_path):
     with pytest.raises(ConfigError, match=r"columns: buzzer 'a' is there twice\ncolumns: 'a' names no files"):
-        column = table5.Column("buzzer", "a", ())
-        table5.Table5Config("t", (column, column))
+        column = models.Column("buzzer", "a", ())
+        models.ModelsConfig("t", (column, column))
     broken = tmp_path / "config.json"
     broken.write_text("[1]", encoding="utf-8")
     with pytest.raises(DataError, match="expected an object, got list"):
-        table5.settings(table5.Column("buzzer", "a", (broken,)))
+        models.settings(models.Column("buzzer", "a", (broken,)))
     with pytest.raises(DataError, match="cannot be read"):
-        table5.measure(tmp_path)
+        models.measure(tmp_path)
+
+
+# -------------------------------------------------------------------------------------------- the paper's own examples
+
+
+def test_the_examples_are_chosen_by_their_rule(folder, runs):
+    found = chosen.load_systems(folder / "examples.yaml", runs)
+    assert [(s.dataset, s.family, s.k) for s in found.subjects] == [("mini-es", "wait-k", k) for k in (3, 6)]
+    shown = {example.panel: example for example in chosen.chosen(found)}
+    for panel, kind in chosen.KINDS.items():
+        possible = []
+        for finding in found.subjects[0].findings():  # both panels are of k = 3 here
+            place = found.subjects[0].place(finding)
+            human, trace = found.subjects[0].human[place].log_mrr, found.subjects[0].run.traces[place]
+            before = [r for e, r in zip(trace.emissions, trace.rank, strict=True) if e.sentence <= finding.sentence]
+            if panel == "b" and before and before[-1] == 1:
+                continue
+            if panel == "a" and (
+                len(finding.words) > 5 or len(trace.emissions) > 1.5 * len(trace.question.reference_text.split())
+            ):
+                continue
+            if found.subjects[0].kind(finding) == kind and len(human) and human[-1] == 0:
+                start, end = chosen.silence(found.subjects[0], finding)
+                possible.append(finding.loss if panel == "a" else end - start)
+        large = [size for size in possible if size > (math.log(2) if panel == "a" else 0)]
+        assert (panel in shown) == bool(large)
+        assert panel not in shown or shown[panel].size == max(large)
+    assert len(shown) + len(chosen.missing(found)) == 2 and shown
+
+
+def test_the_silence_of_an_under_translation(folder, runs):
+    found = chosen.load_systems(folder / "examples.yaml", runs)
+    subject = found.subjects[0]
+    seen = 0
+    for finding in subject.findings():
+        if subject.kind(finding) != "under-translation":
+            continue
+        seen += 1
+        trace = subject.trace(finding)
+        before = [f for e, f in zip(trace.emissions, trace.fraction, strict=True) if e.sentence <= finding.sentence]
+        after = [f for e, f in zip(trace.emissions, trace.fraction, strict=True) if e.sentence > finding.sentence]
+        assert chosen.silence(subject, finding) == (before[-1] if before else 0.0, after[0] if after else 1.0)
+    assert seen
+
+
+def test_figure5_and_table2_show_the_same_examples(folder, runs, capsys):
+    found = chosen.load_systems(folder / "examples.yaml", runs)
+    figure5.main(folder / "examples.yaml", runs)
+    capsys.readouterr()
+    table2.main(folder / "examples.yaml", runs)
+    text = capsys.readouterr().out
+    texts = rows(found.folder / "table2.csv")
+    for example in chosen.chosen(found):
+        place = example.subject.place(example.finding)
+        trace, step_errors = example.subject.trace(example.finding), example.subject.errors[place]
+        lines = [line for line in rows(found.folder / f"{example.stem}.csv") if line["of"] == "wait-3"]
+        assert [line["word"] for line in lines] == [emission.token for emission in trace.emissions]
+        assert [line["unaligned"] == "1" for line in lines] == list(step_errors.unaligned)
+        assert all((found.folder / f"{example.stem}.{end}").stat().st_size > 5000 for end in ("png", "pdf"))
+        of = {line["what"]: line["text"] for line in texts if line["panel"] == example.panel}
+        assert of["human"] == trace.question.reference_text and of["source"].replace("**", "") == trace.question.text
+        assert all(f"({i})" in of["wait-3"] for i in range(1, len(chosen.marks(example)) + 1))
+        assert ("[silence]" in of["wait-3"]) == (example.panel == "b")
+        assert f"({example.panel}) {chosen.KINDS[example.panel]}: {trace.question.id}" in text
+    shown = rows(found.folder / "figure5.tsv", "\t")
+    assert [line["verdict"] for line in shown].count("shown") == len(list(chosen.chosen(found)))
+
+
+def test_the_red_curve_is_binary():
+    places = np.array([0.25, 0.5, 0.5, 0.5])
+    x, y = figure5.red_curve(places, (False, False, True, False))
+    assert x.tolist() == [0, 0.25, 0.5, 1] and y.tolist() == [0, 0, 1, 1]
+    assert figure5.red_curve(np.array([]), ())[1].tolist() == [0, 0]
+
+
+def test_an_example_that_is_not_there_is_named(folder, tmp_path, runs, monkeypatch):
+    for name in ("ablation.yaml", "examples.yaml"):
+        (tmp_path / name).write_text((folder / name).read_text(encoding="utf-8"), encoding="utf-8")
+    monkeypatch.setattr(chosen, "known", lambda subject, place: False)
+    for module in (figure5, table2, table5):
+        with pytest.raises(NotComputable, match="answer is known"):
+            module.main(tmp_path / "examples.yaml", runs)
+
+
+def test_table5_shows_the_texts(folder, runs, capsys):
+    table5.main(folder / "examples.yaml", runs)
+    capsys.readouterr()
+    found = chosen.load_systems(folder / "examples.yaml", runs)
+    texts = rows(found.folder / "table5.csv")
+    assert len({line["question"] for line in texts}) == table5.QUESTIONS
+    assert [line["what"] for line in texts] == ["source", "human", "wait-3", "wait-6"] * table5.QUESTIONS
+    traces = {trace.question.id: trace for trace in found.subjects[1].run.traces}
+    for line in texts[3::4]:
+        assert line["text"] == " ".join(s for s in traces[line["question"]].hypotheses if s)
+
+
+def test_table5_finds_the_questions_of_the_paper_by_their_answers(folder, runs):
+    found = chosen.load_systems(folder / "examples.yaml", runs)
+    page = found.subjects[0].run.questions[4].page
+    named = found._replace(config=replace(found.config, pages=(page,)))
+    there = [found.subjects[0].run.questions[i].page for i in table5.places(named, found.subjects[0])]
+    assert there and set(there) == {page}
+
+
+def test_table3_counts_a_question_set(folder, tmp_path, capsys):
+    table3.main(folder / "table3.yaml", tmp_path)
+    printed = capsys.readouterr().out
+    questions = load_questions("mini-es")
+    values = {line["what"]: line["mini-es"] for line in rows(tmp_path / "table3" / "table3.csv")}
+    assert values["questions"] == str(len(questions))
+    assert values["source words"] == str(sum(len(q.text.split()) for q in questions))
+    assert values["source sentences"] == str(sum(len(q.sentences) for q in questions))
+    assert "nowhere.jsonl: not computed" in printed
+    (tmp_path / "table3.yaml").write_text("name: t\ndatasets: [nowhere.jsonl]\nguesser: {name: bm25}\n")
+    with pytest.raises(NotComputable, match="table 3: nowhere.jsonl"):
+        table3.main(tmp_path / "table3.yaml", tmp_path)

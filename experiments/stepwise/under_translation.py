@@ -1,6 +1,6 @@
-"""Figure 10: an under-translation, word by word: the source is read on, and nothing is written any more.
+"""An under-translation, word by word: the source is read on, and nothing is written any more.
 
-    sqa reproduce fig10
+    sqa reproduce under-translation
 
 Claim, after Section 7 of Han, Carpuat and Boyd-Graber (2022): a translation that ends before its sentence does gives
 nothing more to answer from, so over such a sentence the system loses more log MRR against the human translation than
@@ -8,8 +8,7 @@ over other sentences.  Fewer than ten such sentences are not compared.
 
 The example is the longest under-translation of the run, whatever it cost: while nothing is written the rank of the
 answer stands still (rule and kinds: experiments/stepwise/examples.py; what is drawn:
-experiments/stepwise/figure.py).  Its form is our reading of Section 7; the paper's own example and its numbers
-could not be looked up, so nothing is compared with them.
+experiments/stepwise/figure.py).  The paper's own Figure 5b is experiments/paper/figure5.py.
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ CLAIM = "over under-translated sentences more log MRR is lost against the human 
 
 
 def main(config_path: Path, runs: Path) -> None:
-    """`sqa reproduce fig10`."""
-    make(Item("figure10", "under-translation", costly=False, judge=judge), config_path, runs)
+    """`sqa reproduce under-translation`."""
+    make(Item("under-translation", costly=False, judge=judge), config_path, runs)
 
 
 def judge(subject: Subject, ablation: AblationConfig) -> tuple[str, ...]:

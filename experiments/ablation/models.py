@@ -1,0 +1,161 @@
+"""The models as trained: shapes, training and sizes, beside the recipe that the paper describes.
+
+    sqa reproduce models
+
+There is no claim to judge.  A column is a model: its settings are read from the files that lie with it, and from the
+config it was trained with where these do not say; its size is measured.  The paper has no such table:
+its column is the recipe of configs/*_paper*.yaml, whose comments say where each value comes from.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from experiments.contestants import VERDICTS, write_csv
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.paths import ROOT
+from sqa.files.store import write_text
+from sqa.report.markdown import head, row
+from sqa.run.config import load, read_yaml
+from sqa.run.folder import tsv
+
+READING = ("all", "-", "-", "content of this item", "no comparison", "our own item; the paper has none like it")
+WEIGHTS = "model.safetensors"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A model of the table, or a recipe."""
+
+    part: str  # of the system: translator, guesser, buzzer
+    label: str
+    files: tuple[Path, ...]  # where its settings are; an earlier file counts more
+    model: Path | None = None  # its folder
+
+
+@dataclass(frozen=True, slots=True)
+class ModelsConfig:
+    """What `sqa reproduce models` reads; configs/models.yaml explains each key."""
+
+    name: str
+    columns: tuple[Column, ...]
+    prefixes: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        keys = [(column.part, column.label) for column in self.columns]
+        wrong = [
+            f"columns: {part} {label!r} is there twice" for part, label in set(keys) if keys.count((part, label)) > 1
+        ]
+        wrong += [f"columns: {column.label!r} names no files" for column in self.columns if not column.files]
+        wrong += [] if self.columns else ["columns: at least one is needed"]
+        if wrong:
+            raise ConfigError(wrong)
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One value of a column."""
+
+    value: str
+    source: str  # the file it was read from, or "measured"
+
+
+def main(config_path: Path, runs: Path) -> None:
+    """`sqa reproduce models`: settings and sizes as CSV and Markdown; nothing is run."""
+    config = load(config_path, ModelsConfig)
+    found = {(column.part, column.label): settings(column, config.prefixes) for column in config.columns}
+    folder = runs / config.name
+    rows = [["part", "model", "setting", "value", "source"]]
+    rows += [[*key, name, s.value, s.source] for key, mine in found.items() for name, s in mine.items()]
+    paths = [write_csv(rows, folder / "models.csv"), folder / "models.md", folder / "verdicts.tsv"]
+    write_text(paths[1], "\n".join(report(config, found)) + "\n")
+    write_text(paths[2], tsv(VERDICTS, [READING]))
+    print(paths[1].read_text(encoding="utf-8"), end="")
+    for path in paths:
+        print(path)
+
+
+def settings(column: Column, prefixes: Sequence[str] = ()) -> dict[str, Setting]:
+    """Every setting of a model by its dotted name, then its measured size."""
+    found: dict[str, Setting] = {}
+    for file in column.files:
+        path = file if file.is_absolute() else ROOT / file
+        for key, value in _flat(_read(path), ""):
+            name = next((key.removeprefix(f"{p}.") for p in prefixes if key.startswith(f"{p}.")), key)
+            found.setdefault(name, Setting(_shown(value), str(file)))
+    if column.model is not None:
+        folder = column.model if column.model.is_absolute() else ROOT / column.model
+        numbers, size = measure(folder)
+        found["numbers stored"] = Setting(f"{numbers:,}", "measured")
+        found["size (MB)"] = Setting(f"{size / 1e6:.3g}", "measured")
+    return found
+
+
+def _read(path: Path) -> dict[str, Any]:
+    if path.suffix != ".json":
+        return read_yaml(path)
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path}: cannot be read: {error}") from error
+    if not isinstance(found, dict):
+        raise DataError(f"{path}: expected an object, got {type(found).__name__}")
+    return found
+
+
+def _flat(mapping: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
+    """("model.width", 256), ...; of a list of plain values one entry."""
+    for key, value in mapping.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "none"
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(_shown, value))
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def measure(folder: Path) -> tuple[int, int]:
+    """(numbers in the weights, scales of quantised ones included; bytes of all its files but the card)."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(str(folder / WEIGHTS), framework="numpy") as tensors:
+            shapes = [tensors.get_slice(name).get_shape() for name in tensors.keys()]
+    except (OSError, SafetensorError) as error:
+        raise DataError(f"{folder / WEIGHTS}: cannot be read: {error}") from error
+    count = 0
+    for shape in shapes:
+        size = 1
+        for length in shape:
+            size *= length
+        count += size
+    return count, sum(path.stat().st_size for path in folder.iterdir() if path.is_file() and path.suffix != ".md")
+
+
+def report(config: ModelsConfig, found: Mapping[tuple[str, str], Mapping[str, Setting]]) -> Iterator[str]:
+    """Markdown: a table per part, settings in the rows; "-" where a column has no such setting."""
+    yield from ("# The models as trained", "", "The paper gives a recipe in Section 4.2, but no such table.")
+    for part in dict.fromkeys(column.part for column in config.columns):
+        mine = [column for column in config.columns if column.part == part]
+        names = dict.fromkeys(name for column in mine for name in found[part, column.label])
+        shown = [name for name in names if not any(f"{name}.".startswith(f"{h}.") for h in config.hidden)]
+        yield from ("", f"## {part}", "")
+        yield from head(["setting", *(column.label for column in mine)])
+        for name in shown:
+            values = [found[part, column.label].get(name) for column in mine]
+            yield row([name, *("-" if value is None else value.value for value in values)])
+        for column in mine:
+            yield f"\n{column.label}: {', '.join(map(str, column.files))}"

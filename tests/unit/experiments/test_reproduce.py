@@ -1,0 +1,89 @@
+"""`sqa reproduce all`: what can be made is made, what cannot is named at the end; the paper stands beside its items."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from experiments.beside import beside
+from experiments.paper import chosen
+from sqa.cli import evidence
+from sqa.core.paths import CONFIGS
+from sqa.core.registry import Registry
+
+ITEMS = """
+from pathlib import Path
+from sqa.core.errors import DataError
+
+def good(config: Path, runs: Path) -> None:
+    runs.mkdir(exist_ok=True)
+    with (runs / "made").open("a") as file:
+        file.write(config.name + "\\n")
+
+def bad(config: Path, runs: Path) -> None:
+    raise DataError("no such data;\\nget them")
+
+def gone(config: Path, runs: Path) -> None:
+    raise FileNotFoundError("a file is not there")
+
+def package(config: Path, runs: Path) -> None:
+    raise ModuleNotFoundError("No module named 'nowhere'")
+
+def code(config: Path, runs: Path) -> int:
+    return 3
+"""
+
+
+@pytest.fixture
+def items(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Items of which two can be made; the current folder is an empty one."""
+    (tmp_path / "items.py").write_text(ITEMS, encoding="utf-8")
+    names = ["bad", "good", "gone", "package", "code", "good2"]
+    targets = {name: (f"{tmp_path}/items.py:{name.rstrip('2')}", "ablation.yaml") for name in names}
+    monkeypatch.setattr(evidence, "ITEMS", targets)
+    monkeypatch.setattr(evidence, "PAPER", {})
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def test_all_makes_what_it_can_and_says_what_it_could_not(items: Path) -> None:
+    done = CliRunner().invoke(evidence.evidence_app, ["reproduce", "all", "--runs", "r"])
+    assert done.exit_code == 1
+    assert (items / "r" / "made").read_text(encoding="utf-8").splitlines() == ["ablation.yaml"] * 2
+    lines = done.stderr.splitlines()
+    assert lines[-5:] == [
+        "made 2 of 6 items, in r",
+        "not made: bad: no such data; get them",
+        "not made: gone: a file is not there",
+        "not made: package: No module named 'nowhere'",
+        "not made: code: ended with exit code 3",
+    ]
+
+
+def test_all_that_can_be_made_ends_with_0(items: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    good = {name: entry for name, entry in evidence.ITEMS.items() if name.startswith("good")}
+    monkeypatch.setattr(evidence, "ITEMS", good)
+    done = CliRunner().invoke(evidence.evidence_app, ["reproduce", "all", "--runs", "r"])
+    assert done.exit_code == 0 and done.stderr.splitlines()[-1] == "made 2 of 2 items, in r"
+
+
+def test_every_item_has_a_config_and_a_function() -> None:
+    registry = Registry("item", {name: target for name, (target, _) in evidence.ITEMS.items()})
+    for name, (_, config) in evidence.ITEMS.items():
+        assert (CONFIGS / config).is_file(), name
+        assert callable(registry.resolve(name)), name
+
+
+def test_the_paper_stands_beside_each_of_its_items() -> None:
+    for name in evidence.PAPER:
+        lines = beside(name)
+        assert lines and len(lines) % 3 == 0, name
+        assert [line.split(":")[0].rpartition(", ")[2] for line in lines] == ["paper", "ours", "why different"] * (
+            len(lines) // 3
+        )
+    assert len(beside("fig5")) == 3 * len(chosen.KINDS)
+    assert not set(beside("fig1")) & set(beside("fig10")) and beside("hallucination") == []
