@@ -26,7 +26,8 @@ def test_every_registered_component_has_a_frozen_config(registry: Registry, name
 
 def test_unknown_names_get_the_nearest() -> None:
     with pytest.raises(
-        ConfigError, match="unknown guesser 'bm52', did you mean 'bm25'; known: bert, bm25, e5, elasticsearch, fusion, gru"
+        ConfigError,
+        match="unknown guesser 'bm52', did you mean 'bm25'; known: bert, bm25, e5, elasticsearch, fusion, gru",
     ):
         GUESSERS.target("bm52")
 
