@@ -25,6 +25,7 @@ from guessers.llm.reply import Parsed
 from guessers.retrieval.bm25 import Bm25Config, Bm25Guesser
 from sqa.core.errors import ConfigError
 from sqa.core.types import Guess
+from sqa.files.json_reader import parse_json
 from sqa.files.model_files import resolve_model
 from sqa.files.store import digest
 
@@ -163,7 +164,7 @@ class BaseChat:
 def weighed(reply: str, weights: Weights) -> Parsed:
     """The guesses that a reply's candidates make with these weights, best first."""
     try:
-        found = [Candidate(**one) for one in json.loads(reply)["candidates"]]
+        found = [Candidate(**one) for one in parse_json(reply)["candidates"]]
     except (ValueError, KeyError, TypeError):
         return Parsed((), 0, "no candidates")
     guesses = [Guess(one.page, share) for one, share in zip(found, confidences(found, weights), strict=True)]

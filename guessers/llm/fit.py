@@ -9,7 +9,6 @@ the questions), how often the right page is among the candidates, and the weight
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Sequence
 from dataclasses import astuple, fields
@@ -25,6 +24,7 @@ from sqa.core.answers import is_right
 from sqa.core.errors import DataError, returns_exit_code
 from sqa.core.types import Question
 from sqa.data.datasets import load_questions
+from sqa.files.json_reader import parse_json
 
 PARTS = (0.25, 0.5, 0.75, 1.0)  # of a question
 FOLDS = 5
@@ -47,7 +47,7 @@ def steps_of(guesser: LlmGuesser, questions: Sequence[Question]) -> list[Step]:
         prompts = guesser.prompts([" ".join(words[: round(len(words) * part)]) for part in PARTS])
         replies = guesser.chat.ask([prompt for prompt in prompts if prompt])
         for reply in replies.values():
-            candidates = [Candidate(**one) for one in json.loads(reply.text)["candidates"]]
+            candidates = [Candidate(**one) for one in parse_json(reply.text)["candidates"]]
             if candidates:
                 features = np.array([[c.retrieval, c.likelihood, c.prior] for c in candidates])
                 found.append(Step(number, features, np.array([is_right(c.page, question.page) for c in candidates])))

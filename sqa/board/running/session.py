@@ -18,6 +18,7 @@ from typing import Any
 from sqa.core.errors import DataError
 from sqa.core.trace import QuestionTrace, buzzes_rows, check_emissions, guesses_rows
 from sqa.core.types import Emission, Question
+from sqa.files.json_reader import parse_json
 from sqa.run.contestant import contestant_from
 from sqa.run.pipeline import buzz, guess
 
@@ -68,7 +69,7 @@ def answer(model: bytes, questions: Sequence[Question]) -> list[QuestionTrace]:
 
 
 def _parsed(model: bytes) -> tuple[dict[str, str], dict[str, list[dict[str, Any]]]]:
-    head, *rows = (json.loads(line) for line in model.decode().splitlines())
+    head, *rows = (parse_json(line) for line in model.decode().splitlines())
     return head, {row["id"]: row["steps"] for row in rows}
 
 

@@ -10,7 +10,6 @@ Version 1 of the rank took every model; version 2 keeps out what is implausible,
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -22,6 +21,7 @@ from sqa.board.metrics import EVAL, Additive, Meta, meta_of
 from sqa.board.task import RUN_HERE, Task
 from sqa.core.arrays import Floats
 from sqa.core.errors import NotComputable
+from sqa.files.json_reader import parse_json
 
 VERSION = 2
 RESAMPLES = 1000
@@ -106,7 +106,7 @@ def _values(done: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], dict[str
         if row["prefix"]:
             values[row["prefix"]] = row["result"][row["prefix"]]
         else:
-            metadata = json.loads(row["result"]["metadata_json"])
+            metadata = parse_json(row["result"]["metadata_json"])
             values |= {name: value for name, value in metadata.items() if isinstance(value, int | float)}
             values |= row["result"]["job"]
     return found
