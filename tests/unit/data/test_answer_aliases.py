@@ -81,6 +81,7 @@ def test_the_bundled_tables(guess: str, page: str, right: bool) -> None:
     assert aliases.bundled().is_right(guess, page) is right
 
 
+@pytest.mark.mirror
 def test_the_bundled_tables_are_what_the_rule_gives() -> None:
     for source in aliases.SOURCES:
         if download.where(source) is None:
