@@ -62,7 +62,7 @@ def rows_of(result: RunResult) -> Iterator[tuple[str, ...]]:
     found = compare_many(pairs, strict, RESAMPLES, result.config.seed)
     for metric, (generous, exact), c in zip(strict, pairs, found, strict=True):
         changed = int((generous != exact).any(axis=1).sum())
-        numbers = (f"{x:.4f}" for x in (c.b, c.a, c.diff, c.low, c.high))
+        numbers = (f"{x:.6f}" for x in (c.b, c.a, c.diff, c.low, c.high))
         yield result.config.name, metric.name, str(c.n), *numbers, str(changed)
 
 

@@ -59,12 +59,12 @@ _TABLE: dict[str, tuple[str, str, dict[str, Any]]] = {
 }
 
 ANSWERS: tuple[str, ...] = tuple(name for name, (module, _, _) in _TABLE.items() if module == _QA)
-_ALIASES = "@aliases"  # sqa/metrics/by_aliases.py, which is imported when it is asked for
+ALIASES = "@aliases"  # sqa/metrics/by_aliases.py, which is imported when it is asked for
 
 _CURVED = {"ew": "ExpectedWins", "oracle-ew": "OracleExpectedWins", "stable-ew": "StableExpectedWins"}
 
 # every name that `build` knows, but for those with a file
-ALL: tuple[str, ...] = (*_TABLE, *(f"{name}{_ALIASES}" for name in ANSWERS))
+ALL: tuple[str, ...] = (*_TABLE, *(f"{name}{ALIASES}" for name in ANSWERS))
 DEFAULT: tuple[str, ...] = (  # what a run reports when its config names no metrics; not ter, which is slow on questions
     "ew",
     "ew@xqb-interface",
@@ -133,7 +133,7 @@ def _split(name: str) -> tuple[str, str]:
 
 def _has_curve_file(name: object) -> bool:
     """True for `ew@file.json`, `ew@file.json@aliases` and the like."""
-    base, _, curve = name.removesuffix(_ALIASES).partition("@") if isinstance(name, str) else ("", "", "")
+    base, _, curve = name.removesuffix(ALIASES).partition("@") if isinstance(name, str) else ("", "", "")
     return base in _CURVED and curve.endswith(".json")
 
 
@@ -141,7 +141,7 @@ def _curve_problems(name: str) -> list[str]:
     from sqa.metrics.curve import curve_named
 
     try:
-        curve_named(name.removesuffix(_ALIASES).partition("@")[2])
+        curve_named(name.removesuffix(ALIASES).partition("@")[2])
     except DataError as error:
         return str(error).splitlines()
     return []
@@ -158,8 +158,8 @@ def build(names: Sequence[str] = DEFAULT) -> list[Metric]:
 def _built(name: str) -> Metric:
     if is_own(name):
         return _own(name)
-    if name.endswith(_ALIASES):
-        matched: Metric = import_module("sqa.metrics.by_aliases").ByAliases(_built(name.removesuffix(_ALIASES)))
+    if name.endswith(ALIASES):
+        matched: Metric = import_module("sqa.metrics.by_aliases").ByAliases(_built(name.removesuffix(ALIASES)))
         return matched
     base, _, curve = name.partition("@")
     module, attribute, arguments = _TABLE.get(name) or (_QA, _CURVED[base], {"curve": curve})
@@ -169,8 +169,8 @@ def _built(name: str) -> Metric:
 
 def aliased(names: Sequence[str]) -> tuple[str, ...]:
     """The variants of these metrics that match answers as Quizbowl does; those that look at no answer have none."""
-    answering = (name for name in names if name in ANSWERS or (_has_curve_file(name) and not name.endswith(_ALIASES)))
-    return tuple(f"{name}{_ALIASES}" for name in answering if f"{name}{_ALIASES}" not in names)
+    answering = (name for name in names if name in ANSWERS or (_has_curve_file(name) and not name.endswith(ALIASES)))
+    return tuple(f"{name}{ALIASES}" for name in answering if f"{name}{ALIASES}" not in names)
 
 
 def collect(traces: Sequence[QuestionTrace], metric: Metric) -> Floats:

@@ -7,31 +7,34 @@ Everything else about them is the metric's that they are made of: the buzzer sti
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from sqa.core.arrays import Floats
+from sqa.core.interfaces import Metric, ScoresMany
 from sqa.data import answer_aliases
+from sqa.metrics import ALIASES
 
 if TYPE_CHECKING:
-    from sqa.core.interfaces import Metric
     from sqa.core.trace import QuestionTrace
 
-SUFFIX = "@aliases"
+
+class OfAnswers(Metric, ScoresMany, Protocol):
+    """What every metric of answers is (sqa/metrics/qa.py)."""
 
 
 @dataclass(frozen=True, slots=True)
 class ByAliases:
     """A metric of answers on the same traces, their guesses judged by `Accepted`."""
 
-    strict: Metric
+    strict: OfAnswers
 
     @property
     def name(self) -> str:
-        return f"{self.strict.name}{SUFFIX}"
+        return f"{self.strict.name}{ALIASES}"
 
     @property
     def label(self) -> str:
-        return f"{self.strict.label}{SUFFIX}"
+        return f"{self.strict.label}{ALIASES}"
 
     @property
     def unit(self) -> str:

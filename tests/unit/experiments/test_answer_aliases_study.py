@@ -28,7 +28,7 @@ def test_both_rules_side_by_side(tmp_path: Path, capsys: pytest.CaptureFixture[s
     table, listed = capsys.readouterr().out.split("\trun\t")
     rows = {row["metric"]: row for row in csv.DictReader(table.splitlines(), delimiter="\t")}
     accuracy = rows["accuracy"]
-    assert (accuracy["strict"], accuracy["aliases"], accuracy["difference"]) == ("0.2500", "0.5000", "0.2500")
-    assert (accuracy["n"], accuracy["changed"], accuracy["low"]) == ("4", "1", "0.0000")
+    assert (accuracy["strict"], accuracy["aliases"], accuracy["difference"]) == ("0.250000", "0.500000", "0.250000")
+    assert (accuracy["n"], accuracy["changed"], accuracy["low"]) == ("4", "1", "0.000000")
     assert 0.25 < float(accuracy["high"]) <= 1 and float(rows["ew"]["difference"]) > 0 and len(rows) == 5
     assert listed.splitlines()[1:] == ["\tmade\tq0\tSpain (country)\tSpain"]

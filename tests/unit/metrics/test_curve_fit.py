@@ -345,3 +345,14 @@ def test_real_buzzes() -> None:
     assert curve_fit.survival(np.array([0.5, 1.0]), ordered.position, ordered.correct) == pytest.approx(
         [0.8594, 0.2893], abs=1e-4
     )
+
+
+def test_a_curve_of_ones_own_with_other_names_of_answers(tmp_path: Path) -> None:
+    path = tmp_path / "curve.json"
+    path.write_text(json.dumps(STEPS))
+    name = f"ew@{path}@aliases"
+    assert metrics.problems([name]) == [] and metrics.aliased(["bleu", f"ew@{path}", "mrr@aliases"]) == (name,)
+    [built] = metrics.build([name])
+    assert built.name == name and "|match:aliases-" in built.signature()
+    assert "there is no such curve" in metrics.problems(["ew@none.json@aliases"])[0]
+    assert "no metric 'bleu@aliases'" in metrics.problems(["bleu@aliases"])[0]
