@@ -12,10 +12,11 @@ class Titles:
     """Page titles, found by their beginning or by that of one of their words."""
 
     def __init__(self, titles: Iterable[str]) -> None:
-        self._titles = sorted((_plain(title), title) for title in titles)
+        plain = ((_plain(title), title) for title in titles)
+        self._titles = sorted(plain, key=lambda pair: (len(pair[0]), pair))
 
     def like(self, text: str) -> list[str]:
-        """At most SHOWN titles for a text: those that begin with it, then those with a word that does.
+        """At most SHOWN titles for a text: those that begin with it, then those with a word that does; short ones first.
 
         Case and accents make no difference; fewer than two letters find nothing.
         """
