@@ -346,7 +346,8 @@ class Requests:
         text = (await _object(request)).get("answer")
         if not isinstance(text, str) or len(text) > ANSWER:
             raise Refused(400, f"answer: must be a text of at most {ANSWER} characters")
-        await table.answer(seat, " ".join(text.split()))
+        titles = await self._rooms.titles(table)  # who has no accents on the keyboard means the title with them
+        await table.answer(seat, titles.meant(" ".join(text.split())))
         return JSONResponse({})
 
     async def pages(self, request: Request) -> Response:
