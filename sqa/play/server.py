@@ -201,7 +201,7 @@ class Rooms:
             raise Refused(400, "run: there is no such run here")
         if mode not in ("alone", "system", "two"):
             raise Refused(400, "mode: must be alone, system or two")
-        if type(pace) not in (int, float) or not PACES[0] <= pace <= PACES[1]:
+        if isinstance(pace, bool) or not isinstance(pace, int | float) or not PACES[0] <= pace <= PACES[1]:
             raise Refused(400, f"pace: must be {PACES[0]:g} to {PACES[1]:g} words per minute")
         if type(number) is not int or not 1 <= number <= QUESTIONS:
             raise Refused(400, f"questions: must be 1 to {QUESTIONS}")
