@@ -57,9 +57,10 @@ def serve(
     """The page: alone, against a system, or two people on two devices; space bar to buzz."""
     try:
         from sqa.play import server
+        from sqa.play.table import Timing
     except ModuleNotFoundError as error:
         raise ConfigError(MISSING) from error
-    timing = server.Timing(answer_seconds, end_seconds)
+    timing = Timing(answer_seconds, end_seconds)
     paths = tuple(map(Path, runs))
     server.serve(server.PlayConfig(paths, games, host, port, token, tuple(names or ()), consent, curve, timing))
 

@@ -37,7 +37,7 @@ EXTRAS = {  # of pyproject.toml -> what for
     "metrics": "COMET, BERTScore, CIDEr, SPICE",
     "notebooks": "the notebooks, data frames",
     "pretrained": "Marian, M2M100, NLLB, mBART",
-    "serve": "sqa serve",
+    "serve": "sqa serve, sqa play",
     "simul": "SimulEval agents",
     "statistical": "phrase-based translation",
     "test": "tests only",

@@ -185,7 +185,8 @@ def _answers(one: _Played, shown: Sequence[QuestionTrace]) -> Iterator[str]:
 
 def _stages_of(run: PlayedRun, dataset: str) -> dict[str, Stage]:
     """The stages of a run, on other questions: the keys are those that running its config on them would have."""
-    store, made, before = Store(run.folder.parent), {}, ()
+    store, made = Store(run.folder.parent), dict[str, Stage]()
+    before: tuple[str, ...] = ()
     for name in pipeline.STAGES[:-1]:
         if name in run.saved.stages:
             stage = store.stage(name, run.saved.stages[name])

@@ -215,7 +215,8 @@ _GAME = "id, run, translation, system, mode, pace, questions"
 
 
 def _game(row: tuple[Any, ...]) -> Game:
-    return Game(*row[:-1], questions=tuple(parse_json(row[-1])))
+    id, run, translation, system, mode, pace, questions = row
+    return Game(id, run, translation, system, mode, pace, tuple(parse_json(questions)))
 
 
 def _hash(key: str) -> str:

@@ -201,7 +201,7 @@ class Rooms:
             raise Refused(400, "run: there is no such run here")
         if mode not in ("alone", "system", "two"):
             raise Refused(400, "mode: must be alone, system or two")
-        if type(pace) not in (int, float) or not PACES[0] <= pace <= PACES[1]:
+        if isinstance(pace, bool) or not isinstance(pace, int | float) or not PACES[0] <= pace <= PACES[1]:
             raise Refused(400, f"pace: must be {PACES[0]:g} to {PACES[1]:g} words per minute")
         if type(number) is not int or not 1 <= number <= QUESTIONS:
             raise Refused(400, f"questions: must be 1 to {QUESTIONS}")
@@ -346,7 +346,8 @@ class Requests:
         text = (await _object(request)).get("answer")
         if not isinstance(text, str) or len(text) > ANSWER:
             raise Refused(400, f"answer: must be a text of at most {ANSWER} characters")
-        await table.answer(seat, " ".join(text.split()))
+        titles = await self._rooms.titles(table)  # who has no accents on the keyboard means the title with them
+        await table.answer(seat, titles.meant(" ".join(text.split())))
         return JSONResponse({})
 
     async def pages(self, request: Request) -> Response:

@@ -346,7 +346,7 @@ class Table:
         for place in range(self._place):
             here = {play.seat: play for play in plays if play.place == place and play.state == "done"}
             seats = [here.get(seat.number) for seat in self.seats]
-            done = [(self._outcome(play), play and play.seconds) for play in seats]
+            done = [(self._outcome(play), None if play is None else play.seconds) for play in seats]
             if here:
                 given = self._points(self.game.questions[place], done)
                 for seat, (outcome, _) in zip(self.seats, done, strict=True):

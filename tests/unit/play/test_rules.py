@@ -58,6 +58,8 @@ def test_points_go_to_the_first_right_one(buzzes: list[tuple[float, bool] | None
 
 
 def test_titles_are_found_by_their_beginning_then_by_their_words() -> None:
-    titles = Titles(["Albert Einstein", "Einstein_ring", "Łódź", "Peru", *(f"Alb{i}" for i in range(20))])
-    assert titles.like("EINST") == ["Einstein_ring", "Albert Einstein"]
+    titles = Titles(["Albert Einstein", "Einstein_ring", "Łódź", "Pericles", "Peru", *(f"Alb{i}" for i in range(20))])
+    assert titles.like("EINST") == ["Einstein_ring", "Albert Einstein"] and titles.like("per") == ["Peru", "Pericles"]
+    assert titles.meant("lodz") == "Łódź" and titles.meant("Lod") == "Lod"
+    assert Titles(["Dvořák", "Dvorak"]).meant("dvorák") == "dvorák"  # two may be meant
     assert titles.like("e") == [] and titles.like("zzz") == [] and len(titles.like("alb")) == 8

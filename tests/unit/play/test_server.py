@@ -15,6 +15,7 @@ from play_games import Player
 from stand_ins.http_server import serving_app
 
 from sqa.core.errors import ConfigError
+from sqa.play.export import export
 from sqa.play.server import PlayConfig, Rooms, make_app
 from sqa.play.table import Timing
 
@@ -241,6 +242,8 @@ def test_a_config_makes_its_run_when_the_game_begins(tmp_path: Path) -> None:
             if event["type"] == "result" and event["system"]:
                 break
     assert event["system"]["name"] == "mine"
+    [one] = export(play_games.journal(tmp_path), tmp_path / "out")
+    assert (one.run, one.questions) == ("mine", 1) and (one.folder.parent / "mine" / "report.tsv").is_file()
 
 
 def test_a_game_whose_first_player_was_deleted_is_over(url: str) -> None:
