@@ -98,8 +98,8 @@ def test_only_its_owner_and_the_organiser_change_a_submission(board: Board, url:
     assert requests.post(f"{path}/restore", headers=ADMIN).status_code == 204
     worker.work(board, until_empty=True)
     said = [event["text"] for event in requests.get(f"{path}/log").json()]
-    assert said[:2] == ["registered by ann; 1 evaluations queued", "data: failed: no such thing"]
-    assert said[2:5] == ["1 failed evaluations queued again by ann", "withdrawn by ann", "restored by the organiser"]
+    assert said[:2] == ["registered by ann; evaluations queued: 1", "data: failed: no such thing"]
+    assert said[2:5] == ["queued again by ann: 1 that failed", "withdrawn by ann", "restored by the organiser"]
     assert said[5] == said[1] and len(said) == 6
     assert requests.delete(path, headers=ann).status_code == 204
     assert requests.get(f"{path}/log").status_code == 404 and board.evaluations("toy") == []
