@@ -8,6 +8,10 @@ function showDetail() {
   const model = state.models.find((m) => m.name === state.model);
   $("detail").hidden = !model;
   if (!model) return;
+  if ($("detail").querySelector("h2").textContent !== model.name) {  // nothing of another model stays
+    $("log").replaceChildren();
+    $("examples").tBodies[0].replaceChildren();
+  }
   $("detail").querySelector("h2").textContent = model.name;
   const row = state.board.rows.find((r) => r.model === model.name);
   const whose = model.owner ? `by ${model.owner}` : "by the organiser";
@@ -78,11 +82,14 @@ function act(model, what, text) {
 async function showModel() {
   if (!state.model || $("detail").hidden) return;
   const path = `api/tasks/${state.task.code}/models/${state.model}`;
+  const asked = state.model;
   const log = await get(`${path}/log`);
+  if (asked !== state.model) return;
   $("log").replaceChildren(...log.map((e) => make("li", `${new Date(e.time * 1000).toISOString().slice(0, 19).replace("T", " ")}  ${e.text}`)));
   if ($("examples-part").hidden) return;
   const dataset = $("examples-of").value;
   const rows = await get(`${path}/examples?${new URLSearchParams({ dataset })}`);
+  if (asked !== state.model) return;
   fill($("examples"), ["Example", title(state.task.metrics[state.task.perf_metric]), "Said", "Right", "Read"], rows.map((row) => {
     const query = new URLSearchParams({ dataset, example: row.id });
     const link = make("a", row.id, { href: `tasks/${state.task.code}/models/${state.model}/view?${query}`, target: "_blank", rel: "noopener" });

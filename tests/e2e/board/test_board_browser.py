@@ -188,6 +188,7 @@ def test_a_stranger_signs_up_submits_reads_and_withdraws(tmp_path: Path, width: 
         page.click("#board tbody button >> text=too-good")
         page.wait_for_selector("#reasons >> text=buzzes before any source word in 45 of 45 questions")
         assert page.inner_text("#actions") == ""  # it is somebody else's
+        page.wait_for_selector("#examples tbody tr:first-child >> text=Peru")
         pictured(page, f"{width}-withdrawn")
         page.context.browser.close()
     assert board.models("sqa-es")[-1]["owner"] == "ann" and board.models("sqa-es")[-1]["withdrawn"]
