@@ -153,7 +153,7 @@ class Board:
             queued = queue.fill(connection)
             if table is MODELS:
                 lifecycle.note(
-                    connection, id, f"registered by {by.name or 'the organiser'}; {queued} evaluations queued"
+                    connection, id, f"registered by {by.name or 'the organiser'}; evaluations queued: {queued}"
                 )
         return {**row, "id": id, "queued": queued}
 

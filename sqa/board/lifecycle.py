@@ -69,7 +69,7 @@ def requeue(engine: Engine, code: str, name: str, caller: Caller) -> int:
         if model["withdrawn"] is not None:
             raise DataError(f"{name}: is withdrawn; restore it first")
         number = _again(connection, model["id"])
-        note(connection, model["id"], f"{number} failed evaluations queued again by {caller.name or 'the organiser'}")
+        note(connection, model["id"], f"queued again by {caller.name or 'the organiser'}: {number} that failed")
     return number
 
 

@@ -68,9 +68,14 @@ def work(
 def _alive(board: Board) -> Iterator[None]:
     """Until the block ends, or this process is told to end, the board says that a worker runs."""
     name = secrets.token_hex(16)
-    queue.seen(board.engine, name)
+
+    def say() -> bool:
+        queue.seen(board.engine, name)
+        return True
+
+    say()
     try:
-        with _meanwhile(queue.ALIVE_SECONDS / 3, lambda: queue.seen(board.engine, name) or True):
+        with _meanwhile(queue.ALIVE_SECONDS / 3, say):
             yield
     finally:
         queue.gone(board.engine, name)

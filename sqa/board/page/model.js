@@ -8,12 +8,18 @@ function showDetail() {
   const model = state.models.find((m) => m.name === state.model);
   $("detail").hidden = !model;
   if (!model) return;
+  if ($("detail").querySelector("h2").textContent !== model.name) {  // nothing of another model stays
+    $("log").replaceChildren();
+    $("examples").tBodies[0].replaceChildren();
+  }
   $("detail").querySelector("h2").textContent = model.name;
   const row = state.board.rows.find((r) => r.model === model.name);
   const whose = model.owner ? `by ${model.owner}` : "by the organiser";
   const made = model.kind === "submission" ? "unverified: a file" : "run here";
-  const standing = model.withdrawn ? "withdrawn" : row && row.rank ? `rank ${row.rank}` : "no rank";
+  const waits = state.evaluations.some((e) => e.model === model.name && (e.state === "queued" || e.state === "running"));
+  const standing = model.withdrawn ? "withdrawn" : row && row.rank ? `rank ${row.rank}` : waits ? "not scored yet" : "no rank";
   $("standing").textContent = `${standing}; ${made}, ${whose}, ${day(model.created)}`;
+  $("numbers").textContent = row ? numbersOf(row) : "";
   $("reasons").replaceChildren(...(row ? row.implausible : []).map((reason) => make("li", reason, { className: "bad" })));
   showActions(model);
   const done = state.evaluations.filter((e) => e.model === model.name && e.state === "done" && (!state.dataset || e.dataset === state.dataset));
@@ -24,10 +30,19 @@ function showDetail() {
   choose($("examples-of"), open.map((d) => option(d.name, d.name)));
 }
 
+function numbersOf(row) {
+  const perf = state.board.perf_metric;
+  const said = Object.entries(row.metrics).map(([name, value]) =>
+    `${title(state.board.metrics[name])} ${number(value)}${name === perf && row.interval ? ` ${interval(row.interval)}` : ""}`);
+  if (row.places) said.push(`places ${row.places.join(" to ")} by ${state.board.metrics[perf].pretty_name}`);
+  return said.join("; ");
+}
+
 function showTags(done) {
   const perf = state.task.perf_metric;
   const rows = done.flatMap((e) => byName(JSON.parse(e.result.metadata_json).perf_by_tag).map((tag) =>
     line([tag.tag, e.dataset, tag.n ?? "–", number(tag.perf), interval(tag.interval)])));
+  $("tags").closest("div:not(.wide)").hidden = rows.length === 0;
   fill($("tags"), ["Tag", "Data", "Examples", title(state.task.metrics[perf]), "95% interval"], rows);
 }
 
@@ -36,6 +51,7 @@ function showDeltas(done) {
     Object.entries(transform.differences).map(([metric, d]) =>
       line([transform.transform, e.dataset, transform.n, `${number(transform.unperturbed_percent, 1)} %`, metric,
         d.refusal || number(d.diff), d.refusal ? "" : interval([d.low, d.high]), number(d.p_bootstrap)]))));
+  $("deltas").closest("div:not(.wide)").hidden = rows.length === 0;
   fill($("deltas"), ["Perturbation", "Data", "Examples", "Same answer", "Metric", "Difference", "95% interval", "p"], rows);
 }
 
@@ -66,11 +82,14 @@ function act(model, what, text) {
 async function showModel() {
   if (!state.model || $("detail").hidden) return;
   const path = `api/tasks/${state.task.code}/models/${state.model}`;
+  const asked = state.model;
   const log = await get(`${path}/log`);
+  if (asked !== state.model) return;
   $("log").replaceChildren(...log.map((e) => make("li", `${new Date(e.time * 1000).toISOString().slice(0, 19).replace("T", " ")}  ${e.text}`)));
   if ($("examples-part").hidden) return;
   const dataset = $("examples-of").value;
   const rows = await get(`${path}/examples?${new URLSearchParams({ dataset })}`);
+  if (asked !== state.model) return;
   fill($("examples"), ["Example", title(state.task.metrics[state.task.perf_metric]), "Said", "Right", "Read"], rows.map((row) => {
     const query = new URLSearchParams({ dataset, example: row.id });
     const link = make("a", row.id, { href: `tasks/${state.task.code}/models/${state.model}/view?${query}`, target: "_blank", rel: "noopener" });

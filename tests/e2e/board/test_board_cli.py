@@ -40,7 +40,10 @@ def test_from_registration_to_leaderboard(tmp_path: Path) -> None:
 
 
 def test_what_an_organiser_does(tmp_path: Path) -> None:
-    made = json.loads(run(tmp_path, "register-dataset", "toy", "data", board_task.EXAMPLES, "--phase", "open"))
+    added = run(
+        tmp_path, "register-dataset", "toy", "data", board_task.EXAMPLES, "--phase", "open", "--perturb", "casing"
+    )
+    made = json.loads(added)
     assert made["phase"] == "open"
     code = run(tmp_path, "invite", "--uses", "2", "--days", "1").splitlines()[1].split("\t")
     assert len(code[0]) == 32 and code[1] == "2"

@@ -98,8 +98,8 @@ def test_only_its_owner_and_the_organiser_change_a_submission(board: Board, url:
     assert requests.post(f"{path}/restore", headers=ADMIN).status_code == 204
     worker.work(board, until_empty=True)
     said = [event["text"] for event in requests.get(f"{path}/log").json()]
-    assert said[:2] == ["registered by ann; 1 evaluations queued", "data: failed: no such thing"]
-    assert said[2:5] == ["1 failed evaluations queued again by ann", "withdrawn by ann", "restored by the organiser"]
+    assert said[:2] == ["registered by ann; evaluations queued: 1", "data: failed: no such thing"]
+    assert said[2:5] == ["queued again by ann: 1 that failed", "withdrawn by ann", "restored by the organiser"]
     assert said[5] == said[1] and len(said) == 6
     assert requests.delete(path, headers=ann).status_code == 204
     assert requests.get(f"{path}/log").status_code == 404 and board.evaluations("toy") == []
@@ -174,25 +174,32 @@ def other(board: Board) -> Path:
 
 
 def test_what_leaves_the_board_is_a_matter_of_the_phase(board: Board, url: str) -> None:
+    path, some = board.config.folder / "some.jsonl", load_questions("mini-es")[:6]
+    told = [
+        {"id": q.id, "language": "es", "source": [" ".join(s) for s in q.sentences], "reference": list(q.reference)}
+        | {"page": q.page}
+        for q in some
+    ]
+    path.write_bytes(as_lines(told))
     for phase in ("open", "closed", "hidden"):
-        board.register_dataset("sqa-es", phase, "mini-es", phase=phase)
+        board.register_dataset("sqa-es", phase, str(path), phase=phase)
     data = f"{url}/api/tasks/sqa-es/datasets"
     made = requests.put(f"{url}/api/tasks/sqa-es/models/m", data=as_lines(rows("Nowhere")), headers=ADMIN).json()
     assert made["queued"] == 2  # a file is not evaluated on hidden questions
     worker.work(board, until_empty=True)
     assert [requests.get(f"{data}/{p}/examples").status_code for p in ("open", "closed", "hidden")] == [200, 200, 403]
     assert [requests.get(f"{data}/{p}/answers").status_code for p in ("open", "closed", "hidden")] == [200, 403, 403]
-    answers = {q.page for q in load_questions("mini-es")}
+    answers = {q.page for q in some}
     assert {row["page"] for row in requests.get(f"{data}/open/answers").json()} == answers
-    path = f"{url}/api/tasks/sqa-es/models/m/examples"
-    each = requests.get(path, params={"dataset": "open"}).json()
-    assert len(each) == 45 and each[0]["guess"] == "Nowhere" and each[0]["page"] in answers and each[0]["value"] == 0.0
+    by_example = f"{url}/api/tasks/sqa-es/models/m/examples"
+    each = requests.get(by_example, params={"dataset": "open"}).json()
+    assert len(each) == 6 and each[0]["guess"] == "Nowhere" and each[0]["page"] in answers and each[0]["value"] == 0.0
     view = f"{url}/tasks/sqa-es/models/m/view"
     page = requests.get(view, params={"dataset": "open", "example": each[0]["id"]})
     assert page.status_code == 200 and page.headers["Content-Security-Policy"].count("sha256-") == 2
     assert each[0]["page"] in page.text
     for phase, status in (("closed", 403), ("hidden", 403), ("nothing", 404)):
-        assert requests.get(path, params={"dataset": phase}).status_code == status
+        assert requests.get(by_example, params={"dataset": phase}).status_code == status
         assert requests.get(view, params={"dataset": phase, "example": "x"}).status_code == status
     assert requests.get(view, params={"dataset": "open", "example": "x"}).status_code == 404
     said = "".join(
@@ -202,7 +209,7 @@ def test_what_leaves_the_board_is_a_matter_of_the_phase(board: Board, url: str) 
             "api/tasks/sqa-es/datasets/closed/examples", "api/tasks/sqa-es/datasets", "api/tasks/sqa-es/models",
         )
     )  # fmt: skip
-    references = [q.reference_text for q in load_questions("mini-es")]
+    references = [q.reference_text for q in some]
     assert not [text for text in references if text[:30] in said]
     assert not [a for a in answers if len(a) > 12 and f'"{a}"' in said]
 
