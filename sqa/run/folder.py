@@ -238,8 +238,10 @@ def read(folder: Path) -> RunFolder:
         stages = summary.get("stages")
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(f"{folder / SUMMARY}: damaged ({error}); run the config again") from error
-    if not isinstance(refusals, dict):
-        raise DataError(f"{folder / SUMMARY}: damaged (refusals are no mapping); run the config again")
+    texts = isinstance(dataset, str) and all(isinstance(said, dict) for said in (signatures, refusals))
+    if not texts or not all(isinstance(said, str) for said in (*signatures.values(), *refusals.values())):
+        problem = "expected a text as dataset, and texts by metric as signatures and as refusals"
+        raise DataError(f"{folder / SUMMARY}: damaged ({problem}); run the config again")
     scores = scores_rows(read_table(folder / STATS, SCORES, _stamp(dataset)))
     kept = {name: signature for name, signature in signatures.items() if name not in refusals}
     stats, questions = _stats(scores, kept), tuple(scores)
