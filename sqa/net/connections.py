@@ -31,7 +31,7 @@ IDLE_SECONDS = 75  # between two requests of a connection
 WRITE_SECONDS = 30.0  # for a client to take what waits to be sent
 CONNECTIONS = 4_000  # at a time, if the system allows so many files
 RESERVED = 256  # files that are not connections: the program's, and what is accepted before room is made
-ACCEPTED = 16  # connections at a time: those that ask wait for them
+ACCEPTED = 64  # connections at a time
 WAITING = 1_024  # connections that the system keeps until they are accepted
 HEAD_BYTES = 1 << 14
 
