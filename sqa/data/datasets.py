@@ -185,6 +185,8 @@ def _own_questions(path: Path) -> Iterator[Question]:
     for i, record in enumerate(listed):
         where = f"{path}: record {i}"
         given = record.get("id")
+        if given is not None and (isinstance(given, bool) or not isinstance(given, (str, int)) or given == ""):
+            raise DataError(f"{where}.id: expected a text or a whole number, got {repr(given)[:60]}")
         yield _question(
             where,
             id=f"{stem}-{i}" if given is None else str(given),
