@@ -23,8 +23,7 @@ from typing import Any, NamedTuple
 from sqa.core import answers
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import DATA
-from sqa.core.trace import GREATEST_SMALL
-from sqa.core.types import Question
+from sqa.core.types import GREATEST_SMALL, Question
 from sqa.data import download, sentences
 from sqa.files import records
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,6 +35,7 @@ from sqa.run.parts import Parts
 from sqa.run.pipeline import BLOCK_SIZE, EMPTY_QUESTIONS, EMPTY_SENTENCES, RunResult, Traces
 
 REPORT, CONFIG, SUMMARY, STATS = "report.tsv", "config.yaml", "run.json", "stats.parquet"
+_KEY = re.compile(r"[0-9A-Za-z_-]+")  # of a stage in the store: the name of its folder
 TIMES = "times.json"  # {stage: seconds of wall time}, of the stages that were made for this run in one go
 RESAMPLES = 1000
 TRACED = ("translate", "guess", "buzz")  # stages whose rows a trace holds
@@ -246,6 +248,8 @@ def read(folder: Path) -> RunFolder:
     kept = {name: signature for name, signature in signatures.items() if name not in refusals}
     stats, questions = _stats(scores, kept), tuple(scores)
     stages = stages if isinstance(stages, dict) else {}
+    if not all(isinstance(key, str) and _KEY.fullmatch(key) for key in stages.values()):
+        raise DataError(f"{folder / SUMMARY}: damaged (stages must be keys of the store); run the config again")
     return RunFolder(folder, load_run(folder / CONFIG), dataset, kept, stats, questions, refusals, stages)
 
 

@@ -11,8 +11,8 @@ import zstandard
 
 from sqa.core.errors import ConfigError, DataError, TraceError, on_a_screen
 from sqa.core.paths import ROOT
-from sqa.core.trace import GREATEST_SMALL, check_emissions
-from sqa.core.types import Emission, Question
+from sqa.core.trace import check_emissions
+from sqa.core.types import GREATEST_SMALL, Emission, Question
 from sqa.data.datasets import load_questions
 from sqa.data.human_buzzes import load_buzzes
 from sqa.files import records
