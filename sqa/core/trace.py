@@ -29,10 +29,9 @@ from sqa.core.answers import is_right
 from sqa.core.arrays import Bools, Floats, Ints
 from sqa.core.errors import TraceError
 from sqa.core.stored_guesses import StoredGuesses
-from sqa.core.types import Buzz, Emission, Guess, Question
+from sqa.core.types import GREATEST_SMALL, Buzz, Emission, Guess, Question
 
 SCHEMA_VERSION = 1
-GREATEST_SMALL = (1 << 15) - 1  # of the columns with 16 bits: sentences of a question, words that a step takes back
 
 T = TypeVar("T")
 

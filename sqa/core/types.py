@@ -7,6 +7,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
+GREATEST_SMALL = (
+    1 << 15
+) - 1  # of a trace's columns with 16 bits: sentences of a question, words that a step takes back
+
 
 @dataclass(frozen=True, slots=True)
 class Question:

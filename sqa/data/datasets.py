@@ -23,8 +23,7 @@ from typing import Any, NamedTuple
 from sqa.core import answers
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import DATA
-from sqa.core.trace import GREATEST_SMALL
-from sqa.core.types import Question
+from sqa.core.types import GREATEST_SMALL, Question
 from sqa.data import download, sentences
 from sqa.files import records
 
@@ -185,6 +184,8 @@ def _own_questions(path: Path) -> Iterator[Question]:
     for i, record in enumerate(listed):
         where = f"{path}: record {i}"
         given = record.get("id")
+        if given is not None and (isinstance(given, bool) or not isinstance(given, (str, int)) or given == ""):
+            raise DataError(f"{where}.id: expected a text or a whole number, got {repr(given)[:60]}")
         yield _question(
             where,
             id=f"{stem}-{i}" if given is None else str(given),

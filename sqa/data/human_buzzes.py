@@ -31,6 +31,7 @@ from sqa.files.digest import file_digest
 IN_MANIFEST = "human-buzzes"
 COLUMNS = ("qid", "correct", "rel_pos", "word_index", "n_words", "tournament", "game", "player")
 BeyondEnd = Literal["refuse", "keep", "clip", "drop"]  # what becomes of positions above 1
+MOST_WORDS = 10**9  # of a question
 BEYOND_END = ("refuse", "keep", "clip", "drop")
 _TRUTH = {"true": True, "1": True, "false": False, "0": False, "prompt": False}
 
@@ -82,7 +83,7 @@ def load_buzzes(source: str, beyond_end: BeyondEnd = "refuse") -> Buzzes:
         correct=np.array([_truth(path, i, record["correct"]) for i, record in enumerate(listed)]),
         word=_optional_integers(path, listed, "word_index"),
         words=_optional_integers(path, listed, "n_words"),
-        game=_groups(listed, ("tournament", "game")) if "game" in listed[0] else None,
+        game=_groups(path, listed, ("tournament", "game")) if "game" in listed[0] else None,
         player=np.array([str(record["player"]) for record in listed]) if "player" in listed[0] else None,
         beyond_end=int((position > 1).sum()),
         treatment=beyond_end,
@@ -204,14 +205,27 @@ def _id(path: Path, i: int, record: dict[str, Any]) -> str:
 def _optional_integers(path: Path, listed: Sequence[dict[str, Any]], column: str) -> np.ndarray | None:
     if column not in listed[0]:
         return None
-    return np.array([int(_number(path, i, column, record[column])) for i, record in enumerate(listed)], dtype=np.int64)
+    found = []
+    for i, record in enumerate(listed):
+        number = _number(path, i, column, record[column])
+        if not number.is_integer() or abs(number) > MOST_WORDS:
+            problem = f"expected a whole number of words up to {MOST_WORDS}, got {record[column]!r}"
+            raise DataError(f"{path}: record {i}: {column}: {problem}")
+        found.append(int(number))
+    return np.array(found, dtype=np.int64)
 
 
-def _groups(listed: Sequence[dict[str, Any]], columns: Sequence[str]) -> np.ndarray:
+def _groups(path: Path, listed: Sequence[dict[str, Any]], columns: Sequence[str]) -> np.ndarray:
     """(n,) int64: equal where the columns are."""
     numbers: dict[tuple[Any, ...], int] = {}
-    keys = (tuple(record.get(column) for column in columns) for record in listed)
-    return np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.int64)
+    found = []
+    for i, record in enumerate(listed):
+        key = tuple(record.get(column) for column in columns)
+        for column, value in zip(columns, key, strict=True):
+            if isinstance(value, (list, dict)):
+                raise DataError(f"{path}: record {i}: {column}: expected a text or a number, got {value!r}")
+        found.append(numbers.setdefault(key, len(numbers)))
+    return np.array(found, dtype=np.int64)
 
 
 def _treat(path: Path, buzzes: Buzzes) -> Buzzes:

@@ -25,6 +25,7 @@ from sqa.files.records import json_document
 
 KIND, VERSION = "expected-wins curve", 1
 _LARGEST = 1 << 20  # bytes of a curve file
+_STEEPEST = 1e6  # coefficients at most, and one over the least step between two knots: no fit has more
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,12 +129,16 @@ def curve_of(document: dict[str, Any], path: Path) -> AnyCurve:
         c = _numbers(document.get("coefficients"), path, "coefficients")
         if len(c) != 4:
             raise DataError(f"{path}: coefficients: expected 4 numbers (c0, c1, c2, c3), got {len(c)}")
+        if max(map(abs, c)) > _STEEPEST:
+            raise DataError(f"{path}: coefficients: expected numbers of {_STEEPEST:g} at most, got {max(c, key=abs):g}")
         return Curve(_name(method, [c]), str(path), (c[0], c[1], c[2], c[3]))
     if method == "monotone":
         knots = document.get("knots")
         t, ew = (_numbers(knots.get(k) if isinstance(knots, dict) else None, path, f"knots.{k}") for k in ("t", "ew"))
         if len(t) != len(ew) or len(t) < 2 or (t[0], t[-1]) != (0, 1) or any(a >= b for a, b in pairwise(t)):
             raise DataError(f"{path}: knots: expected as many ew as t, and t ascending from 0 to 1")
+        if any(b - a < 1 / _STEEPEST for a, b in pairwise(t)):
+            raise DataError(f"{path}: knots.t: expected steps of {1 / _STEEPEST:g} at least")
         if any(a < b for a, b in pairwise(ew)) or not 0 <= ew[-1] <= ew[0] <= 1:
             raise DataError(f"{path}: knots.ew: expected numbers in 0..1 that never rise")
         return MonotoneCurve(_name(method, [t, ew]), str(path), t, ew)

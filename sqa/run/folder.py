@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,6 +35,7 @@ from sqa.run.parts import Parts
 from sqa.run.pipeline import BLOCK_SIZE, EMPTY_QUESTIONS, EMPTY_SENTENCES, RunResult, Traces
 
 REPORT, CONFIG, SUMMARY, STATS = "report.tsv", "config.yaml", "run.json", "stats.parquet"
+_KEY = re.compile(r"[0-9A-Za-z_-]+")  # of a stage in the store: the name of its folder
 TIMES = "times.json"  # {stage: seconds of wall time}, of the stages that were made for this run in one go
 RESAMPLES = 1000
 TRACED = ("translate", "guess", "buzz")  # stages whose rows a trace holds
@@ -238,12 +240,16 @@ def read(folder: Path) -> RunFolder:
         stages = summary.get("stages")
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(f"{folder / SUMMARY}: damaged ({error}); run the config again") from error
-    if not isinstance(refusals, dict):
-        raise DataError(f"{folder / SUMMARY}: damaged (refusals are no mapping); run the config again")
+    texts = isinstance(dataset, str) and all(isinstance(said, dict) for said in (signatures, refusals))
+    if not texts or not all(isinstance(said, str) for said in (*signatures.values(), *refusals.values())):
+        problem = "expected a text as dataset, and texts by metric as signatures and as refusals"
+        raise DataError(f"{folder / SUMMARY}: damaged ({problem}); run the config again")
     scores = scores_rows(read_table(folder / STATS, SCORES, _stamp(dataset)))
     kept = {name: signature for name, signature in signatures.items() if name not in refusals}
     stats, questions = _stats(scores, kept), tuple(scores)
     stages = stages if isinstance(stages, dict) else {}
+    if not all(isinstance(key, str) and _KEY.fullmatch(key) for key in stages.values()):
+        raise DataError(f"{folder / SUMMARY}: damaged (stages must be keys of the store); run the config again")
     return RunFolder(folder, load_run(folder / CONFIG), dataset, kept, stats, questions, refusals, stages)
 
 

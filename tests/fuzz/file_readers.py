@@ -109,7 +109,7 @@ class Outcome:
 
     code: int
     said: str  # on stderr
-    seconds: float
+    seconds: float  # of processor time
     traceback: str = ""
 
     def problem(self, path: Path, reader: Reader) -> str:
@@ -131,7 +131,7 @@ class Outcome:
 def attempt(reader: Reader, folder: Path) -> Outcome:
     """Read the spoilt file as a user would."""
     said, out = io.StringIO(), io.TextIOWrapper(io.BytesIO(), encoding="utf-8")  # a terminal that refuses half pairs
-    code, trace, began = 0, "", time.perf_counter()
+    code, trace, began = 0, "", time.process_time()
     try:
         with contextlib.redirect_stderr(said), contextlib.redirect_stdout(out):
             if callable(reader.read):
@@ -152,7 +152,7 @@ def attempt(reader: Reader, folder: Path) -> Outcome:
         trace = traceback.format_exc()
     out.flush()
     told = said.getvalue() + out.buffer.getvalue().decode() * (reader.name.startswith("vist"))  # as the original does
-    return Outcome(code, told, time.perf_counter() - began, trace)
+    return Outcome(code, told, time.process_time() - began, trace)
 
 
 # --- the good files --------------------------------------------------------------------------------------------------

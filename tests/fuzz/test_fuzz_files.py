@@ -31,7 +31,7 @@ def test_a_spoilt_file_is_refused_in_words_or_read(reader: Reader, tmp_path: Pat
         if problem := outcome.problem(path, reader):
             problems.append(f"case {number} (SQA_FUZZ_SEED={SEED}): {problem}")
     assert not problems, "\n\n".join(problems[:5])
-    assert len(codes) < 5 or any(codes), "nothing was refused: is the file read at all?"
+    assert len(codes) < 30 or any(codes), "nothing was refused: is the file read at all?"
 
 
 @pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.name)

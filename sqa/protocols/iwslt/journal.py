@@ -48,7 +48,7 @@ class Journal:
             self._db.executescript(TABLES)
             self._db.execute("INSERT OR IGNORE INTO about VALUES ('corpus', ?), ('version', ?)", (corpus, str(VERSION)))
             about = dict(self._db.execute("SELECT key, value FROM about"))
-        except (sqlite3.Error, OSError) as error:
+        except (sqlite3.Error, OSError, UnicodeDecodeError) as error:  # the last of a damaged file's own error
             raise ConfigError(
                 f"--journal: {path} cannot be used ({error}); is another server running on it?"
             ) from error

@@ -11,8 +11,8 @@ import zstandard
 
 from sqa.core.errors import ConfigError, DataError, TraceError, on_a_screen
 from sqa.core.paths import ROOT
-from sqa.core.trace import GREATEST_SMALL, check_emissions
-from sqa.core.types import Emission, Question
+from sqa.core.trace import check_emissions
+from sqa.core.types import GREATEST_SMALL, Emission, Question
 from sqa.data.datasets import load_questions
 from sqa.data.human_buzzes import load_buzzes
 from sqa.files import records
@@ -110,6 +110,30 @@ def test_a_log_in_another_encoding(tmp_path: Path) -> None:
     path.write_bytes('{"delays": [1], "source_length": 2, "source": "é"}\n'.encode("latin-1"))
     with pytest.raises(DataError, match=r"instances\.log:1: not UTF-8 \(byte 0xe9 at 47\)"):
         score(str(path), LogOptions())
+
+
+@pytest.mark.parametrize(
+    "odd,message",
+    [
+        ({"game": [1]}, r"record 1: game: expected a text or a number, got \[1\]"),
+        ({"tournament": {}}, r"record 1: tournament: expected a text or a number, got \{\}"),
+        (
+            {"word_index": 1e300},
+            r"record 1: word_index: expected a whole number of words up to 1000000000, got 1e\+300",
+        ),
+        ({"n_words": 2.5}, r"record 1: n_words: expected a whole number of words"),
+    ],
+)
+def test_buzzes_with_odd_values(tmp_path: Path, odd: dict, message: str) -> None:
+    """They were a TypeError and an OverflowError."""
+    good = {"qid": "q", "correct": True, "rel_pos": 0.5, "word_index": 1, "n_words": 2, "game": 1, "tournament": "t"}
+    path = tmp_path / "b.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in (good, good | odd)))
+    with pytest.raises(DataError, match=r"b\.jsonl: " + message):
+        load_buzzes(str(path))
+    path.write_text(json.dumps(good | {"game": None}) + "\n")
+    with pytest.raises(DataError, match=r"record 0: no value for game"):
+        load_buzzes(str(path))
 
 
 def test_buzzes_with_odd_line_ends(tmp_path: Path) -> None:

@@ -61,6 +61,8 @@ def test_own_file(tmp_path: Path, name: str) -> None:
         ({"page": "_"}, r"record 1\.page: expected a page title"),
         ({"language": "xx"}, r"record 1\.language: expected one of .* got 'xx'"),
         ({"language": None}, r"record 1\.language: expected one of"),
+        ({"id": {}}, r"record 1\.id: expected a text or a whole number, got \{\}"),
+        ({"id": ""}, r"record 1\.id: expected a text or a whole number, got ''"),
         ({"id": "mine-0"}, r"record 1 has the id 'mine-0'"),
     ],
 )
