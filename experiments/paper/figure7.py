@@ -78,7 +78,10 @@ def main(config_path: Path, runs: Path) -> None:
     paths = []
     for dataset in found.datasets:
         stem = f"{config.name}_{dataset}"
-        paths += [write_csv(table(found, dataset), folder / f"{stem}.csv"), *draw(found, dataset, folder, stem, config.questions)]
+        paths += [
+            write_csv(table(found, dataset), folder / f"{stem}.csv"),
+            *draw(found, dataset, folder, stem, config.questions),
+        ]
     paths.append(write_verdicts(verdicts_of(found), found.left_out, folder / "verdicts.tsv"))
     print(paths[-1].read_text(encoding="utf-8"), end="")
     for path in paths:
