@@ -13,7 +13,7 @@ is shown of each data set.  A translator that cannot be had is left out, so that
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -113,14 +113,16 @@ def known(subject: Subject, place: int) -> bool:
 def tells(panel: Panel, subject: Subject, finding: Finding) -> bool:
     """Whether an error can show anything, see the module's docstring."""
     place = subject.place(finding)
-    line, trace = subject.lines[place], subject.trace(finding)
+    line = subject.lines[place]
     if not known(subject, place):
         return False
-    if panel == "a":
-        written = sum(bool(emission.token) for emission in trace.emissions)
-        return len(finding.words) <= SHORT and written <= LONG * len(trace.question.reference_text.split())
-    before = np.flatnonzero(line.sentence <= finding.sentence)
-    return not (len(before) and line.log_mrr[before[-1]] == 0)
+    if panel == "b":
+        before = np.flatnonzero(line.sentence <= finding.sentence)
+        return not (len(before) and line.log_mrr[before[-1]] == 0)
+    if len(finding.words) > SHORT or finding.loss <= RULES.drop:
+        return False
+    question = subject.run.questions[place]
+    return len(line.read) <= LONG * len(question.reference_text.split())
 
 
 def silence(subject: Subject, finding: Finding) -> tuple[float, float]:
@@ -143,8 +145,7 @@ def candidates(found: Systems, dataset: str, panel: Panel) -> list[Example]:
             if subject.kind(finding) == KINDS[panel] and tells(panel, subject, finding):
                 start, end = silence(subject, finding)
                 examples.append(Example(panel, subject, finding, finding.loss if panel == "a" else end - start))
-    least = RULES.drop if panel == "a" else 0.0
-    large = (example for example in examples if example.size > least)
+    large = (example for example in examples if example.size > 0)
     return sorted(large, key=lambda e: (-e.size, e.subject.system, e.finding.question, e.finding.first))
 
 
@@ -155,9 +156,9 @@ def chosen(found: Systems) -> Iterator[Example]:
             yield from candidates(found, dataset, panel)[:1]
 
 
-def missing(found: Systems) -> list[tuple[str, str]]:
-    """(data set, why a panel of it is not there)."""
-    there = {(example.subject.dataset, example.panel) for example in chosen(found)}
+def missing(found: Systems, examples: Iterable[Example]) -> list[tuple[str, str]]:
+    """(data set, why a panel of it is not there) of each panel that no example is of."""
+    there = {(example.subject.dataset, example.panel) for example in examples}
     names = ", ".join(found.config.translators)
     return [
         (dataset, f"5{panel}: {names} at k={found.config.k(panel)} have no {kind} in a question whose answer is known")

@@ -44,12 +44,13 @@ def main(config_path: Path, runs: Path) -> None:
     """`sqa reproduce fig5`: a figure and its numbers for each data set and panel.  None at all: NotComputable."""
     found = load_systems(config_path, runs)
     paths, lines = [], []
-    for example in chosen(found):
+    examples = list(chosen(found))
+    for example in examples:
         paths += [write_csv(numbers(example), found.folder / f"{example.stem}.csv"), *draw(example, found.folder)]
         subject, finding = example.subject, example.finding
         where = (subject.dataset, subject.system, subject.guesser)
         lines.append((*where, f"5{example.panel}: {subject.kind(finding)}", "shown", _shown(example)))
-    gone = missing(found)
+    gone = missing(found, examples)
     lines += [(dataset, "-", found.config.guesser, "there is an example", "not computed", why) for dataset, why in gone]
     lines += [("all", "-", "-", "a system", "not computed", f"{out.label}: {out.reason}") for out in found.left_out]
     if not paths:

@@ -24,7 +24,8 @@ HEAD = ("panel", "dataset", "question", "system", "what", "text")
 def main(config_path: Path, runs: Path) -> None:
     """`sqa reproduce table2`: the texts as CSV and Markdown.  No example at all: NotComputable."""
     found = load_systems(config_path, runs)
-    examples, gone = list(chosen(found)), missing(found)
+    examples = list(chosen(found))
+    gone = missing(found, examples)
     if not examples:
         raise NotComputable("table 2: " + "; ".join(why for _, why in gone))
     lines = ["# Table 2: the examples of Figure 5", ""]

@@ -316,7 +316,7 @@ def test_the_examples_are_chosen_by_their_rule(folder, runs):
         large = [size for size in possible if size > (math.log(2) if panel == "a" else 0)]
         assert (panel in shown) == bool(large)
         assert panel not in shown or shown[panel].size == max(large)
-    assert len(shown) + len(chosen.missing(found)) == 2 and shown
+    assert len(shown) + len(chosen.missing(found, shown.values())) == 2 and shown
 
 
 def test_the_silence_of_an_under_translation(folder, runs):
