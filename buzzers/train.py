@@ -5,7 +5,8 @@ has no page are part of it (the guesser is never right there, as with answers it
 kept back for tuning: the epoch and the chance at which to answer (expected wins), and the calibration of the chance.
 With `noise` every tossup is read twice, once as it is and once spoilt (`sqa.data.spoilt`), as translations are; with
 `translated` those of some files are read as they were translated there and back, too (`guessers.noise`), and these
-spoilt, and what is neither translated nor spoilt tunes nothing: such a buzzer is for translations.  With `end: answer`
+spoilt.  Such a buzzer is for translations: what is neither translated nor spoilt tunes nothing, and since a round trip
+is kinder to words than a translation, the chance at which to answer is tuned on all that is spoilt.  With `end: answer`
 a question that ends unanswered is answered with the top guess: a wrong answer costs nothing there.
 The fold `dev` is read at the end only, to report.
 
@@ -19,7 +20,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from tqdm import tqdm
@@ -129,7 +130,7 @@ KINDS: dict[str, type] = {
 def main(config_path: Path, output: Path | None = None) -> Path:
     """Train a buzzer; returns its folder (the config's `output` unless another is given)."""
     config = load_config(config_path)
-    learnt, kept, dev = material(config.data)
+    learnt, kept, tuning, dev = material(config.data)
     if not learnt or not kept or not dev["dev"]:
         raise DataError(f"{config_path}: too few tossups to train on; raise limit")
     folder = output or config.output
@@ -141,7 +142,7 @@ def main(config_path: Path, output: Path | None = None) -> Path:
         for name, histories in dev.items():
             report[name] = dev_wins(histories, [one.signals[:, column] for one in histories], tuned.threshold)
     else:
-        buzzer, epoch = learn(config, learnt, kept)
+        buzzer, epoch = learn(config, learnt, kept, tuning)
         buzzer.save(folder)
         report |= {"epoch": epoch, "threshold": buzzer.threshold, "end": config.end}
         for name, histories in dev.items():
@@ -152,11 +153,23 @@ def main(config_path: Path, output: Path | None = None) -> Path:
     return folder
 
 
-def material(data: DataChoice) -> tuple[list[GuessHistory], list[GuessHistory], dict[str, list[GuessHistory]]]:
-    """What to learn from, what to tune on, and the fold `dev` as it is and, if there is noise, spoilt."""
+class Material(NamedTuple):
+    """What a training reads."""
+
+    learnt: list[GuessHistory]
+    kept: list[GuessHistory]  # chooses the epoch, calibrates
+    tuning: list[
+        GuessHistory
+    ]  # chooses the chance at which to answer: those kept, or with translations all spoilt ones
+    dev: dict[str, list[GuessHistory]]  # by name, to report: the fold `dev`, translations that were kept back
+
+
+def material(data: DataChoice) -> Material:
+    """The tossups as the config wants them read."""
     guesser = guesser_of(data)
     learnt: list[GuessHistory] = []
     kept: list[GuessHistory] = []
+    all_spoilt: list[GuessHistory] = []
     dev: dict[str, list[GuessHistory]] = {}
     whole = [one for one in fold_tossups("buzzer", None) if data.half in (None, half_of(one.id))]
     kept_back = {one.id for one in whole[::KEPT_BACK]}
@@ -173,9 +186,10 @@ def material(data: DataChoice) -> tuple[list[GuessHistory], list[GuessHistory], 
         held = [history for tossup, history in zip(tossups, histories, strict=True) if tossup.id in kept_back]
         learnt += [history for tossup, history in zip(tossups, histories, strict=True) if tossup.id not in kept_back]
         kept += held if name != "buzzer" or not data.translated else []
+        all_spoilt += histories if name.endswith(" spoilt") else []
         if ".jsonl" in name:
             dev[f"kept back, {name}"] = held
-    return learnt, kept, dev
+    return Material(learnt, kept, (all_spoilt if data.translated else []) or kept, dev)
 
 
 def load_config(path: Path) -> ThresholdTraining | Learning:
@@ -201,7 +215,12 @@ def tune(histories: Sequence[GuessHistory]) -> tuple[ThresholdBuzzer, int]:
     return ThresholdBuzzer(threshold, SIGNALS[column]), column
 
 
-def learn(config: Learning, learnt: Sequence[GuessHistory], kept: Sequence[GuessHistory]) -> tuple[LearntBuzzer, int]:
+def learn(
+    config: Learning,
+    learnt: Sequence[GuessHistory],
+    kept: Sequence[GuessHistory],
+    tuning: Sequence[GuessHistory],
+) -> tuple[LearntBuzzer, int]:
     """The fitted, calibrated and tuned buzzer, and the epoch it is of."""
     network, make = _network(config)
     fitted = fit(config.training, make, learnt, kept, config.end == "answer")
@@ -211,8 +230,8 @@ def learn(config: Learning, learnt: Sequence[GuessHistory], kept: Sequence[Guess
     tensors = fitted.tensors | {"calibration": calibration.fit(np.concatenate(logits)[guessed], right[guessed])}
     training = {"noise": config.data.noise, **asdict(config.training), "epoch": fitted.epoch}
     untuned = Card(config.data.guesser, config.training.features, 0.0, training, config.end)
-    chances = [LearntBuzzer(network, tensors, untuned).chances(one.rows) for one in kept]
-    best = {end: wins.best_threshold(kept, chances, end == "answer")[0] for end in ENDS}
+    chances = [LearntBuzzer(network, tensors, untuned).chances(one.rows) for one in tuning]
+    best = {end: wins.best_threshold(tuning, chances, end == "answer")[0] for end in ENDS}
     card = replace(untuned, threshold=best[config.end], thresholds=best if config.end == "answer" else {})
     return LearntBuzzer(network, tensors, card), fitted.epoch
 

@@ -35,7 +35,7 @@ CONFIGS = {
     "bert": BertTraining,
     "fusion": FusionTraining,
 }
-EXTRA = {"mlp": ("bert", "bm25-translated"), "recurrent": ("bm25-translated",)}
+EXTRA = {"mlp": ("bert", "bm25-translated", "fusion")}
 CONFIGS = {f"train_guessers.yaml:{name}": training for name, training in CONFIGS.items()} | {
     f"train_buzzers.yaml:{kind}-{guesser}": training
     for kind, training in buzzers.train.KINDS.items()
