@@ -78,7 +78,7 @@ function rankChart(box, system, page, pick) {
       {},
       { label: "log MRR", stroke: colour("rank"), width: 1.8, points: { show: false } },
       dots("unaligned function word", colour("bad"), colour("panel"), 5),
-      dots("hallucinated word", colour("bad"), colour("bad"), 8),
+      dots("probably wrong word", colour("bad"), colour("bad"), 8),
     ],
   }, [steps, logs, marked("1"), marked("2")], (x) => pick(Math.round(x) - 1));
 }
