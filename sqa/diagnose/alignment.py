@@ -101,7 +101,7 @@ class HmmAligner:
             if kept is not None:
                 return kept
         full = [pair for pair in pairs if pair[0] and pair[1]]
-        drawn = zip(*draw(full, self._priors, self.seeds), strict=True)
+        drawn = zip(*draw(full, self._priors, self.seeds), strict=True) if full else iter(())
         found = [_judged(next(drawn)) if x and y else _unlinked(len(x), len(y)) for x, y in pairs]
         if self._cache is not None:
             write_text(self._cache, json.dumps({"key": key, "alignments": [asdict(one) for one in found]}) + "\n")

@@ -114,7 +114,8 @@ def _spelt(source: Words, target: Words, language: str) -> Floats:
     forms = [form(word, TARGET) for word in target]
     there = {folded(word) for word in source}
     numbers = {n for word in source for n in digits(word)}
-    doubled = len(source) - len({form(word, language) for word in source if is_content(word, language)})
+    meant = [form(word, language) for word in source if is_content(word, language)]
+    doubled = len(meant) - len(set(meant))
     pairs = [tuple(forms[j : j + 2]) for j in range(len(forms))]
     rows = []
     for j, word in enumerate(bare):
