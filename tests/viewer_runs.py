@@ -6,8 +6,10 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import yaml
 
+from sqa.core.arrays import Floats
 from sqa.diagnose.alignment import Alignment, Words
 from sqa.files.store import Store
 from sqa.run import folder as runs
@@ -60,3 +62,10 @@ class CopyAligner:
             for side in (0, 1)
         ]
         return Alignment(tuple(links), tuple(trust[0]), tuple(trust[1]))
+
+
+class TrustJudge:
+    """A word is wrong as surely as it is not aligned."""
+
+    def words(self, pairs: Sequence[tuple[Words, Words]], alignments: Sequence[Alignment]) -> list[Floats]:
+        return [1.0 - np.array(alignment.target) for alignment in alignments]

@@ -32,8 +32,10 @@ from sqa.core.errors import ConfigError
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Emission, Question
 from sqa.data.datasets import load_parallel, load_questions
-from sqa.diagnose.alignment import form, load_aligner
+from sqa.diagnose.alignment import load_aligner
+from sqa.diagnose.detector import load_detector
 from sqa.diagnose.function_words import is_content, strip_edges
+from sqa.diagnose.priors import form
 from sqa.diagnose.step_errors import TARGET, DiagnoseConfig, StepErrors, step_errors
 from sqa.files.store import digest
 from sqa.run.folder import open_run, tsv
@@ -225,20 +227,25 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("materials", nargs="*", default=["references:es", "references:pl", "news:es", "news:pl"])
     parser.add_argument("--limit", type=int, default=None, metavar="N", help="the first N questions of each material")
+    parser.add_argument("--probability", type=float, default=DiagnoseConfig().probability, help="see DiagnoseConfig")
     parser.add_argument("--trust", type=float, default=DiagnoseConfig().trust, help="see DiagnoseConfig")
     parser.add_argument("--omission-words", type=int, default=DiagnoseConfig().omission_words)
     parser.add_argument("--priors", default=None, metavar="FOLDER", help="other priors than the bundled ones")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", action="store_true", help="print JSON instead of TSV")
     given = parser.parse_args(arguments)
-    config = replace(DiagnoseConfig(), trust=given.trust, omission_words=given.omission_words)
+    chosen = {"probability": given.probability, "trust": given.trust, "omission_words": given.omission_words}
+    config = replace(DiagnoseConfig(), **chosen)
     rows = []
     for name in given.materials:
         translated = material(name, given.limit)
         if not translated:
             raise ConfigError(f"{name}: has no translations")
-        aligner = load_aligner(f"{translated[0].question.language}-{TARGET}", given.priors)
-        rows += rows_of(name, translated, lambda traces, a=aligner: step_errors(traces, a, config), given.seed)
+        language = translated[0].question.language
+        aligner, detector = load_aligner(f"{language}-{TARGET}", given.priors), load_detector(language)
+        rows += rows_of(
+            name, translated, lambda traces, a=aligner, d=detector: step_errors(traces, a, config, d), given.seed
+        )
     if given.json:
         print(json.dumps([asdict(found) for found in rows], indent=1))
     else:

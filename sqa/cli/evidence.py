@@ -221,10 +221,13 @@ def diagnose(
         typer.Option("--kind", metavar="KIND", help="hallucination, omission or drop; may be repeated."),
     ] = None,
     priors: Priors = None,
+    scored: Annotated[
+        bool, typer.Option("--scored", help="Let the bundled translation model score every word, too: fewer mistakes.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
-    """The worst step-wise errors of a run: word, source span, rank of the answer before and after."""
-    call("sqa.diagnose.findings:main", run, top, questions or (), kinds or (), priors, None, as_json)
+    """The worst step-wise errors of a run: probability, source span, rank of the answer before and after."""
+    call("sqa.diagnose.findings:main", run, top, questions or (), kinds or (), priors, None, as_json, scored)
 
 
 @evidence_app.command()

@@ -13,12 +13,14 @@ from typing import Any
 from sqa.core.errors import ConfigError
 from sqa.core.registry import did_you_mean
 from sqa.diagnose.alignment import load_aligner
+from sqa.diagnose.detector import load_detector
+from sqa.diagnose.scores import SCORERS
 from sqa.diagnose.step_errors import KINDS, TARGET, DiagnoseConfig, Finding, ranked, step_errors
 from sqa.run.folder import FinishedRun, open_run, tsv
 
 HEADER = (
     "question", "kind", "severity", "loss", "rank_before", "rank_after",
-    "step", "read", "target", "source_at", "source",
+    "step", "read", "target", "source_at", "source", "probability",
 )  # fmt: skip
 NONE = "-"  # a cell without a value
 LINKS = "links.json"  # in the run's folder: the word links, so that a second look shows the same findings
@@ -32,12 +34,13 @@ def main(
     priors: Path | None = None,
     config: DiagnoseConfig | None = None,
     as_json: bool = False,
+    scored: bool = False,
 ) -> None:
     """Print the `top` worst findings (None: all), of the given questions and kinds (none given: of all).
 
     The columns: `loss` and `severity` in nats (see `sqa.diagnose.step_errors.Finding`), ranks 1-based, "-" where the
     answer is not among the guesses, `step` the 0-based step(s), `read` the source words read there, `source_at` the
-    0-based source words first-last.  A summary goes to stderr.
+    0-based source words first-last, `probability` (0-1) how probably a word is wrong.  A summary goes to stderr.
     """
     if top is not None and top < 1:
         raise ConfigError(f"--top: must be >= 1, got {top}")
@@ -45,7 +48,7 @@ def main(
         if kind not in KINDS:
             raise ConfigError(f"--kind: {kind!r} is not one of {', '.join(KINDS)}{did_you_mean(kind, KINDS)}")
     finished = open_run(run)
-    found = findings_of(finished, questions, kinds, priors, config)
+    found = findings_of(finished, questions, kinds, priors, config, scored)
     for line in summary(finished, found):
         print(f"sqa: {line}", file=sys.stderr)
     shown = found[:top]
@@ -61,8 +64,12 @@ def findings_of(
     kinds: Collection[str] = (),
     priors: Path | None = None,
     config: DiagnoseConfig | None = None,
+    scored: bool = False,
 ) -> list[Finding]:
-    """The findings of a run, worst first.  All its questions are aligned: links depend on the texts beside."""
+    """The findings of a run, worst first.  All its questions are aligned: links depend on the texts beside.
+
+    `scored`: the bundled translation model of the pair scores every word, too.
+    """
     if not run.guessed:
         raise ConfigError(f"{run.folder}: no guesser ran, so no word can have cost a rank; name one and run again")
     known = [q.id for q in run.questions]
@@ -72,7 +79,9 @@ def findings_of(
     languages = sorted({q.language for q in run.questions})
     if len(languages) > 1:
         raise ConfigError(f"{run.folder}: questions in {', '.join(languages)}; one language at a time can be aligned")
-    errors = step_errors(run.traces, load_aligner(f"{languages[0]}-{TARGET}", priors, run.folder / LINKS), config)
+    aligner = load_aligner(f"{languages[0]}-{TARGET}", priors, run.folder / LINKS)
+    scorer = SCORERS.resolve("transformer")(f"{languages[0]}-{TARGET}") if scored else None
+    errors = step_errors(run.traces, aligner, config, load_detector(languages[0], scorer))
     wanted = (finding for one in errors if not questions or one.question in questions for finding in one.findings)
     return ranked(finding for finding in wanted if not kinds or finding.kind in kinds)
 
@@ -109,6 +118,7 @@ def cells(finding: Finding) -> list[str]:
         " ".join(finding.words) or NONE,
         NONE if span is None else _range(span.start, span.stop - 1),
         NONE if span is None else " ".join(span.words),
+        NONE if finding.probability is None else f"{finding.probability:.2f}",
     ]
 
 

@@ -1,21 +1,24 @@
 """Step-wise errors: which word of a translation hurt the question answering, and what was never translated.
 
 After Section 7 of Han, Carpuat and Boyd-Graber (2022).  A word aligner (sqa/diagnose/alignment.py) links the words of
-every source sentence with those of its translation; from the links and the ranks of the answer come three kinds of
-findings:
+every source sentence with those of its translation, and a detector (sqa/diagnose/detector.py) says how probably each
+word is wrong; from both and the ranks of the answer come three kinds of findings:
 
-    hallucination  target content words that no source word stands behind, side by side in one finding
+    hallucination  target content words that are probably wrong, side by side in one finding, with the probability
     omission       a stretch of the source whose content words no target word translates (under-translation)
     drop           a step at which the log reciprocal rank fell, at a word that IS a translation, or carries nothing
 
     from sqa.diagnose.alignment import load_aligner
+    from sqa.diagnose.detector import load_detector
     from sqa.diagnose.step_errors import diagnose, step_errors
     from sqa.run.folder import open_run
 
     run = open_run(Path("runs/xqb-es-wait6-bm25"))
     aligner = load_aligner("es-en")
-    worst_first = diagnose(run.traces, aligner)
+    worst_first = diagnose(run.traces, aligner, detector=load_detector("es"))
     for errors in step_errors(run.traces, aligner): ...  # .log_mrr and .unaligned: one entry per step
+
+Without a detector a content word counts as wrong, with no probability, if it is not aligned.
 
 Log MRR is the natural logarithm of 1 / rank among the first `top` guesses, `floor` where the answer is not there.
 """
@@ -30,10 +33,13 @@ from typing import Literal
 
 import numpy as np
 
+from sqa.core.arrays import Floats
 from sqa.core.errors import ConfigError
 from sqa.core.trace import QuestionTrace
 from sqa.diagnose.alignment import Aligner, Alignment
+from sqa.diagnose.detector import WordJudge
 from sqa.diagnose.function_words import is_content, strip_edges
+from sqa.diagnose.texts import Text, texts_of
 from sqa.metrics.qa import log_reciprocal_rank
 
 Kind = Literal["hallucination", "omission", "drop"]
@@ -46,6 +52,7 @@ SIZE_WEIGHT = 0.1  # nats that one invented or lost content word adds to a findi
 class DiagnoseConfig:
     """What counts as an error."""
 
+    probability: float = 0.5  # 0..1: a content word that is wrong with this probability is hallucinated
     trust: float = 0.5  # a word with less trust than this (0..1, see sqa/diagnose/alignment.py) is unaligned
     drop: float = math.log(2)  # nats: a step is a drop when log MRR falls by at least this; ln 2 = from rank 1 to 2
     omission_words: int = 3  # content words, names counted twice, that make a stretch of lost source an omission
@@ -55,6 +62,8 @@ class DiagnoseConfig:
 
     def __post_init__(self) -> None:
         problems = []
+        if not 0 < self.probability <= 1:
+            problems.append(f"diagnose.probability: must be > 0 and <= 1, got {self.probability}")
         if not 0 < self.trust <= 1:
             problems.append(f"diagnose.trust: must be > 0 and <= 1, got {self.trust}")
         if not self.drop > 0:
@@ -91,16 +100,19 @@ class Finding:
     rank_before: int | None  # rank of the answer before the first of its words (omission: before its span was read)
     rank_after: int | None  # rank after `last`
     loss: float  # fall of log MRR from before to after, nats; negative where it rose, 0 where no guesser ran
-    size: int  # content words invented or lost, names counted twice; 0 for a drop
+    size: int  # content words wrong or lost, names counted twice; 0 for a drop
+    probability: float | None = None  # that its likeliest wrong word is wrong, 0..1; None where no detector judged it
 
     @property
     def severity(self) -> float:
-        """What findings are ranked by: the log MRR lost, plus SIZE_WEIGHT per content word invented or lost.
+        """What findings are ranked by: the log MRR lost, plus SIZE_WEIGHT per content word wrong or lost.
+
+        Times the probability, where there is one: what the rank did says nothing of whether a word is wrong.
 
         An omission writes nothing: what the rank did meanwhile is the doing of other words, and does not count.
         """
         lost = 0.0 if self.kind == "omission" else max(self.loss, 0.0)
-        return lost + SIZE_WEIGHT * self.size
+        return (1.0 if self.probability is None else self.probability) * (lost + SIZE_WEIGHT * self.size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,17 +122,23 @@ class StepErrors:
     question: str
     log_mrr: tuple[float, ...] | None  # floor .. 0; None where no guesser ran
     unaligned: tuple[bool, ...]  # the word written there stands for no source word (the red curve)
-    hallucinated: tuple[bool, ...]  # the same, content words only
+    hallucinated: tuple[bool, ...]  # a content word that is probably wrong; without a detector: that is unaligned
     links: tuple[tuple[int, ...], ...]  # source words (0-based in the question) that the step's word stands for
     findings: tuple[Finding, ...]  # in the order of their first step
+    probability: tuple[float, ...] | None = None  # that the content word is wrong, 0 elsewhere; None without a detector
 
 
 # ------------------------------------------------------------------------------------------------------ entry points
 
 
-def diagnose(traces: Iterable[QuestionTrace], aligner: Aligner, config: DiagnoseConfig | None = None) -> list[Finding]:
+def diagnose(
+    traces: Iterable[QuestionTrace],
+    aligner: Aligner,
+    config: DiagnoseConfig | None = None,
+    detector: WordJudge | None = None,
+) -> list[Finding]:
     """All findings of all questions, worst first."""
-    return ranked(finding for errors in step_errors(traces, aligner, config) for finding in errors.findings)
+    return ranked(finding for errors in step_errors(traces, aligner, config, detector) for finding in errors.findings)
 
 
 def ranked(findings: Iterable[Finding]) -> list[Finding]:
@@ -129,62 +147,29 @@ def ranked(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def step_errors(
-    traces: Iterable[QuestionTrace], aligner: Aligner, config: DiagnoseConfig | None = None
+    traces: Iterable[QuestionTrace],
+    aligner: Aligner,
+    config: DiagnoseConfig | None = None,
+    detector: WordJudge | None = None,
 ) -> list[StepErrors]:
     """The errors of each question, in the order given.  All sentences are aligned together."""
     config, held = config or DiagnoseConfig(), list(traces)
     for language in {trace.question.language for trace in held}:
         if aligner.pair != f"{language}-{TARGET}":
             raise ConfigError(f"the aligner is for {aligner.pair}, the questions are for {language}-{TARGET}")
-    texts = [_texts(trace) for trace in held]
+    texts = [texts_of(trace) for trace in held]
     pairs = dict.fromkeys(
         (trace.question.sentences[text.sentence], text.words)
         for trace, found in zip(held, texts, strict=True)
         for text in found
     )
-    alignments = dict(zip(pairs, aligner.align(list(pairs)), strict=True))
+    aligned = aligner.align(list(pairs))
+    judged = [None] * len(aligned) if detector is None else detector.words(list(pairs), aligned)
+    known = dict(zip(pairs, zip(aligned, judged, strict=True), strict=True))
     return [
-        _of_question(trace, found, lambda source, target: alignments[source, target], config)
+        _of_question(trace, found, lambda source, target: known[source, target], config)
         for trace, found in zip(held, texts, strict=True)
     ]
-
-
-# ------------------------------------------------------------------------------------------------- texts to be aligned
-
-
-@dataclass(frozen=True, slots=True)
-class _Text:
-    """A text of one sentence that was shown, and which step wrote each of its words."""
-
-    sentence: int
-    words: tuple[str, ...]
-    steps: tuple[int, ...]
-    judged: frozenset[int]  # steps whose word was last seen in this text
-    final: bool
-
-
-def _texts(trace: QuestionTrace) -> list[_Text]:
-    """The final translation of each sentence, and every text of it from which words were retracted later.
-
-    So each word, retracted or not, is judged once: in the longest text that showed it.  A sentence without words has
-    a final text without words.
-    """
-    texts: list[_Text] = []
-    steps = list(enumerate(trace.emissions))
-    by_sentence = {number: list(rows) for number, rows in groupby(steps, key=lambda row: row[1].sentence)}
-    for number in range(len(trace.question.sentences)):
-        words: list[str] = []
-        wrote: list[int] = []
-        for step, emission in by_sentence.get(number, []):
-            kept = len(words) - emission.erase
-            if emission.erase:
-                texts.append(_Text(number, tuple(words), tuple(wrote), frozenset(wrote[kept:]), False))
-                del words[kept:], wrote[kept:]
-            if emission.token:
-                words.append(emission.token)
-                wrote.append(step)
-        texts.append(_Text(number, tuple(words), tuple(wrote), frozenset(wrote), True))
-    return texts
 
 
 # --------------------------------------------------------------------------------------------------------- one question
@@ -192,31 +177,40 @@ def _texts(trace: QuestionTrace) -> list[_Text]:
 
 def _of_question(
     trace: QuestionTrace,
-    texts: Sequence[_Text],
-    alignment_of: Callable[[tuple[str, ...], tuple[str, ...]], Alignment],
+    texts: Sequence[Text],
+    known: Callable[[tuple[str, ...], tuple[str, ...]], tuple[Alignment, Floats | None]],
     config: DiagnoseConfig,
 ) -> StepErrors:
     question, n = trace.question, len(trace.emissions)
     starts = np.cumsum([0, *map(len, question.sentences)])
     unaligned = [False] * n  # a step that only retracts writes no word
+    wrong = [0.0] * n
     links: list[tuple[int, ...]] = [()] * n
     ranks = _Ranks(trace, config)
     findings: list[Finding] = []
+    told = True
     for text in texts:
-        alignment = alignment_of(question.sentences[text.sentence], text.words)
+        alignment, probabilities = known(question.sentences[text.sentence], text.words)
+        told = told and probabilities is not None
         start = int(starts[text.sentence])
         for place, step in enumerate(text.steps):
             if step in text.judged:
                 unaligned[step] = alignment.target[place] < config.trust
+                wrong[step] = float(unaligned[step] if probabilities is None else probabilities[place])
                 links[step] = tuple(start + s for s, t in alignment.links if t == place)
         if text.final:
             findings += _omissions(trace, text, alignment, start, ranks, config)
-    words = [emission.token for emission in trace.emissions]
-    hallucinated = [bad and is_content(word, TARGET) for bad, word in zip(unaligned, words, strict=True)]
-    findings += _hallucinations(trace, unaligned, hallucinated, ranks)
+    content = [is_content(emission.token, TARGET) for emission in trace.emissions]
+    wrong = [p if counts else 0.0 for p, counts in zip(wrong, content, strict=True)]
+    hallucinated = [p >= config.probability for p in wrong]
+    between = [bad and not counts for bad, counts in zip(unaligned, content, strict=True)]
+    findings += _hallucinations(trace, between, hallucinated, wrong if told else None, ranks)
     findings += _drops(trace, links, hallucinated, ranks, config)
     findings.sort(key=lambda f: (f.first, f.kind))
-    return StepErrors(question.id, ranks.logs, tuple(unaligned), tuple(hallucinated), tuple(links), tuple(findings))
+    return StepErrors(
+        question.id, ranks.logs, tuple(unaligned), tuple(hallucinated), tuple(links), tuple(findings),
+        tuple(wrong) if told else None,
+    )  # fmt: skip
 
 
 class _Ranks:
@@ -246,11 +240,16 @@ def _size(words: Iterable[str], content: Iterable[bool], names: Iterable[bool]) 
 
 
 def _hallucinations(
-    trace: QuestionTrace, unaligned: Sequence[bool], hallucinated: Sequence[bool], ranks: _Ranks
+    trace: QuestionTrace,
+    between: Sequence[bool],
+    hallucinated: Sequence[bool],
+    wrong: Sequence[float] | None,
+    ranks: _Ranks,
 ) -> Iterator[Finding]:
-    """One finding per run of unaligned words of a sentence, from its first to its last content word."""
+    """One finding per run of probably wrong words of a sentence, with unaligned function words `between` them."""
     emissions = trace.emissions
-    runs = groupby(range(len(emissions)), key=lambda step: (emissions[step].sentence, unaligned[step]))
+    suspect = [bad or empty for bad, empty in zip(hallucinated, between, strict=True)]
+    runs = groupby(range(len(emissions)), key=lambda step: (emissions[step].sentence, suspect[step]))
     for (sentence, bad), steps in runs:
         content = [step for step in steps if hallucinated[step]]
         if not bad or not content:
@@ -270,6 +269,7 @@ def _hallucinations(
             rank_after=ranks.at(last),
             loss=ranks.loss(first - 1, last),
             size=_size(words, hallucinated[first : last + 1], (is_name(w, False) for w in words)),
+            probability=None if wrong is None else max(wrong[step] for step in content),
         )
 
 
@@ -303,7 +303,7 @@ def _drops(
 
 
 def _omissions(
-    trace: QuestionTrace, text: _Text, alignment: Alignment, start: int, ranks: _Ranks, config: DiagnoseConfig
+    trace: QuestionTrace, text: Text, alignment: Alignment, start: int, ranks: _Ranks, config: DiagnoseConfig
 ) -> Iterator[Finding]:
     """Stretches of a source sentence that its final translation leaves out.
 
@@ -336,7 +336,7 @@ def _omissions(
         )
 
 
-def _lost(trace: QuestionTrace, text: _Text, alignment: Alignment, config: DiagnoseConfig) -> list[bool]:
+def _lost(trace: QuestionTrace, text: Text, alignment: Alignment, config: DiagnoseConfig) -> list[bool]:
     """Whether each source word of a sentence has no translation, or with a window none in time."""
     lost = [trust < config.trust for trust in alignment.source]
     if config.window is not None:

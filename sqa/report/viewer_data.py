@@ -37,7 +37,9 @@ from sqa.core.registry import BUZZERS
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Question
 from sqa.diagnose.alignment import load_aligner
+from sqa.diagnose.detector import load_detector
 from sqa.diagnose.findings import LINKS
+from sqa.diagnose.function_words import is_content
 from sqa.diagnose.step_errors import TARGET, DiagnoseConfig, StepErrors, ranked, step_errors
 from sqa.metrics.curve import curve_named
 from sqa.run.config import ComponentConfig, to_mapping
@@ -198,7 +200,7 @@ def _errors(
         if config.priors is not None:  # asked for by name: not to be passed over
             raise
         return None, [f"unaligned words not marked: {reason}"]
-    return step_errors(traces, aligner, config.diagnose), []
+    return step_errors(traces, aligner, config.diagnose, load_detector(next(iter(languages)))), []
 
 
 def _trace(trace: QuestionTrace, errors: StepErrors | None, pages: _Pages, config: ViewConfig) -> dict[str, Any]:
@@ -217,8 +219,11 @@ def _trace(trace: QuestionTrace, errors: StepErrors | None, pages: _Pages, confi
         data["b"] = _short([buzz.score for buzz in trace.buzzes])
         data["z"] = next((step for step, buzz in enumerate(trace.buzzes) if buzz.buzz), None)
     if errors is not None:
-        marks = zip(errors.unaligned, errors.hallucinated, strict=True)
-        data["u"] = "".join("2" if content else "1" if bad else "0" for bad, content in marks)
+        marks = zip(errors.unaligned, errors.hallucinated, emissions, strict=True)
+        data["u"] = "".join(
+            "2" if wrong else "1" if bad and not is_content(emission.token, TARGET) else "0"
+            for bad, wrong, emission in marks
+        )
         data["l"] = [list(links) for links in errors.links]
         data["o"] = [[f.span.start, f.span.stop] for f in errors.findings if f.kind == "omission" and f.span]
         data["f"] = [
@@ -231,6 +236,7 @@ def _trace(trace: QuestionTrace, errors: StepErrors | None, pages: _Pages, confi
                 "before": f.rank_before,
                 "after": f.rank_after,
                 "severity": round(f.severity, 2),
+                "probability": None if f.probability is None else round(f.probability, 2),
             }
             for f in ranked(errors.findings)[: config.findings]
         ]

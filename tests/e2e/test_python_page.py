@@ -18,7 +18,6 @@ PAGE = ROOT / "docs" / "python.md"
 
 def test_the_page_of_the_python_interface(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pandas", reason="data frames")
-    pytest.importorskip("eflomal", reason="step-wise errors")
     monkeypatch.chdir(tmp_path)
     text = re.sub(r"^```.*$", "", PAGE.read_text("utf-8"), flags=re.MULTILINE)
     page = doctest.DocTestParser().get_doctest(text, {}, PAGE.name, str(PAGE), 0)

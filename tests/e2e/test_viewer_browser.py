@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from viewer_runs import CopyAligner, make
+from viewer_runs import CopyAligner, TrustJudge, make
 
 from sqa.report import viewer_data
 from sqa.report.viewer import main
@@ -39,6 +39,7 @@ def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     runs = [make(folder, "wait1"), make(folder, "wait3", k=3), make(folder, "drops", translator=drops)]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(viewer_data, "load_aligner", lambda *_: CopyAligner())
+        patch.setattr(viewer_data, "load_detector", lambda *_: TrustJudge())
         main(runs, folder / "page.html")
     return folder / "page.html"
 

@@ -105,7 +105,7 @@ function rankChart(box, system, source, over, page, pick) {
       { label: "log MRR", stroke: colour("rank"), width: 1.8, points: { show: false },
         ...(written ? {} : { paths: uPlot.paths.stepped({ align: 1 }) }) },
       dots("unaligned function word", colour("bad"), colour("panel"), 5),
-      dots("hallucinated word", colour("bad"), colour("bad"), 8),
+      dots("probably wrong word", colour("bad"), colour("bad"), 8),
     ],
   }, columns, pick);
 }

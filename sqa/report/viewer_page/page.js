@@ -138,7 +138,7 @@ function draw(system) {
     winsChart(plot(".wins"), system, source, state.axis, page, verdict, toSource),
   ];
   const bad = Array.from(system.trace.u || "").filter((mark) => mark !== "0").length;
-  const marks = system.run.aligned ? `${bad} of ${system.words.length} words unaligned` : "unaligned words not marked";
+  const marks = system.run.aligned ? `${bad} of ${system.words.length} words wrong or unaligned` : "unaligned words not marked";
   plot(".rank").setAttribute("role", "img");
   plot(".rank").setAttribute("aria-label", `Log reciprocal rank of the answer over ${AXES[state.axis].name}; ${marks}`);
   plot(".wins").setAttribute("role", "img");
@@ -150,7 +150,8 @@ function findingItem(system, finding) {
   const what = [finding.words, finding.source && `(${finding.source})`].filter(Boolean).join(" ");
   const place = (rank) => (rank === null ? `>${page.top}` : String(rank));
   const ranks = system.run.guessed ? `, rank ${place(finding.before)} → ${place(finding.after)}` : "";
-  const item = element("li"), button = element("button", `${finding.kind}: ${what}${ranks}`);
+  const sure = finding.probability === null ? "" : ` (probability ${finding.probability.toFixed(2)})`;
+  const item = element("li"), button = element("button", `${finding.kind}${sure}: ${what}${ranks}`);
   button.type = "button";
   button.title = `severity ${finding.severity}; go there`;
   button.addEventListener("click", () => goTo(finding.last < 0 ? [0, 0] : momentOf(system, finding.last)));

@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from sqa.core.errors import ConfigError
@@ -99,6 +100,37 @@ def test_invented_words_are_one_finding_with_the_rank_before_and_after() -> None
     assert (finding.rank_before, finding.rank_after, finding.loss) == (1, None, 4.0)
     assert (finding.read, finding.span, finding.size) == (6, None, 2)
     assert finding.severity == pytest.approx(4.2)
+
+
+class Judge:
+    """Wrong as told, by word; 0.1 otherwise."""
+
+    def __init__(self, **told: float) -> None:
+        self.told = told
+
+    def words(
+        self, pairs: Sequence[tuple[Sequence[str], Sequence[str]]], alignments: Sequence[Alignment]
+    ) -> list[np.ndarray]:
+        return [np.array([self.told.get(word, 0.1) for word in target]) for _, target in pairs]
+
+
+def test_a_word_is_hallucinated_with_its_probability_only() -> None:
+    """Aligned words may be wrong and unaligned ones right; the rank orders findings and makes none."""
+    text = "The poet Neruda was a rocket engineer born in Parral, small village Linares."
+    ranks = [2, 2, 1, 1, 1, 3, 0, *[1] * 9]
+    given = trace(text, "He died late.", ranks=ranks)
+    [errors] = step_errors([given], ALIGNER, None, Judge(engineer=0.9, Neruda=0.6, was=0.99))
+    found = [f for f in errors.findings if f.kind == "hallucination"]
+    assert [(f.words, f.probability) for f in found] == [(("Neruda",), 0.6), (("engineer",), 0.9)]
+    assert [f.severity for f in found] == [pytest.approx(0.6 * 0.2), pytest.approx(0.9 * (4 - math.log(3) + 0.1))]
+    assert errors.probability is not None
+    assert errors.probability[3] == 0.0  # "was" is no content word, whatever the detector says of it
+    assert errors.probability[5] == 0.1
+    other = DiagnoseConfig(probability=0.95)
+    assert not any(f.kind == "hallucination" for f in diagnose([given], ALIGNER, other, Judge(engineer=0.9)))
+    assert all(f.probability is not None for f in found)
+    line = dict(zip(diagnose_command.HEADER, diagnose_command.cells(found[1]), strict=True))
+    assert (line["kind"], line["probability"]) == ("hallucination", "0.90")
 
 
 def test_a_drop_is_located_at_its_word_and_source() -> None:
@@ -200,8 +232,8 @@ def test_an_aligner_of_another_pair_is_refused() -> None:
 
 def test_config_lists_all_problems() -> None:
     with pytest.raises(ConfigError) as error:
-        DiagnoseConfig(trust=0, drop=-1, omission_words=0, window=-2)
-    assert len(error.value.problems) == 4
+        DiagnoseConfig(probability=0, trust=0, drop=-1, omission_words=0, window=-2)
+    assert len(error.value.problems) == 5
 
 
 @pytest.mark.parametrize(
@@ -239,6 +271,7 @@ def test_lines_of_the_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert cells == {
         "question": "q1", "kind": "drop", "severity": "4.000", "loss": "4.000", "rank_before": "1", "rank_after": "-",
         "step": "6", "read": "7", "target": "Parral,", "source_at": "5", "source": "Parral,",
+        "probability": "-",
     }  # fmt: skip
     assert json.loads(json.dumps(diagnose_command.as_dict(finding)))["span"]["words"] == ["Parral,"]
 

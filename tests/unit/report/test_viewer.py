@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from viewer_runs import EVIL, CopyAligner, make
+from viewer_runs import EVIL, CopyAligner, TrustJudge, make
 
 from sqa.core.errors import ConfigError
 from sqa.core.paths import ROOT
@@ -24,6 +24,7 @@ from sqa.run.folder import open_run
 @pytest.fixture
 def aligned(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(viewer_data, "load_aligner", lambda *_: CopyAligner())
+    monkeypatch.setattr(viewer_data, "load_detector", lambda *_: TrustJudge())
 
 
 def data_in(page: str) -> dict:
@@ -127,19 +128,19 @@ def test_without_an_aligner_the_page_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def missing(*_: object) -> None:
-        raise ConfigError("word alignment needs the Python package eflomal")
+        raise ConfigError("no stemmer for the language")
 
     monkeypatch.setattr(viewer_data, "load_aligner", missing)
     folder = make(tmp_path, "one")
     main([folder], questions=["q0"])
     captured = capsys.readouterr()
     assert captured.out.strip() == str(folder / "view.html")
-    note = "unaligned words not marked: word alignment needs the Python package eflomal"
+    note = "unaligned words not marked: no stemmer for the language"
     assert captured.err.splitlines()[0] == f"sqa: one: {note}"
     [shown] = data_in((folder / "view.html").read_text(encoding="utf-8"))["runs"]
     assert shown["notes"] == [note]
     assert not shown["aligned"] and "u" not in shown["traces"][0]
-    with pytest.raises(ConfigError, match="eflomal"):  # priors that were asked for are not passed over
+    with pytest.raises(ConfigError, match="stemmer"):  # priors that were asked for are not passed over
         main([folder], config=ViewConfig(priors=tmp_path))
 
 

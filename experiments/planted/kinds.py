@@ -1,0 +1,180 @@
+"""Kinds of errors, each planted in one sentence by random numbers of its own.
+
+name       a name replaced by a name of another text
+number     the digits of a number changed
+noun       a content word without a capital replaced by one of another text
+inserted   a content word of another text put in
+garbled    letters of a content word dropped, doubled, exchanged or changed
+copied     a content word replaced by a source word near its place, left untranslated
+repeated   two to four words said twice
+dropped    a clause left out (three words or more between commas, or in the middle)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from sqa.diagnose.function_words import is_content, strip_edges
+from sqa.diagnose.priors import alike, form
+
+TARGET = "en"
+SHORTEST = 4  # letters of a word that is garbled
+CLAUSE = (4, 9)  # words of a clause that is dropped, in the middle of a sentence
+
+
+class Planted(NamedTuple):
+    """A spoilt sentence."""
+
+    words: list[str]
+    wrong: list[bool]  # per word: it was planted
+    dropped: tuple[str, ...] = ()  # words left out
+
+
+@dataclass(frozen=True, slots=True)
+class Strangers:
+    """Words of other texts."""
+
+    names: Sequence[str]
+    nouns: Sequence[str]
+
+
+Kind = Callable[[Sequence[str], list[str], Strangers, np.random.Generator], Planted | None]
+
+
+def strangers(lines: Sequence[Sequence[str]]) -> Strangers:
+    """The names and other content words of sentences."""
+    bare = [(j, strip_edges(word)) for line in lines for j, word in enumerate(line) if is_content(word, TARGET)]
+    named = [word for j, word in bare if j and word[:1].isupper()]
+    return Strangers(named, [word for _, word in bare if word.islower() and len(word) > 2])
+
+
+def _pick(places: Sequence[int], rng: np.random.Generator) -> int | None:
+    return int(places[rng.integers(len(places))]) if len(places) else None
+
+
+def _edged(word: str, new: str) -> str:
+    """`new` with the punctuation that stands around `word`."""
+    bare = strip_edges(word)
+    return word.replace(bare, new, 1) if bare else new
+
+
+def _replaced(line: list[str], place: int | None, new: str | None) -> Planted | None:
+    if place is None or new is None:
+        return None
+    words = [*line[:place], _edged(line[place], new), *line[place + 1 :]]
+    return Planted(words, [j == place for j in range(len(line))])
+
+
+def _stranger(pool: Sequence[str], have: Sequence[str], rng: np.random.Generator) -> str | None:
+    """A word of the pool that neither text has."""
+    own = {form(word, TARGET) for word in have}
+    for place in rng.permutation(len(pool))[:20]:
+        if form(pool[place], TARGET) not in own and not any(alike(word, pool[place]) for word in have):
+            return pool[place]
+    return None
+
+
+def _name(source: Sequence[str], line: list[str], others: Strangers, rng: np.random.Generator) -> Planted | None:
+    places = [j for j, w in enumerate(line) if j and strip_edges(w)[:1].isupper() and is_content(w, TARGET)]
+    return _replaced(line, _pick(places, rng), _stranger(others.names, [*source, *line], rng))
+
+
+def _number(source: Sequence[str], line: list[str], others: Strangers, rng: np.random.Generator) -> Planted | None:
+    place = _pick([j for j, w in enumerate(line) if any(c.isdigit() for c in w)], rng)
+    if place is None:
+        return None
+    word = list(strip_edges(line[place]))
+    at = _pick([i for i, c in enumerate(word) if c.isdigit()], rng)
+    assert at is not None
+    word[at] = str((int(word[at]) + int(rng.integers(1, 9))) % 10) if word[at].isdecimal() else "7"
+    new = "".join(word)
+    return _replaced(line, place, new) if new not in map(strip_edges, source) else None
+
+
+def _nouns(line: Sequence[str]) -> list[int]:
+    return [j for j, w in enumerate(line) if is_content(w, TARGET) and strip_edges(w).islower()]
+
+
+def _noun(source: Sequence[str], line: list[str], others: Strangers, rng: np.random.Generator) -> Planted | None:
+    return _replaced(line, _pick(_nouns(line), rng), _stranger(others.nouns, [*source, *line], rng))
+
+
+def _inserted(source: Sequence[str], line: list[str], others: Strangers, rng: np.random.Generator) -> Planted | None:
+    pool = others.names if rng.random() < 0.3 else others.nouns
+    new, place = _stranger(pool, [*source, *line], rng), int(rng.integers(len(line) + 1))
+    if new is None:
+        return None
+    return Planted([*line[:place], new, *line[place:]], [j == place for j in range(len(line) + 1)])
+
+
+def _garbled(source: Sequence[str], line: list[str], others: Strangers, rng: np.random.Generator) -> Planted | None:
+    places = [
+        j for j, w in enumerate(line)
+        if is_content(w, TARGET) and strip_edges(w).isalpha() and len(strip_edges(w)) >= SHORTEST
+    ]  # fmt: skip
+    place = _pick(places, rng)
+    if place is None:
+        return None
+    word = strip_edges(line[place])
+    for _ in range(int(rng.integers(1, 4))):
+        word = _misspelt(word, rng)
+    same = any(form(word, TARGET) == form(other, TARGET) for other in (*source, *line))
+    return None if same else _replaced(line, place, word)
+
+
+def _misspelt(word: str, rng: np.random.Generator) -> str:
+    at, letter = int(rng.integers(1, len(word))), "aeioutnrslcdm"[rng.integers(13)]
+    how = rng.integers(5)
+    if how == 0 and len(word) > SHORTEST:
+        return word[:at] + word[at + 1 :]
+    if how == 1:
+        return word[:at] + word[at - 1] + word[at:]
+    if how == 2:
+        return word[:at] + word[at : at + 2] + word[at:]
+    if how == 3 and at + 1 < len(word):
+        return word[:at] + word[at + 1] + word[at] + word[at + 2 :]
+    return word[:at] + letter + word[at + 1 :]
+
+
+def _copied(source: Sequence[str], line: list[str], others: Strangers, rng: np.random.Generator) -> Planted | None:
+    foreign = [
+        i for i, w in enumerate(source)
+        if len(strip_edges(w)) >= SHORTEST and strip_edges(w).islower() and not any(alike(w, other) for other in line)
+    ]  # fmt: skip
+    at = _pick(foreign, rng)
+    if at is None or not _nouns(line):
+        return None
+    about = at * len(line) / len(source)
+    place = min(_nouns(line), key=lambda j: abs(j - about))
+    return _replaced(line, place, strip_edges(source[at]))
+
+
+def _repeated(source: Sequence[str], line: list[str], others: Strangers, rng: np.random.Generator) -> Planted | None:
+    size = int(rng.integers(2, 5))
+    places = [j for j in range(len(line) - size + 1) if any(is_content(w, TARGET) for w in line[j : j + size])]
+    place = _pick(places, rng)
+    if place is None:
+        return None
+    stop = place + size
+    said = [strip_edges(word) for word in line[place:stop]]
+    return Planted([*line[:stop], *said, *line[stop:]], [stop <= j < stop + size for j in range(len(line) + size)])
+
+
+def _dropped(source: Sequence[str], line: list[str], others: Strangers, rng: np.random.Generator) -> Planted | None:
+    size = int(rng.integers(*CLAUSE))
+    if len(line) < 2 * size:
+        return None
+    place = int(rng.integers(len(line) - size + 1))
+    rest = [*line[:place], *line[place + size :]]
+    return Planted(rest, [False] * len(rest), tuple(line[place : place + size]))
+
+
+KINDS: dict[str, Kind] = {
+    "name": _name, "number": _number, "noun": _noun, "inserted": _inserted, "garbled": _garbled, "copied": _copied,
+    "repeated": _repeated, "dropped": _dropped,
+}  # fmt: skip
+WORDS = tuple(kind for kind in KINDS if kind != "dropped")  # kinds of which a word can be pointed at

@@ -1,0 +1,188 @@
+"""Train the detector of `sqa diagnose` on planted errors.
+
+    python -m experiments.planted.learn es data/models/errors-es-en
+
+Human translations other than XQB (`TRAINING` in experiments/planted/materials.py) are spoilt by errors of all kinds,
+one to a text of five sentences up to one to five words; a small network learns which words were planted, and a logistic
+curve on texts it has not seen turns its number into a probability.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from experiments.planted.kinds import KINDS
+from experiments.planted.materials import Spoilt, material, plant
+from sqa.core.arrays import Floats
+from sqa.diagnose.alignment import Alignment, load_aligner
+from sqa.diagnose.detector import FILE, VERSION, Network
+from sqa.diagnose.function_words import is_content
+from sqa.diagnose.scores import WordScorer, WordScores
+from sqa.diagnose.signals import DIRECT, GROUPS, SIGNS, TARGET, word_signals
+from sqa.files.records import parse_json
+from sqa.files.store import digest, write_text
+
+RATES: tuple[int | float, ...] = (1, 1, 2, 0.05, 0.1, 0.2)  # errors of a text: so many, or this share of its words
+HIDDEN, MEMBERS, STEPS, DECAY, RATE = 8, 3, 200, 1e-3, 0.03
+CALIBRATION = 5  # every fifth text sets the logistic curve
+
+
+@dataclass(frozen=True)
+class Table:
+    """Content words of spoilt texts."""
+
+    signals: Floats  # (N, F)
+    kinds: np.ndarray  # (N,) of the planted error, "" = none
+    texts: np.ndarray  # (N,) ids
+    words: np.ndarray  # (N,)
+
+    def rows(self, keep: np.ndarray) -> Table:
+        return Table(self.signals[keep], self.kinds[keep], self.texts[keep], self.words[keep])
+
+
+def table(spoilt: Sequence[Spoilt], language: str, scorer: WordScorer, work: Path | None = None) -> Table:
+    """The signals of every content word; `work` is a folder that keeps what the aligner and the model said."""
+    signals, kinds, texts, words = [], [], [], []
+    for one, (alignment, scores) in zip(spoilt, evidence(spoilt, language, scorer, work), strict=True):
+        found = word_signals(one.source, one.words, alignment, language, scores)
+        for j, word in enumerate(one.words):
+            if is_content(word, TARGET):
+                signals.append(found[j])
+                kinds.append(one.kinds[j])
+                texts.append(one.text)
+                words.append(word)
+    return Table(np.array(signals), np.array(kinds), np.array(texts), np.array(words))
+
+
+def evidence(
+    spoilt: Sequence[Spoilt], language: str, scorer: WordScorer, work: Path | None
+) -> list[tuple[Alignment, WordScores]]:
+    """The alignment and the scores of every sentence."""
+    pairs = [(one.source, one.words) for one in spoilt]
+    key = digest([language, scorer.fingerprint(), pairs])
+    aligner = load_aligner(f"{language}-{TARGET}", cache=work / f"{key}.links.json" if work else None)
+    alignments, kept = aligner.align(pairs), work / f"{key}.scores.json" if work else None
+    if kept is not None and kept.is_file():
+        rows = parse_json(kept.read_text(encoding="utf-8"))
+        scores = [WordScores(*(tuple(map(float, numbers)) for numbers in row)) for row in rows]
+    else:
+        scores = scorer.score(pairs)
+        if kept is not None:
+            write_text(kept, json.dumps(scores) + "\n")
+    return list(zip(alignments, scores, strict=True))
+
+
+def of_group(given: Table, group: str) -> Table:
+    """The same with the signals of a group only, which come first."""
+    return Table(given.signals[:, : len(GROUPS[group])], given.kinds, given.texts, given.words)
+
+
+def fit(given: Table, without: Collection[str] = (), seed: int = 0) -> Network:
+    """The network that tells planted words from others, no word of the kinds `without` seen."""
+    known = given.rows(~np.isin(given.kinds, list(without)))
+    ids = sorted(set(known.texts))
+    held = np.isin(known.texts, ids[::CALIBRATION])
+    learnt = known.rows(~held)
+    mean, deviation = learnt.signals.mean(0), np.maximum(learnt.signals.std(0), 1e-3)
+    names = GROUPS["model"][: learnt.signals.shape[1]]
+    prior = np.array([DIRECT.get(name, 0.0) for name in names])
+    signs = np.array([SIGNS.get(name, math.nan) for name in names])
+    standard = (learnt.signals - mean) / deviation
+    weights = _descend(learnt.signals, standard, prior, signs, learnt.kinds != "", seed)
+    network = Network(mean, deviation, *weights, slope=1.0, shift=0.0)
+    slope, shift = _logistic(network.logits(known.signals[held]), known.kinds[held] != "")
+    return Network(mean, deviation, *weights, slope=slope, shift=shift)
+
+
+def _descend(
+    signals: Floats, x: Floats, prior: Floats, signs: Floats, planted: np.ndarray, seed: int
+) -> tuple[Floats, ...]:
+    """Weights of MEMBERS networks, each from another random start, and of the direct signals, by Adam on all words.
+
+    Direct signals start at their `prior`, are drawn back to it and never fall below 0.  The networks do not see them;
+    what they see speaks for an error, against it or either way as `signs` has it, not a number: they do not see it.
+    """
+    import torch
+    import torch.nn.functional as F
+
+    generator = torch.Generator().manual_seed(seed)
+    inputs, labels = torch.from_numpy(np.clip(x, -8, 8)).float(), torch.from_numpy(planted).float()
+    shapes = ((MEMBERS, x.shape[1], HIDDEN), (MEMBERS, HIDDEN), (MEMBERS, HIDDEN), (MEMBERS,))
+    parts = [torch.randn(shape, generator=generator) * 0.2 for shape in shapes]
+    own, start = torch.from_numpy(signals).float(), torch.from_numpy(prior).float()
+    infinite = math.inf
+    least = torch.tensor([0.0 if sign == 1 or math.isnan(sign) else -infinite for sign in signs])[None, :, None]
+    most = torch.tensor([0.0 if sign == -1 or math.isnan(sign) else infinite for sign in signs])[None, :, None]
+    parts[0] = parts[0].abs() * torch.from_numpy(np.where(signs == -1, -1.0, 1.0)).float()[None, :, None]
+    parts[0] = parts[0].clamp(least, most)
+    parts[2] = parts[2].abs()
+    parts.append(start.clone())
+    for part in parts:
+        part.requires_grad_()
+    inner, inner_bias, outer, outer_bias, direct = parts
+    adam = torch.optim.Adam(parts, lr=RATE)
+    rate = torch.optim.lr_scheduler.CosineAnnealingLR(adam, STEPS)
+    for _ in range(STEPS):
+        hidden = torch.tanh(torch.einsum("nf,mfh->mnh", inputs, inner) + inner_bias[:, None])
+        alone = own @ (direct * (start > 0))
+        logits = torch.einsum("mnh,mh->mn", hidden, outer) + outer_bias[:, None] + alone
+        loss = F.binary_cross_entropy_with_logits(logits, labels.expand(MEMBERS, -1)) * MEMBERS
+        loss = loss + DECAY * (inner.square().sum() + outer.square().sum() + (direct - start).square().sum())
+        adam.zero_grad()
+        loss.backward()
+        adam.step()
+        with torch.no_grad():
+            direct.clamp_(min=0.0)
+            outer.clamp_(min=0.0)
+            inner.copy_(inner.clamp(least, most))
+        rate.step()
+    return tuple(part.detach().double().numpy() for part in parts)
+
+
+def _logistic(logits: Floats, planted: np.ndarray) -> tuple[float, float]:
+    """Slope and shift of Platt's curve (1999) by Newton's method."""
+    slope, shift = 1.0, 0.0
+    x = np.stack([logits, np.ones_like(logits)], 1)
+    for _ in range(30):
+        p = 1 / (1 + np.exp(-(slope * logits + shift)))
+        hessian = (x * (p * (1 - p))[:, None]).T @ x + 1e-6 * np.eye(2)
+        change = np.linalg.solve(hessian, x.T @ (planted - p))
+        slope, shift = slope + float(change[0]), shift + float(change[1])
+    return slope, shift
+
+
+def training_table(language: str, scorer: WordScorer, limit: int | None, work: Path | None = None) -> Table:
+    """The material that is no XQB, spoilt by all kinds."""
+    return table(plant(material(f"train:{language}", limit), RATES, tuple(KINDS), 0), language, scorer, work)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The command of the module's docstring."""
+    from smt.models.scoring import build
+
+    parser = argparse.ArgumentParser(prog="python -m experiments.planted.learn", description=__doc__.split("\n")[0])
+    parser.add_argument("language", choices=("es", "pl"))
+    parser.add_argument("folder", type=Path, help="detector.json is written there")
+    parser.add_argument("--work", type=Path, default=None, metavar="FOLDER", help="keeps alignments and scores")
+    parser.add_argument("--limit", type=int, default=60, metavar="N", help="the first N texts of each corpus")
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args(arguments)
+    scorer = build(f"{given.language}-{TARGET}")
+    found = training_table(given.language, scorer, given.limit, given.work)
+    networks = {group: fit(of_group(found, group), seed=given.seed).record() for group in GROUPS}
+    planted = int((found.kinds != "").sum())
+    print(f"learnt on {len(found.kinds)} content words, {planted} of them planted", file=sys.stderr)
+    given.folder.mkdir(parents=True, exist_ok=True)
+    write_text(given.folder / FILE, json.dumps({"version": VERSION, "networks": networks}) + "\n")
+
+
+if __name__ == "__main__":
+    main()

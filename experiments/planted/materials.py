@@ -1,0 +1,131 @@
+"""Texts with human translations, and errors planted in them.  Everything drawn depends on (seed, text id) alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from math import ceil
+
+import numpy as np
+
+from experiments.planted.kinds import KINDS, Strangers, strangers
+from sqa.core.errors import ConfigError
+from sqa.data.datasets import load_parallel, load_questions
+from sqa.files.store import digest
+
+SENTENCES = 5  # of a text that is made of single sentences, as many as a question has
+# parallel text that is no XQB: human translations of news, of encyclopedias
+TRAINING = {"es": ("newstest2011", "newstest2012", "flores-dev"), "pl": ("ntrex128", "flores-dev")}
+NEIGHBOURS = 10  # other texts that strange words come from
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Sentences and a human translation of each."""
+
+    id: str
+    sources: tuple[tuple[str, ...], ...]
+    lines: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Spoilt:
+    """A sentence pair of a text, and what was planted in it."""
+
+    text: str  # its id
+    source: tuple[str, ...]
+    words: tuple[str, ...]
+    kinds: tuple[str, ...]  # per word: the kind of the error planted there, "" = none
+    dropped: tuple[str, ...] = ()  # the words that were left out
+
+
+class _Word(str):
+    """A word with an identity of its own, so that it is known again after others were planted around it."""
+
+    __slots__ = ()
+
+
+def rng_for(*key: object) -> np.random.Generator:
+    """Random numbers that depend on the key alone."""
+    return np.random.default_rng(int(digest(list(key))[:16], 16))
+
+
+def references(language: str) -> Iterator[Text]:
+    """XQB's questions with as many English sentences as source sentences."""
+    for question in load_questions(f"xqb-{language}"):
+        if len(question.reference) == len(question.sentences):
+            lines = tuple(tuple(line.split()) for line in question.reference)
+            yield Text(question.id, question.sentences, lines)
+
+
+def parallel(language: str, name: str) -> Iterator[Text]:
+    """A development or test set of translators, SENTENCES to a text."""
+    pairs = ((tuple(s.split()), tuple(t.split())) for s, t, _ in load_parallel(f"{language}-en", name))
+    rows, number = (pair for pair in pairs if all(pair)), 0
+    while block := list(islice(rows, SENTENCES)):
+        yield Text(f"{name}-{number}", tuple(s for s, _ in block), tuple(t for _, t in block))
+        number += 1
+
+
+def material(name: str, limit: int | None = None) -> list[Text]:
+    """The texts of "references:es", "train:es" (all of TRAINING) or "newstest2013:es"; `limit` of each set."""
+    kind, _, language = name.partition(":")
+    if language not in TRAINING:
+        raise ConfigError(f"material: expected NAME:es or NAME:pl, got {name!r}")
+    if kind == "references":
+        return list(islice(references(language), limit))
+    names = TRAINING[language] if kind == "train" else (kind,)
+    return [text for each in names for text in islice(parallel(language, each), limit)]
+
+
+# ------------------------------------------------------------------------------------------------------------ planting
+
+
+def plant(texts: Sequence[Text], errors: Sequence[int | float], kinds: Sequence[str], seed: int) -> list[Spoilt]:
+    """The sentences of texts, spoilt.
+
+    Each text draws one of `errors`, a number of errors or a share of its words, and for each error a kind; what
+    cannot be planted (no number to change) gives way to another kind.
+    """
+    found = []
+    for text in texts:
+        rng = rng_for(seed, text.id)
+        others = _strangers_of(text, texts, rng_for(seed, text.id, "others"))
+        rate = errors[rng.integers(len(errors))]
+        count = rate if isinstance(rate, int) else ceil(rate * sum(map(len, text.lines)))
+        found += _spoil(text, count, kinds, others, rng)
+    return found
+
+
+def _strangers_of(text: Text, texts: Sequence[Text], rng: np.random.Generator) -> Strangers:
+    """Words of NEIGHBOURS other texts."""
+    chosen = [texts[i] for i in rng.permutation(len(texts))[: NEIGHBOURS + 1] if texts[i].id != text.id]
+    return strangers([line for other in chosen[:NEIGHBOURS] for line in other.lines])
+
+
+def _spoil(text: Text, count: int, kinds: Sequence[str], others: Strangers, rng: np.random.Generator) -> list[Spoilt]:
+    lines: list[list[str]] = [[_Word(word) for word in line] for line in text.lines]
+    wrong: dict[int, str] = {}  # identity of a word -> kind
+    dropped: dict[int, tuple[str, ...]] = {}
+    held: list[list[str]] = []  # so that no identity is given twice
+    for _ in range(count):
+        for kind in (kinds[i] for i in rng.permutation(len(kinds))):
+            number = int(rng.integers(len(lines)))
+            # what was left out once stays whole otherwise, so that it can be told what is missing
+            planted = None if number in dropped else KINDS[kind](text.sources[number], lines[number], others, rng)
+            if planted is None:
+                continue
+            held.append(lines[number])
+            lines[number] = [_Word(w) if bad else w for w, bad in zip(planted.words, planted.wrong, strict=True)]
+            wrong |= {id(w): kind for w, bad in zip(lines[number], planted.wrong, strict=True) if bad}
+            if planted.dropped:
+                dropped[number] = planted.dropped
+            break
+    return [
+        Spoilt(
+            text.id, source, tuple(map(str, line)), tuple(wrong.get(id(word), "") for word in line),
+            dropped.get(number, ()),
+        )
+        for number, (source, line) in enumerate(zip(text.sources, lines, strict=True))
+    ]  # fmt: skip

@@ -1,0 +1,135 @@
+"""Does the detector of `sqa diagnose` find errors of kinds that it never saw, one planted in a question?
+
+    python -m experiments.planted.once es pl
+
+Each question of XQB has one error planted in its human translation, of a kind drawn for the question
+(experiments/planted/kinds.py).  The words of a question are judged by a detector that was trained, on other texts, on
+all kinds but that one.  Precision and recall are over content words; every word of the human translation that is
+flagged counts as a false alarm, those that are real errors of it too.  The lines: each signal group at its best
+threshold for F1 and at 0.5, each kind apart, and what the shipped detector flags in the same translations unspoilt.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+
+from experiments.planted.kinds import WORDS
+from experiments.planted.learn import Table, fit, of_group, table, training_table
+from experiments.planted.materials import Text, material, plant
+from sqa.core.arrays import Floats
+from sqa.diagnose.detector import Network, load_detector
+from sqa.diagnose.signals import GROUPS
+from sqa.run.folder import tsv
+
+HEADER = ("language", "signals", "kind", "threshold", "planted", "flagged", "found", "precision", "recall")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """How errors of one kind, or of all, were found."""
+
+    language: str
+    signals: str  # group
+    kind: str  # "all", a kind, or "none" for unspoilt translations
+    threshold: float
+    planted: int  # content words
+    flagged: int
+    found: int  # both
+
+    @property
+    def precision(self) -> float | None:
+        """Share of the flagged words that were planted, None where nothing was flagged."""
+        return self.found / self.flagged if self.flagged else None
+
+    @property
+    def recall(self) -> float | None:
+        """Share of the planted words that are flagged, None where nothing was planted."""
+        return self.found / self.planted if self.planted else None
+
+    def cells(self) -> list[str]:
+        """The cells of a TSV line."""
+        shares = ("n/a" if x is None else f"{x:.3f}" for x in (self.precision, self.recall))
+        return [self.language, self.signals, self.kind, f"{self.threshold:.3f}",
+                *map(str, (self.planted, self.flagged, self.found)), *shares]  # fmt: skip
+
+
+def kind_of_text(given: Table) -> Mapping[str, str]:
+    """Text id -> the kind of its one error; a text whose error is no content word has none."""
+    return {text: kind for text, kind in zip(given.texts.tolist(), given.kinds.tolist(), strict=True) if kind}
+
+
+def unseen(test: Table, networks: Mapping[str, Network], rest: Network) -> Floats:
+    """(N,) probabilities, by the network that never saw the kind of its text's error; `rest` where there is none."""
+    kinds = kind_of_text(test)
+    own = np.array([kinds.get(text, "") for text in test.texts.tolist()])
+    found = rest.probabilities(test.signals)
+    for kind, network in networks.items():
+        mine = own == kind
+        if mine.any():
+            found[mine] = network.probabilities(test.signals[mine])
+    return found
+
+
+def best_threshold(probabilities: Floats, planted: np.ndarray) -> float:
+    """The threshold of the highest F1."""
+    order = np.argsort(-probabilities, kind="stable")
+    found = np.cumsum(planted[order])
+    f1 = 2 * found / (np.arange(1, len(order) + 1) + planted.sum())
+    return float(probabilities[order[f1.argmax()]])
+
+
+def row(language: str, group: str, kind: str, threshold: float, p: Floats, planted: np.ndarray) -> Row:
+    """Counts at a threshold."""
+    flagged = p >= threshold
+    return Row(language, group, kind, threshold, int(planted.sum()), int(flagged.sum()), int((flagged & planted).sum()))
+
+
+def rows_of(language: str, texts: Sequence[Text], train: Table, test: Table, clean: Table) -> list[Row]:
+    """All rows of a language."""
+    found = []
+    for group in GROUPS:
+        learnt, given, plain = (of_group(each, group) for each in (train, test, clean))
+        networks = {kind: fit(learnt, (kind,)) for kind in WORDS}
+        shipped = load_detector(language, group=group).network
+        p, planted = unseen(given, networks, shipped), given.kinds != ""
+        best = best_threshold(p, planted)
+        found += [row(language, group, "all", threshold, p, planted) for threshold in (best, 0.5)]
+        kinds = np.array([kind_of_text(given).get(text, "") for text in given.texts.tolist()])
+        found += [row(language, group, kind, best, p[kinds == kind], planted[kinds == kind]) for kind in WORDS]
+        unspoilt = shipped.probabilities(plain.signals)
+        found += [row(language, group, "none", t, unspoilt, plain.kinds != "") for t in (best, 0.5)]
+    return found
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The command of the module's docstring; TSV on stdout."""
+    from smt.models.scoring import build
+
+    parser = argparse.ArgumentParser(prog="python -m experiments.planted.once", description=__doc__.split("\n")[0])
+    parser.add_argument("languages", nargs="+", choices=("es", "pl"))
+    parser.add_argument("--limit", type=int, default=None, metavar="N", help="the first N questions")
+    parser.add_argument("--train", type=int, default=60, metavar="N", help="the first N texts of each training corpus")
+    parser.add_argument("--seed", type=int, default=0, help="of the planting")
+    parser.add_argument("--work", type=Path, default=None, metavar="FOLDER", help="keeps alignments and scores")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of TSV")
+    given = parser.parse_args(arguments)
+    found: list[Row] = []
+    for language in given.languages:
+        scorer, texts = build(f"{language}-en"), material(f"references:{language}", given.limit)
+        train = training_table(language, scorer, given.train, given.work)
+        test, clean = (table(plant(texts, (n,), WORDS, given.seed), language, scorer, given.work) for n in (1, 0))
+        found += rows_of(language, texts, train, test, clean)
+    if given.json:
+        print(json.dumps([asdict(one) for one in found], indent=1))
+    else:
+        print(tsv(HEADER, (one.cells() for one in found)), end="")
+
+
+if __name__ == "__main__":
+    main()

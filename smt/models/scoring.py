@@ -1,0 +1,90 @@
+"""How likely the bundled Transformer finds the words of a given translation, with its source and without.
+
+    scorer = build("es-en")
+    [scores] = scorer.score([(("Nació", "en", "Lima."), ("Born", "in", "Lima."))])
+    scores.given      # ln p(word | source, the words before it), one number per target word
+
+The whole source is read first, whatever k the words were written at, and the words are forced (teacher forcing).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from smt.models.bundle import folder_fingerprint, load_model, model_folder
+from smt.models.decode import by_length
+from smt.models.next_piece import Chooser
+from smt.models.transformer import Transformer
+from smt.models.vocab import BOS, EOS, PAD, Vocabulary
+from smt.policies.waitk import pad
+from sqa.diagnose.scores import Words, WordScores
+
+ROWS = 32  # sentences scored together
+
+
+class TransformerScorer:
+    """See the module."""
+
+    def __init__(self, model: Transformer, vocabulary: Vocabulary, fingerprint: str) -> None:
+        self.model, self.vocabulary, self._fingerprint = model, vocabulary, fingerprint
+        self.chooser = Chooser(model, vocabulary)
+
+    def score(self, pairs: Sequence[tuple[Words, Words]]) -> list[WordScores]:
+        """Scores of each (source words, target words); the same whatever else is scored along."""
+        found = [WordScores((), (), ())] * len(pairs)
+        for group in by_length([y for _, y in pairs], ROWS):
+            rows = [i for i in group if pairs[i][1]]
+            if rows:
+                targets = [pairs[i][1] for i in rows]
+                given, short = self._words([pairs[i][0] for i in rows], targets)
+                alone, _ = self._words([() for _ in rows], targets)
+                for i, *numbers in zip(rows, given, alone, short, strict=True):
+                    found[i] = WordScores(*numbers)
+        return found
+
+    @torch.inference_mode()
+    def _words(
+        self, sources: Sequence[Words], targets: Sequence[Words]
+    ) -> tuple[list[tuple[float, ...]], list[tuple[float, ...]]]:
+        """Per sentence and word: ln p, and how much ln p its pieces fall short of the likeliest ones."""
+        source = pad([np.array([*self.vocabulary.words(x)[0], EOS]) for x in sources], PAD)  # (B, S)
+        pieces, words = zip(*(self.vocabulary.words(y) for y in targets), strict=True)
+        chosen = pad([np.array(ids) for ids in pieces], PAD)  # (B, T)
+        begun = torch.cat([torch.full((len(chosen), 1), BOS), chosen[:, :-1]], 1)
+        visible = (source != PAD)[:, None].expand(-1, chosen.shape[1], -1)
+        states, alignment, _ = self.model(source, begun, visible)
+        ln_p = self._logits(states, alignment, source).log_softmax(-1)  # (B, T, V)
+        own = ln_p.gather(2, chosen[:, :, None])[:, :, 0]
+        short = ln_p.max(-1).values - own
+        return _summed(own, words), _summed(short, words)
+
+    def _logits(self, states: Tensor, alignment: Tensor | None, source: Tensor) -> Tensor:
+        lexicon = self.chooser.lexicon(source)
+        rows = [
+            self.chooser.logits(states[:, t], None if alignment is None else alignment[:, t], lexicon)
+            for t in range(states.shape[1])
+        ]
+        return torch.stack(rows, 1)
+
+    def fingerprint(self) -> str:
+        """Hash of everything that decides the scores."""
+        return self._fingerprint
+
+
+def _summed(numbers: Tensor, words: Sequence[Sequence[int]]) -> list[tuple[float, ...]]:
+    """Sums over the pieces of each word: (B, T) -> per sentence a number per word."""
+    return [
+        tuple(np.bincount(index, row[: len(index)], index[-1] + 1).round(3).tolist())
+        for row, index in zip(numbers.double().numpy(), words, strict=True)
+    ]
+
+
+def build(pair: str) -> TransformerScorer:
+    """The scorer of a bundled model ("es-en"), or of a model's folder."""
+    folder = model_folder(pair)
+    model, vocabulary, _ = load_model(folder)
+    return TransformerScorer(model, vocabulary, f"transformer 1 {folder_fingerprint(folder)}")

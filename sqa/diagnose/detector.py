@@ -1,0 +1,133 @@
+"""How probable it is that a word of a translation is wrong: a small network over its signals, learnt on planted errors.
+
+    detector = load_detector("es")                      # from spelling, vocabulary and alignment
+    detector = load_detector("es", build("es-en"))      # and from a translation model's scores of the words
+    [probabilities] = detector.words([(source, target)], aligner.align([(source, target)]))
+
+`python -m experiments.planted.learn` makes the weights; data/models/errors-es-en/README.md says how well they do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from sqa.core.arrays import Floats
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.paths import DATA
+from sqa.diagnose.alignment import Alignment
+from sqa.diagnose.scores import Words, WordScorer
+from sqa.diagnose.signals import GROUPS, word_signals
+from sqa.files.records import parse_json
+
+FILE = "detector.json"
+PREFIX = "errors-"  # of the bundled folders' names
+VERSION = 1
+FALLBACK = "es"  # whose weights serve a language without its own
+
+
+@dataclass(frozen=True)
+class Network:
+    """Standardised signals (F,) -> H tanh units -> one number, the mean of M such networks; to that the signals that
+    count by themselves (`sqa.diagnose.signals.DIRECT`), each by a weight; then a logistic curve."""
+
+    mean: Floats  # (F,)
+    deviation: Floats  # (F,)
+    inner: Floats  # (M, F, H)
+    inner_bias: Floats  # (M, H)
+    outer: Floats  # (M, H)
+    outer_bias: Floats  # (M,)
+    direct: Floats  # (F,) >= 0
+    slope: float  # of the logistic curve
+    shift: float
+
+    def logits(self, signals: Floats) -> Floats:
+        """(N, F) -> (N,), before the logistic curve is fitted to how often such words are wrong."""
+        x = np.clip((signals - self.mean) / self.deviation, -8, 8)
+        hidden = np.tanh(np.einsum("nf,mfh->mnh", x, self.inner) + self.inner_bias[:, None])
+        found: Floats = (np.einsum("mnh,mh->mn", hidden, self.outer) + self.outer_bias[:, None]).mean(0)
+        return found + signals @ self.direct
+
+    def probabilities(self, signals: Floats) -> Floats:
+        """(N, F) -> (N,), 0-1."""
+        found: Floats = 1 / (1 + np.exp(-np.clip(self.slope * self.logits(signals) + self.shift, -50, 50)))
+        return found
+
+    def record(self) -> dict[str, Any]:
+        """As JSON values, four significant digits."""
+        fields = ("mean", "deviation", "inner", "inner_bias", "outer", "outer_bias", "direct")
+        arrays = {name: _short(getattr(self, name)) for name in fields}
+        return {**arrays, "slope": round(self.slope, 5), "shift": round(self.shift, 5)}
+
+    @classmethod
+    def of(cls, record: Mapping[str, Any], signals: int) -> Network:
+        """What `record` made, for so many signals; ValueError, KeyError, TypeError where it is none."""
+        arrays = {name: np.array(value, dtype=np.float64) for name, value in record.items()}
+        slope, shift = (float(arrays.pop(name)) for name in ("slope", "shift"))
+        found = cls(**arrays, slope=slope, shift=shift)
+        members, _, hidden = found.inner.shape
+        inner = ((members, signals, hidden), (members, hidden), (members, hidden), (members,))
+        shapes = ((signals,), (signals,), *inner, (signals,))
+        if tuple(array.shape for array in arrays.values()) != shapes:
+            raise ValueError(f"weights for {signals} signals expected")
+        return found
+
+
+def _short(array: Floats) -> Any:
+    return np.vectorize(lambda x: float(f"{x:.4g}"))(array).tolist()
+
+
+class WordJudge(Protocol):
+    """What sqa/diagnose/step_errors.py asks of a detector; any object with this will do."""
+
+    def words(self, pairs: Sequence[tuple[Words, Words]], alignments: Sequence[Alignment]) -> list[Floats]:
+        """For each (source words, target words) the probability (J,) of each target word to be wrong, 0-1."""
+        ...
+
+
+class Detector:
+    """Probabilities of words, from a network and what its signals need."""
+
+    def __init__(self, language: str, network: Network, scorer: WordScorer | None = None) -> None:
+        self.language, self.network, self.scorer = language, network, scorer
+
+    def words(self, pairs: Sequence[tuple[Words, Words]], alignments: Sequence[Alignment]) -> list[Floats]:
+        """For each (source words, target words) the probability (J,) of each target word to be wrong."""
+        scores = [None] * len(pairs) if self.scorer is None else self.scorer.score(pairs)
+        return [
+            self.network.probabilities(word_signals(source, target, alignment, self.language, scored))
+            for (source, target), alignment, scored in zip(pairs, alignments, scores, strict=True)
+        ]
+
+
+def read_networks(path: Path) -> dict[str, Network]:
+    """The networks of a file, by group of signals (`sqa.diagnose.signals.GROUPS`); DataError if it is damaged."""
+    try:
+        record = parse_json(path.read_text(encoding="utf-8"))
+        if record["version"] != VERSION:
+            raise DataError(f"{path}: version {record['version']} of the weights, expected {VERSION}")
+        return {group: Network.of(given, len(GROUPS[group])) for group, given in record["networks"].items()}
+    except OSError as error:
+        raise DataError(f"{path}: cannot read the weights: {error}") from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise DataError(f"{path}: the weights are damaged ({error}); restore or learn them again") from error
+
+
+def load_detector(language: str, scorer: WordScorer | None = None, group: str | None = None) -> Detector:
+    """The bundled detector of a source language, with a translation model's scores if there is a `scorer`.
+
+    A language without weights of its own gets FALLBACK's: its order of words may serve, its probabilities were never
+    compared with anything.
+    """
+    group = group or ("words" if scorer is None else "model")
+    folder = DATA / "models" / f"{PREFIX}{language}-en"
+    if not folder.is_dir():
+        folder = DATA / "models" / f"{PREFIX}{FALLBACK}-en"
+    networks = read_networks(folder / FILE)
+    if group not in networks:
+        raise ConfigError(f"{folder}: has no weights for the signals {group!r}, only {', '.join(sorted(networks))}")
+    return Detector(language, networks[group], scorer)

@@ -1,0 +1,145 @@
+"""The word aligner: an HMM in both directions with priors, learnt anew from a run's texts for each of several seeds.
+
+Vogel, Ney and Tillmann (1996), in the form of Och and Ney (2003), learnt by EM from the texts that are
+to be aligned and from the priors' counts (sqa/diagnose/priors.py).  A seed stands for other texts and other priors
+that could as well have been there: each sentence pair weighs Exp(1), each prior count c becomes Gamma(c) (the Bayesian
+bootstrap, Rubin 1981).  The same texts and seeds give the same links, on every machine that rounds alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sqa.core.arrays import Floats
+from sqa.diagnose.priors import Priors, alike, form
+
+PASSES = (3, 4)  # over the texts: with equal jumps, which makes it IBM model 1; with learnt ones
+ALIKE = 5.0  # prior links of two words that are alike
+NO_LINK = 0.15  # probability that a word has no counterpart, before its words are looked at
+EMPTY_FLOOR = 0.5  # occurrences of a form that the priors do not know
+WIDEST = 10  # as in sqa/diagnose/hmm_kernel.py
+
+Words = Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """Of one sentence pair and one seed: probabilities of links, and of the target's words."""
+
+    forward: Floats  # (J, I): target word j picks source word i
+    reverse: Floats  # (J, I): source word i picks target word j
+    lift: Floats  # (J, I): ln of p(form of j | form of i) over p(form of j)
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """One direction's texts as numbers: words (rows) that pick, words (columns) that are picked."""
+
+    pairs: np.ndarray  # numbers in the table, row by row, of all sentence pairs
+    starts: np.ndarray
+    rows: np.ndarray
+    columns: np.ndarray
+    given: np.ndarray  # per entry of the table, the number of the form that is picked
+    mass: Floats  # per form that is picked: occurrences in the priors
+    empty: Floats  # per picking word: its share of its language
+    empty_starts: np.ndarray
+
+
+def draw(pairs: Sequence[tuple[Words, Words]], priors: Priors, seeds: Sequence[int]) -> list[list[Links]]:
+    """For each seed the links of every sentence pair (no side empty)."""
+    languages = priors.pair.split("-")
+    sources, targets = ([[form(w, lang) for w in pair[side]] for pair in pairs] for side, lang in enumerate(languages))
+    known = _prior_links(pairs, list(zip(sources, targets, strict=True)), priors.links)
+    keys = sorted(known)
+    place = {key: at for at, key in enumerate(keys)}
+    forward, forward_keys = _side(targets, sources, priors.source, priors.target)
+    back, back_keys = _side(sources, targets, priors.target, priors.source)
+    forward_at = np.array([place[s, t] for s, t in forward_keys], dtype=np.int64)
+    back_at = np.array([place[s, t] for t, s in back_keys], dtype=np.int64)
+    found = []
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        weights = rng.exponential(size=len(pairs))
+        drawn = rng.gamma([known[key] for key in keys])
+        sides = _learn(forward, drawn[forward_at], weights), _learn(back, drawn[back_at], weights)
+        found.append([Links(f, r.T.copy(), lift) for (f, lift), (r, _) in zip(*sides, strict=True)])
+    return found
+
+
+def _prior_links(
+    pairs: Sequence[tuple[Words, Words]],
+    forms: Sequence[tuple[list[str], list[str]]],
+    links: Mapping[tuple[str, str], int],
+) -> dict[tuple[str, str], float]:
+    """Prior links of the forms that meet: those counted, and ALIKE more where the words are alike."""
+    found: dict[tuple[str, str], float] = {}
+    for (x, y), (source, target) in zip(pairs, forms, strict=True):
+        for word, s in zip(x, source, strict=True):
+            for other, t in zip(y, target, strict=True):
+                if (s, t) not in found:
+                    found[s, t] = float(links.get((s, t), 0))
+                    if alike(word, other):
+                        found[s, t] += ALIKE
+    return found
+
+
+def _side(
+    picking: Sequence[list[str]],
+    picked: Sequence[list[str]],
+    mass: Mapping[str, int],
+    occurrences: Mapping[str, int],
+) -> tuple[_Side, list[tuple[str, str]]]:
+    """A direction, and of each entry of its table the forms that is picked and that picks."""
+    entry: dict[tuple[str, str], int] = {}
+    number: dict[str, int] = {}
+    pairs: list[int] = []
+    for row, column in zip(picking, picked, strict=True):
+        for word in row:
+            for other in column:
+                number.setdefault(other, len(number))
+                pairs.append(entry.setdefault((other, word), len(entry)))
+    sizes = np.array([[len(row), len(column)] for row, column in zip(picking, picked, strict=True)], dtype=np.int64)
+    total = sum(occurrences.values()) + 1.0
+    shares = [max(occurrences.get(word, 0), EMPTY_FLOOR) / total for row in picking for word in row]
+    side = _Side(
+        np.array(pairs, dtype=np.int64),
+        np.concatenate([[0], np.cumsum(sizes.prod(1))]),
+        sizes[:, 0].copy(),
+        sizes[:, 1].copy(),
+        np.array([number[other] for other, _ in entry], dtype=np.int64),
+        np.array([float(mass.get(word, 0)) for word in number]),
+        np.array(shares),
+        np.concatenate([[0], np.cumsum(sizes[:, 0])]),
+    )
+    return side, list(entry)
+
+
+def _learn(side: _Side, prior: Floats, weights: Floats) -> list[tuple[Floats, Floats]]:
+    """Per sentence pair (rows, columns): posteriors, and how much likelier a picked word makes a picking one (ln)."""
+    from sqa.diagnose.hmm_kernel import all_posteriors  # here, since numba takes a while to import
+
+    jumps = np.ones(2 * WIDEST + 1)
+    expected, found, logs = np.zeros(len(prior)), np.zeros(len(side.pairs)), np.zeros(len(side.pairs))
+    # what the priors say of a form beyond the words it meets here stays with those other words
+    listed = np.bincount(side.given, prior, len(side.mass))
+    elsewhere = np.maximum(side.mass - listed, 0.0)
+    for step in range(sum(PASSES)):
+        counts, jumped = prior + expected, np.zeros(2 * WIDEST + 1)
+        totals = np.bincount(side.given, counts, len(side.mass)) + elsewhere
+        expected = np.zeros(len(prior))
+        all_posteriors(
+            side.pairs, side.starts, side.rows, side.columns, side.given, counts, totals, side.empty,
+            side.empty_starts, jumps, NO_LINK, weights, found, logs, expected, jumped,
+        )  # fmt: skip
+        if step + 1 >= PASSES[0]:
+            jumps = (jumped + 1.0) / (jumped.sum() + len(jumped)) * len(jumped)
+    return [
+        (
+            found[a : a + r * c].reshape(r, c).copy(),
+            logs[a : a + r * c].reshape(r, c) - np.log(side.empty[e : e + r, None]),
+        )
+        for a, e, r, c in zip(side.starts[:-1], side.empty_starts[:-1], side.rows, side.columns, strict=True)
+    ]

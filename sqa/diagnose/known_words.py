@@ -1,0 +1,67 @@
+"""Which words English has: those of the bundled BM25 guesser's questions, by the number of pages they are on."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import cache, lru_cache
+
+from snowballstemmer import stemmer
+
+from sqa.core.errors import DataError
+from sqa.core.paths import DATA
+from sqa.diagnose.function_words import FUNCTION_WORDS, strip_edges
+from sqa.diagnose.priors import Priors, form, has_priors, load_priors
+from sqa.files.model_files import read_tensors, unpack_integers, unpack_strings
+
+FOLDER = DATA / "models" / "bm25"
+KIND, VERSION = "bm25", 1
+SHARED_PAGES = 100  # a word on so many pages is English, too
+EVERYWHERE = 5000  # pages that a function word counts as being on
+_TOKEN = re.compile(r"[a-z0-9]+")
+_stemmer = stemmer("english")
+
+
+@cache
+def _pages() -> dict[str, int]:
+    """Stem -> pages whose questions have it."""
+    tensors, _ = read_tensors(FOLDER, KIND, VERSION)
+    try:
+        words, pages = unpack_strings(tensors["words"]), unpack_integers(tensors["pages_per_term"])
+    except (KeyError, ValueError) as error:
+        raise DataError(f"{FOLDER}: the guesser's words are damaged ({error}); restore the folder") from error
+    return dict(zip(words, pages.tolist(), strict=False))  # the pairs of words come after the words
+
+
+@cache
+def _priors(language: str) -> Priors | None:
+    return load_priors(f"{language}-en") if has_priors(f"{language}-en") else None
+
+
+@lru_cache(maxsize=1 << 17)
+def foreign(word: str, language: str) -> bool:
+    """Whether a word is one of the source language that English text does not share.
+
+    It is a function word or known to the pair's priors, is not among their English forms, and few questions have it.
+    """
+    bare, priors = strip_edges(word).lower(), _priors(language)
+    if bare in FUNCTION_WORDS["en"] or pages(bare) >= SHARED_PAGES:
+        return False
+    if priors is None or form(bare, "en") in priors.target:
+        return pages(bare) == 0
+    known = form(bare, language) in priors.source or bare in FUNCTION_WORDS.get(language, ())
+    return known or pages(bare) == 0
+
+
+@lru_cache(maxsize=1 << 17)
+def pages(word: str) -> int:
+    """On how many pages a word's rarest part is; 0: English, as far as the questions go, has no such word.
+
+    Parts are what hyphens, apostrophes and dots separate; numbers and single letters are on every page.
+    """
+    plain = unicodedata.normalize("NFKD", word.replace("’", "'").replace("ł", "l").replace("Ł", "L"))
+    bare = "".join(c for c in plain if not unicodedata.combining(c)).lower().removesuffix("'s")
+    if bare in FUNCTION_WORDS["en"]:
+        return EVERYWHERE
+    found = [part for part in _TOKEN.findall(bare) if len(part) > 1 and not part.isdigit()]
+    return min((_pages().get(str(_stemmer.stemWord(part)), 0) for part in found), default=EVERYWHERE)

@@ -1,0 +1,193 @@
+"""What speaks for a target word being wrong: signals of the alignment, of spelling and vocabulary, of a model's scores.
+
+Each signal is one number per target word.  None of them knows the human translation, the guesses or the other
+questions (but for the aligner, which learns words from all texts).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from difflib import SequenceMatcher
+from functools import lru_cache
+
+import numpy as np
+
+from sqa.core.arrays import Floats
+from sqa.diagnose.alignment import Alignment, Evidence
+from sqa.diagnose.function_words import is_content, strip_edges
+from sqa.diagnose.known_words import foreign, pages
+from sqa.diagnose.priors import alike, folded, form
+from sqa.diagnose.scores import Words, WordScores
+
+TARGET = "en"  # every translation here is English
+NEAR = 4  # words: how far around its place a word's source is looked for
+ALIGNED = (
+    "untrusted", "spread", "picks", "unpicked", "rival", "lift", "before", "after", "sentence", "uncovered", "beside",
+)  # fmt: skip
+SPELT = (
+    "unknown", "rare", "name", "number", "copied", "alike", "garbled", "foreign", "new_name", "new_number",
+    "again_source", "pair_again", "long",
+)  # fmt: skip
+SCORED = ("given", "gain", "short", "given_after", "short_after", "given_sentence")
+# signals of one cause each: they only ever speak for an error, and count by themselves, however often they were seen.
+# The number is the weight they have before anything is learnt, in ln odds
+DIRECT = {"unknown": 3.0, "garbled": 1.0, "foreign": 5.0, "new_number": 2.0, "again_source": 0.5, "pair_again": 4.0}
+# what may be learnt of the other signals: that they speak for an error (1), against one (-1), either (0).  Signals
+# neither here nor in DIRECT tell what kind of word it is, not whether it is wrong: a network that sees them learns
+# which kinds of words were planted, and errs on the others
+SIGNS = {
+    "untrusted": 1, "picks": -1, "unpicked": 1, "rival": 1, "lift": -1, "before": 0, "after": 0, "sentence": 0,
+    "uncovered": 1, "beside": -1, "rare": 1, "copied": -1, "alike": -1, "new_name": 1,
+    "given": -1, "gain": -1, "short": 1, "given_after": -1, "short_after": 1, "given_sentence": 0,
+}  # fmt: skip
+GROUPS: dict[str, tuple[str, ...]] = {"words": ALIGNED + SPELT, "model": ALIGNED + SPELT + SCORED}
+LOOP, FAR_LOOP = 4, 12  # words: repetitions so near are counted, where the source says a word twice and where not
+MOST_LIFT, LEAST_LN = 14.0, -25.0
+
+
+def word_signals(
+    source: Words, target: Words, alignment: Alignment, language: str, scores: WordScores | None = None
+) -> Floats:
+    """(J, F) for the J target words; F as GROUPS["words"], and with scores as GROUPS["model"]."""
+    parts = [_aligned(source, target, alignment, language), _spelt(source, target, language)]
+    if scores is not None:
+        parts.append(_scored(scores))
+    return np.concatenate(parts, 1)
+
+
+# -------------------------------------------------------------------------------------------------------- alignment
+
+
+def _aligned(source: Words, target: Words, alignment: Alignment, language: str) -> Floats:
+    evidence = alignment.evidence or _bare(alignment)
+    trust = np.array(alignment.target)
+    content = np.array([is_content(word, TARGET) for word in target])
+    lost = [
+        1.0 - trusted if is_content(word, language) else 0.0
+        for word, trusted in zip(source, alignment.source, strict=True)
+    ]
+    rows = []
+    for j in range(len(target)):
+        before = [trust[i] for i in range(j - 1, -1, -1) if content[i]][:1]
+        after = [trust[i] for i in range(j + 1, len(target)) if content[i]][:1]
+        place = _place(alignment, j, len(source), len(target))
+        near = lost[max(0, place - NEAR) : place + NEAR + 1]
+        linked = {s for s, t in alignment.links if t == j}
+        beside = {s for s, t in alignment.links if abs(t - j) == 1}
+        rows.append(
+            [
+                1.0 - trust[j],
+                evidence.spread[j],
+                evidence.picks[j],
+                1.0 - evidence.picked[j],
+                evidence.rival[j],
+                min(evidence.lift[j], MOST_LIFT) / MOST_LIFT,
+                1.0 - (before[0] if before else 1.0),
+                1.0 - (after[0] if after else 1.0),
+                1.0 - float(trust[content].mean()) if content.any() else 0.0,
+                max(near, default=0.0),
+                float(any(abs(a - b) <= 1 for a in linked for b in beside)),
+            ]
+        )
+    return np.array(rows).reshape(-1, len(ALIGNED))
+
+
+def _bare(alignment: Alignment) -> Evidence:
+    """Of an aligner that tells its trust alone."""
+    none = (0.0,) * len(alignment.target)
+    lift = tuple(MOST_LIFT * trust for trust in alignment.target)
+    return Evidence(none, alignment.target, alignment.target, none, lift)
+
+
+def _place(alignment: Alignment, j: int, sources: int, targets: int) -> int:
+    """About where in the source a target word's counterpart is: beside those of the nearest linked words."""
+    linked = [(abs(t - j), s + (j > t) - (j < t)) for s, t in alignment.links if t != j]
+    return min(linked)[1] if linked else round(j * sources / max(targets, 1))
+
+
+# --------------------------------------------------------------------------------------------- spelling and vocabulary
+
+
+def _spelt(source: Words, target: Words, language: str) -> Floats:
+    bare = [strip_edges(word) for word in target]
+    forms = [form(word, TARGET) for word in target]
+    there = {folded(word) for word in source}
+    numbers = {n for word in source for n in digits(word)}
+    meant = [form(word, language) for word in source if is_content(word, language)]
+    doubled = len(meant) - len(set(meant))
+    pairs = [tuple(forms[j : j + 2]) for j in range(len(forms))]
+    rows = []
+    for j, word in enumerate(bare):
+        name = word[:1].isupper() and j > 0
+        number = any(c.isdigit() for c in word)
+        same = folded(word) in there
+        near = nearest(word, source) if not same else 1.0
+        known = pages(word)
+        unknown = float(known == 0)
+        odd = unknown * (1.0 - float(same))
+        again = [i for i in range(j) if forms[i] == forms[j] and is_content(word, TARGET)]
+        own = digits(word)
+        rows.append(
+            [
+                odd,
+                1.0 / (1.0 + math.log1p(max(known, 1))),
+                float(name),
+                float(number),
+                float(same),
+                near,
+                odd * near,
+                float(same and not name and not number and foreign(word, language)),
+                float(name) * (1.0 - near),
+                float(number and not set(own) <= numbers),
+                float(bool(again)) / (1.0 + doubled),
+                float(_repeated(pairs, j, LOOP if doubled else FAR_LOOP)),
+                min(len(word), 15) / 15,
+            ]
+        )
+    return np.array(rows).reshape(-1, len(SPELT))
+
+
+def _repeated(pairs: Sequence[tuple[str, ...]], j: int, within: int) -> bool:
+    """Whether the word and one beside it stood together before, so few words ago."""
+    own = {i: pairs[i] for i in (j - 1, j) if i >= 0 and len(pairs[i]) == 2}
+    return any(pairs[i] == pair for at, pair in own.items() for i in range(max(0, at - within), at))
+
+
+def digits(word: str) -> tuple[str, ...]:
+    """The runs of digits in a word, separators of thousands left out: "4.500" -> ("4500",)."""
+    runs, run = [], ""
+    for c in word.replace(".", "").replace(",", ""):
+        if c.isdigit():
+            run += c
+        elif run:
+            runs.append(run)
+            run = ""
+    return tuple([*runs, run] if run else runs)
+
+
+def nearest(word: str, source: Words) -> float:
+    """How alike the source word is that is spelt most like it: 0-1, 1 = but for case, marks and ending the same."""
+    own = folded(word)
+    return max((1.0 if alike(other, word) else _alike(own, folded(other)) for other in source), default=0.0)
+
+
+@lru_cache(maxsize=1 << 18)
+def _alike(a: str, b: str) -> float:
+    if min(len(a), len(b)) < 3 or a[0] != b[0]:
+        return 0.0
+    return SequenceMatcher(None, a, b, autojunk=False).ratio()
+
+
+# ------------------------------------------------------------------------------------------------------ model's scores
+
+
+def _scored(scores: WordScores) -> Floats:
+    given, alone, short = (np.clip(np.array(x, dtype=np.float64), LEAST_LN, -LEAST_LN) for x in scores)
+    if not len(given):
+        return np.zeros((0, len(SCORED)))
+    after = np.append(given[1:], 0.0)
+    rows = [
+        given, given - alone, short, after, np.append(short[1:], 0.0), np.full(len(given), given.mean()),
+    ]  # fmt: skip
+    return np.stack(rows, 1) / 10

@@ -1,0 +1,137 @@
+"""Signals of single words, the network's arithmetic and files, and what the shipped weights make of plain cases."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.paths import DATA
+from sqa.diagnose import detector as module
+from sqa.diagnose.alignment import Alignment, load_aligner
+from sqa.diagnose.detector import FILE, Detector, Network, load_detector, read_networks
+from sqa.diagnose.known_words import EVERYWHERE, pages
+from sqa.diagnose.scores import WordScores
+from sqa.diagnose.signals import GROUPS, digits, nearest, word_signals
+
+SOURCE = tuple("El poeta ecuatoriano Pablo Neruda vendió 4.500 libros en la ciudad de Potosí.".split())
+GOOD = tuple("The Ecuadorian poet Pablo Neruda sold 4,500 books in the city of Potosi.".split())
+
+
+def signals(*target: str) -> dict[str, list[float]]:
+    """Signal -> its number for each target word, of words that nothing is aligned with."""
+    alignment = Alignment((), (0.0,) * len(SOURCE), (0.0,) * len(target))
+    rows = word_signals(SOURCE, target, alignment, "es")
+    return dict(zip(GROUPS["words"], rows.T.tolist(), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("word", "least", "most"),
+    [("the", EVERYWHERE, EVERYWHERE), ("poets,", 100, 10_000), ("1914", EVERYWHERE, EVERYWHERE), ("socuatorian", 0, 0),
+     ("airsindes", 0, 0), ("well-kept", 1, 10_000), ("Kraków’s", 1, 10_000)],
+)  # fmt: skip
+def test_pages_of_a_word(word: str, least: int, most: int) -> None:
+    assert least <= pages(word) <= most
+
+
+def test_a_word_of_no_language_is_unknown_and_a_copied_name_is_not() -> None:
+    found = signals("The", "socuatorian", "Potosí", "poet", "ciudad")
+    assert found["unknown"] == [0, 1, 0, 0, 0]
+    assert found["foreign"] == [0, 0, 0, 0, 1]
+    assert found["copied"] == [0, 0, 1, 0, 1]
+    assert found["name"] == [0, 0, 1, 0, 0]
+    assert found["rare"][1] > 0.5 > found["rare"][3]
+
+
+def test_numbers_are_those_of_the_source_whatever_separates_their_thousands() -> None:
+    assert digits("4.500") == digits("4,500") == ("4500",) and digits("1914-18") == ("1914", "18")
+    found = signals("4,500", "4,600", "books")
+    assert found["new_number"] == [0, 1, 0]
+    assert found["number"] == [1, 1, 0]
+
+
+def test_the_second_of_two_is_the_repeated_one() -> None:
+    found = signals("old", "books", "and", "old", "books")
+    assert found["again_source"] == [0, 0, 0, 1, 1]
+    assert found["pair_again"] == [0, 0, 0, 1, 1]
+
+
+def test_how_near_a_name_is_spelt() -> None:
+    assert nearest("Potosi", SOURCE) == 1
+    assert 0.6 < nearest("Nerudla", SOURCE) <= 1
+    assert nearest("Washington", SOURCE) < 0.5
+
+
+def test_scores_come_last_and_are_bounded() -> None:
+    alignment = Alignment((), (0.0,) * len(SOURCE), (0.0,) * 2)
+    scores = WordScores((-1.0, -300.0), (-2.0, -4.0), (0.0, 299.0))
+    rows = word_signals(SOURCE, ("Old", "books"), alignment, "es", scores)
+    assert rows.shape == (2, len(GROUPS["model"]))
+    found = dict(zip(GROUPS["model"], rows.T.tolist(), strict=True))
+    assert found["given"] == [-0.1, -2.5] and found["short"] == [0, 2.5]
+    assert found["gain"] == [pytest.approx(0.1), pytest.approx(-2.1)]
+    assert found["given_after"] == [-2.5, 0]
+
+
+def network() -> Network:
+    """One signal, two members of one unit."""
+    ones = np.ones
+    return Network(
+        np.array([1.0]), np.array([2.0]), np.array([[[0.5]], [[1.5]]]), np.zeros((2, 1)), ones((2, 1)),
+        np.array([0.0, 1.0]), np.array([0.25]), slope=2.0, shift=-1.0,
+    )  # fmt: skip
+
+
+def test_a_network_is_the_mean_of_its_members_through_a_logistic_curve() -> None:
+    logit = (math.tanh(0.5) + math.tanh(1.5) + 1) / 2 + 0.25 * 3
+    assert network().logits(np.array([[3.0]])) == pytest.approx(logit)
+    assert network().probabilities(np.array([[3.0]])) == pytest.approx(1 / (1 + math.exp(1 - 2 * logit)))
+    again = Network.of(json.loads(json.dumps(network().record())), 1)
+    assert again.probabilities(np.array([[3.0]])) == pytest.approx(network().probabilities(np.array([[3.0]])))
+
+
+def test_damaged_weights_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / FILE
+    with pytest.raises(DataError, match="cannot read the weights"):
+        read_networks(path)
+    for record in ({"version": 1, "networks": {"words": network().record()}}, {"version": 1}, []):
+        path.write_text(json.dumps(record), encoding="utf-8")
+        with pytest.raises(DataError, match="the weights are damaged"):
+            read_networks(path)
+    path.write_text(json.dumps({"version": 0, "networks": {}}), encoding="utf-8")
+    with pytest.raises(DataError, match="version 0 of the weights, expected 1"):
+        read_networks(path)
+
+
+def test_signals_without_weights_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "models" / "errors-es-en"
+    folder.mkdir(parents=True)
+    (folder / FILE).write_text(json.dumps({"version": 1, "networks": {}}), encoding="utf-8")
+    monkeypatch.setattr(module, "DATA", tmp_path)
+    with pytest.raises(ConfigError, match="has no weights for the signals 'words'"):
+        load_detector("es")
+
+
+@pytest.mark.parametrize("language", ["es", "pl"])
+def test_the_shipped_weights_fit_the_signals(language: str) -> None:
+    assert set(read_networks(DATA / "models" / f"errors-{language}-en" / FILE)) == set(GROUPS)
+
+
+@pytest.fixture(scope="module")
+def judged() -> dict[str, float]:
+    """Content words of a good translation and of one spoilt three ways -> their probability to be wrong."""
+    texts = [GOOD, tuple("The socuatorian poet Pablo Neruda sold 7,100 books in the bicycle city of Potosi.".split())]
+    pairs = [(SOURCE, text) for text in texts]
+    found = Detector("es", load_detector("es").network).words(pairs, load_aligner("es-en").align(pairs))
+    return {word: float(p) for text, row in zip(texts, found, strict=True) for word, p in zip(text, row, strict=True)}
+
+
+def test_planted_errors_are_more_probable_than_good_words(judged: dict[str, float]) -> None:
+    wrong = {word: judged[word] for word in ("socuatorian", "7,100", "bicycle")}
+    right = {word: judged[word] for word in ("poet", "Pablo", "Neruda", "books", "city", "Potosi.", "4,500")}
+    assert min(wrong.values()) > max(right.values())
+    assert max(right.values()) < 0.2

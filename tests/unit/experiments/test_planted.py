@@ -1,0 +1,113 @@
+"""Planted errors: what each kind does to a sentence, what is drawn, and how finding them is counted."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from experiments.planted.kinds import KINDS, WORDS, Strangers
+from experiments.planted.learn import Table, fit
+from experiments.planted.materials import Text, material, plant, rng_for
+from experiments.planted.once import Row, best_threshold, row, unseen
+from sqa.core.errors import ConfigError
+from sqa.diagnose.function_words import strip_edges
+from sqa.diagnose.signals import GROUPS
+
+SOURCE = "El viejo poeta Pablo Neruda vendió 4.500 libros, según dicen, en la ciudad de Lima.".split()
+LINE = "The old poet Pablo Neruda sold 4,500 books, as people say, in the city of Lima.".split()
+OTHERS = Strangers(("Vienna", "Goethe"), ("mountain", "painter"))
+
+
+@pytest.mark.parametrize("kind", WORDS)
+@pytest.mark.parametrize("seed", range(5))
+def test_what_is_not_marked_is_what_was_there(kind: str, seed: int) -> None:
+    planted = KINDS[kind](SOURCE, list(LINE), OTHERS, rng_for(seed))
+    assert planted is not None
+    assert any(planted.wrong) and len(planted.wrong) == len(planted.words)
+    new = [word for word, bad in zip(planted.words, planted.wrong, strict=True) if bad]
+    rest = [word for word, bad in zip(planted.words, planted.wrong, strict=True) if not bad]
+    if kind in ("inserted", "repeated"):
+        assert rest == LINE
+    else:
+        assert len(new) == 1 and len(rest) == len(LINE) - 1
+        assert sum(a != b for a, b in zip(planted.words, LINE, strict=True)) == 1
+    pools = {"name": OTHERS.names, "noun": OTHERS.nouns, "inserted": (*OTHERS.names, *OTHERS.nouns)}
+    if kind in pools:
+        assert strip_edges(new[0]) in pools[kind]
+    if kind == "copied":
+        assert strip_edges(new[0]) in map(strip_edges, SOURCE)
+    if kind == "number":
+        assert new[0] != "4,500" and len(new[0]) == 5
+    if kind == "repeated":
+        assert " ".join(map(strip_edges, new)) in " ".join(map(strip_edges, LINE))
+
+
+def test_a_dropped_clause_is_told() -> None:
+    planted = KINDS["dropped"](SOURCE, list(LINE), OTHERS, rng_for(1))
+    assert planted is not None
+    assert len(planted.words) + len(planted.dropped) == len(LINE) and not any(planted.wrong)
+
+
+def test_what_cannot_be_planted_gives_way() -> None:
+    assert KINDS["number"](SOURCE, ["No", "number"], OTHERS, rng_for(0)) is None
+    text = Text("t", (("uno", "dos"),), (("one", "two"),))
+    other = Text("u", (("tres",),), (("the", "three", "Kings", "come"),))
+    [spoilt, _] = plant([text, other], (1,), ("number", "noun"), 0)
+    assert set(spoilt.kinds) == {"", "noun"}
+
+
+def test_what_is_planted_depends_on_seed_and_text_alone() -> None:
+    texts = [Text(f"t{i}", (tuple(SOURCE),), (tuple(LINE[: 8 + i]),)) for i in range(4)]
+    first = plant(texts, (1, 2), WORDS, 0)
+    assert plant(texts, (1, 2), WORDS, 0) == first != plant(texts, (1, 2), WORDS, 1)
+    assert {one.text for one in first if any(one.kinds)} == {text.id for text in texts}
+    assert plant(texts, (0,), WORDS, 0)[0].words == texts[0].lines[0]
+    few, many = (plant(texts, (rate,), ("garbled",), 0) for rate in (1, 0.4))
+    assert sum(map(bool, few[0].kinds)) == 1 < sum(map(bool, many[0].kinds))
+
+
+def test_an_unknown_material_is_refused() -> None:
+    with pytest.raises(ConfigError, match="material: expected NAME:es or NAME:pl, got 'references'"):
+        material("references")
+
+
+def table(kind: str, texts: int = 30) -> Table:
+    """A wrong word per text, whose first signal is 1, and three right ones."""
+    signals = np.zeros((4 * texts, len(GROUPS["words"])))
+    signals[::4, 0] = 1.0
+    kinds = np.array([kind if i % 4 == 0 else "" for i in range(4 * texts)])
+    return Table(signals, kinds, np.repeat([f"{kind}{i}" for i in range(texts)], 4), np.array(["w"] * 4 * texts))
+
+
+def test_the_network_learns_what_tells_and_is_the_same_again() -> None:
+    given = table("noun")
+    network = fit(given)
+    p = network.probabilities(given.signals)
+    assert p[::4].min() > 0.9 and p[1::4].max() < 0.1
+    assert fit(given).record() == network.record()
+
+
+def test_each_text_is_judged_by_the_network_that_never_saw_its_kind() -> None:
+    names, nouns = table("name", 2), table("noun", 2)
+    test = Table(*(np.concatenate(pair) for pair in zip(
+        (names.signals, names.kinds, names.texts, names.words),
+        (nouns.signals, nouns.kinds, nouns.texts, nouns.words), strict=True,
+    )))  # fmt: skip
+
+    class Says:
+        def __init__(self, p: float) -> None:
+            self.p = p
+
+        def probabilities(self, signals: np.ndarray) -> np.ndarray:
+            return np.full(len(signals), self.p)
+
+    found = unseen(test, {"name": Says(0.25), "noun": Says(0.75)}, Says(0.5))  # type: ignore[dict-item, arg-type]
+    assert found.tolist() == [0.25] * 8 + [0.75] * 8
+
+
+def test_counts_at_a_threshold() -> None:
+    p, planted = np.array([0.9, 0.8, 0.7, 0.1]), np.array([True, False, True, False])
+    assert row("es", "words", "all", 0.75, p, planted).cells()[3:] == ["0.750", "2", "2", "1", "0.500", "0.500"]
+    assert best_threshold(p, planted) == 0.7
+    nothing = Row("es", "words", "none", 0.5, 0, 0, 0)
+    assert (nothing.precision, nothing.recall) == (None, None)

@@ -1,0 +1,51 @@
+"""What the bundled Transformer says of words that it did not write."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from smt.models.scoring import TransformerScorer, build
+
+SOURCE = tuple("Por 10 puntos, nombre este país de América del Sur.".split())
+GOOD = tuple("For 10 points, name this country in South America.".split())
+BAD = tuple("For 10 points, name this bicycle in South America.".split())
+
+
+@pytest.fixture(scope="module")
+def scorer() -> TransformerScorer:
+    return build("es-en")
+
+
+def test_one_number_per_word_whatever_is_scored_along(scorer: TransformerScorer) -> None:
+    pairs = [(SOURCE, GOOD), (SOURCE[:3], GOOD[:2]), ((), GOOD[:1]), (SOURCE, ())]
+    together, alone = scorer.score(pairs), [scorer.score([pair])[0] for pair in pairs]
+    for (_, target), a, b in zip(pairs, together, alone, strict=True):
+        for x, y in zip(a, b, strict=True):
+            assert len(x) == len(target)
+            assert x == pytest.approx(y, abs=2e-3)
+    assert scorer.score([]) == []
+
+
+def test_the_source_speaks_for_its_translation_and_against_another_word(scorer: TransformerScorer) -> None:
+    good, bad = scorer.score([(SOURCE, GOOD), (SOURCE, BAD)])
+    assert good.given[:5] == pytest.approx(bad.given[:5], abs=2e-3)  # only words before a word count
+    assert good.given[5] > bad.given[5] + math.log(100)
+    assert good.given[5] - good.alone[5] > 1
+    assert all(p <= 0 for p in (*good.given, *good.alone, *bad.given, *bad.alone))
+    assert all(short >= 0 for short in (*good.short, *bad.short)) and bad.short[5] > good.short[5]
+
+
+def test_the_first_word_has_the_probability_that_decoding_gives_it(scorer: TransformerScorer) -> None:
+    """Words that greedy decoding writes fall short of the likeliest pieces by nothing."""
+    from smt.models.decode import decode_batch
+    from smt.policies.waitk import FULL
+
+    [written] = decode_batch(scorer.model, scorer.vocabulary, [SOURCE], FULL)
+    [scores] = scorer.score([(SOURCE, tuple(word.token for word in written))])
+    assert sum(short < 1e-3 for short in scores.short) >= len(written) - 1  # a word may be spelt by other pieces
+
+
+def test_the_fingerprint_is_of_the_files(scorer: TransformerScorer) -> None:
+    assert scorer.fingerprint() == build("es-en").fingerprint() != build("pl-en").fingerprint()
