@@ -27,12 +27,12 @@ from buzzers.mlp import MlpConfig
 from buzzers.mlp import build as build_mlp
 from buzzers.threshold import ThresholdBuzzer
 from buzzers.train import load_config as load_buzzer_training
+from experiments.ablation.correlation import CorrelationConfig
+from experiments.ablation.models import ModelsConfig
 from experiments.grid import AblationConfig
 from experiments.paper.figure6 import Figure6Config
 from experiments.paper.figure7 import Figure7Config
-from experiments.paper.table2 import Table2Config
 from experiments.paper.table4_rows import Table4Config
-from experiments.paper.table5 import Table5Config
 from experiments.stepwise.rows import StepwiseConfig
 from experiments.studies.guesser_rows import ReportConfig
 from experiments.studies.head_to_head import HeadToHeadConfig
@@ -257,7 +257,7 @@ CONFIGS: dict[str, Callable[[Path], object]] = {
             "ablation.yaml": AblationConfig, "figure6.yaml": Figure6Config, "figure7.yaml": Figure7Config,
             "guessers.yaml": ReportConfig, "head_to_head.yaml": HeadToHeadConfig, "lm_es_en.yaml": LmConfig,
             "pbmt_es_en.yaml": PbmtConfig, "smt_es_en.yaml": SmtConfig, "stepwise.yaml": StepwiseConfig,
-            "table2.yaml": Table2Config, "table4.yaml": Table4Config, "table5.yaml": Table5Config,
+            "correlation.yaml": CorrelationConfig, "table4.yaml": Table4Config, "models.yaml": ModelsConfig,
             "translation_table.yaml": TableConfig,
         }.items()
     },
