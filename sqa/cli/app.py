@@ -26,7 +26,7 @@ from sqa.cli.play import play_app
 from sqa.cli.protocols import RAW, client_app, scorer, serve_app, validate_app
 from sqa.cli.runs import runs_app
 from sqa.cli.start import start_app
-from sqa.core.errors import SqaError
+from sqa.core.errors import SqaError, on_a_screen
 
 app = typer.Typer(help="Simultaneous translation evaluated by question answering.", **SETTINGS)
 data_app = typer.Typer(help="The data files: what there is, getting it, checking it.", **SETTINGS)
@@ -62,7 +62,7 @@ def main() -> None:
         sys.exit(error.exit_code)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        print(f"sqa: {where}{error.strerror or error}", file=sys.stderr)
+        print(on_a_screen(f"sqa: {where}{error.strerror or error}"), file=sys.stderr)
         sys.exit(3)
 
 

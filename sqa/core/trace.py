@@ -176,8 +176,8 @@ def check_emissions(question: Question, emissions: Sequence[Emission]) -> None:
     if not question.words:
         raise TraceError("the question has no words", question.id)
     if len(question.sentences) > GREATEST_SMALL:
-        problem = f"has {len(question.sentences)} sentences; a question may have {GREATEST_SMALL}"
-        raise TraceError(problem, question.id)
+        many = f"has {len(question.sentences)} sentences; a question may have {GREATEST_SMALL}"
+        raise TraceError(many, question.id)
     at, g, ended, written = 0, 0, False, 0
     for step, e in enumerate(emissions):
         problem = None
