@@ -6,6 +6,8 @@ counterpart, and the place stays where it was: Och and Ney 2003).
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numba
 import numpy as np
 
@@ -107,7 +109,7 @@ def _all_posteriors(
             jumped[d] += weights[n] * steps[d]
 
 
-def _compiled(function):  # type: ignore[no-untyped-def]
+def _compiled(function: Callable) -> Callable:
     """Kept on disk where that can be written."""
     try:
         return numba.njit(cache=True)(function)
