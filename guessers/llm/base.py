@@ -49,7 +49,7 @@ class Weights:
             raise ConfigError(f"weights: expected four numbers, got {list(astuple(self))}")
 
 
-WEIGHTS = Weights(retrieval=0.33, likelihood=0.19, prior=-0.23, none=3.0)
+WEIGHTS = Weights(retrieval=0.0754, likelihood=0.1995, prior=-0.1949, none=6.0562)  # --questions 40
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,217 @@
+"""A base model as contestant: real networks and a real BM25 index, both made here."""
+
+from __future__ import annotations
+
+import json
+import math
+import threading
+from collections import namedtuple
+from dataclasses import astuple
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from guessers.llm.base import BaseChat, BaseConfig, Candidate, Weights, confidences, weighed
+from guessers.llm.client import Budget
+from guessers.llm.fit import Step, fitted, hits, steps_of
+from guessers.llm.guesser import SOLVED, LlmConfig, LlmGuesser, build
+from guessers.llm.reply import Titles, parse_title
+from guessers.retrieval.bm25 import Bm25Guesser
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.types import Guess, Question
+
+pytest.importorskip("tokenizers")
+torch = pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+Lesson = namedtuple("Lesson", "id text page")
+PROMPT = "the dog is big\nAnswer: perro\n\nQuestion: {text}\nAnswer:"
+LESSONS = [
+    ("House", "the big house of the Spanish king"),
+    ("Dog", "the big dog is a dog of the house"),
+    ("English_language", "English is the language of the big island"),
+]
+TEXT = "the big dog of the house is a perro grande".split()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    from stand_ins.lm_models import make
+
+    return make(tmp_path_factory.mktemp("gemma"), "gemma3_text")
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory) -> Path:
+    found = tmp_path_factory.mktemp("index")
+    Bm25Guesser.fit([Lesson(str(i), text, page) for i, (page, text) in enumerate(LESSONS)], 1).save(found)
+    return found
+
+
+@pytest.fixture
+def guesser_of(folder, index, tmp_path):
+    def of(every: int = 2, max_requests: int = 100, kept: str = "kept", prompt: str = PROMPT, **keys) -> LlmGuesser:
+        base = BaseConfig(base=str(folder), retrieval=str(index), precision="float32", **keys)
+        return build(LlmConfig(base=base, every=every, prompt=prompt, max_requests=max_requests, cache=tmp_path / kept))
+
+    return of
+
+
+def original(folder: Path):
+    from transformers import Gemma3ForCausalLM
+
+    return Gemma3ForCausalLM.from_pretrained(folder).eval()
+
+
+def pieces_of(folder: Path, *texts: str) -> list[int]:
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    return [2, *(piece for text in texts for piece in tokenizer.encode(text, add_special_tokens=False).ids)]
+
+
+@torch.inference_mode()
+def test_likelihoods_are_those_of_the_original_network(folder, guesser_of):
+    """The whole prompt read at once by transformers' own Gemma 3, its output cut to the pieces of titles."""
+    titles = [page.replace("_", " ") for page, _ in LESSONS]
+    allowed = sorted({piece for title in titles for piece in pieces_of(folder, f" {title}\n")[1:]})
+    model, text = original(folder), " ".join(TEXT[:6])
+    for one in guesser_of().chat.chat.candidates(text):
+        for shown, told in ((text, one.likelihood), ("", one.prior)):
+            before = pieces_of(folder, "the dog is big\nAnswer: perro\n\nQuestion:", f" {shown}" * bool(shown))
+            before += pieces_of(folder, "\nAnswer:")[1:]
+            title = pieces_of(folder, f" {one.page.replace('_', ' ')}\n")[1:]
+            logits = model(torch.tensor([before + title])).logits[0, len(before) - 1 : -1, allowed]
+            places = [allowed.index(piece) for piece in title]
+            expected = logits.log_softmax(-1)[torch.arange(len(title)), places].sum()
+            assert told == pytest.approx(float(expected), abs=1e-4)
+
+
+@torch.inference_mode()
+def test_a_free_answer_is_the_likeliest_line(folder, guesser_of):
+    chat = guesser_of(answers="free", max_tokens=5).chat.chat
+    reply = json.loads(chat.complete(PROMPT.replace("{text}", "the big dog"), threading.Event()).text)
+    pieces = pieces_of(folder, "the dog is big\nAnswer: perro\n\nQuestion:", " the big dog", "\nAnswer:")
+    model, total, [_, end] = original(folder), 0.0, pieces_of(folder, "\n")
+    written: list[int] = []
+    while len(written) < 5:
+        chances = model(torch.tensor([pieces + written])).logits[0, -1].log_softmax(-1)
+        total += float(chances.max())
+        if int(chances.argmax()) == end:
+            break
+        written.append(int(chances.argmax()))
+    from tokenizers import Tokenizer
+
+    line = Tokenizer.from_file(str(folder / "tokenizer.json")).decode(written).partition("\n")[0].strip()
+    found = [] if not line else [{"page": line, "confidence": pytest.approx(math.exp(total), rel=1e-3)}]
+    assert reply["guesses"] == found
+
+
+def test_what_a_prompt_shares_with_the_one_before_is_not_read_again(guesser_of):
+    """And a reply is bit by bit the one that a fresh model gives."""
+    chat = guesser_of().chat.chat
+    grown = [chat.candidates(" ".join(TEXT[:n])) for n in (2, 4, 6, 8)]
+    before = chat._reader.pieces_run
+    again = chat.candidates(" ".join(TEXT[:8]))
+    cost = chat._reader.pieces_run - before
+    assert again == grown[-1]
+    assert chat.candidates(" ".join(TEXT[:4])) == grown[1]
+    other = guesser_of(kept="other").chat.chat
+    assert other.candidates(" ".join(TEXT[:8])) == grown[-1]
+    assert cost < other._reader.pieces_run / 2
+
+
+def test_prefixes_are_guessed_as_texts_are_and_replies_are_kept(guesser_of):
+    guesser = guesser_of()
+    steps = guesser.guess_prefixes(TEXT, 50)
+    assert guesser.chat.chat.budget.spent == 5 and steps[0] == [] and steps[1] == steps[2] != steps[3]
+    assert steps == guesser_of(kept="other").guess([" ".join(TEXT[: n + 1]) for n in range(len(TEXT))], 50)
+    assert {guess.page for guesses in steps for guess in guesses} <= {page for page, _ in LESSONS}
+    assert all(0 < sum(guess.score for guess in guesses) < 1 for guesses in steps[1:])
+    resumed = guesser_of(max_requests=1)
+    assert resumed.guess_prefixes(TEXT, 50) == steps and resumed.chat.chat.budget.spent == 0
+    assert resumed.estimate([[" ".join(TEXT)]]).requests == 0
+
+
+def test_a_run_that_needs_more_than_it_may_ask_does_not_start(guesser_of):
+    with pytest.raises(ConfigError, match="max_requests: 5 more are needed here"):
+        guesser_of(max_requests=4).guess_prefixes(TEXT, 5)
+
+
+def test_weights_change_guesses_without_asking_again(guesser_of):
+    first = guesser_of()
+    first.guess([" ".join(TEXT)], 3)
+    second = guesser_of(weights=Weights(0.0, 1.0, 0.0, -50.0), max_requests=1)
+    [found] = second.guess([" ".join(TEXT)], 3)
+    assert second.chat.chat.budget.spent == 0 and second.fingerprint() != first.fingerprint()
+    candidates = {one.page: one.likelihood for one in second.chat.chat.candidates(" ".join(TEXT))}
+    odds = {page: math.exp(value) for page, value in candidates.items()}
+    assert found == [
+        Guess(page, pytest.approx(odds[page] / sum(odds.values()), rel=1e-5))
+        for page in sorted(odds, key=odds.__getitem__, reverse=True)
+    ]
+
+
+def test_other_questions_portions_models_and_solved_questions_are_other_replies(guesser_of):
+    others = [guesser_of(), guesser_of(every=3), guesser_of(candidates=2), guesser_of(answers="free"),
+              guesser_of(prompt="Question: {text}\nAnswer:")]  # fmt: skip
+    assert len({other.chat.chat.identity() for other in others}) == len(others)
+    assert LlmConfig(base=BaseConfig()).asked == SOLVED
+
+
+def test_confidences_leave_room_for_none() -> None:
+    found = [Candidate("A", 2.0, -1.0, -3.0), Candidate("B", 1.0, -2.0, -2.0)]
+    weights = Weights(1.0, 0.5, -0.25, 1.0)
+    logits = [2.0 - 0.5 + 0.75, 1.0 - 1.0 + 0.5, 1.0]
+    total = sum(map(math.exp, logits))
+    assert confidences(found, weights) == pytest.approx([math.exp(logit) / total for logit in logits[:2]])
+    assert confidences([], weights) == []
+    assert weighed("[]", weights).problem == weighed("no", weights).problem == "no candidates"
+
+
+def test_the_fit_finds_the_weights_that_made_the_data() -> None:
+    rng, true = np.random.default_rng(3), Weights(0.5, 0.8, -0.6, 1.0)
+    steps = []
+    for number in range(1500):
+        features = rng.normal(0, 2, (5, 3))
+        logits = np.append(features @ np.array(astuple(true)[:3]), true.none)
+        picked = rng.choice(6, p=np.exp(logits) / np.exp(logits).sum())
+        steps.append(Step(number, features, np.arange(5) == picked))
+    assert np.allclose(astuple(fitted(steps)), astuple(true), atol=0.15)
+    assert hits([Step(0, np.array([[1.0, 0, 0], [0, 0, 0]]), np.array([True, False]))], true) == [True]
+    with pytest.raises(DataError, match="nothing to fit"):
+        fitted([Step(0, np.ones((2, 3)), np.zeros(2, bool))])
+
+
+def test_steps_of_questions(guesser_of) -> None:
+    words = " ".join(TEXT)
+    question = Question("1", "own", "en", (tuple(TEXT),), (words,), "Dog")
+    found = steps_of(guesser_of(), [question])
+    assert len(found) == 4 and all(step.features.shape[1] == 3 and step.right.sum() == 1 for step in found)
+
+
+def test_a_reply_of_one_title() -> None:
+    titles = Titles(["Lima", "Peru"])
+    assert parse_title(" Peru\n\nQuestion: it", titles).guesses == (Guess("Peru", 1.0),)
+    assert parse_title("Cusco", titles) == ((), 1, "")
+    assert parse_title("  \n", None).problem == "no title on its first line"
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [{"candidates": 0}, {"max_tokens": 601}],
+    ids=["candidates", "max_tokens"],
+)
+def test_odd_configs_are_refused(keys) -> None:
+    with pytest.raises(ConfigError, match=f"{next(iter(keys))}: "):
+        BaseConfig(**keys)
+    with pytest.raises(ConfigError, match="weights: expected four numbers, got"):
+        Weights(math.nan, 1, 1, 1)
+
+
+def test_a_base_model_that_is_not_there() -> None:
+    with pytest.raises(ConfigError, match="did you mean 'gemma3-270m'"):
+        BaseChat(BaseConfig(base="gemma3-270"), Budget(1), PROMPT, 5)
+    with pytest.raises(ConfigError, match="reply: base writes its own"):
+        LlmConfig(base=BaseConfig(), reply="title")
