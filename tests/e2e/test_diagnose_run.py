@@ -173,7 +173,9 @@ def test_an_unknown_material_is_refused(name: str) -> None:
 @pytest.mark.mirror
 @pytest.mark.slow
 def test_planted_words_are_found(capsys: pytest.CaptureFixture[str]) -> None:
-    planted_errors.main(["references:es", "--limit", "40", "--probability", "0.1", "--json"])  # one word in ten is wrong
+    planted_errors.main(
+        ["references:es", "--limit", "40", "--probability", "0.1", "--json"]
+    )  # one word in ten is wrong
     words, sentences = json.loads(capsys.readouterr().out)
     assert words["recall"] >= 0.8
     assert words["precision"] >= 0.6
