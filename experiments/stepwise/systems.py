@@ -16,6 +16,7 @@ from experiments.stepwise.rows import RULES, Line, Subject
 from sqa.core.errors import ConfigError
 from sqa.core.trace import QuestionTrace
 from sqa.diagnose.alignment import load_aligner
+from sqa.diagnose.detector import load_detector
 from sqa.diagnose.findings import LINKS
 from sqa.diagnose.step_errors import TARGET, StepErrors, step_errors
 from sqa.metrics.qa import log_reciprocal_rank
@@ -69,8 +70,9 @@ def _opened(folder: Path, aligned: bool, _: bytes) -> tuple[FinishedRun, tuple[L
     run = open_run(folder)
     traces, errors = list(run.traces), ()
     if aligned:
-        pair = f"{run.questions[0].language}-{TARGET}"
-        errors = tuple(step_errors(traces, load_aligner(pair, cache=folder / LINKS), RULES))
+        language = run.questions[0].language
+        aligner = load_aligner(f"{language}-{TARGET}", cache=folder / LINKS)
+        errors = tuple(step_errors(traces, aligner, RULES, load_detector(language)))
     return run, tuple(map(_line, traces)), errors
 
 

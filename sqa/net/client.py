@@ -22,7 +22,8 @@ from urllib.parse import urljoin, urlsplit
 
 import requests
 import urllib3
-from requests.auth import AuthBase
+from requests.auth import AuthBase, HTTPBasicAuth
+from requests.utils import get_auth_from_url
 
 from sqa.core.errors import ConfigError, RemoteProtocolError
 from sqa.files.json_reader import parse_json
@@ -81,7 +82,7 @@ class Reply:
 
 
 class _Bearer(AuthBase):
-    """A token, set last, so that no ~/.netrc takes its place."""
+    """A token, else what the address says, set last, so that no ~/.netrc takes its place."""
 
     def __init__(self, token: str) -> None:
         self._token = token
@@ -89,6 +90,8 @@ class _Bearer(AuthBase):
     def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
         if self._token:
             request.headers["Authorization"] = f"Bearer {self._token}"
+        elif any(named := get_auth_from_url(request.url or "")):
+            HTTPBasicAuth(*named)(request)
         return request
 
 

@@ -435,7 +435,7 @@ def test_the_doctor_says_what_is_missing_for_what(sqa: Shell, monkeypatch: pytes
     assert rows["[lm]"] == {
         "what": "[lm]",
         "state": "no",
-        "remark": "for language models as translators; lacks nothere",
+        "remark": "for language models as translators and guessers; lacks nothere",
     }
     assert ", not 0.1" in rows["packages"]["remark"] and "[ci]" not in rows
     assert rows["bundled"]["remark"].endswith("45 questions") and len(rows) < 40  # one screen

@@ -117,8 +117,7 @@ def submission(right: int) -> list[dict[str, Any]]:
     return rows
 
 
-def visitor(playwright: Any, url: str, width: int) -> Any:
-    browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+def visitor(browser: Any, url: str, width: int) -> Any:
     page = browser.new_context(
         viewport={"width": width, "height": 900}, permissions=["clipboard-read", "clipboard-write"]
     ).new_page()
@@ -136,7 +135,7 @@ def pictured(page: Any, name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [400, 1400])
-def test_a_stranger_signs_up_submits_reads_and_withdraws(tmp_path: Path, width: int) -> None:
+def test_a_stranger_signs_up_submits_reads_and_withdraws(browser: Any, tmp_path: Path, width: int) -> None:
     board = Board.open(BoardConfig(tmp_path / "board"))
     board.register_dataset("sqa-es", "mini", "mini-es", phase="open")
     cheat = [{"question": q.id, "step": 0, "token": "x", "g": 0, "guess": q.page, "buzz": True}
@@ -149,8 +148,8 @@ def test_a_stranger_signs_up_submits_reads_and_withdraws(tmp_path: Path, width: 
     first = load_questions("mini-es")[0].id
     bad.write_bytes(as_lines(row for row in submission(20) if row["question"] != first))
     invitation = accounts.invite(board.engine)["invitation"]
-    with serving(board, ServeConfig(token="of-the-organiser")) as url, sync_api.sync_playwright() as playwright:
-        page = visitor(playwright, url, width)
+    with serving(board, ServeConfig(token="of-the-organiser")) as url:
+        page = visitor(browser, url, width)
         page.click("#submitting summary")
         assert page.is_hidden("#upload")
         page.fill("#sign-up [name=name]", "ann")
@@ -199,5 +198,5 @@ def test_a_stranger_signs_up_submits_reads_and_withdraws(tmp_path: Path, width: 
         assert page.inner_text("#actions") == ""  # it is somebody else's
         page.wait_for_selector("#examples tbody tr:first-child >> text=Peru")
         pictured(page, f"{width}-withdrawn")
-        page.context.browser.close()
+        page.context.close()
     assert board.models("sqa-es")[-1]["owner"] == "ann" and board.models("sqa-es")[-1]["withdrawn"]

@@ -127,7 +127,7 @@ def test_what_a_model_does_wrong_is_its_result(board: Board) -> None:
     board.register_model("toy", "good", "submission", model("good"))
     assert worker.work(board, until_empty=True) == 3  # the fourth cannot begin
     found = {(e["model"], e["prefix"]): (e["state"], e["error"]) for e in board.evaluations("toy")}
-    assert found["bad", ""] == ("failed", "no \ufffd such ? thing")
+    assert found["bad", ""] == ("failed", "no \\x00 such ? thing")
     assert found["bad", "robustness"] == ("failed", "the evaluation on the original data failed")
     assert found["good", "robustness"] == ("done", None)
 

@@ -212,7 +212,7 @@ def test_a_log_that_is_not_utf_8(tmp_path):
 def test_a_log_nested_without_end(tmp_path):
     config = log(tmp_path, [])
     Path(config.file).write_text("[" * 100_000, encoding="utf-8")
-    assert ":1: not JSON" in problem(config)
+    assert ":1: lists and objects lie more than 100 deep in one another" in problem(config)
 
 
 def test_a_missing_file(tmp_path):

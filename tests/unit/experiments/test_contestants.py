@@ -130,7 +130,8 @@ def exceptions() -> list[type[BaseException]]:
     return found
 
 
-MADE = {"TraceError": ("went back", "q7", 3), "Refused": (403, "no token"), "_Abandoned": ("restart",)}
+MADE = {"TraceError": ("went back", "q7", 3), "Refused": (403, "no token"), "_Abandoned": ("restart",),
+        "Unscorable": ("a model", ("no rows", "no answers"), "see the schema")}  # fmt: skip
 
 
 def test_every_exception_survives_the_way_between_two_processes():

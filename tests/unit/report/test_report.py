@@ -343,7 +343,9 @@ def test_a_damaged_summary(tmp_path: Path) -> None:
     run = make(tmp_path, "bent")
     summary = json.loads((run / runs.SUMMARY).read_text())
     (run / runs.SUMMARY).write_text(json.dumps(summary | {"refusals": ["ew"]}))
-    with pytest.raises(DataError, match=r"run\.json: damaged \(refusals are no mapping\)"):
+    with pytest.raises(
+        DataError, match=r"run\.json: damaged \(expected .* texts by metric as signatures and as refusals\)"
+    ):
         main([run], tmp_path / "report")
 
 
