@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import threading
@@ -23,6 +24,20 @@ pytestmark = [
 ]
 
 TRIES = int(os.environ.get("SQA_CLUSTER_TRIES", "2"))  # of two schedulers on one store; half as many kills
+
+
+@pytest.fixture(scope="module", autouse=True)
+def leftovers() -> Iterator[None]:
+    """Dask leaves sockets of killed workers to the garbage collector: they go here, not in the tests of another file."""
+    yield
+    gc.collect()
+
+
+@pytest.fixture(autouse=True)
+def leftovers_of_a_test() -> Iterator[None]:
+    """The same after each test."""
+    yield
+    gc.collect()
 
 
 @pytest.fixture(scope="module")
