@@ -22,7 +22,7 @@ from sqa.core.paths import DATA
 from sqa.diagnose.alignment import Alignment
 from sqa.diagnose.scores import Words, WordScorer
 from sqa.diagnose.signals import GROUPS, word_signals
-from sqa.files.records import parse_json
+from sqa.files.json_reader import parse_json
 
 FILE = "detector.json"
 PREFIX = "errors-"  # of the bundled folders' names

@@ -28,7 +28,7 @@ TRIES = int(os.environ.get("SQA_CLUSTER_TRIES", "2"))  # of two schedulers on on
 
 @pytest.fixture(scope="module", autouse=True)
 def leftovers() -> Iterator[None]:
-    """Dask leaves sockets of killed workers to the garbage collector: they go here, not in the tests of another file."""
+    """Dask leaves sockets of killed workers to the garbage collector: they go here, not in another file."""
     yield
     gc.collect()
 
