@@ -38,7 +38,7 @@ from sqa.board.routes.writing import Who, add_data, add_people, add_submissions
 from sqa.board.task import Unscorable
 from sqa.core.errors import ConfigError, SqaError
 from sqa.net.address import Names, address_problems, is_loopback
-from sqa.net.guard import Guard, needed_to_write
+from sqa.net.guard import PAGE_HEADERS, Guard, needed_to_write
 
 SIGN_UP = "/api/accounts"  # an invitation takes the place of a token
 REASONS = 1000  # of a submission that are listed
@@ -49,16 +49,6 @@ PAGE = {
     "/model.js": ("model.js", "text/javascript"),
     "/people.js": ("people.js", "text/javascript"),
 }
-HEADERS = (
-    (
-        b"content-security-policy",
-        b"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
-        b"base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-    ),
-    (b"x-content-type-options", b"nosniff"),
-    (b"referrer-policy", b"no-referrer"),
-    (b"cache-control", b"no-store"),
-)
 STATUS = ((Unscorable, 400), (Taken, 409), (NotFound, 404), (Denied, 403), (TooMany, 429))
 
 
@@ -118,7 +108,7 @@ def make_app(board: Board, config: ServeConfig) -> FastAPI:
         token=config.token,
         max_body=config.max_body,
         names=Names.of(config.host, config.names),
-        headers=HEADERS,
+        headers=PAGE_HEADERS,
         needs_token=lambda method, path: needed_to_write(method, path) and path != SIGN_UP,
         tokens=lambda given: account_of(board.engine, given) is not None,
     )

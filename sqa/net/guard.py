@@ -18,6 +18,16 @@ from sqa.net.address import ANY_NAME, Names
 
 BODY_SECONDS = 30.0  # for a request's body to arrive
 SAFE = ("GET", "HEAD", "OPTIONS")
+PAGE_HEADERS = (  # of a server with a page of its own: nothing from elsewhere, in no frame, never kept
+    (
+        b"content-security-policy",
+        b"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
+        b"base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    ),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cache-control", b"no-store"),
+)
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]

@@ -37,7 +37,7 @@ from sqa.metrics.curve import curve_named
 from sqa.metrics.qa import ExpectedWins
 from sqa.net.address import Names, address_problems
 from sqa.net.connections import run_app
-from sqa.net.guard import Guard, Refused
+from sqa.net.guard import PAGE_HEADERS, Guard, Refused
 from sqa.net.log import LOG
 from sqa.net.server import application, json_body, status_of
 from sqa.play.journal import FILE, Game, Journal
@@ -61,16 +61,6 @@ PAGE = {
     "/page.css": ("page.css", "text/css"),
     "/page.js": ("page.js", "text/javascript"),
 }
-HEADERS = (
-    (
-        b"content-security-policy",
-        b"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
-        b"base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-    ),
-    (b"x-content-type-options", b"nosniff"),
-    (b"referrer-policy", b"no-referrer"),
-    (b"cache-control", b"no-store"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,7 +260,7 @@ def make_app(rooms: Rooms, config: PlayConfig) -> Any:
     errors = {Refused: _refusal, HTTPException: _refusal, SqaError: _failure}
     app = application(routes, errors, rooms.close)
     names = Names.of(config.host, config.names)
-    return Guard(app, config.token, BODY, names, needs_token=_needs_token, headers=HEADERS)
+    return Guard(app, config.token, BODY, names, needs_token=_needs_token, headers=PAGE_HEADERS)
 
 
 def _needs_token(method: str, path: str) -> bool:

@@ -12,7 +12,6 @@ import sys
 import threading
 import time
 from collections import Counter
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -23,7 +22,6 @@ from stand_ins.chat_server import (
     dying,
     error,
     normal,
-    quick_guesser,
 )
 
 from guessers.llm import client as llm_client
@@ -42,12 +40,6 @@ from sqa.run.config import load_run, read_yaml, run_from_mapping
 from sqa.run.pipeline import run
 
 WORDS = "the town of Potosí lies in Bolivia near the mountain of Cerro Rico where Spain took silver".split()
-
-
-@pytest.fixture
-def guesser_of(tmp_path, monkeypatch):
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    return partial(quick_guesser, tmp_path / "replies.sqlite")
 
 
 def pages(guesses: list[Guess]) -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import time
-from functools import partial
 
 import pytest
 from stand_ins.chat_server import (
@@ -19,7 +18,6 @@ from stand_ins.chat_server import (
     huge,
     nonsense,
     normal,
-    quick_guesser,
     slow,
 )
 
@@ -30,12 +28,6 @@ from sqa.core.types import Guess
 
 KEY = "sk-secret-0123456789"
 WORDS = "the town of Potosí lies in Bolivia near the mountain of Cerro Rico where Spain took silver".split()
-
-
-@pytest.fixture
-def guesser_of(tmp_path, monkeypatch):
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    return partial(quick_guesser, tmp_path / "replies.sqlite")
 
 
 def pages(guesses: list[Guess]) -> list[str]:
