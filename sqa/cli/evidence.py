@@ -74,9 +74,14 @@ def translations(
         list[str] | None,
         typer.Option("--set", metavar="NAME", help="A test set of the config; all when none is given."),
     ] = None,
+    scheduler: SchedulerOption = None,
+    store: StoreOption = None,
 ) -> None:
     """BLEU, chrF and lag of every translator on every test set: table and figure."""
-    call("experiments.studies.translation_table:main", config, runs, sets or ())
+    from sqa.run.scheduler import scheduled
+
+    with scheduled(scheduler, runs, store):
+        call("experiments.studies.translation_table:main", config, runs, sets or ())
 
 
 @evidence_app.command()

@@ -45,6 +45,7 @@ class Job:
     config: RunConfig
     finish: Finish
     until: str = "score"
+    given: str | None = None  # questions in the store (`sqa.run.blocks.keep`), in place of those of config.dataset
 
 
 @dataclass(slots=True)
@@ -135,7 +136,7 @@ class _Graph:
             self.open.append(chain)
             for one in chain.jobs:
                 key = f"plan-{one.job.config.name}-{self.random.getrandbits(32):08x}"
-                future = self.client.submit(_plan, one.job.config, one.job.until, self.store, key=key, pure=False)
+                future = self.client.submit(_plan, one.job, self.store, key=key, pure=False)
                 self._then(future, partial(self._planned, chain, one))
         for chain in self.open:
             while chain.blocks and len(self.ends) < PER_WORKER * self.threads:
@@ -169,19 +170,20 @@ class _Graph:
             last: Future | None = None
             for stage in one.planned.stages:
                 after = [future for future in (last, neighbour if stage.name == "translate" else None) if future]
-                last = self._block(one.job.config, stage, block, after)
+                last = self._block(one.job, stage, block, after)
                 neighbour = last if stage.name == "translate" and last else neighbour
             if last is None:
                 self._whole(one, block, True)
             else:
                 self._then(last, partial(self._whole, one, block))
 
-    def _block(self, config: RunConfig, stage: Stage, block: int, after: list[Future]) -> Future | None:
+    def _block(self, job: Job, stage: Stage, block: int, after: list[Future]) -> Future | None:
         """The task of one block; None where the store has it."""
         at = (stage.key, block)
         if at not in self.made:
             key = (f"{stage.name}-{stage.key[:24]}-{id(self):x}", block)  # one group: given out as workers get free
-            self.made[at] = self.client.submit(_make, config, stage, block, self.store, after, key=key, pure=False)
+            what = (job.config, job.given, stage, block)
+            self.made[at] = self.client.submit(_make, *what, self.store, after, key=key, pure=False)
         return self.made[at]
 
     def _whole(self, one: _Open, block: int, _: bool) -> None:
@@ -217,14 +219,14 @@ def _value(future: Future) -> Any:
 _ALONE = Lock()  # a worker with several threads works on one task at a time: models are not made for more
 
 
-def _plan(config: RunConfig, until: str, store: Store) -> Planned:
+def _plan(job: Job, store: Store) -> Planned:
     with _ALONE:
-        return workshop_of(store).plan(config, until)
+        return workshop_of(store).plan(job.config, job.until, job.given)
 
 
-def _make(config: RunConfig, stage: Stage, block: int, store: Store, _after: list[Any]) -> bool:
+def _make(config: RunConfig, given: str | None, stage: Stage, block: int, store: Store, _after: list[Any]) -> bool:
     with _ALONE:
-        return workshop_of(store).make(config, stage, block)
+        return workshop_of(store).make(config, stage, block, given)
 
 
 def _finish(finish: Finish, store: Store) -> Any:
