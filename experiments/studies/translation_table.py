@@ -196,8 +196,7 @@ def _spread(scheduler: Scheduler, wanted: Sequence[tuple[Cell, TestSet]], config
     """The rows, made by workers; these find the questions in the store, and need no data of their own."""
     from sqa.core import progress
     from sqa.run.blocks import keep
-    from sqa.run.spread import Job, spread
-    from sqa.run.sweep import PROCESSES
+    from sqa.run.spread import PROCESSES, Job, spread
 
     given = {id(test): keep(scheduler.store, test.questions) for _, test in wanted}
     chains: dict[tuple[Any, ...], list[tuple[int, Job]]] = {}

@@ -6,6 +6,9 @@
 A run is planned on a worker (which loads its models), its missing blocks are chained stage by stage, and `finish` is
 called on a worker when the last one is there.  Runs of one chain share work within a process (a program that is asked
 for prefixes, say), so each block of one is made where the same block of the one before was.
+
+    for place, value in each(scheduler, function, [(argument, ...), ...]):    # work that is no run: a training
+        ...
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from sqa.core.errors import RemoteProtocolError
 from sqa.files.store import Stage, Store
@@ -30,6 +34,7 @@ from sqa.run.scheduler import Scheduler
 if TYPE_CHECKING:
     from distributed import Client, Future
 
+PROCESSES = 2  # of `--scheduler local` without a number, where no config says how many
 PER_WORKER = 8  # chains of blocks submitted ahead for each worker thread
 CHAINS = 2  # chains of runs opened ahead for each worker thread
 FEWEST = 4  # worker threads reckoned with, as more may come
@@ -83,6 +88,38 @@ def spread(
                 yield place, result
         except (_Lost, ClosedClientError, CommClosedError):
             client = scheduler.reopen()
+
+
+def each(
+    scheduler: Scheduler, function: Callable[..., Any], given: Sequence[tuple[Any, ...]], workers: int
+) -> Iterator[tuple[int, Any]]:
+    """(place, value) of a function called on a worker for each of the arguments `given`, as it ends.
+
+    A call whose worker died is made again on another, so the function goes on from what it finds.  Arguments and values
+    must be small.  The first error ends all that has not begun.
+    """
+    from distributed import as_completed
+    from distributed.client import ClosedClientError
+    from distributed.comm import CommClosedError
+
+    done: set[int] = set()
+    client = scheduler.client(workers)
+    while len(done) < len(given):
+        futures = {
+            client.submit(_call, function, arguments, key=f"{function.__name__}-{uuid4().hex[:12]}", pure=False): place
+            for place, arguments in enumerate(given)
+            if place not in done
+        }
+        try:
+            for future in as_completed(list(futures), loop=client.loop):
+                value = _value(future)
+                done.add(futures[future])
+                yield futures[future], value
+        except (_Lost, ClosedClientError, CommClosedError):
+            client = scheduler.reopen()
+        finally:
+            if client.status == "running":
+                client.cancel([future for future, place in futures.items() if place not in done], force=True)
 
 
 class _Lost(Exception):
@@ -227,6 +264,11 @@ def _plan(job: Job, store: Store) -> Planned:
 def _make(config: RunConfig, given: str | None, stage: Stage, block: int, store: Store, _after: list[Any]) -> bool:
     with _ALONE:
         return workshop_of(store).make(config, stage, block, given)
+
+
+def _call(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    with _ALONE:
+        return function(*arguments)
 
 
 def _finish(finish: Finish, store: Store) -> Any:
