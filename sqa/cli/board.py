@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sqa.cli.options import SETTINGS, Json
+from sqa.cli.options import SETTINGS, Json, SchedulerOption, StoreOption
 from sqa.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -125,16 +125,20 @@ def work(
     beside: Annotated[
         int | None, typer.Option("--beside", metavar="PID", help="Behind that process, and not after it.")
     ] = None,
+    scheduler: SchedulerOption = None,
+    store: StoreOption = None,
 ) -> None:
-    """Evaluate what is queued; any number of workers may do so at once."""
+    """Evaluate what is queued; any number of workers may do so at once.  --scheduler spreads the runs of configs."""
     board = _board(context)
     from sqa.board.worker import POLL_SECONDS
     from sqa.board.worker import work as work_on
+    from sqa.run.scheduler import scheduled
 
     if beside is not None:
         os.nice(10)  # the server's clients come first
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    finished = work_on(board, until_empty, lease, min(POLL_SECONDS, lease), beside)
+    with scheduled(scheduler, board.config.work, store):
+        finished = work_on(board, until_empty, lease, min(POLL_SECONDS, lease), beside)
     print(f"sqa: {finished} evaluations finished", file=sys.stderr)
 
 
