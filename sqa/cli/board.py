@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sqa.cli.options import SETTINGS, Json, SchedulerOption, StoreOption
+from sqa.cli.options import SETTINGS, Host, HostNames, Json, MaxBody, Port, SchedulerOption, StoreOption
 from sqa.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -282,20 +282,15 @@ def export(
 @board_app.command("serve")
 def serve(
     context: typer.Context,
-    host: Annotated[str, typer.Option("--host", help="Beyond loopback a token is needed.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", metavar="N")] = 12380,
+    host: Host = "127.0.0.1",
+    port: Port = 12380,
     token: Annotated[
         str | None, typer.Option("--token", envvar="SQA_TOKEN", help="Needed for all that writes.")
     ] = None,
-    max_body: Annotated[int, typer.Option("--max-body", metavar="BYTES", help="Of a request.")] = 1 << 24,
+    max_body: MaxBody = 1 << 24,
     per_day: Annotated[int, typer.Option("--per-day", metavar="N", help="Submissions of an account.")] = 20,
     worker: Annotated[bool, typer.Option("--worker/--no-worker", help="Start a worker beside the server.")] = True,
-    names: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--name", metavar="HOST", help="A host name it is asked by; repeatable. Beyond loopback, none: any."
-        ),
-    ] = None,
+    names: HostNames = None,
 ) -> None:
     """The board over HTTP: a page, JSON, and an OpenAPI description at /openapi.json."""
     try:

@@ -15,8 +15,10 @@ from sqa.cli.options import (
     SETTINGS,
     Config,
     Json,
+    Metrics,
     Priors,
     QuestionIds,
+    Resamples,
     RunFolder,
     Runs,
     SchedulerOption,
@@ -157,14 +159,12 @@ def correlate(
     runs: Annotated[
         list[Path], typer.Argument(metavar="RUN...", help="Folders of three or more runs.", show_default=False)
     ],
-    metrics: Annotated[
-        list[str] | None, typer.Option("--metric", metavar="NAME", help="Compared; all when none is given.")
-    ] = None,
+    metrics: Metrics = None,
     against: Annotated[
         list[str] | None,
         typer.Option("--against", metavar="NAME", help="With which; default: ew, oracle-ew, accuracy, mrr."),
     ] = None,
-    resamples: Annotated[int, typer.Option("--resamples", metavar="N", help="Of the questions.")] = 10_000,
+    resamples: Resamples = 10_000,
     as_json: Json = False,
 ) -> None:
     """Kendall's tau: do two metrics rank the systems alike, with 95% intervals over questions."""
