@@ -34,7 +34,8 @@ from sqa.metrics.quality.text_metric import TextMetric
 from sqa.run import pipeline
 from sqa.run.config import DatasetConfig, RunConfig, to_mapping
 from sqa.run.parts import Parts
-from sqa.run.pipeline import BLOCK_SIZE, STAGES, Traces
+from sqa.run.pipeline import BLOCK_SIZE, STAGES
+from sqa.run.traces import Traces, read_emissions, read_guesses
 
 COMPONENTS = 24  # kept by a process: models of the runs it works on, not of a thousand runs before
 GIVEN = 8  # question sets of `keep` that a process holds in memory
@@ -117,11 +118,11 @@ class Workshop:
             if isinstance(guesser, ChecksTexts):
                 traces = Traces(self.store, blocks, {"translate": stages["translate"]})
                 guesser.check_texts(trace.prefixes.texts for trace in traces.block(index))
-            emissions = pipeline.read_emissions(self.store, stages["translate"], index, block)
+            emissions = read_emissions(self.store, stages["translate"], index, block)
             return pipeline.guess(guesser, block, emissions, _silent)
         if last == "buzz" and config.buzzer is not None:
-            emissions = pipeline.read_emissions(self.store, stages["translate"], index, block)
-            guesses = pipeline.read_guesses(self.store, stages["guess"], index, block)
+            emissions = read_emissions(self.store, stages["translate"], index, block)
+            guesses = read_guesses(self.store, stages["guess"], index, block)
             return pipeline.buzz(self.parts.component(BUZZERS, config.buzzer), block, guesses, _silent, emissions)
         before = {name: stage for name, stage in stages.items() if name != "score"}
         return pipeline.score(_of_traces(config), Traces(self.store, blocks, before).block(index), _silent)

@@ -17,6 +17,7 @@ from sqa.run import pipeline
 from sqa.run.config import RunConfig
 from sqa.run.parts import Parts
 from sqa.run.scheduler import Scheduler, current
+from sqa.run.traces import Traces
 
 Response = dict[str, Any]
 UNTIL = "buzz"  # the board scores by itself
@@ -44,7 +45,7 @@ def answer(
     return responses, Job(len(questions), seconds if whole else None, memory.peak)
 
 
-def _spread(scheduler: Scheduler, config: RunConfig, questions: Sequence[Question]) -> pipeline.Traces:
+def _spread(scheduler: Scheduler, config: RunConfig, questions: Sequence[Question]) -> Traces:
     """The traces, made by workers; these find the questions in the store, and know nothing of the board."""
     from sqa.run import spread
     from sqa.run.blocks import keep
@@ -52,7 +53,7 @@ def _spread(scheduler: Scheduler, config: RunConfig, questions: Sequence[Questio
     given = keep(scheduler.store, questions)
     job = spread.Job(config, partial(_stages, config, given), UNTIL, given)
     [(_, stages)] = spread.spread(scheduler, [[job]], spread.PROCESSES)
-    return pipeline.Traces(scheduler.store, blocks_of(questions, pipeline.BLOCK_SIZE), stages)
+    return Traces(scheduler.store, blocks_of(questions, pipeline.BLOCK_SIZE), stages)
 
 
 def _stages(config: RunConfig, given: str, store: Store, _: Parts) -> dict[str, Stage]:
