@@ -46,7 +46,7 @@ TOSSUPS = "needs the training tossups, a download"
 XQB = "needs XQB and parallel text, downloads"
 CORPORA = "needs parallel corpora, downloads, and trains for an hour"
 LM = "needs the language model of `make lm` (240 MB)"
-SLURM = Cannot("needs a Slurm cluster", "e2e/test_cluster.py")
+SLURM = Cannot("needs a Slurm cluster", "e2e/cluster/test_cluster.py")
 HOURS = Cannot("takes hours on the real questions; its items are made one by one", "e2e/paper/test_paper_items.py")
 MEASURES = "measures for minutes on an idle machine"
 PAGES = Cannot("writes into the pages of the repository", "unit/experiments/test_expected.py")
@@ -127,7 +127,7 @@ RECIPES: dict[str, Run | Serve | Cannot] = {
     ),
     "sqa translations configs/translation_table.yaml --scheduler local": Run(slow=True, needs=("distributed",)),
     "sqa train smt configs/sweep_es_en.yaml --sweep k=3,6,full --scheduler local": Cannot(
-        CORPORA, "e2e/test_cluster_tasks.py"
+        CORPORA, "e2e/cluster/test_cluster_tasks.py"
     ),
     "sqa board work --scheduler tcp://10.0.0.1:8786": Run(
         (
@@ -288,7 +288,7 @@ RECIPES: dict[str, Run | Serve | Cannot] = {
     # --------------------------------------------------------------------------------------------------- modules
     "python -m pytest -q tests/unit/core/test_architecture.py": SUITE,
     "python -m pytest -q tests/unit/metrics": SUITE,
-    "python -m pytest -q tests/e2e/test_documented_commands.py": SUITE,
+    "python -m pytest -q tests/e2e/documents/test_documented_commands.py": SUITE,
     "python -m experiments.expected render": PAGES,
     "python -m experiments.expected collect runs/ablation": PAGES,
     "python -m sqa.module guessers.evaluate": Run(("python -m sqa.module guessers.evaluate bm25 --datasets mini-es",)),

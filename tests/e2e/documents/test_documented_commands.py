@@ -1,6 +1,6 @@
 """Every command that README.md and docs/ show is executed here, or says what it needs that is not here.
 
-All in one folder and in this process, cut down to seconds (tests/documented.py); what takes longer with SQA_DOCS=1.
+All in one folder and in this process, cut down to seconds (tests/documented/); what takes longer with SQA_DOCS=1.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import documented_folder
 import pytest
 import requests
-from documented import RECIPES, Cannot, Run, Serve
-from pages import PAGES, commands, complaint
+from documented import folder as folders
+from documented.pages import PAGES, commands, complaint
+from documented.recipes import RECIPES, Cannot, Run, Serve
 
 from sqa.cli import app as cli
 from sqa.core.paths import ROOT
@@ -217,8 +217,8 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
             patch.delenv(name, raising=False)
         patch.setenv("SQA_CACHE", str(folder / "cache"))
         patch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), str(ROOT / "tests")]))  # of processes that are started
-        documented_folder.prepare(folder)
-        made = Shell(folder, documented_folder.play(folder))
+        folders.prepare(folder)
+        made = Shell(folder, folders.play(folder))
         for line in FINISHED:
             made.line(line)
         yield made

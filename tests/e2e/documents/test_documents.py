@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from pages import PAGES, blocks, commands, complaint
+from documented.pages import PAGES, blocks, commands, complaint
 
 from sqa import __version__
 from sqa.cli import app as cli
