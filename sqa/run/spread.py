@@ -98,28 +98,37 @@ def each(
     A call whose worker died is made again on another, so the function goes on from what it finds.  Arguments and values
     must be small.  The first error ends all that has not begun.
     """
-    from distributed import as_completed
     from distributed.client import ClosedClientError
     from distributed.comm import CommClosedError
 
     done: set[int] = set()
     client = scheduler.client(workers)
     while len(done) < len(given):
-        futures = {
-            client.submit(_call, function, arguments, key=f"{function.__name__}-{uuid4().hex[:12]}", pure=False): place
-            for place, arguments in enumerate(given)
-            if place not in done
-        }
         try:
-            for future in as_completed(list(futures), loop=client.loop):
-                value = _value(future)
-                done.add(futures[future])
-                yield futures[future], value
+            for place, value in _called(client, function, given, done):
+                done.add(place)
+                yield place, value
         except (_Lost, ClosedClientError, CommClosedError):
             client = scheduler.reopen()
-        finally:
-            if client.status == "running":
-                client.cancel([future for future, place in futures.items() if place not in done], force=True)
+
+
+def _called(
+    client: Client, function: Callable[..., Any], given: Sequence[tuple[Any, ...]], done: set[int]
+) -> Iterator[tuple[int, Any]]:
+    """What one scheduler is asked for: the calls that are not done."""
+    from distributed import as_completed
+
+    futures = {
+        client.submit(_call, function, arguments, key=f"{function.__name__}-{uuid4().hex[:12]}", pure=False): place
+        for place, arguments in enumerate(given)
+        if place not in done
+    }
+    try:
+        for future in as_completed(list(futures), loop=client.loop):
+            yield futures[future], _value(future)
+    finally:
+        if client.status == "running":
+            client.cancel([future for future, place in futures.items() if place not in done], force=True)
 
 
 class _Lost(Exception):

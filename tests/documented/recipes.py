@@ -98,7 +98,9 @@ RECIPES: dict[str, Run | Serve | Cannot] = {
     # ------------------------------------------------------------------------------------ tables and figures
     "sqa translations CONFIG": Run(("sqa translations configs/translation_table.yaml",), slow=True),
     "sqa translations configs/translation_table.yaml": Run(slow=True),
-    "sqa translations configs/translation_table.yaml --set xqb-es": Run(slow=True),
+    "sqa translations configs/translation_table.yaml --set xqb-es": Run(
+        ("sqa translations configs/translation_table.yaml --set mini-es",), slow=True
+    ),
     "sqa guessers": Cannot("needs the guessdev questions, a download", "e2e/paper/test_guesser_report.py"),
     "sqa guessers configs/guessers.yaml": Cannot(
         "needs the guessdev questions, a download", "e2e/paper/test_guesser_report.py"

@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 import yaml
-from cluster_ablation import blocks
+from cluster_ablation import blocks, threads_as_workers
 from doubles import write_questions
 
 import smt.training.sweep
@@ -29,7 +30,8 @@ from sqa.data.datasets import load_questions
 from sqa.files.atomic import held
 from sqa.files.store import Store, dataset_fingerprint
 from sqa.run.blocks import keep, kept
-from sqa.run.scheduler import scheduled
+from sqa.run.scheduler import current, scheduled
+from sqa.run.spread import each
 from tests.sweep_process import config, prepared, sentence_pairs
 
 pytest.importorskip("distributed")
@@ -42,10 +44,7 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def scheduler() -> Iterator[str]:
     """The address of a scheduler with two workers, which are threads of this process."""
-    from distributed import LocalCluster
-
-    quick = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboard_address": "127.0.0.1:0"}
-    with LocalCluster(protocol="tcp://", host="127.0.0.1", **quick) as cluster:
+    with threads_as_workers(workers=2) as cluster:
         yield cluster.scheduler_address
     gc.collect()  # Dask leaves its sockets to the collector: they go here, not in another file
 
@@ -120,6 +119,49 @@ def test_questions_come_back_from_the_store_as_they_were(tmp_path: Path) -> None
         kept.cache_clear()
         with pytest.raises(DataError, match=r"questions\.jsonl: the questions .*delete the file"):
             kept(store, given)
+
+
+# ------------------------------------------------------------------------------------------------------------ calls
+
+
+FEW = 5  # calls before the scheduler ends
+ENDING = threading.Event()  # set when it is told to
+
+
+def marked(folder: Path, number: int) -> int:
+    """What a worker is asked for: a file for each call."""
+    if len(list(folder.iterdir())) >= FEW:
+        ENDING.wait(120)
+    (folder / f"{number}-{uuid4().hex}").touch()
+    time.sleep(0.01)  # the work, long enough to be interrupted
+    return number * number
+
+
+def test_calls_of_a_scheduler_that_is_restarted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each has its value once; what had ended is not asked for again."""
+    clusters = [threads_as_workers()]
+    address = clusters[0].scheduler_address
+
+    def restart() -> None:
+        deadline = time.monotonic() + 120
+        while time.monotonic() < deadline and len(list(tmp_path.iterdir())) < FEW:
+            time.sleep(0.002)
+        ENDING.set()
+        clusters[0].close()
+        clusters.append(threads_as_workers(int(address.rpartition(":")[2])))
+
+    restarter = threading.Thread(target=restart)
+    restarter.start()
+    with scheduled(address, tmp_path):
+        asked = current()
+        assert asked is not None
+        found = list(each(asked, marked, [(tmp_path, number) for number in range(80)], 1))
+    restarter.join()
+    clusters[1].close()
+    assert sorted(found) == [(number, number * number) for number in range(80)]
+    assert "the scheduler is gone; waiting" in capsys.readouterr().err
+    made = [path.name.partition("-")[0] for path in tmp_path.iterdir()]
+    assert len(set(made)) == 80 and len(made) < 160
 
 
 # ------------------------------------------------------------------------------------------------------- trainings

@@ -22,6 +22,7 @@ from typing import Any
 
 import pytest
 import requests
+from cluster_ablation import threads_as_workers
 from documented import folder as folders
 from documented.pages import PAGES, commands, complaint
 from documented.recipes import RECIPES, Cannot, Run, Serve
@@ -175,12 +176,8 @@ class Shell:
 
     def _scheduler(self) -> str:
         """The address of a scheduler with two workers, begun when it is first asked for."""
-        from distributed import LocalCluster
-
         if not self._address:
-            quick = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboard_address": "127.0.0.1:0"}
-            cluster = self._open.enter_context(LocalCluster(protocol="tcp://", host="127.0.0.1", **quick))
-            self._address = cluster.scheduler_address
+            self._address = self._open.enter_context(threads_as_workers(workers=2)).scheduler_address
         return self._address
 
 
