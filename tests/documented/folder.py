@@ -140,7 +140,7 @@ def _configs(folder: Path) -> None:
     ):
         (folder / f"{name}.yaml").write_text(yaml.safe_dump(mapping), encoding="utf-8")
     (folder / "my.py").write_text(AGENT, encoding="utf-8")
-    (folder / "mine_item.py").write_text(ITEM, encoding="utf-8")
+    (folder / "mine.py").write_text(ITEM, encoding="utf-8")
     (folder / "people.txt").write_text(f"ann {'a' * 16}\n", encoding="utf-8")
 
 

@@ -55,7 +55,6 @@ SCORED = "SCORE ||| a b c d ||| a b c d\nEVAL ||| 4 4 4 3 2 1 4 3 2 1\n"
 METEOR = Run(("sqa scorer meteor -l en -norm",), slow=True, needs=("pycocoevalcap", "java"), stdin=SCORED[:30])
 WAITK = "--translator '{name: waitk, model: es-en, k: 3}'"
 RUNS = "runs/mini_es_wait6_bm25 runs/other runs/third"
-OWN_ITEM = Run(("sqa reproduce mine_item.py:main mine.yaml",))
 DIAGNOSED = ("eflomal",)
 IWSLT = "sqa serve iwslt --src-file src.es --tgt-file tgt.en --output"
 FOR_OTHERS = f"{IWSLT} others --name eval.example.org --token {'o' * 16} --participants people.txt"
@@ -72,13 +71,7 @@ RECIPES: dict[str, Run | Serve | Cannot] = {
     "sqa run configs/xqb.yaml:es_apertium_retranslate": Run(slow=True, needs=("apertium",)),
     "sqa run configs/xqb.yaml:es_e5_source": Cannot("needs the multilingual vectors of the extra `e5` (91 MB)"),
     "sqa run configs/xqb.yaml:es_lm_beam4": Cannot(LM, "unit/lm"),
-    "sqa sweep CONFIG KEY=VALUE,VALUE": Run(("sqa sweep configs/mini_es_wait6_bm25.yaml buzzer=null k=6,9",)),
-    "sqa sweep docs/example/mine.yaml guesser=bm25,tfidf": Run(
-        ("sqa sweep docs/example/mine.yaml guesser=bm25,tfidf buzzer.model=bm25",)
-    ),
-    "sqa sweep configs/xqb_es_wait6_bm25.yaml k=3,6,9,full guesser=bm25,tfidf": Run(
-        ("sqa sweep configs/xqb_es_wait6_bm25.yaml k=3,6,9,full guesser=bm25,tfidf buzzer.model=bm25",)
-    ),
+    "sqa sweep CONFIG KEY=VALUE,VALUE": Run(("sqa sweep configs/mini_es_wait6_bm25.yaml k=3,6",)),
     "sqa questions NAME": Run(("sqa questions mini-es",)),
     "sqa questions xqb-es --sentences --output source.txt": Run(
         ("sqa questions mini-es --sentences --output source.txt",)
@@ -112,8 +105,6 @@ RECIPES: dict[str, Run | Serve | Cannot] = {
     "sqa reproduce table4": Cannot("needs XOR-TyDi, a download", "e2e/paper/test_table4.py"),
     "sqa reproduce all": HOURS,
     "sqa reproduce all --scheduler tcp://10.0.0.1:8786 --store s3://bucket/sqa": HOURS,
-    "sqa reproduce mine.py:main mine.yaml": OWN_ITEM,
-    "sqa reproduce mine.py:main CONFIG": OWN_ITEM,
     "sqa ablation configs/ablation.yaml": Run(slow=True),
     "sqa ablation configs/ablation.yaml --scheduler local": Run(slow=True, needs=("distributed",)),
     "sqa ablation configs/ablation.yaml --scheduler tcp://10.0.0.1:8786": Run(
