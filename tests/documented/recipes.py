@@ -57,7 +57,7 @@ WAITK = "--translator '{name: waitk, model: es-en, k: 3}'"
 RUNS = "runs/mini_es_wait6_bm25 runs/other runs/third"
 DIAGNOSED = ("eflomal",)
 IWSLT = "sqa serve iwslt --src-file src.es --tgt-file tgt.en --output"
-FOR_OTHERS = f"{IWSLT} others --name eval.example.org --token {'o' * 16} --participants people.txt"
+FOR_OTHERS = f"{IWSLT} others --name eval.example.org --token ORGANISER --participants people.txt"
 PEOPLE = ("people/{player}-echo/{player}", "people/{player}-echo/echo")
 EXPORTED = "sqa play export --output people"
 REGISTERED = ("sqa board register-dataset sqa-es mini mini-es --perturb all",)
@@ -186,7 +186,7 @@ RECIPES: dict[str, Run | Serve | Cannot] = {
     "sqa serve iwslt --questions mini-es": Serve(),
     SECRET: Serve(
         asks=(f"sqa client iwslt --url {{url}} --token {'a' * 16} {WAITK}",),
-        line=f"sqa serve iwslt --questions secret.jsonl --output out --token {'o' * 16} --participants people.txt",
+        line="sqa serve iwslt --questions secret.jsonl --output out --token ORGANISER --participants people.txt",
     ),
     "sqa client iwslt": Serve(f"{IWSLT} mine", (f"sqa client iwslt --url {{url}} {WAITK}",)),
     "sqa client iwslt --translator {name: waitk, model: es-en, k: 3} --reset-server --scores": Serve(
@@ -203,7 +203,7 @@ RECIPES: dict[str, Run | Serve | Cannot] = {
         f"{IWSLT} mine", ("sqa client iwslt --url {url} --agent my.py:MyAgent -- --k 3",)
     ),
     "sqa client iwslt --url https://eval.example.org --token THEIRS --agent my.py:MyAgent --scores": Serve(
-        f"{IWSLT} theirs --token {'o' * 16} --participants people.txt",
+        f"{IWSLT} theirs --token ORGANISER --participants people.txt",
         (f"sqa client iwslt --url {{url}} --token {'a' * 16} --agent my.py:MyAgent --scores",),
     ),
     "sqa serve simuleval": Serve(f"sqa serve simuleval {WAITK}"),
@@ -213,9 +213,7 @@ RECIPES: dict[str, Run | Serve | Cannot] = {
     # ------------------------------------------------------------------------------------------------- people
     "sqa play serve RUN": Serve(),
     "sqa play serve runs/mini_es_wait6_bm25": Serve(),
-    "sqa play serve runs/mini_es_wait6_bm25 --host 0.0.0.0 --token SECRET": Serve(
-        f"sqa play serve runs/mini_es_wait6_bm25 --host 0.0.0.0 --token {'s' * 16}"
-    ),
+    "sqa play serve runs/mini_es_wait6_bm25 --host 0.0.0.0 --token SECRET": Serve(),
     "sqa play serve configs/mini_es_wait6_bm25.yaml": Serve(),
     "sqa play export --output people": Run(),
     "sqa play delete PLAYER": Run(("sqa play delete {player}",)),
@@ -247,7 +245,7 @@ RECIPES: dict[str, Run | Serve | Cannot] = {
     "sqa board leaderboard sqa-es --view main --version 1": Run(after=REGISTERED, needs=BOARD),
     "sqa board invite --uses 20 --days 60": Run(needs=BOARD),
     "sqa board serve --host 0.0.0.0 --name board.example.org --token ORGANISER": Serve(
-        f"sqa board serve --no-worker --host 0.0.0.0 --name board.example.org --token {'o' * 16}",
+        "sqa board serve --no-worker --host 0.0.0.0 --name board.example.org --token ORGANISER",
         ("GET /", "GET /api/tasks"),
         "board.example.org",
         needs=BOARD,
