@@ -186,7 +186,6 @@ RECIPES: dict[str, Run | Serve | Cannot] = {
     "sqa serve iwslt --questions mini-es": Serve(),
     SECRET: Serve(
         asks=(f"sqa client iwslt --url {{url}} --token {'a' * 16} {WAITK}",),
-        line="sqa serve iwslt --questions secret.jsonl --output out --token ORGANISER --participants people.txt",
     ),
     "sqa client iwslt": Serve(f"{IWSLT} mine", (f"sqa client iwslt --url {{url}} {WAITK}",)),
     "sqa client iwslt --translator {name: waitk, model: es-en, k: 3} --reset-server --scores": Serve(
