@@ -1,8 +1,9 @@
-"""A language model as a translator: batched beside streaming, bfloat16 beside float32.
+"""A language model as a translator: batched beside streaming, bfloat16 beside float32, 8-bit integers beside bfloat16.
 
     python -m experiments.bench.lm
 
-Prints TSV: what was measured (with the share of words bfloat16 writes otherwise), unit, plain path, fast path, ratio.
+Prints TSV: what was measured (with the share of words the second arithmetic writes otherwise), unit, plain path, fast
+path, ratio.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import time
 from collections.abc import Callable, Sequence
 from difflib import SequenceMatcher
 from importlib.util import find_spec
+from typing import get_args
 
 from smt.lm.translator import CausalLmConfig, Precision, WaitKLm, build
 from sqa.core.errors import returns_exit_code
@@ -31,24 +33,26 @@ def installed() -> bool:
 
 
 def speeds(questions: Sequence[Question]) -> list[tuple[str, str, float, float]]:
-    """(what, unit, plain, fast) of both comparisons, in words per second."""
-    fast = translator("bfloat16")
+    """(what, unit, plain, fast) of the comparisons, in words per second."""
     few, many = questions[:STREAMED], questions[:BATCHED]
-    fast.translate_batch(few[:1])  # warm-up
-    streamed, _ = timed(lambda: [stream(fast, q) for q in few])
-    batched, ours = timed(lambda: fast.translate_batch(many))
-    plain, theirs = timed(lambda: translator("float32").translate_batch(many))
-    other = differing(theirs, ours)
+    made = {precision: translator(precision, few[0]) for precision in get_args(Precision)}
+    streamed, _ = timed(lambda: [stream(made["bfloat16"], q) for q in few])
+    batched, ours = timed(lambda: made["bfloat16"].translate_batch(many))
+    plain, theirs = timed(lambda: made["float32"].translate_batch(many))
+    eighths, others = timed(lambda: made["int8"].translate_batch(many))
+    other, less = differing(theirs, ours), differing(ours, others)
     return [
         ("language model, wait-6: streaming, batched", "words/s", streamed, batched),
         (f"language model, wait-6: float32, bfloat16 ({other:.1%} other words)", "words/s", plain, batched),
+        (f"language model, wait-6: bfloat16, int8 ({less:.1%} other words)", "words/s", batched, eighths),
     ]
 
 
-def translator(precision: Precision) -> WaitKLm:
-    """The bundled Spanish adapter in an arithmetic."""
+def translator(precision: Precision, question: Question) -> WaitKLm:
+    """The bundled Spanish adapter in an arithmetic, loaded and warm."""
     made = build(CausalLmConfig(MODEL, k=K, precision=precision))
     assert isinstance(made, WaitKLm)
+    made.translate_batch([question])
     return made
 
 

@@ -13,7 +13,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from smt.lm.decode import ALIVE, BATCH_ROWS, Sentences, Writer, decode_batch
@@ -102,7 +101,7 @@ def _begin(writer: Writer, sentences: Sequence[Sequence[str]], n: int) -> tuple[
 def _log_probabilities(rows: Sentences, full: Tensor, finished: Tensor) -> Tensor:
     """(R, V): of each next piece; what has finished goes on as it is, what is full can only end."""
     w = rows.writer
-    scores = F.linear(rows.look(), w.rows).float().log_softmax(-1)
+    scores = w.scores(rows.look()).log_softmax(-1)
     log_p = w.rules.forbid(scores, rows.word_open, rows.past)
     ends = log_p[:, w.end].clone()
     log_p[full | finished] = float("-inf")

@@ -19,6 +19,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from smt.lm.int8 import Matrix8, multiplied, quantised
 from smt.lm.layout import OFFSET, Layout
 from smt.lm.network import CausalLM, KeyValue, Seen, mask_of
 from smt.lm.tokens import Tokens
@@ -40,7 +41,7 @@ class Writer:
     tokens: Tokens
     layout: Layout
     pieces: Tensor  # (V,) numbers of the pieces that may be chosen, ascending
-    rows: Tensor  # (V, D) their rows of the output layer
+    rows: Tensor | Matrix8  # (V, D) their rows of the output layer
     rules: Rules  # over places in `pieces`
     end: int  # place of the line break
     offset: int | None = OFFSET  # position of the first target piece; None = where the source segment ends
@@ -49,9 +50,12 @@ class Writer:
     @classmethod
     def of(
         cls, model: CausalLM, tokens: Tokens, layout: Layout, pieces: Tensor, offset: int | None = OFFSET,
-        ahead: bool = False,
+        ahead: bool = False, int8: bool = False,
     ) -> Writer:  # fmt: skip
-        """`pieces` (V,) are those the output layer chooses from; those with blanks inside never are."""
+        """`pieces` (V,) are those the output layer chooses from; those with blanks inside never are.
+
+        int8: the output layer is one of 8-bit integers.
+        """
         numbers = np.unique(np.concatenate([pieces.numpy(), [layout.end]]))
         end = int(np.searchsorted(numbers, layout.end))
         starts = tokens.starts_word[numbers]
@@ -62,7 +66,14 @@ class Writer:
             torch.from_numpy(tokens.has_digit[numbers]), end, int(np.flatnonzero(never)[0]),
         )  # fmt: skip
         chosen = torch.from_numpy(numbers)
-        return cls(model, tokens, layout, chosen, model.output_rows(chosen), rules, end, offset, ahead)
+        rows = model.output_rows(chosen)
+        return cls(model, tokens, layout, chosen, quantised(rows) if int8 else rows, rules, end, offset, ahead)
+
+    def scores(self, states: Tensor) -> Tensor:
+        """States (B, D) -> float32 (B, V)."""
+        if isinstance(self.rows, Matrix8):
+            return multiplied(states, self.rows).float()
+        return F.linear(states, self.rows).float()
 
 
 class Step(NamedTuple):
@@ -146,7 +157,7 @@ class Sentences:
     def advance(self) -> Step:
         """One choice per sentence; those that have ended stay as they are."""
         w = self.writer
-        scores = w.rules.forbid(F.linear(self.look(), w.rows).float(), self.word_open, self.past)  # (B, V)
+        scores = w.rules.forbid(w.scores(self.look()), self.word_open, self.past)  # (B, V)
         full = self.written >= piece_limit((self.needs <= self.read[:, None]).sum(1))
         choice = torch.where(full, w.end, scores.argmax(-1))
         end, ended = choice == w.end, self.read > self.length

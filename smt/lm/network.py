@@ -19,6 +19,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from smt.lm.int8 import Matrix8, multiplied, quantised
+
 PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
 
 
@@ -85,6 +87,7 @@ class Projection(nn.Module):
         self.bias = nn.Parameter(torch.empty(sum(outputs)), requires_grad=False) if bias else None
         self.down, self.up = nn.ParameterList(), nn.ParameterList()
         self.scale = 0.0
+        self.matrix8: Matrix8 | None = None  # in place of the weight
 
     def adapt(self, rank: int, scale: float, generator: torch.Generator | None) -> None:
         """Put an adapter of this rank beside each map: A drawn at random, B zero."""
@@ -96,6 +99,9 @@ class Projection(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """(B, N, inputs) -> (B, N, sum of outputs)."""
+        if self.matrix8 is not None:
+            y = multiplied(x, self.matrix8)
+            return y if self.bias is None else y + self.bias.to(x.dtype)
         y = F.linear(x, self.weight.to(x.dtype), None if self.bias is None else self.bias.to(x.dtype))
         if not self.scale:
             return y
@@ -110,6 +116,13 @@ class Projection(nn.Module):
             change = torch.block_diag(*self.up) @ torch.cat(list(self.down)) * self.scale
             self.weight.copy_((self.weight.float() + change).to(self.weight.dtype))
         self.down, self.up, self.scale = nn.ParameterList(), nn.ParameterList(), 0.0
+
+    @torch.no_grad()
+    def quantise(self) -> None:
+        """The nearest 8-bit integers in place of the weight, an adapter merged first; nothing can be trained then."""
+        self.merge()
+        self.matrix8 = quantised(self.weight)
+        self.weight = nn.Parameter(torch.empty(0), requires_grad=False)
 
 
 class Layer(nn.Module):
@@ -227,6 +240,11 @@ class CausalLM(nn.Module):
         """Add the adapter to the weights: nothing is slower than without one then."""
         for projection in self.projections():
             projection.merge()
+
+    def quantise(self) -> None:
+        """All maps of all layers in 8-bit integers; embedding, norms and attention stay as they are."""
+        for projection in self.projections():
+            projection.quantise()
 
     def projections(self) -> list[Projection]:
         """All of them, in order."""

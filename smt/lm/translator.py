@@ -34,7 +34,7 @@ from sqa.core.paths import DATA
 from sqa.core.types import Emission, Question
 
 VERSION = 1  # raise when decoding changes its output
-Precision = Literal["float32", "bfloat16"]
+Precision = Literal["float32", "bfloat16", "int8"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class CausalLmConfig:
     target_language: str = "en"
     beam: int = 1  # hypotheses kept, full input only: see smt/lm/beam.py; 1 = greedy
     bidirectional: bool = False  # the source looks at itself in both directions: full input only, adapters trained so
-    precision: Literal["auto", "float32", "bfloat16"] = "auto"  # auto = bfloat16 where the processor multiplies it
+    precision: Literal["auto", "float32", "bfloat16", "int8"] = "auto"  # auto = bfloat16 if the processor multiplies it
     download: bool = False  # fetch a hub model that is not in the local cache
 
     def __post_init__(self) -> None:
@@ -109,13 +109,17 @@ def fast_precision() -> Precision:
 @lru_cache(maxsize=2)
 def writer(loaded: _Loaded, digest: str) -> Writer:
     """One loaded model for all runs that differ in the policy only; `digest` is of the adapter's files."""
-    base = load_base(loaded.folder, getattr(torch, loaded.precision))
+    int8 = loaded.precision == "int8"  # the matrices; the states between them are float32
+    base = load_base(loaded.folder, torch.float32 if int8 else getattr(torch, loaded.precision))
     layout = Layout.of(base.tokens, *loaded.languages)
-    if loaded.adapter is None:
-        return Writer.of(base.network, base.tokens, layout, torch.arange(base.tokens.size), None)
-    adapter = load_adapter(loaded.adapter)
-    adapter.put_into(base)
-    return Writer.of(base.network, base.tokens, layout, adapter.pieces, ahead=loaded.bidirectional)
+    adapter = load_adapter(loaded.adapter) if loaded.adapter else None
+    if adapter:
+        adapter.put_into(base)
+    if int8:
+        base.network.quantise()
+    if adapter is None:
+        return Writer.of(base.network, base.tokens, layout, torch.arange(base.tokens.size), None, int8=int8)
+    return Writer.of(base.network, base.tokens, layout, adapter.pieces, ahead=loaded.bidirectional, int8=int8)
 
 
 class WaitKLm:

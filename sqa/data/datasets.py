@@ -30,6 +30,7 @@ from sqa.files import records
 MINI = DATA / "mini" / "questions.json"
 XQB_ALIASES: Mapping[str, str] = {"dna": "DNA"}  # XQB's spelling of a page -> the tossups' (manifest: xqb-aliases-*)
 _CODE = re.compile(r"[a-z]{2,3}")  # ISO 639
+LONGEST_NAME = 1000  # characters of a name in a message
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,14 +97,14 @@ class _QuestionSet(NamedTuple):
 def _question_set(name: str) -> _QuestionSet:
     if name in _SETS:
         return _SETS[name]
-    path = Path(name)
-    if path.is_file():
+    path, shown = Path(name), name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}..."
+    if len(name) <= LONGEST_NAME and path.is_file():  # it raises for a name that no system takes
         return _QuestionSet(lambda: _own_questions(path), (path,))
     if path.name.endswith((".json", ".jsonl", ".jsonl.zst")):
-        raise DataError(f"{name}: there is no such file of questions")
+        raise DataError(f"{shown}: there is no such file of questions")
     near = difflib.get_close_matches(name, _SETS, n=1)
     hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(_SETS)}, or a .json or .jsonl file"
-    raise ConfigError(f"dataset.name: {name!r} is not a question set; {hint}")
+    raise ConfigError(f"dataset.name: {shown!r} is not a question set; {hint}")
 
 
 def _present(need: str | Path) -> bool:

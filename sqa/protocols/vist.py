@@ -24,6 +24,7 @@ from sqa.protocols.java import BLANKS, Hashtable, double_text
 
 USAGE = "Incorrect args: -testFile <testFile_path> -gsFile <gsFile_path>"
 SYNTAX = "Incorrect JSON syntax (JsonSyntaxException)."
+LONGEST_KEY = 1000  # characters of a photo sequence in a message
 _BAR_STANDS = "\ue07c"  # a private character that stands for a bar on the way to METEOR
 
 
@@ -72,7 +73,7 @@ class Report:
             print(message, flush=True)
 
     def problem(self, message: str, key: str | None = None) -> None:
-        text = message if key is None else f"{message} Photo seq: {key}"
+        text = message if key is None else f"{message} Photo seq: {key:.{LONGEST_KEY}}"
         self.problems.append(text)
         self.say(f"[Error] {text}")
 

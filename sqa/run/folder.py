@@ -247,6 +247,10 @@ def read(folder: Path) -> RunFolder:
         raise DataError(f"{folder / SUMMARY}: damaged ({problem}); run the config again")
     scores = scores_rows(read_table(folder / STATS, SCORES, _stamp(dataset)))
     kept = {name: signature for name, signature in signatures.items() if name not in refusals}
+    lacking = sorted(name for name in kept if not all(name in row for row in scores.values()))
+    if lacking:
+        problem = f"a signature of {lacking[0]!r:.80}, of which {STATS} has no statistics"
+        raise DataError(f"{folder / SUMMARY}: damaged ({problem}); run the config again")
     stats, questions = _stats(scores, kept), tuple(scores)
     stages = stages if isinstance(stages, dict) else {}
     if not all(isinstance(key, str) and _KEY.fullmatch(key) for key in stages.values()):

@@ -385,7 +385,8 @@ def _of_results() -> list[Reader]:
     for name, changes in {"run.json": JSON, "config.yaml": YAML, "stats.parquet": by.BYTES, "times.json": JSON}.items():
         read = ("compare", "{}/run", "{}/run", "--resamples", "10") if name == "stats.parquet" else export
         read = (lambda f: read_folder(f / "run").times) if name == "times.json" else read
-        found.append(Reader(f"run {name}", {}, f"run/{name}", changes, read, finished_run, whole))
+        named = ("dataset.name", "file of questions") if name == "config.yaml" else ()  # what a spoilt name leads to
+        found.append(Reader(f"run {name}", {}, f"run/{name}", changes, read, finished_run, (*whole, *named)))
     found.append(
         Reader("run report.tsv", {}, "run/report.tsv", TABLE, lambda f: read_rows(f / "run/report.tsv"), finished_run)
     )
@@ -401,7 +402,7 @@ def _of_configs() -> list[Reader]:
     found = [
         Reader("config", {"c.yaml": _config(translator=FIXED, metrics=["al"]), "questions.jsonl": QUESTIONS},
                "c.yaml", YAML, ("translate", "{}/c.yaml", "--runs", "{}/runs", "-q"),
-               named=("--", "dataset", "questions.jsonl", "translator.")),
+               named=("--", "dataset", "file of questions", "translator.")),
     ]  # fmt: skip
     for name, read in CONFIGS.items():
         data = (ROOT / "configs" / name).read_bytes()

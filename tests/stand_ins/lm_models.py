@@ -17,6 +17,8 @@ from transformers import (
     Qwen3ForCausalLM,
 )
 
+from smt.lm.adapter import save_adapter, tensors
+from smt.lm.base import load_base
 from smt.lm.tokens import from_scores
 
 WORDS = "el la casa perro grande the house dog big of is a Spanish English Polish".split()
@@ -64,3 +66,15 @@ def change(folder: Path, **values: object) -> None:
     """Set keys of a folder's config.json."""
     path = folder / "config.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | values))
+
+
+def adapter(folder, target, seed, bidirectional=False):
+    """A folder with an adapter of random numbers, Spanish to English, for the model of `folder`."""
+    base = load_base(folder, torch.float32)
+    base.network.adapt(4, 1.0, 0)
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for value in tensors(base.network).values():
+            value.normal_(0, 0.05, generator=generator)
+    pieces = torch.arange(4, base.tokens.size)
+    return save_adapter(target, tensors(base.network), pieces, base, ("es", "en"), str(folder), 1.0, {}, bidirectional)

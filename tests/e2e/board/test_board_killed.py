@@ -1,17 +1,26 @@
-"""`kill -9` of the board's workers at any moment: every queued evaluation is finished exactly once."""
+"""`kill -9` of the board's workers and of its server at any moment: what was queued is finished exactly once.
+
+`SQA_KILLS=1` kills the server 50 times.
+"""
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
+import random
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import board_task
 import pytest
+import requests
 
 pytest.importorskip("sqlalchemy")
 
@@ -37,6 +46,10 @@ def filled(folder: Path, seconds: float = 0.1) -> Board:
 
 
 def worker(folder: Path, lease: float = 1.0) -> subprocess.Popen[bytes]:
+    return board_command(folder, "work", "--until-empty", "--lease", str(lease))
+
+
+def board_command(folder: Path, *words: str) -> subprocess.Popen[bytes]:
     log = folder / "log"
     log.mkdir(exist_ok=True)
     path = os.pathsep.join([str(ROOT), str(ROOT / "tests")])
@@ -45,7 +58,7 @@ def worker(folder: Path, lease: float = 1.0) -> subprocess.Popen[bytes]:
     options = ["--task", "board_task:make", "--board", "board"]
     if board_database.URL is not None:
         options += ["--db", board_database.URL]
-    command = [sys.executable, "-c", code, *options, "work", "--until-empty", "--lease", str(lease)]
+    command = [sys.executable, "-c", code, *options, *words]
     with (folder / "stderr").open("ab") as stderr:
         return subprocess.Popen(command, cwd=folder, env=environment, stderr=stderr, start_new_session=True)
 
@@ -117,3 +130,79 @@ def test_workers_side_by_side_share_the_work(tmp_path: Path) -> None:
     with board.engine.connect() as connection:
         assert connection.execute(select(func.max(EVALUATIONS.c.attempts))).scalar_one() == 1
     board.engine.dispose()
+
+
+CLIENTS = 20
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kills", [3, 50])
+def test_a_server_killed_at_random_moments_keeps_what_it_took(tmp_path: Path, kills: int) -> None:
+    """Under clients that submit: each answered submission is there, once, with the scores it has anywhere."""
+    if kills > 3 and not os.environ.get("SQA_KILLS"):
+        pytest.skip("SQA_KILLS is not set (takes minutes)")
+    board = Board.open(BoardConfig(tmp_path / "board", tasks=("board_task:make",), db=board_database.fresh()))
+    board.register_dataset("toy", "data", board_task.EXAMPLES, ["casing"])
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    chance, ended, taken = random.Random(kills), threading.Event(), set()
+    server = serving(tmp_path, port)
+    clients = [
+        threading.Thread(target=submit, args=(port, number, ended, taken), daemon=True) for number in range(CLIENTS)
+    ]
+    try:
+        for client in clients:
+            client.start()
+        for _ in range(kills):
+            before = len(taken)
+            wait_until(lambda before=before: len(taken) > before)  # it is up, and busy
+            time.sleep(chance.uniform(0.0, 0.3))
+            kill(server)
+            server = serving(tmp_path, port)
+        wait_until(lambda: requests.get(f"http://127.0.0.1:{port}/", timeout=5).ok)
+    finally:
+        ended.set()
+        for client in clients:
+            client.join(60)
+        kill(server)
+    assert worker(tmp_path).wait(600) == 0
+    rows = board.evaluations("toy")
+    assert {row["model"] for row in rows} == taken and len(rows) == 2 * len(taken)
+    assert {row["state"] for row in rows} == {"done"}
+    for prefix in ("", "robustness"):  # all are the same submission, and it was never in doubt what it scores
+        assert len({json.dumps(row["result"], sort_keys=True) for row in rows if row["prefix"] == prefix}) == 1
+    assert {row["result"]["perf"] for row in rows if not row["prefix"]} == {66.67}
+    board.engine.dispose()
+
+
+def serving(folder: Path, port: int) -> subprocess.Popen[bytes]:
+    return board_command(folder, "serve", "--port", str(port), "--no-worker")
+
+
+def submit(port: int, number: int, ended: threading.Event, taken: set[str]) -> None:
+    """One submission after the other, each until it is taken; `taken` gets the names of those that were."""
+    body = json.dumps({"answers": {"eins": "a", "": "b"}, "name": "m"}).encode()
+    for made in itertools.count():
+        name, answer = f"m{number}-{made}", None
+        while answer is None:
+            try:
+                answer = requests.put(f"http://127.0.0.1:{port}/api/tasks/toy/models/{name}", data=body, timeout=30)
+            except requests.RequestException:
+                time.sleep(0.05)
+        assert answer.status_code in (201, 409), answer.text  # 409: taken, and killed before it could say so
+        taken.add(name)
+        if ended.wait(0.5):
+            return
+
+
+def wait_until(holds: Callable[[], bool], seconds: float = 60.0) -> None:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        try:
+            if holds():
+                return
+        except requests.RequestException:
+            pass
+        time.sleep(0.02)
+    raise AssertionError("waited in vain")

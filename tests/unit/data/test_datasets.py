@@ -133,3 +133,10 @@ def test_import_is_light() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(("end", "error"), [(".jsonl", DataError), ("", ConfigError)])
+def test_a_name_longer_than_a_file_can_have(end: str, error: type[Exception]) -> None:
+    with pytest.raises(error, match=r"^(dataset\.name: ')?x{1000}\.\.\.") as raised:
+        datasets.load_questions("x" * 70_000 + end)
+    assert len(str(raised.value)) < 1_300

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 import torch
-from stand_ins.lm_models import make
+from stand_ins.lm_models import adapter, make
 
-from smt.lm.adapter import save_adapter, tensors
 from smt.lm.base import load_base
 from smt.lm.beam import _append, _begin, _search, _words, whole
 from smt.lm.decode import Writer, decode_batch, decode_stream
@@ -24,17 +23,6 @@ SENTENCES = [
     "la la la la la la la la la la la la".split(),
 ]
 KS = (1, 2, 3, 6, FULL)
-
-
-def adapter(folder, target, seed, bidirectional=False):
-    base = load_base(folder, torch.float32)
-    base.network.adapt(4, 1.0, 0)
-    generator = torch.Generator().manual_seed(seed)
-    with torch.no_grad():
-        for value in tensors(base.network).values():
-            value.normal_(0, 0.05, generator=generator)
-    pieces = torch.arange(4, base.tokens.size)
-    return save_adapter(target, tensors(base.network), pieces, base, ("es", "en"), str(folder), 1.0, {}, bidirectional)
 
 
 @pytest.fixture(scope="module", params=["gemma3_text", "llama", "qwen2", "qwen3"])

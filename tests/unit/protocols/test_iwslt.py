@@ -17,7 +17,7 @@ from sqa.core.errors import ConfigError, DataError
 from sqa.metrics.delays import pack
 from sqa.metrics.latency import FORMULAS, IWSLT_2020_FINAL, IWSLT_2020_FIRST, SIMULEVAL_1_0_2
 from sqa.protocols.iwslt.client import agent_builder
-from sqa.protocols.iwslt.corpus import EOS, BadSegmentSize, TextCorpus, load
+from sqa.protocols.iwslt.corpus import EOS, BadSegmentSize, Recording, TextCorpus, load
 from sqa.protocols.iwslt.float32 import sentence_latency, total
 from sqa.protocols.iwslt.http import ServeConfig
 from sqa.protocols.iwslt.scores import Files, NothingToScore
@@ -79,6 +79,12 @@ def test_speech_is_read_in_blocks_of_ten_ms(tmp_path: Path) -> None:
     assert session.sentences[0].delays == [25, 25, 25]
     with pytest.raises(BadSegmentSize):
         session.read(0, 9)
+
+
+def test_a_recording_cut_in_the_middle_of_a_sample_ends_before_it(tmp_path: Path) -> None:
+    wav = recording(tmp_path / "a.wav", 160)
+    wav.write_bytes(wav.read_bytes()[:-3])
+    assert Recording(wav, 16_000, 160, 10).read(0, 160) == list(range(158))
 
 
 def test_speech_by_simulevals_requests_is_read_by_samples(tmp_path: Path) -> None:

@@ -90,6 +90,12 @@ def test_first_problem(tmp_path: Path, capsys: pytest.CaptureFixture[str], stori
     assert capsys.readouterr().out == f"[Error] {message}\n"
 
 
+def test_a_message_is_no_longer_than_a_screen(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [annotation("s1", "p" * 66_000, 0, "text")]
+    assert run(tmp_path, told(*GOOD), annotations={"annotations": [rows]}) == 1
+    assert capsys.readouterr().out.endswith("Photo seq: " + "p" * vist.LONGEST_KEY + "\n")
+
+
 @pytest.mark.parametrize("test", ["", " // nothing\n", "{}", '{"output_stories": null}', '{"output_stories": [null]}'])
 def test_where_the_original_dies_of_an_exception(tmp_path: Path, capsys: pytest.CaptureFixture[str], test: str) -> None:
     assert run(tmp_path, test) == 1

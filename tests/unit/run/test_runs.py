@@ -113,3 +113,12 @@ def test_what_is_no_run_folder(tmp_path: Path) -> None:
     (folder / "run.json").write_text("{")
     with pytest.raises(DataError, match="damaged"):
         runs.read(folder)
+
+
+def test_a_signature_without_statistics_is_damage(tmp_path: Path) -> None:
+    folder = runs.save(result(tmp_path), tmp_path / "runs")
+    summary = json.loads((folder / "run.json").read_text())
+    summary["signatures"]["bleuu"] = "x"
+    (folder / "run.json").write_text(json.dumps(summary))
+    with pytest.raises(DataError, match=r"run.json: damaged \(a signature of 'bleuu', of which stats.parquet has no"):
+        runs.read(folder)

@@ -1,0 +1,42 @@
+"""Matrices of 8-bit integers: half the memory of bfloat16, and on a processor with VNNI about twice its speed.
+
+Each output has a scale of its own, and each row of the input gets one when it is multiplied, so what a sentence becomes
+does not depend on which others stand in its batch; the sums are integers and exact (Dettmers et al., NeurIPS 2022,
+without their outlier columns).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+TOP = 127  # the largest integer used
+TINY = 1e-8  # of a row of zeros
+
+
+class Matrix8(NamedTuple):
+    """A matrix (O, I): `values` int8 (O, I) times `scales` float32 (O,)."""
+
+    values: Tensor
+    scales: Tensor
+
+
+def quantised(weight: Tensor) -> Matrix8:
+    """The nearest integers of a matrix (O, I), with a scale per row."""
+    values, scales = _rounded(weight.float())
+    return Matrix8(values, scales[:, 0])
+
+
+def multiplied(x: Tensor, matrix: Matrix8) -> Tensor:
+    """x (..., I) float times the matrix, (..., O) in the type of x."""
+    values, scales = _rounded(x.reshape(-1, x.shape[-1]).float())
+    sums = torch._int_mm(values, matrix.values.t())  # int32: the only product of int8 matrices that torch has
+    return ((sums * scales).mul_(matrix.scales)).to(x.dtype).view(*x.shape[:-1], -1)
+
+
+def _rounded(rows: Tensor) -> tuple[Tensor, Tensor]:
+    """Float32 (N, I) -> int8 (N, I) and scales (N, 1)."""
+    scales = rows.abs().amax(1, keepdim=True).clamp_min_(TINY) / TOP
+    return (rows / scales).round_().to(torch.int8), scales
