@@ -114,8 +114,8 @@ def _texts(folder: Path, questions: list[Question]) -> None:
     ]
     for name, some in (("pairs", pairs), ("dev", pairs[:3])):
         (folder / f"{name}.tsv").write_text("".join(f"{x}\t{y}\n" for x, y in some), encoding="utf-8")
-    for name, side in (("src.es", 0), ("tgt.en", 1)):
-        (folder / name).write_text("".join(f"{pair[side]}\n" for pair in pairs[:2]), encoding="utf-8")
+    for name, line in (("src.es", "Su capital es Lima ."), ("tgt.en", "Its capital is Lima .")):
+        (folder / name).write_text(f"{line}\n", encoding="utf-8")
     vectors = json.loads((ROOT / "tests/golden/vectors/vist_evaluator.json").read_text("utf-8"))
     (folder / "F").write_text(vectors["submissions_raw"]["ascii_cafe"], encoding="utf-8")
     (folder / "G").write_text(json.dumps(vectors["gs"]), encoding="utf-8")
@@ -146,7 +146,7 @@ def _configs(folder: Path) -> None:
 
 def play(folder: Path) -> str:
     """Games of a few players on a run of doubles, here; one of the players."""
-    shown = play_games.make(folder, "echo", PLAYED)
+    shown = play_games.make(folder, "echo", PLAYED, metrics=["ew", "accuracy"])
     book = play_games.journal(folder)
     answers = [(f"q{i}", i % 5, ("Spain", "France", "Atlantis")[i % 3]) for i in range(PLAYED)]
     players = [play_games.record(book, shown, answers) for _ in range(PLAYERS)]
