@@ -119,8 +119,8 @@ RECIPES: dict[str, Run | Serve | Cannot] = {
         ("sqa sweep waiting.yaml k=3,6,9 guesser=bm25,gru --scheduler local:4",), slow=True, needs=("distributed",)
     ),
     "sqa translations configs/translation_table.yaml --scheduler local": Run(slow=True, needs=("distributed",)),
-    "sqa train smt configs/sweep_es_en.yaml --sweep k=3,6,full --scheduler local": Cannot(
-        CORPORA, "e2e/cluster/test_cluster_tasks.py"
+    "sqa train smt configs/sweep_es_en.yaml --sweep k=3,6,full --scheduler local": Run(
+        ("sqa train smt sweep.yaml --sweep k=2,full --scheduler {scheduler}",), slow=True, needs=("distributed",)
     ),
     "sqa board work --scheduler tcp://10.0.0.1:8786": Run(
         (
