@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import yaml
 from doubles import write_questions
@@ -44,3 +45,11 @@ def results(runs: Path) -> dict[str, bytes]:
 def blocks(root: Path) -> dict[str, bytes]:
     """The files of a store."""
     return {str(path.relative_to(root)): path.read_bytes() for path in sorted(root.glob("store/*/*/*"))}
+
+
+def threads_as_workers(port: int = 0, workers: int = 1) -> Any:
+    """A scheduler at a port of its own with workers that are threads of this process."""
+    from distributed import LocalCluster
+
+    quick = {"n_workers": workers, "threads_per_worker": 1, "processes": False, "dashboard_address": "127.0.0.1:0"}
+    return LocalCluster(protocol="tcp://", host="127.0.0.1", scheduler_port=port, **quick)

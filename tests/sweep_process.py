@@ -1,6 +1,8 @@
 """A small sweep that needs no data but the bundled questions; as a program, what a test kills or runs twice.
 
-python -m tests.sweep_process RUNS KS SEEDS STEPS
+    python -m tests.sweep_process RUNS KS SEEDS STEPS
+
+As `--preload` of a worker of Dask it gives that worker the same data.
 """
 
 from __future__ import annotations
@@ -49,6 +51,11 @@ def config(steps: int = 4, **train: object) -> SmtConfig:
         "tiny", CORPUS, ModelConfig(600, 32, 2, 64, 1, 1, 0.1, lexicon_width=4),
         TrainConfig(**settings | train), data="mini",
     )  # fmt: skip
+
+
+def dask_setup(_: object) -> None:
+    """What Dask calls in a worker that preloads this module."""
+    sqa.data.datasets.load_parallel = sentence_pairs
 
 
 if __name__ == "__main__":

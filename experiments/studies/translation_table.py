@@ -13,26 +13,29 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from experiments.grid import DECODED
 from experiments.needs import Needs
 from experiments.studies.translation_report import draw, table, write_report
 from experiments.studies.translation_rows import LeftOut, Row
 from sqa.core.errors import ConfigError, DataError
-from sqa.core.registry import Registry, did_you_mean
+from sqa.core.registry import did_you_mean
 from sqa.core.significance import bootstrap_many
 from sqa.core.types import Question
 from sqa.data import datasets, download
 from sqa.files.store import Store, write_text
-from sqa.run.config import ComponentConfig, load, run_from_mapping
-from sqa.run.pipeline import Parts
+from sqa.run.config import RunConfig, load, run_from_mapping
+from sqa.run.parts import Parts
 from sqa.run.pipeline import run as run_stages
+from sqa.run.scheduler import current
 
 if TYPE_CHECKING:
     from sqa.core.trace import QuestionTrace
-    from sqa.run.config import DatasetConfig
+    from sqa.run.scheduler import Scheduler
 
 METRICS = ("bleu", "chrf", "dal")
 COPIED_FROM = 4  # words of a sentence that could be copied: shorter ones often are the same in both languages
@@ -110,6 +113,17 @@ class TestSet:
     questions: list[Question]
 
 
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A row that can be made."""
+
+    test: str
+    unit: str  # of the test set
+    translator: TranslatorConfig
+    k: int | str | None
+    run: RunConfig  # on the questions of the test set, which are given to it
+
+
 def main(config_path: Path, runs: Path, sets: Sequence[str] = ()) -> None:
     """`sqa translations CONFIG`: what the store lacks is translated; then table, report, figure; the table on stdout.
 
@@ -139,27 +153,72 @@ def _only(config: TableConfig, names: Sequence[str]) -> TableConfig:
 
 
 def measure(config: TableConfig, store: Store) -> tuple[list[Row], list[LeftOut]]:
-    """All rows in the order of the config, and what has none.  No row at all: DataError."""
-    rows: list[Row] = []
+    """All rows in the order of the config, and what has none.  No row at all: DataError.
+
+    Inside `scheduled(...)` they are made by the workers of a scheduler, whose store then takes the place of `store`.
+    """
+    wanted, left_out = _wanted(config)
+    if not wanted:
+        raise DataError("\n".join(["nothing to measure", *(f"{o.test} {o.label}: {o.reason}" for o in left_out)]))
+    scheduler = current()
+    if scheduler is not None:
+        return _spread(scheduler, wanted, config), left_out
+    rows = []
+    for cell, test in wanted:
+        at = "" if cell.k is None else f", k = {cell.k}"
+        print(f"sqa: {cell.test}: {cell.translator.label}{at}", file=sys.stderr)
+        rows.append(measure_one(cell, config, test.questions, store, Parts()))
+    return rows, left_out
+
+
+def _wanted(config: TableConfig) -> tuple[list[tuple[Cell, TestSet]], list[LeftOut]]:
+    """The rows that can be made, in the order of the config, and what cannot."""
+    wanted: list[tuple[Cell, TestSet]] = []
     left_out: list[LeftOut] = []
-    for wanted in config.sets:
+    for asked in config.sets:
         try:
-            test = load_set(wanted, config.limit)
+            test = load_set(asked, config.limit)
         except DataError as error:
-            left_out.append(LeftOut(wanted.name, "", str(error).splitlines()[0]))
+            left_out.append(LeftOut(asked.name, "", str(error).splitlines()[0]))
             continue
-        for translator in (t for t in config.translators if t.pair == wanted.pair):
+        for translator in (t for t in config.translators if t.pair == asked.pair):
             reason = translator.needs.missing() if translator.needs else ""
             if reason:
-                left_out.append(LeftOut(wanted.name, translator.label, reason))
+                left_out.append(LeftOut(asked.name, translator.label, reason))
                 continue
             for k in translator.k or (None,):
-                at = "" if k is None else f", k = {k}"
-                print(f"sqa: {wanted.name}: {translator.label}{at}", file=sys.stderr)
-                rows.append(measure_one(translator, k, test, store, config))
-    if not rows:
-        raise DataError("\n".join(["nothing to measure", *(f"{o.test} {o.label}: {o.reason}" for o in left_out)]))
-    return rows, left_out
+                run = run_from_mapping({**translator.run(k), "dataset": {"name": test.dataset}})
+                wanted.append((Cell(test.name, test.unit, translator, k, run), test))
+    return wanted, left_out
+
+
+def _spread(scheduler: Scheduler, wanted: Sequence[tuple[Cell, TestSet]], config: TableConfig) -> list[Row]:
+    """The rows, made by workers; these find the questions in the store, and need no data of their own."""
+    from sqa.core import progress
+    from sqa.run.blocks import keep
+    from sqa.run.spread import PROCESSES, Job, spread
+
+    given = {id(test): keep(scheduler.store, test.questions) for _, test in wanted}
+    chains: dict[tuple[Any, ...], list[tuple[int, Job]]] = {}
+    for place, (cell, test) in enumerate(wanted):
+        # prefix translations of a program are remembered within a process, so its k stay together
+        apart = cell.k if cell.run.translator.name in DECODED else None
+        job = Job(cell.run, partial(_finish, cell, config, given[id(test)]), given=given[id(test)])
+        chains.setdefault((id(test), cell.translator.label, apart), []).append((place, job))
+    of_jobs = list(chains.values())
+    rows: dict[int, Row] = {}
+    with progress.bar("translations", len(wanted), unit="row") as bar:
+        for (chain, at), row in spread(scheduler, [[job for _, job in jobs] for jobs in of_jobs], PROCESSES):
+            rows[of_jobs[chain][at][0]] = row
+            bar.update()
+    return [rows[place] for place in range(len(wanted))]
+
+
+def _finish(cell: Cell, config: TableConfig, given: str, store: Store, parts: Parts) -> Row:
+    """On a worker, when all blocks of a row are in the store."""
+    from sqa.run.blocks import kept
+
+    return measure_one(cell, config, kept(store, given), store, parts, progress=False)
 
 
 def load_set(config: SetConfig, limit: int | None) -> TestSet:
@@ -201,34 +260,20 @@ def _sentences(config: SetConfig, dataset: str, pairs: Iterator[datasets.Pair], 
     return TestSet(config.name, dataset, "sentences", found)
 
 
-class _Given:
-    """The parts of one run whose questions are there already."""
-
-    def __init__(self, questions: list[Question]) -> None:
-        self._questions, self._parts = questions, Parts()
-
-    def questions(self, _: DatasetConfig) -> list[Question]:
-        return self._questions
-
-    def component(self, registry: Registry, config: ComponentConfig) -> Any:
-        return self._parts.component(registry, config)
-
-
 def measure_one(
-    translator: TranslatorConfig, k: int | str | None, test: TestSet, store: Store, config: TableConfig
+    cell: Cell, config: TableConfig, questions: Sequence[Question], store: Store, parts: Parts, progress: bool = True
 ) -> Row:
     """Translate (what the store lacks) and score."""
-    run = run_from_mapping({**translator.run(k), "dataset": {"name": test.dataset}})
-    result = run_stages(run, store, parts=_Given(test.questions))
+    result = run_stages(cell.run, store, parts=parts, questions=questions, progress=progress)
     metrics = [metric for metric in result.metrics if metric.name in result.stats]
     stats = [result.stats[metric.name] for metric in metrics]
     intervals = bootstrap_many(stats, metrics, config.resamples, config.seed)
     return Row(
-        test.name,
-        test.unit,
-        len(test.questions),
-        translator.label,
-        k,
+        cell.test,
+        cell.unit,
+        len(questions),
+        cell.translator.label,
+        cell.k,
         {metric.name: interval for metric, interval in zip(metrics, intervals, strict=True)},
         {metric.name: metric.signature() for metric in metrics},
         *shares([pair for trace in result.traces for pair in _pairs(trace)]),

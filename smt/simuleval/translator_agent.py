@@ -27,7 +27,7 @@ from simuleval.utils import entrypoint
 
 from sqa.core.errors import ConfigError
 from sqa.core.types import Write
-from sqa.run.translator import translator_from
+from sqa.run.named import translator_from
 
 Translate = Callable[[Iterator[str]], Iterator[str | Write]]
 

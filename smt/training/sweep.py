@@ -7,14 +7,15 @@
 A training whose done.json is there is never done again; one that was killed goes on from its last checkpoint.  Several
 processes may be started on one sweep: each takes trainings that no other works on, and all print the whole table.  A
 folder made by another config, other data or another start model is refused, not mixed in.  k = "multi" is the config's
-own multi-path training, the control for the separate ones.
+own multi-path training, the control for the separate ones.  Inside `scheduled(...)` each training is a task for the
+workers of a scheduler, who see the same runs/.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean, stdev
@@ -24,11 +25,14 @@ from smt.policies.waitk import parse_k
 from smt.training import identity
 from smt.training.config import SmtConfig
 from smt.training.train import prepared_data, train_in, work_folder
+from sqa.core import progress
 from sqa.core.errors import ConfigError, DataError
 from sqa.files.atomic import empty, held
 from sqa.files.checkpoints import Checkpoints
 from sqa.files.json_reader import parse_json
 from sqa.files.store import write_text
+from sqa.run.scheduler import current
+from sqa.run.spread import PROCESSES, each
 
 MULTI = "multi"  # in place of a k: one model for every k of `train.k`
 HEADER = ("model", "k", "seeds", "bleu_mean", "bleu_sd", "bleu", "minutes_mean")
@@ -171,14 +175,36 @@ def sweep(config: SmtConfig, ks: Sequence[int | str], seeds: int, runs: Path, fr
         data = prepared_data(config, runs)
         check(todo, data)
     for wait in (False, True):
-        for run in todo:
-            with held(run.folder, wait) as mine:
-                if mine:
-                    check([run], data)
-                    if not finish(run, data):
-                        print(f"sqa: {folder / 'stop'} is there: delete it and run again to go on", file=sys.stderr)
-                        return _chosen(todo)
+        if False in list(_trained(todo, data, wait)):  # to the last one: others are writing their checkpoints
+            print(f"sqa: {folder / 'stop'} is there: delete it and run again to go on", file=sys.stderr)
+            break
     return _chosen(todo)
+
+
+def _trained(todo: Sequence[Run], data: Path, wait: bool) -> Iterator[bool | None]:
+    """What `train_one` gave of every run: here one after another, or each where a worker of the scheduler is free."""
+    scheduler = current()
+    if scheduler is None:
+        yield from (train_one(run, data, wait) for run in todo)
+        return
+    left = [run for run in todo if not (run.folder / "done.json").exists()]
+    if not left:
+        return
+    with progress.bar("trainings", len(todo), len(todo) - len(left), unit="training") as bar:
+        # a worker need not be in the folder that this process is in
+        given = [(replace(run, folder=run.folder.absolute()), data.absolute(), wait) for run in left]
+        for _, ended in each(scheduler, train_one, given, PROCESSES):
+            bar.update(int(ended is True))
+            yield ended
+
+
+def train_one(run: Run, data: Path, wait: bool) -> bool | None:
+    """Train a run as `finish` does; None if another process works on it and `wait` is not set."""
+    with held(run.folder, wait) as mine:
+        if not mine:
+            return None
+        check([run], data)
+        return finish(run, data)
 
 
 def _chosen(todo: Sequence[Run]) -> list[Finished]:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,6 @@ from typing import Any
 from sqa.board import tags as tagging
 from sqa.board.metrics import Answer, Job
 from sqa.board.running import session
-from sqa.board.running.memory import PeakMemory
 from sqa.board.standing import plausible
 from sqa.board.task import KINDS, Example, Response, Task, Unscorable, told
 from sqa.core.errors import ConfigError, DataError, TraceError
@@ -223,21 +221,12 @@ def shown(example: Example, response: Response) -> dict[str, Any]:
 
 
 def _run(config: RunConfig, examples: Sequence[Example], work: Path) -> tuple[list[Response], Job]:
-    """Run the stages up to the buzzes on the examples; the store below `work` keeps what a killed run had made."""
-    from sqa.files.store import Store
-    from sqa.run import pipeline
+    """Run the stages up to the buzzes on the examples."""
+    from sqa.board.running import config as running
 
     if config.guesser is None or config.buzzer is None:
         raise ConfigError(f"{config.name}: a model of this task needs a guesser and a buzzer")
-    questions = [question_of(example) for example in examples]
-    with PeakMemory() as memory:
-        start = time.perf_counter()
-        result = pipeline.run(config, Store(work), questions=questions, until="buzz", progress=False)
-        seconds = time.perf_counter() - start
-        responses = [_response(trace) for trace in result.traces]
-    blocks = len(pipeline.blocks_of(result.questions, pipeline.BLOCK_SIZE))
-    whole = all(made == blocks for made in result.made.values())  # nothing was taken from the store
-    return responses, Job(len(examples), seconds if whole else None, memory.peak)
+    return running.answer(config, [question_of(example) for example in examples], work, _response)
 
 
 def config_of(model: bytes) -> RunConfig:

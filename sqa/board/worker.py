@@ -27,6 +27,7 @@ from sqa.board.metrics import EVAL, JOB, Additive, Job
 from sqa.board.storage import DATASETS, DETAILS, MODELS, SCORES
 from sqa.board.task import Example, Response, Task, answer_all
 from sqa.core.errors import ConfigError, NotComputable, SqaError
+from sqa.run.scheduler import SchedulerGone
 
 LEASE_SECONDS = 60.0
 POLL_SECONDS = 2.0
@@ -120,6 +121,8 @@ def _work_at(board: Board, claimed: queue.Claim, lease_seconds: float) -> bool:
     with _meanwhile(lease_seconds / 3, lambda: queue.renew(board.engine, claimed, lease_seconds)):
         try:
             result, details = run_one(board, model["task"], model["name"], model["kind"], data, claimed.prefix)
+        except SchedulerGone:  # no fault of the model's: the evaluation is for whoever comes when the lease is over
+            raise
         except SqaError as error:
             print(f"sqa: {name}: failed: {error}", file=sys.stderr)
             told = str(error).replace(f"{board.config.folder.absolute()}/", "").replace(f"{board.config.folder}/", "")

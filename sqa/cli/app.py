@@ -20,13 +20,24 @@ from sqa import __version__
 from sqa.cli.board import board_app
 from sqa.cli.curves import curve_app
 from sqa.cli.evidence import evidence_app
-from sqa.cli.options import DEFAULT_RUNS, SETTINGS, Config, Fresh, Json, Names, Runs, call, print_table
+from sqa.cli.options import (
+    DEFAULT_RUNS,
+    SETTINGS,
+    Config,
+    Fresh,
+    Json,
+    Names,
+    Runs,
+    SchedulerOption,
+    call,
+    print_table,
+)
 from sqa.cli.output import equip
 from sqa.cli.play import play_app
 from sqa.cli.protocols import RAW, client_app, scorer, serve_app, validate_app
 from sqa.cli.runs import runs_app
 from sqa.cli.start import start_app
-from sqa.core.errors import SqaError, on_a_screen
+from sqa.core.errors import ConfigError, SqaError, on_a_screen
 
 app = typer.Typer(help="Simultaneous translation evaluated by question answering.", **SETTINGS)
 data_app = typer.Typer(help="The data files: what there is, getting it, checking it.", **SETTINGS)
@@ -135,10 +146,16 @@ def train_smt(
         str | None, typer.Option("--sweep", metavar="k=...", help="One model per k: k=3,6,full,multi.")
     ] = None,
     seeds: Annotated[int | None, typer.Option("--seeds", metavar="N", help="Trainings per k (default 1).")] = None,
+    scheduler: SchedulerOption = None,
 ) -> None:
     """Train a translator, or one per k and seed; goes on from the last checkpoint unless told otherwise."""
+    from sqa.run.scheduler import scheduled
+
     if sweep is not None or seeds is not None:
-        call("smt.training.sweep:main", config, runs, sweep, 1 if seeds is None else seeds, fresh)
+        with scheduled(scheduler, runs):
+            call("smt.training.sweep:main", config, runs, sweep, 1 if seeds is None else seeds, fresh)
+    elif scheduler is not None:
+        raise ConfigError("--scheduler: one training is one process; spread many with --sweep k=... or --seeds N")
     else:
         call("smt.train:main", config, runs, fresh)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sqa.cli.options import SETTINGS, Json
+from sqa.cli.options import SETTINGS, Host, HostNames, Json, MaxBody, Port, SchedulerOption, StoreOption
 from sqa.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -125,16 +125,20 @@ def work(
     beside: Annotated[
         int | None, typer.Option("--beside", metavar="PID", help="Behind that process, and not after it.")
     ] = None,
+    scheduler: SchedulerOption = None,
+    store: StoreOption = None,
 ) -> None:
-    """Evaluate what is queued; any number of workers may do so at once."""
+    """Evaluate what is queued; any number of workers may do so at once.  --scheduler spreads the runs of configs."""
     board = _board(context)
     from sqa.board.worker import POLL_SECONDS
     from sqa.board.worker import work as work_on
+    from sqa.run.scheduler import scheduled
 
     if beside is not None:
         os.nice(10)  # the server's clients come first
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    finished = work_on(board, until_empty, lease, min(POLL_SECONDS, lease), beside)
+    with scheduled(scheduler, board.config.work, store):
+        finished = work_on(board, until_empty, lease, min(POLL_SECONDS, lease), beside)
     print(f"sqa: {finished} evaluations finished", file=sys.stderr)
 
 
@@ -278,20 +282,15 @@ def export(
 @board_app.command("serve")
 def serve(
     context: typer.Context,
-    host: Annotated[str, typer.Option("--host", help="Beyond loopback a token is needed.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", metavar="N")] = 12380,
+    host: Host = "127.0.0.1",
+    port: Port = 12380,
     token: Annotated[
         str | None, typer.Option("--token", envvar="SQA_TOKEN", help="Needed for all that writes.")
     ] = None,
-    max_body: Annotated[int, typer.Option("--max-body", metavar="BYTES", help="Of a request.")] = 1 << 24,
+    max_body: MaxBody = 1 << 24,
     per_day: Annotated[int, typer.Option("--per-day", metavar="N", help="Submissions of an account.")] = 20,
     worker: Annotated[bool, typer.Option("--worker/--no-worker", help="Start a worker beside the server.")] = True,
-    names: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--name", metavar="HOST", help="A host name it is asked by; repeatable. Beyond loopback, none: any."
-        ),
-    ] = None,
+    names: HostNames = None,
 ) -> None:
     """The board over HTTP: a page, JSON, and an OpenAPI description at /openapi.json."""
     try:

@@ -15,8 +15,10 @@ from sqa.cli.options import (
     SETTINGS,
     Config,
     Json,
+    Metrics,
     Priors,
     QuestionIds,
+    Resamples,
     RunFolder,
     Runs,
     SchedulerOption,
@@ -74,9 +76,14 @@ def translations(
         list[str] | None,
         typer.Option("--set", metavar="NAME", help="A test set of the config; all when none is given."),
     ] = None,
+    scheduler: SchedulerOption = None,
+    store: StoreOption = None,
 ) -> None:
     """BLEU, chrF and lag of every translator on every test set: table and figure."""
-    call("experiments.studies.translation_table:main", config, runs, sets or ())
+    from sqa.run.scheduler import scheduled
+
+    with scheduled(scheduler, runs, store):
+        call("experiments.studies.translation_table:main", config, runs, sets or ())
 
 
 @evidence_app.command()
@@ -152,14 +159,12 @@ def correlate(
     runs: Annotated[
         list[Path], typer.Argument(metavar="RUN...", help="Folders of three or more runs.", show_default=False)
     ],
-    metrics: Annotated[
-        list[str] | None, typer.Option("--metric", metavar="NAME", help="Compared; all when none is given.")
-    ] = None,
+    metrics: Metrics = None,
     against: Annotated[
         list[str] | None,
         typer.Option("--against", metavar="NAME", help="With which; default: ew, oracle-ew, accuracy, mrr."),
     ] = None,
-    resamples: Annotated[int, typer.Option("--resamples", metavar="N", help="Of the questions.")] = 10_000,
+    resamples: Resamples = 10_000,
     as_json: Json = False,
 ) -> None:
     """Kendall's tau: do two metrics rank the systems alike, with 95% intervals over questions."""

@@ -38,6 +38,17 @@ QuestionIds = Annotated[
 Priors = Annotated[Path | None, typer.Option("--priors", metavar="DIR", help="Priors of the word aligner.")]
 Fresh = Annotated[bool, typer.Option("--fresh/--resume", help="Start anew, or go on from the last checkpoint.")]
 Curves = Annotated[list[Path] | None, typer.Option("--curve", metavar="FILE", help="A curve file; may be repeated.")]
+Metrics = Annotated[
+    list[str] | None, typer.Option("--metric", metavar="NAME", help="Compared; all when none is given.")
+]
+Resamples = Annotated[int, typer.Option("--resamples", metavar="N", help="Of the questions.")]
+Host = Annotated[str, typer.Option("--host", help="Beyond loopback a token is needed.")]
+Port = Annotated[int, typer.Option("--port", metavar="N")]
+HostNames = Annotated[
+    list[str] | None,
+    typer.Option("--name", metavar="HOST", help="A host name it is asked by; repeatable. Beyond loopback, none: any."),
+]
+MaxBody = Annotated[int, typer.Option("--max-body", metavar="BYTES", help="Of a request.")]
 SchedulerOption = Annotated[
     str | None,
     typer.Option(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sqa.cli.options import SETTINGS, Json, print_table
+from sqa.cli.options import SETTINGS, Host, HostNames, Json, Port, print_table
 from sqa.core.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
@@ -34,17 +34,12 @@ def serve(
         ),
     ],
     games: Games = DEFAULT_GAMES,
-    host: Annotated[str, typer.Option("--host", help="Beyond loopback a token is needed.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", metavar="N")] = 12390,
+    host: Host = "127.0.0.1",
+    port: Port = 12390,
     token: Annotated[
         str | None, typer.Option("--token", envvar="SQA_TOKEN", help="Players open http://HOST:PORT/#TOKEN.")
     ] = None,
-    names: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--name", metavar="HOST", help="A host name it is asked by; repeatable. Beyond loopback, none: any."
-        ),
-    ] = None,
+    names: HostNames = None,
     consent: Annotated[
         Path | None, typer.Option("--consent", metavar="FILE", help="A consent text of your own.", show_default=False)
     ] = None,

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from sqa.cli.options import SETTINGS, Json, call
+from sqa.cli.options import SETTINGS, Host, HostNames, Json, MaxBody, Port, call
 from sqa.core.errors import ConfigError
 
 serve_app = typer.Typer(help="Servers for other people's programs.", **SETTINGS)
@@ -15,12 +15,7 @@ client_app = typer.Typer(help="Clients of other people's servers.", **SETTINGS)
 validate_app = typer.Typer(help="Check and score submissions.", **SETTINGS)
 Guesser = Annotated[str, typer.Option("--guesser", metavar="YAML", help="As in a config, or a config file.")]
 Buzzer = Annotated[str, typer.Option("--buzzer", metavar="YAML", help="As in a config; none: without one.")]
-Host = Annotated[str, typer.Option("--host", help="Beyond loopback a token is needed.")]
 Token = Annotated[str | None, typer.Option("--token", envvar="SQA_TOKEN", help="Clients must bring it.")]
-Names = Annotated[
-    list[str] | None,
-    typer.Option("--name", metavar="HOST", help="A host name it is asked by; repeatable. Beyond loopback, none: any."),
-]
 RAW = {"allow_extra_args": True, "ignore_unknown_options": True}  # arguments in other programs' own style
 
 
@@ -34,20 +29,20 @@ def serve_iwslt(
     kind: Annotated[Literal["text", "speech"], typer.Option("--scorer-type", help="What is read out.")] = "text",
     output: Annotated[Path | None, typer.Option("--output", metavar="DIR", help="For text, delay and scores.")] = None,
     host: Host = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", metavar="N")] = 12321,
+    port: Port = 12321,
     dialect: Annotated[
         Literal["iwslt-2020", "simuleval-1.0.2"], typer.Option("--dialect", help="How GET / and GET /result answer.")
     ] = "iwslt-2020",
     strict: Annotated[bool, typer.Option("--strict-2020", help="Keep the originals' mistakes.")] = False,
     token: Token = None,
-    max_body: Annotated[int, typer.Option("--max-body", metavar="BYTES", help="Of a request.")] = 1 << 20,
+    max_body: MaxBody = 1 << 20,
     max_sessions: Annotated[int, typer.Option("--max-sessions", metavar="N")] = 1024,
     questions: Annotated[
         str, typer.Option("--questions", metavar="NAME", help="A question set in place of the files: EW too.")
     ] = "",
     guesser: Guesser = "",
     buzzer: Buzzer = "",
-    names: Names = None,
+    names: HostNames = None,
     journal: Annotated[
         Path | None, typer.Option("--journal", metavar="FILE", help="Keeps the sessions; default: one in --output.")
     ] = None,
@@ -79,10 +74,10 @@ def serve_qanta(
     guesser: Guesser = "",
     buzzer: Buzzer = "",
     host: Host = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", metavar="N")] = 4861,
+    port: Port = 4861,
     token: Token = None,
     underscores: Annotated[bool, typer.Option("--underscores", help="Titles as QANTA's data has them.")] = False,
-    names: Names = None,
+    names: HostNames = None,
 ) -> None:
     """Answer Quizbowl questions as QANTA's systems do: /api/1.0/quizbowl/status, /act and /batch_act."""
     call("sqa.protocols.qanta:serve", guesser, buzzer, host, port, token, underscores, names or ())
@@ -98,9 +93,9 @@ def serve_simuleval(
     ] = "",
     arguments: Annotated[list[str] | None, typer.Argument(metavar="[-- AGENT OPTIONS]", show_default=False)] = None,
     host: Host = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", metavar="N")] = 12321,
+    port: Port = 12321,
     token: Token = None,
-    names: Names = None,
+    names: HostNames = None,
 ) -> None:
     """Translate for `simuleval --remote-eval`, as `simuleval --standalone` does."""
     call("smt.simuleval.server:serve", translator, agent, arguments or (), host, port, token, names or ())

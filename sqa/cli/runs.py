@@ -18,6 +18,8 @@ from sqa.cli.options import (
     Config,
     Json,
     Limit,
+    Metrics,
+    Resamples,
     RunFolder,
     Runs,
     SchedulerOption,
@@ -124,10 +126,8 @@ def compare(
     runs: Annotated[
         list[Path], typer.Argument(metavar="RUN RUN...", help="Folders of finished runs.", show_default=False)
     ],
-    metrics: Annotated[
-        list[str] | None, typer.Option("--metric", metavar="NAME", help="Compared; all when none is given.")
-    ] = None,
-    resamples: Annotated[int, typer.Option("--resamples", metavar="N", help="Of the questions.")] = 1000,
+    metrics: Metrics = None,
+    resamples: Resamples = 1000,
     output: Annotated[
         Path | None, typer.Option("--output", metavar="DIR", help="Also write the table, pictures and LaTeX there.")
     ] = None,

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 from sqa.core.errors import ConfigError
 from sqa.protocols.qanta_player import Player
-from sqa.run.contestant import contestant_from
+from sqa.run.named import contestant_from
 
 MISSING = "sqa serve qanta needs the packages starlette and uvicorn; install the extra: pip install 'sqa[serve]'"
 

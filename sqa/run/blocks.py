@@ -5,13 +5,20 @@
     workshop.make(config, planned.stages[0], index=3)     # False: the store had it
 
 `sqa.run.pipeline.run` finds the blocks in the store, whoever made them: the keys are the same.
+
+Questions that are no data set of a worker's (sentences of a news test, the examples of a board) lie in the store too:
+
+    given = keep(store, questions)                        # a fingerprint, small enough to go with every task
+    planned = workshop.plan(config, given=given)
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import asdict, dataclass
+from functools import cache, lru_cache
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -21,14 +28,17 @@ from sqa.core.errors import DataError
 from sqa.core.interfaces import ChecksQuestions, ChecksTexts
 from sqa.core.registry import BUZZERS, GUESSERS, TRANSLATORS
 from sqa.core.types import Question
+from sqa.files.json_reader import parse_json
 from sqa.files.store import Stage, Store, blocks_of, dataset_fingerprint, digest
 from sqa.metrics.quality.text_metric import TextMetric
 from sqa.run import pipeline
 from sqa.run.config import DatasetConfig, RunConfig, to_mapping
 from sqa.run.parts import Parts
-from sqa.run.pipeline import BLOCK_SIZE, STAGES, Traces
+from sqa.run.pipeline import BLOCK_SIZE, STAGES
+from sqa.run.traces import Traces, read_emissions, read_guesses
 
 COMPONENTS = 24  # kept by a process: models of the runs it works on, not of a thousand runs before
+GIVEN = 8  # question sets of `keep` that a process holds in memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,16 +59,19 @@ class Workshop:
         self._plans: dict[str, Planned] = {}
         self._described: set[str] = set()  # keys of stages whose manifest is there
 
-    def plan(self, config: RunConfig, until: str = "score") -> Planned:
-        """The stages of a run up to `until`; their components are loaded, and asked whether they take the questions."""
+    def plan(self, config: RunConfig, until: str = "score", given: str | None = None) -> Planned:
+        """The stages of a run up to `until`; their components are loaded, and asked whether they take the questions.
+
+        `given`: what `keep` said of questions that take the place of those of `config.dataset`.
+        """
         mapping = to_mapping(config)
-        identity = digest([until, {key: mapping.get(key) for key in ("dataset", *_PARTS, "metrics")}])
+        identity = digest([until, given, {key: mapping.get(key) for key in ("dataset", *_PARTS, "metrics")}])
         if identity not in self._plans:
-            self._plans[identity] = self._plan(config, until)
+            self._plans[identity] = self._plan(config, until, given)
         return self._plans[identity]
 
-    def _plan(self, config: RunConfig, until: str) -> Planned:
-        questions, dataset = self._questions(config)
+    def _plan(self, config: RunConfig, until: str, given: str | None) -> Planned:
+        questions, dataset = self._questions(config, given)
         translator = self.parts.component(TRANSLATORS, config.translator)
         if isinstance(translator, ChecksQuestions):
             translator.check(questions)
@@ -74,18 +87,18 @@ class Workshop:
             stages["score"] = pipeline.stage_of_scores(_of_traces(config), stages, dataset)
         return Planned(tuple(stages.values()), len(blocks_of(questions, BLOCK_SIZE)))
 
-    def make(self, config: RunConfig, wanted: Stage, index: int) -> bool:
+    def make(self, config: RunConfig, wanted: Stage, index: int, given: str | None = None) -> bool:
         """Make one block of one stage, whose blocks of the same index before it are there; False: it was there too.
 
         DataError where this process has other models, code or questions than the one that planned the stage.
         """
         if self.store.has(wanted, index):
             return False
-        stages = {stage.name: stage for stage in self.plan(config, wanted.name).stages}
+        stages = {stage.name: stage for stage in self.plan(config, wanted.name, given).stages}
         if stages[wanted.name] != wanted:
             differ = "models, code or questions here are not those of the machine that planned it"
             raise DataError(f"{config.name}: stage {wanted.name}: {differ}; use the same version and files everywhere")
-        questions, _ = self._questions(config)
+        questions, _ = self._questions(config, given)
         table = self._table(config, stages, index, blocks_of(questions, BLOCK_SIZE))
         if wanted.key not in self._described:
             self.store.describe(wanted)
@@ -105,21 +118,56 @@ class Workshop:
             if isinstance(guesser, ChecksTexts):
                 traces = Traces(self.store, blocks, {"translate": stages["translate"]})
                 guesser.check_texts(trace.prefixes.texts for trace in traces.block(index))
-            emissions = pipeline.read_emissions(self.store, stages["translate"], index, block)
+            emissions = read_emissions(self.store, stages["translate"], index, block)
             return pipeline.guess(guesser, block, emissions, _silent)
         if last == "buzz" and config.buzzer is not None:
-            emissions = pipeline.read_emissions(self.store, stages["translate"], index, block)
-            guesses = pipeline.read_guesses(self.store, stages["guess"], index, block)
+            emissions = read_emissions(self.store, stages["translate"], index, block)
+            guesses = read_guesses(self.store, stages["guess"], index, block)
             return pipeline.buzz(self.parts.component(BUZZERS, config.buzzer), block, guesses, _silent, emissions)
         before = {name: stage for name, stage in stages.items() if name != "score"}
         return pipeline.score(_of_traces(config), Traces(self.store, blocks, before).block(index), _silent)
 
-    def _questions(self, config: RunConfig) -> tuple[list[Question], str]:
+    def _questions(self, config: RunConfig, given: str | None) -> tuple[list[Question], str]:
         """The questions of a run and their fingerprint."""
+        if given is not None:
+            return kept(self.store, given), given
         questions = self.parts.questions(config.dataset)
         if config.dataset not in self._datasets:
             self._datasets[config.dataset] = dataset_fingerprint(questions)
         return questions, self._datasets[config.dataset]
+
+
+def keep(store: Store, questions: Sequence[Question]) -> str:
+    """Put questions into the store, for `kept` on a worker; their fingerprint."""
+    fingerprint = dataset_fingerprint(questions)
+    path = _place_of(store, fingerprint)
+    if not store.place.exists(path):
+        lines = (json.dumps(asdict(question), ensure_ascii=False) + "\n" for question in questions)
+        store.place.write(path, "".join(lines).encode())
+    return fingerprint
+
+
+@lru_cache(maxsize=GIVEN)
+def kept(store: Store, fingerprint: str) -> list[Question]:
+    """The questions that `keep` put there.  Not those that were put there: DataError."""
+    path = _place_of(store, fingerprint)
+    try:
+        questions = [_question(parse_json(line)) for line in store.place.read(path).splitlines()]
+        damaged = "" if dataset_fingerprint(questions) == fingerprint else "are not those that were put there"
+    except (ValueError, TypeError, KeyError) as error:
+        damaged = f"cannot be read ({error})"
+    if damaged:
+        raise DataError(f"{path}: the questions {damaged}; delete the file and run again")
+    return questions
+
+
+def _question(row: dict[str, Any]) -> Question:
+    sentences = tuple(tuple(words) for words in row["sentences"])
+    return Question(**row | {"sentences": sentences, "reference": tuple(row["reference"])})
+
+
+def _place_of(store: Store, fingerprint: str) -> Path:
+    return store.root / "store" / "questions" / fingerprint / "questions.jsonl"
 
 
 @cache

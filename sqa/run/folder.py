@@ -32,7 +32,8 @@ from sqa.files.json_reader import parse_json
 from sqa.files.store import Store, blocks_of, dataset_fingerprint, read_table, write_table, write_text
 from sqa.run.config import RunConfig, load_run, to_mapping
 from sqa.run.parts import Parts
-from sqa.run.pipeline import BLOCK_SIZE, EMPTY_QUESTIONS, EMPTY_SENTENCES, RunResult, Traces
+from sqa.run.pipeline import BLOCK_SIZE, EMPTY_QUESTIONS, EMPTY_SENTENCES, RunResult
+from sqa.run.traces import Traces
 
 REPORT, CONFIG, SUMMARY, STATS = "report.tsv", "config.yaml", "run.json", "stats.parquet"
 _KEY = re.compile(r"[0-9A-Za-z_-]+")  # of a stage in the store: the name of its folder

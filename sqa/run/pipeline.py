@@ -16,11 +16,11 @@ runs that share a translation share its file.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -28,7 +28,7 @@ import pyarrow as pa
 from sqa import metrics as metric_names
 from sqa.core import trace as tr
 from sqa.core.answers import key as answer_key
-from sqa.core.errors import ConfigError, DataError, NotComputable, TraceError
+from sqa.core.errors import ConfigError, NotComputable, TraceError
 from sqa.core.interfaces import (
     AnswersAtEnd,
     BatchTranslator,
@@ -49,6 +49,7 @@ from sqa.core.types import Buzz, Emission, Guess, Question, Write
 from sqa.files.store import Stage, Store, blocks_of, dataset_fingerprint, digest
 from sqa.run.config import ComponentConfig, RunConfig
 from sqa.run.parts import Parts, fingerprint_of
+from sqa.run.traces import Traces, read_emissions, read_guesses
 
 BLOCK_SIZE = 64  # questions per block
 N_GUESSES = 50  # guesses kept per step
@@ -57,46 +58,6 @@ VERSION = 1  # of the stages themselves: raise it when the same components would
 
 EMPTY_QUESTIONS, EMPTY_SENTENCES = "empty-questions", "empty-sentences"  # counts kept beside the metrics
 Tick = Callable[[int], object]  # told how many questions are done
-
-
-class Traces(Sequence[QuestionTrace]):
-    """The traces of a run in question order, read from the store a block at a time."""
-
-    def __init__(self, store: Store, blocks: Sequence[Sequence[Question]], stages: Mapping[str, Stage]) -> None:
-        self._store, self._blocks, self._stages = store, blocks, stages
-        self._held: tuple[int, list[QuestionTrace]] = (-1, [])
-
-    def __len__(self) -> int:
-        return sum(map(len, self._blocks))
-
-    def __iter__(self) -> Iterator[QuestionTrace]:
-        for index in range(len(self._blocks)):
-            yield from self.block(index)
-
-    @overload
-    def __getitem__(self, index: int) -> QuestionTrace: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[QuestionTrace]: ...
-    def __getitem__(self, index: int | slice) -> QuestionTrace | list[QuestionTrace]:
-        if isinstance(index, slice):
-            return [self[i] for i in range(*index.indices(len(self)))]
-        place = range(len(self))[index]
-        if self._held[0] != place // BLOCK_SIZE:
-            self._held = (place // BLOCK_SIZE, self.block(place // BLOCK_SIZE))
-        return self._held[1][place % BLOCK_SIZE]
-
-    def block(self, index: int) -> list[QuestionTrace]:
-        """The traces of one block of questions, all stages joined and checked."""
-        questions = self._blocks[index]
-        emissions = read_emissions(self._store, self._stages["translate"], index, questions)
-        guesses = buzzes = None
-        if "guess" in self._stages:
-            guesses = read_guesses(self._store, self._stages["guess"], index, questions)
-        if "buzz" in self._stages:
-            buzzes = _read(self._store, self._stages["buzz"], index, questions, tr.BUZZES, tr.buzzes_rows)
-        return [
-            QuestionTrace(q, emissions[q.id], guesses and guesses[q.id], buzzes and buzzes[q.id]) for q in questions
-        ]
 
 
 @dataclass(frozen=True)
@@ -424,32 +385,6 @@ class _Worker:
 
 def _silent(_: int) -> None:
     """No progress bar."""
-
-
-def read_emissions(store: Store, stage: Stage, index: int, block: Sequence[Question]) -> dict[str, tr.Emissions]:
-    """question id -> emissions, for every question of the block."""
-    return _read(store, stage, index, block, tr.EMISSIONS, tr.emissions_rows)
-
-
-def read_guesses(store: Store, stage: Stage, index: int, block: Sequence[Question]) -> dict[str, tr.Guesses]:
-    """question id -> guesses at every step, for every question of the block."""
-    return _read(store, stage, index, block, tr.GUESSES, tr.guesses_rows)
-
-
-def _read(
-    store: Store,
-    stage: Stage,
-    index: int,
-    block: Sequence[Question],
-    schema: pa.Schema,
-    rows_of: Callable[[pa.Table], dict[str, Any]],
-) -> dict[str, Any]:
-    rows = rows_of(store.read(stage, index, schema))
-    strangers = rows.keys() - {q.id for q in block}
-    if strangers:
-        problem = f"has rows of {min(strangers)!r}, not a question of this block"
-        raise DataError(f"{store.block(stage, index)}: {problem}; delete it and run again")
-    return {q.id: rows.get(q.id, ()) for q in block}
 
 
 def _unknown_pages(guesser: Guesser, questions: Sequence[Question]) -> int | None:

@@ -57,6 +57,10 @@ class SlurmConfig:
             raise ConfigError(wrong)
 
 
+class SchedulerGone(RemoteProtocolError):
+    """There is no scheduler any more, or none yet; nothing is wrong with what was asked of it."""
+
+
 class Scheduler:
     """A Dask scheduler, started or reached when it is first used, and the store that its workers share."""
 
@@ -103,15 +107,13 @@ class Scheduler:
                 return Client(self._argument, timeout=10)
             except OSError as error:  # a timeout is one too
                 if time.monotonic() > deadline:
-                    raise RemoteProtocolError(
-                        f"--scheduler {self.spec}: nobody answers there; start it first"
-                    ) from error
+                    raise SchedulerGone(f"--scheduler {self.spec}: nobody answers there; start it first") from error
                 time.sleep(1.0)
 
     def reopen(self) -> Client:
-        """After the scheduler was lost: the client of the one in its place; RemoteProtocolError if none comes."""
+        """After the scheduler was lost: the client of the one in its place; SchedulerGone if none comes."""
         if self._client is None or self._kind != "address":
-            raise RemoteProtocolError(f"--scheduler {self.spec}: is gone; run the same command again, it goes on")
+            raise SchedulerGone(f"--scheduler {self.spec}: is gone; run the same command again, it goes on")
         print(f"sqa: the scheduler is gone; waiting {RETURN:.0f} s for one at {self._argument}", file=sys.stderr)
         self._client.close(timeout=1)
         self._client = self._connect(time.monotonic() + RETURN)

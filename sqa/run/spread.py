@@ -6,6 +6,9 @@
 A run is planned on a worker (which loads its models), its missing blocks are chained stage by stage, and `finish` is
 called on a worker when the last one is there.  Runs of one chain share work within a process (a program that is asked
 for prefixes, say), so each block of one is made where the same block of the one before was.
+
+    for place, value in each(scheduler, function, [(argument, ...), ...]):    # work that is no run: a training
+        ...
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from sqa.core.errors import RemoteProtocolError
 from sqa.files.store import Stage, Store
@@ -30,6 +34,7 @@ from sqa.run.scheduler import Scheduler
 if TYPE_CHECKING:
     from distributed import Client, Future
 
+PROCESSES = 2  # of `--scheduler local` without a number, where no config says how many
 PER_WORKER = 8  # chains of blocks submitted ahead for each worker thread
 CHAINS = 2  # chains of runs opened ahead for each worker thread
 FEWEST = 4  # worker threads reckoned with, as more may come
@@ -45,6 +50,7 @@ class Job:
     config: RunConfig
     finish: Finish
     until: str = "score"
+    given: str | None = None  # questions in the store (`sqa.run.blocks.keep`), in place of those of config.dataset
 
 
 @dataclass(slots=True)
@@ -82,6 +88,47 @@ def spread(
                 yield place, result
         except (_Lost, ClosedClientError, CommClosedError):
             client = scheduler.reopen()
+
+
+def each(
+    scheduler: Scheduler, function: Callable[..., Any], given: Sequence[tuple[Any, ...]], workers: int
+) -> Iterator[tuple[int, Any]]:
+    """(place, value) of a function called on a worker for each of the arguments `given`, as it ends.
+
+    A call whose worker died is made again on another, so the function goes on from what it finds.  Arguments and values
+    must be small.  The first error ends all that has not begun.
+    """
+    from distributed.client import ClosedClientError
+    from distributed.comm import CommClosedError
+
+    done: set[int] = set()
+    client = scheduler.client(workers)
+    while len(done) < len(given):
+        try:
+            for place, value in _called(client, function, given, done):
+                done.add(place)
+                yield place, value
+        except (_Lost, ClosedClientError, CommClosedError):
+            client = scheduler.reopen()
+
+
+def _called(
+    client: Client, function: Callable[..., Any], given: Sequence[tuple[Any, ...]], done: set[int]
+) -> Iterator[tuple[int, Any]]:
+    """What one scheduler is asked for: the calls that are not done."""
+    from distributed import as_completed
+
+    futures = {
+        client.submit(_call, function, arguments, key=f"{function.__name__}-{uuid4().hex[:12]}", pure=False): place
+        for place, arguments in enumerate(given)
+        if place not in done
+    }
+    try:
+        for future in as_completed(list(futures), loop=client.loop):
+            yield futures[future], _value(future)
+    finally:
+        if client.status == "running":
+            client.cancel([future for future, place in futures.items() if place not in done], force=True)
 
 
 class _Lost(Exception):
@@ -135,7 +182,7 @@ class _Graph:
             self.open.append(chain)
             for one in chain.jobs:
                 key = f"plan-{one.job.config.name}-{self.random.getrandbits(32):08x}"
-                future = self.client.submit(_plan, one.job.config, one.job.until, self.store, key=key, pure=False)
+                future = self.client.submit(_plan, one.job, self.store, key=key, pure=False)
                 self._then(future, partial(self._planned, chain, one))
         for chain in self.open:
             while chain.blocks and len(self.ends) < PER_WORKER * self.threads:
@@ -169,19 +216,20 @@ class _Graph:
             last: Future | None = None
             for stage in one.planned.stages:
                 after = [future for future in (last, neighbour if stage.name == "translate" else None) if future]
-                last = self._block(one.job.config, stage, block, after)
+                last = self._block(one.job, stage, block, after)
                 neighbour = last if stage.name == "translate" and last else neighbour
             if last is None:
                 self._whole(one, block, True)
             else:
                 self._then(last, partial(self._whole, one, block))
 
-    def _block(self, config: RunConfig, stage: Stage, block: int, after: list[Future]) -> Future | None:
+    def _block(self, job: Job, stage: Stage, block: int, after: list[Future]) -> Future | None:
         """The task of one block; None where the store has it."""
         at = (stage.key, block)
         if at not in self.made:
             key = (f"{stage.name}-{stage.key[:24]}-{id(self):x}", block)  # one group: given out as workers get free
-            self.made[at] = self.client.submit(_make, config, stage, block, self.store, after, key=key, pure=False)
+            what = (job.config, job.given, stage, block)
+            self.made[at] = self.client.submit(_make, *what, self.store, after, key=key, pure=False)
         return self.made[at]
 
     def _whole(self, one: _Open, block: int, _: bool) -> None:
@@ -217,14 +265,19 @@ def _value(future: Future) -> Any:
 _ALONE = Lock()  # a worker with several threads works on one task at a time: models are not made for more
 
 
-def _plan(config: RunConfig, until: str, store: Store) -> Planned:
+def _plan(job: Job, store: Store) -> Planned:
     with _ALONE:
-        return workshop_of(store).plan(config, until)
+        return workshop_of(store).plan(job.config, job.until, job.given)
 
 
-def _make(config: RunConfig, stage: Stage, block: int, store: Store, _after: list[Any]) -> bool:
+def _make(config: RunConfig, given: str | None, stage: Stage, block: int, store: Store, _after: list[Any]) -> bool:
     with _ALONE:
-        return workshop_of(store).make(config, stage, block)
+        return workshop_of(store).make(config, stage, block, given)
+
+
+def _call(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    with _ALONE:
+        return function(*arguments)
 
 
 def _finish(finish: Finish, store: Store) -> Any:

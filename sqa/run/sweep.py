@@ -20,9 +20,7 @@ from sqa.run.config import RunConfig
 from sqa.run.overrides import Override
 from sqa.run.parts import Parts
 from sqa.run.scheduler import Scheduler, current
-from sqa.run.spread import Job, spread
-
-PROCESSES = 2  # of `--scheduler local` without a number, as in configs/ablation.yaml
+from sqa.run.spread import PROCESSES, Job, spread
 
 
 @dataclass(frozen=True, slots=True)

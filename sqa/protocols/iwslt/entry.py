@@ -71,7 +71,7 @@ def question_scorer(questions: str, guesser: str, buzzer: str, tokenizer: str = 
     """What scores the answers to a question set."""
     from sqa.data.datasets import load_questions
     from sqa.protocols.iwslt.questions import QuestionScorer
-    from sqa.run.contestant import contestant_from
+    from sqa.run.named import contestant_from
 
     return QuestionScorer(load_questions(questions), *contestant_from(guesser, buzzer), tokenizer)
 
@@ -93,7 +93,7 @@ def run_client(
 ) -> None:
     """Translate with an agent or a translator, if one is given, and print the scores, if they are wanted, as JSON."""
     from sqa.protocols.iwslt.client import EvaluationService, TranslatorAgent, agent_builder, evaluate
-    from sqa.run.translator import translator_from
+    from sqa.run.named import translator_from
 
     if agent is not None and translator is not None:
         raise ConfigError("--agent and --translator: give one of them")

@@ -28,7 +28,7 @@ from sqa.metrics.latency import FORMULAS, IWSLT_2020_FINAL
 from sqa.protocols.iwslt.client import EvaluationService
 from sqa.protocols.iwslt.http import ServeConfig
 from sqa.protocols.iwslt.questions import KEYS, QuestionScorer
-from sqa.run.contestant import contestant_from
+from sqa.run.named import contestant_from
 
 CLIENTS = 200
 

@@ -21,7 +21,7 @@ from sqa.protocols.iwslt.client import EvaluationService, TranslatorAgent, evalu
 from sqa.protocols.iwslt.http import ServeConfig, make_app
 from sqa.protocols.iwslt.questions import KEYS, MAX_WORDS, QuestionScorer
 from sqa.run.config import run_from_mapping
-from sqa.run.contestant import contestant_from
+from sqa.run.named import contestant_from
 from sqa.run.pipeline import run
 
 

@@ -22,7 +22,7 @@ from sqa.protocols.iwslt.float32 import sentence_latency, total
 from sqa.protocols.iwslt.http import ServeConfig
 from sqa.protocols.iwslt.scores import Files, NothingToScore
 from sqa.protocols.iwslt.session import MAX_TOKENS, Session, TooLong, UnknownSentence
-from sqa.run.translator import translator_from
+from sqa.run.named import translator_from
 
 CORPUS = TextCorpus((("Alice", "and", "Bob"), ("one",)), ("Alice und Bob", "eins"))
 

@@ -30,7 +30,7 @@ from sqa.protocols import qanta
 from sqa.protocols.qanta_http import QantaConfig, make_app
 from sqa.protocols.qanta_player import Act, Player
 from sqa.run.config import run_from_mapping
-from sqa.run.contestant import contestant_from
+from sqa.run.named import contestant_from
 from sqa.run.pipeline import run
 
 API = "/api/1.0/quizbowl"

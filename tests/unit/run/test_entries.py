@@ -10,7 +10,7 @@ from sqa.core.errors import ConfigError
 from sqa.core.paths import ROOT
 from sqa.run.config import load_run, read_yaml
 from sqa.run.entries import is_config, name_of, split
-from sqa.run.translator import translator_from
+from sqa.run.named import translator_from
 
 TEXT = """
 entries:

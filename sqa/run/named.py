@@ -1,4 +1,4 @@
-"""A guesser and a buzzer named on a command line, for servers that answer questions."""
+"""Parts named on a command line: a translator that programs feed word by word, a guesser and a buzzer for servers."""
 
 from __future__ import annotations
 
@@ -7,13 +7,35 @@ from pathlib import Path
 from typing import Any
 
 from sqa.core.errors import ConfigError
-from sqa.core.interfaces import Buzzer, Guesser
-from sqa.core.registry import BUZZERS, GUESSERS
+from sqa.core.interfaces import Buzzer, Guesser, Translator
+from sqa.core.registry import BUZZERS, GUESSERS, TRANSLATORS
 from sqa.files.yaml_reader import parse_yaml
 from sqa.run.config import RunConfig, load_run, run_from_mapping
 from sqa.run.entries import is_config
 
 GUESSER, BUZZER = "bm25", "{name: mlp, model: bm25}"  # when none is named
+
+
+def translator_from(text: str) -> Translator:
+    """The translator of `--translator`: YAML as under `translator:` in a config, or a config file.
+
+    ConfigError names what is wrong with it, or that it cannot be given a word at a time.
+    """
+    if is_config(text):
+        component = load_run(Path(text)).translator
+    else:
+        try:
+            mapping = parse_yaml(text)
+        except ValueError as error:
+            raise ConfigError(f"--translator: {error}") from error
+        run = {"name": "agent", "dataset": {"name": "mini-es"}, "translator": mapping}
+        component = run_from_mapping(run).translator
+    translator = TRANSLATORS.build(component.name, component.options)
+    if not isinstance(translator, Translator):
+        raise ConfigError(
+            f"--translator: {component.name!r} knows whole data sets only, it cannot be given a word at a time"
+        )
+    return translator
 
 
 def contestant_from(guesser: str = "", buzzer: str = "") -> tuple[Guesser, Buzzer | None]:

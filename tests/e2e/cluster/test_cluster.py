@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 import yaml
-from cluster_ablation import blocks, prepare, results
+from cluster_ablation import blocks, prepare, results, threads_as_workers
 
 pytest.importorskip("distributed")
 pytestmark = [
@@ -113,14 +113,6 @@ def wait_for_blocks(runs: Path, few: int = 5) -> None:
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline and len(list(runs.glob("store/*/*/block-*"))) < few:
         time.sleep(0.01)
-
-
-def threads_as_workers(port: int = 0) -> Any:
-    """A scheduler at a port of its own with a worker in this process."""
-    from distributed import LocalCluster
-
-    quick = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": "127.0.0.1:0"}
-    return LocalCluster(protocol="tcp://", host="127.0.0.1", scheduler_port=port, **quick)
 
 
 def test_two_workers_write_the_bytes_of_one_process(folder: Path, cluster: Any, expected: Any) -> None:

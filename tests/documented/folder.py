@@ -1,0 +1,154 @@
+"""The folder in which documented commands are executed: configs cut down, files of one's own, games of players."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import play_games
+import yaml
+from small_ablation import write_small_ablation
+
+from sqa.core.paths import ROOT
+from sqa.core.types import Question
+from sqa.data.datasets import load_questions
+
+QUESTIONS = 3  # of a config's run
+LESS = (("xqb-", "mini-"), ("limit: null", f"limit: {QUESTIONS}"), ("resamples: 1000", "resamples: 20"))
+PLAYERS, PLAYED = 5, 20  # as few as `sqa curve fit` takes
+RUN = {
+    "dataset": {"name": "mini-es", "limit": QUESTIONS},
+    "translator": {"name": "waitk", "model": "es-en", "k": 3},
+    "guesser": {"name": "bm25"},
+    "buzzer": {"name": "mlp", "model": "bm25"},
+}
+SMALL = {"width": 32, "heads": 2, "feed_forward": 64, "encoder_layers": 1, "decoder_layers": 1, "lexicon_width": 0}
+SHORT = {"steps": 2, "batch_pieces": 300, "warmup": 1, "cooldown": 1, "checkpoint_every": 1, "keep": 1, "threads": 1}
+AGENT = '''
+from sqa.protocols.iwslt.client import DEFAULT_EOS, GET, SEND, Agent
+
+
+class MyAgent(Agent):
+    """Copies what it reads, k words late."""
+
+    def __init__(self, args):
+        self.k = args.k
+
+    @staticmethod
+    def add_args(parser):
+        parser.add_argument("--k", type=int, default=1)
+
+    def init_states(self):
+        return {"words": [], "ended": False, "sent": 0}
+
+    def update_states(self, states, new_state):
+        word = new_state["segment"]
+        states["ended"] = word == DEFAULT_EOS
+        states["words"] += [] if states["ended"] else [word]
+        return states
+
+    def policy(self, states):
+        if not states["ended"] and len(states["words"]) - states["sent"] < self.k:
+            return {"key": GET, "value": None}
+        states["sent"] += 1
+        return {"key": SEND, "value": [*states["words"], DEFAULT_EOS][states["sent"] - 1]}
+'''
+ITEM = """
+def main(config, runs):
+    print(f"an item of {config.name} in {runs}")
+"""
+
+
+def prepare(folder: Path) -> None:
+    """All that the commands find there, but for finished runs and games."""
+    (folder / "configs").mkdir()
+    for path in (ROOT / "configs").glob("*.yaml"):
+        text = path.read_text("utf-8")
+        for usual, less in LESS:
+            text = text.replace(usual, less)
+        (folder / "configs" / path.name).write_text(text, encoding="utf-8")
+    write_small_ablation(folder / "configs", [3, 6, "full"], QUESTIONS)
+    (folder / "docs").mkdir()
+    (folder / "docs" / "example").symlink_to(ROOT / "docs" / "example")
+    (folder / "runs" / "train").mkdir(parents=True)
+    (folder / "runs" / "train" / "bm25-mine").symlink_to(ROOT / "data" / "models" / "bm25")
+    questions = load_questions("mini-es")
+    _lines(folder / "few.jsonl", map(_record, questions[:2]))
+    short = replace(questions[0], sentences=(("Su", "capital", "es", "Lima."),), reference=("Its capital is Lima.",))
+    _lines(folder / "secret.jsonl", [_record(short)])  # for a client that asks for every word
+    _lines(folder / "submission.jsonl", (row for question in questions for row in _copied(question)))
+    _texts(folder, questions)
+    _configs(folder)
+
+
+def _record(question: Question) -> dict[str, object]:
+    source = [" ".join(words) for words in question.sentences]
+    reference = list(question.reference)
+    return {
+        "id": question.id, "language": question.language, "source": source, "reference": reference,
+        "page": question.page,
+    }  # fmt: skip
+
+
+def _copied(question: Question) -> Iterator[dict[str, object]]:
+    """A submission of the source words themselves, each as it comes, and one page at the end."""
+    last = len(question.words) - 1
+    for step, word in enumerate(question.words):
+        said = {"guess": "Peru" if step == last else "", "buzz": step == last}
+        yield {"question": question.id, "step": step, "token": word, "g": step + 1, **said}
+
+
+def _lines(path: Path, rows: Iterable[dict[str, object]]) -> None:
+    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+
+
+def _texts(folder: Path, questions: list[Question]) -> None:
+    """Sentences and their translations for servers and trainings, and a submission to VIST."""
+    pairs = [
+        (" ".join(source), target)
+        for question in questions
+        for source, target in zip(question.sentences, question.reference, strict=False)
+    ]
+    for name, some in (("pairs", pairs), ("dev", pairs[:3])):
+        (folder / f"{name}.tsv").write_text("".join(f"{x}\t{y}\n" for x, y in some), encoding="utf-8")
+    for name, line in (("src.es", "Su capital es Lima ."), ("tgt.en", "Its capital is Lima .")):
+        (folder / name).write_text(f"{line}\n", encoding="utf-8")
+    vectors = json.loads((ROOT / "tests/golden/vectors/vist_evaluator.json").read_text("utf-8"))
+    (folder / "F").write_text(vectors["submissions_raw"]["ascii_cafe"], encoding="utf-8")
+    (folder / "G").write_text(json.dumps(vectors["gs"]), encoding="utf-8")
+    (folder / "T").write_text(json.dumps(vectors["template"]), encoding="utf-8")
+
+
+def _configs(folder: Path) -> None:
+    """Configs and parts of one's own, as the pages name them."""
+    [own] = re.findall(r"```yaml\n(name: fr-en\n.*?)```", (ROOT / "docs/training.md").read_text("utf-8"), re.DOTALL)
+    shown = yaml.safe_load(own)
+    corpus = shown["corpus"] | {"vocabulary_size": 600, "lexicon_width": 0}
+    training = shown | {"corpus": corpus, "model": SMALL | {"vocabulary": 600}, "train": SHORT}
+    reference = RUN | {"translator": {"name": "fixed", "text": "reference", "reveal": "diagonal"}}
+    for name, mapping in (
+        ("fr_en", training),
+        ("sweep", training | {"name": "sweep"}),
+        ("questions", RUN),
+        ("other", RUN),
+        ("third", reference),
+        ("my", reference),
+        ("waiting", {key: value for key, value in RUN.items() if key != "buzzer"}),
+        ("mine", {"name": "of my own"}),
+    ):
+        (folder / f"{name}.yaml").write_text(yaml.safe_dump(mapping), encoding="utf-8")
+    (folder / "my.py").write_text(AGENT, encoding="utf-8")
+    (folder / "mine.py").write_text(ITEM, encoding="utf-8")
+    (folder / "people.txt").write_text(f"ann {'a' * 16}\n", encoding="utf-8")
+
+
+def play(folder: Path) -> str:
+    """Games of a few players on a run of doubles, here; one of the players."""
+    shown = play_games.make(folder, "echo", PLAYED, metrics=["ew", "accuracy"])
+    book = play_games.journal(folder)
+    answers = [(f"q{i}", i % 5, ("Spain", "France", "Atlantis")[i % 3]) for i in range(PLAYED)]
+    players = [play_games.record(book, shown, answers) for _ in range(PLAYERS)]
+    return players[0]

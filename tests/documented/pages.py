@@ -1,0 +1,106 @@
+"""README.md and the pages of docs/ as tests read them: prose, blocks, and the commands that are written in them."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import shlex
+from collections.abc import Iterator
+from typing import Any
+
+from sqa.cli import app as cli
+from sqa.core.paths import ROOT
+
+PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "ARCHITECTURE.md")]
+PAGES += sorted((ROOT / "docs").glob("*.md"))
+HEADS = ("sqa", "make", "python")  # what commands of ours begin with
+_COMMAND = re.compile(r"(?:^|[|;&] *)(?:[A-Z_]+=\S+ )*(?:sqa|make|python -m) ")
+_SETTING = re.compile(r"[A-Z_]+=.*")  # of the environment, before a command
+
+
+def blocks(text: str) -> tuple[str, list[str]]:
+    """The prose of a page, and the lines of its indented and fenced blocks."""
+    prose, code, fenced, before = [], [], False, ""
+    for line in text.splitlines():
+        if line.startswith("```"):
+            fenced = not fenced
+        elif fenced or (line.startswith("    ") and (before == "" or before.startswith("    "))):
+            code.append(line.strip())
+        else:
+            prose.append(line)
+        before = line
+    return "\n".join(prose), code
+
+
+def commands(text: str) -> Iterator[tuple[list[str], bool]]:
+    """The words of every command of ours on a page, and whether it is complete (a line that can be typed)."""
+    prose, code = blocks(text)
+    for line in code:
+        typed, two_blanks, _ = re.sub(r"\s+#.*", "", line.removeprefix("$ ")).partition("  ")
+        complete = not two_blanks and "..." not in typed
+        for part in typed.split(", sqa "):
+            yield from _spelled(part if part.startswith("sqa ") or part is typed else f"sqa {part}", complete)
+    for inline in re.findall(r"`([^`]+)`", prose):
+        yield from _spelled(" ".join(inline.split()), complete=False)
+
+
+def _spelled(line: str, complete: bool) -> Iterator[tuple[list[str], bool]]:
+    """The commands of one line of a shell, `a|b` without blanks written out."""
+    if not _COMMAND.search(line):
+        return
+    spread = [word.split("|") if re.fullmatch(r"[\w.-]+(\|[\w.-]+)+", word) else [word] for word in line.split(" ")]
+    for words in itertools.product(*spread):
+        lexer = shlex.shlex(" ".join(words), posix=True, punctuation_chars="|;&>")
+        lexer.whitespace_split = True
+        for operator, group in itertools.groupby(lexer, lambda token: set(token) <= set("|;&>")):
+            found = list(itertools.dropwhile(_SETTING.fullmatch, group))
+            if not operator and found and found[0] in HEADS:
+                yield [word for word in found if word != "..."], complete
+
+
+# ------------------------------------------------------------------------------------- commands against the program
+
+
+def complaint(words: list[str], complete: bool) -> str:
+    """What is wrong with a command by the options and arguments that the program declares; "" when nothing is."""
+    command, rest, given, values = cli.program(), list(words), set(), 0
+    while rest:
+        word = rest.pop(0)
+        if word == "--":
+            break
+        if word.startswith("-") and word != "-":
+            option = _option(command, word)
+            if option is None:
+                if not command.context_settings.get("ignore_unknown_options"):
+                    return f"{command.name} has no option {word}"
+                continue
+            given.add(option.name)
+            if not option.is_flag and not rest:
+                return f"{word} needs a value"
+            if not option.is_flag:
+                rest.pop(0)
+        elif hasattr(command, "commands"):
+            if word not in command.commands:
+                return f"{command.name or 'sqa'} has no command {word}"
+            command, given, values = command.commands[word], set(), 0
+        else:
+            values += 1
+    return _counted(command, given, values, complete)
+
+
+def _option(command: Any, word: str) -> Any:
+    if word == "--help":
+        return next(param for param in cli.program().params if param.is_flag)
+    named = (p for p in command.params if word.partition("=")[0] in (*p.opts, *p.secondary_opts))
+    return next(named, None)
+
+
+def _counted(command: Any, given: set[str], values: int, complete: bool) -> str:
+    places = [param for param in command.params if param.param_type_name == "argument"]
+    free = any(param.nargs == -1 for param in places) or command.context_settings.get("allow_extra_args")
+    if values > len(places) and not free and not hasattr(command, "commands"):
+        return f"{command.name} takes {len(places)} arguments, not {values}"
+    if complete and values < sum(param.required for param in places):
+        return f"{command.name} needs more arguments than {values}"
+    missing = {p.name for p in command.params if p.required and p not in places} - given
+    return f"{command.name} needs {', '.join(sorted(missing))}" if complete and missing else ""

@@ -1,0 +1,373 @@
+"""What is no run of a grid, on Dask's workers: the table of translators, trainings, a board's evaluations."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+import yaml
+from cluster_ablation import blocks, threads_as_workers
+from doubles import write_questions
+
+import smt.training.sweep
+import sqa.data.datasets
+from smt.training.sweep import sweep
+from smt.training.train import Trainer
+from sqa.cli import main
+from sqa.core.errors import DataError
+from sqa.core.paths import ROOT
+from sqa.data.datasets import load_questions
+from sqa.files.atomic import held
+from sqa.files.store import Store, dataset_fingerprint
+from sqa.run.blocks import keep, kept
+from sqa.run.scheduler import current, scheduled
+from sqa.run.spread import each
+from tests.sweep_process import config, prepared, sentence_pairs
+
+pytest.importorskip("distributed")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+
+@pytest.fixture(scope="module")
+def scheduler() -> Iterator[str]:
+    """The address of a scheduler with two workers, which are threads of this process."""
+    with threads_as_workers(workers=2) as cluster:
+        yield cluster.scheduler_address
+    gc.collect()  # Dask leaves its sockets to the collector: they go here, not in another file
+
+
+# --------------------------------------------------------------------------------------------- table of translators
+
+
+@pytest.fixture
+def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The config of a table: questions (two blocks), sentences (three), and translators with and without k."""
+    monkeypatch.chdir(tmp_path)
+    write_questions(tmp_path / "questions.jsonl", 70)
+    sentences = "".join(f"frase número {i} de la prueba\tsentence {i} of the test\n" for i in range(130))
+    (tmp_path / "sentences.tsv").write_text(sentences, encoding="utf-8")
+    copy = {"label": "copy", "pair": "es-en", "k": [1, 3], "translator": {"name": "doubles:build_translator"}}
+    human = {"label": "human", "pair": "es-en", "translator": {"name": "fixed", "reveal": "full"}}
+    sets = [{"name": name, "pair": "es-en"} for name in ("questions.jsonl", "gone.tsv", "sentences.tsv")]
+    mapping = {"name": "few", "sets": sets, "translators": [copy, human], "resamples": 20}
+    Path("few.yaml").write_text(yaml.safe_dump(mapping), encoding="utf-8")
+    return Path("few.yaml")
+
+
+def test_the_table_of_translators_is_the_same_on_two_workers(
+    table: Path, scheduler: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from experiments.studies import translation_table
+
+    printed = []
+    for folder, where in (("alone", None), ("spread", scheduler)):
+        with scheduled(where, Path(folder)):
+            translation_table.main(table, Path(folder))
+        printed.append(capsys.readouterr())
+    assert printed[0].out == printed[1].out and len(printed[0].out.splitlines()) == 8
+    assert "question/s" in printed[0].err and "question/s" not in printed[1].err  # nothing was made in this process
+    files = sorted(path.name for path in Path("alone/few").iterdir())
+    assert "figure8.png" in files and "table.md" in files
+    for name in files:
+        assert Path("alone/few", name).read_bytes() == Path("spread/few", name).read_bytes(), name
+    here, there = blocks(Path("alone")), blocks(Path("spread"))
+    assert there.keys() - here.keys() == {name for name in there if name.startswith("store/questions/")}
+    assert {name: there[name] for name in here} == here and sum("block-" in name for name in here) == 3 * 2 * (2 + 3)
+
+
+def test_workers_need_no_file_of_the_questions(
+    table: Path, scheduler: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They are told by the store what was read here; a second run makes nothing again."""
+    from experiments.studies import translation_table
+
+    read = translation_table.load_set
+
+    def gone(*asked: Any) -> Any:
+        test = read(*asked)
+        Path(test.dataset).unlink()
+        return test
+
+    monkeypatch.setattr(translation_table, "load_set", gone)
+    with scheduled(scheduler, Path("runs"), "elsewhere"):
+        translation_table.main(table, Path("runs"))
+    assert len(capsys.readouterr().out.splitlines()) == 8
+    assert not Path("runs/store").exists() and any(Path("elsewhere/store").glob("score/*/block-0002.parquet"))
+
+
+def test_questions_come_back_from_the_store_as_they_were(tmp_path: Path) -> None:
+    store, questions = Store(tmp_path), load_questions("mini-pl", 5)
+    given = keep(store, questions)
+    assert given == dataset_fingerprint(questions) == keep(store, questions)
+    assert kept(store, given) == questions
+    [path] = tmp_path.rglob("questions.jsonl")
+    for damage in (b"", path.read_bytes().replace(b'"pl"', b'"es"'), b'{"id": 1}\n', b"[]\n", b"{"):
+        path.write_bytes(damage)
+        kept.cache_clear()
+        with pytest.raises(DataError, match=r"questions\.jsonl: the questions .*delete the file"):
+            kept(store, given)
+
+
+# ------------------------------------------------------------------------------------------------------------ calls
+
+
+FEW = 5  # calls before the scheduler ends
+ENDING = threading.Event()  # set when it is told to
+
+
+def marked(folder: Path, number: int) -> int:
+    """What a worker is asked for: a file for each call."""
+    if len(list(folder.iterdir())) >= FEW:
+        ENDING.wait(120)
+    (folder / f"{number}-{uuid4().hex}").touch()
+    time.sleep(0.01)  # the work, long enough to be interrupted
+    return number * number
+
+
+def test_calls_of_a_scheduler_that_is_restarted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each has its value once; what had ended is not asked for again."""
+    clusters = [threads_as_workers()]
+    address = clusters[0].scheduler_address
+
+    def restart() -> None:
+        deadline = time.monotonic() + 120
+        while time.monotonic() < deadline and len(list(tmp_path.iterdir())) < FEW:
+            time.sleep(0.002)
+        ENDING.set()
+        clusters[0].close()
+        clusters.append(threads_as_workers(int(address.rpartition(":")[2])))
+
+    restarter = threading.Thread(target=restart)
+    restarter.start()
+    with scheduled(address, tmp_path):
+        asked = current()
+        assert asked is not None
+        found = list(each(asked, marked, [(tmp_path, number) for number in range(80)], 1))
+    restarter.join()
+    clusters[1].close()
+    assert sorted(found) == [(number, number * number) for number in range(80)]
+    assert "the scheduler is gone; waiting" in capsys.readouterr().err
+    made = [path.name.partition("-")[0] for path in tmp_path.iterdir()]
+    assert len(set(made)) == 80 and len(made) < 160
+
+
+# ------------------------------------------------------------------------------------------------------- trainings
+
+STEPS = 5  # of a training; a checkpoint after the third
+
+
+@pytest.fixture
+def prepared_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
+    """Two folders for --runs with the same prepared data, and BLEU on the bundled questions."""
+    monkeypatch.setattr(sqa.data.datasets, "load_parallel", sentence_pairs)
+    return tuple(prepared(tmp_path / name).parents[2] for name in ("alone", "spread"))  # type: ignore[return-value]
+
+
+def swept(runs: Path, where: str | None) -> list[tuple[Any, ...]]:
+    with scheduled(where, runs):
+        return [(run.k, run.seed, run.bleu) for run in sweep(config(STEPS), (2, "multi"), 2, runs)]
+
+
+def weights(runs: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(runs)): path.read_bytes() for path in runs.rglob("model/*") if path.is_file()}
+
+
+def losses(folder: Path) -> list[list[str]]:
+    """Step, loss, pieces and rate of every step: all that is no time."""
+    return [line.split("\t")[:4] for line in (folder / "steps.tsv").read_text().splitlines()[1:]]
+
+
+def test_trainings_on_two_workers_give_the_same_models(
+    prepared_runs: tuple[Path, Path], scheduler: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker's death in mid-training costs the steps since the checkpoint; what is finished is not done again."""
+    alone, spread = prepared_runs
+    expected = swept(alone, None)
+    assert [run[:2] for run in expected] == [(2, 0), (2, 1), ("multi", 0), ("multi", 1)]
+    steps, kept = [], Trainer.train_step
+
+    def counted(self: Trainer) -> tuple[float, int]:
+        steps.append((self.folder.name, self.step))
+        if len(steps) == STEPS:  # once: after the checkpoint of the training that was first to begin
+            raise OSError("the worker is gone")
+        return kept(self)
+
+    monkeypatch.setattr(Trainer, "train_step", counted)
+    with pytest.raises(OSError, match="the worker is gone"):
+        swept(spread, scheduler)
+    first = steps[0][0]
+    assert steps[:STEPS] == [(first, step) for step in range(STEPS)]
+    assert [path.name for path in (spread / "smt" / "tiny" / first).glob("checkpoint-*")] == ["checkpoint-0000003"]
+    before = len(steps)
+    assert swept(spread, scheduler) == expected
+    assert [step for name, step in steps[before:] if name == first] == [3, 4]
+    assert weights(spread) == weights(alone) and len(weights(alone)) >= 4
+    for folder in (alone / "smt" / "tiny").glob("*-seed*"):
+        assert losses(spread / "smt" / "tiny" / folder.name) == losses(folder), folder.name
+    made = len(steps)
+    assert swept(spread, scheduler) == expected and len(steps) == made
+
+
+def test_a_training_that_another_process_holds_is_waited_for(
+    prepared_runs: tuple[Path, Path], scheduler: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The others come first; its folder is let go when they are done."""
+    order, kept = [], smt.training.sweep.finish
+    with ExitStack() as held_first:
+        runs = prepared_runs[1]
+        assert held_first.enter_context(held(runs / "smt" / "tiny" / "k2-seed0", wait=False))
+
+        def finished(run: Any, data: Path) -> bool:
+            done = kept(run, data)
+            order.append(run.label)
+            if len(order) == 3:
+                held_first.close()
+            return done
+
+        monkeypatch.setattr(smt.training.sweep, "finish", finished)
+        assert [run[:2] for run in swept(runs, scheduler)] == [(2, 0), (2, 1), ("multi", 0), ("multi", 1)]
+    assert len(order) == 4 and order[-1] == "k2-seed0"
+
+
+def test_one_training_has_nothing_to_spread(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["sqa", "train", "smt", "sweep_es_en", "--scheduler", "local"])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    assert stopped.value.code == 2 and "one training is one process" in capsys.readouterr().err
+
+
+@pytest.mark.skipif("SQA_CLUSTER_TRIES" not in os.environ, reason="SQA_CLUSTER_TRIES is not set (takes a minute)")
+def test_a_worker_killed_in_mid_training(prepared_runs: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    """SIGKILL after the first checkpoint: the worker in its place goes on to the same weights."""
+    from distributed import LocalCluster
+
+    alone, spread = prepared_runs
+    expected, killed = swept(alone, None), []
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), str(ROOT / "tests")]))
+
+    def kill(cluster: Any) -> None:
+        deadline = time.monotonic() + 120
+        while time.monotonic() < deadline and not list(spread.rglob("checkpoint-*/*")):
+            time.sleep(0.002)
+        worker = next(iter(cluster.workers.values()))
+        killed.append(worker.pid)
+        os.kill(worker.pid, signal.SIGKILL)
+
+    options = {"preload": ["tests.sweep_process"], "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
+    with LocalCluster(n_workers=1, **options) as cluster:
+        killer = threading.Thread(target=kill, args=(cluster,))
+        killer.start()
+        assert swept(spread, cluster.scheduler_address) == expected
+        killer.join()
+    assert killed and weights(spread) == weights(alone)
+
+
+# ----------------------------------------------------------------------------------------------------------- a board
+
+MODEL = {
+    "dataset": {"name": "mini-es"},  # a board gives its own questions
+    "translator": {"name": "doubles:build_translator"},
+    "guesser": {"name": "doubles:build_guesser"},
+    "buzzer": {"name": "doubles:build_buzzer"},
+}
+
+
+@pytest.fixture
+def boards(tmp_path: Path) -> Iterator[Callable[[str], Any]]:
+    """Opens a board of that name with one model, and 70 questions (two blocks) with perturbed copies."""
+    pytest.importorskip("sqlalchemy")
+    from sqa.board.board import Board, BoardConfig
+
+    made = []
+
+    def board(name: str) -> Board:
+        made.append(Board.open(BoardConfig(tmp_path / name)))
+        source = write_questions(tmp_path / "questions.jsonl", 70)
+        made[-1].register_dataset("sqa-es", "data", str(source), ["typos"])
+        made[-1].register_model("sqa-es", "m", "config", yaml.safe_dump(MODEL).encode())
+        return made[-1]
+
+    yield board
+    for one in made:
+        one.engine.dispose()
+
+
+def results_of(board: Any) -> list[tuple[str, str, Any]]:
+    """Prefix, state and result of every evaluation, but for what the work itself took."""
+    kept = [(row["prefix"], row["state"], dict(row["result"] or {})) for row in board.evaluations("sqa-es")]
+    return [(prefix, state, {k: v for k, v in result.items() if k != "job"}) for prefix, state, result in kept]
+
+
+def test_a_board_has_its_runs_made_by_workers(
+    boards: Callable[[str], Any], scheduler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from sqa.board import worker
+    from sqa.board.running import config as running
+
+    here, there = boards("here"), boards("there")
+    assert worker.work(here, until_empty=True) == 2
+    monkeypatch.setattr(running.pipeline, "run", lambda *a, **k: pytest.fail("it was run in this process"))
+    with scheduled(scheduler, there.config.work):
+        assert worker.work(there, until_empty=True) == 2
+    assert results_of(there) == results_of(here)
+    assert [(prefix, state) for prefix, state, _ in results_of(there)] == [("", "done"), ("robustness", "done")]
+    [timed, *_], [untimed, *_] = (board.evaluations("sqa-es") for board in (here, there))
+    assert "examples_per_second" in timed["result"]["job"] and untimed["result"]["job"] == {}
+    answers = [sorted((tmp_path / name / "files" / "predictions").rglob("*.jsonl*")) for name in ("here", "there")]
+    assert answers[0] and [path.read_bytes() for path in answers[0]] == [path.read_bytes() for path in answers[1]]
+    made, spread = blocks(tmp_path / "here" / "runs"), blocks(tmp_path / "there" / "runs")
+    assert {name: spread[name] for name in made} == made and any("block-0001" in name for name in made)
+
+
+def test_a_scheduler_that_is_gone_is_no_fault_of_the_model(
+    boards: Callable[[str], Any], scheduler: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The worker of the board ends; the evaluation waits for another, and is done then."""
+    from sqa.board import worker
+    from sqa.run import spread
+    from sqa.run.scheduler import SchedulerGone
+
+    def gone(*_: Any) -> None:
+        raise SchedulerGone("--scheduler: is gone")
+
+    board = boards("lost")
+    with monkeypatch.context() as patch, scheduled(scheduler, board.config.work):
+        patch.setattr(spread, "spread", gone)
+        with pytest.raises(SchedulerGone):
+            worker.work(board, until_empty=True, lease_seconds=0.2)
+    assert [row["state"] for row in board.evaluations("sqa-es")] == ["running", "queued"]
+    assert worker.work(board, until_empty=True, poll_seconds=0.05) == 2
+
+
+def test_what_is_wrong_with_a_model_is_its_result(boards: Callable[[str], Any], scheduler: str) -> None:
+    """A worker of the scheduler tells the board's what a run in this process would have."""
+    from sqlalchemy import update
+
+    from sqa.board import worker
+    from sqa.board.storage import EVALUATIONS
+
+    board, said = boards("wrong"), []
+    wrong = MODEL | {"translator": {"name": "waitk", "model": "nowhere", "k": 3}}
+    board.register_model("sqa-es", "wrong", "config", yaml.safe_dump(wrong).encode())
+    for where in (scheduler, None):
+        with scheduled(where, board.config.work):
+            worker.work(board, until_empty=True)
+        said.append([row["error"] for row in board.evaluations("sqa-es", "failed")])
+        with board.engine.begin() as connection:
+            connection.execute(update(EVALUATIONS).where(EVALUATIONS.c.state == "failed").values(state="queued"))
+    assert said[0] == said[1] and "nowhere" in said[0][0]

@@ -1,0 +1,293 @@
+"""Every command that README.md and docs/ show is executed here, or says what it needs that is not here.
+
+All in one folder and in this process, cut down to seconds (tests/documented/); what takes longer with SQA_DOCS=1.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import runpy
+import shlex
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+from cluster_ablation import threads_as_workers
+from documented import folder as folders
+from documented.pages import PAGES, commands, complaint
+from documented.recipes import RECIPES, Cannot, Run, Serve
+
+from sqa.cli import app as cli
+from sqa.core.paths import ROOT
+
+pytestmark = pytest.mark.filterwarnings("default")  # as for a user, who sees them on stderr
+PLACEHOLDERS = {
+    "RUN": ("runs/mini_es_wait6_bm25", "runs/other", "runs/third"),
+    "CONFIG": ("configs/mini_es_wait6_bm25.yaml",),
+}
+FINISHED = (  # before all others
+    "sqa run configs/mini_es_wait6_bm25.yaml",
+    "sqa run other.yaml",
+    "sqa run third.yaml",
+)
+Recipe = Run | Serve | Cannot
+
+
+def documented() -> dict[str, list[str]]:
+    """Every command of the pages as it is shown, once, and its words; bare names of commands are none."""
+    found = {}
+    for path in PAGES:
+        for words, _ in commands(path.read_text("utf-8")):
+            words = [word.removesuffix("...") for word in words]
+            if words[0] != "sqa" or not _is_name(words):
+                found.setdefault(" ".join(words), words)
+    return found
+
+
+def _is_name(words: list[str]) -> bool:
+    """`sqa view`, `sqa board`: what needs more to be a command, and is only talked about."""
+    command, rest = cli.program(), words[1:]
+    while rest and rest[0] in getattr(command, "commands", {}):
+        command = command.commands[rest.pop(0)]
+    return not rest and (hasattr(command, "commands") or bool(complaint(words[1:], complete=True)))
+
+
+COMMANDS = documented()
+
+
+def recipe_of(key: str) -> Recipe:
+    """What is said of a command; nothing is: it is executed as it stands."""
+    return RECIPES.get(key, Run())
+
+
+def lines_of(key: str) -> list[str]:
+    """What is executed for a command."""
+    recipe, asis = recipe_of(key), shlex.join(_filled(COMMANDS[key]))
+    if isinstance(recipe, Serve):
+        return [recipe.line or asis, *(ask for ask in recipe.asks if not ask.startswith("GET "))]
+    return list(recipe.lines) or [asis] if isinstance(recipe, Run) else []
+
+
+def _filled(words: Sequence[str]) -> list[str]:
+    """The words with something in place of RUN and CONFIG, and without [what may be left out]."""
+    left = {name: list(values) for name, values in PLACEHOLDERS.items()}
+    return [left[word].pop(0) if word in left else word for word in words if not word.startswith("[")]
+
+
+def lacks(recipe: Recipe) -> str:
+    """The first package or program that is not here."""
+    needs = () if isinstance(recipe, Cannot) else recipe.needs
+    return next((name for name in needs if find_spec(name) is None and shutil.which(name) is None), "")
+
+
+# ------------------------------------------------------------------------------------------------------ executing
+
+
+class Shell:
+    """Executes commands in a folder, in this process: those of `sqa`, and modules of Python."""
+
+    def __init__(self, folder: Path, player: str) -> None:
+        self.folder, self.done = folder, set[str]()
+        self._player, self._address, self._open = player, "", ExitStack()
+
+    def close(self) -> None:
+        self._open.close()
+
+    def execute(self, key: str) -> str:
+        """A command of the pages with those that come first; what its last line printed."""
+        recipe = recipe_of(key)
+        assert not isinstance(recipe, Cannot), key
+        for before in recipe.after:
+            if before not in self.done:
+                self.execute(before)
+        self.done.add(key)
+        [first, *others] = lines_of(key)
+        if isinstance(recipe, Serve):
+            return self._served(first, recipe)
+        printed = self.line(first, recipe.stdin)
+        for line in others:
+            printed = self.line(line, recipe.stdin)
+        return printed
+
+    def line(self, line: str, stdin: str = "") -> str:
+        """One line, which has to end well; what it printed."""
+        line = line.replace("{player}", self._player)
+        line = line.replace("{scheduler}", self._scheduler()) if "{scheduler}" in line else line
+        inner, _, rest = line.partition(" && ")
+        folder = self.folder / inner.removeprefix("cd ") if rest else self.folder
+        words = shlex.split(rest or line)
+        out, err = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.TextIOWrapper(io.BytesIO(), "utf-8")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.chdir(folder)
+            patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode()), "utf-8"))
+            patch.setattr(sys, "stdout", out)
+            patch.setattr(sys, "stderr", err)
+            code = _call(words)
+        texts = []
+        for stream in (out, err):
+            stream.flush()
+            texts.append(stream.buffer.getvalue().decode())  # type: ignore[attr-defined]
+        assert code == 0 and "Traceback" not in texts[1], f"{line}: exit code {code}\n{texts[1]}"
+        return texts[0]
+
+    def _served(self, line: str, recipe: Serve) -> str:
+        """A server, asked in the place where it would serve until it is interrupted."""
+        from sqa.net.connections import bind, server_of
+
+        words, said = shlex.split(line), list[str]()
+        token = words[words.index("--token") + 1] if "--token" in words else ""
+        headers = ({"Authorization": f"Bearer {token}"} if token else {}) | (
+            {"Host": recipe.host} if recipe.host else {}
+        )
+
+        def run_app(app: Any, host: str, port: int) -> None:
+            [socket] = bind("127.0.0.1", 0)
+            url, server = f"http://127.0.0.1:{socket.getsockname()[1]}", server_of(app)
+            thread = threading.Thread(target=server.run, kwargs={"sockets": [socket]})
+            thread.start()
+            try:
+                deadline = time.monotonic() + 60
+                while not server.started and time.monotonic() < deadline:
+                    time.sleep(0.01)
+                for ask in recipe.asks:
+                    said.append(_asked(url, ask, headers, self.line))
+            finally:
+                server.should_exit = True
+                thread.join()
+
+        import sqa.play.server
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("sqa.net.connections.run_app", run_app)
+            patch.setattr(sqa.play.server, "run_app", run_app)
+            self.line(line)
+        assert len(said) == len(recipe.asks)
+        return said[-1]
+
+    def _scheduler(self) -> str:
+        """The address of a scheduler with two workers, begun when it is first asked for."""
+        if not self._address:
+            self._address = self._open.enter_context(threads_as_workers(workers=2)).scheduler_address
+        return self._address
+
+
+def _asked(url: str, ask: str, headers: dict[str, str], execute: Callable[[str], str]) -> str:
+    method, _, path = ask.partition(" ")
+    if method != "GET":
+        return execute(ask.replace("{url}", url))
+    reply = requests.get(url + path, headers=headers, timeout=30)
+    assert reply.ok, f"{ask}: {reply.status_code} {reply.text[:300]}"
+    return reply.text
+
+
+def _call(words: list[str]) -> int:
+    """The exit code of `sqa ...` or `python -m MODULE ...`."""
+    with pytest.MonkeyPatch.context() as patch:
+        try:
+            if words[0] == "sqa":
+                patch.setattr(sys, "argv", words)
+                cli.main()
+            else:
+                patch.setattr(sys, "argv", words[2:])
+                runpy.run_module(words[2], run_name="__main__", alter_sys=True)
+        except SystemExit as stopped:
+            return int(stopped.code or 0)
+    return 0
+
+
+@pytest.fixture(scope="module")
+def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
+    """A shell in a folder with small configs and three finished runs, without the real data."""
+    folder = tmp_path_factory.mktemp("documented")
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("SQA_MIRROR", "SQA_TOKEN"):
+            patch.delenv(name, raising=False)
+        patch.setenv("SQA_CACHE", str(folder / "cache"))
+        patch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), str(ROOT / "tests")]))  # of processes that are started
+        folders.prepare(folder)
+        made = Shell(folder, folders.play(folder))
+        for line in FINISHED:
+            made.line(line)
+        yield made
+        made.close()
+
+
+# --------------------------------------------------------------------------------------------------------- the tests
+
+EXECUTED = [key for key, words in COMMANDS.items() if words[0] != "make" and not isinstance(recipe_of(key), Cannot)]
+QUICK = [key for key in EXECUTED if not recipe_of(key).slow]  # type: ignore[union-attr]
+SLOW = [key for key in EXECUTED if key not in QUICK]
+
+
+@pytest.mark.parametrize("key", QUICK)
+def test_it_is_executed(shell: Shell, key: str) -> None:
+    if missing := lacks(recipe_of(key)):
+        pytest.skip(f"{missing} is not here")
+    if key not in shell.done:
+        shell.execute(key)
+
+
+@pytest.mark.skipif("SQA_DOCS" not in os.environ, reason="SQA_DOCS is not set (takes minutes)")
+@pytest.mark.parametrize("key", SLOW)
+def test_it_is_executed_slowly(shell: Shell, key: str) -> None:
+    if missing := lacks(recipe_of(key)):
+        pytest.skip(f"{missing} is not here")
+    if key not in shell.done:
+        shell.execute(key)
+
+
+@pytest.mark.parametrize("key", [key for key, words in COMMANDS.items() if words[0] == "make"])
+def test_make_would_do_it(key: str) -> None:
+    """They install packages, or take minutes: a dry run says what they would do."""
+    if shutil.which("make") is None:
+        pytest.skip("make is not here")
+    dry = subprocess.run(["make", "-n", *COMMANDS[key][1:]], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert dry.returncode == 0, dry.stderr
+
+
+def test_nothing_is_said_of_commands_that_no_page_shows() -> None:
+    assert sorted(RECIPES.keys() - COMMANDS.keys()) == []
+
+
+def test_what_cannot_be_executed_says_why() -> None:
+    for key, recipe in RECIPES.items():
+        if isinstance(recipe, Cannot):
+            assert len(recipe.why.split()) >= 3, key
+            assert (ROOT / "tests" / recipe.test).exists(), f"{key}: {recipe.test}"
+
+
+@pytest.mark.parametrize("key", [key for key in EXECUTED if key in RECIPES])
+def test_what_is_executed_is_what_is_shown(key: str) -> None:
+    """The same command or module, and all options of the page."""
+    place, options = _place_and_options(COMMANDS[key])
+    executed = [_place_and_options(shlex.split(line.partition(" && ")[2] or line)) for line in lines_of(key)]
+    assert any(where[: len(place)] == place and options <= having for where, having in executed), executed
+
+
+def _place_and_options(words: Sequence[str]) -> tuple[list[str], set[str]]:
+    """(the module, or the command within `sqa`; the names of the options)."""
+    options = {word.partition("=")[0] for word in words if word.startswith("-") and word != "-"}
+    if words[0] != "sqa":
+        return list(words[:3]), options
+    command, place = cli.program(), []
+    for word in words[1:]:
+        if word in getattr(command, "commands", {}):
+            command, place = command.commands[word], [*place, word]
+    return place, options
+
+
+def test_a_command_that_no_program_knows_fails(shell: Shell) -> None:
+    with pytest.raises(AssertionError, match="exit code 2"):
+        shell.line("sqa run configs/mini_es_wait6_bm25.yaml --no-such-option")
+    with pytest.raises(AssertionError, match="exit code 2"):
+        shell.line("sqa view runs/nobody-made-this")
