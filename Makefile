@@ -40,7 +40,7 @@ reproduce: setup
 	$(VENV)/bin/sqa ablation configs/ablation.yaml
 
 test: setup
-	OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest -q -n $(WORKERS) --dist loadfile
+	OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 bench: setup
 	$(VENV)/bin/sqa bench
