@@ -24,7 +24,7 @@ from sqa.report.markdown import head, row
 from sqa.run.folder import tsv
 
 MEAN = "mean"  # of the languages
-METRICS = ("em", "f1", "em.spans", "f1.spans", "found")
+METRICS = ("em", "f1", "em.spans", "f1.spans", "em.yes_no", "found")
 DIFFERENCES = ("em", "f1", "f1.spans")
 BLEU = "bleu"  # of the questions, against the human translation
 
@@ -69,6 +69,8 @@ def _values(part: Answered, metric: str) -> np.ndarray:
     if metric == "found":
         return np.full(len(part.questions), np.nan) if part.found is None else part.found
     values = part.em if metric.startswith("em") else part.f1
+    if metric.endswith(".yes_no"):
+        return np.where(part.spans, np.nan, values)
     return np.where(part.spans, values, np.nan) if metric.endswith(".spans") else values
 
 
@@ -95,7 +97,7 @@ def lines_of(results: Sequence[Answered], config: Table4Config) -> list[Line]:
     """The rows with numbers: each set, language and then the mean; readers and systems as they were measured."""
     lines = []
     human = {system.label for system in config.systems if system.question == "human"}
-    bleu: dict[tuple[str, str, str], Interval | None] = {}  # by set, language and system
+    bleu: dict[tuple[str, str, str, int], Interval | None] = {}  # by set, language, system and questions
     for name in config.sets:
         of_set = [one for one in results if one.set == name]
         for language in (*config.languages, MEAN):
@@ -109,7 +111,7 @@ def lines_of(results: Sequence[Answered], config: Table4Config) -> list[Line]:
             for (system, reader), parts in groups.items():
                 if len(parts) != wanted:
                     continue
-                where = (name, language, system)
+                where = (name, language, system, len(parts[0].questions))  # a reader may be asked fewer
                 if where not in bleu:
                     bleu[where] = None if language == MEAN or system in human else _bleu(parts[0], config)
                 bare = Line(name, language, system, reader, parts, {})
@@ -171,9 +173,18 @@ def verdicts_of(table: Sequence[Line], differences: Sequence[Difference], config
     for line in table:
         floor = floors.get((line.set, line.language))
         if floor is not None and line.system != NOTHING:
-            found = next(one.found for one in _compare(line, floor, config) if one.metric == "f1")
+            found = next(one.found for one in _compare(line, _same(floor, line), config) if one.metric == "f1")
             claim = f"{line.reader} on {line.system} beats {floor.reader}"
             yield _verdict(f"{line.set} {line.language}", line.system, line.reader, claim, found)
+
+
+def _same(floor: Line, line: Line) -> Line:
+    """The floor on the questions of a line, which may be fewer."""
+    parts = []
+    for mine, other in zip(floor.parts, line.parts, strict=True):
+        asked = {question.id for question in other.questions}
+        parts.append(mine.only([i for i, question in enumerate(mine.questions) if question.id in asked]))
+    return floor._replace(parts=parts)
 
 
 def _turned(c: Comparison) -> Comparison:
@@ -238,20 +249,21 @@ def markdown(
         "# Table 4: question answering on XOR-TyDi after full-input translation",
         "",
         f"EM and F1 by XOR-TyDi's official rule, 0 to 1, 95% intervals over questions. Passages: {passages}, the best "
-        f"{config.depth} of each question by BM25. *Spans*: without the questions whose answer is yes or no. *Found*: "
-        f"share of these with a right answer in a retrieved passage. *BLEU*: of the questions, "
-        f"against the human translation. *{MEAN}*: of the languages, each counted once.",
+        f"{config.depth} of each question by BM25. *Spans*: without the questions whose answer is yes or no, *yes/no*: "
+        "these alone. *Found*: share of the others with a right answer in a retrieved passage. *BLEU*: of the "
+        f"questions, against the human translation. *{MEAN}*: of the languages, each counted once.",
     ]
     for name in config.sets:
         out += ["", f"## {name}", ""]
-        out += head(["language", "translation", "reader", "questions", "EM", "F1", "F1 spans", "found", "BLEU"])
+        scores = ["EM", "F1", "F1 spans", "EM yes/no", "found", "BLEU"]
+        out += head(["language", "translation", "reader", "questions", *scores])
         for line in (line for line in table if line.set == name):
             cells = [line.language, line.system, line.reader, str(line.questions)]
-            cells += [_shown(line.scores[metric]) for metric in ("em", "f1", "f1.spans", "found")]
+            cells += [_shown(line.scores[metric]) for metric in ("em", "f1", "f1.spans", "em.yes_no", "found")]
             cells.append(_shown(line.scores[BLEU], 1))
             out.append(row(cells))
         missing = (o for o in left_out if o.set == name)
-        out += [row([o.language, o.system, o.reader, "", f"not computed: {o.reason}", *4 * [""]]) for o in missing]
+        out += [row([o.language, o.system, o.reader, "", f"not computed: {o.reason}", *5 * [""]]) for o in missing]
     out += ["", "## Differences in F1 without yes/no questions, paired over questions", ""]
     out += [
         f"- {one.set} {one.language}, {one.reader}: {one.a} minus {one.b} {_difference(one.found)}, "
