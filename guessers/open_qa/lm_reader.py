@@ -67,8 +67,8 @@ class LmReaderConfig:
     """Which model, and how much it reads."""
 
     base: str = "gemma3-270m"  # of the extra lm; or a model's folder, a .gguf file, a hub name (smt/lm/base.py)
-    passages: int = 5  # shown of those retrieved, the best
-    max_tokens: int = 16  # pieces of an answer at most
+    passages: int = 3  # shown of those retrieved, the best
+    max_tokens: int = 10  # pieces of an answer at most
     precision: Literal["auto", "float32", "bfloat16"] = "auto"  # auto = bfloat16 where the processor multiplies in it
 
     def __post_init__(self) -> None:
