@@ -199,11 +199,13 @@ def answered(
     stage = _stage("table4-answers", type(reader).__name__, reader.fingerprint(), upstream, questions)
 
     def make(start: int, end: int) -> list[Row]:
-        parts = zip(questions[start:end], texts[start:end], found[start:end], strict=True)
-        return [
-            {"question_id": q.id, "answer": reader.answer(text, [library.passages[i] for i in item.passages])}
-            for q, text, item in parts
-        ]
+        asked, read = texts[start:end], [[library.passages[i] for i in item.passages] for item in found[start:end]]
+        if isinstance(reader, LmReader):
+            answers = reader.answers(asked, read)
+        else:
+            answers = [reader.answer(*pair) for pair in zip(asked, read, strict=True)]
+        ids = [question.id for question in questions[start:end]]
+        return [{"question_id": id, "answer": answer} for id, answer in zip(ids, answers, strict=True)]
 
     return [row["answer"] for row in _kept(store, stage, questions, ANSWERS, make, "answer")]
 

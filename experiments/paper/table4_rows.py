@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -140,13 +140,6 @@ class Answered:
     texts: list[str] | None  # the questions as the system puts them; None for NOTHING
     answers: list[str]  # "" = none
     found: np.ndarray | None  # (n,) 1 if a retrieved passage has a right answer, else 0, nan = yes/no; None = no search
-
-    def only(self, places: Sequence[int]) -> Answered:
-        """The same of some questions, by their places."""
-        texts = None if self.texts is None else [self.texts[i] for i in places]
-        found = None if self.found is None else self.found[list(places)]
-        answers = [self.answers[i] for i in places]
-        return replace(self, questions=[self.questions[i] for i in places], texts=texts, answers=answers, found=found)
 
     @cached_property
     def spans(self) -> np.ndarray:

@@ -5,10 +5,10 @@ question, then the question, then "Answer:".  What it writes to the end of the l
 the answer.  It may write what stands in no passage, so it can be right where retrieval found nothing.
 
     reader = LmReader(LmReaderConfig())                # Gemma 3 270M of the extra lm
-    reader.answer("Who founded Rome?", passages)       # "Romulus"
+    reader.answers(["Who founded Rome?"], [passages])  # ["Romulus"]
 
 The solved questions are ours; none is in XOR-TyDi.  Yes/no questions are among them, because they are among what is
-asked.  Keys and values of the solved part are kept (guessers/llm/memory.py).
+asked.  Questions are answered side by side (guessers/llm/lines.py).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from sqa.core.errors import ConfigError
 from sqa.files.store import digest
 
 if TYPE_CHECKING:
-    from guessers.llm.memory import Reader
+    from guessers.llm.lines import LineWriter
 
 VERSION = 1  # raise when answers change
 LONGEST = 60  # words of a sentence that are shown
@@ -90,25 +90,30 @@ class LmReader:
 
         self.config = config
         self._identity = model_identity(config.base, config.precision)
-        self._reader: Reader | None = None
+        self._writer: LineWriter | None = None
 
-    def answer(self, question: str, passages: Sequence[Passage]) -> str:
-        """The answer; "" for a blank question, or where the model ends the line at once."""
-        if not question.strip():
-            return ""
-        if self._reader is None:
-            from guessers.llm.memory import Reader, load
+    def answers(self, questions: Sequence[str], passages: Sequence[Sequence[Passage]]) -> list[str]:
+        """An answer to each question; "" for a blank one, or where the model ends the line at once."""
+        if self._writer is None:
+            from guessers.llm.lines import LineWriter
+            from guessers.llm.memory import load
 
-            self._reader = Reader(load(self.config.base, self.config.precision), None)
-        shown = "".join(f"\n{line}" for line in evidence(question, passages[: self.config.passages]))
-        asked = " ".join(question.split())
-        written, _ = self._reader.write([SOLVED, f"{shown}\nQuestion: {asked}"], ASKING, self.config.max_tokens)
-        return written
+            self._writer = LineWriter(load(self.config.base, self.config.precision), SOLVED)
+        asked = [i for i, question in enumerate(questions) if question.strip()]
+        prompts = [prompt(questions[i], passages[i][: self.config.passages]) for i in asked]
+        written = dict(zip(asked, self._writer.write(prompts, self.config.max_tokens), strict=True))
+        return [written.get(i, "") for i in range(len(questions))]
 
     def fingerprint(self) -> str:
         """Hash of all that decides an answer: the model's files, arithmetic, prompt and sizes."""
         c = self.config
         return digest(["lm-reader", VERSION, self._identity, SOLVED, ASKING, LONGEST, c.passages, c.max_tokens])
+
+
+def prompt(question: str, passages: Sequence[Passage]) -> str:
+    """What follows the solved questions."""
+    shown = "".join(f"\n{line}" for line in evidence(question, passages))
+    return f"{shown}\nQuestion: {' '.join(question.split())}{ASKING}"
 
 
 def evidence(question: str, passages: Sequence[Passage]) -> list[str]:

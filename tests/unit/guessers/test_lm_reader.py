@@ -6,7 +6,7 @@ import pytest
 import torch
 from stand_ins.lm_models import make
 
-from guessers.open_qa.lm_reader import ASKING, LONGEST, SOLVED, LmReader, LmReaderConfig, evidence
+from guessers.open_qa.lm_reader import LONGEST, SOLVED, LmReader, LmReaderConfig, evidence, prompt
 from guessers.open_qa.passages import Passage
 from smt.lm.base import load_base
 from smt.lm.network import mask_of
@@ -21,7 +21,7 @@ PASSAGES = [
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    return make(tmp_path_factory.mktemp("base"), "gemma3_text", seed=5)
+    return make(tmp_path_factory.mktemp("base"), "llama", seed=6)
 
 
 def test_the_sentence_that_shares_most_with_the_question_is_shown():
@@ -31,11 +31,11 @@ def test_the_sentence_that_shares_most_with_the_question_is_shown():
     assert evidence("Nothing alike", PASSAGES)[0] == "Old Rome: It lies on a river."
 
 
-def likeliest(folder, prompt, most):
+def likeliest(folder, text, most):
     """The line after a prompt by a forward pass over all of it for every piece, no memory."""
     base = load_base(folder, torch.float32)
     tokens = base.tokens
-    pieces = [tokens.bos, *(piece for part in prompt for piece in tokens.text(part))]
+    pieces = [tokens.bos, *tokens.text(SOLVED), *tokens.text(text)]
     written = []
     while len(written) < most:
         n = len(pieces)
@@ -50,16 +50,17 @@ def likeliest(folder, prompt, most):
     return tokens.decode(written).partition("\n")[0].strip()
 
 
-def test_an_answer_is_the_likeliest_line_whatever_was_asked_before(folder):
+def test_an_answer_is_the_likeliest_line_whatever_is_asked_along(folder):
     reader = LmReader(LmReaderConfig(base=str(folder), passages=2, max_tokens=4, precision="float32"))
-    question = "is the house big ?"
-    shown = "".join(f"\n{line}" for line in evidence(question, PASSAGES[:2]))
-    expected = likeliest(folder, [SOLVED.rstrip(" "), f"{shown}\nQuestion: {question}", ASKING], 4)
-    first = reader.answer(question, PASSAGES)
-    assert first == expected != ""
-    reader.answer("the dog", PASSAGES[:1])
-    assert reader.answer(f"  {question} ", PASSAGES) == first
-    assert reader.answer(" ", PASSAGES) == ""
+    questions = ["is the house big ?", " ", "  the   dog", "el perro grande la casa mañana ?"]
+    passages = [PASSAGES, PASSAGES, PASSAGES[2:], []]
+    found = reader.answers(questions, passages)
+    expected = [likeliest(folder, prompt(question, read[:2]), 4) if question.strip() else ""
+                for question, read in zip(questions, passages, strict=True)]  # fmt: skip
+    assert found == expected
+    assert len({answer for answer in found if answer}) > 1
+    assert [reader.answers([q], [p])[0] for q, p in zip(questions, passages, strict=True)] == found
+    assert reader.answers([], []) == []
 
 
 def test_the_fingerprint_tells_what_decides_an_answer(folder, tmp_path):
