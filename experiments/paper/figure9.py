@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from sqa.run.pipeline import Parts
 
+BESIDE = 0.15  # of the distance of two k
 _MARKERS = ("o", "s", "^", "D", "v")
 
 
@@ -165,21 +166,29 @@ def draw(points: Sequence[Point], labels: dict[str, str], folder: Path, stem: st
         panels[0, 0].set_title(f"{points[0].dataset}, {n} questions, 95% bands", loc="left")
         panels[-1, 0].set_xticks(range(len(ks)), [*map(str, ks)])
         panels[-1, 0].set_xlabel("k (source words read first)\nthe axis of the metric does not start at 0")
-        handles, names = panels[0, 0].get_legend_handles_labels()
-        figure.legend(handles, names, loc="outside lower center", ncols=2)
+        drawn = [dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True)) for axes in panels[:, 0]]
+        looks = {family: look for panel in reversed(drawn) for family, look in panel.items()}
+        families = [family for family in dict.fromkeys(point.family for point in points) if family in looks]
+        figure.legend([looks[family] for family in families], families, loc="outside lower center", ncols=2)
         return save(figure, folder, stem)
 
 
 def _panel(axes: Axes, points: Sequence[Point], metric: str, ks: Sequence[int | str]) -> None:
-    """A line with its band for each translator; one that has a single k is a dot with its interval."""
+    """A line with its band for each translator; one that has a single k is a dot with its interval, beside the others'
+    so that none hides another.
+    """
     for i, family in enumerate(dict.fromkeys(point.family for point in points)):
         line = ladder(points, family, metric)
+        if not line:
+            continue
         found = [point.intervals[metric] for point in line]
         x = [ks.index(point.k) for point in line]
         look = {"color": COLOURS[i % len(COLOURS)], "marker": _MARKERS[i % len(_MARKERS)], "label": family}
         if len(line) == 1:
             ends = [[found[0].value - found[0].low], [found[0].high - found[0].value]]
-            axes.errorbar(x, [found[0].value], yerr=ends, linestyle="", elinewidth=0.8, capsize=1.5, **look)
+            axes.errorbar(
+                [x[0] + BESIDE], [found[0].value], yerr=ends, linestyle="", elinewidth=0.8, capsize=1.5, **look
+            )
             continue
         axes.fill_between(x, [f.low for f in found], [f.high for f in found], color=look["color"], alpha=0.12, lw=0)
         axes.plot(x, [f.value for f in found], **look)

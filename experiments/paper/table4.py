@@ -11,8 +11,10 @@ Claims, after Table 4 of Han, Carpuat and Boyd-Graber (2022), judged for each se
     - answers to a human translation are better than answers to the untranslated question (the floor);
     - answers to a machine translation are better than that floor, and worse than those to a human one;
     - a reader beats the answer "yes" to everything, which needs neither translation nor passage.
-The paper's own scores are not given beside ours: they are of its Wikipedia passages and of a trained reader, and we do
-not have its numbers.
+The paper's scores stand below ours; they are of its Wikipedia passages and of a trained reader.
+
+A language model reads, too, with the retrieved passages and with one that says the answer ("gold": looked up with the
+human translation and the answer together, so only where a set has both; yes/no questions have none).
 
 The machine translation that needs no download is phrase-based, learnt from XOR-TyDi's own translations of other
 questions (experiments/paper/xor_translator.py): a weak one.
@@ -31,19 +33,29 @@ from typing import Any
 
 import numpy as np
 
-from experiments.paper.table4_answers import Library, RuleReader, answered, build_reader, retrieved, translated
+from experiments.paper.table4_answers import (
+    AnyReader,
+    Found,
+    Library,
+    answered,
+    build_reader,
+    gold,
+    retrieved,
+    translated,
+)
 from experiments.paper.table4_rows import (
     ALL,
+    GOLD,
     NOTHING,
     YES,
     Answered,
     NotComputed,
+    ReaderEntry,
     System,
     Table4Config,
     is_yes_no,
     plain,
 )
-from guessers.open_qa.reader import Reader
 from sqa.core.errors import ConfigError, DataError, SqaError
 from sqa.core.registry import TRANSLATORS
 from sqa.data.xor_tydi import OpenQuestion, load_xor_tydi
@@ -74,11 +86,11 @@ def measure(config: Table4Config, store: Store) -> tuple[list[Answered], list[No
     built = _Built()
     results: list[Answered] = []
     left_out: list[NotComputed] = []
-    readers: dict[str, RuleReader | Reader] = {}  # by label
+    readers: dict[str, AnyReader] = {}  # by label
     for entry in config.readers:
         try:
             if entry.answer != YES:
-                readers[entry.label] = build_reader(entry.answer, entry.model)
+                readers[entry.label] = build_reader(entry.answer, entry.model, entry.lm)
         except SqaError as error:
             left_out += [NotComputed(name, ALL, ALL, entry.label, _line(error)) for name in config.sets]
     for name in config.sets:
@@ -114,7 +126,7 @@ def _one_set(
     language: str,
     questions: list[OpenQuestion],
     config: Table4Config,
-    readers: Mapping[str, RuleReader | Reader],
+    readers: Mapping[str, AnyReader],
     library: Library,
     store: Store,
     built: _Built,
@@ -123,6 +135,12 @@ def _one_set(
     for entry in config.readers:
         if entry.answer == YES:
             yield Answered(name, language, NOTHING, entry.label, questions, None, ["yes"] * len(questions), None)
+    entries = [entry for entry in config.readers if entry.label in readers]
+    given = gold(questions, library, store) if any(entry.passages == GOLD for entry in entries) else None
+    for entry in entries:
+        if entry.passages == GOLD and given is None:
+            reason = "no human translation to look up gold passages with"
+            yield NotComputed(name, language, ALL, entry.label, reason)
     for system in config.systems:
         if name not in system.sets or language not in system.languages:
             continue
@@ -132,10 +150,30 @@ def _one_set(
             yield NotComputed(name, language, system.label, ALL, _reason(system, error))
             continue
         found = retrieved(texts, questions, library, store)
-        hits = np.array([np.nan if is_yes_no(q) else float(f.found > 0) for q, f in zip(questions, found, strict=True)])
-        for label, reader in readers.items():
-            answers = answered(reader, texts, found, questions, library, store)
-            yield Answered(name, language, system.label, label, questions, texts, answers, hits)
+        for entry in entries:
+            passages = given if entry.passages == GOLD else found
+            if passages is None:
+                continue
+            asked = _asked(entry, passages, config.seed)
+            if not asked:
+                yield NotComputed(name, language, system.label, entry.label, "no passage says the answer of a question")
+                continue
+            part, own, mine = [questions[i] for i in asked], [texts[i] for i in asked], [passages[i] for i in asked]
+            hits = np.array([np.nan if is_yes_no(q) else float(f.found > 0) for q, f in zip(part, mine, strict=True)])
+            answers = answered(readers[entry.label], own, mine, part, library, store)
+            yield Answered(name, language, system.label, entry.label, part, own, answers, hits)
+
+
+def _asked(entry: ReaderEntry, passages: Sequence[Found], seed: int) -> list[int]:
+    """The places of the questions that a reader is asked: with gold passages those that have one; then its sample.
+
+    The sample depends on the questions alone: every system is asked the same ones.
+    """
+    places = [i for i, found in enumerate(passages) if entry.passages != GOLD or found.passages]
+    if entry.sample is None or entry.sample >= len(places):
+        return places
+    drawn = np.random.default_rng(seed).permutation(len(places))[: entry.sample]
+    return [places[i] for i in sorted(drawn.tolist())]
 
 
 def english(system: System, questions: Sequence[OpenQuestion], store: Store, built: _Built) -> list[str]:

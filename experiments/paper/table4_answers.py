@@ -16,8 +16,10 @@ from typing import Any, Literal, NamedTuple
 import pyarrow as pa
 from tqdm import tqdm
 
+from experiments.paper.table4_rows import is_yes_no
 from guessers.open_qa import passages as shelf
 from guessers.open_qa import short_answers
+from guessers.open_qa.lm_reader import LmReader, LmReaderConfig
 from guessers.open_qa.passages import Passage, PassageIndex
 from guessers.open_qa.reader import Reader, ReaderConfig
 from guessers.retrieval.index import VERSION as INDEX_VERSION
@@ -47,7 +49,7 @@ PASSAGES = pa.schema(
 ANSWERS = pa.schema([_ID, pa.field("answer", pa.string(), nullable=False)])
 
 Row = dict[str, Any]
-Answers = Literal["title", "typed", "model"]
+Answers = Literal["title", "typed", "model", "lm"]
 
 
 class Found(NamedTuple):
@@ -102,9 +104,17 @@ class RuleReader:
         return f"{self.kind} {short_answers.VERSION}"
 
 
-def build_reader(answer: Answers, model: ReaderConfig | None) -> RuleReader | Reader:
+AnyReader = RuleReader | Reader | LmReader
+
+
+def build_reader(answer: Answers, model: ReaderConfig | None, lm: LmReaderConfig | None = None) -> AnyReader:
     """The reader of a config; a model that is not there is a ConfigError."""
-    return RuleReader(answer) if answer != "model" or model is None else Reader(model)
+    if model is not None:
+        return Reader(model)
+    if lm is not None:
+        return LmReader(lm)
+    assert answer == "title" or answer == "typed"
+    return RuleReader(answer)
 
 
 def translated(
@@ -146,8 +156,38 @@ def retrieved(texts: Sequence[str], questions: Sequence[OpenQuestion], library: 
     return [Found(tuple(row["passages"]), row["found"]) for row in rows]
 
 
+def gold(questions: Sequence[OpenQuestion], library: Library, store: Store) -> list[Found] | None:
+    """For each question one passage that says a right answer, none where none is found or the answer is yes or no.
+
+    It is looked up with the human translation and the answer together, so no system has a say in it; None for a set
+    that nobody translated.
+    """
+    if any(question.translation is None for question in questions):
+        return None
+    stage = _stage("table4-gold", "guessers.passages", library.fingerprint, (), questions)
+
+    def make(start: int, end: int) -> list[Row]:
+        rows = []
+        for question in questions[start:end]:
+            chosen = [] if is_yes_no(question) else _saying(question, library)
+            rows.append({"question_id": question.id, "passages": chosen, "found": len(chosen)})
+        return rows
+
+    rows = _kept(store, stage, questions, PASSAGES, make, "look up gold passages")
+    return [Found(tuple(row["passages"]), row["found"]) for row in rows]
+
+
+def _saying(question: OpenQuestion, library: Library) -> list[int]:
+    """The number of the best passage that says an answer, [] if none does."""
+    for answer in question.answers:
+        for hit in library.index.search(f"{question.translation} {answer}", library.depth):
+            if says(f"{hit.passage.title} {hit.passage.text}", (answer,)):
+                return [library.numbers[hit.passage.id]]
+    return []
+
+
 def answered(
-    reader: RuleReader | Reader,
+    reader: AnyReader,
     texts: Sequence[str],
     found: Sequence[Found],
     questions: Sequence[OpenQuestion],
@@ -159,11 +199,13 @@ def answered(
     stage = _stage("table4-answers", type(reader).__name__, reader.fingerprint(), upstream, questions)
 
     def make(start: int, end: int) -> list[Row]:
-        parts = zip(questions[start:end], texts[start:end], found[start:end], strict=True)
-        return [
-            {"question_id": q.id, "answer": reader.answer(text, [library.passages[i] for i in item.passages])}
-            for q, text, item in parts
-        ]
+        asked, read = texts[start:end], [[library.passages[i] for i in item.passages] for item in found[start:end]]
+        if isinstance(reader, LmReader):
+            answers = reader.answers(asked, read)
+        else:
+            answers = [reader.answer(*pair) for pair in zip(asked, read, strict=True)]
+        ids = [question.id for question in questions[start:end]]
+        return [{"question_id": id, "answer": answer} for id, answer in zip(ids, answers, strict=True)]
 
     return [row["answer"] for row in _kept(store, stage, questions, ANSWERS, make, "answer")]
 

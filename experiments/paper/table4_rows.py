@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from experiments.contestants import Value, check_labels
+from guessers.open_qa.lm_reader import LmReaderConfig
 from guessers.open_qa.reader import ReaderConfig
 from sqa.core.errors import ConfigError
 from sqa.data.xor_tydi import LANGUAGES, SPLITS, OpenQuestion
@@ -21,6 +22,7 @@ from sqa.run.config import ComponentConfig, run_from_mapping
 # experiments/paper/xor_translator.py, trained first where it is not; translated: by `translator`
 Question = Literal["human", "source", "trained", "translated"]
 YES = "always-yes"
+GOLD = "gold"  # of `ReaderEntry.passages`
 ALL = "all"  # in place of a language, system or reader that something is missing for
 NOTHING = "-"  # the "system" of a reader that reads no question
 
@@ -55,12 +57,24 @@ class ReaderEntry:
     """A way to answer."""
 
     label: str
-    answer: Literal["title", "typed", "model", "always-yes"]
+    answer: Literal["title", "typed", "model", "lm", "always-yes"]
     model: ReaderConfig | None = None  # for answer: model
+    lm: LmReaderConfig | None = None  # for answer: lm
+    passages: Literal["retrieved", "gold"] = "retrieved"  # gold: one that says the answer, for each question with one
+    sample: int | None = None  # questions of each set and language, drawn by the config's seed; null = all
 
     def __post_init__(self) -> None:
-        if (self.answer == "model") != (self.model is not None):
-            raise ConfigError("model: needed for answer: model, and for nothing else")
+        wrong = [
+            f"{key}: needed for answer: {key}, and for nothing else"
+            for key, given in (("model", self.model), ("lm", self.lm))
+            if (self.answer == key) != (given is not None)
+        ]
+        if self.sample is not None and self.sample < 1:
+            wrong.append(f"sample: must be >= 1 or null, got {self.sample}")
+        if self.answer == YES and (self.passages, self.sample) != ("retrieved", None):
+            wrong.append(f"passages, sample: {YES} reads nothing and costs nothing; leave them out")
+        if wrong:
+            raise ConfigError(wrong)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """Train the detector of `sqa diagnose` on planted errors.
 
     python -m experiments.planted.learn es data/models/errors-es-en
+    python -m experiments.planted.learn es data/models/errors-es-en --groups lm      # these weights alone, anew
 
 Human translations other than XQB (`TRAINING` in experiments/planted/materials.py) are spoilt by errors of all kinds,
 one to a text of five sentences up to one to five words; a small network learns which words were planted, and a logistic
@@ -23,16 +24,16 @@ from experiments.planted.kinds import KINDS
 from experiments.planted.materials import Spoilt, material, plant
 from sqa.core.arrays import Floats
 from sqa.diagnose.alignment import Alignment, load_aligner
-from sqa.diagnose.detector import FILE, VERSION, Network
+from sqa.diagnose.detector import FILE, VERSION, Network, read_networks
 from sqa.diagnose.function_words import is_content
-from sqa.diagnose.scores import WordScorer, WordScores
+from sqa.diagnose.scores import SCORERS, KeptScorer, WordScorer, WordScores
 from sqa.diagnose.signals import DIRECT, GROUPS, SIGNS, TARGET, word_signals
-from sqa.files.records import parse_json
 from sqa.files.store import digest, write_text
 
 RATES: tuple[int | float, ...] = (1, 1, 2, 0.05, 0.1, 0.2)  # errors of a text: so many, or this share of its words
 HIDDEN, MEMBERS, STEPS, DECAY, RATE = 8, 3, 200, 1e-3, 0.03
 CALIBRATION = 5  # every fifth text sets the logistic curve
+ASKED = {"words": "transformer", "model": "transformer", "lm": "language-model"}  # whose scores are asked for a group
 
 
 @dataclass(frozen=True)
@@ -43,9 +44,10 @@ class Table:
     kinds: np.ndarray  # (N,) of the planted error, "" = none
     texts: np.ndarray  # (N,) ids
     words: np.ndarray  # (N,)
+    group: str = "words"  # of `sqa.diagnose.signals.GROUPS`: names the F signals
 
     def rows(self, keep: np.ndarray) -> Table:
-        return Table(self.signals[keep], self.kinds[keep], self.texts[keep], self.words[keep])
+        return Table(self.signals[keep], self.kinds[keep], self.texts[keep], self.words[keep], self.group)
 
 
 def table(spoilt: Sequence[Spoilt], language: str, scorer: WordScorer, work: Path | None = None) -> Table:
@@ -59,7 +61,7 @@ def table(spoilt: Sequence[Spoilt], language: str, scorer: WordScorer, work: Pat
                 kinds.append(one.kinds[j])
                 texts.append(one.text)
                 words.append(word)
-    return Table(np.array(signals), np.array(kinds), np.array(texts), np.array(words))
+    return Table(np.array(signals), np.array(kinds), np.array(texts), np.array(words), scorer.group)
 
 
 def evidence(
@@ -69,20 +71,13 @@ def evidence(
     pairs = [(one.source, one.words) for one in spoilt]
     key = digest([language, scorer.fingerprint(), pairs])
     aligner = load_aligner(f"{language}-{TARGET}", cache=work / f"{key}.links.json" if work else None)
-    alignments, kept = aligner.align(pairs), work / f"{key}.scores.json" if work else None
-    if kept is not None and kept.is_file():
-        rows = parse_json(kept.read_text(encoding="utf-8"))
-        scores = [WordScores(*(tuple(map(float, numbers)) for numbers in row)) for row in rows]
-    else:
-        scores = scorer.score(pairs)
-        if kept is not None:
-            write_text(kept, json.dumps(scores) + "\n")
-    return list(zip(alignments, scores, strict=True))
+    asked = scorer if work is None else KeptScorer(scorer, work / f"{key}.scores.json")
+    return list(zip(aligner.align(pairs), asked.score(pairs), strict=True))
 
 
 def of_group(given: Table, group: str) -> Table:
     """The same with the signals of a group only, which come first."""
-    return Table(given.signals[:, : len(GROUPS[group])], given.kinds, given.texts, given.words)
+    return Table(given.signals[:, : len(GROUPS[group])], given.kinds, given.texts, given.words, group)
 
 
 def fit(given: Table, without: Collection[str] = (), seed: int = 0) -> Network:
@@ -92,7 +87,7 @@ def fit(given: Table, without: Collection[str] = (), seed: int = 0) -> Network:
     held = np.isin(known.texts, ids[::CALIBRATION])
     learnt = known.rows(~held)
     mean, deviation = learnt.signals.mean(0), np.maximum(learnt.signals.std(0), 1e-3)
-    names = GROUPS["model"][: learnt.signals.shape[1]]
+    names = GROUPS[given.group]
     prior = np.array([DIRECT.get(name, 0.0) for name in names])
     signs = np.array([SIGNS.get(name, math.nan) for name in names])
     standard = (learnt.signals - mean) / deviation
@@ -166,22 +161,31 @@ def training_table(language: str, scorer: WordScorer, limit: int | None, work: P
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """The command of the module's docstring."""
-    from smt.models.scoring import build
-
     parser = argparse.ArgumentParser(prog="python -m experiments.planted.learn", description=__doc__.split("\n")[0])
     parser.add_argument("language", choices=("es", "pl"))
     parser.add_argument("folder", type=Path, help="detector.json is written there")
     parser.add_argument("--work", type=Path, default=None, metavar="FOLDER", help="keeps alignments and scores")
     parser.add_argument("--limit", type=int, default=60, metavar="N", help="the first N texts of each corpus")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--groups", nargs="+", choices=tuple(GROUPS), default=tuple(GROUPS), help="weights learnt")
     given = parser.parse_args(arguments)
-    scorer = build(f"{given.language}-{TARGET}")
-    found = training_table(given.language, scorer, given.limit, given.work)
-    networks = {group: fit(of_group(found, group), seed=given.seed).record() for group in GROUPS}
-    planted = int((found.kinds != "").sum())
-    print(f"learnt on {len(found.kinds)} content words, {planted} of them planted", file=sys.stderr)
+    path = given.folder / FILE
+    kept = read_networks(path) if set(given.groups) != set(GROUPS) else {}
+    networks = {group: network.record() for group, network in kept.items()}
+    for name, groups in asked_of(given.groups).items():
+        scorer = SCORERS.resolve(name)(f"{given.language}-{TARGET}")
+        found = training_table(given.language, scorer, given.limit, given.work)
+        networks |= {group: fit(of_group(found, group), seed=given.seed).record() for group in groups}
+        planted = int((found.kinds != "").sum())
+        print(f"learnt on {len(found.kinds)} content words, {planted} of them planted", file=sys.stderr)
     given.folder.mkdir(parents=True, exist_ok=True)
-    write_text(given.folder / FILE, json.dumps({"version": VERSION, "networks": networks}) + "\n")
+    write_text(path, json.dumps({"version": VERSION, "networks": networks}) + "\n")
+
+
+def asked_of(groups: Collection[str]) -> dict[str, list[str]]:
+    """Name of a scorer -> the groups, of these, that its scores serve."""
+    names = dict.fromkeys(ASKED[group] for group in GROUPS if group in groups)
+    return {name: [group for group in GROUPS if group in groups and ASKED[group] == name] for name in names}
 
 
 if __name__ == "__main__":

@@ -20,10 +20,11 @@ from pathlib import Path
 import numpy as np
 
 from experiments.planted.kinds import WORDS
-from experiments.planted.learn import Table, fit, of_group, table, training_table
-from experiments.planted.materials import Text, material, plant
+from experiments.planted.learn import Table, asked_of, fit, of_group, table, training_table
+from experiments.planted.materials import material, plant
 from sqa.core.arrays import Floats
 from sqa.diagnose.detector import Network, load_detector
+from sqa.diagnose.scores import SCORERS
 from sqa.diagnose.signals import GROUPS
 from sqa.run.folder import tsv
 
@@ -90,10 +91,10 @@ def row(language: str, group: str, kind: str, threshold: float, p: Floats, plant
     return Row(language, group, kind, threshold, int(planted.sum()), int(flagged.sum()), int((flagged & planted).sum()))
 
 
-def rows_of(language: str, texts: Sequence[Text], train: Table, test: Table, clean: Table) -> list[Row]:
-    """All rows of a language."""
+def rows_of(language: str, groups: Sequence[str], train: Table, test: Table, clean: Table) -> list[Row]:
+    """All rows of a language and of groups of signals."""
     found = []
-    for group in GROUPS:
+    for group in groups:
         learnt, given, plain = (of_group(each, group) for each in (train, test, clean))
         networks = {kind: fit(learnt, (kind,)) for kind in WORDS}
         shipped = load_detector(language, group=group).network
@@ -109,22 +110,23 @@ def rows_of(language: str, texts: Sequence[Text], train: Table, test: Table, cle
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """The command of the module's docstring; TSV on stdout."""
-    from smt.models.scoring import build
-
     parser = argparse.ArgumentParser(prog="python -m experiments.planted.once", description=__doc__.split("\n")[0])
     parser.add_argument("languages", nargs="+", choices=("es", "pl"))
     parser.add_argument("--limit", type=int, default=None, metavar="N", help="the first N questions")
     parser.add_argument("--train", type=int, default=60, metavar="N", help="the first N texts of each training corpus")
     parser.add_argument("--seed", type=int, default=0, help="of the planting")
     parser.add_argument("--work", type=Path, default=None, metavar="FOLDER", help="keeps alignments and scores")
+    parser.add_argument("--groups", nargs="+", choices=tuple(GROUPS), default=tuple(GROUPS), help="signals measured")
     parser.add_argument("--json", action="store_true", help="print JSON instead of TSV")
     given = parser.parse_args(arguments)
     found: list[Row] = []
     for language in given.languages:
-        scorer, texts = build(f"{language}-en"), material(f"references:{language}", given.limit)
-        train = training_table(language, scorer, given.train, given.work)
-        test, clean = (table(plant(texts, (n,), WORDS, given.seed), language, scorer, given.work) for n in (1, 0))
-        found += rows_of(language, texts, train, test, clean)
+        texts = material(f"references:{language}", given.limit)
+        for name, groups in asked_of(given.groups).items():
+            scorer = SCORERS.resolve(name)(f"{language}-en")
+            train = training_table(language, scorer, given.train, given.work)
+            test, clean = (table(plant(texts, (n,), WORDS, given.seed), language, scorer, given.work) for n in (1, 0))
+            found += rows_of(language, groups, train, test, clean)
     if given.json:
         print(json.dumps([asdict(one) for one in found], indent=1))
     else:

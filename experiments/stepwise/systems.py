@@ -76,6 +76,13 @@ def _opened(folder: Path, aligned: bool, _: bytes) -> tuple[FinishedRun, tuple[L
     return run, tuple(map(_line, traces)), errors
 
 
+def errors_of_seed(run: FinishedRun, seed: int) -> tuple[StepErrors, ...]:
+    """The errors of each question as one alignment finds them, not the mean over the seeds; its links are kept."""
+    language = run.questions[0].language
+    aligner = load_aligner(f"{language}-{TARGET}", cache=run.folder / f"links.seed{seed}.json", seeds=(seed,))
+    return tuple(step_errors(run.traces, aligner, RULES, load_detector(language)))
+
+
 def _line(trace: QuestionTrace) -> Line:
     sentence = np.array([emission.sentence for emission in trace.emissions], dtype=np.int64)
     logs = log_reciprocal_rank(trace.rank, RULES.top, RULES.floor)

@@ -29,6 +29,8 @@ ROWS = 32  # sentences scored together
 class TransformerScorer:
     """See the module."""
 
+    group = "model"
+
     def __init__(self, model: Transformer, vocabulary: Vocabulary, fingerprint: str) -> None:
         self.model, self.vocabulary, self._fingerprint = model, vocabulary, fingerprint
         self.chooser = Chooser(model, vocabulary)

@@ -226,13 +226,19 @@ def diagnose(
         typer.Option("--kind", metavar="KIND", help="hallucination, omission or drop; may be repeated."),
     ] = None,
     priors: Priors = None,
-    scored: Annotated[
-        bool, typer.Option("--scored", help="Let the bundled translation model score every word, too: fewer mistakes.")
-    ] = False,
+    detector: Annotated[
+        str,
+        typer.Option(
+            help="Which model scores every word, too: language-model (the strongest; make lm), transformer, or words: "
+            "none. auto: the strongest there is."
+        ),
+    ] = "auto",
+    scored: Annotated[bool, typer.Option("--scored", help="The same as --detector transformer.")] = False,
     as_json: Json = False,
 ) -> None:
     """The worst step-wise errors of a run: probability, source span, rank of the answer before and after."""
-    call("sqa.diagnose.findings:main", run, top, questions or (), kinds or (), priors, None, as_json, scored)
+    who = "transformer" if scored else detector
+    call("sqa.diagnose.findings:main", run, top, questions or (), kinds or (), priors, None, as_json, who)
 
 
 @evidence_app.command()

@@ -69,16 +69,19 @@ class Aligner(Protocol):
         ...
 
 
-def load_aligner(pair: str, folder: str | Path | None = None, cache: Path | None = None) -> Aligner:
+def load_aligner(
+    pair: str, folder: str | Path | None = None, cache: Path | None = None, seeds: Sequence[int] = SEEDS
+) -> Aligner:
     """The default aligner of a pair, with the bundled priors or those of a folder; `cache` is a file it may write.
 
-    A pair without bundled priors is aligned from the texts alone, and a line says so.
+    A pair without bundled priors is aligned from the texts alone, and a line says so.  With one seed the trust is that
+    of a single alignment.
     """
     if folder is None and not has_priors(pair):
         said = "aligned from these texts alone; priors make fewer mistakes: python -m smt.training.alignment_priors"
         print(f"sqa: no priors for {pair}; {said}", file=sys.stderr)
-        return HmmAligner(Priors(pair, {}, {}, {}, "none"), cache=cache)
-    return HmmAligner(load_priors(pair, folder), cache=cache)
+        return HmmAligner(Priors(pair, {}, {}, {}, "none"), seeds, cache)
+    return HmmAligner(load_priors(pair, folder), seeds, cache)
 
 
 class HmmAligner:

@@ -1,7 +1,7 @@
 """How probable it is that a word of a translation is wrong: a small network over its signals, learnt on planted errors.
 
     detector = load_detector("es")                      # from spelling, vocabulary and alignment
-    detector = load_detector("es", build("es-en"))      # and from a translation model's scores of the words
+    detector = load_detector("es", build("es-en"))      # and from a model's scores of the words
     [probabilities] = detector.words([(source, target)], aligner.align([(source, target)]))
 
 `python -m experiments.planted.learn` makes the weights; data/models/errors-es-en/README.md says how well they do.
@@ -118,12 +118,12 @@ def read_networks(path: Path) -> dict[str, Network]:
 
 
 def load_detector(language: str, scorer: WordScorer | None = None, group: str | None = None) -> Detector:
-    """The bundled detector of a source language, with a translation model's scores if there is a `scorer`.
+    """The bundled detector of a source language, with a model's scores if there is a `scorer`.
 
     A language without weights of its own gets FALLBACK's: its order of words may serve, its probabilities were never
     compared with anything.
     """
-    group = group or ("words" if scorer is None else "model")
+    group = group or ("words" if scorer is None else scorer.group)
     folder = DATA / "models" / f"{PREFIX}{language}-en"
     if not folder.is_dir():
         folder = DATA / "models" / f"{PREFIX}{FALLBACK}-en"

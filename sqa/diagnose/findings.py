@@ -14,7 +14,7 @@ from sqa.core.errors import ConfigError
 from sqa.core.registry import did_you_mean
 from sqa.diagnose.alignment import load_aligner
 from sqa.diagnose.detector import load_detector
-from sqa.diagnose.scores import SCORERS
+from sqa.diagnose.scores import SCORERS, KeptScorer, WordScorer
 from sqa.diagnose.step_errors import KINDS, TARGET, DiagnoseConfig, Finding, ranked, step_errors
 from sqa.run.folder import FinishedRun, open_run, tsv
 
@@ -24,6 +24,9 @@ HEADER = (
 )  # fmt: skip
 NONE = "-"  # a cell without a value
 LINKS = "links.json"  # in the run's folder: the word links, so that a second look shows the same findings
+SCORES = "scores.{}.json"  # there, too: what a model said of the words, so that a second look asks it nothing
+STRONGEST = "language-model"  # of SCORERS
+AUTO, UNSCORED = "auto", "words"  # detectors beside those of SCORERS: the strongest that can be had; without a model
 
 
 def main(
@@ -34,7 +37,7 @@ def main(
     priors: Path | None = None,
     config: DiagnoseConfig | None = None,
     as_json: bool = False,
-    scored: bool = False,
+    detector: str = UNSCORED,
 ) -> None:
     """Print the `top` worst findings (None: all), of the given questions and kinds (none given: of all).
 
@@ -48,7 +51,7 @@ def main(
         if kind not in KINDS:
             raise ConfigError(f"--kind: {kind!r} is not one of {', '.join(KINDS)}{did_you_mean(kind, KINDS)}")
     finished = open_run(run)
-    found = findings_of(finished, questions, kinds, priors, config, scored)
+    found = findings_of(finished, questions, kinds, priors, config, detector)
     for line in summary(finished, found):
         print(f"sqa: {line}", file=sys.stderr)
     shown = found[:top]
@@ -64,11 +67,11 @@ def findings_of(
     kinds: Collection[str] = (),
     priors: Path | None = None,
     config: DiagnoseConfig | None = None,
-    scored: bool = False,
+    detector: str = UNSCORED,
 ) -> list[Finding]:
     """The findings of a run, worst first.  All its questions are aligned: links depend on the texts beside.
 
-    `scored`: the bundled translation model of the pair scores every word, too.
+    `detector`: "words", one of SCORERS, whose model of the pair scores every word too, or "auto".
     """
     if not run.guessed:
         raise ConfigError(f"{run.folder}: no guesser ran, so no word can have cost a rank; name one and run again")
@@ -80,10 +83,29 @@ def findings_of(
     if len(languages) > 1:
         raise ConfigError(f"{run.folder}: questions in {', '.join(languages)}; one language at a time can be aligned")
     aligner = load_aligner(f"{languages[0]}-{TARGET}", priors, run.folder / LINKS)
-    scorer = SCORERS.resolve("transformer")(f"{languages[0]}-{TARGET}") if scored else None
+    scorer = _scorer(detector, f"{languages[0]}-{TARGET}", run.folder)
     errors = step_errors(run.traces, aligner, config, load_detector(languages[0], scorer))
     wanted = (finding for one in errors if not questions or one.question in questions for finding in one.findings)
     return ranked(finding for finding in wanted if not kinds or finding.kind in kinds)
+
+
+def _scorer(detector: str, pair: str, folder: Path) -> WordScorer | None:
+    """What scores the words for a detector, None for "words"; `folder` keeps the scores.  Says whom "auto" chose."""
+    if detector == UNSCORED:
+        return None
+    if detector != AUTO and detector not in SCORERS.names():
+        known = (AUTO, UNSCORED, *SCORERS.names())
+        raise ConfigError(f"--detector: {detector!r} is not one of {', '.join(known)}{did_you_mean(detector, known)}")
+    name = STRONGEST if detector == AUTO else detector
+    try:
+        scorer = SCORERS.resolve(name)(pair)
+    except ConfigError as error:
+        if detector != AUTO:
+            raise
+        print(f"sqa: words judged without a language model: {error}", file=sys.stderr)
+        return None
+    print(f"sqa: words judged with the scores of the {name}", file=sys.stderr)
+    return KeptScorer(scorer, folder / SCORES.format(name))
 
 
 def summary(run: FinishedRun, found: Sequence[Finding]) -> list[str]:

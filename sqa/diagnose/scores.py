@@ -1,14 +1,19 @@
-"""What a translation model says of the words of a translation that it may not have made itself."""
+"""What a model says of the words of a translation that it may not have made itself, and where that is kept."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
 
+from sqa.core.errors import DataError
 from sqa.core.registry import Registry
+from sqa.files.json_reader import parse_json
+from sqa.files.store import digest, write_text
 
 # what scores the words of a translation; each is built from the name of a bundled model, such as "es-en"
-SCORERS = Registry("scorer", {"transformer": "smt.models.scoring:build"})
+SCORERS = Registry("scorer", {"transformer": "smt.models.scoring:build", "language-model": "smt.lm.word_scores:build"})
 
 Words = Sequence[str]
 
@@ -22,7 +27,9 @@ class WordScores(NamedTuple):
 
 
 class WordScorer(Protocol):
-    """What sqa/diagnose/detector.py asks of a translation model."""
+    """What sqa/diagnose/detector.py asks of a model."""
+
+    group: str  # of `sqa.diagnose.signals.GROUPS`: whose weights know its scores
 
     def score(self, pairs: Sequence[tuple[Words, Words]]) -> list[WordScores]:
         """Scores of each (source words, target words)."""
@@ -31,3 +38,35 @@ class WordScorer(Protocol):
     def fingerprint(self) -> str:
         """Hash of everything that decides the scores."""
         ...
+
+
+class KeptScorer:
+    """A scorer whose numbers lie in a file: the same texts are scored once."""
+
+    def __init__(self, scorer: WordScorer, path: Path) -> None:
+        self.group, self._scorer, self._path = scorer.group, scorer, path
+
+    def fingerprint(self) -> str:
+        """Of the scorer."""
+        return self._scorer.fingerprint()
+
+    def score(self, pairs: Sequence[tuple[Words, Words]]) -> list[WordScores]:
+        """Scores of each (source words, target words), read where they are there."""
+        key = digest([self.fingerprint(), [[list(x), list(y)] for x, y in pairs]])
+        if self._path.is_file():
+            kept = self._read(key)
+            if kept is not None:
+                return kept
+        found = self._scorer.score(pairs)
+        write_text(self._path, json.dumps({"key": key, "scores": found}) + "\n")
+        return found
+
+    def _read(self, key: str) -> list[WordScores] | None:
+        """What is kept, None if it is of other texts or another model; DataError if it is damaged."""
+        try:
+            kept: dict[str, Any] = parse_json(self._path.read_text(encoding="utf-8"))
+            if kept["key"] != key:
+                return None
+            return [WordScores(*(tuple(map(float, numbers)) for numbers in row)) for row in kept["scores"]]
+        except (ValueError, KeyError, TypeError) as error:
+            raise DataError(f"{self._path}: the kept scores are damaged ({error}); delete the file") from error

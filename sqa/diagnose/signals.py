@@ -41,7 +41,10 @@ SIGNS = {
     "uncovered": 1, "beside": -1, "rare": 1, "copied": -1, "alike": -1, "new_name": 1,
     "given": -1, "gain": -1, "short": 1, "given_after": -1, "short_after": 1, "given_sentence": 0,
 }  # fmt: skip
-GROUPS: dict[str, tuple[str, ...]] = {"words": ALIGNED + SPELT, "model": ALIGNED + SPELT + SCORED}
+# without a model; with the scores of the bundled Transformer; with those of a language model
+GROUPS: dict[str, tuple[str, ...]] = {"words": ALIGNED + SPELT} | dict.fromkeys(
+    ("model", "lm"), ALIGNED + SPELT + SCORED
+)
 LOOP, FAR_LOOP = 4, 12  # words: repetitions so near are counted, where the source says a word twice and where not
 MOST_LIFT, LEAST_LN = 14.0, -25.0
 
@@ -49,7 +52,7 @@ MOST_LIFT, LEAST_LN = 14.0, -25.0
 def word_signals(
     source: Words, target: Words, alignment: Alignment, language: str, scores: WordScores | None = None
 ) -> Floats:
-    """(J, F) for the J target words; F as GROUPS["words"], and with scores as GROUPS["model"]."""
+    """(J, F) for the J target words; F as GROUPS["words"], and with scores as GROUPS["model"] or GROUPS["lm"]."""
     parts = [_aligned(source, target, alignment, language), _spelt(source, target, language)]
     if scores is not None:
         parts.append(_scored(scores))

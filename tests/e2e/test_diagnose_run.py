@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,9 @@ from experiments.studies import planted_errors
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.trace import QuestionTrace
 from sqa.data.datasets import load_questions
+from sqa.diagnose import findings
 from sqa.diagnose.findings import HEADER, LINKS, main
+from sqa.diagnose.scores import WordScores
 from sqa.diagnose.step_errors import StepErrors
 from sqa.files.store import Store
 from sqa.run import folder as runs
@@ -180,3 +183,76 @@ def test_planted_words_are_found(capsys: pytest.CaptureFixture[str]) -> None:
     assert words["recall"] >= 0.8
     assert words["precision"] >= 0.6
     assert sentences["recall"] >= 0.8
+
+
+class Scorer:
+    """Every word is as likely as its length says; counts how often it is asked."""
+
+    group = "lm"
+    asked = 0
+
+    def __init__(self, pair: str) -> None:
+        self.pair = pair
+
+    def fingerprint(self) -> str:
+        return f"lengths {self.pair}"
+
+    def score(self, pairs: Sequence[tuple[Sequence[str], Sequence[str]]]) -> list[WordScores]:
+        Scorer.asked += 1
+        return [WordScores(*(tuple(-float(len(w)) for w in target) for _ in range(2)), (0.0,) * len(target))
+                for _, target in pairs]  # fmt: skip
+
+
+def absent(pair: str) -> Scorer:
+    raise ConfigError(f"there is no model for {pair}")
+
+
+class Only:
+    """A registry in which every scorer is built by one function."""
+
+    def __init__(self, build: Callable[[str], Scorer]) -> None:
+        self.build = build
+
+    def names(self) -> tuple[str, ...]:
+        return ("language-model", "transformer")
+
+    def resolve(self, name: str) -> Callable[[str], Scorer]:
+        assert name in self.names()
+        return self.build
+
+
+def test_a_model_is_asked_once_and_named(
+    finished: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(findings, "SCORERS", Only(Scorer))
+    Scorer.asked = 0
+    outputs = []
+    for _ in range(2):
+        main(finished, detector="auto")
+        captured = capsys.readouterr()
+        outputs.append(captured.out)
+        assert "sqa: words judged with the scores of the language-model" in captured.err
+    assert Scorer.asked == 1 and outputs[0] == outputs[1]
+    kept = finished / "scores.language-model.json"
+    assert json.loads(kept.read_text())["scores"]
+    main(finished)
+    assert "words judged" not in capsys.readouterr().err
+    kept.write_text("{", encoding="utf-8")
+    with pytest.raises(DataError, match="the kept scores are damaged .*; delete the file"):
+        main(finished, detector="language-model")
+
+
+def test_without_a_language_model_the_words_are_judged_all_the_same(
+    finished: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(findings, "SCORERS", Only(absent))
+    main(finished, detector="words")
+    plain = capsys.readouterr().out
+    main(finished, detector="auto")
+    captured = capsys.readouterr()
+    assert captured.out == plain
+    assert "sqa: words judged without a language model: there is no model for es-en" in captured.err
+    with pytest.raises(ConfigError, match="there is no model for es-en"):
+        main(finished, detector="language-model")
+    with pytest.raises(ConfigError, match="--detector: 'langage-model' is not one of auto, words.*did you mean"):
+        main(finished, detector="langage-model")

@@ -9,12 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
+from matplotlib import pyplot
 from small_ablation import write_small_ablation
 
 from experiments.paper import figure9
 from experiments.paper.yisi import YisiConfig, rarity, yisi
 from sqa.core.errors import ConfigError, NotComputable
 from sqa.core.paths import ROOT
+from sqa.core.significance import Interval
 from sqa.run.config import load, read_yaml
 
 
@@ -89,6 +91,26 @@ def test_figure9_draws_what_there_is(folder, capsys):
     figure9.main(folder / "figure9.yaml", runs)  # every text is scored once
     capsys.readouterr()
     assert (folder / "calls").read_text(encoding="utf-8") == scored and len(scored) <= 2 * 4
+
+
+def test_no_dot_hides_another_and_every_translator_has_a_name(tmp_path, monkeypatch):
+    """A translator with a single k stands beside the others' full input; one without the first metric is named, too."""
+    caught = []
+    monkeypatch.setattr(figure9, "save", lambda figure, folder, stem: caught.append(figure) or [])
+
+    def point(family, k, **values):
+        found = {name: Interval(value, value - 0.1, value + 0.1, 9, 0.95, 10) for name, value in values.items()}
+        return figure9.Point("mini-es", family, k, {}, {}, found, {})
+
+    points = [point("line", 3, a=0.5, b=0.5), point("line", "full", a=0.6, b=0.6), point("dot", "full", a=0.6, b=0.6),
+              point("late", 3, b=0.4), point("late", "full", b=0.4)]  # fmt: skip
+    figure9.draw(points, {"a": "A", "b": "B"}, tmp_path, "f")
+    [figure] = caught
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["line", "dot", "late"]
+    for axes in figure.axes:
+        ends = [line.get_xdata()[-1] for line in axes.get_lines() if len(line.get_xdata()) in (1, 2)]
+        assert 1.0 in ends and 1.0 + figure9.BESIDE in ends
+    pyplot.close(figure)
 
 
 def test_figure9_without_any_metric_says_what_is_missing(folder, tmp_path):

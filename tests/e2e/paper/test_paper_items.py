@@ -21,10 +21,13 @@ from experiments.stepwise import errors as counting
 from experiments.stepwise import examples as stepwise
 from experiments.stepwise import hallucination, omission, systems, under_translation
 from experiments.stepwise.figure import COLUMNS, columns, recent_share
+from experiments.stepwise.rows import RULES
 from sqa.core.errors import ConfigError, DataError, NotComputable
 from sqa.core.paths import ROOT
 from sqa.data.datasets import load_questions
-from sqa.diagnose.alignment import Alignment
+from sqa.diagnose.alignment import SEEDS, Alignment
+from sqa.diagnose.detector import load_detector
+from sqa.diagnose.step_errors import step_errors
 from sqa.run.config import load, read_yaml
 
 KS = [3, 6, "full"]
@@ -32,15 +35,19 @@ LIMIT = 6
 
 
 class Diagonal:
-    """Links word i with word i, but nothing with every third target word and with source words 3 to 9."""
+    """Links word i with word i, but nothing with every third target word and with source words 3 to 9.
 
-    def __init__(self, pair: str) -> None:
-        self.pair = pair
+    With one seed alone that is every third word from another place on.
+    """
+
+    def __init__(self, pair: str, seeds: Sequence[int] = SEEDS) -> None:
+        self.pair, self.shift = pair, seeds[0]
 
     def align(self, pairs: Sequence[tuple[Sequence[str], Sequence[str]]]) -> list[Alignment]:
         found = []
         for source, target in pairs:
-            links = tuple((i, i) for i in range(min(len(source), len(target))) if i % 3 and not 3 <= i <= 9)
+            shortest = min(len(source), len(target))
+            links = tuple((i, i) for i in range(shortest) if (i + self.shift) % 3 and not 3 <= i <= 9)
             sides = [{link[side] for link in links} for side in (0, 1)]
             trust = [
                 tuple(float(i in side) for i in range(n))
@@ -76,7 +83,7 @@ def runs(folder):
 
 @pytest.fixture(autouse=True)
 def diagonal(monkeypatch):
-    monkeypatch.setattr(systems, "load_aligner", lambda pair, cache: Diagonal(pair))
+    monkeypatch.setattr(systems, "load_aligner", lambda pair, cache, seeds=SEEDS: Diagonal(pair, seeds))
 
 
 def rows(path: Path, delimiter: str = ",") -> list[dict[str, str]]:
@@ -172,6 +179,13 @@ def test_errors_are_counted(folder, runs, capsys):
     line = counted[4]
     assert (line["what"], line["count"], line["of"]) == ("hallucinated content words", str(invented), str(words))
     assert float(line["percent"]) == pytest.approx(100 * invented / words, abs=1e-5)
+    alone = []
+    for seed in SEEDS:  # what one alignment finds alone
+        errors = step_errors(full.run.traces, Diagonal("es-en", (seed,)), RULES, load_detector("es"))
+        alone.append(100 * sum(sum(one.hallucinated) for one in errors) / words)
+    assert float(line["alignments.low"]) == pytest.approx(min(alone), abs=1e-5)
+    assert float(line["alignments.high"]) == pytest.approx(max(alone), abs=1e-5)
+    assert any(float(one["alignments.low"]) < float(one["alignments.high"]) for one in counted)
     judged = rows(made / "errors_verdicts.tsv", "\t")
     assert [row["claim"] for row in judged[:2]] == [
         "wait-3 has more hallucinated content words than full input",
@@ -188,7 +202,7 @@ def test_words_that_cannot_be_aligned_are_left_out(folder, tmp_path, runs, monke
         text = (folder / name).read_text(encoding="utf-8") + "# another\n"  # not what an earlier test has read
         (tmp_path / name).write_text(text, encoding="utf-8")
 
-    def none(pair: str, cache: Path) -> Diagonal:
+    def none(pair: str, cache: Path, seeds: Sequence[int] = SEEDS) -> Diagonal:
         raise ConfigError("no aligner here")
 
     monkeypatch.setattr(systems, "load_aligner", none)

@@ -63,6 +63,7 @@ def configure(data, extra=(), **changes):
     """The shipped config on the small files, with systems that need nothing and one whose model is missing."""
     mapping = read_yaml(SHIPPED) | {
         "passages": str(data / "passages.jsonl"), "depth": 2, "resamples": 50,
+        "readers": read_yaml(SHIPPED)["readers"][:4],
         "systems": [
             {"label": "untranslated", "question": "source"},
             *extra,
@@ -202,6 +203,57 @@ def test_a_command_as_translator_and_one_that_fails(data):
     assert "non-zero exit status 1" in found["dev-engspan", "ru", "false", "all"]["status"]
 
 
+class Says:
+    """In place of the language model: says the title of its first passage, and yes to what begins with Is."""
+
+    def __init__(self, config):
+        self.config = config
+
+    def answers(self, questions, passages):
+        return ["yes" if asked.startswith("Is") else read[0].title if read else ""
+                for asked, read in zip(questions, passages, strict=True)]  # fmt: skip
+
+    def fingerprint(self):
+        return "says"
+
+
+LM = [
+    {"label": "always yes", "answer": "always-yes"},
+    {"label": "LM", "answer": "lm", "lm": {"passages": 1}, "sample": 4},
+    {"label": "LM, gold", "answer": "lm", "lm": {"passages": 1}, "passages": "gold"},
+]
+
+
+def test_a_sample_and_gold_passages(data, monkeypatch):
+    monkeypatch.setattr(table4_answers, "LmReader", Says)
+    main(configure(data, readers=LM), data / "runs")
+    found = rows(data)
+    human = found["train-engspan", "fi", "human", "LM, gold"]
+    assert human["questions"] == "4"  # three ask who, one when; whether is asked of no passage
+    assert float(human["em"]) == 0.75 and float(human["found"]) == 1 and human["em.yes_no"] == ""
+    foreign = found["train-engspan", "fi", "untranslated", "LM, gold"]
+    assert foreign["em"] == human["em"]  # the same passages, whatever the system made of the question
+    assert "no human translation to look up gold" in found["dev-engspan", "fi", "all", "LM, gold"]["status"]
+    asked = {}
+    for system in ("human", "untranslated"):
+        name = f"train-engspan_fi_{system}_lm.json"
+        predictions = json.loads((data / "runs" / "table4" / "predictions" / name).read_text(encoding="utf-8"))
+        asked[system] = list(predictions)
+        assert found["train-engspan", "fi", system, "LM"]["questions"] == "4"
+    assert asked["human"] == asked["untranslated"] == sorted(asked["human"])
+    verdicts = (data / "runs" / "table4" / "verdicts.tsv").read_text(encoding="utf-8")
+    assert "beats always yes" not in verdicts  # a sample decides no claim
+
+
+def test_yes_and_no_apart(data, monkeypatch):
+    monkeypatch.setattr(table4_answers, "LmReader", Says)
+    main(configure(data, readers=[LM[0], {**LM[1], "sample": None}], sets=["train-engspan"]), data / "runs")
+    found = rows(data)
+    assert float(found["train-engspan", "fi", "human", "LM"]["em.yes_no"]) == 0.5  # one yes, one no
+    assert float(found["train-engspan", "fi", "-", "always yes"]["em.yes_no"]) == 0.5
+    assert float(found["train-engspan", "fi", "untranslated", "LM"]["em.yes_no"]) == 0
+
+
 def test_nothing_to_measure_is_an_error(data):
     with pytest.raises(DataError, match="table4: no system could be measured") as caught:
         main(configure(data, sets=["dev-engspan"], systems=[{"label": "h", "question": "human"}]), data / "runs")
@@ -223,6 +275,9 @@ def test_nothing_to_measure_is_an_error(data):
         ({"systems": [{"label": "x", "translator": {"name": "waitk", "kk": 3}}]}, "kk"),
         ({"readers": [{"label": "x", "answer": "model"}]}, "model: needed for answer: model"),
         ({"readers": [{"label": "x", "answer": "title"}] * 2}, "readers: the label 'x' is there twice"),
+        ({"readers": [{"label": "x", "answer": "lm"}]}, "lm: needed for answer: lm"),
+        ({"readers": [{"label": "x", "answer": "title", "sample": 0}]}, "sample: must be >= 1"),
+        ({"readers": [{"label": "x", "answer": "always-yes", "passages": "gold"}]}, "always-yes reads nothing"),
         ({"passage": None}, "passage"),
     ],
 )
@@ -234,7 +289,16 @@ def test_bad_configs(data, changes, problem):
 
 def test_the_shipped_config_loads():
     config = load(SHIPPED, Table4Config)
-    assert [reader.answer for reader in config.readers] == ["always-yes", "title", "typed", "model"]
+    assert [reader.answer for reader in config.readers] == [
+        "always-yes",
+        "title",
+        "typed",
+        "model",
+        "lm",
+        "typed",
+        "lm",
+        "typed",
+    ]
 
 
 def test_a_model_learnt_from_translations_of_other_questions(data, monkeypatch):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -114,6 +115,24 @@ def test_signals_without_weights_are_named(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(module, "DATA", tmp_path)
     with pytest.raises(ConfigError, match="has no weights for the signals 'words'"):
         load_detector("es")
+
+
+def test_a_scorer_chooses_the_weights_that_know_its_scores() -> None:
+    class Scorer:
+        group = "lm"
+
+        def fingerprint(self) -> str:
+            return "f"
+
+        def score(self, pairs: Sequence[tuple[Sequence[str], Sequence[str]]]) -> list[WordScores]:
+            return [WordScores(*((-1.0,) * len(target),) * 2, (0.0,) * len(target)) for _, target in pairs]
+
+    networks = read_networks(DATA / "models" / "errors-es-en" / FILE)
+    detector = load_detector("es", Scorer())
+    assert detector.network.record() == networks["lm"].record() != networks["model"].record()
+    [alignment] = load_aligner("es-en").align([(SOURCE, GOOD)])
+    [found] = detector.words([(SOURCE, GOOD)], [alignment])
+    assert found.shape == (len(GOOD),) and ((0 <= found) & (found <= 1)).all()
 
 
 @pytest.mark.parametrize("language", ["es", "pl"])

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from experiments.planted.kinds import KINDS, WORDS, Strangers
-from experiments.planted.learn import Table, fit
+from experiments.planted.learn import ASKED, Table, asked_of, fit
 from experiments.planted.materials import Text, material, plant, rng_for
 from experiments.planted.once import Row, best_threshold, row, unseen
 from sqa.core.errors import ConfigError
 from sqa.diagnose.function_words import strip_edges
+from sqa.diagnose.scores import SCORERS
 from sqa.diagnose.signals import GROUPS
 
 SOURCE = "El viejo poeta Pablo Neruda vendió 4.500 libros, según dicen, en la ciudad de Lima.".split()
@@ -111,3 +112,9 @@ def test_counts_at_a_threshold() -> None:
     assert best_threshold(p, planted) == 0.7
     nothing = Row("es", "words", "none", 0.5, 0, 0, 0)
     assert (nothing.precision, nothing.recall) == (None, None)
+
+
+def test_each_group_asks_the_scorer_that_its_weights_know() -> None:
+    assert asked_of(("lm", "words")) == {"transformer": ["words"], "language-model": ["lm"]}
+    assert asked_of(tuple(GROUPS)) == {"transformer": ["words", "model"], "language-model": ["lm"]}
+    assert set(ASKED) == set(GROUPS) and set(ASKED.values()) == set(SCORERS.names())

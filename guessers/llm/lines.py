@@ -1,0 +1,76 @@
+"""A causal language model that ends many prompts with a line each; all prompts begin alike, and that is read once.
+
+The prompts of a batch are written side by side, so that the output layer, most of the work of a single line, is read
+from memory once for all of them.  What else is in a batch can change the order of a sum, so the last bits of a score.
+
+Letters in the shape comments: B prompts, N positions, M positions of the beginning, D width, V pieces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+import torch.nn.functional as F
+from torch.nn.utils.rnn import pad_sequence
+
+from smt.lm.base import Base
+from smt.lm.decode import joined
+from smt.lm.network import Seen, mask_of
+
+ROWS = 16  # prompts written side by side
+BREAK = "\n"  # ends a line
+
+
+class LineWriter:
+    """A model that has read the beginning of every prompt."""
+
+    @torch.inference_mode()
+    def __init__(self, base: Base, beginning: str) -> None:
+        self._network, self._tokens = base.network, base.tokens
+        self._rows = base.network.output_rows()  # (V, D)
+        [self._end] = base.tokens.text(BREAK)
+        pieces = ([] if base.tokens.bos is None else [base.tokens.bos]) + base.tokens.text(beginning)
+        n = self._begun = len(pieces)
+        own = mask_of(torch.ones(1, n, n, dtype=torch.bool).tril(), base.network.dtype)
+        _, self._beginning = base.network(torch.tensor([pieces]), torch.arange(n)[None], own)
+
+    def write(self, prompts: Sequence[str], most: int) -> list[str]:
+        """The likeliest line after each prompt, piece by piece; cut off after `most` pieces.  A prompt has pieces."""
+        pieces = [self._tokens.text(prompt) for prompt in prompts]
+        found = [""] * len(prompts)
+        order = sorted(range(len(prompts)), key=lambda i: len(pieces[i]))
+        for group in (order[i : i + ROWS] for i in range(0, len(order), ROWS)):
+            for i, line in zip(group, self._lines([pieces[i] for i in group], most), strict=True):
+                found[i] = self._tokens.decode(line).partition(BREAK)[0].strip()
+        return found
+
+    @torch.inference_mode()
+    def _lines(self, prompts: Sequence[Sequence[int]], most: int) -> list[list[int]]:
+        dtype, lengths = self._network.dtype, torch.tensor([len(prompt) for prompt in prompts])  # (B,)
+        padded = pad_sequence([torch.tensor(prompt) for prompt in prompts], batch_first=True)
+        b, n = padded.shape
+        begun = Seen(self._beginning, torch.zeros(1, 1, n, self._begun, dtype=dtype))
+        own = mask_of(torch.ones(n, n, dtype=torch.bool).tril().expand(b, n, n), dtype)
+        states, memory = self._network(padded, self._begun + torch.arange(n).expand(b, n), own, [begun])
+        last = states[torch.arange(b), lengths - 1]  # (B, D)
+        there = torch.arange(n) < lengths[:, None]  # (B, N): no padding
+        begun = Seen(self._beginning, torch.zeros(1, 1, 1, self._begun, dtype=dtype))
+        alone = torch.zeros(b, 1, 1, 1, dtype=dtype)
+        lines: list[list[int]] = [[] for _ in prompts]
+        going = [True] * b
+        for step in range(most):
+            piece = F.linear(last, self._rows).argmax(-1)  # (B,)
+            for i, number in enumerate(piece.tolist()):
+                going[i] = going[i] and number != self._end
+                if going[i]:
+                    lines[i].append(number)
+            if not any(going):
+                break
+            seen = [begun, Seen(memory, mask_of(there[:, None], dtype))]
+            places = (self._begun + lengths + step)[:, None]
+            states, new = self._network(piece[:, None], places, alone, seen)
+            memory = [joined(*pair) for pair in zip(memory, new, strict=True)]
+            there = torch.cat([there, torch.ones(b, 1, dtype=torch.bool)], 1)
+            last = states[:, -1]
+        return lines

@@ -1,0 +1,133 @@
+"""A causal language model that was trained on plain text alone, as the reader of retrieved passages.
+
+It goes on with a few solved questions: of each passage its title and the sentence that shares most stems with the
+question, then the question, then "Answer:".  What it writes to the end of the line, the likeliest piece each time, is
+the answer.  It may write what stands in no passage, so it can be right where retrieval found nothing.
+
+    reader = LmReader(LmReaderConfig())                # Gemma 3 270M of the extra lm
+    reader.answers(["Who founded Rome?"], [passages])  # ["Romulus"]
+
+The solved questions are ours; none is in XOR-TyDi.  Yes/no questions are among them, because they are among what is
+asked.  Questions are answered side by side (guessers/llm/lines.py).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from guessers.open_qa.passages import Passage
+from guessers.text import content_stems
+from sqa.core.errors import ConfigError
+from sqa.files.store import digest
+
+if TYPE_CHECKING:
+    from guessers.llm.lines import LineWriter
+
+VERSION = 1  # raise when answers change
+LONGEST = 60  # words of a sentence that are shown
+_ENDS = re.compile(r"(?<=[.!?])\s+")
+SOLVED = """\
+Each question is answered in a few words.
+
+Marie Curie: Born in Warsaw, she moved to Paris in 1891 and shared a prize in physics with her husband.
+Polonium: She named this element after the country in which she was born.
+Question: In which year did Marie Curie move to Paris?
+Answer: 1891
+
+Kilimanjaro: Its three cones are Kibo, Mawenzi and Shira, and Kibo may erupt again.
+Tanzania: The highest mountain of Africa stands in the north of this country.
+Question: Is Kilimanjaro a volcano?
+Answer: yes
+
+The Trial: In this novel Josef K. is arrested one morning without having done anything wrong.
+Franz Kafka: This writer of "The Metamorphosis" worked for an insurance company in Prague.
+Question: Who wrote the novel The Trial?
+Answer: Franz Kafka
+
+Penguin: These birds cannot fly, but swim fast in the cold seas of the south.
+Question: Can penguins fly?
+Answer: no
+
+Cello: A bow is drawn over its four strings, which are tuned in fifths.
+Question: How many strings does a cello have?
+Answer: four
+
+Canberra: Sydney and Melbourne both wanted to be the capital, so this city was built between them.
+Question: Where was the capital of Australia built?
+Answer: between Sydney and Melbourne
+"""
+ASKING = "\nAnswer:"
+
+
+@dataclass(frozen=True, slots=True)
+class LmReaderConfig:
+    """Which model, and how much it reads."""
+
+    base: str = "gemma3-270m"  # of the extra lm; or a model's folder, a .gguf file, a hub name (smt/lm/base.py)
+    passages: int = 3  # shown of those retrieved, the best
+    max_tokens: int = 10  # pieces of an answer at most
+    precision: Literal["auto", "float32", "bfloat16"] = "auto"  # auto = bfloat16 where the processor multiplies in it
+
+    def __post_init__(self) -> None:
+        wrong = [
+            f"{key}: must be in {least}..{most}, got {getattr(self, key)}"
+            for key, least, most in (("passages", 0, 50), ("max_tokens", 1, 100))
+            if not least <= getattr(self, key) <= most
+        ]
+        if wrong:
+            raise ConfigError(wrong)
+
+
+class LmReader:
+    """See the module.  The model is loaded by the first question."""
+
+    def __init__(self, config: LmReaderConfig) -> None:
+        """ConfigError or DataError if the model is not there."""
+        from guessers.llm.memory import model_identity  # torch is loaded for this reader only
+
+        self.config = config
+        self._identity = model_identity(config.base, config.precision)
+        self._writer: LineWriter | None = None
+
+    def answers(self, questions: Sequence[str], passages: Sequence[Sequence[Passage]]) -> list[str]:
+        """An answer to each question; "" for a blank one, or where the model ends the line at once."""
+        if self._writer is None:
+            from guessers.llm.lines import LineWriter
+            from guessers.llm.memory import load
+
+            self._writer = LineWriter(load(self.config.base, self.config.precision), SOLVED)
+        asked = [i for i, question in enumerate(questions) if question.strip()]
+        prompts = [prompt(questions[i], passages[i][: self.config.passages]) for i in asked]
+        written = dict(zip(asked, self._writer.write(prompts, self.config.max_tokens), strict=True))
+        return [written.get(i, "") for i in range(len(questions))]
+
+    def fingerprint(self) -> str:
+        """Hash of all that decides an answer: the model's files, arithmetic, prompt and sizes."""
+        c = self.config
+        return digest(["lm-reader", VERSION, self._identity, SOLVED, ASKING, LONGEST, c.passages, c.max_tokens])
+
+
+def prompt(question: str, passages: Sequence[Passage]) -> str:
+    """What follows the solved questions."""
+    shown = "".join(f"\n{line}" for line in evidence(question, passages))
+    return f"{shown}\nQuestion: {' '.join(question.split())}{ASKING}"
+
+
+def evidence(question: str, passages: Sequence[Passage]) -> list[str]:
+    """Title and sentence of each passage: the sentence with most stems of the question, the first of equals, cut off
+    after LONGEST words.
+    """
+    asked = _stems(question)
+    lines = []
+    for passage in passages:
+        sentences = [sentence for sentence in _ENDS.split(passage.text) if sentence.strip()]
+        best = max(sentences, key=lambda sentence: len(_stems(sentence) & asked), default="")
+        lines.append(f"{passage.title.replace('_', ' ')}: {' '.join(best.split()[:LONGEST])}")
+    return lines
+
+
+def _stems(line: str) -> frozenset[str]:
+    return frozenset(stem for word in line.split() for stem in content_stems(word))

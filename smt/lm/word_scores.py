@@ -1,0 +1,96 @@
+"""How likely a language model with a translator's adapter finds the words of a given translation.
+
+    scorer = build("es-en")
+    [scores] = scorer.score([(("Nació", "en", "Lima."), ("Born", "in", "Lima."))])
+    scores.given      # ln p(word | source, the words before it), one number per target word
+
+The whole source is read first and the words are forced (teacher forcing): one forward pass a sentence with its source
+and one with an empty source, no decoding.  What a piece is compared with are the pieces that the adapter chooses from,
+and the piece itself where it is none of them.
+
+Letters in the shape comments: S source pieces, A pieces that ask for the translation, T target pieces, D width, V
+pieces that the adapter chooses from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from smt.lm.adapter import adapter_digest
+from smt.lm.base import load_fingerprint
+from smt.lm.decode import Writer
+from smt.lm.layout import OFFSET
+from smt.lm.network import mask_of
+from smt.lm.translator import CausalLmConfig, resolve, writer
+from sqa.core.errors import ConfigError
+from sqa.core.paths import DATA
+from sqa.diagnose.scores import Words, WordScores
+
+VERSION = 1  # raise when the numbers change
+DIGITS = 3  # of every number told
+
+
+class LmScorer:
+    """See the module."""
+
+    group = "lm"
+
+    def __init__(self, writer: Writer, fingerprint: str) -> None:
+        self.writer, self._fingerprint = writer, fingerprint
+
+    def fingerprint(self) -> str:
+        """Hash of everything that decides the scores."""
+        return self._fingerprint
+
+    def score(self, pairs: Sequence[tuple[Words, Words]]) -> list[WordScores]:
+        """Scores of each (source words, target words); the same whatever else is scored along."""
+        return [self._of(source, target) if target else WordScores((), (), ()) for source, target in pairs]
+
+    def _of(self, source: Words, target: Words) -> WordScores:
+        pieces, index = self.writer.tokens.words(target)
+        given, best = self._forced(source, pieces)
+        alone, _ = self._forced((), pieces)
+        return WordScores(*(_summed(numbers, index) for numbers in (given, alone, best - given)))
+
+    @torch.inference_mode()
+    def _forced(self, source: Words, pieces: Sequence[int]) -> tuple[Tensor, Tensor]:
+        """(T,) ln p of each piece, and of the likeliest piece in its place."""
+        w = self.writer
+        before, _ = w.layout.source(w.tokens, source)
+        asked = [*w.layout.asking, *pieces[:-1]]  # (A + T - 1,): the last of them choose the pieces
+        first = OFFSET if w.offset is None else w.offset
+        positions = [*range(len(before)), *range(first, first + len(asked))]
+        own = mask_of(torch.ones(1, len(positions), len(positions), dtype=torch.bool).tril(), w.model.dtype)
+        states, _ = w.model(torch.tensor([[*before, *asked]]), torch.tensor([positions]), own)
+        states = states[0, -len(pieces) :]  # (T, D)
+        scores = F.linear(states, w.rows).float()  # (T, V)
+        chosen = torch.tensor(pieces)
+        mine = (states.float() * w.model.output_rows(chosen).float()).sum(-1)  # (T,)
+        known = torch.isin(chosen, w.pieces)
+        total = scores.logsumexp(-1)
+        total = torch.where(known, total, torch.logaddexp(total, mine))
+        best = torch.maximum(scores.max(-1).values, mine)
+        return mine - total, best - total
+
+
+def _summed(numbers: Tensor, index: Sequence[int]) -> tuple[float, ...]:
+    """Sums over the pieces of each word: (T,) -> a number per word."""
+    return tuple(np.bincount(index, numbers.double().numpy(), index[-1] + 1).round(DIGITS).tolist())
+
+
+def build(pair: str) -> LmScorer:
+    """The scorer of a bundled adapter by its pair ("es-en").  ConfigError without one, or without its base."""
+    model = f"lm-{pair}"
+    if not (DATA / "models" / model).is_dir():
+        raise ConfigError(f"no language model was trained to translate {pair}: there is no {DATA / 'models' / model}")
+    loaded = resolve(CausalLmConfig(model))
+    assert loaded.adapter is not None
+    digest = adapter_digest(loaded.adapter)
+    base = load_fingerprint(loaded.folder)
+    fingerprint = f"language-model {VERSION} {loaded.precision} {base} {digest}"
+    return LmScorer(writer(loaded, digest), fingerprint)
