@@ -9,7 +9,7 @@ from sqa.core.errors import ConfigError
 from sqa.files.atomic import claimed
 from sqa.run import config as configs
 
-KINDS = ("bert", "bm25", "gru", "fusion")
+KINDS = ("bert", "bm25", "gru", "fusion", "rerank")
 
 
 def main(config_path: Path, output: Path | None = None) -> Path:
@@ -46,6 +46,11 @@ def main(config_path: Path, output: Path | None = None) -> Path:
 
         config = configs.load(config_path, fusion_train.FusionTraining)
         guesser = fusion_train.train(config)
+    elif kind == "rerank":
+        from guessers.rerank import train as rerank_train
+
+        config = configs.load(config_path, rerank_train.RerankTraining)
+        guesser = rerank_train.train(config)
     else:
         raise ConfigError(f"{config_path} kind: expected one of {', '.join(KINDS)}, got {repr(kind)[:60]}")
     folder = output or config.output

@@ -18,7 +18,7 @@ word to word.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from guessers.fusion.candidates import DEPTH, Candidates, candidates, width
+from guessers.fusion.judge import Judge, Tensors, best
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.interfaces import ChecksTexts, Guesser, IncrementalGuesser, KnowsPages
 from sqa.core.registry import GUESSERS
@@ -37,9 +38,6 @@ from sqa.run.parts import fingerprint_of
 KIND = "fusion"
 VERSION = 1  # of the files and of the code that turns guesses into guesses
 BUNDLED = "fusion"
-CLIP = 8.0  # standardised numbers are kept within so many deviations
-
-Tensors = Mapping[str, np.ndarray]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,30 +57,16 @@ class FusionConfig:
 
 
 class Weights:
-    """Learnt weights: standardised numbers -> rectified units -> logit, for one list of guessers."""
+    """Learnt weights for one list of guessers."""
 
     def __init__(self, tensors: Tensors, guessers: int) -> None:
-        """`tensors`: mean (D,), deviation (D,), hidden.weight (H, D), hidden.bias (H,), output.weight (1, H),
-        output.bias (1,).  ValueError for other names or shapes."""
-        d, h = width(guessers), len(tensors.get("hidden.bias", ()))
-        wanted = {"mean": (d,), "deviation": (d,), "hidden.weight": (h, d), "hidden.bias": (h,)}
-        wanted |= {"output.weight": (1, h), "output.bias": (1,)}
-        if {name: array.shape for name, array in tensors.items()} != wanted:
-            raise ValueError(f"weights of {guessers} guessers have {wanted}")
-        self.tensors = dict(tensors)
-        self._double = {name: array.astype(np.float64) for name, array in tensors.items()}
+        """`tensors`: as in guessers/fusion/judge.py.  ValueError for other names or shapes."""
+        self._judge = Judge(tensors, width(guessers))
+        self.tensors = self._judge.tensors
 
     def chances(self, found: Candidates) -> np.ndarray:
         """(M,) the chance of each candidate; those of a step add up to 1 less the chance of none of them."""
-        t, m = self._double, len(found.pages)
-        rows = np.clip((found.rows - t["mean"]) / t["deviation"], -CLIP, CLIP)
-        hidden = np.maximum(rows @ t["hidden.weight"].T + t["hidden.bias"], 0)
-        logits = hidden @ t["output.weight"][0] + t["output.bias"][0]  # (M + T,)
-        highest = logits[m:].copy()  # (T,)
-        np.maximum.at(highest, found.step, logits[:m])
-        raised = np.exp(logits[:m] - highest[found.step])
-        total = np.bincount(found.step, raised, len(highest)) + np.exp(logits[m:] - highest)
-        return raised / total[found.step]
+        return self._judge.chances(found.rows, found.step)
 
 
 class FusionGuesser:
@@ -138,19 +122,7 @@ class FusionGuesser:
             scores = np.where(named, 1 / (self._constant + 1 + found.ranks), 0.0).sum(1)
         else:
             scores = self._weights.chances(found)
-        ends = np.searchsorted(found.step, np.arange(len(words) + 1))
-        steps = []
-        for start, end in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True):
-            near = scores[start:end]
-            if 0 < n < end - start:  # all that tie with the last one wanted, so that titles decide
-                places = start + np.flatnonzero(near >= np.partition(near, end - start - n)[end - start - n])
-            else:
-                places = np.arange(start, end)
-            pairs = sorted(
-                (-score, found.pages[i]) for i, score in zip(places.tolist(), scores[places].tolist(), strict=True)
-            )
-            steps.append([Guess(page, -score) for score, page in pairs[: max(n, 0)]])
-        return steps
+        return best(scores, found.pages, found.step, len(words), n)
 
     def fingerprint(self) -> str:
         """sha256 of the guessers, the weights, the code version and the constant."""

@@ -127,6 +127,11 @@ class Bm25Guesser:
         """All pages it can name."""
         return frozenset(self._titles)
 
+    @property
+    def weights(self) -> np.ndarray:
+        """(postings,) float64, what one occurrence of the term adds to the page's score."""
+        return self._weights
+
     def fingerprint(self) -> str:
         """sha256 of the index' files, the code version and the config's numbers."""
         numbers = (self._config.k1, self._config.b, self._config.pair_boost, self._config.similarity)
@@ -148,7 +153,7 @@ class Bm25Guesser:
             return [[] for _ in words]
         terms: list[int] = []
         ends = []
-        for of_word in self._terms(words):
+        for of_word in self.terms(words):
             terms += of_word
             ends.append(len(terms))
         pages, scores, listing, first, last = best_pages(
@@ -167,7 +172,7 @@ class Bm25Guesser:
 
     def _guess(self, line: str, n: int) -> list[Guess]:
         all_scores = np.zeros(len(self._titles))
-        for terms in self._terms(line.split()):
+        for terms in self.terms(line.split()):
             for term in terms:
                 start, end = self._starts[term], self._starts[term + 1]
                 pages = self._pages[start:end]
@@ -177,7 +182,7 @@ class Bm25Guesser:
         order = np.lexsort((np.arange(len(all_scores)), -all_scores))[:n]  # equal scores by page number, that is title
         return [Guess(self._titles[page], float(all_scores[page])) for page in order.tolist() if all_scores[page] > 0]
 
-    def _terms(self, words: Iterable[str]) -> Iterator[list[int]]:
+    def terms(self, words: Iterable[str]) -> Iterator[list[int]]:
         """The known terms of each word: its words and the pairs that end with one of them."""
         word_ids, pair_ids, n_words = self._word_ids, self._pair_ids, len(self._word_ids)
         last: int | None = None  # id of the word before, None if unknown

@@ -140,6 +140,7 @@ GUESSERS = Registry(
         "tfidf": "guessers.retrieval.tfidf:build",
         "gru": "guessers.gru.guesser:build",
         "fusion": "guessers.fusion.guesser:build",
+        "rerank": "guessers.rerank.guesser:build",
         "elasticsearch": "guessers.elastic.guesser:build",
         "llm": "guessers.llm.guesser:build",
         "e5": "guessers.e5.guesser:build",

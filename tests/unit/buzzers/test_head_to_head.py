@@ -193,7 +193,8 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_the_shipped_config_loads() -> None:
     shipped = load(ROOT / "configs" / "head_to_head.yaml", h2h.HeadToHeadConfig)
-    assert [contestant.label for contestant in shipped.contestants] == ["bm25", "gru"]
+    labels = [contestant.label for contestant in shipped.contestants]
+    assert labels == ["bm25", "gru", "rerank", "bm25-translated", "fusion"]
 
 
 def test_bad_configs(tmp_path: Path) -> None:

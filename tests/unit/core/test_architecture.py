@@ -55,12 +55,13 @@ ARROWS: dict[str, set[str]] = {
     "guessers.gru": {"sqa", *SQA, "guessers"},
     "guessers.bert": {"sqa", *SQA, "guessers"},
     "guessers.fusion": {"sqa", *SQA},
+    "guessers.rerank": {"sqa", *SQA, "guessers", "guessers.retrieval", "guessers.fusion"},  # its weights and their fit
     "guessers.llm": {"sqa", *SQA, "guessers", "guessers.retrieval", "smt.lm"},  # the network and its tokenizer
     "guessers.e5": {"sqa", *SQA, "guessers", "guessers.retrieval"},
     "guessers.elastic": {"sqa", *SQA, "guessers", "guessers.retrieval"},
     "guessers.open_qa": {"sqa", *SQA, "guessers", "guessers.retrieval", "guessers.bert", "guessers.llm"},
     "guessers.train": {"sqa", *SQA, "guessers"}
-    | {"guessers.retrieval", "guessers.gru", "guessers.bert", "guessers.fusion"},
+    | {"guessers.retrieval", "guessers.gru", "guessers.bert", "guessers.fusion", "guessers.rerank"},
     "buzzers": {"sqa", *SQA},
 }
 

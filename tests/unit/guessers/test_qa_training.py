@@ -18,6 +18,7 @@ from guessers import evaluate, paired
 from guessers.bert.train import BertTraining
 from guessers.fusion.train import FusionTraining
 from guessers.gru.train import GruTraining
+from guessers.rerank.train import RerankTraining
 from guessers.retrieval.bm25 import Bm25Guesser, Bm25Training
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
@@ -34,8 +35,9 @@ CONFIGS = {
     **dict.fromkeys(["gru", "gru-bidirectional", "gru-paper"], GruTraining),
     "bert": BertTraining,
     "fusion": FusionTraining,
+    "rerank": RerankTraining,
 }
-EXTRA = {"mlp": ("bert", "bm25-translated", "fusion")}
+EXTRA = {"mlp": ("bert", "bm25-translated", "fusion", "rerank", "rerank-translated")}
 CONFIGS = {f"train_guessers.yaml:{name}": training for name, training in CONFIGS.items()} | {
     f"train_buzzers.yaml:{kind}-{guesser}": training
     for kind, training in buzzers.train.KINDS.items()

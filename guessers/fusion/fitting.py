@@ -1,0 +1,98 @@
+"""Learns the weights of guessers/fusion/judge.py: which candidate of a step is the answer, or that none is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from tqdm import tqdm
+
+from guessers.fusion.judge import CLIP
+from sqa.files.finite import finite_loss
+
+
+class Fitting(Protocol):
+    """How it learns; configs/train_guessers.yaml:fusion says what each key means."""
+
+    @property
+    def hidden(self) -> int: ...
+    @property
+    def epochs(self) -> int: ...
+    @property
+    def batch(self) -> int: ...
+    @property
+    def learning_rate(self) -> float: ...
+    @property
+    def weight_decay(self) -> float: ...
+    @property
+    def seed(self) -> int: ...
+
+
+class Lesson(NamedTuple):
+    """One text at some of its words."""
+
+    rows: np.ndarray  # (M + T, D) float32, as `Candidates.rows`
+    step: np.ndarray  # (M + T,) int64
+    target: np.ndarray  # (T,) int64, the row of the answer, or of "none of them"
+
+
+def fitted(config: Fitting, learnt: Sequence[Lesson], kept: Sequence[Lesson]) -> dict[str, np.ndarray]:
+    """The weights of the epoch with the smallest cross entropy on `kept`, as guessers/fusion/judge.py reads them."""
+    torch.manual_seed(config.seed)
+    seen = np.concatenate([lesson.rows for lesson in learnt])
+    mean, deviation = seen.mean(0, dtype=np.float64), seen.std(0, dtype=np.float64)
+    deviation[deviation < 1e-6] = 1.0  # a number that never changes says nothing
+    scale = (mean.astype(np.float32), deviation.astype(np.float32))
+    network = nn.Sequential(nn.Linear(seen.shape[1], config.hidden), nn.ReLU(), nn.Linear(config.hidden, 1))
+    optimiser = torch.optim.AdamW(network.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay)
+    decay = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, config.epochs)
+    batches = [joined(learnt[i : i + config.batch], scale) for i in range(0, len(learnt), config.batch)]
+    checked = [joined(kept[i : i + config.batch], scale) for i in range(0, len(kept), config.batch)]
+    best, state = float("inf"), network.state_dict()
+    bar = tqdm(range(1, config.epochs + 1), "training", mininterval=2)
+    for epoch in bar:
+        for place in torch.randperm(len(batches)).tolist():
+            optimiser.zero_grad()
+            loss = cross_entropy(network, batches[place])
+            finite_loss(loss.item(), f"training: epoch {epoch}")
+            loss.backward()
+            optimiser.step()
+        decay.step()
+        with torch.no_grad():
+            reached = float(np.mean([cross_entropy(network, batch).item() for batch in checked]))
+        if reached < best:
+            best, state = reached, {name: tensor.clone() for name, tensor in network.state_dict().items()}
+        bar.set_postfix(entropy=f"{reached:.4f}", best=f"{best:.4f}")
+    names = {"0.weight": "hidden.weight", "0.bias": "hidden.bias", "2.weight": "output.weight", "2.bias": "output.bias"}
+    tensors = {names[name]: tensor.numpy() for name, tensor in state.items()}
+    return tensors | {"mean": scale[0], "deviation": scale[1]}
+
+
+class Batch(NamedTuple):
+    """R rows of S steps of several texts."""
+
+    rows: Tensor  # (R, D), standardised
+    step: Tensor  # (R,) int64
+    target: Tensor  # (S,) int64, a row
+
+
+def joined(lessons: Sequence[Lesson], scale: tuple[np.ndarray, np.ndarray]) -> Batch:
+    """Several texts as one; `scale` is mean and deviation (D,)."""
+    rows, steps, targets, row, step = [], [], [], 0, 0
+    for lesson in lessons:
+        rows.append(np.clip((lesson.rows - scale[0]) / scale[1], -CLIP, CLIP))
+        steps.append(lesson.step + step)
+        targets.append(lesson.target + row)
+        row, step = row + len(lesson.rows), step + len(lesson.target)
+    return Batch(*(torch.from_numpy(np.concatenate(arrays)) for arrays in (rows, steps, targets)))
+
+
+def cross_entropy(network: nn.Module, batch: Batch) -> Tensor:
+    """Mean over the steps of -ln of the chance of the target."""
+    logits = network(batch.rows)[:, 0]
+    highest = torch.full((len(batch.target),), -torch.inf).scatter_reduce(0, batch.step, logits.detach(), "amax")
+    total = torch.zeros(len(batch.target)).index_add(0, batch.step, torch.exp(logits - highest[batch.step]))
+    return (torch.log(total) + highest - logits[batch.target]).mean()

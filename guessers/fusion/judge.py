@@ -1,0 +1,61 @@
+"""Learnt weights that make chances of candidates' numbers, and the best of each step.
+
+Standardised numbers -> rectified units -> a logit, and a softmax over the candidates of a step and "none of them".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from sqa.core.types import Guess
+
+CLIP = 8.0  # standardised numbers are kept within so many deviations
+
+Tensors = Mapping[str, np.ndarray]
+
+
+class Judge:
+    """The weights, for D numbers a candidate."""
+
+    def __init__(self, tensors: Tensors, numbers: int) -> None:
+        """`tensors`: mean (D,), deviation (D,), hidden.weight (H, D), hidden.bias (H,), output.weight (1, H),
+        output.bias (1,).  ValueError for other names or shapes."""
+        d, h = numbers, len(tensors.get("hidden.bias", ()))
+        wanted = {"mean": (d,), "deviation": (d,), "hidden.weight": (h, d), "hidden.bias": (h,)}
+        wanted |= {"output.weight": (1, h), "output.bias": (1,)}
+        if {name: array.shape for name, array in tensors.items()} != wanted:
+            raise ValueError(f"weights of {d} numbers have {wanted}")
+        self.tensors = dict(tensors)
+        self._double = {name: array.astype(np.float64) for name, array in tensors.items()}
+
+    def chances(self, rows: np.ndarray, step: np.ndarray) -> np.ndarray:
+        """(M,) the chance of each candidate; those of a step add up to 1 less the chance of none of them.
+
+        rows (M + T, D): the candidates by step, then "none of them" of every step; step (M,) int64.
+        """
+        t, m = self._double, len(step)
+        rows = np.clip((rows - t["mean"]) / t["deviation"], -CLIP, CLIP)
+        hidden = np.maximum(rows @ t["hidden.weight"].T + t["hidden.bias"], 0)
+        logits = hidden @ t["output.weight"][0] + t["output.bias"][0]  # (M + T,)
+        highest = logits[m:].copy()  # (T,)
+        np.maximum.at(highest, step, logits[:m])
+        raised = np.exp(logits[:m] - highest[step])
+        total = np.bincount(step, raised, len(highest)) + np.exp(logits[m:] - highest)
+        return raised / total[step]
+
+
+def best(scores: np.ndarray, pages: Sequence[str], step: np.ndarray, steps: int, n: int) -> list[list[Guess]]:
+    """The best `n` candidates of each step, equal scores by title; scores (M,), pages M, step (M,) not falling."""
+    ends = np.searchsorted(step, np.arange(steps + 1))
+    listed = []
+    for start, end in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True):
+        near = scores[start:end]
+        if 0 < n < end - start:  # all that tie with the last one wanted, so that titles decide
+            places = start + np.flatnonzero(near >= np.partition(near, end - start - n)[end - start - n])
+        else:
+            places = np.arange(start, end)
+        pairs = sorted((-score, pages[i]) for i, score in zip(places.tolist(), scores[places].tolist(), strict=True))
+        listed.append([Guess(page, -score) for score, page in pairs[: max(n, 0)]])
+    return listed

@@ -1,0 +1,148 @@
+"""What speaks for every page after every word of a text.
+
+P pages, M candidates of a step, R = len(EVIDENCE) numbers each.  A text is read once, from its start; each word adds
+its postings, so what is known at a word depends on the words so far only.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+import numpy as np
+
+from guessers import text
+from guessers.rerank.kinds import MARK, KindReader, Kinds
+from guessers.retrieval.bm25 import Bm25Config, Bm25Guesser
+from guessers.retrieval.index import Index
+from guessers.retrieval.tfidf import TfidfConfig
+
+EVIDENCE = (
+    "words",  # TF-IDF score of the words read
+    "pairs",  # of the pairs of words
+    "bm25",
+    "word hits",  # words read that the page has, and
+    "pair hits",  # pairs
+    "most",  # the largest part of the TF-IDF score that one of them adds
+    "last 12",  # TF-IDF score of the last so many words
+    "last 25",
+    "last 50",
+    "title",  # part of the title's words, by idf, that was read: a question does not name its answer
+    "title word",  # the highest idf of such a word
+    "whole title",  # 1 if all of them were
+    "bracket",  # 1 if a word of what stands in parentheses was
+    "kinds",  # ln of how much likelier than any page it is called as the question calls its answer (kinds.py)
+    "pronouns",  # the same of pronouns
+    "last kinds",  # the same of the last three kinds alone
+    "kind",  # the largest part of its lessons that call it by one of the question's kinds
+    "length",  # ln(1 + words counted of the page)
+    "lessons",  # ln(1 + texts that it was learnt from)
+)
+WINDOWS = (12, 25, 50)
+LAST_KINDS = 3
+_WORDS, _PAIRS, _BM25, _HITS = 0, 1, 2, 3
+
+
+class Knowledge:
+    """What is known of the pages of a retrieval model."""
+
+    def __init__(self, index: Index, kinds: Kinds) -> None:
+        """ValueError if they are of different pages."""
+        if len(index.titles) != len(kinds.lessons):
+            raise ValueError(f"kinds of {len(kinds.lessons)} pages, {len(index.titles)} pages")
+        self.kinds, self.titles = kinds, index.titles
+        self.number = {title: place for place, title in enumerate(index.titles)}
+        weighting = TfidfConfig()
+        self.tfidf = Bm25Guesser(index, Bm25Config(b=weighting.b, pair_boost=weighting.pair_boost, similarity="tfidf"))
+        self.bm25 = Bm25Guesser(index, Bm25Config())
+        words, postings = index.fields()[0]
+        rarity = np.log(len(index.titles) / np.diff(index.starts)[words])
+        self._idf = dict(zip(index.words, rarity.tolist(), strict=True))
+        self.length = np.log1p(np.bincount(index.pages[postings], index.counts[postings], minlength=len(self.titles)))
+        self.lessons = np.log1p(kinds.lessons)
+        self.of_title, self.title_weight = self._named([title.partition("(")[0] for title in self.titles])
+        self.of_bracket, _ = self._named([title.partition("(")[2] for title in self.titles])
+
+    def idf(self, stem: str) -> float:
+        """ln(pages / pages that have it); an unknown stem has that of one in a single page."""
+        return self._idf.get(stem, float(np.log(max(len(self.titles), 1))))
+
+    def _named(self, names: list[str]) -> tuple[dict[str, np.ndarray], np.ndarray]:
+        """stem -> the pages (n,) whose name has it, and (P,) the idf of each name's stems together."""
+        found: dict[str, list[int]] = {}
+        weight = np.zeros(len(names))
+        for page, name in enumerate(names):
+            for stem in {stem for word in name.split() for stem in text.content_stems(word)}:
+                found.setdefault(stem, []).append(page)
+                weight[page] += self.idf(stem)
+        return {stem: np.array(pages, np.int64) for stem, pages in found.items()}, weight
+
+
+class Reading:
+    """The evidence of one text."""
+
+    def __init__(self, known: Knowledge) -> None:
+        pages = len(known.titles)
+        self._known, self._reader = known, KindReader()
+        self._sums = np.zeros((pages, 5))  # words, pairs, bm25, word hits, pair hits
+        self._most = np.zeros(pages)
+        self._before: deque[np.ndarray] = deque([np.zeros(pages)], maxlen=max(WINDOWS) + 1)  # scores after each word
+        self._title, self._title_word, self._bracket = np.zeros(pages), np.zeros(pages), np.zeros(pages)
+        self._kinds, self._pronouns, self._kind = np.zeros(pages), np.zeros(pages), np.zeros(pages)
+        self._columns: dict[str, np.ndarray] = {}  # evidence of the kinds told so far
+        self._told: deque[str] = deque(maxlen=LAST_KINDS)
+        self._stems: set[str] = set()
+
+    def read(self, word: str, terms: list[int]) -> None:
+        """The next word and its terms in the index."""
+        k, words = self._known, len(self._known.tfidf.index.words)
+        starts, pages = k.tfidf.index.starts, k.tfidf.index.pages
+        for term in terms:
+            here = slice(starts[term], starts[term + 1])
+            at, gain, pair = pages[here], k.tfidf.weights[here], int(term >= words)
+            self._sums[at, _WORDS + pair] += gain
+            self._sums[at, _BM25] += k.bm25.weights[here]
+            self._sums[at, _HITS + pair] += 1
+            self._most[at] = np.maximum(self._most[at], gain)
+        self._before.append(self._sums[:, _WORDS] + self._sums[:, _PAIRS])
+        for stem in text.content_stems(word):
+            if stem not in self._stems:
+                self._stems.add(stem)
+                self._name(stem)
+        for kind in self._reader.read(word):
+            self._tell(kind)
+
+    def _name(self, stem: str) -> None:
+        """A stem that was not read before."""
+        if (pages := self._known.of_title.get(stem)) is not None:
+            idf = self._known.idf(stem)
+            self._title[pages] += idf
+            self._title_word[pages] = np.maximum(self._title_word[pages], idf)
+        if (pages := self._known.of_bracket.get(stem)) is not None:
+            self._bracket[pages] = 1
+
+    def _tell(self, kind: str) -> None:
+        if kind not in self._columns:
+            column = self._known.kinds.evidence(kind)
+            if column is None:
+                return
+            self._columns[kind] = column
+            if kind.startswith(MARK):
+                self._pronouns += column
+            else:
+                self._kinds += column
+                pages, share = self._known.kinds.called(kind)
+                self._kind[pages] = np.maximum(self._kind[pages], share)
+        self._told.append(kind)
+
+    def of(self, pages: np.ndarray) -> np.ndarray:
+        """(M, R) the evidence for some pages (M,) after the words read, in the order of EVIDENCE."""
+        k, now = self._known, self._before[-1][pages]
+        back = [self._before[max(len(self._before) - 1 - window, 0)] for window in WINDOWS]
+        share = self._title[pages] / np.maximum(k.title_weight[pages], 1e-9)
+        last = sum((self._columns[kind][pages] for kind in set(self._told)), np.zeros(len(pages)))
+        columns = [
+            *self._sums[pages].T, self._most[pages], *(now - past[pages] for past in back),
+            share, self._title_word[pages], share > 1 - 1e-9, self._bracket[pages],
+            self._kinds[pages], self._pronouns[pages], last, self._kind[pages], k.length[pages], k.lessons[pages],
+        ]  # fmt: skip
+        return np.stack(columns, axis=1)

@@ -1,0 +1,151 @@
+"""The rerank guesser: the pages that TF-IDF and BM25 find, ordered anew by learnt weights.
+
+Retrieval finds the right page of a complete question among its ten best nearly whenever it knows it, and often puts
+another first: the author for the novel, or a page that the question names itself.  So every page among the best 50 of
+either is described by what speaks for it (guessers/rerank/evidence.py): its scores, also of the last words alone, how
+it is called in what it was learnt from (kinds.py), and how much of its title was read.  One layer of rectified units
+makes a logit of these numbers, and a softmax over the pages of the step and "none of them" makes chances.
+
+A text is read once; the next word only adds its postings.
+
+    guesser: {name: rerank}
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from guessers.fusion.judge import Judge, Tensors, best
+from guessers.rerank.evidence import Knowledge, Reading
+from guessers.rerank.kinds import Kinds
+from guessers.rerank.numbers import NUMBERS, numbers
+from guessers.retrieval.index import Index
+from sqa.core.errors import DataError
+from sqa.core.types import Guess
+from sqa.files.model_files import folder_digest, read_tensors, resolve_model, write_tensors
+
+KIND = "rerank"
+VERSION = 1  # of the files and of the code that turns words into guesses
+DEPTH = 50  # pages taken of TF-IDF and of BM25
+
+
+@dataclass(frozen=True, slots=True)
+class RerankConfig:
+    """What `guesser: {name: rerank, ...}` takes."""
+
+    model: str = "rerank"  # a bundled model (folder of data/models) or a folder
+
+
+class Candidates(NamedTuple):
+    """The candidates of T steps, by step."""
+
+    pages: np.ndarray  # (M,) int64, numbers of titles
+    step: np.ndarray  # (M,) int64, not falling; each of the T is there
+    rows: np.ndarray  # (M + T, D), as guessers/rerank/numbers.py
+    words: list[int]  # T, words read at each; words at which nothing is known have no step
+
+
+class Reranker:
+    """Finds candidates and describes them."""
+
+    def __init__(self, known: Knowledge) -> None:
+        self.known = known
+
+    def candidates(self, words: Sequence[str], at: Sequence[int]) -> Candidates:
+        """The candidates after each number of words in `at` (1 .. len(words), rising)."""
+        first, second = (model.guess_prefixes(words, DEPTH) for model in (self.known.tfidf, self.known.bm25))
+        reading, wanted = Reading(self.known), set(at)
+        found, evidence, ends = [], [], []
+        for end, (word, terms) in enumerate(zip(words, self.known.tfidf.terms(words), strict=True), start=1):
+            reading.read(word, terms)
+            if end in wanted and first[end - 1]:
+                named = {guess.page for guesses in (first[end - 1], second[end - 1]) for guess in guesses}
+                pages = np.array(sorted(map(self.known.number.__getitem__, named)), np.int64)
+                found.append(pages)
+                evidence.append(reading.of(pages))
+                ends.append(end)
+        if not ends:
+            return Candidates(np.empty(0, np.int64), np.empty(0, np.int64), np.empty((0, len(NUMBERS))), [])
+        step = np.repeat(np.arange(len(ends)), [len(pages) for pages in found])
+        return Candidates(np.concatenate(found), step, numbers(np.concatenate(evidence), step, ends), ends)
+
+
+class RerankGuesser:
+    """Retrieval and the weights that judge what it finds."""
+
+    def __init__(self, reranker: Reranker, judge: Judge, retrieval: str, digest: str = "") -> None:
+        """`retrieval` is the name or folder of the counts; `digest` names the files in the fingerprint."""
+        self._reranker, self._judge, self._retrieval, self._digest = reranker, judge, retrieval, digest
+
+    @property
+    def pages(self) -> frozenset[str]:
+        """All pages it can name."""
+        return frozenset(self._reranker.known.titles)
+
+    def fingerprint(self) -> str:
+        """sha256 of the weights, the kinds, the counts and the code version."""
+        return hashlib.sha256(f"rerank {VERSION} {self._digest}".encode()).hexdigest()
+
+    def guess(self, texts: Sequence[str], n: int) -> list[list[Guess]]:
+        """The best `n` pages for each text; scores are chances."""
+        found = []
+        for text in texts:
+            words = text.split()
+            found.append(self._guesses(words, [len(words)], n)[0] if words else [])
+        return found
+
+    def guess_prefixes(self, words: Sequence[str], n: int) -> list[list[Guess]]:
+        """The guesses after each word."""
+        return self._guesses(words, range(1, len(words) + 1), n)
+
+    def _guesses(self, words: Sequence[str], at: Sequence[int], n: int) -> list[list[Guess]]:
+        """The guesses after each number of words in `at`."""
+        found = self._reranker.candidates(words, at)
+        titles = [self._reranker.known.titles[page] for page in found.pages.tolist()]
+        chances = self._judge.chances(found.rows, found.step)
+        listed = dict(zip(found.words, best(chances, titles, found.step, len(found.words), n), strict=True))
+        return [listed.get(end, []) for end in at]
+
+    # --- files
+
+    def save(self, folder: Path) -> None:
+        """Write model.safetensors and config.json; the counts are named, not copied."""
+        known = self._reranker.known
+        tables = known.kinds.tables() | self._judge.tensors
+        about = {"kind": KIND, "version": VERSION, "retrieval": self._retrieval, "titles": digest_of(known.titles)}
+        write_tensors(folder, tables, about)
+
+    @classmethod
+    def load(cls, folder: Path) -> RerankGuesser:
+        """Read what `save` wrote, and the counts that it names.  DataError if they do not belong together."""
+        tensors, config = read_tensors(folder, KIND, VERSION)
+        retrieval = config.get("retrieval")
+        if not isinstance(retrieval, str):
+            raise DataError(f"{folder}: config.json: retrieval: expected the name of a bm25 model; train it again")
+        counts = resolve_model(retrieval)
+        index = Index.load(counts)
+        if config.get("titles") != digest_of(index.titles):
+            raise DataError(f"{folder}: {retrieval} has other pages than the ones it was learnt with; train it again")
+        weights: Tensors = {name: array for name, array in tensors.items() if array.dtype.kind == "f"}
+        try:
+            judge, kinds = Judge(weights, len(NUMBERS)), Kinds.read(tensors)
+        except (KeyError, ValueError) as error:
+            raise DataError(f"{folder}: not a rerank model ({error}); restore or train it again") from error
+        digest = f"{folder_digest(folder)} {folder_digest(counts)}"
+        return cls(Reranker(Knowledge(index, kinds)), judge, retrieval, digest)
+
+
+def digest_of(titles: Sequence[str]) -> str:
+    """sha256 of the pages in their order."""
+    return hashlib.sha256("\n".join(titles).encode()).hexdigest()
+
+
+def build(config: RerankConfig) -> RerankGuesser:
+    """The guesser of a config. Raises ConfigError for an unknown model."""
+    return RerankGuesser.load(resolve_model(config.model))

@@ -1,0 +1,125 @@
+"""What a question calls its answer ("this German author", "these animals", "his", "it"), and which pages are called so.
+
+Retrieval cannot tell a novel from its author: their clues share all names.  The question says which of them it wants,
+in words that are in thousands of questions and so count for next to nothing there.  A kind is the stem of one of the
+words after "this" or "these", up to three and to the first stop word or comma, or a pronoun ("#his").
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from guessers import text
+from guessers.retrieval.index import Profile
+from sqa.files.model_files import pack_integers, pack_strings, unpack_integers, unpack_strings
+
+POINTING = frozenset({"this", "these"})
+PRONOUNS = frozenset({"he", "his", "him", "she", "her", "it", "its", "they", "their"})
+MARK = "#"  # before a pronoun
+FOLLOWING = 3  # words after a pointing one
+SMOOTHING = 2.0  # lessons of an average page that every page is taken to have besides its own
+
+Tables = Mapping[str, np.ndarray]
+
+
+class KindReader:
+    """Tells the kinds of a text word by word."""
+
+    def __init__(self) -> None:
+        self._left = 0  # words that may still name the kind
+
+    def read(self, word: str) -> list[str]:
+        """The kinds that the next word tells; a word tells the same ones however the text goes on."""
+        tokens = text.tokens(word)
+        kinds = [f"{MARK}{token}" for token in tokens if token in PRONOUNS]
+        if self._left and tokens and tokens[0] not in text.STOP_WORDS:
+            kinds.append(text.stem(tokens[0]))
+            self._left = 0 if word[-1] in ",.;:" else self._left - 1
+        else:
+            self._left = 0
+        if tokens and tokens[-1] in POINTING:
+            self._left = FOLLOWING
+        return kinds
+
+
+class Kinds:
+    """How often the lessons of each of P pages call it by each of K kinds."""
+
+    def __init__(self, names: Sequence[str], starts: np.ndarray, pages: np.ndarray, counts: np.ndarray,
+                 lessons: np.ndarray) -> None:  # fmt: skip
+        """starts (K + 1,), pages and counts (entries,) by kind, lessons (P,) of each page, all int64.
+
+        ValueError if they do not fit together.
+        """
+        fits = len(starts) == len(names) + 1 and starts[-1] == len(pages) == len(counts)
+        if not fits or pages.max(initial=-1) >= len(lessons):
+            raise ValueError("the tables of kinds do not fit together")
+        self.names, self.lessons = tuple(names), lessons
+        self._starts, self._pages, self._counts = starts, pages, counts
+        self._place = {name: place for place, name in enumerate(names)}
+
+    @classmethod
+    def of(cls, profiles: Iterable[Profile], titles: Sequence[str], least: int) -> Kinds:
+        """Count the lessons that call their page by a kind; kinds of fewer than `least` lessons are left out."""
+        number = {title: place for place, title in enumerate(titles)}
+        found: defaultdict[str, Counter[int]] = defaultdict(Counter)
+        lessons = np.zeros(len(titles), np.int64)
+        for profile in profiles:
+            if profile.page is None:
+                continue
+            page, reader = number[profile.page], KindReader()
+            lessons[page] += 1
+            for kind in {kind for word in profile.text.split() for kind in reader.read(word)}:
+                found[kind][page] += 1
+        names = sorted(name for name, pages in found.items() if pages.total() >= least)
+        entries = [sorted(found[name].items()) for name in names]
+        starts = np.cumsum([0, *map(len, entries)])
+        table = np.array([pair for rows in entries for pair in rows], np.int64).reshape(-1, 2)
+        return cls(names, starts, table[:, 0], table[:, 1], lessons)
+
+    def called(self, kind: str) -> tuple[np.ndarray, np.ndarray]:
+        """(pages, share): the pages that are called so, and by what part of their lessons (one more for caution)."""
+        place = self._place.get(kind)
+        here = slice(0, 0) if place is None else slice(self._starts[place], self._starts[place + 1])
+        pages = self._pages[here]
+        return pages, self._counts[here] / (self.lessons[pages] + 1)
+
+    def evidence(self, kind: str) -> np.ndarray | None:
+        """(P,) ln of how much likelier than any page each is called so; None for a kind that is not counted."""
+        place = self._place.get(kind)
+        if place is None:
+            return None
+        here = slice(self._starts[place], self._starts[place + 1])
+        rate = self._counts[here].sum() / self.lessons.sum()
+        times = np.full(len(self.lessons), SMOOTHING * rate)
+        times[self._pages[here]] += self._counts[here]
+        return np.log(times / ((self.lessons + SMOOTHING) * rate))
+
+    def tables(self) -> dict[str, np.ndarray]:
+        """The tables, packed for a model's file."""
+        steps = np.diff(self._pages, prepend=0)
+        firsts = self._starts[:-1]
+        steps[firsts] = self._pages[firsts]
+        return {
+            "kinds": pack_strings(self.names),
+            "pages_per_kind": pack_integers(np.diff(self._starts)),
+            "page_steps": pack_integers(steps),
+            "counts": pack_integers(self._counts),
+            "lessons": pack_integers(self.lessons),
+        }
+
+    @classmethod
+    def read(cls, tables: Tables) -> Kinds:
+        """The inverse of `tables`.  KeyError or ValueError if something is missing or does not fit."""
+        names = unpack_strings(tables["kinds"])
+        keys = ("pages_per_kind", "page_steps", "counts", "lessons")
+        per_kind, steps, counts, lessons = (unpack_integers(tables[key]) for key in keys)
+        starts = np.concatenate([[0], np.cumsum(per_kind)])
+        if starts[-1] != len(steps):
+            raise ValueError("the tables of kinds do not fit together")
+        running = np.cumsum(steps)
+        before = np.concatenate([[0], running])[starts[:-1]]
+        return cls(names, starts, running - np.repeat(before, per_kind), counts, lessons)

@@ -1,0 +1,275 @@
+"""The rerank guesser: what questions call their answers, evidence by hand, weights that learn to use it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import guessers.rerank.train as training
+from guessers.fusion.judge import Judge
+from guessers.rerank.evidence import EVIDENCE, Knowledge, Reading
+from guessers.rerank.guesser import RerankConfig, Reranker, RerankGuesser, build
+from guessers.rerank.kinds import SMOOTHING, KindReader, Kinds
+from guessers.rerank.numbers import NUMBERS, numbers
+from guessers.retrieval.bm25 import Bm25Guesser
+from guessers.retrieval.index import Index
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.paths import ROOT
+from sqa.data.datasets import Tossup
+from sqa.data.folds import fold_of, half_of
+from sqa.files.model_files import read_tensors, write_tensors
+from sqa.run import config as configs
+
+CONFIG = ROOT / "configs" / "train_guessers.yaml:rerank"
+
+
+class Doc(NamedTuple):
+    page: str | None
+    text: str
+
+
+# An author and a novel whose clues are the same names: only what they are called tells them apart.
+DOCS = [
+    Doc("Anna Author", "this author made Ivan and Vera quarrel"),
+    Doc("Anna Author", "this author made Ivan and Oleg meet"),
+    Doc("The Quarrel (novel)", "in this novel Ivan and Vera quarrel"),
+    Doc("The Quarrel (novel)", "in this novel Ivan and Vera travel"),
+    Doc("Vera (river)", "this long river of Norway rises in its north"),
+    Doc(None, "this author is nobody"),
+]
+
+
+def known(docs: Sequence[Doc] = DOCS, least: int = 1) -> Knowledge:
+    index = Index.of(docs, 1)
+    return Knowledge(index, Kinds.of(docs, index.titles, least))
+
+
+def evidence(text: str, page: str, which: Knowledge) -> dict[str, float]:
+    reading = Reading(which)
+    for word, terms in zip(text.split(), which.tfidf.terms(text.split()), strict=True):
+        reading.read(word, terms)
+    return dict(zip(EVIDENCE, reading.of(np.array([which.number[page]]))[0].tolist(), strict=True))
+
+
+# --- kinds
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        ("in this novel", ["novel"]),
+        ("This German author of Faust", ["german", "author"]),
+        ("these four great rivers rise", ["four", "great", "river"]),  # three words at most
+        ("this battle, Napoleon", ["battl"]),  # to a comma
+        ("this is a king", []),  # to a stop word
+        ("this — king", []),
+        ("He lost this; it", ["#he", "#it"]),
+        ("this, king", ["king"]),
+        ("this", []),
+    ],
+)
+def test_a_question_says_what_kind_of_thing_it_is_about(text, kinds):
+    reader = KindReader()
+    assert [kind for word in text.split() for kind in reader.read(word)] == kinds
+
+
+def test_kinds_are_counted_once_a_lesson_and_weighed_against_all():
+    titles = ("a", "b", "c")
+    docs = [Doc("a", "this king and this king"), Doc("a", "this king"), Doc("b", "this river"), Doc(None, "this king")]
+    kinds = Kinds.of(docs, titles, 1)
+    assert kinds.names == ("king", "river") and kinds.lessons.tolist() == [2, 1, 0]
+    rate = 2 / 3
+    expected = [(2 + SMOOTHING * rate) / (2 + SMOOTHING), SMOOTHING * rate / (1 + SMOOTHING), rate]
+    assert kinds.evidence("king") == pytest.approx(np.log(np.array(expected) / rate))
+    pages, share = kinds.called("king")
+    assert pages.tolist() == [0] and share.tolist() == [2 / 3]
+    assert kinds.evidence("duke") is None and len(kinds.called("duke")[0]) == 0
+    assert Kinds.of(docs, titles, 2).names == ("king",)
+
+
+def test_kinds_are_packed_without_loss():
+    kinds = known().kinds
+    again = Kinds.read(kinds.tables())
+    assert again.names == kinds.names and again.lessons.tolist() == kinds.lessons.tolist()
+    for name in kinds.names:
+        assert np.array_equal(again.evidence(name), kinds.evidence(name))
+    with pytest.raises(ValueError, match="do not fit together"):
+        Kinds.read(kinds.tables() | {"counts": kinds.tables()["lessons"]})
+
+
+# --- evidence
+
+
+def test_scores_are_those_of_retrieval():
+    which = known()
+    text = "this author made Ivan and Vera quarrel in Norway"
+    for page in which.titles:
+        found = evidence(text, page, which)
+        by_page = [{g.page: g.score for g in model.guess([text], 9)[0]} for model in (which.tfidf, which.bm25)]
+        assert found["words"] + found["pairs"] == pytest.approx(by_page[0].get(page, 0.0))
+        assert found["bm25"] == pytest.approx(by_page[1].get(page, 0.0))
+
+
+def test_the_last_words_count_alone():
+    which = known()
+    early = "Norway " + "x " * 30
+    found = evidence(early + "Ivan", "Vera (river)", which)
+    assert found["last 12"] == found["last 25"] == 0 and found["last 50"] == found["words"] > 0
+    assert evidence(early + "Norway", "Vera (river)", which)["last 12"] == pytest.approx(found["words"])
+
+
+def test_a_question_that_names_a_page_is_seen_to():
+    which = known()
+    found = evidence("Vera met Anna", "Vera (river)", which)
+    assert (found["title"], found["whole title"], found["bracket"]) == (1, 1, 0)
+    assert found["title word"] == pytest.approx(which.idf("vera"))
+    half = evidence("a quarrel with Vera on a river", "Anna Author", which)
+    assert (half["title"], half["whole title"]) == (0, 0)
+    part = evidence("Anna met Vera by a river", "Anna Author", which)
+    assert 0 < part["title"] < 1 and part["whole title"] == 0
+    assert evidence("its river", "Vera (river)", which)["bracket"] == 1
+
+
+def test_what_the_answer_is_called_tells_the_author_from_the_novel():
+    which = known()
+    for kind, right, wrong in (("author", "Anna Author", "The Quarrel (novel)"),
+                               ("novel", "The Quarrel (novel)", "Anna Author")):  # fmt: skip
+        good, bad = (evidence(f"this {kind} with Ivan", page, which) for page in (right, wrong))
+        assert good["kinds"] > 0 > bad["kinds"]
+        assert (good["kind"], bad["kind"]) == (pytest.approx(2 / 3), 0)
+        assert good["last kinds"] == good["kinds"] and good["pronouns"] == 0
+    twice = evidence("this novel with this novel", "The Quarrel (novel)", which)
+    assert twice["kinds"] == evidence("this novel", "The Quarrel (novel)", which)["kinds"]  # told again, known already
+    assert evidence("its", "Vera (river)", which)["pronouns"] > 0
+
+
+# --- numbers
+
+
+def test_numbers_compare_the_candidates_of_a_step():
+    rows = np.zeros((3, len(EVIDENCE)))
+    rows[:, EVIDENCE.index("words")] = [4.0, 2.0, 3.0]
+    rows[:, EVIDENCE.index("length")] = [1.0, 5.0, 7.0]
+    found = numbers(rows, np.array([0, 0, 1]), [10, 20])
+    assert found.shape == (5, len(NUMBERS)) and np.isfinite(found).all()
+    of = {name: found[:, place] for place, name in enumerate(NUMBERS)}
+    assert of["score: share"] == pytest.approx([1, 0.5, 1, 0, 0])
+    assert of["score: ln share"] == pytest.approx([0, np.log(0.5), 0, 0, 0])
+    assert of["score: place"] == pytest.approx([1, 6 / 7, 1, 0, 0])
+    assert of["score: spread"] == pytest.approx([1, -1, 0, 0, 0])
+    assert of["length"].tolist() == [1, 5, 7, 0, 0]
+    assert of["words read"] == pytest.approx(np.log([11, 11, 21, 11, 21]))
+    assert of["lead"] == pytest.approx([np.log(2), np.log(2), 4, np.log(2), 4])
+    assert of["none of them"].tolist() == [0, 0, 0, 1, 1]
+
+
+# --- the guesser
+
+
+@pytest.fixture(scope="module")
+def config() -> training.RerankTraining:
+    given = configs.load(CONFIG, training.RerankTraining)
+    return replace(given, hidden=8, epochs=30, batch=8, learning_rate=0.02, points=2)
+
+
+def lesson_texts(n: int) -> list[Tossup]:
+    """All name Ivan and Vera; what is asked for is the author or the novel."""
+    kinds = (("author", "Anna Author"), ("novel", "The Quarrel (novel)"), ("duke", None))
+    return [
+        Tossup(f"t{i}", f"this {kinds[i % 3][0]} with Ivan and Vera", kinds[i % 3][1], "", "", "made", None)
+        for i in range(n)
+    ]
+
+
+@pytest.fixture(scope="module")
+def learnt(config) -> RerankGuesser:
+    reranker = Reranker(known())
+    read = [training.lesson_of(reranker, text, i, config) for i, text in enumerate(lesson_texts(90))]
+    read = [lesson for lesson in read if len(lesson.target)]
+    return RerankGuesser(reranker, Judge(training.fitted(config, read[20:], read[:20]), len(NUMBERS)), "bm25")
+
+
+def test_the_weights_learn_what_kind_is_asked_for(learnt):
+    for kind, page in (("author", "Anna Author"), ("novel", "The Quarrel (novel)")):
+        [found] = learnt.guess([f"this {kind} has Vera and Ivan"], 3)
+        assert found[0].page == page and found[0].score > 0.6
+    [unsure] = learnt.guess(["this duke with Ivan and Vera"], 3)
+    assert sum(guess.score for guess in unsure) < 0.5
+
+
+WORDS = "this author novel Ivan Vera quarrel its river Norway, the qzx —".split()
+
+
+@given(words=st.lists(st.sampled_from(WORDS), max_size=12), n=st.integers(0, 4))
+def test_word_by_word_is_as_from_the_start(learnt, words, n):
+    steps = learnt.guess_prefixes(words, n)
+    whole = learnt.guess([" ".join(words[: end + 1]) for end in range(len(words))], n)
+    assert [[g.page for g in step] for step in steps] == [[g.page for g in step] for step in whole]
+    for left, right in zip(steps, whole, strict=True):
+        assert [g.score for g in left] == pytest.approx([g.score for g in right], abs=1e-9)
+
+
+def test_a_training_keeps_half_of_the_fold_for_the_buzzers(config, monkeypatch, tmp_path):
+    docs = [Tossup(f"d{i}", doc.text, doc.page, "", "", "made", None) for i, doc in enumerate(DOCS) if doc.page]
+    for name in ("learnt", "published"):
+        Bm25Guesser.fit(docs, 1).save(tmp_path / name)
+    made = [text for text in lesson_texts(900) if fold_of(text.id) == "buzzer"]
+    monkeypatch.setattr("guessers.fusion.train.load_tossups", lambda: made)
+    monkeypatch.setattr(training, "lessons", lambda folds, bonus: docs)
+    counts = {name: training.Counts(str(tmp_path / name), ("guesser",), False) for name in ("learnt", "published")}
+    given = replace(config, **counts, least=1, limit=None, noise=0.0, translated=(), work=tmp_path / "work", epochs=2)
+
+    def weights(folder: str) -> dict[str, np.ndarray]:
+        return read_tensors(tmp_path / folder, "rerank", 1)[0]
+
+    training.train(given).save(tmp_path / "out")
+    about = [(tmp_path / name / "config.json").read_text("utf-8") for name in ("work", "out")]
+    assert about[0].replace(counts["learnt"].model, counts["published"].model) == about[1]
+    before = weights("work")
+    assert not np.array_equal(before["hidden.weight"], weights("out")["hidden.weight"])
+    made[:] = [text if half_of(text.id) == "first" else replace(text, page=None) for text in made]
+    training.train(given)
+    assert all(np.array_equal(before[name], array) for name, array in weights("work").items())
+    again, first = (build(RerankConfig(model=str(tmp_path / name))) for name in ("out", "work"))
+    assert again.guess(["this novel"], 3) != [[]] and again.fingerprint() != first.fingerprint()
+    Bm25Guesser.fit(docs[:2], 1).save(tmp_path / "published")
+    with pytest.raises(DataError, match="has other pages"):
+        build(RerankConfig(model=str(tmp_path / "out")))
+    with pytest.raises(DataError, match="lacks 2 pages of its folds"):
+        training.reranker_of(counts["published"], 1)
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"points": 0}, "points: must be >= 1"),
+        ({"noise": 1.5}, "noise: must be in 0..1"),
+        ({"learning_rate": 0.0}, "learning_rate: must be above 0"),
+        ({"limit": 3}, "limit: must be >= 8"),
+        ({"learnt": training.Counts("bm25", ("guesser", "buzzer"), True)}, "learnt.folds: must be without buzzer"),
+    ],
+)
+def test_a_training_that_cannot_be_is_refused(config, change, problem):
+    with pytest.raises(ConfigError, match=problem):
+        replace(config, **change)
+
+
+def test_a_damaged_folder_is_refused_by_name(learnt, tmp_path):
+    learnt.save(tmp_path)
+    config = tmp_path / "config.json"
+    config.write_text(config.read_text("utf-8").replace('"bm25"', "7"), "utf-8")
+    with pytest.raises(DataError, match="retrieval: expected the name of a bm25 model"):
+        RerankGuesser.load(tmp_path)
+    Bm25Guesser.fit([doc for doc in DOCS if doc.page], 1).save(tmp_path / "counts")
+    config.write_text(config.read_text("utf-8").replace(": 7", f': "{tmp_path / "counts"}"'), "utf-8")
+    assert RerankGuesser.load(tmp_path).pages == learnt.pages
+    tensors, about = read_tensors(tmp_path, "rerank", 1)
+    write_tensors(tmp_path, {name: array for name, array in tensors.items() if name != "hidden.bias"}, about)
+    with pytest.raises(DataError, match="not a rerank model"):
+        RerankGuesser.load(tmp_path)
