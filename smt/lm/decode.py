@@ -19,11 +19,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from smt.lm.int8 import Matrix8, multiplied, quantised
 from smt.lm.layout import OFFSET, Layout
 from smt.lm.network import CausalLM, KeyValue, Seen, mask_of
 from smt.lm.tokens import Tokens
 from smt.models.decode import Written, by_length
+from smt.models.int8 import Matrix8, multiplied, quantised
 from smt.models.next_piece import Past, Rules, piece_limit
 from smt.models.rows import lengthen
 from smt.policies.waitk import HIDDEN_WORD, pad

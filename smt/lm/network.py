@@ -19,7 +19,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from smt.lm.int8 import Matrix8, multiplied, quantised
+from smt.models.int8 import Matrix8, multiplied, quantised
 
 PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
 

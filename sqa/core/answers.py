@@ -59,7 +59,8 @@ _STATES = ("emirate of ", "sultanate of ", "principality of ", "state of ")  # a
 @functools.lru_cache(maxsize=1 << 16)
 def spelling(title: str) -> str:
     """A title without case, accents, punctuation and "(disambiguation)"; other parentheses stay."""
-    letters = unicodedata.normalize("NFKD", key(title)).translate(_UNDECOMPOSED)
+    letters = key(unicodedata.normalize("NFKD", key(title)))  # some signs are made of capitals or of "_": U+33D7 is PH
+    letters = unicodedata.normalize("NFKD", letters).translate(_UNDECOMPOSED)
     plain = "".join(c for c in letters if not unicodedata.combining(c)).replace("&", " and ")
     return " ".join(_BETWEEN.sub(" ", _SILENT.sub("", plain)).split())
 

@@ -8,8 +8,8 @@ import torch.nn.functional as F
 from stand_ins.lm_models import adapter, make
 
 from smt.lm.base import load_base
-from smt.lm.int8 import TOP, multiplied, quantised
 from smt.lm.translator import CausalLmConfig, build
+from smt.models.int8 import TOP, multiplied, quantised
 
 
 def test_a_product_of_whole_numbers_is_exact():
