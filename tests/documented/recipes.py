@@ -131,6 +131,9 @@ RECIPES: dict[str, Run | Serve | Cannot] = {
         slow=True,
         needs=(*BOARD, "distributed"),
     ),
+    "sqa diagnose RUN --kind hallucination": Run(
+        ("sqa diagnose runs/mini_es_wait6_bm25 --kind hallucination --detector words",)
+    ),
     "sqa diagnose RUN": Run(slow=True, needs=DIAGNOSED),
     "sqa diagnose runs/xqb_es_wait6_bm25 --kind hallucination": Run(
         ("sqa diagnose runs/mini_es_wait6_bm25 --kind hallucination",), slow=True, needs=DIAGNOSED
