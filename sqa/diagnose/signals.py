@@ -115,7 +115,7 @@ def _place(alignment: Alignment, j: int, sources: int, targets: int) -> int:
 def _spelt(source: Words, target: Words, language: str) -> Floats:
     bare = [strip_edges(word) for word in target]
     forms = [form(word, TARGET) for word in target]
-    there = {folded(word) for word in source}
+    read, there = tuple(source), {folded(word) for word in source}
     numbers = {n for word in source for n in digits(word)}
     meant = [form(word, language) for word in source if is_content(word, language)]
     doubled = len(meant) - len(set(meant))
@@ -125,7 +125,7 @@ def _spelt(source: Words, target: Words, language: str) -> Floats:
         name = word[:1].isupper() and j > 0
         number = any(c.isdigit() for c in word)
         same = folded(word) in there
-        near = nearest(word, source) if not same else 1.0
+        near = nearest(word, read) if not same else 1.0
         known = pages(word)
         unknown = float(known == 0)
         odd = unknown * (1.0 - float(same))
@@ -169,7 +169,8 @@ def digits(word: str) -> tuple[str, ...]:
     return tuple([*runs, run] if run else runs)
 
 
-def nearest(word: str, source: Words) -> float:
+@lru_cache(maxsize=1 << 18)  # systems that translate the same questions write the same words
+def nearest(word: str, source: tuple[str, ...]) -> float:
     """How alike the source word is that is spelt most like it: 0-1, 1 = but for case, marks and ending the same."""
     own = folded(word)
     return max((1.0 if alike(other, word) else _alike(own, folded(other)) for other in source), default=0.0)
