@@ -342,7 +342,7 @@ class Requests:
 
     async def pages(self, request: Request) -> Response:
         table, seat = await self._seat(request)
-        if seat.phase != "answering":
+        if seat.phase in ("waiting", "reading"):
             raise Refused(409, "titles come after the buzz")
         titles = await self._rooms.titles(table)
         return JSONResponse({"pages": titles.like(request.query_params.get("text", "")[:ANSWER])})

@@ -12,14 +12,14 @@ let words = [];
 let totals = null;
 let system = "";
 let chosen = -1; // of the titles
-let asked = 0; // requests for titles
+let asking = new AbortController(); // of the titles asked for last
 let clock = null;
 
-async function ask(method, path, body) {
+async function ask(method, path, body, signal) {
   const headers = { "X-Player": key };
   if (token) headers.Authorization = `Bearer ${token}`;
   if (body !== undefined) headers["Content-Type"] = "application/json";
-  const reply = await fetch(`api/${path}`, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });
+  const reply = await fetch(`api/${path}`, { method, headers, body: body === undefined ? undefined : JSON.stringify(body), signal });
   const value = await reply.json();
   if (!reply.ok) throw Object.assign(new Error(value.detail), { status: reply.status });
   return value;
@@ -55,6 +55,7 @@ function show(now) {
   at("onward").hidden = !["ready", "result", "over"].includes(now);
   at("next").hidden = now === "over";
   clearInterval(clock);
+  if (now !== "answering") asking.abort();
   if (now === "consent") at("agree").focus();
   if (now === "choose") at("run").focus();
   if (now === "reading") at("buzz").focus();
@@ -328,12 +329,13 @@ function choose(step) {
 }
 
 at("answer").addEventListener("input", async () => {
-  const mine = ++asked;
+  asking.abort();
+  const mine = (asking = new AbortController());
   try {
-    const { pages } = await ask("GET", `games/${game}/pages?text=${encodeURIComponent(at("answer").value)}`);
-    if (mine === asked) showTitles(pages);
+    const { pages } = await ask("GET", `games/${game}/pages?text=${encodeURIComponent(at("answer").value)}`, undefined, mine.signal);
+    if (!mine.signal.aborted) showTitles(pages);
   } catch (error) {
-    if (error.status !== 409) tell(error); // 409: the time was over
+    if (!mine.signal.aborted) tell(error);
   }
 });
 at("answer").addEventListener("keydown", (event) => {
@@ -345,7 +347,7 @@ at("answer").addEventListener("keydown", (event) => {
   }
 });
 at("answering").addEventListener("submit", acting(() => {
-  asked += 1; // titles that are still to come are too late
+  asking.abort(); // titles that are still to come are too late
   return act("answer", { answer: at("answer").value });
 }));
 document.addEventListener("keydown", (event) => {

@@ -58,6 +58,7 @@ def test_a_game_against_a_system(shown: play_games.PlayedRun, url: str) -> None:
             assert player.ask("GET", f"games/{player.game}/pages?text=FRA")["pages"] == ["France"]
             [question] = [q for q in shown.finished.questions if q.id == _id_of(shown, player.game, asked, url)]
             player.act("answer", {"answer": question.page if asked == 0 else "Portugal"})
+            assert player.ask("GET", f"games/{player.game}/pages?text=FR")["pages"]  # asked for just before it was sent
         elif event["type"] == "over":
             break
     results = [event for event in heard if event["type"] == "result"]
