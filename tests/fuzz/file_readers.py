@@ -13,7 +13,6 @@ import sys
 import tempfile
 import time
 import traceback
-import wave
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +20,7 @@ from unittest import mock
 
 import yaml
 import zstandard
+from fuzz import good_files as good
 from fuzz import mutations as by
 
 from buzzers.mlp import MlpConfig
@@ -71,8 +71,6 @@ from sqa.run.folder import read as read_folder
 from sqa.run.folder import save
 from sqa.run.pipeline import run
 
-QUESTIONS = (ROOT / "docs/example/questions.jsonl").read_bytes()
-RECORDS = [json.loads(line) for line in QUESTIONS.splitlines()]
 LONGEST = 6000  # characters on stderr: a screen or two
 
 
@@ -155,91 +153,10 @@ def attempt(reader: Reader, folder: Path) -> Outcome:
     return Outcome(code, told, time.process_time() - began, trace)
 
 
-# --- the good files --------------------------------------------------------------------------------------------------
-
-
-def _config(**parts: object) -> bytes:
-    return yaml.safe_dump({"dataset": {"name": "{}/questions.jsonl"}, **parts}, sort_keys=False).encode()
-
-
-FIXED = {"name": "fixed", "text": "reference"}
-
-
-def _log() -> bytes:
-    rows = []
-    for record in RECORDS:
-        for source, text in zip(record["source"], record["reference"], strict=False):
-            size, words = len(source.split()), text.split()
-            delays = [min(size, place + 3) for place in range(len(words))]
-            rows.append({
-                "index": len(rows), "prediction": text, "delays": delays, "elapsed": [d + 0.5 for d in delays],
-                "prediction_length": len(words), "reference": text, "source": source, "source_length": size,
-                "reference_length": len(words), "metric": {},
-            })  # fmt: skip
-    return b"".join(json.dumps(row, ensure_ascii=False).encode() + b"\n" for row in rows)
-
-
-def _tsv() -> bytes:
-    rows = ["question\tsentence\ttoken\tdelay"]
-    for record in RECORDS:
-        for sentence, source in enumerate(record["source"]):
-            size = len(source.split())
-            rows += [f"{record['id']}\t{sentence}\tw{i}\t{min(size, i + 1)}" for i in range(size)]
-    return "".join(f"{row}\n" for row in rows).encode()
-
-
-def _buzzes(kind: str) -> bytes:
-    rows = [
-        {"qid": f"q{i}", "correct": i % 3 > 0, "rel_pos": (i * 37 % 100) / 100, "word_index": i % 50, "n_words": 60,
-         "tournament": "t", "game": i // 9, "player": f"p{i % 3}"}
-        for i in range(120)
-    ]  # fmt: skip
-    if kind == "csv":
-        return "".join(",".join(map(str, row)) + "\n" for row in [rows[0].keys(), *(r.values() for r in rows)]).encode()
-    return b"".join(json.dumps(row).encode() + b"\n" for row in rows)
-
-
-def _submission() -> bytes:
-    rows = []
-    for record in RECORDS:
-        words = " ".join(record["source"]).split()
-        rows += [
-            {"question": record["id"], "step": i, "token": f"w{i}", "g": i + 1, "guess": record["page"], "buzz": i > 5}
-            for i in range(len(words))
-        ]
-    return b"".join(json.dumps(row, ensure_ascii=False).encode() + b"\n" for row in rows)
-
-
-def _vist() -> tuple[bytes, bytes]:
-    told = [{"album_id": "1", "photo_sequence": ["a", "b"], "story_text_normalized": "a man went out ."}]
-    rows = [
-        {"story_id": "s1", "photo_flickr_id": p, "worker_arranged_photo_order": i, "text": "a man went"}
-        for i, p in enumerate("ab")
-    ]
-    return json.dumps({"output_stories": told}).encode(), json.dumps({"annotations": [[r] for r in rows]}).encode()
-
-
-def _wav() -> bytes:
-    out = io.BytesIO()
-    with wave.open(out, "wb") as file:
-        file.setnchannels(1)
-        file.setsampwidth(2)
-        file.setframerate(16000)
-        file.writeframes(bytes(3200))
-    return out.getvalue()
-
-
-CURVE = {
-    "kind": "expected-wins curve",
-    "version": 1,
-    "method": "monotone",
-    "knots": {"t": [0, 0.5, 1], "ew": [1, 0.6, 0.1]},
-}
-UTTS = {"utts": {"u": {"input": {"path": "a.wav", "length_ms": 100}, "output": {"text": "hello"}}}}
-PAIRS = "".join(f"uno dos {i}\tone two {i}\n" for i in range(20)).encode()
 JSON_LINES = (by.json_line, by.json_line, by.json_line, *by.BYTES)
 JSON = (by.json_document, by.json_document, by.json_document, *by.BYTES)
 YAML = (by.yaml_value, by.yaml_value, by.yaml_value, *by.BYTES)
+CELLS = (by.csv_cell, *by.BYTES)
 TABLE = (by.table_cell, by.table_cell, *by.BYTES)
 TENSORS = (by.tensor_header, by.tensor_header, *by.BYTES)
 
@@ -269,9 +186,9 @@ def finished_run() -> Path:
     """A folder of runs with a finished one, `run`, and its store."""
     folder = Path(tempfile.mkdtemp(prefix="sqa-fuzz-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    (folder / "questions.jsonl").write_bytes(QUESTIONS)
+    (folder / "questions.jsonl").write_bytes(good.QUESTIONS)
     config = {
-        "name": "run", "dataset": {"name": str(folder / "questions.jsonl")}, "translator": FIXED,
+        "name": "run", "dataset": {"name": str(folder / "questions.jsonl")}, "translator": good.FIXED,
         "guesser": {"name": "doubles:build_guesser"}, "buzzer": {"name": "doubles:build_buzzer", "threshold": 0.5},
         "metrics": ["ew", "al"],
     }  # fmt: skip
@@ -316,11 +233,15 @@ def readers() -> list[Reader]:
 
 
 def _of_data() -> list[Reader]:
-    fixed, log, own = _config(translator=FIXED), _log(), ("translate", "{}/c.yaml", "--runs", "{}/runs", "-q")
+    fixed, log, own = (
+        good.config(translator=good.FIXED),
+        good.log(),
+        ("translate", "{}/c.yaml", "--runs", "{}/runs", "-q"),
+    )
     recorded = {"name": "recorded", "file": "{}/instances.log"}
     table = {"name": "recorded", "file": "{}/out.tsv", "format": "tsv"}
-    questions = {"c.yaml": fixed, "questions.jsonl": QUESTIONS}
-    document = json.dumps({"questions": RECORDS}, ensure_ascii=False).encode()
+    questions = {"c.yaml": fixed, "questions.jsonl": good.QUESTIONS}
+    document = json.dumps({"questions": good.RECORDS}, ensure_ascii=False).encode()
     found = [
         Reader("questions", questions, "questions.jsonl", JSON_LINES, own),
         Reader(
@@ -329,20 +250,23 @@ def _of_data() -> list[Reader]:
         ),
         Reader(
             "questions.zst",
-            {"c.yaml": fixed.replace(b".jsonl", b".jsonl.zst"), "questions.jsonl.zst": zstandard.compress(QUESTIONS)},
+            {
+                "c.yaml": fixed.replace(b".jsonl", b".jsonl.zst"),
+                "questions.jsonl.zst": zstandard.compress(good.QUESTIONS),
+            },
             "questions.jsonl.zst", [by.zipped(change) for change in JSON_LINES], own,
         ),
         Reader(
-            "recorded log", {**questions, "c.yaml": _config(translator=recorded), "instances.log": log},
+            "recorded log", {**questions, "c.yaml": good.config(translator=recorded), "instances.log": log},
             "instances.log", JSON_LINES, own,
         ),
         Reader(
-            "recorded table", {**questions, "c.yaml": _config(translator=table), "out.tsv": _tsv()},
+            "recorded table", {**questions, "c.yaml": good.config(translator=table), "out.tsv": good.tsv()},
             "out.tsv", TABLE, own,
         ),
-        Reader("pairs", {"own.tsv": PAIRS}, "own.tsv", TABLE, lambda f: list(load_own_pairs(f / "own.tsv", "es-en"))),
-        Reader("buzzes", {"b.jsonl": _buzzes("jsonl")}, "b.jsonl", JSON_LINES, lambda f: _fit(f / "b.jsonl")),
-        Reader("buzzes.csv", {"b.csv": _buzzes("csv")}, "b.csv", (by.csv_cell, *by.BYTES), lambda f: _fit(f / "b.csv")),
+        Reader("pairs", {"p.tsv": good.PAIRS}, "p.tsv", TABLE, lambda f: list(load_own_pairs(f / "p.tsv", "es-en"))),
+        Reader("buzzes", {"b.jsonl": good.buzzes("jsonl")}, "b.jsonl", JSON_LINES, lambda f: _fit(f / "b.jsonl")),
+        Reader("buzzes.csv", {"b.csv": good.buzzes("csv")}, "b.csv", CELLS, lambda f: _fit(f / "b.csv")),
         Reader(
             "pages", {"pages.jsonl": (ROOT / "docs/example/pages.jsonl").read_bytes()}, "pages.jsonl", JSON_LINES,
             lambda f: list(own_texts([f / "pages.jsonl"])),
@@ -368,8 +292,8 @@ def _of_data() -> list[Reader]:
 
 
 def _of_results() -> list[Reader]:
-    told, gold = _vist()
-    submission = {"questions.jsonl": QUESTIONS, "s.jsonl": _submission()}
+    told, gold = good.stories()
+    submission = {"questions.jsonl": good.QUESTIONS, "s.jsonl": good.submission()}
     stories = {"test.json": told, "gold.json": gold}
     export = ("export", "{}/run", "--to", "jsonl", "--output", "{}/out")
     whole = ("run", "run the config again")
@@ -378,7 +302,7 @@ def _of_results() -> list[Reader]:
                ("validate", "sqa", "{}/s.jsonl", "--questions", "{}/questions.jsonl")),
         Reader("vist", stories, "test.json", JSON, _evaluate, named=("Story", "story", "stories", "JSON")),
         Reader("vist gold", stories, "gold.json", JSON, _evaluate, named=("Story", "story", "stories", "JSON")),
-        Reader("curve", {"c.json": json.dumps(CURVE).encode()}, "c.json", JSON, ("curve", "show", "{}/c.json")),
+        Reader("curve", {"c.json": json.dumps(good.CURVE).encode()}, "c.json", JSON, ("curve", "show", "{}/c.json")),
         Reader("scores", {"s.tsv": b"question\tscore\none\t0.5\ntwo\t0.25\n"}, "s.tsv", TABLE,
                lambda f: read_scores(f / "s.tsv", SEGMENTS)),
     ]  # fmt: skip
@@ -402,9 +326,10 @@ def _of_results() -> list[Reader]:
 
 def _of_configs() -> list[Reader]:
     found = [
-        Reader("config", {"c.yaml": _config(translator=FIXED, metrics=["al"]), "questions.jsonl": QUESTIONS},
-               "c.yaml", YAML, ("translate", "{}/c.yaml", "--runs", "{}/runs", "-q"),
-               named=("--", "dataset", "file of questions", "translator.", "File name too long")),
+        Reader(
+            "config", {"c.yaml": good.config(translator=good.FIXED, metrics=["al"]), "questions.jsonl": good.QUESTIONS},
+            "c.yaml", YAML, ("translate", "{}/c.yaml", "--runs", "{}/runs", "-q"),
+            named=("--", "dataset", "file of questions", "translator.", "File name too long")),
     ]  # fmt: skip
     for name, read in CONFIGS.items():
         data = (ROOT / "configs" / name).read_bytes()
@@ -466,7 +391,7 @@ def _of_models() -> list[Reader]:
 
 def _of_servers() -> list[Reader]:
     text = {"src.txt": b"uno dos tres\ncuatro cinco\n", "tgt.txt": b"one two three\nfour five\n"}
-    speech = {"s.json": json.dumps(UTTS).encode(), "a.wav": _wav()}
+    speech = {"s.json": json.dumps(good.UTTS).encode(), "a.wav": good.wav()}
     names = b"# who\nalice 0123456789abcdef\nbob fedcba9876543210\n"
     return [
         Reader("iwslt source", text, "src.txt", by.BYTES, lambda f: load_corpus(f / "src.txt", f / "tgt.txt", "text"),

@@ -1,0 +1,102 @@
+"""Files as they should be, for tests/fuzz/file_readers.py to spoil."""
+
+from __future__ import annotations
+
+import io
+import json
+import wave
+
+import yaml
+
+from sqa.core.paths import ROOT
+
+QUESTIONS = (ROOT / "docs/example/questions.jsonl").read_bytes()
+RECORDS = [json.loads(line) for line in QUESTIONS.splitlines()]
+
+
+def config(**parts: object) -> bytes:
+    """A run's config; {} is the folder."""
+    return yaml.safe_dump({"dataset": {"name": "{}/questions.jsonl"}, **parts}, sort_keys=False).encode()
+
+
+FIXED = {"name": "fixed", "text": "reference"}
+
+
+def log() -> bytes:
+    """A SimulEval log of the example questions."""
+    rows = []
+    for record in RECORDS:
+        for source, text in zip(record["source"], record["reference"], strict=False):
+            size, words = len(source.split()), text.split()
+            delays = [min(size, place + 3) for place in range(len(words))]
+            rows.append({
+                "index": len(rows), "prediction": text, "delays": delays, "elapsed": [d + 0.5 for d in delays],
+                "prediction_length": len(words), "reference": text, "source": source, "source_length": size,
+                "reference_length": len(words), "metric": {},
+            })  # fmt: skip
+    return b"".join(json.dumps(row, ensure_ascii=False).encode() + b"\n" for row in rows)
+
+
+def tsv() -> bytes:
+    """Delays as a table."""
+    rows = ["question\tsentence\ttoken\tdelay"]
+    for record in RECORDS:
+        for sentence, source in enumerate(record["source"]):
+            size = len(source.split())
+            rows += [f"{record['id']}\t{sentence}\tw{i}\t{min(size, i + 1)}" for i in range(size)]
+    return "".join(f"{row}\n" for row in rows).encode()
+
+
+def buzzes(kind: str) -> bytes:
+    """120 human buzzes; `kind`: csv or JSON lines."""
+    rows = [
+        {"qid": f"q{i}", "correct": i % 3 > 0, "rel_pos": (i * 37 % 100) / 100, "word_index": i % 50, "n_words": 60,
+         "tournament": "t", "game": i // 9, "player": f"p{i % 3}"}
+        for i in range(120)
+    ]  # fmt: skip
+    if kind == "csv":
+        return "".join(",".join(map(str, row)) + "\n" for row in [rows[0].keys(), *(r.values() for r in rows)]).encode()
+    return b"".join(json.dumps(row).encode() + b"\n" for row in rows)
+
+
+def submission() -> bytes:
+    """A board's submission to the example questions."""
+    rows = []
+    for record in RECORDS:
+        words = " ".join(record["source"]).split()
+        rows += [
+            {"question": record["id"], "step": i, "token": f"w{i}", "g": i + 1, "guess": record["page"], "buzz": i > 5}
+            for i in range(len(words))
+        ]
+    return b"".join(json.dumps(row, ensure_ascii=False).encode() + b"\n" for row in rows)
+
+
+def stories() -> tuple[bytes, bytes]:
+    """A VIST submission, and its annotations."""
+    told = [{"album_id": "1", "photo_sequence": ["a", "b"], "story_text_normalized": "a man went out ."}]
+    rows = [
+        {"story_id": "s1", "photo_flickr_id": p, "worker_arranged_photo_order": i, "text": "a man went"}
+        for i, p in enumerate("ab")
+    ]
+    return json.dumps({"output_stories": told}).encode(), json.dumps({"annotations": [[r] for r in rows]}).encode()
+
+
+def wav() -> bytes:
+    """100 ms of silence."""
+    out = io.BytesIO()
+    with wave.open(out, "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(16000)
+        file.writeframes(bytes(3200))
+    return out.getvalue()
+
+
+CURVE = {
+    "kind": "expected-wins curve",
+    "version": 1,
+    "method": "monotone",
+    "knots": {"t": [0, 0.5, 1], "ew": [1, 0.6, 0.1]},
+}
+UTTS = {"utts": {"u": {"input": {"path": "a.wav", "length_ms": 100}, "output": {"text": "hello"}}}}
+PAIRS = "".join(f"uno dos {i}\tone two {i}\n" for i in range(20)).encode()
