@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -13,22 +15,36 @@ from tqdm import tqdm
 from guessers.fusion.judge import CLIP
 from sqa.files.finite import finite_loss
 
+KEPT_BACK = 8  # one in so many texts chooses the epoch
 
-class Fitting(Protocol):
-    """How it learns; configs/train_guessers.yaml:fusion says what each key means."""
 
-    @property
-    def hidden(self) -> int: ...
-    @property
-    def epochs(self) -> int: ...
-    @property
-    def batch(self) -> int: ...
-    @property
-    def learning_rate(self) -> float: ...
-    @property
-    def weight_decay(self) -> float: ...
-    @property
-    def seed(self) -> int: ...
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Teaching:
+    """Which texts are learnt from, and how: meanings and units in configs/train_guessers.yaml:fusion."""
+
+    limit: int | None
+    noise: float
+    translated: tuple[Path, ...]
+    points: int
+    hidden: int
+    epochs: int
+    batch: int
+    learning_rate: float
+    weight_decay: float
+    seed: int
+
+    def problems(self) -> list[str]:
+        """What is wrong with the values, by key."""
+        least = {"points": 1, "hidden": 1, "epochs": 1, "batch": 1, "seed": 0, "weight_decay": 0}
+        found = [f"{key}: must be >= {low}, got {getattr(self, key)}" for key, low in least.items()
+                 if getattr(self, key) < low]  # fmt: skip
+        if self.limit is not None and self.limit < KEPT_BACK:
+            found.append(f"limit: must be >= {KEPT_BACK} or null, got {self.limit}")
+        if not 0 <= self.noise <= 1:
+            found.append(f"noise: must be in 0..1, got {self.noise}")
+        if self.learning_rate <= 0:
+            found.append(f"learning_rate: must be above 0, got {self.learning_rate}")
+        return found
 
 
 class Lesson(NamedTuple):
@@ -39,7 +55,7 @@ class Lesson(NamedTuple):
     target: np.ndarray  # (T,) int64, the row of the answer, or of "none of them"
 
 
-def fitted(config: Fitting, learnt: Sequence[Lesson], kept: Sequence[Lesson]) -> dict[str, np.ndarray]:
+def fitted(config: Teaching, learnt: Sequence[Lesson], kept: Sequence[Lesson]) -> dict[str, np.ndarray]:
     """The weights of the epoch with the smallest cross entropy on `kept`, as guessers/fusion/judge.py reads them."""
     torch.manual_seed(config.seed)
     seen = np.concatenate([lesson.rows for lesson in learnt])

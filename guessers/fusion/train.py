@@ -12,13 +12,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 from tqdm import tqdm
 
 from guessers.fusion.candidates import DEPTH, candidates
-from guessers.fusion.fitting import Lesson, fitted
+from guessers.fusion.fitting import KEPT_BACK, Lesson, Teaching, fitted
 from guessers.fusion.guesser import FusionGuesser, Weights, built
 from sqa.core.answers import is_right
 from sqa.core.errors import ConfigError, DataError
@@ -28,11 +28,9 @@ from sqa.data.spoilt import spoil
 from sqa.data.translated import translations
 from sqa.run.config import ComponentConfig
 
-KEPT_BACK = 8  # one in so many texts chooses the epoch
 
-
-@dataclass(frozen=True, slots=True)
-class FusionTraining:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FusionTraining(Teaching):
     """Keys of configs/train_guessers.yaml:fusion; see there for meanings and units."""
 
     kind: Literal["fusion"]
@@ -40,29 +38,11 @@ class FusionTraining:
     work: Path
     guessers: tuple[ComponentConfig, ...]
     published: dict[str, str]
-    limit: int | None
-    noise: float
-    translated: tuple[Path, ...]
-    points: int
-    hidden: int
-    epochs: int
-    batch: int
-    learning_rate: float
-    weight_decay: float
-    seed: int
 
     def __post_init__(self) -> None:
-        least = {"points": 1, "hidden": 1, "epochs": 1, "batch": 1, "seed": 0, "weight_decay": 0}
-        problems = [f"{key}: must be >= {low}, got {getattr(self, key)}" for key, low in least.items()
-                    if getattr(self, key) < low]  # fmt: skip
+        problems = self.problems()
         if len(self.guessers) < 2:
             problems.append("guessers: a fusion is of two or more")
-        if self.limit is not None and self.limit < KEPT_BACK:
-            problems.append(f"limit: must be >= {KEPT_BACK} or null, got {self.limit}")
-        if not 0 <= self.noise <= 1:
-            problems.append(f"noise: must be in 0..1, got {self.noise}")
-        if self.learning_rate <= 0:
-            problems.append(f"learning_rate: must be above 0, got {self.learning_rate}")
         if problems:
             raise ConfigError(problems)
 
@@ -80,18 +60,7 @@ def train(config: FusionTraining) -> FusionGuesser:
     return FusionGuesser(built([published(part, config.published) for part in config.guessers]), weights)
 
 
-class Texts(Protocol):
-    """Which texts are learnt from; configs/train_guessers.yaml:fusion says what each key means."""
-
-    @property
-    def limit(self) -> int | None: ...
-    @property
-    def noise(self) -> float: ...
-    @property
-    def translated(self) -> tuple[Path, ...]: ...
-
-
-def texts_of(config: Texts, halves: Sequence[Half] = ("first",)) -> list[Tossup]:
+def texts_of(config: Teaching, halves: Sequence[Half] = ("first",)) -> list[Tossup]:
     """The tossups of some halves of the fold as they are, spoilt and translated."""
     whole = [t for t in load_tossups() if fold_of(t.id) == "buzzer" and half_of(t.id) in halves]
     tossups = whole[: config.limit]

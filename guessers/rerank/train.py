@@ -16,9 +16,9 @@ from typing import Literal
 import numpy as np
 from tqdm import tqdm
 
-from guessers.fusion.fitting import Lesson, fitted
+from guessers.fusion.fitting import KEPT_BACK, Lesson, Teaching, fitted
 from guessers.fusion.judge import Judge
-from guessers.fusion.train import KEPT_BACK, texts_of
+from guessers.fusion.train import texts_of
 from guessers.lessons import lessons
 from guessers.rerank.evidence import Knowledge
 from guessers.rerank.guesser import Reranker, RerankGuesser
@@ -43,8 +43,8 @@ class Counts:
     bonus: bool  # bonus parts too
 
 
-@dataclass(frozen=True, slots=True)
-class RerankTraining:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RerankTraining(Teaching):
     """Keys of configs/train_guessers.yaml:rerank; see there for meanings and units."""
 
     kind: Literal["rerank"]
@@ -53,29 +53,13 @@ class RerankTraining:
     learnt: Counts
     published: Counts
     least: int
-    limit: int | None
-    noise: float
-    translated: tuple[Path, ...]
-    points: int
-    hidden: int
-    epochs: int
-    batch: int
-    learning_rate: float
-    weight_decay: float
-    seed: int
 
     def __post_init__(self) -> None:
-        low = {"least": 1, "points": 1, "hidden": 1, "epochs": 1, "batch": 1, "seed": 0, "weight_decay": 0}
-        problems = [f"{key}: must be >= {least}, got {getattr(self, key)}" for key, least in low.items()
-                    if getattr(self, key) < least]  # fmt: skip
+        problems = self.problems()
+        if self.least < 1:
+            problems.append(f"least: must be >= 1, got {self.least}")
         if "buzzer" in self.learnt.folds:
             problems.append("learnt.folds: must be without buzzer, which the weights are learnt from")
-        if self.limit is not None and self.limit < KEPT_BACK:
-            problems.append(f"limit: must be >= {KEPT_BACK} or null, got {self.limit}")
-        if not 0 <= self.noise <= 1:
-            problems.append(f"noise: must be in 0..1, got {self.noise}")
-        if self.learning_rate <= 0:
-            problems.append(f"learning_rate: must be above 0, got {self.learning_rate}")
         if problems:
             raise ConfigError(problems)
 
