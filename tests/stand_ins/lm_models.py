@@ -18,7 +18,7 @@ from transformers import (
 )
 
 from smt.lm.adapter import save_adapter, tensors
-from smt.lm.base import load_base
+from smt.lm.base import Base, load_base
 from smt.lm.tokens import from_scores
 
 WORDS = "el la casa perro grande the house dog big of is a Spanish English Polish".split()
@@ -68,13 +68,19 @@ def change(folder: Path, **values: object) -> None:
     path.write_text(json.dumps(json.loads(path.read_text()) | values))
 
 
-def adapter(folder, target, seed, bidirectional=False):
-    """A folder with an adapter of random numbers, Spanish to English, for the model of `folder`."""
+def adapted(folder: Path, seed: int = 1, scale: float = 2.0, deviation: float = 0.1) -> Base:
+    """The model of a folder with an adapter of random numbers in it, not merged."""
     base = load_base(folder, torch.float32)
-    base.network.adapt(4, 1.0, 0)
+    base.network.adapt(4, scale, 0)
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for value in tensors(base.network).values():
-            value.normal_(0, 0.05, generator=generator)
+            value.normal_(0, deviation, generator=generator)
+    return base
+
+
+def adapter(folder: Path, target: Path, seed: int, bidirectional: bool = False) -> Path:
+    """A folder with an adapter of random numbers, Spanish to English, for the model of `folder`."""
+    base = adapted(folder, seed, 1.0, 0.05)
     pieces = torch.arange(4, base.tokens.size)
     return save_adapter(target, tensors(base.network), pieces, base, ("es", "en"), str(folder), 1.0, {}, bidirectional)

@@ -225,21 +225,14 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
 # --------------------------------------------------------------------------------------------------------- the tests
 
 EXECUTED = [key for key, words in COMMANDS.items() if words[0] != "make" and not isinstance(recipe_of(key), Cannot)]
-QUICK = [key for key in EXECUTED if not recipe_of(key).slow]  # type: ignore[union-attr]
-SLOW = [key for key in EXECUTED if key not in QUICK]
+SLOWLY = pytest.mark.skipif("SQA_DOCS" not in os.environ, reason="SQA_DOCS is not set (takes minutes)")
 
 
-@pytest.mark.parametrize("key", QUICK)
+@pytest.mark.parametrize(
+    "key",
+    [pytest.param(key, marks=SLOWLY) if recipe_of(key).slow else key for key in EXECUTED],  # type: ignore[union-attr]
+)
 def test_it_is_executed(shell: Shell, key: str) -> None:
-    if missing := lacks(recipe_of(key)):
-        pytest.skip(f"{missing} is not here")
-    if key not in shell.done:
-        shell.execute(key)
-
-
-@pytest.mark.skipif("SQA_DOCS" not in os.environ, reason="SQA_DOCS is not set (takes minutes)")
-@pytest.mark.parametrize("key", SLOW)
-def test_it_is_executed_slowly(shell: Shell, key: str) -> None:
     if missing := lacks(recipe_of(key)):
         pytest.skip(f"{missing} is not here")
     if key not in shell.done:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from stand_ins.lm_models import change, make
+from stand_ins.lm_models import adapted, change, make
 
 from smt.lm.adapter import load_adapter, save_adapter, tensors
 from smt.lm.base import identity, load_base
@@ -58,17 +58,6 @@ def test_what_was_read_before_need_not_be_read_again(folder):
     before = Seen(memory, torch.zeros(1, 1, 3, 3))
     states, _ = network(pieces[:, 3:], torch.arange(3, 6)[None], mask_of(tril, torch.float32), [before])
     assert torch.allclose((states @ network.output_rows().T)[0], whole[3:], atol=1e-5)
-
-
-def adapted(folder, seed=1):
-    """A base with a random adapter in it, not merged."""
-    base = load_base(folder, torch.float32)
-    base.network.adapt(4, 2.0, 0)
-    generator = torch.Generator().manual_seed(seed)
-    with torch.no_grad():
-        for value in tensors(base.network).values():
-            value.normal_(0, 0.1, generator=generator)
-    return base
 
 
 def saved(folder, target):
