@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sqa.core.significance import Interval
 
 LETTERS = ascii_letters  # of the panels
-_NAMES = {"gru": "GRU", "bm25": "BM25"}
+_NAMES = {"gru": "GRU", "bm25": "BM25", "rerank": "reranked"}
 _LINES = (("ew", "-", "o", "EW"), ("oracle-ew", "--", "s", "oracle EW"))
 
 

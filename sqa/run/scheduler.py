@@ -30,6 +30,12 @@ if TYPE_CHECKING:
     from distributed import Client
 
 FAILURES = 30  # workers that may die over one task before it is given up: machines come and go
+# Dask has its workers give back every 64 KiB that they free (arrays of models are asked for and freed all the time) and
+# looks a hundred times a second at what they do.
+LOCAL = {
+    "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": None,
+    "distributed.worker.profile.enabled": False,
+}
 RETURN = 600.0  # seconds to wait for a scheduler that is gone
 
 
@@ -95,7 +101,8 @@ class Scheduler:
             self._cluster = _slurm(load(Path(self._argument), SlurmConfig))
         else:
             count = int(self._argument) if self._argument else workers
-            self._cluster = LocalCluster(n_workers=count, threads_per_worker=1, dashboard_address="127.0.0.1:0")
+            with dask.config.set(LOCAL):
+                self._cluster = LocalCluster(n_workers=count, threads_per_worker=1, dashboard_address="127.0.0.1:0")
         return Client(self._cluster)
 
     def _connect(self, deadline: float) -> Client:

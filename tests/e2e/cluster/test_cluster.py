@@ -261,6 +261,21 @@ prologue: [source /shared/sqa/.venv/bin/activate]
 """
 
 
+def test_local_workers_spend_their_time_on_the_work(tmp_path: Path) -> None:
+    """Dask's own settings have them give each 64 KiB back and look at themselves: a fifth of an ablation's time."""
+    import dask
+
+    from sqa.run.scheduler import current, scheduled
+
+    with scheduled("local:1", tmp_path):
+        asked = current()
+        assert asked is not None
+        client = asked.client(1)
+        [threshold] = client.run(os.environ.get, "MALLOC_TRIM_THRESHOLD_").values()
+        [profiled] = client.run(dask.config.get, "distributed.worker.profile.enabled").values()
+    assert threshold is None and profiled is False
+
+
 def test_what_slurm_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A stand-in for `sbatch` keeps the script that it is given."""
     from sqa.run.scheduler import current, scheduled
