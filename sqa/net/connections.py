@@ -157,8 +157,9 @@ def bind(host: str, port: int) -> list[socket.socket]:
     """Sockets for every address of a name.  Not to be had: ConfigError."""
     found: list[socket.socket] = []
     try:
-        for family, kind, _, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
-            one = socket.socket(family, kind)
+        for family, kind, protocol, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+            # asyncio sends small replies at once (TCP_NODELAY) only where the protocol is named; else some take 40 ms
+            one = socket.socket(family, kind, protocol)
             found.append(one)
             one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             if family == socket.AF_INET6:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import socket
 import subprocess
@@ -176,6 +177,20 @@ def test_as_many_connections_as_there_are_files(monkeypatch: pytest.MonkeyPatch)
     for files, most in ((1024, 768), (1 << 20, connections.CONNECTIONS), (100, 16)):
         monkeypatch.setattr(connections.resource, "getrlimit", lambda _, files=files: (files, files))
         assert most_connections() == most
+
+
+def test_small_answers_leave_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An answer of two pieces waits 40 ms for the receipt of the first unless the connection says TCP_NODELAY."""
+    made, found = connections.BoundedProtocol.connection_made, []
+
+    def noted(self: connections.BoundedProtocol, transport: asyncio.Transport) -> None:
+        found.append(transport.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+        made(self, transport)
+
+    monkeypatch.setattr(connections.BoundedProtocol, "connection_made", noted)
+    with serving_app(app()) as url:
+        assert requests.get(url, timeout=20).text == "here"
+    assert found and all(found)
 
 
 def test_a_port_in_use_is_said() -> None:
