@@ -40,7 +40,8 @@ def draw(rows: Sequence[Row], folder: Path) -> list[Path]:
         used = max(1, len(families))
         _same_height(panels[:used])
         if panels[0].get_legend_handles_labels()[0]:
-            figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
+            named = panels[0].get_legend_handles_labels()
+            figure.legend(*named, loc="outside lower center", ncols=max(2, len(_guessers(rows))))
         _translation(panels[used], rows, families)
         panels[used].set_title(f"({LETTERS[used]}) translation", loc="left")
         for axes in panels[used + 1 :]:
@@ -81,10 +82,14 @@ def _line(axes: Axes, rows: Sequence[Row], ks: Sequence[int | str], metric: str,
     return [i.value for i in found]
 
 
+def _guessers(rows: Sequence[Row]) -> list[str]:
+    return list(dict.fromkeys(row.cell.guesser for row in rows))
+
+
 def _answers(axes: Axes, rows: Sequence[Row], family: str) -> None:
     """EW and oracle EW of a translator for each guesser, and of the human translation at the right edge, with bars."""
     ks = _ks(rows, family)
-    guessers = list(dict.fromkeys(row.cell.guesser for row in rows))
+    guessers = _guessers(rows)
     lines = [line for line in _LINES if all(line[0] in row.intervals for row in rows)]
     for place, (colour, guesser) in enumerate(zip(cycle(COLOURS), guessers, strict=False)):
         mine = [row for row in rows if row.cell.guesser == guesser]
@@ -94,7 +99,8 @@ def _answers(axes: Axes, rows: Sequence[Row], family: str) -> None:
             label = f"{_NAMES.get(guesser, guesser)} {name}"
             if ladder:
                 _line(axes, ladder, ks, metric, color=colour, linestyle=dash, marker=marker, label=label)
-            _human(axes, len(ks) + 0.14 * (place - (len(guessers) - 1) / 2), human.intervals[metric], colour, marker)
+            beside = 0.03 * len(ks) * (place - (len(guessers) - 1) / 2)
+            _human(axes, len(ks) + beside, human.intervals[metric], colour, marker)
     axes.set_xticks(range(len(ks) + 1), [*map(str, ks), "human"])
     axes.set_xlabel("k (source words read first); human translation")
     axes.set_ylabel("expected wins")
@@ -124,7 +130,8 @@ def _translation(axes: Axes, rows: Sequence[Row], families: Sequence[str]) -> No
     ks = max((_ks(one, family) for family in families), key=len, default=[])
     known = all("bleu" in row.intervals for row in one)
     ends: list[tuple[float, str, str]] = []
-    for family, colour in zip(families, cycle([COLOURS[2], GREY, *COLOURS[3:], *COLOURS[:2]]), strict=False):
+    others = COLOURS[len(_guessers(rows)) :]  # a colour means one thing in a figure
+    for family, colour in zip(families, cycle([*others, GREY]), strict=False):
         mine = [row for row in one if row.cell.family == family and row.cell.k in ks]
         if known:
             values = _line(axes, mine, ks, "bleu", color=colour, marker="o")

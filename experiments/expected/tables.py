@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 from typing import Literal
 
@@ -256,7 +257,7 @@ def _measured(path: Path, name: str, table: Measured, ablation: Ablation) -> Ite
         mine = [line for line in ablation.rows if (line.dataset, line.translator, line.guesser) == wanted]
         if not mine:
             raise ConfigError(f"{path} {name}: {ABLATION} has no rows {', '.join(wanted)}; collect them")
-        for line in mine:
+        for line in sorted(mine, key=lambda line: line.k if isinstance(line.k, int) else inf):
             named = [line.translator, str(line.k), line.guesser][: len(table.head)]
             yield row([*named, *_values(line, table.columns)])
 
