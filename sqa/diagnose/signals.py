@@ -20,6 +20,7 @@ from sqa.diagnose.known_words import foreign, pages
 from sqa.diagnose.priors import alike, folded, form
 from sqa.diagnose.scores import Words, WordScores
 
+VERSION = 1  # raise when the numbers change
 TARGET = "en"  # every translation here is English
 NEAR = 4  # words: how far around its place a word's source is looked for
 ALIGNED = (
