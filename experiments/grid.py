@@ -27,6 +27,7 @@ from sqa.run.scheduler import current
 if TYPE_CHECKING:
     from sqa.core.interfaces import Metric
     from sqa.files.store import Store
+    from sqa.run.blocks import Workshop
     from sqa.run.parts import Parts
     from sqa.run.pipeline import RunResult
     from sqa.run.scheduler import Scheduler
@@ -260,13 +261,11 @@ def run_group(group: list[Cell], config: AblationConfig, runs: Path) -> list[Row
     import torch
 
     from sqa.files.store import Store
-    from sqa.run.blocks import workshop_of
     from sqa.run.folder import save
     from sqa.run.pipeline import run
 
     torch.set_num_threads(1)
-    store, rows = Store(runs), []
-    parts = workshop_of(store).parts  # the groups of a process share its guessers and questions
+    store, parts, rows = Store(runs), workshop(runs).parts, []
     for cell in group:
         result = run(cell.run, store, parts=parts, progress=False)
         save(result, runs)
@@ -274,14 +273,20 @@ def run_group(group: list[Cell], config: AblationConfig, runs: Path) -> list[Row
     return rows
 
 
-def finished_row(cell: Cell, config: AblationConfig, runs: Path) -> Row | None:
-    """The row of a cell whose run is there, nothing computed but its intervals; None where it has to run."""
+def workshop(runs: Path) -> Workshop:
+    """What the runs of a folder share in a process: questions, guessers, the other components used last."""
     from sqa.files.store import Store
     from sqa.run.blocks import workshop_of
+
+    return workshop_of(Store(runs.resolve()))
+
+
+def finished_row(cell: Cell, config: AblationConfig, runs: Path) -> Row | None:
+    """The row of a cell whose run is there, nothing computed but its intervals; None where it has to run."""
     from sqa.run.folder import UNKNOWN_PAGES
     from sqa.run.pipeline import EMPTY_SENTENCES
 
-    saved = workshop_of(Store(runs)).finished(cell.run, runs / cell.run.name)
+    saved = workshop(runs).finished(cell.run, runs / cell.run.name)
     if saved is None:
         return None
     counts = saved.counts

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from experiments.contestants import LeftOut, names_of
-from experiments.grid import AblationConfig, cells, run_cells, usable
+from experiments.grid import AblationConfig, cells, run_cells, usable, workshop
 from experiments.stepwise.rows import RULES, Line, Subject
 from sqa.core.errors import ConfigError
 from sqa.core.trace import QuestionTrace
@@ -66,7 +66,7 @@ def systems(base: AblationConfig, guesser: str, asked: Asked, runs: Path) -> tup
 @lru_cache(maxsize=32)
 def _opened(folder: Path, aligned: bool, _: bytes) -> tuple[FinishedRun, tuple[Line, ...], tuple[StepErrors, ...]]:
     """A run, its lines and if `aligned` its errors; the run's summary is in the key."""
-    run = open_run(folder)
+    run = open_run(folder, workshop(folder.parent).parts)
     traces, errors = list(run.traces), ()
     if aligned:
         errors = _errors(run, traces, "", SEEDS)

@@ -13,6 +13,7 @@ import pytest
 import yaml
 from small_ablation import BUZZER, write_small_ablation
 
+from experiments import grid
 from experiments.ablation.over_k import main as ablation
 from experiments.contestants import MeanCurve, check_labels
 from experiments.drawing import spread
@@ -87,6 +88,21 @@ def test_figure7(folder, runs, capsys):
     assert of["Gone"][0]["verdict"] == "not computed" and "'nowhere'" in of["Gone"][0]["numbers"]
     assert "Gone: left out" in printed.err
     assert printed.out.startswith((runs / "figure7" / "verdicts.tsv").read_text(encoding="utf-8"))
+
+
+def test_finished_runs_start_no_process_and_give_the_same_rows(folder, runs, monkeypatch, capsys):
+    base = load(folder / "ablation.yaml", grid.AblationConfig)
+    todo = list(grid.cells(base, ["mini-es"], {}))
+    again = grid.run_group(todo, base, runs)
+    monkeypatch.setattr(grid, "ProcessPoolExecutor", None)
+    rows = grid.run_cells(todo, base, runs)
+    capsys.readouterr()
+    for row, other in zip(rows, again, strict=True):
+        assert {name: stats.tolist() for name, stats in row.stats.items()} == {
+            name: stats.tolist() for name, stats in other.stats.items()
+        }
+        for name in ("cell", "n", "intervals", "signatures", "unknown_pages", "empty_sentences"):
+            assert getattr(row, name) == getattr(other, name)
 
 
 def test_figure6(folder, runs, capsys):
