@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -11,6 +12,8 @@ import doubles
 import numpy as np
 import pytest
 import yaml
+from matplotlib import pyplot
+from matplotlib.text import Text
 from small_ablation import BUZZER, write_small_ablation
 
 from experiments import grid
@@ -103,6 +106,23 @@ def test_finished_runs_start_no_process_and_give_the_same_rows(folder, runs, mon
         }
         for name in ("cell", "n", "intervals", "signatures", "unknown_pages", "empty_sentences"):
             assert getattr(row, name) == getattr(other, name)
+
+
+def test_no_text_of_figure_7_is_cut(folder, runs, tmp_path, monkeypatch, capsys):
+    config = load(folder / "figure7.yaml", figure7.Figure7Config)
+    found = figure7.runs_of(config, folder / "figure7.yaml", runs, grid.workshop(runs).parts)
+    capsys.readouterr()
+    many = found._replace(rows=[replace(row, n=413) for row in found.rows])  # as many as make the title longest
+    drawn = []
+    monkeypatch.setattr(figure7, "save", lambda figure, *_: drawn.append(figure) or [])
+    figure7.draw(many, "mini-es", tmp_path, "figure7", "matched")
+    [figure] = drawn
+    figure.draw_without_rendering()
+    texts = [text for text in figure.findobj(Text) if text.get_visible() and text.get_text().strip()]
+    ends = {text.get_text(): text.get_window_extent().x1 for text in texts}
+    pyplot.close(figure)
+    assert max(ends.values()) <= figure.bbox.x1, ends
+    assert any(text.startswith("mini-es, 413 questions with a matched answer") for text in ends)
 
 
 def test_figure6(folder, runs, capsys):
