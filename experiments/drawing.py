@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
 SIZE = 7  # points
 _LINE = 1.15 * SIZE  # points from one line of text to the next
+_APART = 0.3 * SIZE  # points more between two names of several lines, so that it is seen which lines are one name
 
 
 class End(NamedTuple):
@@ -28,7 +29,8 @@ def label_ends(axes: Axes, ends: Mapping[str, End]) -> None:
     points = axes.get_window_extent().height / axes.figure.dpi * 72
     low, high = axes.get_ylim()
     heights = {name: (end.y - low) / (high - low) for name, end in ends.items()}
-    gap = _LINE * max(name.count("\n") + 1 for name in ends) / points
+    lines = max(name.count("\n") + 1 for name in ends)
+    gap = (_LINE * lines + _APART * (lines > 1)) / points
     for name, height in spread(heights, gap).items():
         axes.text(
             1.02, height, name, color=ends[name].colour, fontsize=SIZE, va="center", transform=axes.transAxes,

@@ -16,6 +16,7 @@ import numpy as np
 
 from experiments.contestant import Contestant, Value, names_of
 from experiments.needs import Needs
+from sqa import metrics as metric_names
 from sqa.core import progress
 from sqa.core.errors import ConfigError, SqaError
 from sqa.core.significance import Interval, bootstrap_many
@@ -24,7 +25,9 @@ from sqa.run.config import QualityConfig, RunConfig, folder_name, run_from_mappi
 from sqa.run.scheduler import current
 
 if TYPE_CHECKING:
+    from sqa.core.interfaces import Metric
     from sqa.files.store import Store
+    from sqa.run.blocks import Workshop
     from sqa.run.parts import Parts
     from sqa.run.pipeline import RunResult
     from sqa.run.scheduler import Scheduler
@@ -217,7 +220,10 @@ def systems(
 
 
 def run_cells(todo: list[Cell], config: AblationConfig, runs: Path) -> list[Row]:
-    """Run all cells in `workers` processes; the contestants of one translator stay together and share its work."""
+    """The rows of all cells.  Finished ones are read from their folders; the others run in `workers` processes.
+
+    There the contestants of one translator stay together and share its work.
+    """
     groups: dict[tuple[str, str], list[Cell]] = {}
     for cell in todo:
         # Prefix translations of a command are remembered within a process, so its k stay together too.
@@ -227,15 +233,18 @@ def run_cells(todo: list[Cell], config: AblationConfig, runs: Path) -> list[Row]
     longest_first = sorted(
         groups.values(), key=lambda group: (group[0].dataset.endswith("pl"), len(group)), reverse=True
     )
-    rows: dict[str, Row] = {}
     scheduler = current()
     if scheduler is not None:
         return spread_cells(scheduler, longest_first, todo, config, runs)
+    rows = {cell.run.name: row for cell in todo if (row := finished_row(cell, config, runs)) is not None}
+    unfinished = [[cell for cell in group if cell.run.name not in rows] for group in longest_first]
+    if not any(unfinished):
+        return [rows[cell.run.name] for cell in todo]
     with (
         ProcessPoolExecutor(config.workers, get_context("spawn"), end_with_parent) as pool,
-        progress.bar("ablation", len(todo), unit="run") as bar,
+        progress.bar("ablation", len(todo), len(rows), unit="run") as bar,
     ):
-        jobs = [pool.submit(run_group, group, config, runs) for group in longest_first]
+        jobs = [pool.submit(run_group, group, config, runs) for group in unfinished if group]
         try:
             for job in as_completed(jobs):
                 for row in job.result():
@@ -253,10 +262,10 @@ def run_group(group: list[Cell], config: AblationConfig, runs: Path) -> list[Row
 
     from sqa.files.store import Store
     from sqa.run.folder import save
-    from sqa.run.pipeline import Parts, run
+    from sqa.run.pipeline import run
 
     torch.set_num_threads(1)
-    parts, store, rows = Parts(), Store(runs), []
+    store, parts, rows = Store(runs), workshop(runs).parts, []
     for cell in group:
         result = run(cell.run, store, parts=parts, progress=False)
         save(result, runs)
@@ -264,18 +273,46 @@ def run_group(group: list[Cell], config: AblationConfig, runs: Path) -> list[Row
     return rows
 
 
+def workshop(runs: Path) -> Workshop:
+    """What the runs of a folder share in a process: questions, guessers, the other components used last."""
+    from sqa.files.store import Store
+    from sqa.run.blocks import workshop_of
+
+    return workshop_of(Store(runs.resolve()))
+
+
+def finished_row(cell: Cell, config: AblationConfig, runs: Path) -> Row | None:
+    """The row of a cell whose run is there, nothing computed but its intervals; None where it has to run."""
+    from sqa.run.folder import UNKNOWN_PAGES
+    from sqa.run.pipeline import EMPTY_SENTENCES
+
+    saved = workshop(runs).finished(cell.run, runs / cell.run.name)
+    if saved is None:
+        return None
+    counts = saved.counts
+    empty, unknown = counts[EMPTY_SENTENCES], counts.get(UNKNOWN_PAGES)
+    return _row(cell, metric_names.build(cell.run.scored), saved.stats, empty, unknown, config.resamples, config.seed)
+
+
 def row_of(cell: Cell, result: RunResult, resamples: int, seed: int) -> Row:
     """The row of a finished run, with its intervals."""
     from sqa.run.pipeline import EMPTY_SENTENCES
 
-    metrics = [metric for metric in result.metrics if metric.name in result.stats]
-    stats = {metric.name: result.stats[metric.name] for metric in metrics}
-    intervals = bootstrap_many(list(stats.values()), metrics, resamples, seed)
-    return Row(
-        cell, len(result.questions), stats, dict(zip(stats, intervals, strict=True)),
-        {metric.name: metric.signature() for metric in metrics}, result.unknown_pages,
-        int(result.stats[EMPTY_SENTENCES].sum(axis=0)[0]),
-    )  # fmt: skip
+    empty = int(result.stats[EMPTY_SENTENCES].sum(axis=0)[0])
+    return _row(cell, result.metrics, result.stats, empty, result.unknown_pages, resamples, seed)
+
+
+def _row(
+    cell: Cell, metrics: Sequence[Metric], known: Mapping[str, np.ndarray], empty: int, unknown: int | None,
+    resamples: int, seed: int,
+) -> Row:  # fmt: skip
+    """A row of the metrics that have statistics: the others refused the run."""
+    there = [metric for metric in metrics if metric.name in known]
+    stats = {metric.name: known[metric.name] for metric in there}
+    intervals = bootstrap_many(list(stats.values()), there, resamples, seed)
+    signatures = {metric.name: metric.signature() for metric in there}
+    n = len(next(iter(stats.values())))
+    return Row(cell, n, stats, dict(zip(stats, intervals, strict=True)), signatures, unknown, empty)
 
 
 def spread_cells(

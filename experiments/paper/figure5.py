@@ -101,7 +101,8 @@ def draw(example: Example, folder: Path) -> list[Path]:
 
     subject, trace = example.subject, example.subject.trace(example.finding)
     words = [emission.token for emission in trace.emissions if emission.token]
-    heights = (96, 26, LEADS + SIZE * LETTER * (4 + max(map(len, words))) + 12)  # points; 4: a mark before the word
+    numbered = [f"({number}) {trace.emissions[mark.first].token}" for number, mark in enumerate(marks(example), 1)]
+    heights = (96, 26, LEADS + SIZE * LETTER * max(map(len, (*words, *numbered))) + 12)  # points
     with style():
         size = (max(PAGE, (len(words) * STEP + 110) / 72), (sum(heights) + FRAME) / 72)
         figure, panels = pyplot.subplots(3, 1, figsize=size, layout="constrained", height_ratios=heights)
@@ -122,10 +123,10 @@ def draw(example: Example, folder: Path) -> list[Path]:
 def _logs(axes: Axes, example: Example) -> None:
     """Log MRR at every word written, at the share of the source read then; the marks of the hallucinated stretches."""
     subject, place = example.subject, example.subject.place(example.finding)
-    for line, colour, dash in ((subject.human[place], GREY, "--"), (subject.lines[place], BLUE, "-")):
+    for line, colour, dash in ((subject.lines[place], BLUE, "-"), (subject.human[place], GREY, "--")):  # both are seen
         x = 100 * np.concatenate([[0], line.fraction, [1]])
         y = np.concatenate([[RULES.floor], line.log_mrr, line.log_mrr[-1:]])
-        axes.plot(x, y, color=colour, linestyle=dash, drawstyle="steps-post", linewidth=1.1)
+        axes.plot(x, y, color=colour, linestyle=dash, drawstyle="steps-post", linewidth=1.1, clip_on=False)
     mine = subject.lines[place]
     if example.panel == "b":
         start, end = silence(subject, example.finding)
@@ -135,7 +136,7 @@ def _logs(axes: Axes, example: Example) -> None:
     for number, mark in enumerate(marks(example), 1):
         at = (100 * mine.fraction[mark.last], mine.log_mrr[mark.last])
         large = mark == example.finding
-        axes.plot(*at, marker="o", color=RED, markersize=5 if large else 2.5)
+        axes.plot(*at, marker="o", color=RED, markersize=5 if large else 2.5, clip_on=False, zorder=3)
         if large:
             ranks = " to ".join(str(rank or f"> {RULES.top}") for rank in (mark.rank_before, mark.rank_after))
             side = -1 if at[0] > 70 else 1

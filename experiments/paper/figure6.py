@@ -32,6 +32,7 @@ from tqdm import tqdm
 
 from experiments.contestant import Value, components
 from experiments.contestants import MeanCurve, NamedContestant, Runs, check_labels, runs_of, write_csv, write_verdicts
+from experiments.grid import workshop
 from experiments.studies.guesser_report import knows
 from experiments.verdicts import Verdict, corrected, of_difference
 from sqa.core.errors import ConfigError
@@ -88,9 +89,7 @@ Lines = Mapping[tuple[str, str], Sequence[Line]]  # by data set and registered n
 
 def main(config_path: Path, runs: Path) -> None:
     """`sqa reproduce fig6`: run what the store lacks; numbers, figures and verdicts; the verdicts on stdout."""
-    from sqa.run.pipeline import Parts
-
-    config, parts = load(config_path, Figure6Config), Parts()
+    config, parts = load(config_path, Figure6Config), workshop(runs).parts
     found = runs_of(config, config_path, runs, parts)
     lines = lines_of(found, config, runs, parts)
     folder = runs / config.name

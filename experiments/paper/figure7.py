@@ -29,6 +29,7 @@ from experiments.claims import PERMUTATIONS
 from experiments.contestant import components
 from experiments.contestants import NamedContestant, Runs, check_labels, runs_of, write_csv, write_verdicts
 from experiments.drawing import End, label_ends
+from experiments.grid import workshop
 from experiments.studies.guesser_report import knows
 from experiments.verdicts import POOLED, Verdict, corrected, judge, of_difference
 from sqa import metrics as metric_names
@@ -68,9 +69,7 @@ class Figure7Config:
 
 def main(config_path: Path, runs: Path) -> None:
     """`sqa reproduce fig7`: run what the store lacks; numbers, figures and verdicts; the verdicts on stdout."""
-    from sqa.run.pipeline import Parts
-
-    config, parts = load(config_path, Figure7Config), Parts()
+    config, parts = load(config_path, Figure7Config), workshop(runs).parts
     found = runs_of(config, config_path, runs, parts, [metric for metric, _ in PANELS], config.language)
     if config.questions == "matched":
         found = matched(found, config, parts)
@@ -205,7 +204,7 @@ def draw(found: Runs, dataset: str, folder: Path, stem: str, which: str) -> list
 
     n = next(row.n for row in found.rows if row.cell.dataset == dataset)
     with style():
-        figure, panels = pyplot.subplots(len(PANELS), 1, figsize=(COLUMN, 4.6), layout="constrained", sharex=True)
+        figure, panels = pyplot.subplots(len(PANELS), 1, figsize=(COLUMN, 4.75), layout="constrained", sharex=True)
         for axes, (metric, name) in zip(panels, PANELS, strict=True):
             axes.set_ylabel(name)
             _panel(axes, found, dataset, metric)
@@ -213,7 +212,7 @@ def draw(found: Runs, dataset: str, folder: Path, stem: str, which: str) -> list
         panels[-1].set_xticks(range(len(ks)), [*map(str, ks)])
         panels[-1].set_xlabel("k (source words read first)\nhuman: the value for the human translation")
         kind = "questions" if which == "all" else "questions with a matched answer"
-        panels[0].set_title(f"{dataset}, {n} {kind}, 95% bands", loc="left")
+        panels[0].set_title(f"{dataset}, {n} {kind}\n95% bands", loc="left")
         return save(figure, folder, stem)
 
 

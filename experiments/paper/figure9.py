@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from experiments.contestants import LeftOut, write_csv, write_verdicts
-from experiments.grid import AblationConfig, systems, usable
+from experiments.grid import AblationConfig, systems, usable, workshop
 from experiments.verdicts import Verdict, corrected, of_difference
 from sqa.core.errors import ConfigError, NotComputable
 from sqa.core.significance import Interval, bootstrap, compare
@@ -65,11 +65,9 @@ class Point(NamedTuple):
 
 def main(config_path: Path, runs: Path) -> None:
     """`sqa reproduce fig9`: score what the store lacks; numbers, figures, verdicts; the verdicts on stdout."""
-    from sqa.run.pipeline import Parts
-
     config = load(config_path, Figure9Config)
     base = replace(load(config_path.parent / config.ablation, AblationConfig), sweeps={})
-    points = measure(config, base, Store(runs), Parts())
+    points = measure(config, base, Store(runs), workshop(runs).parts)
     labels = {entry.name: label for entry, label in zip(config.quality, config.labels, strict=True)}
     refusals = {name: point.refusals[name] for point in reversed(points) for name in labels if name in point.refusals}
     left_out = [LeftOut(labels[name], " ".join(why.split())) for name, why in refusals.items()]

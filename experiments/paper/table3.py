@@ -16,6 +16,7 @@ import numpy as np
 
 from experiments.contestant import Value, components
 from experiments.contestants import write_csv
+from experiments.grid import workshop
 from experiments.studies.guesser_report import knows
 from sqa.core.answers import key
 from sqa.core.errors import ConfigError, NotComputable, SqaError
@@ -42,10 +43,8 @@ class Table3Config:
 
 def main(config_path: Path, runs: Path) -> None:
     """`sqa reproduce table3`: the counts as CSV and Markdown.  No data set that can be had: NotComputable."""
-    from sqa.run.pipeline import Parts
-
     config = load(config_path, Table3Config)
-    guesser = Parts().component(GUESSERS, components(config.guesser)[0])
+    guesser = workshop(runs).parts.component(GUESSERS, components(config.guesser)[0])
     columns: dict[str, Mapping[str, str]] = {}
     gone = []
     for name in config.datasets:

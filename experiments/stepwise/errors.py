@@ -26,7 +26,7 @@ from experiments.grid import AblationConfig
 from experiments.paper.figure6 import Mean
 from experiments.stepwise.examples import Found, subjects, write_judged
 from experiments.stepwise.rows import Kind, Subject
-from experiments.stepwise.systems import errors_of_seed
+from experiments.stepwise.systems import errors_of_seeds
 from experiments.verdicts import Verdict, corrected, of_difference
 from sqa.core.significance import Interval, bootstrap, compare
 from sqa.diagnose.alignment import SEEDS
@@ -93,7 +93,7 @@ def intervals(subject: Subject, ablation: AblationConfig) -> list[tuple[Share, I
 
 def alignments(subject: Subject) -> Spread:
     """Of each share the least and the greatest, 0 to 1, of those that each seed's alignment gives alone."""
-    alone = [shares(replace(subject, errors=errors_of_seed(subject.run, seed))) for seed in SEEDS]
+    alone = [shares(replace(subject, errors=errors)) for errors in errors_of_seeds(subject.run, SEEDS)]
     values = [[Mean(share.name).score(share.stats.sum(axis=0)) for share in of_seed] for of_seed in alone]
     return [(min(of_share), max(of_share)) for of_share in zip(*values, strict=True)]
 

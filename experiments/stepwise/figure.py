@@ -139,9 +139,9 @@ def _ends(subject: Subject, place: int) -> dict[str, End]:
 def _overview(axes: Axes, subject: Subject, place: int, edges: tuple[int, int]) -> None:
     end = len(subject.run.questions[place].words)
     axes.axvspan(*edges, color=GREY, alpha=0.15, linewidth=0)
-    for line, colour, dash in ((subject.human[place], GREY, "--"), (subject.lines[place], BLUE, "-")):
+    for line, colour, dash in ((subject.lines[place], BLUE, "-"), (subject.human[place], GREY, "--")):  # both are seen
         x, y = _settled(line.read, line.log_mrr, RULES.floor, end)
-        axes.plot(x, y, color=colour, linestyle=dash, drawstyle="steps-post", linewidth=1.1)
+        axes.plot(x, y, color=colour, linestyle=dash, drawstyle="steps-post", linewidth=1.1, clip_on=False)
     _log_axis(axes)
     axes.set_xlim(0, end)
     axes.tick_params(labelbottom=False)
@@ -156,7 +156,7 @@ def _log_axis(axes: Axes) -> None:
 def _red_curve(axes: Axes, errors: StepErrors, line: Line, recent: int, end: int, edges: tuple[int, int]) -> None:
     axes.axvspan(*edges, color=GREY, alpha=0.15, linewidth=0)
     x, y = _settled(line.read, 100 * recent_share(errors, recent), np.nan, end)
-    axes.plot(x, y, color=RED, drawstyle="steps-post", linewidth=1.1)
+    axes.plot(x, y, color=RED, drawstyle="steps-post", linewidth=1.1, clip_on=False)
     axes.set_xlim(0, end)
     axes.set_ylim(0, 105)
     axes.set_yticks([0, 50, 100])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -11,13 +11,12 @@ from pathlib import Path
 import numpy as np
 
 from experiments.contestants import LeftOut, names_of
-from experiments.grid import AblationConfig, cells, run_cells, usable
+from experiments.grid import AblationConfig, cells, run_cells, usable, workshop
 from experiments.stepwise.rows import RULES, Line, Subject
 from sqa.core.errors import ConfigError
 from sqa.core.trace import QuestionTrace
-from sqa.diagnose.alignment import load_aligner
+from sqa.diagnose.alignment import SEEDS, load_aligner
 from sqa.diagnose.detector import load_detector
-from sqa.diagnose.findings import LINKS
 from sqa.diagnose.step_errors import TARGET, StepErrors, step_errors
 from sqa.metrics.qa import log_reciprocal_rank
 from sqa.run.folder import SUMMARY, FinishedRun, open_run
@@ -67,20 +66,24 @@ def systems(base: AblationConfig, guesser: str, asked: Asked, runs: Path) -> tup
 @lru_cache(maxsize=32)
 def _opened(folder: Path, aligned: bool, _: bytes) -> tuple[FinishedRun, tuple[Line, ...], tuple[StepErrors, ...]]:
     """A run, its lines and if `aligned` its errors; the run's summary is in the key."""
-    run = open_run(folder)
+    run = open_run(folder, workshop(folder.parent).parts)
     traces, errors = list(run.traces), ()
     if aligned:
-        language = run.questions[0].language
-        aligner = load_aligner(f"{language}-{TARGET}", cache=folder / LINKS)
-        errors = tuple(step_errors(traces, aligner, RULES, load_detector(language)))
+        errors = _errors(run, traces, "", SEEDS)
     return run, tuple(map(_line, traces)), errors
 
 
-def errors_of_seed(run: FinishedRun, seed: int) -> tuple[StepErrors, ...]:
-    """The errors of each question as one alignment finds them, not the mean over the seeds; its links are kept."""
+def errors_of_seeds(run: FinishedRun, seeds: Sequence[int]) -> list[tuple[StepErrors, ...]]:
+    """The errors of each question as the alignment of each seed finds them alone, in place of their mean."""
+    traces = list(run.traces)  # read once for all seeds
+    return [_errors(run, traces, f".seed{seed}", (seed,)) for seed in seeds]
+
+
+def _errors(run: FinishedRun, traces: list[QuestionTrace], part: str, seeds: Sequence[int]) -> tuple[StepErrors, ...]:
+    """The errors of each question; links and the words' probabilities stay in the run's folder."""
     language = run.questions[0].language
-    aligner = load_aligner(f"{language}-{TARGET}", cache=run.folder / f"links.seed{seed}.json", seeds=(seed,))
-    return tuple(step_errors(run.traces, aligner, RULES, load_detector(language)))
+    aligner = load_aligner(f"{language}-{TARGET}", cache=run.folder / f"links{part}.json", seeds=seeds)
+    return tuple(step_errors(traces, aligner, RULES, load_detector(language, cache=run.folder / f"words{part}.json")))
 
 
 def _line(trace: QuestionTrace) -> Line:

@@ -28,13 +28,14 @@ from sqa.core.significance import bootstrap_many
 from sqa.core.types import Question
 from sqa.data import datasets, download
 from sqa.files.store import Store, write_text
+from sqa.run.blocks import workshop_of
 from sqa.run.config import RunConfig, load, run_from_mapping
-from sqa.run.parts import Parts
 from sqa.run.pipeline import run as run_stages
 from sqa.run.scheduler import current
 
 if TYPE_CHECKING:
     from sqa.core.trace import QuestionTrace
+    from sqa.run.parts import Parts
     from sqa.run.scheduler import Scheduler
 
 METRICS = ("bleu", "chrf", "dal")
@@ -167,7 +168,7 @@ def measure(config: TableConfig, store: Store) -> tuple[list[Row], list[LeftOut]
     for cell, test in wanted:
         at = "" if cell.k is None else f", k = {cell.k}"
         print(f"sqa: {cell.test}: {cell.translator.label}{at}", file=sys.stderr)
-        rows.append(measure_one(cell, config, test.questions, store, Parts()))
+        rows.append(measure_one(cell, config, test.questions, store, workshop_of(store).parts))
     return rows, left_out
 
 

@@ -12,9 +12,9 @@ model without one translates whole texts after the prompt "Spanish: ...", "Engli
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Literal
 
@@ -123,10 +123,18 @@ def writer(loaded: _Loaded, digest: str) -> Writer:
 
 
 class WaitKLm:
-    """An adapter's own wait-k; streaming and batched give the same words and the same g."""
+    """An adapter's own wait-k; streaming and batched give the same words and the same g.
 
-    def __init__(self, writer: Writer, k: int, fingerprint: str) -> None:
-        self.writer, self.k, self._fingerprint = writer, k, fingerprint
+    `load` gives the model, and is asked when there is something to translate: what a store holds needs none.
+    """
+
+    def __init__(self, load: Callable[[], Writer], k: int, fingerprint: str) -> None:
+        self._load, self.k, self._fingerprint = load, k, fingerprint
+
+    @property
+    def writer(self) -> Writer:
+        """The loaded model."""
+        return self._load()
 
     def translate(self, source: Iterator[str]) -> Iterator[str]:
         """Words of one sentence, written while `source` is read."""
@@ -153,8 +161,8 @@ class WaitKLm:
 class WholeLm(WaitKLm):
     """The same at k = full, with a beam or a source read in both directions: nothing is written while it is read."""
 
-    def __init__(self, writer: Writer, n: int, fingerprint: str) -> None:
-        super().__init__(writer, FULL, fingerprint)
+    def __init__(self, load: Callable[[], Writer], n: int, fingerprint: str) -> None:
+        super().__init__(load, FULL, fingerprint)
         self.n = n
 
     def translate(self, source: Iterator[str]) -> Iterator[str]:
@@ -169,12 +177,12 @@ class WholeLm(WaitKLm):
 class FullInputLm:
     """The same model reading whole texts."""
 
-    def __init__(self, writer: Writer, n: int, fingerprint: str) -> None:
-        self.writer, self.n, self._fingerprint = writer, n, fingerprint
+    def __init__(self, load: Callable[[], Writer], n: int, fingerprint: str) -> None:
+        self._load, self.n, self._fingerprint = load, n, fingerprint
 
     def words(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
         """Target words of each text; a blank text gives ()."""
-        return beam.full_input(self.writer, texts, self.n)
+        return beam.full_input(self._load(), texts, self.n)
 
     def fingerprint(self) -> str:
         """Hash of everything that decides the words."""
@@ -183,7 +191,7 @@ class FullInputLm:
 
 @lru_cache(maxsize=2)
 def _system(loaded: _Loaded, digest: str, n: int, fingerprint: str) -> Remembered:
-    return Remembered(FullInputLm(writer(loaded, digest), n, fingerprint))
+    return Remembered(FullInputLm(partial(writer, loaded, digest), n, fingerprint))
 
 
 def build(config: CausalLmConfig) -> WaitKLm | PolicyTranslator:
@@ -199,8 +207,9 @@ def build(config: CausalLmConfig) -> WaitKLm | PolicyTranslator:
     if loaded.adapter is not None and config.policy == "wait-k":
         k = parse_k(config.k)
         fingerprint = hashlib.sha256(f"{rules} {k}".encode()).hexdigest()
+        load = partial(writer, loaded, digest)
         if loaded.bidirectional or config.beam > 1:
-            return WholeLm(writer(loaded, digest), config.beam, fingerprint)
-        return WaitKLm(writer(loaded, digest), k, fingerprint)
+            return WholeLm(load, config.beam, fingerprint)
+        return WaitKLm(load, k, fingerprint)
     whole = hashlib.sha256(f"{rules} whole texts".encode()).hexdigest()
     return PolicyTranslator(_system(loaded, digest, config.beam, whole), policy_of(config))

@@ -14,7 +14,8 @@ pieces that the adapter chooses from.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 import torch
@@ -40,8 +41,13 @@ class LmScorer:
 
     group = "lm"
 
-    def __init__(self, writer: Writer, fingerprint: str) -> None:
-        self.writer, self._fingerprint = writer, fingerprint
+    def __init__(self, load: Callable[[], Writer], fingerprint: str) -> None:
+        self._load, self._fingerprint = load, fingerprint  # kept scores need no model
+
+    @property
+    def writer(self) -> Writer:
+        """The loaded model."""
+        return self._load()
 
     def fingerprint(self) -> str:
         """Hash of everything that decides the scores."""
@@ -93,4 +99,4 @@ def build(pair: str) -> LmScorer:
     digest = adapter_digest(loaded.adapter)
     base = load_fingerprint(loaded.folder)
     fingerprint = f"language-model {VERSION} {loaded.precision} {base} {digest}"
-    return LmScorer(writer(loaded, digest), fingerprint)
+    return LmScorer(partial(writer, loaded, digest), fingerprint)

@@ -62,6 +62,7 @@ def spaced(text: str, language: str) -> str:
     return " ".join(_UNIT.findall(text))
 
 
+@functools.lru_cache(maxsize=1 << 13)  # one program asks for the questions of a set many times
 def split(text: str, language: str) -> tuple[tuple[str, ...], ...]:
     """The sentences of `text`, each a tuple of words (what white space separates).
 

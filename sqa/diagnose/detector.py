@@ -9,8 +9,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
+from itertools import chain
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -19,10 +22,13 @@ import numpy as np
 from sqa.core.arrays import Floats
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import DATA
-from sqa.diagnose.alignment import Alignment
+from sqa.diagnose.alignment import Alignment, Evidence
+from sqa.diagnose.known_words import vocabulary_digest
 from sqa.diagnose.scores import Words, WordScorer
 from sqa.diagnose.signals import GROUPS, word_signals
+from sqa.diagnose.signals import VERSION as SIGNALS
 from sqa.files.json_reader import parse_json
+from sqa.files.store import digest, write_text
 
 FILE = "detector.json"
 PREFIX = "errors-"  # of the bundled folders' names
@@ -57,6 +63,10 @@ class Network:
         found: Floats = 1 / (1 + np.exp(-np.clip(self.slope * self.logits(signals) + self.shift, -50, 50)))
         return found
 
+    def exact(self) -> dict[str, Any]:
+        """All its numbers as JSON values, none rounded."""
+        return {name: np.asarray(value).tolist() for name, value in asdict(self).items()}
+
     def record(self) -> dict[str, Any]:
         """As JSON values, four significant digits."""
         fields = ("mean", "deviation", "inner", "inner_bias", "outer", "outer_bias", "direct")
@@ -90,18 +100,57 @@ class WordJudge(Protocol):
 
 
 class Detector:
-    """Probabilities of words, from a network and what its signals need."""
+    """Probabilities of words, from a network and what its signals need; `cache` is a file that it may write."""
 
-    def __init__(self, language: str, network: Network, scorer: WordScorer | None = None) -> None:
-        self.language, self.network, self.scorer = language, network, scorer
+    def __init__(
+        self, language: str, network: Network, scorer: WordScorer | None = None, cache: Path | None = None
+    ) -> None:
+        self.language, self.network, self.scorer, self._cache = language, network, scorer, cache
+
+    def fingerprint(self) -> str:
+        """Hash of everything but texts and links that decides the probabilities."""
+        scorer = None if self.scorer is None else self.scorer.fingerprint()
+        return digest([SIGNALS, self.language, vocabulary_digest(self.language), self.network.exact(), scorer])
 
     def words(self, pairs: Sequence[tuple[Words, Words]], alignments: Sequence[Alignment]) -> list[Floats]:
         """For each (source words, target words) the probability (J,) of each target word to be wrong."""
+        if self._cache is None:
+            return self._judged(pairs, alignments)
+        texts = [[list(x), list(y)] for x, y in pairs]
+        key = digest([self.fingerprint(), texts, _links_digest(alignments)])
+        kept = _read_cache(self._cache, key) if self._cache.is_file() else None
+        if kept is None:
+            kept = self._judged(pairs, alignments)
+            record = {"key": key, "probabilities": [row.tolist() for row in kept]}
+            write_text(self._cache, json.dumps(record) + "\n")
+        return kept
+
+    def _judged(self, pairs: Sequence[tuple[Words, Words]], alignments: Sequence[Alignment]) -> list[Floats]:
         scores = [None] * len(pairs) if self.scorer is None else self.scorer.score(pairs)
         return [
             self.network.probabilities(word_signals(source, target, alignment, self.language, scored))
             for (source, target), alignment, scored in zip(pairs, alignments, scores, strict=True)
         ]
+
+
+def _links_digest(alignments: Sequence[Alignment]) -> str:
+    """sha256 of all that alignments tell, without the slow way through JSON."""
+    total = hashlib.sha256()
+    for one in alignments:
+        evidence = () if one.evidence is None else (getattr(one.evidence, field.name) for field in fields(Evidence))
+        numbers = [*chain.from_iterable(one.links), *one.source, *one.target, *chain.from_iterable(evidence)]
+        sizes = (len(one.links), len(one.source), len(one.target), one.evidence is not None)
+        total.update(np.array([*sizes, *numbers], dtype=np.float64).tobytes())
+    return total.hexdigest()
+
+
+def _read_cache(path: Path, key: str) -> list[Floats] | None:
+    """The probabilities kept in a file, None if they are of other words; DataError if it is damaged."""
+    try:
+        kept = parse_json(path.read_text(encoding="utf-8"))
+        return [np.array(row, dtype=np.float64) for row in kept["probabilities"]] if kept["key"] == key else None
+    except (ValueError, KeyError, TypeError) as error:
+        raise DataError(f"{path}: the kept probabilities are damaged ({error}); delete the file") from error
 
 
 def read_networks(path: Path) -> dict[str, Network]:
@@ -117,8 +166,12 @@ def read_networks(path: Path) -> dict[str, Network]:
         raise DataError(f"{path}: the weights are damaged ({error}); restore or learn them again") from error
 
 
-def load_detector(language: str, scorer: WordScorer | None = None, group: str | None = None) -> Detector:
+def load_detector(
+    language: str, scorer: WordScorer | None = None, group: str | None = None, cache: Path | None = None
+) -> Detector:
     """The bundled detector of a source language, with a model's scores if there is a `scorer`.
+
+    `cache` is a file that it may write: the same words with the same links are judged once.
 
     A language without weights of its own gets FALLBACK's: its order of words may serve, its probabilities were never
     compared with anything.
@@ -130,4 +183,4 @@ def load_detector(language: str, scorer: WordScorer | None = None, group: str | 
     networks = read_networks(folder / FILE)
     if group not in networks:
         raise ConfigError(f"{folder}: has no weights for the signals {group!r}, only {', '.join(sorted(networks))}")
-    return Detector(language, networks[group], scorer)
+    return Detector(language, networks[group], scorer, cache)

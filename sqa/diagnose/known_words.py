@@ -11,8 +11,8 @@ from snowballstemmer import stemmer
 from sqa.core.errors import DataError
 from sqa.core.paths import DATA
 from sqa.diagnose.function_words import FUNCTION_WORDS, strip_edges
-from sqa.diagnose.priors import Priors, form, has_priors, load_priors
-from sqa.files.model_files import read_tensors, unpack_integers, unpack_strings
+from sqa.diagnose.priors import PREFIX, Priors, form, has_priors, load_priors
+from sqa.files.model_files import folder_digest, read_tensors, unpack_integers, unpack_strings
 
 FOLDER = DATA / "models" / "bm25"
 KIND, VERSION = "bm25", 1
@@ -36,6 +36,13 @@ def _pages() -> dict[str, int]:
 @cache
 def _priors(language: str) -> Priors | None:
     return load_priors(f"{language}-en") if has_priors(f"{language}-en") else None
+
+
+@cache
+def vocabulary_digest(language: str) -> str:
+    """sha256 of the files that say which words are English, and which are the source language's."""
+    folders = [FOLDER, *([DATA / "models" / f"{PREFIX}{language}-en"] if has_priors(f"{language}-en") else [])]
+    return " ".join(folder_digest(folder) for folder in folders)
 
 
 @lru_cache(maxsize=1 << 17)

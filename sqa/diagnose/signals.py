@@ -20,6 +20,7 @@ from sqa.diagnose.known_words import foreign, pages
 from sqa.diagnose.priors import alike, folded, form
 from sqa.diagnose.scores import Words, WordScores
 
+VERSION = 1  # raise when the numbers change
 TARGET = "en"  # every translation here is English
 NEAR = 4  # words: how far around its place a word's source is looked for
 ALIGNED = (
@@ -53,7 +54,7 @@ def word_signals(
     source: Words, target: Words, alignment: Alignment, language: str, scores: WordScores | None = None
 ) -> Floats:
     """(J, F) for the J target words; F as GROUPS["words"], and with scores as GROUPS["model"] or GROUPS["lm"]."""
-    parts = [_aligned(source, target, alignment, language), _spelt(source, target, language)]
+    parts = [_aligned(source, target, alignment, language), _spelt(tuple(source), tuple(target), language)]
     if scores is not None:
         parts.append(_scored(scores))
     return np.concatenate(parts, 1)
@@ -112,10 +113,11 @@ def _place(alignment: Alignment, j: int, sources: int, targets: int) -> int:
 # --------------------------------------------------------------------------------------------- spelling and vocabulary
 
 
-def _spelt(source: Words, target: Words, language: str) -> Floats:
+@lru_cache(maxsize=1 << 14)  # the same for every alignment of a text
+def _spelt(source: tuple[str, ...], target: tuple[str, ...], language: str) -> Floats:
     bare = [strip_edges(word) for word in target]
     forms = [form(word, TARGET) for word in target]
-    read, there = tuple(source), {folded(word) for word in source}
+    there = {folded(word) for word in source}
     numbers = {n for word in source for n in digits(word)}
     meant = [form(word, language) for word in source if is_content(word, language)]
     doubled = len(meant) - len(set(meant))
@@ -125,7 +127,7 @@ def _spelt(source: Words, target: Words, language: str) -> Floats:
         name = word[:1].isupper() and j > 0
         number = any(c.isdigit() for c in word)
         same = folded(word) in there
-        near = nearest(word, read) if not same else 1.0
+        near = nearest(word, source) if not same else 1.0
         known = pages(word)
         unknown = float(known == 0)
         odd = unknown * (1.0 - float(same))

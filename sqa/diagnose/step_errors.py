@@ -193,11 +193,14 @@ def _of_question(
         alignment, probabilities = known(question.sentences[text.sentence], text.words)
         told = told and probabilities is not None
         start = int(starts[text.sentence])
+        linked: dict[int, list[int]] = {}
+        for s, t in alignment.links:
+            linked.setdefault(t, []).append(start + s)
         for place, step in enumerate(text.steps):
             if step in text.judged:
                 unaligned[step] = alignment.target[place] < config.trust
                 wrong[step] = float(unaligned[step] if probabilities is None else probabilities[place])
-                links[step] = tuple(start + s for s, t in alignment.links if t == place)
+                links[step] = tuple(linked.get(place, ()))
         if text.final:
             findings += _omissions(trace, text, alignment, start, ranks, config)
     content = [is_content(emission.token, TARGET) for emission in trace.emissions]

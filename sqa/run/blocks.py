@@ -24,7 +24,7 @@ from typing import Any
 import pyarrow as pa
 
 from sqa import metrics as metric_names
-from sqa.core.errors import DataError
+from sqa.core.errors import ConfigError, DataError
 from sqa.core.interfaces import ChecksQuestions, ChecksTexts
 from sqa.core.registry import BUZZERS, GUESSERS, TRANSLATORS
 from sqa.core.types import Question
@@ -33,6 +33,7 @@ from sqa.files.store import Stage, Store, blocks_of, dataset_fingerprint, digest
 from sqa.metrics.quality.text_metric import TextMetric
 from sqa.run import pipeline
 from sqa.run.config import DatasetConfig, RunConfig, to_mapping
+from sqa.run.folder import CONFIG, REPORT, SUMMARY, RunFolder, read
 from sqa.run.parts import Parts
 from sqa.run.pipeline import BLOCK_SIZE, STAGES
 from sqa.run.traces import Traces, read_emissions, read_guesses
@@ -86,6 +87,26 @@ class Workshop:
         if until == "score":
             stages["score"] = pipeline.stage_of_scores(_of_traces(config), stages, dataset)
         return Planned(tuple(stages.values()), len(blocks_of(questions, BLOCK_SIZE)))
+
+    def finished(self, config: RunConfig, folder: Path) -> RunFolder | None:
+        """The folder of a run as `sqa.run.folder.save` would write it now, read back; None where it has to be made.
+
+        That is one of this very config whose stages have the keys that its components have here, all blocks being in
+        the store.  A run with metrics of texts is never taken: their models are not among the keys of its stages.
+        """
+        there = all((folder / name).is_file() for name in (CONFIG, SUMMARY, REPORT))
+        if not there or len(_of_traces(config)) < len(config.scored) + len(config.quality):
+            return None
+        try:
+            saved = read(folder)
+        except (ConfigError, DataError):
+            return None  # it is written anew, whole
+        if saved.config != config:
+            return None
+        planned = self.plan(config)
+        if saved.stages != {stage.name: stage.key for stage in planned.stages}:
+            return None
+        return None if any(self.store.missing(stage, planned.blocks) for stage in planned.stages) else saved
 
     def make(self, config: RunConfig, wanted: Stage, index: int, given: str | None = None) -> bool:
         """Make one block of one stage, whose blocks of the same index before it are there; False: it was there too.

@@ -39,6 +39,8 @@ REPORT, CONFIG, SUMMARY, STATS = "report.tsv", "config.yaml", "run.json", "stats
 _KEY = re.compile(r"[0-9A-Za-z_-]+")  # of a stage in the store: the name of its folder
 TIMES = "times.json"  # {stage: seconds of wall time}, of the stages that were made for this run in one go
 RESAMPLES = 1000
+UNKNOWN_PAGES = "unknown-pages"  # a line of the report beside EMPTY_QUESTIONS and EMPTY_SENTENCES
+COUNTED = ("questions", "sentences")  # units of lines that count
 TRACED = ("translate", "guess", "buzz")  # stages whose rows a trace holds
 
 
@@ -56,7 +58,7 @@ class ReportRow:
 
     def cells(self) -> list[str]:
         """The cells of a TSV line; numbers with six digits, counts whole, "n/a" where there is no number."""
-        whole = self.unit in ("questions", "sentences")
+        whole = self.unit in COUNTED
         numbers = [_number(x, whole) for x in (self.value, self.low, self.high)]
         return [self.metric, *numbers, str(self.n), self.unit, self.signature]
 
@@ -85,6 +87,16 @@ class RunFolder:
             return {str(stage): float(seconds) for stage, seconds in times.items()}
         except (ValueError, TypeError, AttributeError) as error:
             raise DataError(f"{path}: damaged ({error}); delete it") from error
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """What went unanswered, by the name of its line in the report.  No such lines: DataError."""
+        lines = [line.split("\t") for line in (self.folder / REPORT).read_text(encoding="utf-8").splitlines()]
+        try:
+            columns = [dict(zip(REPORT_HEADER, line, strict=True)) for line in lines[1:]]
+            return {c["metric"]: int(c["value"]) for c in columns if c["unit"] in COUNTED}
+        except ValueError as error:
+            raise DataError(f"{self.folder / REPORT}: damaged ({error}); run the config again") from error
 
     def open(self, parts: Parts | None = None) -> FinishedRun:
         """The questions and traces, from the store beside the folder: no model is loaded, nothing computed again.
@@ -152,7 +164,7 @@ def report_rows(result: RunResult) -> list[ReportRow]:
     if result.unknown_pages is not None:
         signature = "the guesser does not know the answer page; scored as wrong"
         n = len(result.questions)
-        rows.append(ReportRow("unknown-pages", float(result.unknown_pages), None, None, n, "questions", signature))
+        rows.append(ReportRow(UNKNOWN_PAGES, float(result.unknown_pages), None, None, n, "questions", signature))
     return rows
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -11,8 +12,11 @@ import doubles
 import numpy as np
 import pytest
 import yaml
+from matplotlib import pyplot
+from matplotlib.text import Text
 from small_ablation import BUZZER, write_small_ablation
 
+from experiments import grid
 from experiments.ablation.over_k import main as ablation
 from experiments.contestants import MeanCurve, check_labels
 from experiments.drawing import spread
@@ -87,6 +91,38 @@ def test_figure7(folder, runs, capsys):
     assert of["Gone"][0]["verdict"] == "not computed" and "'nowhere'" in of["Gone"][0]["numbers"]
     assert "Gone: left out" in printed.err
     assert printed.out.startswith((runs / "figure7" / "verdicts.tsv").read_text(encoding="utf-8"))
+
+
+def test_finished_runs_start_no_process_and_give_the_same_rows(folder, runs, monkeypatch, capsys):
+    base = load(folder / "ablation.yaml", grid.AblationConfig)
+    todo = list(grid.cells(base, ["mini-es"], {}))
+    again = grid.run_group(todo, base, runs)
+    monkeypatch.setattr(grid, "ProcessPoolExecutor", None)
+    rows = grid.run_cells(todo, base, runs)
+    capsys.readouterr()
+    for row, other in zip(rows, again, strict=True):
+        assert {name: stats.tolist() for name, stats in row.stats.items()} == {
+            name: stats.tolist() for name, stats in other.stats.items()
+        }
+        for name in ("cell", "n", "intervals", "signatures", "unknown_pages", "empty_sentences"):
+            assert getattr(row, name) == getattr(other, name)
+
+
+def test_no_text_of_figure_7_is_cut(folder, runs, tmp_path, monkeypatch, capsys):
+    config = load(folder / "figure7.yaml", figure7.Figure7Config)
+    found = figure7.runs_of(config, folder / "figure7.yaml", runs, grid.workshop(runs).parts)
+    capsys.readouterr()
+    many = found._replace(rows=[replace(row, n=413) for row in found.rows])  # as many as make the title longest
+    drawn = []
+    monkeypatch.setattr(figure7, "save", lambda figure, *_: drawn.append(figure) or [])
+    figure7.draw(many, "mini-es", tmp_path, "figure7", "matched")
+    [figure] = drawn
+    figure.draw_without_rendering()
+    texts = [text for text in figure.findobj(Text) if text.get_visible() and text.get_text().strip()]
+    ends = {text.get_text(): text.get_window_extent().x1 for text in texts}
+    pyplot.close(figure)
+    assert max(ends.values()) <= figure.bbox.x1, ends
+    assert any(text.startswith("mini-es, 413 questions with a matched answer") for text in ends)
 
 
 def test_figure6(folder, runs, capsys):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -138,6 +139,31 @@ def test_a_scorer_chooses_the_weights_that_know_its_scores() -> None:
 @pytest.mark.parametrize("language", ["es", "pl"])
 def test_the_shipped_weights_fit_the_signals(language: str) -> None:
     assert set(read_networks(DATA / "models" / f"errors-{language}-en" / FILE)) == set(GROUPS)
+
+
+def test_words_are_judged_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pairs, path = [(SOURCE, GOOD), (SOURCE, ())], tmp_path / "words.json"
+    links = [*load_aligner("es-en").align(pairs)]
+    plain = load_detector("es").words(pairs, links)
+    first = load_detector("es", cache=path).words(pairs, links)
+
+    def judged(*_: object) -> None:
+        raise AssertionError("judged again")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "word_signals", judged)
+        kept = load_detector("es", cache=path).words(pairs, links)
+        moved = [replace(links[0], target=(0.0,) * len(GOOD)), links[1]]
+        lifted = [replace(links[0], evidence=None), links[1]]
+        for other in ([(SOURCE, GOOD[::-1]), (SOURCE, ())], links), (pairs, moved), (pairs, lifted):
+            with pytest.raises(AssertionError, match="judged again"):
+                load_detector("es", cache=path).words(*other)
+        with pytest.raises(AssertionError, match="judged again"):
+            load_detector("pl", cache=path).words(pairs, links)
+    assert [row.tolist() for row in plain] == [row.tolist() for row in first] == [row.tolist() for row in kept]
+    path.write_text(path.read_text(encoding="utf-8")[:-20], encoding="utf-8")
+    with pytest.raises(DataError, match="words.json: the kept probabilities are damaged"):
+        load_detector("es", cache=path).words(pairs, links)
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ import pytest
 import torch
 from stand_ins.lm_models import adapter, make
 
+from smt.lm import translator
 from smt.lm.base import load_base
 from smt.lm.beam import _append, _begin, _search, _words, whole
 from smt.lm.decode import Writer, decode_batch, decode_stream
@@ -98,6 +99,21 @@ def test_the_registered_translator(tmp_path):
     agreed = build(CausalLmConfig(model=str(path), policy="local-agreement", precision="float32"))
     full = list(other.translate(iter("la casa".split())))
     assert len(list(agreed.translate(iter("la casa".split())))) == len(full)
+
+
+def test_a_model_is_loaded_when_there_is_something_to_translate(tmp_path, monkeypatch):
+    base = make(tmp_path / "base", "gemma3_text")
+    loaded = []
+    monkeypatch.setattr(translator, "load_base", lambda *found: loaded.append(found) or load_base(*found))
+    path = adapter(base, tmp_path / "adapter", 7)
+    one, prompted = (
+        build(CausalLmConfig(str(model), precision="float32", **options))
+        for model, options in ((path, {"k": 2}), (base, {"policy": "hold", "n": 1, "source_language": "es"}))
+    )
+    assert one.fingerprint() != prompted.fingerprint() and not loaded
+    for number, system in enumerate((one, prompted), 1):
+        list(system.translate(iter(["el", "perro"])))
+        assert len(loaded) == number
 
 
 def test_a_source_read_in_both_directions(tmp_path):

@@ -23,7 +23,8 @@ def scorer(tmp_path_factory):
     base = load_base(make(tmp_path_factory.mktemp("base"), "gemma3_text", seed=3), torch.float32)
     layout = Layout.of(base.tokens, "es", "en")
     pieces = torch.tensor([i for i in range(4, base.tokens.size) if i not in base.tokens.text(" big")])
-    return LmScorer(Writer.of(base.network, base.tokens, layout, pieces, OFFSET), "f")
+    writer = Writer.of(base.network, base.tokens, layout, pieces, OFFSET)
+    return LmScorer(lambda: writer, "f")
 
 
 def plain(scorer, source, target):

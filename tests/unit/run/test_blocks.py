@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from doubles import write_questions
 
 from sqa.core.errors import ConfigError, DataError
@@ -18,7 +19,7 @@ from sqa.files import places
 from sqa.files.places import Objects, SharedFolder, shared
 from sqa.files.store import Store
 from sqa.run.blocks import Workshop
-from sqa.run.config import RunConfig, run_from_mapping
+from sqa.run.config import RunConfig, run_from_mapping, to_mapping
 from sqa.run.folder import pack, save, unpack
 from sqa.run.parts import Parts
 from sqa.run.pipeline import run
@@ -64,6 +65,38 @@ def test_blocks_are_those_of_a_run(tmp_path: Path, without: tuple[str, ...]) -> 
     assert files(tmp_path / "b") == files(tmp_path / "a")
     assert not any(made_in_blocks(workshop, one))  # nothing is made twice
     assert sum(run(one, Store(tmp_path / "b"), progress=False).made.values()) == 0
+
+
+def test_a_run_is_finished_where_its_folder_is_what_it_would_be_now(tmp_path: Path) -> None:
+    one, store = config(tmp_path), Store(tmp_path / "runs")
+    workshop, folder = Workshop(store), tmp_path / "runs" / one.name
+    assert workshop.finished(one, folder) is None
+    result = run(one, store, progress=False)
+    save(result, tmp_path / "runs")
+    found = workshop.finished(one, folder)
+    assert found is not None and found.config == one
+    assert {name: stats.tolist() for name, stats in found.stats.items()} == {
+        metric.name: result.stats[metric.name].tolist() for metric in result.metrics
+    }
+    empty = {name: int(result.stats[name].sum(axis=0)[0]) for name in ("empty-questions", "empty-sentences")}
+    assert found.counts == empty | {"unknown-pages": result.unknown_pages}
+    other = replace(one, seed=1)
+    assert workshop.finished(other, folder) is None  # another config
+    summary = (folder / "run.json").read_text(encoding="utf-8")
+    key = result.stages["buzz"].key
+    (folder / "run.json").write_text(summary.replace(key, "0" * 64), encoding="utf-8")
+    assert workshop.finished(one, folder) is None  # a component of other results
+    (folder / "run.json").write_text("damaged", encoding="utf-8")
+    assert workshop.finished(one, folder) is None
+    (folder / "run.json").write_text(summary, encoding="utf-8")
+    assert workshop.finished(one, folder) is not None
+    texts = config(tmp_path, quality=[{"scores": {"file": "no.txt", "name": "own", "made_by": "us"}}])
+    own = (folder / "config.yaml").read_text(encoding="utf-8")
+    (folder / "config.yaml").write_text(yaml.safe_dump(to_mapping(texts)), encoding="utf-8")
+    assert workshop.finished(texts, folder) is None  # the keys do not say which model scored its texts
+    (folder / "config.yaml").write_text(own, encoding="utf-8")
+    store.block(result.stages["guess"], 1).unlink()
+    assert workshop.finished(one, folder) is None  # the store lacks a block
 
 
 def test_blocks_in_object_storage(tmp_path: Path) -> None:
