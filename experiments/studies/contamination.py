@@ -1,10 +1,11 @@
 """Had the language model read the questions before?   python -m experiments.studies.contamination
 
 The English side of XQB has been public for years and may be in a pretrained model's text, so a translation could be
-remembered instead of made.  Two measures, each beside questions younger than the model (tournaments of 2023 to 2025):
-nats per word that the base model needs for the English text, and the share of the next words that it gives itself,
-greedily, when it is shown the first half of a question.  A remembered text needs far fewer nats and is continued word
-for word.
+remembered instead of made.  Two measures, each beside younger questions (tournaments of 2023 to 2025, and of these the
+ones played after August 2024, with which Gemma 3's training text is said to end): nats per word that the base model
+needs for the English text, and the share of the next words that it gives itself, greedily, when it is shown the first
+half of a question.  A remembered text needs far fewer nats and is continued word for word: of both the mean over texts
+has its 95% interval, and the largest share of one text stands last.
 """
 
 from __future__ import annotations
@@ -25,15 +26,18 @@ from smt.lm.network import KeyValue, Seen, mask_of
 from smt.lm.translator import fast_precision
 from sqa.core.errors import returns_exit_code
 from sqa.data.datasets import load_questions
+from sqa.data.download import path_of
+from sqa.files.records import json_lines
 
 NEXT = 12  # words that the model goes on with
 ROWS = 16  # texts read together
+AFTER = frozenset({"2024 ACF Fall", "2024 ACF Winter", "2024 Penn Bowl", "2025 ACF Regionals"})  # from October 2024 on
 SLICE = 256  # places whose logits are in memory at once: 270 MB at 262,144 pieces
 
 
 @returns_exit_code
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure and print: set, texts, nats per word with its interval, words continued alike with its interval."""
+    """Measure and print: set, texts, nats per word and words continued alike with intervals, the most of one text."""
     parser = argparse.ArgumentParser(
         prog="python -m experiments.studies.contamination", description=(__doc__ or "").splitlines()[0]
     )
@@ -41,16 +45,25 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--texts", type=int, default=147, help="of each set (default: %(default)s)")
     options = parser.parse_args(arguments)
     base = load_base(base_folder(options.base), getattr(torch, fast_precision()))
+    young, late = load_questions("human-buzzes"), played_in(AFTER)
     sets = {
         "XQB Spanish, reference": [q.reference_text for q in load_questions("xqb-es")],
         "XQB Polish, reference": [q.reference_text for q in load_questions("xqb-pl")],
-        "tournaments of 2023-25": [q.reference_text for q in load_questions("human-buzzes")],
+        "tournaments of 2023-25": [q.reference_text for q in young],
+        "tournaments after August 2024": [q.reference_text for q in young if q.id in late],
     }
-    print("set", "texts", "nats per word", "low", "high", "continued", "low", "high", sep="\t")
+    print("set", "texts", "nats per word", "low", "high", "continued", "low", "high", "most", sep="\t", flush=True)
     for name, texts in sets.items():
         few = spread(texts, options.texts)
-        cells = [f"{x:.3f}" for of in (nats_per_word, continued) for x in interval(of(base, few))]
+        nats, alike = nats_per_word(base, few), continued(base, few)
+        cells = [f"{x:.3f}" for x in (*interval(nats), *interval(alike), alike.max())]
         print(name, len(few), *cells, sep="\t", flush=True)
+
+
+def played_in(tournaments: frozenset[str]) -> frozenset[str]:
+    """Ids of the questions with recorded buzzes that were played in some tournaments."""
+    records = json_lines(path_of("human-buzz-questions"))
+    return frozenset(record["id"] for record in records if tournaments.intersection(record["sets"]))
 
 
 def spread(texts: Sequence[str], n: int) -> list[str]:
