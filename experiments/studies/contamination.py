@@ -1,10 +1,11 @@
 """Had the language model read the questions before?   python -m experiments.studies.contamination
 
 The English side of XQB has been public for years and may be in a pretrained model's text, so a translation could be
-remembered instead of made.  Two measures, each beside questions younger than the model (tournaments of 2023 to 2025):
-nats per word that the base model needs for the English text, and the share of the next words that it gives itself,
-greedily, when it is shown the first half of a question.  A remembered text needs far fewer nats and is continued word
-for word.
+remembered instead of made.  Two measures, each beside younger questions (tournaments of 2023 to 2025, and of these the
+ones played after August 2024, with which Gemma 3's training text is said to end): nats per word that the base model
+needs for the English text, and the share of the next words that it gives itself, greedily, when it is shown the first
+half of a question.  A remembered text needs far fewer nats and is continued word for word: of both the mean over texts
+has its 95% interval, and the largest share of one text stands last.
 """
 
 from __future__ import annotations
@@ -18,20 +19,25 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from smt.lm.base import Base, base_folder, load_base
 from smt.lm.network import KeyValue, Seen, mask_of
 from smt.lm.translator import fast_precision
 from sqa.core.errors import returns_exit_code
 from sqa.data.datasets import load_questions
+from sqa.data.download import path_of
+from sqa.files.records import json_lines
 
 NEXT = 12  # words that the model goes on with
 ROWS = 16  # texts read together
+AFTER = frozenset({"2024 ACF Fall", "2024 ACF Winter", "2024 Penn Bowl", "2025 ACF Regionals"})  # from October 2024 on
+SLICE = 256  # places whose logits are in memory at once: 270 MB at 262,144 pieces
 
 
 @returns_exit_code
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure and print: set, texts, nats per word with its interval, words continued alike with its interval."""
+    """Measure and print: set, texts, nats per word and words continued alike with intervals, the most of one text."""
     parser = argparse.ArgumentParser(
         prog="python -m experiments.studies.contamination", description=(__doc__ or "").splitlines()[0]
     )
@@ -39,16 +45,25 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--texts", type=int, default=147, help="of each set (default: %(default)s)")
     options = parser.parse_args(arguments)
     base = load_base(base_folder(options.base), getattr(torch, fast_precision()))
+    young, late = load_questions("human-buzzes"), played_in(AFTER)
     sets = {
         "XQB Spanish, reference": [q.reference_text for q in load_questions("xqb-es")],
         "XQB Polish, reference": [q.reference_text for q in load_questions("xqb-pl")],
-        "tournaments of 2023-25": [q.reference_text for q in load_questions("human-buzzes")],
+        "tournaments of 2023-25": [q.reference_text for q in young],
+        "tournaments after August 2024": [q.reference_text for q in young if q.id in late],
     }
-    print("set", "texts", "nats per word", "low", "high", "continued", "low", "high", sep="\t")
+    print("set", "texts", "nats per word", "low", "high", "continued", "low", "high", "most", sep="\t", flush=True)
     for name, texts in sets.items():
         few = spread(texts, options.texts)
-        cells = [f"{x:.3f}" for of in (nats_per_word, continued) for x in interval(of(base, few))]
+        nats, alike = nats_per_word(base, few), continued(base, few)
+        cells = [f"{x:.3f}" for x in (*interval(nats), *interval(alike), alike.max())]
         print(name, len(few), *cells, sep="\t", flush=True)
+
+
+def played_in(tournaments: frozenset[str]) -> frozenset[str]:
+    """Ids of the questions with recorded buzzes that were played in some tournaments."""
+    records = json_lines(path_of("human-buzz-questions"))
+    return frozenset(record["id"] for record in records if tournaments.intersection(record["sets"]))
 
 
 def spread(texts: Sequence[str], n: int) -> list[str]:
@@ -66,27 +81,41 @@ def interval(values: np.ndarray, resamples: int = 1000, seed: int = 0) -> tuple[
 @torch.inference_mode()
 def nats_per_word(base: Base, texts: Sequence[str]) -> np.ndarray:
     """Cross-entropy of each text, summed over its pieces and divided by its words (n,)."""
-    found = []
-    for text in texts:
-        pieces = opened(base, text)
-        states, _ = read(base, torch.tensor([pieces]))
-        loss = F.cross_entropy(scores(base, states[0, :-1]), torch.tensor(pieces[1:]), reduction="sum")
-        found.append(float(loss) / len(text.split()))
-    return np.array(found)
+    found = np.empty(len(texts))
+    for some in grouped(texts):
+        rows = [opened(base, texts[i]) for i in some]
+        pieces, there = padded(rows)
+        states, _ = read(base, pieces)
+        losses = cross_entropies(base, states[:, :-1][there[:, 1:]], pieces[:, 1:][there[:, 1:]])
+        sums = [float(own.sum()) for own in losses.split([len(row) - 1 for row in rows])]
+        found[some] = [total / len(texts[i].split()) for i, total in zip(some, sums, strict=True)]
+    return found
 
 
 @torch.inference_mode()
 def continued(base: Base, texts: Sequence[str]) -> np.ndarray:
     """Share of the NEXT words after a text's first half that the model's own continuation has, in order (n,)."""
-    found = []
-    for text in texts:
-        words = text.split()
-        half = len(words) // 2
-        ours = greedy(base, " ".join(words[:half]), 2 * NEXT).split()[:NEXT]
-        theirs = words[half : half + NEXT]
-        blocks = SequenceMatcher(None, theirs, ours, autojunk=False).get_matching_blocks()
-        found.append(sum(block.size for block in blocks) / len(theirs))
-    return np.array(found)
+    found = np.empty(len(texts))
+    for some in grouped(texts):
+        words = [texts[i].split() for i in some]
+        halves = [len(of) // 2 for of in words]
+        firsts = [" ".join(of[:half]) for of, half in zip(words, halves, strict=True)]
+        theirs = [of[half : half + NEXT] for of, half in zip(words, halves, strict=True)]
+        ours = [text.split()[:NEXT] for text in greedy(base, firsts, 2 * NEXT)]
+        found[some] = [in_both(a, b) / len(a) for a, b in zip(theirs, ours, strict=True)]
+    return found
+
+
+def grouped(texts: Sequence[str]) -> list[list[int]]:
+    """Numbers of the texts, ROWS of about the same length together: little is padded."""
+    order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
+    return [order[i : i + ROWS] for i in range(0, len(order), ROWS)]
+
+
+def in_both(theirs: Sequence[str], ours: Sequence[str]) -> int:
+    """Words that both have, in order."""
+    blocks = SequenceMatcher(None, theirs, ours, autojunk=False).get_matching_blocks()
+    return sum(block.size for block in blocks)
 
 
 def opened(base: Base, text: str) -> list[int]:
@@ -94,11 +123,23 @@ def opened(base: Base, text: str) -> list[int]:
     return ([] if base.tokens.bos is None else [base.tokens.bos]) + base.tokens.text(text)
 
 
+def padded(rows: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
+    """Pieces (B, N) of B texts, padded on the right, and which of them are a text's own (B, N)."""
+    pieces = pad_sequence([torch.tensor(row) for row in rows], batch_first=True)
+    return pieces, torch.arange(pieces.shape[1]) < torch.tensor([len(row) for row in rows])[:, None]
+
+
 def read(base: Base, pieces: Tensor) -> tuple[Tensor, list[KeyValue]]:
-    """States and memory of pieces (1, N)."""
+    """States and memory of pieces (B, N); those on the right are hidden from a text, its padding with them."""
     n = pieces.shape[1]
     own = mask_of(torch.ones(1, n, n, dtype=torch.bool).tril(), base.network.dtype)
     return base.network(pieces, torch.arange(n)[None], own)
+
+
+def cross_entropies(base: Base, states: Tensor, pieces: Tensor) -> Tensor:
+    """-ln of the chance of pieces (N,) after states (N, D), (N,): SLICE logits at a time are in memory."""
+    parts = zip(states.split(SLICE), pieces.split(SLICE), strict=True)
+    return torch.cat([F.cross_entropy(scores(base, some), wanted, reduction="none") for some, wanted in parts])
 
 
 def scores(base: Base, states: Tensor) -> Tensor:
@@ -106,20 +147,20 @@ def scores(base: Base, states: Tensor) -> Tensor:
     return F.linear(states, base.network.output_rows()).float()
 
 
-def greedy(base: Base, text: str, pieces: int) -> str:
-    """The model's continuation of a text."""
-    read_so_far = torch.tensor([opened(base, text)])
+def greedy(base: Base, texts: Sequence[str], pieces: int) -> list[str]:
+    """The model's continuation of each text, so many pieces long."""
+    read_so_far, there = padded([opened(base, text) for text in texts])
+    lengths = there.sum(1, keepdim=True)  # (B, 1)
     states, memory = read(base, read_so_far)
-    written: list[int] = []
-    for _ in range(pieces):
-        written.append(int(scores(base, states[:, -1]).argmax()))
-        at = read_so_far.shape[1] + len(written) - 1
-        seen = Seen(memory, torch.zeros(1, 1, 1, at, dtype=base.network.dtype))
-        own = torch.zeros(1, 1, 1, 1, dtype=base.network.dtype)
-        states, new = base.network(torch.tensor([written[-1:]]), torch.tensor([[at]]), own, [seen])
-        memory = [KeyValue(torch.cat([a.key, b.key], 2), torch.cat([a.value, b.value], 2))
-                  for a, b in zip(memory, new, strict=True)]  # fmt: skip
-    return base.tokens.decode(written)
+    last = states[torch.arange(len(texts)), lengths[:, 0] - 1]  # (B, D)
+    seen = [Seen(memory, mask_of(there[:, None], base.network.dtype))]
+    one = torch.zeros(1, 1, 1, 1, dtype=base.network.dtype)
+    written: list[Tensor] = []
+    for step in range(pieces):
+        written.append(scores(base, last).argmax(-1))
+        states, new = base.network(written[-1][:, None], lengths + step, one, seen)
+        last, seen = states[:, 0], [*seen, Seen(new, one)]
+    return [base.tokens.decode(row) for row in torch.stack(written, 1).tolist()]
 
 
 if __name__ == "__main__":
