@@ -81,7 +81,7 @@ def main(config_path: Path, runs: Path) -> None:
         mine = [point for point in points if point.dataset == dataset]
         stem = f"figure9_{dataset}"
         paths += [write_csv(table(mine, there), folder / f"{stem}.csv")]
-        paths += draw(mine, {name: labels[name] for name in there}, folder, stem)
+        paths += draw(mine, {name: labels[name] for name in there}, folder, stem, [point.family for point in points])
     judged = corrected(list(verdicts_of(points, labels, base)))
     paths.append(write_verdicts(judged, left_out, folder / "verdicts.tsv"))
     print(paths[-1].read_text(encoding="utf-8"), end="")
@@ -149,16 +149,22 @@ def table(points: Sequence[Point], metrics: Sequence[str]) -> list[list[str]]:
     return rows
 
 
-def draw(points: Sequence[Point], labels: dict[str, str], folder: Path, stem: str) -> list[Path]:
-    """One data set's figure, one column wide, a panel per metric; returns the PDF and the PNG."""
+def draw(
+    points: Sequence[Point], labels: dict[str, str], folder: Path, stem: str, families: Sequence[str] = ()
+) -> list[Path]:
+    """One data set's figure, one column wide, a panel per metric; returns the PDF and the PNG.
+
+    `families` are those of all data sets, in order: a translator has one look in every figure.
+    """
     from matplotlib import pyplot
 
+    order = list(dict.fromkeys([*families, *(point.family for point in points)]))
     ks = sorted({p.k for p in points}, key=lambda k: float("inf") if k == "full" else int(k))
     with style():
         size = (COLUMN, 0.9 + 1.7 * len(labels))
         figure, panels = pyplot.subplots(len(labels), 1, figsize=size, layout="constrained", sharex=True, squeeze=False)
         for axes, (name, label) in zip(panels[:, 0], labels.items(), strict=True):
-            _panel(axes, points, name, ks)
+            _panel(axes, points, name, ks, order)
             axes.set_ylabel(label)
         n = next(i.n for p in points for i in p.intervals.values())
         panels[0, 0].set_title(f"{points[0].dataset}, {n} questions, 95% bands", loc="left")
@@ -171,11 +177,11 @@ def draw(points: Sequence[Point], labels: dict[str, str], folder: Path, stem: st
         return save(figure, folder, stem)
 
 
-def _panel(axes: Axes, points: Sequence[Point], metric: str, ks: Sequence[int | str]) -> None:
+def _panel(axes: Axes, points: Sequence[Point], metric: str, ks: Sequence[int | str], families: Sequence[str]) -> None:
     """A line with its band for each translator; one that has a single k is a dot with its interval, beside the others'
     so that none hides another.
     """
-    for i, family in enumerate(dict.fromkeys(point.family for point in points)):
+    for i, family in enumerate(families):
         line = ladder(points, family, metric)
         if not line:
             continue
