@@ -62,10 +62,15 @@ def train(config: FusionTraining) -> FusionGuesser:
 
 def texts_of(config: Teaching, halves: Sequence[Half] = ("first",)) -> list[Tossup]:
     """The tossups of some halves of the fold as they are, spoilt and translated."""
-    whole = [t for t in load_tossups() if fold_of(t.id) == "buzzer" and half_of(t.id) in halves]
+    whole = tossups_of(halves)
     tossups = whole[: config.limit]
     spoilt = spoil(tossups, config.noise) if config.noise else []
     return [*tossups, *spoilt, *translations(config.translated, whole)]
+
+
+def tossups_of(halves: Sequence[Half]) -> list[Tossup]:
+    """The tossups of some halves of the fold."""
+    return [tossup for tossup in load_tossups() if fold_of(tossup.id) == "buzzer" and half_of(tossup.id) in halves]
 
 
 def lessons_of(parts: Sequence[Any], texts: Sequence[Tossup], points: int, seed: int) -> list[Lesson]:

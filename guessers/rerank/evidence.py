@@ -26,13 +26,15 @@ EVIDENCE = (
     "last 12",  # TF-IDF score of the last so many words
     "last 25",
     "last 50",
+    "untold kinds",  # ln of how much likelier than any page it is not called by the kinds that were not told
     "title",  # part of the title's words, by idf, that was read: a question does not name its answer
     "title word",  # the highest idf of such a word
     "whole title",  # 1 if all of them were
     "bracket",  # 1 if a word of what stands in parentheses was
     "kinds",  # ln of how much likelier than any page it is called as the question calls its answer (kinds.py)
     "pronouns",  # the same of pronouns
-    "last kinds",  # the same of the last three kinds alone
+    "last kinds",  # the same of the last three kinds alone, pronouns among them
+    "last kind",  # and of the last one
     "kind",  # the largest part of its lessons that call it by one of the question's kinds
     "length",  # ln(1 + words counted of the page)
     "lessons",  # ln(1 + texts that it was learnt from)
@@ -59,6 +61,7 @@ class Knowledge:
         self._idf = dict(zip(index.words, rarity.tolist(), strict=True))
         self.length = np.log1p(np.bincount(index.pages[postings], index.counts[postings], minlength=len(self.titles)))
         self.lessons = np.log1p(kinds.lessons)
+        self.untold = kinds.negatives()
         self.of_title, self.title_weight = self._named([title.partition("(")[0] for title in self.titles])
         self.of_bracket, _ = self._named([title.partition("(")[2] for title in self.titles])
 
@@ -88,6 +91,7 @@ class Reading:
         self._before: deque[np.ndarray] = deque([np.zeros(pages)], maxlen=max(WINDOWS) + 1)  # scores after each word
         self._title, self._title_word, self._bracket = np.zeros(pages), np.zeros(pages), np.zeros(pages)
         self._kinds, self._pronouns, self._kind = np.zeros(pages), np.zeros(pages), np.zeros(pages)
+        self._untold = known.untold.copy()
         self._columns: dict[str, np.ndarray] = {}  # evidence of the kinds told so far
         self._told: deque[str] = deque(maxlen=LAST_KINDS)
         self._stems: set[str] = set()
@@ -122,10 +126,11 @@ class Reading:
 
     def _tell(self, kind: str) -> None:
         if kind not in self._columns:
-            column = self._known.kinds.evidence(kind)
-            if column is None:
+            column, negative = self._known.kinds.evidence(kind), self._known.kinds.negative(kind)
+            if column is None or negative is None:
                 return
             self._columns[kind] = column
+            self._untold -= negative
             if kind.startswith(MARK):
                 self._pronouns += column
             else:
@@ -139,10 +144,12 @@ class Reading:
         k, now = self._known, self._before[-1][pages]
         back = [self._before[max(len(self._before) - 1 - window, 0)] for window in WINDOWS]
         share = self._title[pages] / np.maximum(k.title_weight[pages], 1e-9)
-        last = sum((self._columns[kind][pages] for kind in set(self._told)), np.zeros(len(pages)))
+        last = [self._columns[kind][pages] for kind in dict.fromkeys(self._told)] or [np.zeros(len(pages))]
+        last_one = self._columns[self._told[-1]][pages] if self._told else np.zeros(len(pages))
         columns = [
             *self._sums[pages].T, self._most[pages], *(now - past[pages] for past in back),
-            share, self._title_word[pages], share > 1 - 1e-9, self._bracket[pages],
-            self._kinds[pages], self._pronouns[pages], last, self._kind[pages], k.length[pages], k.lessons[pages],
+            self._untold[pages], share, self._title_word[pages], share > 1 - 1e-9, self._bracket[pages],
+            self._kinds[pages], self._pronouns[pages], np.sum(last, axis=0), last_one, self._kind[pages],
+            k.length[pages], k.lessons[pages],
         ]  # fmt: skip
         return np.stack(columns, axis=1)

@@ -3,8 +3,9 @@
 Retrieval finds the right page of a complete question among its ten best nearly whenever it knows it, and often puts
 another first: the author for the novel, or a page that the question names itself.  So every page among the best 50 of
 either is described by what speaks for it (guessers/rerank/evidence.py): its scores, also of the last words alone, how
-it is called in what it was learnt from (kinds.py), and how much of its title was read.  One layer of rectified units
-makes a logit of these numbers, and a softmax over the pages of the step and "none of them" makes chances.
+it is called in what it was learnt from, and how not (kinds.py), how much of its title was read; and by how it stands in
+this against the others (numbers.py).  One layer of rectified units makes a logit of these numbers, and a softmax over
+the pages of the step and "none of them" makes chances.
 
 A text is read once; the next word only adds its postings.
 
@@ -31,7 +32,7 @@ from sqa.core.types import Guess
 from sqa.files.model_files import folder_digest, read_tensors, resolve_model, write_tensors
 
 KIND = "rerank"
-VERSION = 1  # of the files and of the code that turns words into guesses
+VERSION = 2  # of the files and of the code that turns words into guesses
 DEPTH = 50  # pages taken of TF-IDF and of BM25
 
 

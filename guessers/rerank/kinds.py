@@ -21,6 +21,7 @@ PRONOUNS = frozenset({"he", "his", "him", "she", "her", "it", "its", "they", "th
 MARK = "#"  # before a pronoun
 FOLLOWING = 3  # words after a pointing one
 SMOOTHING = 2.0  # lessons of an average page that every page is taken to have besides its own
+CERTAIN = 0.98  # no page is held to be called so more often: not being called so once would rule it out
 
 Tables = Mapping[str, np.ndarray]
 
@@ -60,6 +61,7 @@ class Kinds:
         self.names, self.lessons = tuple(names), lessons
         self._starts, self._pages, self._counts = starts, pages, counts
         self._place = {name: place for place, name in enumerate(names)}
+        self._numbers, self._number = np.unique(lessons, return_inverse=True)  # (U,) of lessons, (P,) which of them
 
     @classmethod
     def of(cls, profiles: Iterable[Profile], titles: Sequence[str], least: int) -> Kinds:
@@ -92,11 +94,44 @@ class Kinds:
         place = self._place.get(kind)
         if place is None:
             return None
+        without, entries, rate = self._chances(place)
+        return self._of_pages(place, np.log(without / rate), np.log(entries / rate))
+
+    def negative(self, kind: str) -> np.ndarray | None:
+        """(P,) ln of how much likelier than any page each is not called so; None for a kind that is not counted."""
+        place = self._place.get(kind)
+        return None if place is None else self._of_pages(place, *self._negatives(place))
+
+    def negatives(self) -> np.ndarray:
+        """(P,) the sum of `negative` over all kinds: what a question says that calls its answer nothing."""
+        without_any, entries = np.zeros(len(self._numbers)), np.zeros(len(self.lessons))
+        for place in range(len(self.names)):
+            without, called = self._negatives(place)
+            pages = self._pages[self._starts[place] : self._starts[place + 1]]
+            without_any += without
+            entries[pages] += called - without[self._number[pages]]
+        return without_any[self._number] + entries
+
+    def _chances(self, place: int) -> tuple[np.ndarray, np.ndarray, float]:
+        """How likely a page is called by a kind: one that never was, by its number of lessons (U,), the kind's pages
+        (entries,), and any page."""
         here = slice(self._starts[place], self._starts[place + 1])
-        rate = self._counts[here].sum() / self.lessons.sum()
-        times = np.full(len(self.lessons), SMOOTHING * rate)
-        times[self._pages[here]] += self._counts[here]
-        return np.log(times / ((self.lessons + SMOOTHING) * rate))
+        rate = float(self._counts[here].sum() / self.lessons.sum())
+        times = SMOOTHING * rate
+        entries = (times + self._counts[here]) / (self.lessons[self._pages[here]] + SMOOTHING)
+        return times / (self._numbers + SMOOTHING), entries, rate
+
+    def _negatives(self, place: int) -> tuple[np.ndarray, np.ndarray]:
+        """`negative` of a page that never was called so, by its number of lessons (U,), and of the kind's pages."""
+        without, entries, rate = self._chances(place)
+        of_any = np.log1p(-min(rate, CERTAIN))
+        return np.log1p(-np.minimum(without, CERTAIN)) - of_any, np.log1p(-np.minimum(entries, CERTAIN)) - of_any
+
+    def _of_pages(self, place: int, without: np.ndarray, entries: np.ndarray) -> np.ndarray:
+        """(P,): `without` (U,) by the number of lessons, but `entries` for the pages of a kind."""
+        found = without[self._number]
+        found[self._pages[self._starts[place] : self._starts[place + 1]]] = entries
+        return found
 
     def tables(self) -> dict[str, np.ndarray]:
         """The tables, packed for a model's file."""

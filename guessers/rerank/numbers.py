@@ -1,7 +1,8 @@
 """The numbers by which weights judge a candidate, made of its evidence and of that for the others of its step.
 
 T steps, M candidates over all steps, D = len(NUMBERS) numbers each; after the candidates comes "none of them" of every
-step, which has the step's numbers and zeros for the others.
+step, which has the step's numbers and zeros for the others.  The weights see one candidate at a time: how it stands
+against the others of its step is in its numbers or nowhere.
 """
 
 from __future__ import annotations
@@ -16,19 +17,33 @@ COMPARED = ("score", "bm25", "words", "pairs")  # each as share of the step's la
 SPREAD = ("score", "bm25")  # in deviations from the step's mean
 AS_IT_IS = EVIDENCE[EVIDENCE.index("title") :]
 STEP = ("words read", "top score", "lead")  # ln(1 + words), ln of the best TF-IDF score and of it over the second
+_FITS = ("kinds", "pronouns", "last kinds", "kind", "title", "title word", "length", "lessons")
+_KINDS = ("untold kinds", "last kind")
+RELATIVE = {  # how -> what of a candidate is held against that of the others of its step
+    "behind": _FITS,  # less the step's largest
+    "off": _FITS,  # less the mean of the likely ones
+    "of the first": ("kinds", "title", "kind"),  # that of the one with the best score, less its own
+    "ahead": (  # less the largest of the others
+        *(f"{what}: share" for what in COMPARED),
+        *(f"last {window}" for window in WINDOWS),
+        *("word hits", "pair hits", "most", "kinds", "last kinds", "kind", *_KINDS),
+    ),
+    "place": ("kinds", "last kinds", *_KINDS),  # 6 / (5 + rank)
+}
+LIKELY = 10.0  # in the mean of the likely ones a candidate weighs exp(LIKELY (share of the best score - 1))
 NUMBERS = (
     *(f"{what}: {how}" for what in COMPARED for how in ("share", "ln share", "place")),
     *(f"{what}: spread" for what in SPREAD),
     *(f"last {window}" for window in WINDOWS),
     *(f"last {window}: place" for window in WINDOWS),
-    "word hits",
-    "pair hits",
-    "most",
+    *("word hits", "pair hits", "most"),
     *AS_IT_IS,
+    *(f"{what}: {how}" for how, named in RELATIVE.items() for what in named),
     *STEP,
     "none of them",
 )
 _TINY = 1e-9
+Columns = dict[str, np.ndarray]  # name -> (M,)
 
 
 def numbers(evidence: np.ndarray, step: np.ndarray, words: Sequence[int]) -> np.ndarray:
@@ -36,22 +51,10 @@ def numbers(evidence: np.ndarray, step: np.ndarray, words: Sequence[int]) -> np.
     of = {name: evidence[:, place] for place, name in enumerate(EVIDENCE)}
     of["score"] = of["words"] + of["pairs"]
     firsts = np.flatnonzero(np.diff(step, prepend=-1))
-    count = np.diff(firsts, append=len(step))
     read = np.asarray(words, np.float64)
     top = np.maximum.reduceat(of["score"], firsts)
-    columns = []
-    for name in COMPARED:
-        share = of[name] / (np.maximum.reduceat(of[name], firsts) + _TINY)[step]
-        columns += [share, np.clip(np.log(share + _TINY), -4, 0), _place(of[name], step, firsts)]
-    for name in SPREAD:
-        off = of[name] - (np.bincount(step, of[name]) / count)[step]
-        deviation = np.sqrt(np.bincount(step, off * off) / count)
-        columns.append(off / (deviation[step] + _TINY))
-    windows = [of[f"last {window}"] for window in WINDOWS]
-    columns += [window / (top[step] + _TINY) for window in windows]
-    columns += [_place(window, step, firsts) for window in windows]
-    columns += [of["word hits"] / read[step], of["pair hits"] / read[step], of["most"] / (of["score"] + _TINY)]
-    columns += [of[name] for name in AS_IT_IS]
+    own = _own(of, step, firsts, read, top)
+    columns = [*own.values(), *_relative(of | own, step, firsts)]
     of_step = np.stack([np.log1p(read), np.log(top + _TINY), _lead(of["score"], step, firsts)], axis=1)  # (T, 3)
     m, t = len(step), len(read)
     rows = np.zeros((m + t, len(NUMBERS)))
@@ -59,6 +62,50 @@ def numbers(evidence: np.ndarray, step: np.ndarray, words: Sequence[int]) -> np.
     rows[:, len(columns) : -1] = of_step[np.concatenate([step, np.arange(t)])]
     rows[m:, -1] = 1
     return rows
+
+
+def _own(of: Columns, step: np.ndarray, firsts: np.ndarray, read: np.ndarray, top: np.ndarray) -> Columns:
+    """The numbers before RELATIVE, by name; read (T,) words, top (T,) scores."""
+    count = np.diff(firsts, append=len(step))
+    own: Columns = {}
+    for name in COMPARED:
+        own[f"{name}: share"] = share = of[name] / (np.maximum.reduceat(of[name], firsts) + _TINY)[step]
+        own[f"{name}: ln share"] = np.clip(np.log(share + _TINY), -4, 0)
+        own[f"{name}: place"] = _place(of[name], step, firsts)
+    for name in SPREAD:
+        off = of[name] - (np.bincount(step, of[name]) / count)[step]
+        deviation = np.sqrt(np.bincount(step, off * off) / count)
+        own[f"{name}: spread"] = off / (deviation[step] + _TINY)
+    windows = [f"last {window}" for window in WINDOWS]
+    own |= {name: of[name] / (top[step] + _TINY) for name in windows}
+    own |= {f"{name}: place": _place(of[name], step, firsts) for name in windows}
+    own |= {name: of[name] / read[step] for name in ("word hits", "pair hits")}
+    own["most"] = of["most"] / (of["score"] + _TINY)
+    return own | {name: of[name] for name in AS_IT_IS}
+
+
+def _relative(of: Columns, step: np.ndarray, firsts: np.ndarray) -> list[np.ndarray]:
+    """The columns of RELATIVE, in its order."""
+    values = {how: np.stack([of[name] for name in names], axis=1) for how, names in RELATIVE.items()}
+    weight = np.exp(LIKELY * (of["score: share"] - 1))[:, None]
+    mean = np.add.reduceat(weight * values["off"], firsts) / np.add.reduceat(weight, firsts)
+    first = _order(of["score"], step)[firsts]
+    found = {
+        "behind": values["behind"] - np.maximum.reduceat(values["behind"], firsts)[step],
+        "off": values["off"] - mean[step],
+        "of the first": values["of the first"][first][step] - values["of the first"],
+        "ahead": values["ahead"] - _others(values["ahead"], step, firsts),
+        "place": np.stack([_place(column, step, firsts) for column in values["place"].T], axis=1),
+    }
+    return [column for how in RELATIVE for column in found[how].T]
+
+
+def _others(values: np.ndarray, step: np.ndarray, firsts: np.ndarray) -> np.ndarray:
+    """(M, C) the largest of values (M, C) among the others of the step; one's own where there is no other."""
+    top = values == np.maximum.reduceat(values, firsts)[step]
+    second = np.maximum.reduceat(np.where(top, -np.inf, values), firsts)[step]
+    alone = top & (np.add.reduceat(top.astype(np.int64), firsts) == 1)[step] & np.isfinite(second)
+    return np.where(alone, second, np.maximum.reduceat(values, firsts)[step])
 
 
 def _order(values: np.ndarray, step: np.ndarray) -> np.ndarray:

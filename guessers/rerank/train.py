@@ -1,9 +1,10 @@
 """`sqa train guesser configs/train_guessers.yaml:rerank`: learns the order of what retrieval finds.
 
 The texts are tossups of the fold `buzzer`, as they are, with words spoilt and translated there and back
-(guessers/fusion/train.py).  Retrieval and the kinds of its pages have then seen the fold `guesser` only.  The finished
-model has the weights of the whole fold around the published counts.  A buzzer learns from guesses for tossups that no
-part of its guesser saw, so `work` gets the weights of the fold's first half alone, and buzzers read its second.
+(guessers/fusion/train.py); those as they are teach once more at their last word alone.  Retrieval and the kinds of its
+pages have then seen the fold `guesser` only.  The finished model has the weights of the whole fold around the published
+counts.  A buzzer learns from guesses for tossups that no part of its guesser saw, so `work` gets the weights of the
+fold's first half alone, and buzzers read its second.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from tqdm import tqdm
 
 from guessers.fusion.fitting import KEPT_BACK, Lesson, Teaching, fitted
 from guessers.fusion.judge import Judge
-from guessers.fusion.train import texts_of
+from guessers.fusion.train import texts_of, tossups_of
 from guessers.lessons import lessons
 from guessers.rerank.evidence import Knowledge
 from guessers.rerank.guesser import Reranker, RerankGuesser
@@ -80,8 +81,16 @@ def read(reranker: Reranker, config: RerankTraining, half: Half) -> list[Lesson]
     if len(texts) < KEPT_BACK:
         raise DataError(f"{config.output}: {len(texts)} texts of the {half} half to learn from; raise limit")
     bar = tqdm(texts, f"guessing, {half} half", mininterval=2)
-    lessons_of = (lesson_of(reranker, text, place, config) for place, text in enumerate(bar))
-    return [lesson for lesson in lessons_of if len(lesson.target)]
+    lessons_of = [lesson_of(reranker, text, place, config) for place, text in enumerate(bar)]
+    as_they_are = lessons_of[: len(tossups_of((half,))[: config.limit])]
+    taught = [lesson for lesson in lessons_of if len(lesson.target)]
+    return [*taught, *(at_last_word(lesson) for lesson in as_they_are if len(lesson.target))]
+
+
+def at_last_word(lesson: Lesson) -> Lesson:
+    """A lesson's last step alone."""
+    rows = np.flatnonzero(lesson.step == len(lesson.target) - 1)
+    return Lesson(lesson.rows[rows], np.zeros(len(rows), np.int64), np.searchsorted(rows, lesson.target[-1:]))
 
 
 def judge_of(config: RerankTraining, taught: Sequence[Lesson]) -> Judge:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -14,9 +15,9 @@ from hypothesis import strategies as st
 import guessers.rerank.train as training
 from guessers.fusion.judge import Judge
 from guessers.rerank.evidence import EVIDENCE, Knowledge, Reading
-from guessers.rerank.guesser import RerankConfig, Reranker, RerankGuesser, build
-from guessers.rerank.kinds import SMOOTHING, KindReader, Kinds
-from guessers.rerank.numbers import NUMBERS, numbers
+from guessers.rerank.guesser import VERSION, RerankConfig, Reranker, RerankGuesser, build
+from guessers.rerank.kinds import CERTAIN, SMOOTHING, KindReader, Kinds
+from guessers.rerank.numbers import LIKELY, NUMBERS, RELATIVE, numbers
 from guessers.retrieval.bm25 import Bm25Guesser
 from guessers.retrieval.index import Index
 from sqa.core.errors import ConfigError, DataError
@@ -93,6 +94,21 @@ def test_kinds_are_counted_once_a_lesson_and_weighed_against_all():
     assert Kinds.of(docs, titles, 2).names == ("king",)
 
 
+def test_what_a_page_is_not_called_speaks_against_it():
+    docs = [Doc("a", "this king")] * 200 + [Doc("a", "it"), Doc("b", "this river")] + [Doc("b", "x")] * 199
+    kinds = Kinds.of(docs, ("a", "b", "c", "d"), 1)
+    expected = np.zeros((len(kinds.names), 4))
+    for row, (kind, called) in enumerate({"#it": [1, 0, 0, 0], "king": [200, 0, 0, 0], "river": [0, 1, 0, 0]}.items()):
+        assert kinds.names[row] == kind
+        rate = sum(called) / 401
+        for page, (times, lessons) in enumerate(zip(called, [201, 200, 0, 0], strict=True)):
+            likely = min((times + SMOOTHING * rate) / (lessons + SMOOTHING), CERTAIN)
+            expected[row, page] = math.log((1 - likely) / (1 - min(rate, CERTAIN)))
+        assert kinds.negative(kind) == pytest.approx(expected[row])
+    assert kinds.negative("king")[0] < -1 and kinds.negative("duke") is None
+    assert kinds.negatives() == pytest.approx(expected.sum(axis=0))
+
+
 def test_kinds_are_packed_without_loss():
     kinds = known().kinds
     again = Kinds.read(kinds.tables())
@@ -149,6 +165,17 @@ def test_what_the_answer_is_called_tells_the_author_from_the_novel():
     assert evidence("its", "Vera (river)", which)["pronouns"] > 0
 
 
+def test_the_kind_told_last_and_those_never_told_count_by_themselves():
+    which = known()
+    found = evidence("this author of this novel", "The Quarrel (novel)", which)
+    kinds = {kind: which.kinds.evidence(kind)[which.number["The Quarrel (novel)"]] for kind in ("author", "novel")}
+    assert found["last kind"] == kinds["novel"] and found["last kinds"] == pytest.approx(sum(kinds.values()))
+    place = which.number["Vera (river)"]
+    silent, told = (evidence(text, "Vera (river)", which)["untold kinds"] for text in ("Vera", "this river of Vera"))
+    assert silent == which.kinds.negatives()[place]
+    assert silent - told == pytest.approx(which.kinds.negative("river")[place]) and silent < told  # it is a river
+
+
 # --- numbers
 
 
@@ -167,6 +194,43 @@ def test_numbers_compare_the_candidates_of_a_step():
     assert of["words read"] == pytest.approx(np.log([11, 11, 21, 11, 21]))
     assert of["lead"] == pytest.approx([np.log(2), np.log(2), 4, np.log(2), 4])
     assert of["none of them"].tolist() == [0, 0, 0, 1, 1]
+
+
+def one_by_one(how: str, values: list[float], score: list[float], candidate: int) -> float:
+    """A relative number of one candidate of a step, from its definition."""
+    mine, others = values[candidate], values[:candidate] + values[candidate + 1 :]
+    if how == "behind":
+        return mine - max(values)
+    if how == "off":
+        weights = [math.exp(LIKELY * (one / (max(score) + 1e-9) - 1)) for one in score]
+        return mine - sum(w * value for w, value in zip(weights, values, strict=True)) / sum(weights)
+    if how == "of the first":
+        return values[score.index(max(score))] - mine
+    if how == "ahead":
+        return mine - max(others or values)
+    rank = sorted(range(len(values)), key=lambda place: (-values[place], place)).index(candidate)
+    return 6 / (6 + rank)
+
+
+@given(data=st.data(), sizes=st.lists(st.integers(1, 5), min_size=1, max_size=4))
+def test_a_candidate_is_held_against_the_others_of_its_step(data, sizes):
+    few = st.sampled_from([0.0, 0.5, 1.0, 1.5, 3.0])  # so that some are equal
+    rows = np.array(data.draw(st.lists(st.lists(few, min_size=len(EVIDENCE), max_size=len(EVIDENCE)),
+                                       min_size=sum(sizes), max_size=sum(sizes))))  # fmt: skip
+    step = np.repeat(np.arange(len(sizes)), sizes)
+    found = numbers(rows, step, [7] * len(sizes))
+    place = {name: at for at, name in enumerate(NUMBERS)}
+    evidence_of = {name: rows[:, at] for at, name in enumerate(EVIDENCE)}
+    score = evidence_of["words"] + evidence_of["pairs"]
+    for how, names in RELATIVE.items():
+        for name in names:
+            values = found[: len(rows), place[name]] if name in place else evidence_of[name]
+            for row in range(len(rows)):
+                same = step == step[row]
+                mine = int(np.flatnonzero(same).tolist().index(row))
+                expected = one_by_one(how, values[same].tolist(), score[same].tolist(), mine)
+                assert found[row, place[f"{name}: {how}"]] == pytest.approx(expected, abs=1e-9), (how, name, row)
+            assert not found[len(rows) :, place[f"{name}: {how}"]].any()
 
 
 # --- the guesser
@@ -203,6 +267,19 @@ def test_the_weights_learn_what_kind_is_asked_for(learnt):
     assert sum(guess.score for guess in unsure) < 0.5
 
 
+def test_texts_as_they_are_teach_once_more_at_their_last_word(config, monkeypatch):
+    made = [text for text in lesson_texts(900) if fold_of(text.id) == "buzzer" and half_of(text.id) == "first"][:20]
+    monkeypatch.setattr("guessers.fusion.train.load_tossups", lambda: made)
+    given = replace(config, limit=12, noise=0.5, translated=())
+    reranker = Reranker(known())
+    taught = training.read(reranker, given, "first")
+    assert len(taught) == 12 + 12 + 12  # as they are, spoilt, and the last words of the first
+    for whole, again in zip(taught[:12], taught[24:], strict=True):
+        last = whole.step == len(whole.target) - 1
+        assert np.array_equal(again.rows, whole.rows[last]) and not again.step.any()
+        assert again.target.tolist() == [np.flatnonzero(last).tolist().index(whole.target[-1])]
+
+
 WORDS = "this author novel Ivan Vera quarrel its river Norway, the qzx —".split()
 
 
@@ -226,7 +303,7 @@ def test_a_training_keeps_half_of_the_fold_for_the_buzzers(config, monkeypatch, 
     given = replace(config, **counts, least=1, limit=None, noise=0.0, translated=(), work=tmp_path / "work", epochs=2)
 
     def weights(folder: str) -> dict[str, np.ndarray]:
-        return read_tensors(tmp_path / folder, "rerank", 1)[0]
+        return read_tensors(tmp_path / folder, "rerank", VERSION)[0]
 
     training.train(given).save(tmp_path / "out")
     about = [(tmp_path / name / "config.json").read_text("utf-8") for name in ("work", "out")]
@@ -269,7 +346,7 @@ def test_a_damaged_folder_is_refused_by_name(learnt, tmp_path):
     Bm25Guesser.fit([doc for doc in DOCS if doc.page], 1).save(tmp_path / "counts")
     config.write_text(config.read_text("utf-8").replace(": 7", f': "{tmp_path / "counts"}"'), "utf-8")
     assert RerankGuesser.load(tmp_path).pages == learnt.pages
-    tensors, about = read_tensors(tmp_path, "rerank", 1)
+    tensors, about = read_tensors(tmp_path, "rerank", VERSION)
     write_tensors(tmp_path, {name: array for name, array in tensors.items() if name != "hidden.bias"}, about)
     with pytest.raises(DataError, match="not a rerank model"):
         RerankGuesser.load(tmp_path)
