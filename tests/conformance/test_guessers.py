@@ -7,6 +7,7 @@ from importlib.util import find_spec
 import pytest
 
 from guessers.gru.guesser import GruConfig
+from guessers.rerank.guesser import VERSION
 from guessers.retrieval.tfidf import TfidfConfig
 from sqa.core.errors import ConfigError
 from sqa.core.interfaces import Guesser, IncrementalGuesser
@@ -140,7 +141,7 @@ def test_the_fingerprint_is_of_the_model_and_the_config(name, guesser, tmp_path)
     assert GUESSERS.build(name, config_class()).fingerprint() == guesser.fingerprint()
     if name == "rerank":  # it has a model and nothing else
         guesser.save(tmp_path)
-        weights, about = read_tensors(tmp_path, name, 1)
+        weights, about = read_tensors(tmp_path, name, VERSION)
         write_tensors(tmp_path, weights | {"output.bias": weights["output.bias"] + 1}, about)
     other = {
         "bm25": {"k1": 3.0},
