@@ -28,12 +28,12 @@ def test_a_board_on_s3(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(f"AWS_{name}", value)
     monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
     try:
-        boto3.client("s3").create_bucket(Bucket="bucket")
-        board = Board.open(BoardConfig(tmp_path, files="s3://bucket/board", tasks=("board_task:make",)))
+        boto3.client("s3").create_bucket(Bucket="boards")  # a name of its own: moto's servers in a process share all
+        board = Board.open(BoardConfig(tmp_path, files="s3://boards/board", tasks=("board_task:make",)))
         board.register_dataset("toy", "data", board_task.EXAMPLES, ["casing"])
         board.register_model("toy", "m", "submission", json.dumps({"name": "m", "answers": {"": "a"}}).encode())
         assert worker.work(board, until_empty=True) == 2
-        listed = boto3.client("s3").list_objects_v2(Bucket="bucket", Prefix="board/")["Contents"]
+        listed = boto3.client("s3").list_objects_v2(Bucket="boards", Prefix="board/")["Contents"]
         assert {entry["Key"] for entry in listed} == {
             "board/datasets/toy/data.jsonl",
             "board/datasets/toy/robustness-data.jsonl",

@@ -261,12 +261,13 @@ prologue: [source /shared/sqa/.venv/bin/activate]
 """
 
 
-def test_local_workers_spend_their_time_on_the_work(tmp_path: Path) -> None:
+def test_local_workers_spend_their_time_on_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Dask's own settings have them give each 64 KiB back and look at themselves: a fifth of an ablation's time."""
     import dask
 
     from sqa.run.scheduler import current, scheduled
 
+    monkeypatch.delenv("MALLOC_TRIM_THRESHOLD_", raising=False)  # where other workers were started from this process
     with scheduled("local:1", tmp_path):
         asked = current()
         assert asked is not None

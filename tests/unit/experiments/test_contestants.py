@@ -199,6 +199,7 @@ def test_the_workers_of_the_ablation_end_with_their_parent(tmp_path, monkeypatch
             raise KeyboardInterrupt
 
     monkeypatch.setattr(ablation_over_k, "ProcessPoolExecutor", Pool)
+    config = ablation(tmp_path, k=[3], commands={}, translators=[])
     with pytest.raises(KeyboardInterrupt):
-        ablation_over_k.run_cells([], ablation(tmp_path), tmp_path)
+        ablation_over_k.run_cells(list(cells(config, ["mini-es"], {})), config, tmp_path)
     assert started == [end_with_parent]
