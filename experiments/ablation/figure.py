@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import cycle
 from pathlib import Path
 from string import ascii_letters
@@ -21,11 +21,15 @@ _NAMES = {"gru": "GRU", "bm25": "BM25", "rerank": "reranked"}
 _LINES = (("ew", "-", "o", "EW"), ("oracle-ew", "--", "s", "oracle EW"))
 
 
-def draw(rows: Sequence[Row], folder: Path) -> list[Path]:
-    """Draw one data set's rows, a panel for each translator and one for all their BLEU; returns the PDF and the PNG."""
+def draw(everything: Sequence[Row], dataset: str, folder: Path) -> list[Path]:
+    """Draw one data set's rows, a panel for each translator and one for all their BLEU; returns the PDF and the PNG.
+
+    `everything` are the rows of all data sets: a translator has the same colour in every figure.
+    """
     from matplotlib import pyplot
 
-    dataset, n = rows[0].cell.dataset, rows[0].n
+    rows = [row for row in everything if row.cell.dataset == dataset]
+    n, colours = rows[0].n, _colours(everything)
     families = ladders(rows)
     wide, high = 2, -(-(max(1, len(families)) + 1) // 2)
     with style():
@@ -42,7 +46,7 @@ def draw(rows: Sequence[Row], folder: Path) -> list[Path]:
         if panels[0].get_legend_handles_labels()[0]:
             named = panels[0].get_legend_handles_labels()
             figure.legend(*named, loc="outside lower center", ncols=max(2, len(_guessers(rows))))
-        _translation(panels[used], rows, families)
+        _translation(panels[used], rows, families, colours)
         panels[used].set_title(f"({LETTERS[used]}) translation", loc="left")
         for axes in panels[used + 1 :]:
             axes.set_visible(False)
@@ -80,6 +84,11 @@ def _line(axes: Axes, rows: Sequence[Row], ks: Sequence[int | str], metric: str,
     axes.fill_between(x, [i.low for i in found], [i.high for i in found], color=look["color"], alpha=0.12, linewidth=0)
     axes.plot(x, [i.value for i in found], **look)
     return [i.value for i in found]
+
+
+def _colours(rows: Sequence[Row]) -> dict[str, str]:
+    """Of the translators; the guessers have the first ones, and a colour means one thing in a figure."""
+    return dict(zip(ladders(rows), cycle([*COLOURS[len(_guessers(rows)) :], GREY]), strict=False))
 
 
 def _guessers(rows: Sequence[Row]) -> list[str]:
@@ -124,14 +133,14 @@ def _nothing(axes: Axes, why: str) -> None:
     axes.text(0.5, 0.5, why, ha="center", va="center", transform=axes.transAxes)
 
 
-def _translation(axes: Axes, rows: Sequence[Row], families: Sequence[str]) -> None:
+def _translation(axes: Axes, rows: Sequence[Row], families: Sequence[str], colours: Mapping[str, str]) -> None:
     """BLEU of every translator over its k, named at its end; under each k the lag it gives the first of them."""
     one = [row for row in rows if row.cell.guesser == rows[0].cell.guesser and row.cell.seed is None]
     ks = max((_ks(one, family) for family in families), key=len, default=[])
     known = all("bleu" in row.intervals for row in one)
     ends: list[tuple[float, str, str]] = []
-    others = COLOURS[len(_guessers(rows)) :]  # a colour means one thing in a figure
-    for family, colour in zip(families, cycle([*others, GREY]), strict=False):
+    for family in families:
+        colour = colours[family]
         mine = [row for row in one if row.cell.family == family and row.cell.k in ks]
         if known:
             values = _line(axes, mine, ks, "bleu", color=colour, marker="o")

@@ -29,7 +29,7 @@ def main(config_path: Path, runs: Path) -> None:
     verdicts = judge([row for row in rows if row.cell.seed is None], config.resamples, config.seed)
     table = write_table(rows, folder / "table.tsv")
     figures = [path for dataset in dict.fromkeys(row.cell.dataset for row in rows)
-               for path in draw([row for row in rows if row.cell.dataset == dataset], folder)]  # fmt: skip
+               for path in draw(rows, dataset, folder)]  # fmt: skip
     report = write_report(rows, verdicts, figures, folder / "report.md")
     seeds = write_seeds(rows, folder)
     print("\t".join(VERDICTS))
