@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from matplotlib import pyplot
@@ -83,11 +85,26 @@ def rows(*families: str, ks: tuple[int | str, ...] = (1, 3, "full")) -> list[Row
     ]  # fmt: skip
 
 
+def test_a_translator_has_one_colour_in_all_figures(tmp_path, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(figure, "save", lambda made, folder, name: drawn.append(made) or [])
+    others = [replace(row, cell=replace(row.cell, dataset="mini-pl")) for row in rows("a", "c")]
+    for dataset in ("mini-es", "mini-pl"):
+        figure.draw([*rows("a", "b", "c"), *others], dataset, tmp_path)
+    first, second = (
+        {line.get_label(): line.get_color() for line in made.axes[n].get_legend().legend_handles}
+        for made, n in zip(drawn, (3, 2), strict=True)
+    )
+    assert len(set(first.values())) == 3 and second == {name: first[name] for name in ("a", "c")}
+    for made in drawn:
+        pyplot.close(made)
+
+
 @pytest.mark.parametrize("families", [(), ("a",), ("a", "b"), ("a", "b", "c", "d", "e")])
 def test_the_figure_draws_every_translator(families, tmp_path, monkeypatch):
     drawn = []
     monkeypatch.setattr(figure, "save", lambda made, folder, name: drawn.append(made) or [])
-    figure.draw(rows(*families), tmp_path)
+    figure.draw(rows(*families), "mini-es", tmp_path)
     drawn[0].canvas.draw()  # a layout that does not fit warns, and a warning is an error here
     *answers, translation = [axes for axes in drawn[0].axes if axes.get_visible()]
     assert len(answers) == max(1, len(families))
