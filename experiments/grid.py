@@ -289,9 +289,9 @@ def finished_row(cell: Cell, config: AblationConfig, runs: Path) -> Row | None:
     saved = workshop(runs).finished(cell.run, runs / cell.run.name)
     if saved is None:
         return None
-    counts = saved.counts
-    empty, unknown = counts[EMPTY_SENTENCES], counts.get(UNKNOWN_PAGES)
-    return _row(cell, metric_names.build(cell.run.scored), saved.stats, empty, unknown, config.resamples, config.seed)
+    counts, metrics = saved.counts, metric_names.build(cell.run.scored)
+    intervals = intervals_of(metrics, saved.stats, config.resamples, config.seed)
+    return Row(cell, len(saved.questions), *intervals, counts.get(UNKNOWN_PAGES), counts[EMPTY_SENTENCES])
 
 
 def row_of(cell: Cell, result: RunResult, resamples: int, seed: int) -> Row:
@@ -299,20 +299,18 @@ def row_of(cell: Cell, result: RunResult, resamples: int, seed: int) -> Row:
     from sqa.run.pipeline import EMPTY_SENTENCES
 
     empty = int(result.stats[EMPTY_SENTENCES].sum(axis=0)[0])
-    return _row(cell, result.metrics, result.stats, empty, result.unknown_pages, resamples, seed)
+    intervals = intervals_of(result.metrics, result.stats, resamples, seed)
+    return Row(cell, len(result.questions), *intervals, result.unknown_pages, empty)
 
 
-def _row(
-    cell: Cell, metrics: Sequence[Metric], known: Mapping[str, np.ndarray], empty: int, unknown: int | None,
-    resamples: int, seed: int,
-) -> Row:  # fmt: skip
-    """A row of the metrics that have statistics: the others refused the run."""
+def intervals_of(
+    metrics: Sequence[Metric], known: Mapping[str, np.ndarray], resamples: int, seed: int
+) -> tuple[dict[str, np.ndarray], dict[str, Interval], dict[str, str]]:
+    """Statistics (questions, d), intervals and signatures of the metrics that have any: the others refused the run."""
     there = [metric for metric in metrics if metric.name in known]
     stats = {metric.name: known[metric.name] for metric in there}
-    intervals = bootstrap_many(list(stats.values()), there, resamples, seed)
-    signatures = {metric.name: metric.signature() for metric in there}
-    n = len(next(iter(stats.values())))
-    return Row(cell, n, stats, dict(zip(stats, intervals, strict=True)), signatures, unknown, empty)
+    found = bootstrap_many(list(stats.values()), there, resamples, seed)
+    return stats, dict(zip(stats, found, strict=True)), {metric.name: metric.signature() for metric in there}
 
 
 def spread_cells(

@@ -99,9 +99,10 @@ class Workshop:
             return None
         try:
             saved = read(folder)
+            same = bool(saved.counts) and saved.config == config
         except (ConfigError, DataError):
             return None  # it is written anew, whole
-        if saved.config != config:
+        if not same:
             return None
         planned = self.plan(config)
         if saved.stages != {stage.name: stage.key for stage in planned.stages}:

@@ -90,13 +90,17 @@ class RunFolder:
 
     @property
     def counts(self) -> dict[str, int]:
-        """What went unanswered, by the name of its line in the report.  No such lines: DataError."""
-        lines = [line.split("\t") for line in (self.folder / REPORT).read_text(encoding="utf-8").splitlines()]
+        """What went unanswered, by the name of its line in the report, EMPTY_SENTENCES at least.  Else DataError."""
+        path = self.folder / REPORT
         try:
+            lines = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()]
             columns = [dict(zip(REPORT_HEADER, line, strict=True)) for line in lines[1:]]
-            return {c["metric"]: int(c["value"]) for c in columns if c["unit"] in COUNTED}
+            found = {c["metric"]: int(c["value"]) for c in columns if c["unit"] in COUNTED}
         except ValueError as error:
-            raise DataError(f"{self.folder / REPORT}: damaged ({error}); run the config again") from error
+            raise DataError(f"{path}: damaged ({error}); run the config again") from error
+        if EMPTY_SENTENCES not in found:
+            raise DataError(f"{path}: has no line {EMPTY_SENTENCES}; run the config again")
+        return found
 
     def open(self, parts: Parts | None = None) -> FinishedRun:
         """The questions and traces, from the store beside the folder: no model is loaded, nothing computed again.
