@@ -34,6 +34,7 @@ class CommandConfig:
     command: tuple[str, ...]  # program and arguments; reads lines on stdin, writes as many on stdout
     k: int | str = "full"  # wait-k: source WORDS read before the first target word, or "full"
     blank_lines: int = 1  # put between sentences and expected back, so that the program sees them apart
+    separator: str = ""  # a line translated between sentences and dropped, for a program that remembers the last one
     policy: PolicyConfig = "wait-k"  # when to write what: see smt/policies/prefixes.py
     n: int | None = None  # local-agreement: translations that must agree (2); hold, retranslate: words held back
 
@@ -43,13 +44,15 @@ class CommandConfig:
             raise ConfigError("command: a program is needed, e.g. [apertium, -u, spa-eng]")
         if self.blank_lines < 0:
             raise ConfigError(f"blank_lines: must be >= 0, got {self.blank_lines}")
+        if self.separator != " ".join(self.separator.split()):
+            raise ConfigError(f"separator: must be one line of words with single blanks, got {self.separator!r}")
 
 
 class Engine:
     """The program as a full-input system."""
 
-    def __init__(self, command: tuple[str, ...], blank_lines: int) -> None:
-        self.command, self.gap = command, blank_lines + 1
+    def __init__(self, command: tuple[str, ...], blank_lines: int, separator: str = "") -> None:
+        self.command, self.gap, self.separator = command, blank_lines + 1, separator
         if shutil.which(command[0]) is None:
             raise ConfigError(f"command: {command[0]!r} is not installed or not on PATH")
 
@@ -62,16 +65,19 @@ class Engine:
 
         The version of a program that is looked up on the PATH is not visible from here.
         """
-        text = f"{VERSION} {self.command} {self.gap}"
+        text = f"{VERSION} {self.command} {self.gap}" + f" {self.separator!r}" * bool(self.separator)
         for place, path in named_files(self.command):
             text += f" {place}:{file_digest(path)}"
         return hashlib.sha256(text.encode()).hexdigest()
 
     def _run(self, texts: Sequence[str]) -> list[str]:
-        text = ("\n" * self.gap).join(texts) + "\n"
+        between, lines_each = "\n" * self.gap, self.gap
+        if self.separator:
+            between, lines_each = f"{between}{self.separator}{between}", 2 * self.gap
+        text = between.join(texts) + "\n"
         try:
             done = subprocess.run(self.command, input=text.encode(), capture_output=True, timeout=TIMEOUT, check=True)
-            lines = done.stdout.decode("utf-8").rstrip("\n").split("\n")[:: self.gap]
+            lines = done.stdout.decode("utf-8").rstrip("\n").split("\n")[::lines_each]
         except (OSError, subprocess.SubprocessError, UnicodeDecodeError) as error:
             raise DataError(f"command {' '.join(self.command)}: {error}") from error
         missing = len(texts) - len(lines)
@@ -102,11 +108,11 @@ def _is_file(path: Path) -> bool:
 
 
 @lru_cache(maxsize=8)
-def engine(command: tuple[str, ...], blank_lines: int) -> Remembered:
+def engine(command: tuple[str, ...], blank_lines: int, separator: str) -> Remembered:
     """One engine per command, so that runs with different policies share its memory."""
-    return Remembered(Engine(command, blank_lines))
+    return Remembered(Engine(command, blank_lines, separator))
 
 
 def build(config: CommandConfig) -> PolicyTranslator:
     """The translator of a config."""
-    return PolicyTranslator(engine(config.command, config.blank_lines), policy_of(config))
+    return PolicyTranslator(engine(config.command, config.blank_lines, config.separator), policy_of(config))

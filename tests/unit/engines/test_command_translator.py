@@ -20,6 +20,16 @@ UPPER = (sys.executable, "-c", "import sys\nfor line in sys.stdin: print(line.rs
 REVERSE = (sys.executable, "-c", "import sys\nfor line in sys.stdin: print(*line.split()[::-1])")
 
 
+# Says the line before with every line, but begins anew after a full stop.
+REMEMBERS = (sys.executable, "-c", """
+import sys
+last = []
+for line in sys.stdin:
+    print(*last, line.strip())
+    last = [] if line.strip() == "." else line.split()
+""")  # fmt: skip
+
+
 def question(*sentences: str) -> Question:
     return Question("q", "test", "es", tuple(tuple(s.split()) for s in sentences), ("-",), "Page")
 
@@ -62,6 +72,22 @@ def test_streaming_equals_batched(keys):
     batched = build(CommandConfig(REVERSE, **keys)).translate_batch([q])[0]
     engine.cache_clear()  # else the second would only remember what the first was told
     assert stream(build(CommandConfig(REVERSE, **keys)), q) == batched
+
+
+@pytest.mark.parametrize("blank_lines", [0, 1, 2])
+def test_a_separator_makes_a_program_forget(blank_lines):
+    texts = ["a b", "c", "d e"]
+    forgets = Engine(REMEMBERS, blank_lines, ".").words(texts)
+    assert forgets == [("a", "b"), ("c",), ("d", "e")]
+    assert blank_lines or Engine(REMEMBERS, 0).words(texts) != forgets
+    prints = {Engine(REMEMBERS, blank_lines, separator).fingerprint() for separator in ("", ".", "x")}
+    assert len(prints) == 3
+
+
+@pytest.mark.parametrize("separator", ["a\nb", " ", "a  b", ". "])
+def test_a_separator_is_one_line(separator):
+    with pytest.raises(ConfigError, match="separator"):
+        CommandConfig(UPPER, separator=separator)
 
 
 def test_policies_share_the_programs_memory_and_not_its_fingerprint():
@@ -142,3 +168,12 @@ def test_apertium_ends_at_the_same_text_whether_it_revises_or_waits():
     for q, waited, changed in zip(questions, full, revised, strict=True):
         assert hypotheses(q, changed) == hypotheses(q, waited)
     assert any(e.erase for emissions in revised for e in emissions)
+
+
+@pytest.mark.skipif(shutil.which("apertium") is None, reason="apertium-eng-spa is not installed")
+def test_apertium_remembers_a_subject_without_a_separator():
+    texts = ["Se extiende desde el Mar", "Se extiende desde el Mar de"]
+    command = ("apertium", "-u", "spa-eng")
+    alone = [Engine(command, 1).words([text])[0] for text in texts]
+    assert Engine(command, 1).words(texts) != alone
+    assert Engine(command, 1, ".").words(texts) == alone
