@@ -11,7 +11,7 @@ that may be chosen.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +22,7 @@ from torch import Tensor
 from smt.lm.layout import OFFSET, Layout
 from smt.lm.network import CausalLM, KeyValue, Seen, mask_of
 from smt.lm.tokens import Tokens
+from smt.models.copying import Begun, Copier, Names
 from smt.models.decode import Written, by_length
 from smt.models.int8 import Matrix8, multiplied, quantised
 from smt.models.next_piece import Past, Rules, piece_limit
@@ -46,6 +47,7 @@ class Writer:
     end: int  # place of the line break
     offset: int | None = OFFSET  # position of the first target piece; None = where the source segment ends
     ahead: bool = False  # the source looks at itself in both directions, so it is read whole before a word is written
+    copier: Copier | None = None  # a bonus for what spells names of the source
 
     @classmethod
     def of(
@@ -74,6 +76,12 @@ class Writer:
         if isinstance(self.rows, Matrix8):
             return multiplied(states, self.rows).float()
         return F.linear(states, self.rows).float()
+
+    def copying(self, bonus: float) -> Writer:
+        """The same model with a bonus, in nats, for what spells names of the source (smt/models/copying.py)."""
+        numbers = self.pieces.numpy()
+        starts = self.tokens.starts_word[numbers]
+        return replace(self, copier=Copier(self.tokens.texts, starts, numbers, bonus) if bonus else None)
 
 
 class Step(NamedTuple):
@@ -154,10 +162,12 @@ class Sentences:
                 part[row, :, places] = value.transpose(1, 2)  # (B, n, G, C)
         return states
 
-    def advance(self) -> Step:
+    def advance(self, begun: Begun) -> Step:
         """One choice per sentence; those that have ended stay as they are."""
         w = self.writer
         scores = w.rules.forbid(w.scores(self.look()), self.word_open, self.past)  # (B, V)
+        if w.copier is not None:
+            w.copier.favour(scores, begun)
         full = self.written >= piece_limit((self.needs <= self.read[:, None]).sum(1))
         choice = torch.where(full, w.end, scores.argmax(-1))
         end, ended = choice == w.end, self.read > self.length
@@ -201,6 +211,7 @@ def decode_batch(writer: Writer, sentences: Sequence[Sequence[str]], k: int) -> 
     """Translate whole sentences at once; the very words and g of `decode_stream`.  An empty one gives no words."""
     written: list[list[Written]] = [[] for _ in sentences]
     open_pieces: list[list[int]] = [[] for _ in sentences]
+    names = [Names(words) for words in sentences]
     for group in by_length(sentences, BATCH_ROWS):
         numbers = group
         segments = [writer.layout.source(writer.tokens, sentences[i]) for i in numbers]
@@ -212,7 +223,9 @@ def decode_batch(writer: Writer, sentences: Sequence[Sequence[str]], k: int) -> 
             if going < ALIVE * len(rows.alive):
                 numbers = [number for number, on in zip(numbers, rows.alive.tolist(), strict=True) if on]
                 rows.keep(rows.alive)
-            step = rows.advance()
+            step = rows.advance(
+                Begun([open_pieces[n] for n in numbers], [names[n] for n in numbers], rows.read.tolist())
+            )
             for number, row in zip(numbers, torch.stack(step[:-1], 1).tolist(), strict=True):
                 publish(writer, row, open_pieces[number], written[number])
             rows.read = torch.minimum(rows.read + step.due, rows.length + 1)
@@ -222,14 +235,15 @@ def decode_batch(writer: Writer, sentences: Sequence[Sequence[str]], k: int) -> 
 @torch.inference_mode()
 def decode_stream(writer: Writer, source: Iterator[str], k: int) -> Iterator[str]:
     """Translate while reading: pulls a word from `source` for READ, yields a word for WRITE."""
-    rows = Sentences(writer, 1)
+    rows, names = Sentences(writer, 1), Names()
+    source = names.heard(source)
     rows.hear(torch.tensor([writer.layout.opening]), torch.zeros(1, len(writer.layout.opening), dtype=torch.long))
     _read(rows, source, k)
     if int(rows.length) == 0:
         return
     open_pieces: list[int] = []
     while bool(rows.alive):
-        step = rows.advance()
+        step = rows.advance(Begun([open_pieces], [names], [names.words]))
         published: list[Written] = []
         publish(writer, [int(part) for part in step[:-1]], open_pieces, published)
         yield from (word.token for word in published)

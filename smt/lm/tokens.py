@@ -54,6 +54,7 @@ class Tokens:
         self.size = tokenizer.get_vocab_size()
         texts = [tokenizer.id_to_token(i) or "" for i in range(self.size)]
         mark = tokenizer.encode(" a", add_special_tokens=False).tokens[0][0]  # how a piece begins after a blank
+        self.texts = [_spelled(text, mark) for text in texts]  # what each piece adds to a word
         self.starts_word = np.array([text.startswith(mark) for text in texts])  # (V,)
         self.has_digit = np.array([any(c.isdigit() for c in text) for text in texts])  # (V,)
         self.has_letter = np.array([any(map(str.isalpha, text)) for text in texts])  # (V,)
@@ -96,6 +97,12 @@ class Tokens:
     def decode(self, pieces: Sequence[int]) -> str:
         """The text of pieces, blanks at its ends cut off."""
         return self.tokenizer.decode(list(pieces), skip_special_tokens=True).strip()
+
+
+def _spelled(piece: str, mark: str) -> str:
+    """The letters of a piece; "" for control pieces and bytes.  Byte-level tokenizers spell ASCII only as it is."""
+    special = re.fullmatch(r"<[^<>]*>", piece) is not None
+    return "" if special else piece.removeprefix(mark)
 
 
 def _spells(piece: str) -> bool:

@@ -25,6 +25,7 @@ from smt.lm.adapter import PEFT, adapter_digest, load_adapter
 from smt.lm.base import base_folder, load_base, load_fingerprint
 from smt.lm.decode import Writer, decode_batch, decode_stream
 from smt.lm.layout import Layout
+from smt.models import copying
 from smt.models.decode import Written
 from smt.policies.chosen import PolicyConfig, policy_of
 from smt.policies.prefixes import PolicyTranslator, Remembered
@@ -50,12 +51,16 @@ class CausalLmConfig:
     target_language: str = "en"
     beam: int = 1  # hypotheses kept, full input only: see smt/lm/beam.py; 1 = greedy
     bidirectional: bool = False  # the source looks at itself in both directions: full input only, adapters trained so
+    copy_bonus: float = 0.0  # nats for pieces that spell a name of the source, see smt/models/copying.py
     precision: Literal["auto", "float32", "bfloat16", "int8"] = "auto"  # auto = bfloat16 if the processor multiplies it
     download: bool = False  # fetch a hub model that is not in the local cache
 
     def __post_init__(self) -> None:
         policy_of(self)
         beam.check(self.beam)
+        copying.check(self.copy_bonus)
+        if self.copy_bonus and self.beam > 1:
+            raise ConfigError("copy_bonus: for greedy decoding, so beam must be 1")
         whole = [key for key, value in (("beam", self.beam > 1), ("bidirectional", self.bidirectional)) if value]
         if whole and self.policy == "wait-k" and parse_k(self.k) != FULL:
             raise ConfigError(f"{whole[0]}: reads the whole sentence first, so k must be full, got {self.k}")
@@ -120,6 +125,12 @@ def writer(loaded: _Loaded, digest: str) -> Writer:
     if adapter is None:
         return Writer.of(base.network, base.tokens, layout, torch.arange(base.tokens.size), None, int8=int8)
     return Writer.of(base.network, base.tokens, layout, adapter.pieces, ahead=loaded.bidirectional, int8=int8)
+
+
+@lru_cache(maxsize=2)
+def copying_writer(loaded: _Loaded, digest: str, copy_bonus: float) -> Writer:
+    """The same model with a bonus, in nats, on the names of the source."""
+    return writer(loaded, digest).copying(copy_bonus)
 
 
 class WaitKLm:
@@ -190,8 +201,8 @@ class FullInputLm:
 
 
 @lru_cache(maxsize=2)
-def _system(loaded: _Loaded, digest: str, n: int, fingerprint: str) -> Remembered:
-    return Remembered(FullInputLm(partial(writer, loaded, digest), n, fingerprint))
+def _system(loaded: _Loaded, digest: str, n: int, copy_bonus: float, fingerprint: str) -> Remembered:
+    return Remembered(FullInputLm(partial(copying_writer, loaded, digest, copy_bonus), n, fingerprint))
 
 
 def build(config: CausalLmConfig) -> WaitKLm | PolicyTranslator:
@@ -202,14 +213,16 @@ def build(config: CausalLmConfig) -> WaitKLm | PolicyTranslator:
     rules = f"causal-lm {VERSION} {loaded.precision} {loaded.languages} {base} {digest}"
     if loaded.bidirectional:
         rules += " bidirectional"
+    if config.copy_bonus:
+        rules += f" copy {copying.VERSION} {config.copy_bonus}"
     if config.beam > 1:
         rules += f" beam {beam.VERSION} {config.beam}"
     if loaded.adapter is not None and config.policy == "wait-k":
         k = parse_k(config.k)
         fingerprint = hashlib.sha256(f"{rules} {k}".encode()).hexdigest()
-        load = partial(writer, loaded, digest)
+        load = partial(copying_writer, loaded, digest, config.copy_bonus)
         if loaded.bidirectional or config.beam > 1:
             return WholeLm(load, config.beam, fingerprint)
         return WaitKLm(load, k, fingerprint)
     whole = hashlib.sha256(f"{rules} whole texts".encode()).hexdigest()
-    return PolicyTranslator(_system(loaded, digest, config.beam, whole), policy_of(config))
+    return PolicyTranslator(_system(loaded, digest, config.beam, config.copy_bonus, whole), policy_of(config))

@@ -32,6 +32,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from smt.models.copying import Begun, Names
 from smt.models.next_piece import Chooser, Lexicon, Past, piece_limit
 from smt.models.rows import Reader, Rows, lengthen
 from smt.models.transformer import KeyValue, Transformer
@@ -59,12 +60,14 @@ def decode_batch(
     k: int,
     emission_rate: float = 1.0,
     unit: Unit = "word",
+    chooser: Chooser | None = None,
 ) -> list[list[Written]]:
     """Translate whole sentences at once; the very words and g of `decode_stream`.
 
     BATCH_ROWS sentences of similar length at a time; an empty sentence gives no words.
     """
-    return _Batch(model, vocabulary, sentences, Schedule(k, emission_rate, unit)).run()
+    chooser = chooser or Chooser(model, vocabulary)
+    return _Batch(model, vocabulary, chooser, sentences, Schedule(k, emission_rate, unit)).run()
 
 
 def by_length(sentences: Sequence[Sequence[str]], rows: int) -> list[list[int]]:
@@ -89,10 +92,12 @@ class _Batch:
     """Some sentences and what is written of them."""
 
     def __init__(
-        self, model: Transformer, vocabulary: Vocabulary, sentences: Sequence[Sequence[str]], schedule: Schedule
-    ) -> None:
-        self.model, self.vocabulary, self.sentences, self.schedule = model, vocabulary, sentences, schedule
-        self.chooser = Chooser(model, vocabulary)
+        self, model: Transformer, vocabulary: Vocabulary, chooser: Chooser, sentences: Sequence[Sequence[str]],
+        schedule: Schedule,
+    ) -> None:  # fmt: skip
+        self.model, self.vocabulary, self.chooser = model, vocabulary, chooser
+        self.sentences, self.schedule = sentences, schedule
+        self.names = [Names(words) for words in sentences] if chooser.copier else None
         self.numbers: list[int] = []  # which sentence each row is
         self.open_pieces: list[list[int]] = [[] for _ in sentences]
         self.written: list[list[Written]] = [[] for _ in sentences]
@@ -115,7 +120,7 @@ class _Batch:
         """One choice per sentence; those that have ended stay as they are."""
         x, attention, full = rows.look(self.model)
         past = Past(rows.last_pieces, rows.runs)
-        choice = self.chooser(x, attention, lexicon, rows.word_open, full, past)
+        choice = self.chooser(x, attention, lexicon, rows.word_open, full, past, self.begun(rows))
         starts, end = self.chooser.starts(choice, rows.last), choice == EOS
         ended = rows.read > rows.length
         complete = rows.word_open & (starts | end) & rows.alive
@@ -133,6 +138,13 @@ class _Batch:
         rows.at += commit
         rows.alive &= ~(end & ended)
         read_on(self.model, rows, self.schedule, wait * due, rows.at)
+
+    def begun(self, rows: Rows) -> Begun | None:
+        """The open words and the names of the rows, if a bonus asks for them."""
+        if self.names is None:
+            return None
+        names = [self.names[number] for number in self.numbers]
+        return Begun([self.open_pieces[number] for number in self.numbers], names, rows.read.tolist())
 
     def record(self, step: Tensor) -> None:
         """Publish the complete words and note the committed pieces: (B, 5) complete, commit, piece, ended, g."""
@@ -169,8 +181,9 @@ def decode_stream(
     `chooser` may be given so that its tables are not made again for every sentence.
     """
     schedule = Schedule(k, emission_rate, unit)
-    reader = Reader(model, vocabulary)
-    stream = _Stream(model, vocabulary, chooser or Chooser(model, vocabulary), schedule, reader)
+    reader, names = Reader(model, vocabulary), Names()
+    source = names.heard(source)
+    stream = _Stream(model, vocabulary, chooser or Chooser(model, vocabulary), schedule, reader, names)
     feed(reader, source, schedule, k if unit == "word" else 0, 0)
     if not reader.words:
         return
@@ -195,10 +208,11 @@ class _Stream:
     """What is written of one sentence while it is read."""
 
     def __init__(
-        self, model: Transformer, vocabulary: Vocabulary, chooser: Chooser, schedule: Schedule, reader: Reader
-    ) -> None:
+        self, model: Transformer, vocabulary: Vocabulary, chooser: Chooser, schedule: Schedule, reader: Reader,
+        names: Names,
+    ) -> None:  # fmt: skip
         self.model, self.vocabulary, self.chooser = model, vocabulary, chooser
-        self.schedule, self.reader = schedule, reader
+        self.schedule, self.reader, self.names = schedule, reader, names
         self.written = 0  # target words finished
         head = model.config.width // model.config.heads
         empty = torch.zeros(1, model.config.heads, 0, head)
@@ -222,7 +236,8 @@ class _Stream:
         word_open = torch.tensor([bool(self.open_pieces)])
         align = None if alignment is None else alignment[:, 0]
         lexicon = self.chooser.lexicon(memory.pieces)
-        choice = int(self.chooser(x[:, 0], align, lexicon, word_open, full, self.past))
+        begun = Begun([self.open_pieces], [self.names], [self.names.words])
+        choice = int(self.chooser(x[:, 0], align, lexicon, word_open, full, self.past, begun))
         starts = self.chooser.starts(torch.tensor(choice), torch.tensor(self.last))
         boundary = choice == EOS or bool(starts)
         token, reads = "", 0

@@ -12,11 +12,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from smt.models.copying import Begun, Copier
 from smt.models.transformer import LEXICON_FLOOR, Transformer
 from smt.models.vocab import BOS, EOS, PAD, UNK, Vocabulary
+from sqa.core.errors import ConfigError
 
 REPEAT = 8  # longest phrase, in pieces, that may not be written twice in a row
 
@@ -82,21 +85,33 @@ class Rules:
         return torch.where(again, candidate, self.nothing)
 
 
+def copier(vocabulary: Vocabulary, bonus: float) -> Copier:
+    """The bonus for a vocabulary of ours.  ConfigError for one of a model trained elsewhere."""
+    if not isinstance(vocabulary, Vocabulary):
+        raise ConfigError("copy_bonus: for models trained here; this one has the vocabulary of another program")
+    return Copier(vocabulary.texts, vocabulary.starts_word, np.arange(vocabulary.size), bonus)
+
+
 class Chooser:
     """Turns decoder states into the next piece under the rules above."""
 
-    def __init__(self, model: Transformer, vocabulary: Vocabulary) -> None:
+    def __init__(self, model: Transformer, vocabulary: Vocabulary, copy_bonus: float = 0.0) -> None:
+        """copy_bonus: nats for what spells a name of the source, see smt/models/copying.py."""
         self.model = model
+        self.copier = copier(vocabulary, copy_bonus) if copy_bonus else None
         never = torch.zeros(vocabulary.size, dtype=torch.bool)
         never[[PAD, UNK, BOS]] = True
         tables = (torch.from_numpy(t) for t in (vocabulary.starts_word, vocabulary.joins_next))
         self.rules = Rules(*tables, never, torch.from_numpy(vocabulary.has_digit), EOS, PAD)
 
     def __call__(
-        self, x: Tensor, alignment: Tensor | None, lexicon: Lexicon | None, word_open: Tensor, full: Tensor, past: Past
-    ) -> Tensor:
-        """x (B, D), log alignment (B, S), word_open and full (B,) -> pieces (B,)."""
+        self, x: Tensor, alignment: Tensor | None, lexicon: Lexicon | None, word_open: Tensor, full: Tensor, past: Past,
+        begun: Begun | None = None,
+    ) -> Tensor:  # fmt: skip
+        """x (B, D), log alignment (B, S), word_open and full (B,) -> pieces (B,); `begun` is what a bonus needs."""
         scores = self.rules.forbid(self.logits(x, alignment, lexicon), word_open, past)  # (B, V)
+        if self.copier is not None and begun is not None:
+            self.copier.favour(scores, begun)
         return torch.where(full, EOS, scores.argmax(-1))
 
     def log_probabilities(

@@ -66,6 +66,10 @@ class Vocabulary:
         self.starts_word = np.array([piece.startswith(WORD_START) for piece in pieces])  # (V,)
         self.joins_next = np.zeros(self.size, dtype=bool)  # (V,) pieces after which a word goes on, whatever comes
         self.has_digit = np.array([any(c.isdigit() for c in piece) for piece in pieces])  # (V,)
+        spelled = [
+            not (self._processor.is_control(i) or self._processor.is_byte(i)) and i != UNK for i in range(self.size)
+        ]
+        self.texts = [piece.removeprefix(WORD_START) * on for piece, on in zip(pieces, spelled, strict=True)]
         self._cache: dict[str, tuple[int, ...]] = {}
 
     @classmethod

@@ -14,6 +14,8 @@ from pathlib import Path
 from smt.models.beam import GREEDY, Beam, search_batch, search_stream
 from smt.models.beam import VERSION as SEARCH
 from smt.models.bundle import folder_fingerprint, load_model, model_folder
+from smt.models.copying import VERSION as COPYING
+from smt.models.copying import check as check_bonus
 from smt.models.decode import Written, decode_batch, decode_stream
 from smt.models.next_piece import Chooser
 from smt.policies.waitk import Schedule, Unit, parse_k
@@ -33,25 +35,32 @@ class WaitKConfig:
     unit: Unit = "word"  # what k and the rate count; piece = as fairseq counts, see smt/models/decode.py
     beam: int = 1  # hypotheses searched before a word is published, see smt/models/beam.py; 1 = greedy
     look_ahead: int = 2  # with a beam: words of a hypothesis while the source goes on; the first is published
+    copy_bonus: float = 0.0  # nats for pieces that spell a name of the source, see smt/models/copying.py
 
     def __post_init__(self) -> None:
         if not 0.5 <= self.emission_rate <= 2:
             raise ConfigError(f"emission_rate: must be in [0.5, 2], got {self.emission_rate}")
         Schedule(parse_k(self.k), self.emission_rate, self.unit)
         Beam(self.beam, self.look_ahead)
+        check_bonus(self.copy_bonus)
+        if self.copy_bonus and self.beam > 1:
+            raise ConfigError("copy_bonus: for greedy decoding, so beam must be 1")
 
 
 class WaitKTranslator:
     """Wait-k translation; streaming and batched give the same words and the same g."""
 
     def __init__(
-        self, folder: Path, k: int | str, emission_rate: float = 1.0, unit: Unit = "word", beam: Beam = GREEDY
-    ) -> None:
+        self, folder: Path, k: int | str, emission_rate: float = 1.0, unit: Unit = "word", beam: Beam = GREEDY,
+        copy_bonus: float = 0.0,
+    ) -> None:  # fmt: skip
         self.model, self.vocabulary, self.about = load_model(folder)
         self.schedule, self.beam = Schedule(parse_k(k), emission_rate, unit), beam
-        self.chooser = Chooser(self.model, self.vocabulary)
+        self.chooser = Chooser(self.model, self.vocabulary, copy_bonus)
         # Options at their usual values are not named: results stored before there were any stay valid.
         options = f" {unit}" * (unit != "word") + f" {SEARCH} {beam!r}" * (beam.n > 1)
+        if copy_bonus:
+            options += f" copy {COPYING} {copy_bonus}"
         rules = f"{VERSION} {self.schedule.k} {emission_rate}{options} {folder_fingerprint(folder)}"
         self._fingerprint = hashlib.sha256(rules.encode()).hexdigest()
 
@@ -79,7 +88,7 @@ class WaitKTranslator:
         if self.beam.n > 1:
             return search_batch(self.model, self.vocabulary, sentences, self.schedule, self.beam)
         k, rate, unit = self.schedule.k, self.schedule.rate, self.schedule.unit
-        return decode_batch(self.model, self.vocabulary, sentences, k, rate, unit)
+        return decode_batch(self.model, self.vocabulary, sentences, k, rate, unit, self.chooser)
 
     def fingerprint(self) -> str:
         """Hash of everything that decides the output."""
@@ -89,4 +98,5 @@ class WaitKTranslator:
 def build(config: WaitKConfig) -> WaitKTranslator:
     """The translator of a config."""
     beam = Beam(config.beam, config.look_ahead)
-    return WaitKTranslator(model_folder(config.model), config.k, config.emission_rate, config.unit, beam)
+    folder = model_folder(config.model)
+    return WaitKTranslator(folder, config.k, config.emission_rate, config.unit, beam, config.copy_bonus)

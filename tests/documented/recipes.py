@@ -91,6 +91,9 @@ RECIPES: dict[str, Run | Serve | Cannot] = {
     # ------------------------------------------------------------------------------------ tables and figures
     "sqa translations CONFIG": Run(("sqa translations configs/translation_table.yaml",), slow=True),
     "sqa translations configs/translation_table.yaml": Run(slow=True),
+    "sqa translations configs/copy_bonus.yaml": Cannot(
+        "needs the development sentences, a download", "e2e/paper/test_translation_table.py"
+    ),
     "sqa translations configs/translation_table.yaml --set xqb-es": Run(
         ("sqa translations configs/translation_table.yaml --set mini-es",), slow=True
     ),
@@ -112,6 +115,7 @@ RECIPES: dict[str, Run | Serve | Cannot] = {
     ),
     "sqa ablation configs/ablation.yaml --scheduler slurm:cluster.yaml": SLURM,
     "sqa ablation configs/ablation.yaml --runs /shared/sqa/runs --scheduler slurm:cluster.yaml": SLURM,
+    "sqa ablation configs/ablation_names.yaml": Run(slow=True),
     "sqa ablation configs/ablation_sweep.yaml": Cannot(
         "needs the 42 models of two training sweeps", "e2e/paper/test_ablation_seeds.py"
     ),

@@ -1,0 +1,100 @@
+"""The bonus for names: what it falls on, that streaming and batched agree, what it does to a real model."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from smt.models.bundle import load_model, model_folder
+from smt.models.copying import MOST, Begun, Copier, Names
+from smt.models.decode import decode_batch, decode_stream
+from smt.models.next_piece import Chooser, copier
+from smt.models.vocab_bpe import SPECIAL, BpeVocabulary, Cutting
+from smt.models.waitk_translator import WaitKConfig, build
+from smt.policies.waitk import FULL
+from sqa.core.errors import ConfigError
+from sqa.data.datasets import load_questions
+from sqa.run.pipeline import CountedSource
+
+TEXTS = ["", "Mus", "s", "só", "Lima", "ed", ",", "sóf", "7", ""]
+STARTS = np.array([False, True, False, False, True, False, False, False, False, True])
+SENTENCE = "El general Mussó, y «Mussa» con Kalaallisut 1234 Ud".split()
+
+
+def favoured(begun, read, names=SENTENCE, bonus=2.0):
+    """The pieces whose score changed, and by how much."""
+    copier = Copier(TEXTS, STARTS, np.arange(len(TEXTS)), bonus)
+    scores = copier.favour(torch.zeros(1, len(TEXTS)), Begun([begun], [Names(names)], [read]))
+    return {TEXTS[i]: value for i, value in enumerate(scores[0].tolist()) if value}
+
+
+def test_what_spells_a_name_that_was_read_is_favoured():
+    assert favoured([1], 3) == {"s": 2.0, "só": 2.0}
+    assert favoured([1], 2) == {}  # not read yet
+    assert favoured([1], 5) == {"s": 2.0, "só": 2.0}  # "sa" is no piece, "s" spells both
+
+
+def test_where_a_name_ends_letters_lose_and_marks_do_not():
+    assert favoured([1, 3], 9) == {"s": -2.0, "só": -2.0, "ed": -2.0, "sóf": -2.0}
+
+
+def test_nothing_is_favoured_where_no_name_is_begun():
+    assert favoured([], 9) == favoured([4], 9) == favoured([1, 5], 9) == {}
+
+
+@pytest.mark.parametrize("begun, rests", [("Mus", {"só", "sa"}), ('"Mus', {"só", "sa"}), ("Mussó", {""}), ("M", set()),
+                                          ("mus", set()), ("12", set()), ("El", set()), ("Ud", set())])  # fmt: skip
+def test_what_counts_as_a_name(begun, rests):
+    assert Names(SENTENCE).rests(begun, 99) == rests
+
+
+def test_words_are_heard_as_they_are_read():
+    names = Names()
+    source = names.heard(iter(SENTENCE))
+    for n, word in enumerate(SENTENCE, 1):
+        assert next(source) == word and names.words == n
+    assert names.rests("Mus", 9) == Names(SENTENCE).rests("Mus", 9)
+
+
+@pytest.mark.parametrize("k", [1, 3, 6, FULL])
+def test_streaming_equals_batched(k):
+    model, vocabulary, _ = load_model(model_folder("es-en"))
+    chooser = Chooser(model, vocabulary, 5.0)
+    sentences = [list(s) for q in load_questions("mini-es", limit=4) for s in q.sentences]
+    batched = decode_batch(model, vocabulary, sentences, k, chooser=chooser)
+    assert batched != decode_batch(model, vocabulary, sentences, k)
+    for sentence, written in zip(sentences, batched, strict=True):
+        source = CountedSource(sentence)
+        words = decode_stream(model, vocabulary, source, k, chooser)
+        assert [(token, source.read, source.ended) for token in words] == [tuple(word) for word in written]
+
+
+def test_the_bundled_model_keeps_more_names():
+    questions = load_questions("mini-es")
+    plain, copying = (build(WaitKConfig("es-en", 6, copy_bonus=bonus)) for bonus in (0.0, 2.0))
+    assert plain.fingerprint() != copying.fingerprint()
+
+    def kept(translator):
+        """Names of the source that the reference and the translation have."""
+        found = 0
+        for question, written in zip(questions, translator.translate_batch(questions), strict=True):
+            theirs = set(" ".join(question.reference).split()) & {w.token for w in written}
+            found += len({w for s in question.sentences for w in s[1:] if w[0].isupper()} & theirs)
+        return found
+
+    assert kept(copying) > kept(plain)
+
+
+def test_a_vocabulary_of_another_program_is_refused():
+    foreign = BpeVocabulary([*SPECIAL, "a"], [*SPECIAL, "a"], Cutting())
+    with pytest.raises(ConfigError, match="copy_bonus"):
+        copier(foreign, 2.0)
+
+
+def test_refusals():
+    for bonus in (-1.0, MOST + 1, float("nan"), float("inf")):
+        with pytest.raises(ConfigError, match="copy_bonus"):
+            WaitKConfig("es-en", 3, copy_bonus=bonus)
+    with pytest.raises(ConfigError, match="beam must be 1"):
+        WaitKConfig("es-en", 3, beam=4, copy_bonus=2.0)
