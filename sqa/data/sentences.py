@@ -32,7 +32,6 @@ _STOP = re.compile(
     r"(?<=[。！？!?])(?![。！？!?」』”）)])|(?<=[。！？!?][」』”）)])"
 )  # after these a sentence ends in zh and ja
 _UNIT = re.compile(r"[A-Za-z0-9]+(?:[.,'’-][A-Za-z0-9]+)*|\S")
-_LETTER = re.compile(r"[^\W\d_]")
 
 
 @functools.cache
@@ -52,7 +51,7 @@ def _continues(language: str, left: list[str], right: list[str]) -> bool:
 
 def _is_crumb(words: list[str]) -> bool:
     """True for a piece with fewer than two words that hold a letter: no sentence of a question is that short."""
-    return sum(bool(_LETTER.search(word)) for word in words) < 2
+    return sum(any(map(str.isalpha, word)) for word in words) < 2
 
 
 def spaced(text: str, language: str) -> str:
