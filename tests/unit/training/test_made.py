@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from smt.training import made
-from smt.training.config import CorpusConfig
+from smt.training.config import CorpusConfig, SmtConfig
 from smt.training.made import MadeConfig, made_pairs, translated
 from smt.training.prepare import _texts
 from sqa.core.errors import ConfigError
-from sqa.core.paths import cache_dir
+from sqa.core.paths import ROOT, cache_dir
+from sqa.run.config import load
 
 ECHO = {"name": "doubles:build_translator", "k": 1}
 TEXTS = [f"text number {n} of several" for n in range(7)]
@@ -77,3 +79,16 @@ def test_what_earlier_entries_made_can_be_the_text() -> None:
 
 def test_a_config_without_made_pairs_has_none() -> None:
     assert CorpusConfig("es-en").made == ()
+
+
+def test_a_file_has_made_pairs_as_the_documentation_shows_them(tmp_path: Path) -> None:
+    shown = (ROOT / "docs" / "training.md").read_text("utf-8").split("## Pairs that a translator makes")[1]
+    block = shown.strip("\n").split("\n\n")[0]
+    file = tmp_path / "mine.yaml"
+    file.write_text(f"name: mine\n{textwrap.dedent(block)}\n  pair: pl-en\n")
+    [entry] = load(file, SmtConfig).corpus.made
+    assert (entry.corpus, entry.makes, entry.every) == ("round-trip", "source", 36)
+    assert entry.translator == {"name": "causal-lm", "model": "lm-en-pl", "k": "full"}
+    file.write_text(file.read_text().replace("k: full", "kk: full"))
+    with pytest.raises(ConfigError, match="translator.kk: unknown"):
+        load(file, SmtConfig)
