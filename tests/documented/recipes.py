@@ -91,7 +91,7 @@ RECIPES: dict[str, Run | Serve | Cannot] = {
     # ------------------------------------------------------------------------------------ tables and figures
     "sqa translations CONFIG": Run(("sqa translations configs/translation_table.yaml",), slow=True),
     "sqa translations configs/translation_table.yaml": Run(slow=True),
-    "sqa translations configs/copy_bonus.yaml": Cannot(
+    "sqa translations configs/studies.yaml:bonuses": Cannot(
         "needs the development sentences, a download", "e2e/paper/test_translation_table.py"
     ),
     "sqa translations configs/translation_table.yaml --set xqb-es": Run(
@@ -115,8 +115,8 @@ RECIPES: dict[str, Run | Serve | Cannot] = {
     ),
     "sqa ablation configs/ablation.yaml --scheduler slurm:cluster.yaml": SLURM,
     "sqa ablation configs/ablation.yaml --runs /shared/sqa/runs --scheduler slurm:cluster.yaml": SLURM,
-    "sqa ablation configs/ablation_names.yaml": Run(slow=True),
-    "sqa ablation configs/ablation_sweep.yaml": Cannot(
+    "sqa ablation configs/studies.yaml:names": Run(slow=True),
+    "sqa ablation configs/studies.yaml:sweep": Cannot(
         "needs the 42 models of two training sweeps", "e2e/paper/test_ablation_seeds.py"
     ),
     "sqa sweep mine.yaml k=3,6,9 guesser=bm25,gru --scheduler local:4": Run(

@@ -34,7 +34,7 @@ def test_seeds_have_rows_means_and_deviations(tmp_path, capsys):
         finish(tmp_path, f"kfull-seed{seed}", "full", seed, {"full": 1.0})
     finish(tmp_path, "multi-seed0", "multi", 0, {"2": 1.0, "full": 1.0})
     finish(tmp_path, "k7-seed0", 7, 0, {"7": 1.0})  # not asked for
-    mapping = read_yaml(ROOT / "configs" / "ablation_sweep.yaml")
+    mapping = read_yaml(ROOT / "configs" / "studies.yaml:sweep")
     mapping |= {"datasets": ["mini-es"], "fallback": ["mini-es"], "k": [2, "full"], "resamples": 20, "limit": 2}
     mapping |= {"contestants": mapping["contestants"][1:2], "workers": 1}
     config = tmp_path / "ablation.yaml"
