@@ -18,7 +18,8 @@ COMMAND = "sqa ablation configs/ablation.yaml"
 _NAMES = ("dataset", "translator", "k", "guesser", "questions", "unknown_pages", "empty_sentences")
 _HEAD = """\
 # What the ablation over k measured: value, low and high end of the 95% interval over questions.  Written by
-#   python -m experiments.expected collect runs/ablation
+#   python -m experiments.expected collect runs/ablation_names runs/ablation
+# (`names copied`: configs/studies.yaml:names; the claims are those of the last).
 """
 
 

@@ -58,9 +58,7 @@ class CausalLmConfig:
     def __post_init__(self) -> None:
         policy_of(self)
         beam.check(self.beam)
-        copying.check(self.copy_bonus)
-        if self.copy_bonus and self.beam > 1:
-            raise ConfigError("copy_bonus: for greedy decoding, so beam must be 1")
+        copying.check(self.copy_bonus, self.beam)
         whole = [key for key, value in (("beam", self.beam > 1), ("bidirectional", self.bidirectional)) if value]
         if whole and self.policy == "wait-k" and parse_k(self.k) != FULL:
             raise ConfigError(f"{whole[0]}: reads the whole sentence first, so k must be full, got {self.k}")

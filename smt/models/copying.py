@@ -20,21 +20,23 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from smt.models.vocab import normalise
+from smt.models.vocab import Vocabulary, normalise
 from sqa.core.errors import ConfigError
 
 VERSION = 1  # raise when the bonus falls on other pieces
 SHORTEST = 3  # letters of a name
 BEGUN = 2  # letters written before a word can be the beginning of a name
-MOST = 20.0  # nats
+MOST = 20.0  # nats, the greatest bonus
 _OPENING = re.compile(r"^\W+")
 _EDGE = re.compile(r"^\W+|\W+$")
 
 
-def check(bonus: float) -> None:
-    """ConfigError for a bonus that is none."""
+def check(bonus: float, beam: int = 1) -> None:
+    """ConfigError for a bonus that is none, or that a beam would not give."""
     if not 0 <= bonus <= MOST:
         raise ConfigError(f"copy_bonus: must be 0 to {MOST:g} nats, got {bonus:g}")
+    if bonus and beam > 1:
+        raise ConfigError(f"copy_bonus: for greedy decoding, so beam must be 1, got {beam}")
 
 
 class Names:
@@ -69,11 +71,11 @@ class Names:
 
 
 class Begun(NamedTuple):
-    """What B sentences have begun to write, and what of them was read."""
+    """What B sentences have begun to write, and what of them was read; an item for each."""
 
-    pieces: Sequence[Sequence[int]]  # of each open word, by number
-    names: Sequence[Names]
-    read: Sequence[int]  # words
+    pieces: Sequence[Sequence[int]]  # numbers of the pieces of its open word; empty = none is open
+    names: Sequence[Names]  # of its source
+    read: Sequence[int]  # source words
 
 
 class Copier:
@@ -90,13 +92,20 @@ class Copier:
         self._letters[[place for text, place in inner if text[0].isalpha()]] = bonus
         self._places = lru_cache(maxsize=1 << 16)(self._spelling)
 
+    @classmethod
+    def of(cls, vocabulary: Vocabulary, bonus: float) -> Copier:
+        """The bonus over all pieces of a vocabulary of ours.  ConfigError for one of a model trained elsewhere."""
+        if not isinstance(vocabulary, Vocabulary):
+            raise ConfigError("copy_bonus: for models trained here; this one has the vocabulary of another program")
+        return cls(vocabulary.texts, vocabulary.starts_word, np.arange(vocabulary.size), bonus)
+
     def _spelling(self, rest: str) -> tuple[int, ...]:
         """The pieces that spell a beginning of `rest`."""
         beginnings = (rest[:n] for n in range(1, min(len(rest), self._longest) + 1))
         return tuple(self._place[text] for text in beginnings if text in self._place)
 
     def favour(self, scores: Tensor, begun: Begun) -> Tensor:
-        """scores (B, V), in place, with the bonus on what spells a name of the sentence."""
+        """scores (B, V), changed in place: the bonus (nats) is on what spells a name of the row's sentence."""
         for row, (pieces, names, read) in enumerate(zip(*begun, strict=True)):
             if not pieces or not (rests := names.rests("".join(self.texts[p] for p in pieces), read)):
                 continue

@@ -12,14 +12,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from smt.models.copying import Begun, Copier
 from smt.models.transformer import LEXICON_FLOOR, Transformer
 from smt.models.vocab import BOS, EOS, PAD, UNK, Vocabulary
-from sqa.core.errors import ConfigError
 
 REPEAT = 8  # longest phrase, in pieces, that may not be written twice in a row
 
@@ -85,20 +83,13 @@ class Rules:
         return torch.where(again, candidate, self.nothing)
 
 
-def copier(vocabulary: Vocabulary, bonus: float) -> Copier:
-    """The bonus for a vocabulary of ours.  ConfigError for one of a model trained elsewhere."""
-    if not isinstance(vocabulary, Vocabulary):
-        raise ConfigError("copy_bonus: for models trained here; this one has the vocabulary of another program")
-    return Copier(vocabulary.texts, vocabulary.starts_word, np.arange(vocabulary.size), bonus)
-
-
 class Chooser:
     """Turns decoder states into the next piece under the rules above."""
 
     def __init__(self, model: Transformer, vocabulary: Vocabulary, copy_bonus: float = 0.0) -> None:
         """copy_bonus: nats for what spells a name of the source, see smt/models/copying.py."""
         self.model = model
-        self.copier = copier(vocabulary, copy_bonus) if copy_bonus else None
+        self.copier = Copier.of(vocabulary, copy_bonus) if copy_bonus else None
         never = torch.zeros(vocabulary.size, dtype=torch.bool)
         never[[PAD, UNK, BOS]] = True
         tables = (torch.from_numpy(t) for t in (vocabulary.starts_word, vocabulary.joins_next))

@@ -11,11 +11,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from smt.models import copying
 from smt.models.beam import GREEDY, Beam, search_batch, search_stream
 from smt.models.beam import VERSION as SEARCH
 from smt.models.bundle import folder_fingerprint, load_model, model_folder
-from smt.models.copying import VERSION as COPYING
-from smt.models.copying import check as check_bonus
 from smt.models.decode import Written, decode_batch, decode_stream
 from smt.models.next_piece import Chooser
 from smt.policies.waitk import Schedule, Unit, parse_k
@@ -42,9 +41,7 @@ class WaitKConfig:
             raise ConfigError(f"emission_rate: must be in [0.5, 2], got {self.emission_rate}")
         Schedule(parse_k(self.k), self.emission_rate, self.unit)
         Beam(self.beam, self.look_ahead)
-        check_bonus(self.copy_bonus)
-        if self.copy_bonus and self.beam > 1:
-            raise ConfigError("copy_bonus: for greedy decoding, so beam must be 1")
+        copying.check(self.copy_bonus, self.beam)
 
 
 class WaitKTranslator:
@@ -60,7 +57,7 @@ class WaitKTranslator:
         # Options at their usual values are not named: results stored before there were any stay valid.
         options = f" {unit}" * (unit != "word") + f" {SEARCH} {beam!r}" * (beam.n > 1)
         if copy_bonus:
-            options += f" copy {COPYING} {copy_bonus}"
+            options += f" copy {copying.VERSION} {copy_bonus}"
         rules = f"{VERSION} {self.schedule.k} {emission_rate}{options} {folder_fingerprint(folder)}"
         self._fingerprint = hashlib.sha256(rules.encode()).hexdigest()
 

@@ -9,7 +9,7 @@ import torch
 from smt.models.bundle import load_model, model_folder
 from smt.models.copying import MOST, Begun, Copier, Names
 from smt.models.decode import decode_batch, decode_stream
-from smt.models.next_piece import Chooser, copier
+from smt.models.next_piece import Chooser
 from smt.models.vocab_bpe import SPECIAL, BpeVocabulary, Cutting
 from smt.models.waitk_translator import WaitKConfig, build
 from smt.policies.waitk import FULL
@@ -86,10 +86,16 @@ def test_the_bundled_model_keeps_more_names():
     assert kept(copying) > kept(plain)
 
 
+def test_a_name_that_is_lost_without_it_arrives():
+    source = "Este país comparte el lago Titicaca con Bolivia".split()
+    for bonus, arrives in ((0.0, False), (4.0, True)):
+        assert ("Titicaca" in list(build(WaitKConfig("es-en", copy_bonus=bonus)).translate(iter(source)))) == arrives
+
+
 def test_a_vocabulary_of_another_program_is_refused():
     foreign = BpeVocabulary([*SPECIAL, "a"], [*SPECIAL, "a"], Cutting())
     with pytest.raises(ConfigError, match="copy_bonus"):
-        copier(foreign, 2.0)
+        Copier.of(foreign, 2.0)
 
 
 def test_refusals():
