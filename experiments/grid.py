@@ -46,10 +46,12 @@ class System:
     translator: dict[str, Value]  # as in a run's config, without k
     k: tuple[int | str, ...] | None = None  # its values of k; null = those of the grid
     needs: Needs | None = None  # what has to be there; it is left out, with a line that says so, where it is not
+    seed: int | None = None  # of its training; entries that differ in it and in the model only are one translator
 
     def __post_init__(self) -> None:
         wrong = [] if self.label.strip() and self.label.isprintable() else [f"label: a name, got {self.label!r}"]
         wrong += ["k: at least one value, or null"] if self.k == () else []
+        wrong += [f"seed: must be >= 0, got {self.seed}"] if self.seed is not None and self.seed < 0 else []
         wrong += ["translator.k: give it as `k` of the entry"] if "k" in self.translator else []
         if wrong:
             raise ConfigError(wrong)
@@ -95,7 +97,7 @@ class AblationConfig:
         families = [("reference", language) for language in {system.language for system in self.translators}]
         families += [("wait-k", language) for language in self.models]
         families += [(command_family(command), language) for language, command in self.commands.items() if command]
-        families += [(system.label, system.language) for system in self.translators]
+        families += [(with_seed(system.label, system.seed), system.language) for system in self.translators]
         names = [(part_of_name(family), language) for family, language in families]
         twice = [place for place, name in enumerate(names) if name in names[:place]]
         return [f"translators: {families[i][0]!r} is there twice for {families[i][1]}" for i in twice]
@@ -104,6 +106,11 @@ class AblationConfig:
 def command_family(command: Sequence[str]) -> str:
     """What the rows of a command-line translator are called."""
     return f"{Path(command[0]).name} wait-k"
+
+
+def with_seed(family: str, seed: int | None) -> str:
+    """What the rows of one training of a translator are called."""
+    return family if seed is None else f"{family}, seed {seed}"
 
 
 def part_of_name(family: str) -> str:
@@ -125,7 +132,7 @@ class Cell:
     @property
     def translator(self) -> str:
         """The family, with the seed where there are several."""
-        return self.family if self.seed is None else f"{self.family}, seed {self.seed}"
+        return with_seed(self.family, self.seed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +221,7 @@ def systems(
             print(f"{system.label}: left out, {missing}", file=sys.stderr)
             continue
         for k in config.k if system.k is None else system.k:
-            yield system.label, k, {**system.translator, "k": k}, None
+            yield system.label, k, {**system.translator, "k": k}, system.seed
     for reveal in ("full", "diagonal"):
         yield "reference", reveal, {"name": "fixed", "text": "reference", "reveal": reveal}, None
 
@@ -228,7 +235,7 @@ def run_cells(todo: list[Cell], config: AblationConfig, runs: Path) -> list[Row]
     for cell in todo:
         # Prefix translations of a command are remembered within a process, so its k stay together too.
         apart = cell.run.translator.name in DECODED
-        part = f"{cell.run.translator.options.model} {cell.k}" if apart else cell.family
+        part = f"{cell.run.translator.options.model} {cell.k}" if apart else cell.translator
         groups.setdefault((cell.dataset, part), []).append(cell)
     longest_first = sorted(
         groups.values(), key=lambda group: (group[0].dataset.endswith("pl"), len(group)), reverse=True

@@ -4,19 +4,39 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from sqa.core.errors import ConfigError
 from sqa.run.config import read_yaml
+from sqa.run.scheduler import current
 
 
-def main(config_path: Path, runs: Path, fresh: bool = False) -> None:
+def main(
+    config_path: Path, runs: Path, fresh: bool = False, sweep: str | None = None, seeds: int | None = None
+) -> None:
     """Train (going on from the last checkpoint unless `fresh`) and print the model's folder.
 
-    A config of `kind: pbmt` is phrase-based, one with `base` fine-tunes a language model.
+    A config of `kind: pbmt` is phrase-based, one with `base` fine-tunes a language model.  sweep, seeds: one training
+    for every k that "k=3,6,full" names, and for as many seeds.
     """
     mapping = read_yaml(config_path)
     if mapping.get("kind") == "pbmt":
-        from smt.statistical.train import main as train
+        from smt.statistical.train import main as train_phrases
+
+        if sweep is not None or seeds is not None:
+            raise ConfigError("--sweep, --seeds: a phrase-based model reads everything, and has no seed")
+        train_phrases(config_path, runs, fresh)
     elif "base" in mapping:
-        from smt.lm.train import main as train
+        from smt.lm.train import main as fine_tune
+
+        if sweep is not None:
+            raise ConfigError("--sweep: a fine-tuned language model is one for every k; --seeds N trains several")
+        if current() is not None:
+            raise ConfigError("--scheduler: fine-tunings are not spread; start one on each machine")
+        fine_tune(config_path, runs, fresh, seeds)
+    elif sweep is not None or seeds is not None:
+        from smt.training.sweep import main as train_many
+
+        train_many(config_path, runs, sweep, 1 if seeds is None else seeds, fresh)
     else:
         from smt.training.train import main as train
-    train(config_path, runs, fresh)
+
+        train(config_path, runs, fresh)

@@ -1,4 +1,4 @@
-"""Separately trained models in the ablation over k: means over seeds, their variance, differences as in MultEval.
+"""Translators trained several times in the ablation over k: means over seeds, variance, differences as in MultEval.
 
 The statistics are those of experiments/ablation/trainings.py; p-values are corrected (Holm) for the ks of a comparison.
 """
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 SHIPPED = "wait-k"  # the bundled model, which they began with
 SHOWN = (("bleu", "BLEU", 1), ("ew", "EW", 3), ("oracle-ew", "oracle EW", 3), ("accuracy", "accuracy", 3))
-_LOOKS = ((SEPARATE, COLOURS[0], "o"), (CONTINUED, COLOURS[1], "s"), (SHIPPED, GREY, ""))
+_MARKERS = "os^Dv"
 _SHOWN_NAMES = tuple(name for name, _, _ in SHOWN)
 _NAMES = {SEPARATE: "a model for each k", CONTINUED: "one multi-path model", SHIPPED: "the shipped model"}
 
@@ -43,10 +43,10 @@ Key = tuple[str, str, int | str, str]  # data set, family, k, guesser
 
 
 def groups_of(rows: Sequence[Row]) -> dict[Key, list[Row]]:
-    """The trainings of each translator, k and guesser; a translator without seeds counts as one."""
+    """The trainings of each translator, k and guesser; the shipped model counts as one."""
     groups: dict[Key, list[Row]] = {}
     for row in rows:
-        if row.cell.family in (SEPARATE, CONTINUED, SHIPPED):
+        if row.cell.seed is not None or row.cell.family == SHIPPED:
             groups.setdefault((row.cell.dataset, row.cell.family, row.cell.k, row.cell.guesser), []).append(row)
     return groups
 
@@ -85,6 +85,30 @@ def differences(groups: Mapping[Key, Sequence[Row]], other: str, metric: str) ->
     return found
 
 
+def trends(groups: Mapping[Key, Sequence[Row]], metric: str) -> dict[Key, Difference]:
+    """Key of a translator with several trainings at its largest k -> that minus its smallest k, by the same seeds."""
+    [built] = metric_names.build([metric])
+    ladders: dict[tuple[str, str, str], list[Key]] = {}
+    for key, mine in groups.items():
+        if len(mine) > 1 and all(metric in row.stats for row in mine):
+            ladders.setdefault((key[0], key[1], key[3]), []).append(key)
+    found: dict[Key, Difference] = {}
+    for keys in ladders.values():
+        least, most = min(keys, key=_order), max(keys, key=_order)
+        below, above = ({row.cell.seed: row for row in groups[key]} for key in (least, most))
+        seeds = [seed for seed in above if seed in below]
+        if least != most and seeds:
+            tables = [[rows[seed].stats[metric] for seed in seeds] for rows in (above, below)]
+            resamples = groups[most][0].intervals[metric].resamples
+            found[most] = compare_trainings(*tables, built, resamples, same=most[1] != SEPARATE)
+    return found
+
+
+def _order(key: Key) -> tuple[bool, int]:
+    """The place of a key's k among others."""
+    return isinstance(key[2], str), 0 if isinstance(key[2], str) else key[2]
+
+
 def write_seeds(rows: Sequence[Row], folder: Path) -> list[Path]:
     """seeds.tsv, and seeds.md with a table and a figure per data set; nothing where no row has a seed."""
     if all(row.cell.seed is None for row in rows):
@@ -121,9 +145,10 @@ def _report(
     summary: Mapping[Key, Mapping[str, Over]], groups: Mapping[Key, Sequence[Row]], figures: Sequence[Path]
 ) -> Iterator[str]:
     """Markdown: mean and deviations over seeds and over questions, and what separate models gain over the others."""
-    yield "# Separate models for each k, over seeds\n"
+    yield "# Over seeds\n"
     yield "Mean ± standard deviation over trainings (± over questions, of one training). Differences of means with 95%"
-    yield "intervals over questions and trainings; p by approximate randomisation over both, Holm over the k."
+    yield "intervals over questions and trainings; p by approximate randomisation over both, with Holm over"
+    yield "the k where translators are compared."
     for dataset, guesser in dict.fromkeys((key[0], key[3]) for key in summary):
         yield f"\n## {dataset}, {guesser}\n"
         yield from (f"![{f.stem}]({f.name})\n" for f in figures if f.suffix == ".png" and dataset in f.stem)
@@ -133,10 +158,10 @@ def _report(
             cells = [_shown(values.get(metric), digits) for metric, _, digits in SHOWN]
             yield markdown.row([str(family), str(k), str(next(iter(values.values())).n), *cells])
         yield ""
+        here = {key: rows for key, rows in groups.items() if (key[0], key[3]) == (dataset, guesser)}
+        yield from _trends(here)
         for other in (CONTINUED, SHIPPED):
-            yield from _gains(
-                {key: rows for key, rows in groups.items() if (key[0], key[3]) == (dataset, guesser)}, other
-            )
+            yield from _gains(here, other)
 
 
 def _shown(over: Over | None, digits: int) -> str:
@@ -158,6 +183,17 @@ def _gains(groups: Mapping[Key, Sequence[Row]], other: str) -> Iterator[str]:
             yield f"- {name}, {SEPARATE} minus {'the shipped model' if other == SHIPPED else other}: {each}"
 
 
+def _trends(groups: Mapping[Key, Sequence[Row]]) -> Iterator[str]:
+    """A sentence per metric and translator: its largest k minus its smallest."""
+    for metric, name, digits in SHOWN:
+        for key, d in trends(groups, metric).items():
+            least = min((other for other in groups if other[1] == key[1]), key=_order)[2]
+            yield (
+                f"- {name}, {key[1]}, k = {key[2]} minus k = {least}: "
+                f"{d.value:+.{digits}f} [{d.low:+.{digits}f}, {d.high:+.{digits}f}] p={d.p:.3f}"
+            )
+
+
 def draw(summary: Mapping[tuple, Mapping[str, Over]], dataset: str, folder: Path) -> list[Path]:
     """Expected wins of each guesser and BLEU over k, mean and standard deviation over seeds; PDF and PNG."""
     from matplotlib import pyplot
@@ -177,13 +213,18 @@ def draw(summary: Mapping[tuple, Mapping[str, Over]], dataset: str, folder: Path
 
 def _panel(axis: Axes, mine: Mapping[tuple, Mapping[str, Over]], metric: str) -> None:
     ks = sorted({k for _, k in mine}, key=lambda k: 10**9 if k == "full" else int(k))
-    for place, (family, colour, marker) in enumerate(_LOOKS):
-        aside = 0.16 * (place - 1)  # else the bars hide one another
+    families = list(dict.fromkeys(family for family, _ in mine))
+    trained = [family for family in families if family != SHIPPED]
+    for place, family in enumerate(families):
+        aside = 0.16 * (place - (len(families) - 1) / 2)  # else the bars hide one another
+        look = trained.index(family) if family in trained else None
         at = [i for i, k in enumerate(ks) if metric in mine.get((family, k), ())]
         found = [mine[family, ks[i]][metric] for i in at]
         if found:
             axis.errorbar(
                 [i + aside for i in at], [o.mean for o in found], [o.deviation or 0.0 for o in found],
-                color=colour, marker=marker, label=_NAMES[family], capsize=2,
+                color=GREY if look is None else COLOURS[look % len(COLOURS)],
+                marker="" if look is None else _MARKERS[look % len(_MARKERS)],
+                label=_NAMES.get(family, family), capsize=2,
             )  # fmt: skip
     axis.set_xticks(range(len(ks)), list(map(str, ks)))

@@ -45,18 +45,26 @@ def over_questions(stats: Sequence[Floats], metric: Resampled, resamples: int, s
 
 
 def compare_trainings(
-    a: Sequence[Floats], b: Sequence[Floats], metric: Resampled, resamples: int = 1000, seed: int = 0
-) -> Difference:
-    """`a` and `b`: the statistics (n, d) of each training; row i of all of them is the same question."""
+    a: Sequence[Floats], b: Sequence[Floats], metric: Resampled, resamples: int = 1000, seed: int = 0,
+    same: bool = False,
+) -> Difference:  # fmt: skip
+    """`a` and `b`: the statistics (n, d) of each training; row i of all of them is the same question.
+
+    same: table i of both comes from the same training (one model at two k), so both are drawn together.
+    """
     tables = [np.asarray(table, dtype=np.float64) for table in (*a, *b)]
     if not a or not b or len({table.shape for table in tables}) != 1:
         shapes = ", ".join(str(table.shape) for table in tables)
         raise DataError(f"{metric.name}: expected trainings of two systems on the same questions, got {shapes}")
+    if same and len(a) != len(b):
+        raise DataError(f"{metric.name}: expected the same trainings on both sides, got {len(a)} and {len(b)}")
     value = _gap(metric.score_many(np.stack([table.sum(axis=0) for table in tables]))[None], len(a))[0]
     weights = _weights(len(tables[0]), resamples, seed)
     scores = np.stack([metric.score_many(weights @ table) for table in tables], axis=1)  # (resamples, trainings)
     rng = np.random.default_rng([seed, _TRAININGS])
     drawn = [first + rng.integers(0, count, (resamples, count)) for first, count in ((0, len(a)), (len(a), len(b)))]
+    if same:
+        drawn[1] = drawn[0] + len(a)
     gaps = _gap(np.take_along_axis(scores, np.hstack(drawn), axis=1), len(a))
     low, high = np.nanpercentile(gaps, [2.5, 97.5])
     return Difference(float(value), float(low), float(high), _p(tables, len(a), metric, float(value), resamples, seed))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -31,10 +31,11 @@ from smt.training.identity import CORPUS
 from smt.training.prepare import cleaned, lexicon_pairs, names
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import DATA
-from sqa.files.atomic import claimed
+from sqa.files.atomic import claimed, held
 from sqa.files.checkpoints import Checkpoints
 from sqa.files.json_reader import read_json
 from sqa.files.store import write_text
+from sqa.run.config import load
 
 _TRAIN = {"bidirectional_share": 0.0, "copy_weight": 1.0}  # keys that run.json was written without once
 
@@ -100,16 +101,19 @@ def check_identity(folder: Path, now: Mapping[str, Any]) -> None:
     write_text(file, json.dumps(now, indent=1) + "\n")
 
 
-def train(config: LmConfig, runs: Path, fresh: bool = False) -> Path | None:
-    """Fine-tune (resuming) and write the adapter; its folder, or None if a stop file ended it early."""
-    folder = runs / "smt" / config.name
+def train(config: LmConfig, folder: Path, data: Path, fresh: bool = False) -> Path | None:
+    """Fine-tune (resuming) in `folder` and write the adapter; its folder, or None if a stop file ended it early.
+
+    data: where the segmented pairs are, or will be; several trainings may share them.
+    """
     with claimed(folder):
         if fresh:
             Checkpoints(folder).remove()
         base = load_base(base_folder(config.base), torch.bfloat16)
         layout = Layout.of(base.tokens, *config.direction)
         check_identity(folder, identity(config, base))
-        pairs, pieces = prepared(config, base, layout, folder / "data")
+        with held(data, wait=True):
+            pairs, pieces = prepared(config, base, layout, data)
         trainer = LmTrainer(base.network, pairs, layout, pieces, config.train, folder, base.tokens)
         if config.start is not None:
             begin_with(trainer, config.start, base)
@@ -158,11 +162,25 @@ def development_bleu(writer: Writer, config: LmConfig) -> float:
     return sacrebleu.corpus_bleu(hypotheses, [list(references)]).score
 
 
-def main(config: LmConfig, runs: Path, fresh: bool = False) -> None:
-    """`sqa train smt CONFIG` with `base:`: fine-tune (resuming unless `fresh`) and print the adapter's folder."""
-    folder = train(config, runs, fresh)
-    if folder is None:
-        stop = runs / "smt" / config.name / "stop"
-        print(f"sqa: stopped; delete {stop} and run again to go on", file=sys.stderr)
+def main(config_path: Path, runs: Path, fresh: bool = False, seeds: int | None = None) -> None:
+    """`sqa train smt CONFIG` with `base:`: fine-tune (resuming unless `fresh`) and print the adapter's folder.
+
+    seeds: that many trainings, of the config's seed and those after it, in folders `seed<N>` of the config's name.
+    """
+    config = load(config_path, LmConfig)
+    folder = runs / "smt" / config.name
+    if seeds is not None and seeds < 1:
+        raise ConfigError(f"--seeds: must be >= 1, got {seeds}")
+    if seeds is None:
+        _say(train(config, folder, folder / "data", fresh), folder)
+        return
+    for seed in range(config.train.seed, config.train.seed + seeds):
+        one = replace(config, train=replace(config.train, seed=seed))
+        _say(train(one, folder / f"seed{seed}", folder / "data", fresh), folder / f"seed{seed}")
+
+
+def _say(model: Path | None, folder: Path) -> None:
+    if model is None:
+        print(f"sqa: stopped; delete {folder / 'stop'} and run again to go on", file=sys.stderr)
     else:
-        print(folder)
+        print(model)

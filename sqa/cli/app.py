@@ -151,13 +151,10 @@ def train_smt(
     """Train a translator, or one per k and seed; goes on from the last checkpoint unless told otherwise."""
     from sqa.run.scheduler import scheduled
 
-    if sweep is not None or seeds is not None:
-        with scheduled(scheduler, runs):
-            call("smt.training.sweep:main", config, runs, sweep, 1 if seeds is None else seeds, fresh)
-    elif scheduler is not None:
+    if scheduler is not None and sweep is None and seeds is None:
         raise ConfigError("--scheduler: one training is one process; spread many with --sweep k=... or --seeds N")
-    else:
-        call("smt.train:main", config, runs, fresh)
+    with scheduled(scheduler, runs):
+        call("smt.train:main", config, runs, fresh, sweep, seeds)
 
 
 @train_app.command("guesser")

@@ -163,6 +163,7 @@ RECIPES: dict[str, Run | Serve | Cannot] = {
     "sqa train smt configs/smt_es_en.yaml": Cannot(CORPORA, "unit/training"),
     "sqa train smt configs/pbmt_es_en.yaml": Cannot(CORPORA, "unit/training"),
     "sqa train smt configs/lm_es_en.yaml": Cannot(f"{CORPORA}; {LM}", "unit/lm"),
+    "sqa train smt configs/lm_es_en.yaml --seeds 3": Cannot(f"{CORPORA}; {LM}", "unit/lm"),
     "sqa train smt configs/smt_paper_big.yaml --sweep k=3,6,9,12,15,full --seeds 3": Cannot(
         "needs a GPU and parallel corpora", "unit/training/test_sweep.py"
     ),

@@ -70,6 +70,36 @@ def test_seeds_have_rows_means_and_deviations(tmp_path, capsys):
     assert low <= value <= high < 0 and 0 < p <= 1  # random weights lose to trained ones
 
 
+def test_any_translator_may_have_been_trained_several_times(tmp_path, capsys):
+    entries = []
+    for seed in (4, 7):
+        folder = save_model(random_model(seed=seed), vocabulary(), tmp_path / f"seed{seed}", {})
+        entries.append({"label": "mine", "language": "es", "seed": seed,
+                        "translator": {"name": "waitk", "model": str(folder)}})  # fmt: skip
+    mapping = read_yaml(ROOT / "configs" / "studies.yaml:sweep")
+    mapping |= {"datasets": ["mini-es"], "fallback": ["mini-es"], "k": [1, 3, "full"], "resamples": 20, "limit": 3}
+    mapping |= {"contestants": mapping["contestants"][1:2], "workers": 1, "models": {}, "sweeps": {}}
+    config = tmp_path / "ablation.yaml"
+    config.write_text(yaml.safe_dump({**mapping, "translators": entries}), encoding="utf-8")
+    main(config, tmp_path)
+    capsys.readouterr()
+
+    table, seeds = (_rows(tmp_path / "ablation-sweep" / name) for name in ("table.tsv", "seeds.tsv"))
+    assert {row["translator"] for row in table} == {"mine, seed 4", "mine, seed 7", "reference"}
+    chrf = {k: [float(row["chrf"]) for row in table if row["k"] == k and "mine" in row["translator"]] for k in "13"}
+    for row in seeds[:2]:
+        assert (row["translator"], row["seeds"]) == ("mine", "2")
+        assert float(row["chrf"]) == pytest.approx(fmean(chrf[row["k"]]), abs=2e-6)
+        assert float(row["chrf.sd"]) == pytest.approx(stdev(chrf[row["k"]]), abs=2e-6)
+    report = (tmp_path / "ablation-sweep" / "seeds.md").read_text()
+    bleu = {k: [float(row["bleu"]) for row in table if row["k"] == k and "mine" in row["translator"]]
+            for k in ("1", "full")}  # fmt: skip
+    value, low, high = re.search(r"BLEU, mine, k = full minus k = 1: (\S+) \[(\S+), (\S+)\]", report).groups()
+    assert float(value) == pytest.approx(fmean(bleu["full"]) - fmean(bleu["1"]), abs=0.051)
+    assert float(low) <= float(value) <= float(high)
+    assert "minus the shipped model" not in report
+
+
 def _rows(path: Path) -> list[dict[str, str]]:
     with path.open(encoding="utf-8") as file:
         return list(csv.DictReader(file, delimiter="\t"))

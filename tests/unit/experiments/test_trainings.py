@@ -56,3 +56,14 @@ def test_one_training_against_itself_and_the_deviation_over_questions() -> None:
         compare_trainings([values], [means([1, 0])], ACCURACY)
     with pytest.raises(DataError, match="accuracy: expected trainings of two systems"):
         compare_trainings([values], [], ACCURACY)
+
+
+def test_one_training_at_two_k_is_drawn_on_both_sides_together() -> None:
+    questions = np.random.default_rng(0).random(400)
+    below = [means(questions + shift) for shift in (-0.2, 0.0, 0.2)]
+    above = [means(questions + shift + 0.1) for shift in (-0.2, 0.0, 0.2)]
+    apart, together = (compare_trainings(above, below, ACCURACY, same=same) for same in (False, True))
+    assert apart.value == pytest.approx(together.value) == pytest.approx(0.1)
+    assert apart.low < 0 < together.low and together.high - together.low < 1e-9
+    with pytest.raises(DataError, match="expected the same trainings on both sides, got 3 and 2"):
+        compare_trainings(above, below[:2], ACCURACY, same=True)

@@ -36,6 +36,13 @@ def test_each_has_a_row_for_every_k_of_the_grid_or_of_its_own():
     assert len({cell.run.name for cell in cells(grid, ["mini-es", "mini-pl"], {})}) == 5 + 3 + 4
 
 
+def test_trainings_of_a_translator_have_rows_of_their_own():
+    grid = config(System("cat", "es", CAT, (3,), seed=0), System("cat", "es", CAT, (3,), seed=1))
+    found = [cell for cell in cells(grid, ["mini-es"], {}) if cell.family == "cat"]
+    assert [cell.translator for cell in found] == ["cat, seed 0", "cat, seed 1"]
+    assert len({cell.run.name for cell in found}) == 2
+
+
 def test_one_that_cannot_be_had_is_left_out_with_a_line(capsys):
     needs = Needs(package="no_such_package", hint="make lm")
     found = list(cells(config(System("far", "es", CAT, needs=needs)), ["mini-es"], {}))
@@ -48,6 +55,7 @@ def test_one_that_cannot_be_had_is_left_out_with_a_line(capsys):
     ("systems", "changes", "message"),
     [
         ((System("a", "es", CAT), System("a", "es", CAT)), {}, "translators: 'a' is there twice for es"),
+        ((System("a", "es", CAT, seed=1), System("a", "es", CAT, seed=1)), {}, "'a, seed 1' is there twice"),
         ((System("wait-k", "es", CAT),), {"models": {"es": "es-en"}}, "translators: 'wait-k' is there twice for es"),
         ((System("reference", "es", CAT),), {}, "'reference' is there twice"),
         ((System("a b", "es", CAT), System("a-b", "es", CAT)), {}, "'a-b' is there twice"),
@@ -65,6 +73,7 @@ def test_names_that_would_mix_rows_are_refused(systems, changes, message):
         ({"translator": {**CAT, "k": 3}}, "translator.k: give it as `k`"),
         ({"k": ()}, "k: at least one value"),
         ({"label": " "}, "label: a name"),
+        ({"seed": -1}, "seed: must be >= 0, got -1"),
         ({"translator": {"name": "waitkk", "model": "es-en"}}, "did you mean 'waitk'"),
     ],
 )

@@ -5,9 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+import yaml
 from stand_ins.lm_models import make
+from typer.testing import CliRunner
 
-from smt.lm.adapter import save_adapter, tensors
+import smt.lm.train as lm_train
+import smt.train
+from smt.lm.adapter import load_adapter, save_adapter, tensors
 from smt.lm.base import load_base
 from smt.lm.data import Batches, Pairs, frequent
 from smt.lm.decode import Sentences, Writer
@@ -18,6 +22,7 @@ from smt.lm.trainer import LmTrainer
 from smt.policies.waitk import FULL
 from smt.training.identity import CORPUS
 from smt.training.prepare import CorpusConfig
+from sqa.cli.app import app
 from sqa.core.errors import ConfigError, NotComputable
 
 TEXTS = [
@@ -216,3 +221,53 @@ def test_the_directions():
     config = LmConfig(name="a", base="b", corpus=CorpusConfig("pl-en"))
     assert config.direction == ("pl", "en")
     assert LmConfig(name="a", base="b", corpus=CorpusConfig("pl-en"), reverse=True).direction == ("en", "pl")
+
+
+@pytest.fixture
+def config(folder, tmp_path, monkeypatch):
+    """A config for `sqa train smt`, its pairs those above."""
+
+    def few(config, base, layout, data):
+        pairs = Pairs.of(TEXTS * 4, base.tokens, layout, 50)
+        return pairs, frequent(pairs, base.tokens, layout, 100)
+
+    monkeypatch.setattr(lm_train, "prepared", few)
+    mapping = {"name": "tiny", "base": str(folder), "corpus": {"pair": "es-en"}, "train": SETTINGS}
+    path = tmp_path / "tiny.yaml"
+    path.write_text(yaml.safe_dump(mapping), encoding="utf-8")
+    return path
+
+
+def test_the_command_fine_tunes_what_a_config_with_a_base_says(config, tmp_path):
+    done = CliRunner().invoke(app, ["train", "smt", str(config), "--runs", str(tmp_path)])
+    assert done.exit_code == 0, done.output
+    model = tmp_path / "smt" / "tiny" / "model"
+    assert done.stdout.splitlines() == [str(model)]
+    assert load_adapter(model).config["rank"] == 4
+
+
+def test_several_seeds_are_several_adapters(config, tmp_path):
+    done = CliRunner().invoke(app, ["train", "smt", str(config), "--runs", str(tmp_path), "--seeds", "2"])
+    assert done.exit_code == 0, done.output
+    folders = [tmp_path / "smt" / "tiny" / f"seed{seed}" / "model" for seed in (0, 1)]
+    assert done.stdout.splitlines() == [str(model) for model in folders]
+    first, second = (load_adapter(model).weights for model in folders)
+    assert any(not torch.equal(first[name], second[name]) for name in first)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--sweep", "k=3,6"], "--sweep: a fine-tuned language model is one for every k"),
+        (["--seeds", "0"], "--seeds: must be >= 1, got 0"),
+    ],
+)
+def test_what_a_fine_tuning_cannot_do_is_one_line(config, tmp_path, arguments, message):
+    done = CliRunner().invoke(app, ["train", "smt", str(config), "--runs", str(tmp_path), *arguments])
+    assert isinstance(done.exception, ConfigError) and message in str(done.exception)
+
+
+def test_fine_tunings_are_not_spread_over_machines(config, tmp_path, monkeypatch):
+    monkeypatch.setattr("smt.train.current", object)
+    with pytest.raises(ConfigError, match="--scheduler: fine-tunings are not spread"):
+        smt.train.main(config, tmp_path, seeds=2)
