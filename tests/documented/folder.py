@@ -17,7 +17,10 @@ from sqa.core.types import Question
 from sqa.data.datasets import load_questions
 
 QUESTIONS = 3  # of a config's run
-LESS = (("xqb-", "mini-"), ("limit: null", f"limit: {QUESTIONS}"), ("resamples: 1000", "resamples: 20"))
+LESS = (
+    ("xqb-es", "mini-es"), ("xqb-pl", "mini-pl"), ("limit: null", f"limit: {QUESTIONS}"),
+    ("resamples: 1000", "resamples: 20"),
+)  # fmt: skip
 PLAYERS, PLAYED = 5, 20  # as few as `sqa curve fit` takes
 RUN = {
     "dataset": {"name": "mini-es", "limit": QUESTIONS},
