@@ -26,8 +26,10 @@ from simuleval.agents.actions import Action, ReadAction, WriteAction
 from simuleval.utils import entrypoint
 
 from sqa.core.errors import ConfigError
+from sqa.core.registry import TRANSLATORS
 from sqa.core.types import Write
-from sqa.run.named import translator_from
+from sqa.run.named import translator_config, translator_from
+from sqa.run.parts import fingerprint_of
 
 Translate = Callable[[Iterator[str]], Iterator[str | Write]]
 
@@ -124,7 +126,8 @@ class TranslatorAgent(TextToTextAgent):
     """A translator of this project, for SimulEval."""
 
     def __init__(self, args: Namespace) -> None:
-        self.translator = translator_from(args.translator)
+        self._asked: str = args.translator
+        self.translator = translator_from(self._asked)
         self._pushed = Pushed(self.translator.translate)
         self._given = 0  # source words of this sentence that the translator has
         weakref.finalize(self, self._pushed.close)
@@ -160,8 +163,8 @@ class TranslatorAgent(TextToTextAgent):
         return WriteAction(" ".join(written), finished=False) if written else ReadAction()
 
     def fingerprint(self) -> str:
-        """The translator's."""
-        return self.translator.fingerprint()
+        """The translator's, or that of its source and config."""
+        return fingerprint_of(TRANSLATORS, translator_config(self._asked), self.translator)
 
 
 def _appended(word: str | Write) -> str:

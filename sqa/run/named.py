@@ -10,10 +10,21 @@ from sqa.core.errors import ConfigError
 from sqa.core.interfaces import Buzzer, Guesser, Translator
 from sqa.core.registry import BUZZERS, GUESSERS, TRANSLATORS
 from sqa.files.yaml_reader import parse_yaml
-from sqa.run.config import RunConfig, load_run, run_from_mapping
+from sqa.run.config import ComponentConfig, RunConfig, load_run, run_from_mapping
 from sqa.run.entries import is_config
 
 GUESSER, BUZZER = "bm25", "{name: mlp, model: bm25}"  # when none is named
+
+
+def translator_config(text: str) -> ComponentConfig:
+    """The config of `--translator`, see `translator_from`."""
+    if is_config(text):
+        return load_run(Path(text)).translator
+    try:
+        mapping = parse_yaml(text)
+    except ValueError as error:
+        raise ConfigError(f"--translator: {error}") from error
+    return run_from_mapping({"name": "agent", "dataset": {"name": "mini-es"}, "translator": mapping}).translator
 
 
 def translator_from(text: str) -> Translator:
@@ -21,15 +32,7 @@ def translator_from(text: str) -> Translator:
 
     ConfigError names what is wrong with it, or that it cannot be given a word at a time.
     """
-    if is_config(text):
-        component = load_run(Path(text)).translator
-    else:
-        try:
-            mapping = parse_yaml(text)
-        except ValueError as error:
-            raise ConfigError(f"--translator: {error}") from error
-        run = {"name": "agent", "dataset": {"name": "mini-es"}, "translator": mapping}
-        component = run_from_mapping(run).translator
+    component = translator_config(text)
     translator = TRANSLATORS.build(component.name, component.options)
     if not isinstance(translator, Translator):
         raise ConfigError(

@@ -195,6 +195,29 @@ def test_its_fingerprint_holds_the_translators():
     assert agent().fingerprint() == "echo 2"
 
 
+def test_the_fingerprint_of_a_translator_that_has_none_is_that_of_its_source(tmp_path):
+    source = """
+from dataclasses import dataclass
+
+@dataclass
+class Config:
+    pass
+
+class Copies:
+    def translate(self, source):
+        yield from source
+
+def build(config: Config):
+    return Copies()
+"""
+    file = tmp_path / "mine.py"
+    prints = []
+    for text in (source, source, source.replace("yield from source", "yield from [*source]")):
+        file.write_text(text, encoding="utf-8")
+        prints.append(agent(f"{{name: '{file}:build'}}").fingerprint())
+    assert prints[0] == prints[1] != prints[2]
+
+
 def test_a_config_file_is_a_translator_too(tmp_path):
     path = tmp_path / "run.yaml"
     path.write_text(f"dataset: mini-es\ntranslator: {ECHO}\n".replace("mini-es", "{name: mini-es}"), encoding="utf-8")
