@@ -22,7 +22,8 @@ from sqa.data import answer_aliases
 from sqa.files.store import Store
 from sqa.run.config import AnswersConfig, RunConfig, load_run
 from sqa.run.folder import tsv
-from sqa.run.pipeline import Parts, RunResult
+from sqa.run.parts import Parts
+from sqa.run.pipeline import RunResult
 from sqa.run.pipeline import run as run_stages
 
 MEASURES = ("ew", "oracle-ew", "stable-ew", "accuracy", "mrr")

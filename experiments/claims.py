@@ -204,7 +204,10 @@ def discordance(
             values: Floats = sign * metric.score_many(sums.reshape(-1, sums.shape[2])).reshape(sums.shape[:2])
             return values
 
-        null = null_of(table, lambda sums, score=score: np.ptp(score(sums), axis=1), permutations, seed)  # (B, 1)
+        def spread(sums: Floats, score: Callable[[Floats], Floats] = score) -> Floats:
+            return np.ptp(score(sums), axis=1)
+
+        null = null_of(table, spread, permutations, seed)  # (B, 1)
         values = score(table.sum(axis=0)[None])[0]
         gaps = values[:, None] - values  # (systems, systems)
         sides.append(p_value(gaps.ravel(), null).reshape(gaps.shape))

@@ -26,7 +26,7 @@ from sqa.run.folder import tsv
 
 if TYPE_CHECKING:
     from experiments.verdicts import Verdict
-    from sqa.run.pipeline import Parts
+    from sqa.run.parts import Parts
 
 VERDICTS = ("dataset", "translator", "guesser", "claim", "verdict", "numbers")
 

@@ -25,7 +25,7 @@ from sqa.run.config import QualityConfig, RunConfig, folder_name, run_from_mappi
 from sqa.run.scheduler import current
 
 if TYPE_CHECKING:
-    from sqa.core.interfaces import Metric
+    from sqa.core.interfaces import BuiltMetric
     from sqa.files.store import Store
     from sqa.run.blocks import Workshop
     from sqa.run.parts import Parts
@@ -311,7 +311,7 @@ def row_of(cell: Cell, result: RunResult, resamples: int, seed: int) -> Row:
 
 
 def intervals_of(
-    metrics: Sequence[Metric], known: Mapping[str, np.ndarray], resamples: int, seed: int
+    metrics: Sequence[BuiltMetric], known: Mapping[str, np.ndarray], resamples: int, seed: int
 ) -> tuple[dict[str, np.ndarray], dict[str, Interval], dict[str, str]]:
     """Statistics (questions, d), intervals and signatures of the metrics that have any: the others refused the run."""
     there = [metric for metric in metrics if metric.name in known]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from guessers.lessons import check_output, learnt, lessons
@@ -9,50 +10,72 @@ from sqa.core.errors import ConfigError
 from sqa.files.atomic import claimed
 from sqa.run import config as configs
 
-KINDS = ("bert", "bm25", "gru", "fusion", "rerank")
-
 
 def main(config_path: Path, output: Path | None = None) -> Path:
     """Train a guesser; returns its folder (the config's `output` unless another is given)."""
     kind = configs.read_yaml(config_path).get("kind")
-    if kind == "bm25":
-        from guessers.retrieval import bm25
-
-        config = configs.load(config_path, bm25.Bm25Training)
-        check_output(output or config.output, config.texts)
-        counted = lessons(config.folds, config.bonus, config.texts)
-        guesser = bm25.Bm25Guesser.fit(counted, config.pair_min_count, analyzer=config.analyzer)
-    elif kind == "gru":
-        from guessers.gru import train as gru_train
-        from sqa.data.translated import load_texts
-
-        config = configs.load(config_path, gru_train.GruTraining)
-        check_output(output or config.output, config.texts)
-        tossups, dev = learnt(config.folds, config.texts), learnt(("dev",), config.texts)
-        texts = load_texts(config.noisy_texts) if config.noisy_texts else {}
-        material = gru_train.Material.of(tossups, dev, config.vocabulary, config.units, texts)
-        with claimed(config.work):
-            guesser = gru_train.train(config, material)
-    elif kind == "bert":
-        from guessers.bert import train as bert_train
-
-        config = configs.load(config_path, bert_train.BertTraining)
-        check_output(output or config.output, config.texts)
-        with claimed(config.work):
-            taught = lessons(config.folds, config.bonus, config.texts)
-            guesser = bert_train.train(config, taught, learnt(("dev",), config.texts))
-    elif kind == "fusion":
-        from guessers.fusion import train as fusion_train
-
-        config = configs.load(config_path, fusion_train.FusionTraining)
-        guesser = fusion_train.train(config)
-    elif kind == "rerank":
-        from guessers.rerank import train as rerank_train
-
-        config = configs.load(config_path, rerank_train.RerankTraining)
-        guesser = rerank_train.train(config)
-    else:
+    if not isinstance(kind, str) or kind not in KINDS:
         raise ConfigError(f"{config_path} kind: expected one of {', '.join(KINDS)}, got {repr(kind)[:60]}")
+    return KINDS[kind](config_path, output)
+
+
+def _bm25(config_path: Path, output: Path | None) -> Path:
+    from guessers.retrieval.bm25 import Bm25Guesser, Bm25Training
+
+    config = configs.load(config_path, Bm25Training)
     folder = output or config.output
-    guesser.save(folder)
+    check_output(folder, config.texts)
+    counted = lessons(config.folds, config.bonus, config.texts)
+    Bm25Guesser.fit(counted, config.pair_min_count, analyzer=config.analyzer).save(folder)
     return folder
+
+
+def _gru(config_path: Path, output: Path | None) -> Path:
+    from guessers.gru.examples import Material
+    from guessers.gru.train import GruTraining, train
+    from sqa.data.translated import load_texts
+
+    config = configs.load(config_path, GruTraining)
+    folder = output or config.output
+    check_output(folder, config.texts)
+    tossups, dev = learnt(config.folds, config.texts), learnt(("dev",), config.texts)
+    texts = load_texts(config.noisy_texts) if config.noisy_texts else {}
+    material = Material.of(tossups, dev, config.vocabulary, config.units, texts)
+    with claimed(config.work):
+        train(config, material).save(folder)
+    return folder
+
+
+def _bert(config_path: Path, output: Path | None) -> Path:
+    from guessers.bert.train import BertTraining, train
+
+    config = configs.load(config_path, BertTraining)
+    folder = output or config.output
+    check_output(folder, config.texts)
+    with claimed(config.work):
+        taught = lessons(config.folds, config.bonus, config.texts)
+        train(config, taught, learnt(("dev",), config.texts)).save(folder)
+    return folder
+
+
+def _fusion(config_path: Path, output: Path | None) -> Path:
+    from guessers.fusion.train import FusionTraining, train
+
+    config = configs.load(config_path, FusionTraining)
+    folder = output or config.output
+    train(config).save(folder)
+    return folder
+
+
+def _rerank(config_path: Path, output: Path | None) -> Path:
+    from guessers.rerank.train import RerankTraining, train
+
+    config = configs.load(config_path, RerankTraining)
+    folder = output or config.output
+    train(config).save(folder)
+    return folder
+
+
+KINDS: dict[str, Callable[[Path, Path | None], Path]] = {
+    "bert": _bert, "bm25": _bm25, "gru": _gru, "fusion": _fusion, "rerank": _rerank,
+}  # fmt: skip

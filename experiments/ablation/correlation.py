@@ -25,7 +25,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from experiments.claims import discordance
-from experiments.contestants import VERDICTS, names_of, write_csv
+from experiments.contestant import names_of
+from experiments.contestants import VERDICTS, write_csv
 from experiments.grid import AblationConfig, cells, run_cells, usable
 from experiments.verdicts import Verdict, corrected
 from sqa.core.errors import ConfigError
@@ -192,9 +193,10 @@ def verdicts_of(group: Group) -> Iterator[Verdict]:
         if tau.a == "ew" and group.kind(tau.b) == "quality" and tau.tau is not None:
             claim = f"EW does not rank the systems as {tau.b} does"
             ranked = [system for system in group.systems if system.label != HUMAN]
-            sides = [(group.metrics[m], np.stack([system.run.stats[m] for system in ranked], axis=1))
-                     for m in ("ew", tau.b)]  # fmt: skip
-            p, a, b = discordance(*sides, seed=ranked[0].run.config.seed)
+            one, other = (
+                (group.metrics[m], np.stack([system.run.stats[m] for system in ranked], axis=1)) for m in ("ew", tau.b)
+            )
+            p, a, b = discordance(one, other, seed=ranked[0].run.config.seed)
             numbers = f"Kendall's tau {_tau(tau)} over {tau.systems} systems"
             numbers += f"; surest for {ranked[a].name} (better by EW) and {ranked[b].name}"
             yield Verdict(group.dataset, "all", group.guesser, claim, numbers, p)

@@ -98,9 +98,9 @@ def trends(groups: Mapping[Key, Sequence[Row]], metric: str) -> dict[Key, Differ
         below, above = ({row.cell.seed: row for row in groups[key]} for key in (least, most))
         seeds = [seed for seed in above if seed in below]
         if least != most and seeds:
-            tables = [[rows[seed].stats[metric] for seed in seeds] for rows in (above, below)]
+            high, low = ([rows[seed].stats[metric] for seed in seeds] for rows in (above, below))
             resamples = groups[most][0].intervals[metric].resamples
-            found[most] = compare_trainings(*tables, built, resamples, same=most[1] != SEPARATE)
+            found[most] = compare_trainings(high, low, built, resamples, same=most[1] != SEPARATE)
     return found
 
 

@@ -13,6 +13,7 @@ import resource
 import statistics
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import TypeVar
 
 from guessers.bonus import HeldOut
@@ -31,16 +32,16 @@ def main() -> None:
     print("what", "wall", "processor", "unit", "bar", sep="\t")
     questions = load_questions("xqb-pl" if available("xqb-pl") else "mini-pl")
     texts = [question.reference_text.split() for question in questions]
-    _, *seconds = timed(lambda: guess_stage(texts))
-    report(f"guess stage of {len(texts)} questions", *seconds, "s", "20")
+    _, wall, processor = timed(lambda: guess_stage(texts))
+    report(f"guess stage of {len(texts)} questions", wall, processor, "s", "20")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     print("its peak memory", f"{peak:.2f}", "", "GiB", "2", sep="\t", flush=True)
-    guesser, *seconds = timed(lambda: build(Bm25Config()))
-    report("loading the bundled model", *seconds, "s", "")
+    guesser, wall, processor = timed(lambda: build(Bm25Config()))
+    report("loading the bundled model", wall, processor, "s", "")
     steps(guesser, texts)
     profiles = lessons()
-    index, *seconds = timed(lambda: Index.of(profiles, 2))
-    report(f"counting {len(profiles)} texts, {len(index.titles)} pages", *seconds, "s", "30")
+    index, wall, processor = timed(lambda: Index.of(profiles, 2))
+    report(f"counting {len(profiles)} texts, {len(index.titles)} pages", wall, processor, "s", "30")
 
 
 def lessons() -> list[Profile]:
@@ -58,9 +59,7 @@ def guess_stage(texts: list[list[str]]) -> int:
 
 def steps(guesser: Bm25Guesser, texts: list[list[str]]) -> None:
     """A step of the fast path, one of the plain path, and how many times faster the first is."""
-    per_step = [
-        seconds / len(words) for words in texts for _, seconds, _ in [timed(lambda w=words: prefixes(guesser, w))]
-    ]
+    per_step = [seconds / len(words) for words in texts for _, seconds, _ in [timed(partial(prefixes, guesser, words))]]
     fast = statistics.median(per_step)
     print("a prefix step, median over questions", f"{fast * 1e3:.4f}", "", "ms", "1", sep="\t")
     words = max(texts, key=len)[:SCRATCH_STEPS]

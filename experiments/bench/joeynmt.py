@@ -20,6 +20,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
 from types import SimpleNamespace
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -155,7 +156,7 @@ def joeynmt(model: ModelConfig) -> tuple[nn.Module, Callable[[object], float]]:
     built.loss_function = ("crossentropy", 0.1)
     optimizer = torch.optim.Adam(built.parameters(), lr=1e-4, betas=(0.9, 0.98))
 
-    def step(batch: object) -> float:
+    def step(batch: Any) -> float:
         built.train()
         batch.sort_by_src_length()
         total, _, _, _ = built(return_type="loss", **vars(batch))
@@ -173,7 +174,7 @@ def convert(batch: Batch) -> Callable[[], object]:
     """Makes joeynmt's form of a batch: the same pieces, numbered as joeynmt numbers its special symbols."""
     from joeynmt.batch import Batch as JoeyBatch
 
-    swap = torch.arange(batch.source.max().clamp(min=int(batch.target.max())) + 1)
+    swap = torch.arange(max(int(batch.source.max()), int(batch.target.max())) + 1)
     swap[PAD], swap[UNK] = UNK, PAD  # theirs: unknown 0, padding 1, begin 2, end 3
     assert (BOS, EOS) == (2, 3)
     begin = torch.full((len(batch.target), 1), BOS)

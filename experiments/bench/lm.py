@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from difflib import SequenceMatcher
+from functools import partial
 from importlib.util import find_spec
 from typing import get_args
 
@@ -33,14 +34,16 @@ def installed() -> bool:
     return find_spec(PACKAGE) is not None
 
 
+def _streamed(translator: WaitKLm, questions: Sequence[Question]) -> list[list[Emission]]:
+    return [stream(translator, question) for question in questions]
+
+
 def speeds(questions: Sequence[Question]) -> list[tuple[str, str, float, float]]:
     """(what, unit, plain, fast) of the comparisons, in words per second."""
     few, many = questions[:STREAMED], questions[:BATCHED]
     made = {precision: translator(precision, few[0]) for precision in get_args(Precision)}
-    streamed, streamed8 = (
-        timed(lambda name=name: [stream(made[name], q) for q in few])[0] for name in ("bfloat16", "int8")
-    )
-    plain, batched, batched8 = (timed(lambda one=one: one.translate_batch(many)) for one in made.values())
+    streamed, streamed8 = (timed(partial(_streamed, made[name], few))[0] for name in ("bfloat16", "int8"))
+    plain, batched, batched8 = (timed(partial(one.translate_batch, many)) for one in made.values())
     return [
         ("language model, wait-6: streaming, batched", "words/s", streamed, batched[0]),
         (_told("float32, bfloat16", plain, batched), "words/s", plain[0], batched[0]),
@@ -72,9 +75,9 @@ def differing(a: Sequence[Sequence[Emission]], b: Sequence[Sequence[Emission]]) 
     """Share of the words of `a` that `b` has not, in order."""
     same = total = 0
     for x, y in zip(a, b, strict=True):
-        words = [[e.token for e in side] for side in (x, y)]
-        same += sum(block.size for block in SequenceMatcher(None, *words, autojunk=False).get_matching_blocks())
-        total += len(words[0])
+        mine, theirs = ([e.token for e in side] for side in (x, y))
+        same += sum(block.size for block in SequenceMatcher(None, mine, theirs, False).get_matching_blocks())
+        total += len(mine)
     return 1 - same / max(total, 1)
 
 

@@ -36,8 +36,9 @@ def collect(folders: Sequence[Path], output: Path = HERE / ABLATION) -> int:
             rows[row.key] = row
             taken += 1
         if (folder / VERDICTS).is_file():
-            claims_head, *claims = (tuple(line) for line in _read(folder / VERDICTS))
-    text = _dumped(Ablation(kept.command, tuple(claims), claims_head, tuple(rows.values())))
+            claims_head, *read = (tuple(line) for line in _read(folder / VERDICTS))
+            claims = tuple(read)
+    text = _dumped(Ablation(kept.command, claims, claims_head, tuple(rows.values())))
     write_text(output, _HEAD + text)
     return taken
 

@@ -98,6 +98,7 @@ def numbers(example: Example) -> list[list[str]]:
 def draw(example: Example, folder: Path) -> list[Path]:
     """One example's figure, as wide as its words need; returns the PDF and the PNG."""
     from matplotlib import pyplot
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     subject, trace = example.subject, example.subject.trace(example.finding)
     words = [emission.token for emission in trace.emissions if emission.token]
@@ -105,8 +106,8 @@ def draw(example: Example, folder: Path) -> list[Path]:
     heights = (96, 26, LEADS + SIZE * LETTER * max(map(len, (*words, *numbered))) + 12)  # points
     with style():
         size = (max(PAGE, (len(words) * STEP + 110) / 72), (sum(heights) + FRAME) / 72)
-        figure, panels = pyplot.subplots(3, 1, figsize=size, layout="constrained", height_ratios=heights)
-        figure.get_layout_engine().set(h_pad=0.01, hspace=0.0)
+        layout = ConstrainedLayoutEngine(h_pad=0.01, hspace=0.0)
+        figure, panels = pyplot.subplots(3, 1, figsize=size, layout=layout, height_ratios=heights)
         logs, red, text = panels
         answer = trace.question.page.replace("_", " ")
         title = f"({example.panel}) {subject.kind(example.finding)}: {subject.system}, answered by {subject.guesser}"

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from experiments.grid import Row
     from sqa.core.trace import QuestionTrace
     from sqa.core.types import Question
-    from sqa.run.pipeline import Parts
+    from sqa.run.parts import Parts
 
 HUMAN = "human"
 BEST = 9  # the k that the paper finds on top
@@ -232,8 +232,8 @@ def verdicts_of(found: Runs, lines: Lines) -> list[Verdict]:
 
 def _compare(a: np.ndarray, b: np.ndarray, resamples: int, seed: int) -> Comparison:
     """a - b of one value per question (n,), paired."""
-    stats = [np.stack([values, np.ones(len(values))], axis=1) for values in (a, b)]
-    return compare(*stats, Mean(), resamples, seed)
+    one, other = (np.stack([values, np.ones(len(values))], axis=1) for values in (a, b))
+    return compare(one, other, Mean(), resamples, seed)
 
 
 def _found(gap: Comparison) -> str:

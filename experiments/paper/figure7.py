@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from experiments.grid import Row
-    from sqa.run.pipeline import Parts
+    from sqa.run.parts import Parts
 
 PANELS = (("ew", "expected wins (EW)"), ("oracle-ew", "oracle EW"), ("accuracy", "accuracy"))  # metric, y axis
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")

@@ -31,7 +31,7 @@ from sqa.run.config import QualityConfig, load, run_from_mapping, to_mapping
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from sqa.run.pipeline import Parts
+    from sqa.run.parts import Parts
 
 BESIDE = 0.15  # of the distance of two k
 _MARKERS = ("o", "s", "^", "D", "v")

@@ -10,7 +10,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from experiments.contestants import Value, check_labels
+from experiments.contestant import Value
+from experiments.contestants import check_labels
 from guessers.open_qa.lm_reader import LmReaderConfig
 from guessers.open_qa.reader import ReaderConfig
 from sqa.core.errors import ConfigError

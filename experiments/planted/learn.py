@@ -15,7 +15,7 @@ import json
 import math
 import sys
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -91,10 +91,11 @@ def fit(given: Table, without: Collection[str] = (), seed: int = 0) -> Network:
     prior = np.array([DIRECT.get(name, 0.0) for name in names])
     signs = np.array([SIGNS.get(name, math.nan) for name in names])
     standard = (learnt.signals - mean) / deviation
-    weights = _descend(learnt.signals, standard, prior, signs, learnt.kinds != "", seed)
-    network = Network(mean, deviation, *weights, slope=1.0, shift=0.0)
+    planted = learnt.kinds != ""
+    inner, inner_bias, outer, outer_bias, direct = _descend(learnt.signals, standard, prior, signs, planted, seed)
+    network = Network(mean, deviation, inner, inner_bias, outer, outer_bias, direct, slope=1.0, shift=0.0)
     slope, shift = _logistic(network.logits(known.signals[held]), known.kinds[held] != "")
-    return Network(mean, deviation, *weights, slope=slope, shift=shift)
+    return replace(network, slope=slope, shift=shift)
 
 
 def _descend(

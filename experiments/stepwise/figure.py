@@ -91,6 +91,7 @@ def numbers(subject: Subject, finding: Finding, config: StepwiseConfig, path: Pa
 def draw(subject: Subject, finding: Finding, config: StepwiseConfig, folder: Path, stem: str) -> list[Path]:
     """The figure of one finding, one column wide; returns the PDF and the PNG."""
     from matplotlib import pyplot
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     place, trace = subject.place(finding), subject.trace(finding)
     errors = subject.errors[place]
@@ -100,8 +101,8 @@ def draw(subject: Subject, finding: Finding, config: StepwiseConfig, folder: Pat
     heights = [62, 32, 50, above + GAP + below]  # points
     with style():
         size = (COLUMN, (sum(heights) + FRAME) / 72)
-        figure, panels = pyplot.subplots(4, 1, figsize=size, layout="constrained", height_ratios=heights)
-        figure.get_layout_engine().set(h_pad=0.02, hspace=0.03)
+        layout = ConstrainedLayoutEngine(h_pad=0.02, hspace=0.03)
+        figure, panels = pyplot.subplots(4, 1, figsize=size, layout=layout, height_ratios=heights)
         over, red, zoom, words = panels
         over.set_title(_title(subject, finding, trace), loc="left", fontsize=7)
         edges = _edges(shown, trace)

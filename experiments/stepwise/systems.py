@@ -10,7 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.contestants import LeftOut, names_of
+from experiments.contestant import names_of
+from experiments.contestants import LeftOut
 from experiments.grid import AblationConfig, cells, run_cells, usable, workshop
 from experiments.stepwise.rows import RULES, Line, Subject
 from sqa.core.errors import ConfigError
@@ -67,10 +68,8 @@ def systems(base: AblationConfig, guesser: str, asked: Asked, runs: Path) -> tup
 def _opened(folder: Path, aligned: bool, _: bytes) -> tuple[FinishedRun, tuple[Line, ...], tuple[StepErrors, ...]]:
     """A run, its lines and if `aligned` its errors; the run's summary is in the key."""
     run = open_run(folder, workshop(folder.parent).parts)
-    traces, errors = list(run.traces), ()
-    if aligned:
-        errors = _errors(run, traces, "", SEEDS)
-    return run, tuple(map(_line, traces)), errors
+    traces = list(run.traces)
+    return run, tuple(map(_line, traces)), _errors(run, traces, "", SEEDS) if aligned else ()
 
 
 def errors_of_seeds(run: FinishedRun, seeds: Sequence[int]) -> list[tuple[StepErrors, ...]]:

@@ -18,7 +18,8 @@ from sqa.files.store import Store
 from sqa.metrics.curve import CURVES, read_curve
 from sqa.run.config import RunConfig, load_run
 from sqa.run.folder import tsv
-from sqa.run.pipeline import Parts, RunResult
+from sqa.run.parts import Parts
+from sqa.run.pipeline import RunResult
 from sqa.run.pipeline import run as run_stages
 
 RESAMPLES = 1000

@@ -25,7 +25,8 @@ import numpy as np
 import pyarrow as pa
 from tqdm import tqdm
 
-from experiments.contestants import MeanCurve, components, sift
+from experiments.contestant import components
+from experiments.contestants import MeanCurve, sift
 from experiments.grid import usable
 from experiments.studies.guesser_rows import (
     ALL,
@@ -49,7 +50,8 @@ from sqa.files import records
 from sqa.files.store import Stage, Store, blocks_of, dataset_fingerprint, digest
 from sqa.metrics.curve import AnyCurve, curve_named
 from sqa.run.config import load
-from sqa.run.pipeline import BLOCK_SIZE, Parts
+from sqa.run.parts import Parts
+from sqa.run.pipeline import BLOCK_SIZE
 
 VERSION = 1  # of how ranks are found; raise it when they change
 RANKS = pa.schema(

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from experiments.contestants import LeftOut, Value, check_labels, components
+from experiments.contestant import Value, components
+from experiments.contestants import LeftOut, check_labels
 from guessers.evaluate import DEPTH
 from sqa.core.errors import ConfigError
 from sqa.core.significance import Band
@@ -78,7 +79,7 @@ class Row(NamedTuple):
             return None
         per = len(self.band.value) // len(MEASURES)
         place = MEASURES.index(measure) * per + fraction % per
-        return tuple(float(x[place]) for x in (self.band.value, self.band.low, self.band.high))
+        return float(self.band.value[place]), float(self.band.low[place]), float(self.band.high[place])
 
 
 class DatasetRow(NamedTuple):

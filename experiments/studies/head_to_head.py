@@ -40,7 +40,8 @@ from sqa.files.store import Store, write_text
 from sqa.metrics.ratio import ratio, ratio_many
 from sqa.run.config import RunConfig, load, run_from_mapping
 from sqa.run.folder import tsv
-from sqa.run.pipeline import Parts, RunResult
+from sqa.run.parts import Parts
+from sqa.run.pipeline import RunResult
 from sqa.run.pipeline import run as run_stages
 
 POINTS = (10, -15, -5, -10, 15, 5)

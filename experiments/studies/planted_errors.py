@@ -23,6 +23,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from itertools import chain, islice, pairwise
 from pathlib import Path
 
@@ -244,7 +245,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         language = translated[0].question.language
         aligner, detector = load_aligner(f"{language}-{TARGET}", given.priors), load_detector(language)
         rows += rows_of(
-            name, translated, lambda traces, a=aligner, d=detector: step_errors(traces, a, config, d), given.seed
+            name, translated, partial(step_errors, aligner=aligner, config=config, detector=detector), given.seed
         )
     if given.json:
         print(json.dumps([asdict(found) for found in rows], indent=1))

@@ -143,7 +143,7 @@ class Encoder:
 
     def __init__(
         self,
-        model: nn.Module,
+        model: Any,  # of transformers
         tokenizer: Any,
         weights: np.ndarray,
         precision: Precision = "float32",
@@ -236,7 +236,7 @@ def rarity(rows: Iterable[Sequence[int]], pieces: int, special: Sequence[int]) -
     return idf.astype(np.float32)
 
 
-def _ctranslate(model: nn.Module, tokenizer: Any) -> Any:
+def _ctranslate(model: Any, tokenizer: Any) -> Any:
     """The same network as an int8 engine: CTranslate2 scales every row by itself, so no row depends on its batch."""
     hub.need("ctranslate2", "fast")
     import ctranslate2

@@ -138,7 +138,7 @@ def check_server(client: Elasticsearch) -> str:
     """The server's version; DataError if its major version is not the client's, for then they do not understand it."""
     import elasticsearch
 
-    own = elasticsearch.__versionstr__
+    own = elasticsearch.__versionstr__  # type: ignore[attr-defined]
     rule = f"the Python client is {own}, and the major versions must be equal"
     try:
         number = str(client.info()["version"]["number"])

@@ -211,8 +211,8 @@ class CachedChat:
         finally:  # on an interrupt, too
             halt.set()
             pool.shutdown(wait=True, cancel_futures=True)
-        failures = [f.exception() for f in under_way.values() if not f.cancelled() and f.exception() is not None]
-        causes = [error for error in failures if not isinstance(error, Halted)]
+        failures = [future.exception() for future in under_way.values() if not future.cancelled()]
+        causes = [error for error in failures if error is not None and not isinstance(error, Halted)]
         if causes and isinstance(causes[0], EndpointError):
             raise EndpointError(f"{causes[0]}; all finished replies are kept: run again to go on") from causes[0]
         if causes:

@@ -204,7 +204,8 @@ class LlmGuesser:
 
     def estimate(self, texts: Iterable[Sequence[str]]) -> Estimate:
         """What guessing these texts (one sequence per question) would take.  Asks nothing."""
-        steps, distinct = 0, {}
+        steps = 0
+        distinct: dict[str, None] = {}
         for of_question in texts:
             steps += len(of_question)
             distinct |= dict.fromkeys(prompt for prompt in map(self._prompt, of_question) if prompt)

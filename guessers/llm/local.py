@@ -164,7 +164,7 @@ def _load(folder: Path, dtype: str, device: str) -> tuple[Any, Any]:
     logging.set_verbosity_error()  # it would list every weight that is missing; one line does
     try:
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
-        model, loading = AutoModelForCausalLM.from_pretrained(
+        loaded: Any = AutoModelForCausalLM.from_pretrained(
             folder,
             use_safetensors=True,
             local_files_only=True,
@@ -172,6 +172,7 @@ def _load(folder: Path, dtype: str, device: str) -> tuple[Any, Any]:
             dtype=getattr(torch, dtype),
             output_loading_info=True,
         )
+        model, loading = loaded
     except (ValueError, OSError, KeyError, TypeError, RuntimeError, ImportError, SafetensorError) as error:
         raise DataError(f"{folder}: it cannot be loaded as a causal language model: {_line(error)}") from error
     finally:

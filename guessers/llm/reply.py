@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from guessers.retrieval.bm25 import Index
+from guessers.retrieval.index import Index
 from guessers.text import fold
 from sqa.core.answers import canonical, key
 from sqa.core.errors import ConfigError, DataError
@@ -136,5 +136,6 @@ def _page(item: Any) -> str | None:
 def _confidence(item: Any) -> float | None:
     """The confidence of a guess, None if it is no number in 0..1."""
     value = item.get("confidence") if isinstance(item, dict) else None
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return float(value) if number and 0 <= value <= 1 else None
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        return None
+    return float(value) if 0 <= value <= 1 else None

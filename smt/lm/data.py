@@ -115,7 +115,8 @@ class Batches:
     ) -> None:
         self.pairs, self.layout, self.batch_pieces, self.seed, self.tokens = pairs, layout, batch_pieces, seed, tokens
         self.lengths = np.diff(pairs.source_start) + np.diff(pairs.target_start) + len(layout.asking)
-        self._epoch, self._order = -1, []
+        self._epoch = -1
+        self._order: list[np.ndarray] = []
         self._per_epoch = len(self.order(0))
 
     def order(self, epoch: int) -> list[np.ndarray]:
@@ -147,7 +148,8 @@ class Batches:
         p, layout = self.pairs, self.layout
         source = [np.asarray(p.source[p.source_start[n] : p.source_start[n + 1]]) for n in chosen]
         needs = [np.asarray(p.needs[p.source_start[n] : p.source_start[n + 1]]) for n in chosen]
-        target, words, labels, copies = [], [], [], []
+        target, words, labels = [], [], []
+        copies: list[np.ndarray] = []
         for n in chosen:
             pieces = p.target[p.target_start[n] : p.target_start[n + 1]]
             word = p.words[p.target_start[n] : p.target_start[n + 1]].astype(np.int64)

@@ -190,6 +190,8 @@ def rotate(x: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
 class CausalLM(nn.Module):
     """Embedding, layers, output over a choice of pieces."""
 
+    rates: Tensor  # (bases, C/2) of the turns, without learnt parts
+
     def __init__(self, shape: Shape) -> None:
         super().__init__()
         self.shape = shape

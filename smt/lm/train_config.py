@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field
 
 from smt.policies.waitk import parse_k
-from smt.training.prepare import CorpusConfig
+from smt.training.config import CorpusConfig
 from sqa.core.errors import ConfigError
 from sqa.run.config import folder_name
 

@@ -217,7 +217,8 @@ class _Stream:
         head = model.config.width // model.config.heads
         empty = torch.zeros(1, model.config.heads, 0, head)
         self.cache = [KeyValue(empty, empty) for _ in model.decoder]
-        self.last, self.at, self.open_pieces = BOS, 0, []
+        self.last, self.at = BOS, 0
+        self.open_pieces: list[int] = []
         self.past = Past.none(1)
 
     @torch.inference_mode()

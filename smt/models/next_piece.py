@@ -92,8 +92,10 @@ class Chooser:
         self.copier = Copier.of(vocabulary, copy_bonus) if copy_bonus else None
         never = torch.zeros(vocabulary.size, dtype=torch.bool)
         never[[PAD, UNK, BOS]] = True
-        tables = (torch.from_numpy(t) for t in (vocabulary.starts_word, vocabulary.joins_next))
-        self.rules = Rules(*tables, never, torch.from_numpy(vocabulary.has_digit), EOS, PAD)
+        starts, joins, digits = (
+            torch.from_numpy(table) for table in (vocabulary.starts_word, vocabulary.joins_next, vocabulary.has_digit)
+        )
+        self.rules = Rules(starts, joins, never, digits, EOS, PAD)
 
     def __call__(
         self, x: Tensor, alignment: Tensor | None, lexicon: Lexicon | None, word_open: Tensor, full: Tensor, past: Past,

@@ -207,6 +207,8 @@ def _joined(a: Memory, b: Memory) -> Memory:
         KeyValue(torch.cat([x.key, y.key], 2), torch.cat([x.value, y.value], 2))
         for x, y in zip(a.cross, b.cross, strict=True)
     ]
-    both = a.align_key is not None and b.align_key is not None
-    align_key = torch.cat([a.align_key, b.align_key], 1) if both else None
+    if a.align_key is None or b.align_key is None:
+        align_key = None
+    else:
+        align_key = torch.cat([a.align_key, b.align_key], 1)
     return Memory(cross, align_key, torch.cat([a.pieces, b.pieces], 1))

@@ -219,6 +219,9 @@ class Transformer(nn.Module):
     """Encoder, decoder, output layer and (optionally) alignment head with lexicon."""
 
     MAX_PIECES = 1024
+    positions: Tensor  # (max_pieces, D), where they are sines and cosines
+    lexicon_ids: Tensor  # (V, W) target pieces of each source piece, int32
+    lexicon_probabilities: Tensor  # (V, W)
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -253,7 +256,7 @@ class Transformer(nn.Module):
     def embed(self, pieces: Tensor, at: Tensor | int, source: bool = False) -> Tensor:
         """Piece ids (B, T) with position vectors from `at` on: an offset, or each row's own position (B,)."""
         if self.config.positions == "learned":
-            places = self.source_positions if source else self.target_positions
+            places: Tensor = self.source_positions if source else self.target_positions
         else:
             places = self.positions
         place = places[at : at + pieces.shape[1]] if isinstance(at, int) else places[at].unsqueeze(1)  # ([B,] T, D)
@@ -282,7 +285,7 @@ class Transformer(nn.Module):
     def remember(self, states: Tensor, pieces: Tensor) -> Memory:
         """Encoder states (B, S, D) as the decoder reads them."""
         return Memory(
-            [layer.cross.project(states) for layer in self.decoder],
+            [layer.cross.project(states) for layer in self.decoder if isinstance(layer, DecoderLayer)],
             self.align_key(states) if self.config.lexicon_width else None,
             pieces,
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol, cast
 
 from smt.policies.own_policy import Policy, own_policy
 from smt.policies.prefix_waitk import WaitK
@@ -58,7 +58,7 @@ def parse_policy(policy: PolicyConfig, k: int | str = "full", n: int | None = No
         return WaitK(parse_k(k))
     if policy not in POLICIES.entries:
         raise ConfigError(f"policy: must be {', '.join(POLICIES.entries)}, got {policy!r}")
-    made: Counted = POLICIES.resolve(policy)
+    made = cast(Counted, POLICIES.resolve(policy))
     if parse_k(k) != FULL:
         raise ConfigError(f"k: {policy} takes n ({made.counts}), not k, got k = {k!r}")
     n = made.usual if n is None else n

@@ -106,7 +106,8 @@ def tune_weights(config: PbmtConfig, folder: Path, small: Path) -> tuple[list[fl
     pairs = read_json(folder / "dev.json")
     known: list[dict[tuple[str, ...], list[float]]] = [{} for _ in source]  # words -> components
     measured: dict[tuple[int, tuple[str, ...]], list[float]] = {}
-    weights, rounds = list(START), []
+    weights = list(START)
+    rounds: list[dict[str, Any]] = []
     engine = Engine(small, weights, config.decoding)
     for number in range(config.tuning.rounds + 1):
         engine.model.weights = weights
@@ -124,7 +125,7 @@ def tune_weights(config: PbmtConfig, folder: Path, small: Path) -> tuple[list[fl
         lists = [[(c, measured[i, words]) for words, c in some.items()] for i, some in enumerate(known)]
         weights, _ = search(Candidates.of(lists), weights, range(WEIGHTS - 1), config.tuning.seed + number)
     engine.close()
-    return max(rounds, key=lambda row: row["bleu"])["weights"], rounds
+    return max(rounds, key=lambda row: float(row["bleu"]))["weights"], rounds
 
 
 def statistics(words: Sequence[str], reference: str) -> list[float]:

@@ -35,7 +35,8 @@ class Batches:
     def __init__(self, packed: Packed, starts_word: np.ndarray, batch_pieces: int, seed: int) -> None:
         self.packed, self.starts_word, self.batch_pieces, self.seed = packed, starts_word, batch_pieces, seed
         self.lengths = np.stack([np.diff(packed.source_start), np.diff(packed.target_start)], 1)  # (N, 2)
-        self._epoch, self._order = -1, []
+        self._epoch = -1
+        self._order: list[np.ndarray] = []
         self._per_epoch = len(self.order(0))  # later epochs differ by a batch or two; `at` wraps around
 
     def order(self, epoch: int) -> list[np.ndarray]:

@@ -203,10 +203,10 @@ def coverage(pairs: Sequence[tuple[str, str]]) -> list[float]:
         names = {name: str(Path(folder) / name) for name in ("source", "target", "forward", "reverse")}
         for side, name in enumerate(("source", "target")):
             Path(names[name]).write_text("\n".join(" ".join(pair[side].lower().split()) for pair in pairs) + "\n")
-        with Path(names["source"]).open() as source, Path(names["target"]).open() as target:
+        with Path(names["source"]).open() as sources, Path(names["target"]).open() as targets:
             aligner = eflomal.Aligner(model=3, n_iterations=(2, 2, 2), source_prefix_len=5, target_prefix_len=5)
             aligner.align(
-                source, target, links_filename_fwd=names["forward"], links_filename_rev=names["reverse"], quiet=True
+                sources, targets, links_filename_fwd=names["forward"], links_filename_rev=names["reverse"], quiet=True
             )
         forward, reverse = (Path(names[name]).read_text().split("\n") for name in ("forward", "reverse"))
     shares = []

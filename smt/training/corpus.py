@@ -100,8 +100,10 @@ def align(packed: Packed, iterations: tuple[int, int, int] = (2, 2, 2)) -> list[
 
 def _merge(forward: str, reverse: str) -> list[tuple[int, int]]:
     """Intersection of both directions, plus links of either whose source and target are otherwise unaligned."""
-    a = {tuple(map(int, link.split("-"))) for link in forward.split()}
-    b = {tuple(map(int, link.split("-"))) for link in reverse.split()}
+    a, b = (
+        {(int(source), int(target)) for source, _, target in (link.partition("-") for link in way.split())}
+        for way in (forward, reverse)
+    )
     links = a & b
     sources, targets = {s for s, _ in links}, {t for _, t in links}
     for s, t in sorted((a | b) - links):
@@ -109,7 +111,7 @@ def _merge(forward: str, reverse: str) -> list[tuple[int, int]]:
             links.add((s, t))
             sources.add(s)
             targets.add(t)
-    return sorted(link for link in links if max(link) < 256)  # type: ignore[arg-type]
+    return sorted(link for link in links if max(link) < 256)
 
 
 def lexicon(packed: Packed, size: int, width: int) -> tuple[np.ndarray, np.ndarray]:

@@ -155,13 +155,13 @@ def table(runs: Sequence[Finished]) -> list[tuple[str, ...]]:
         kind = "multi-path" if run.k == MULTI else "separate"
         for k, bleu in run.bleu.items():
             groups.setdefault((kind, k), []).append((bleu, run.minutes))
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for (kind, k), values in groups.items():
-        bleu = [value for value, _ in values]
-        spread = f"{stdev(bleu):.2f}" if len(bleu) > 1 else "n/a"
-        each = " ".join(f"{value:.2f}" for value in bleu)
+        scores = [value for value, _ in values]
+        spread = f"{stdev(scores):.2f}" if len(scores) > 1 else "n/a"
+        each = " ".join(f"{value:.2f}" for value in scores)
         minutes = fmean(minutes for _, minutes in values)
-        rows.append((kind, k, str(len(bleu)), f"{fmean(bleu):.2f}", spread, each, f"{minutes:.1f}"))
+        rows.append((kind, k, str(len(scores)), f"{fmean(scores):.2f}", spread, each, f"{minutes:.1f}"))
     return rows
 
 

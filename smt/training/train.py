@@ -216,7 +216,8 @@ class Trainer:
         t = self.config.train
         bar = tqdm(total=t.steps, initial=self.step, unit="step", dynamic_ncols=True, file=sys.stderr)
         bleu: dict[str, float] = {}
-        since, pieces, window = time.monotonic(), 0, []
+        since, pieces = time.monotonic(), 0
+        window: list[float] = []
         with bar, beating(bar):
             while self.step < t.steps and not stop.exists():
                 began = time.monotonic()

@@ -143,9 +143,11 @@ class Board:
         row = {**row, "created": time.time()}
         with self.engine.begin() as connection:
             try:
-                [id] = connection.execute(insert(table).values(**row)).inserted_primary_key
+                made = connection.execute(insert(table).values(**row)).inserted_primary_key
             except IntegrityError as error:
                 raise Taken(f"{table.name}: {row['task']} has a {row['name']!r} already") from error
+            assert made is not None  # one row was inserted
+            id = made[0]
             for path, data in files.items():
                 self.files.write(path, data)
             if table is DATASETS:

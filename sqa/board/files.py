@@ -52,7 +52,7 @@ class Files:
         if self.exists(path):
             self._fs.rm_file(f"{self._root}/{path}")
 
-    def read_lines(self, path: str) -> list[dict[str, Any]]:
+    def read_lines(self, path: str) -> list[Mapping[str, Any]]:
         """The objects of a file of JSON lines."""
         return [json.loads(line) for line in self.read(path).decode().split("\n") if line]
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from sqa import metrics as question_metrics
 from sqa.core.errors import ConfigError, DataError, NotComputable
-from sqa.core.interfaces import Metric
+from sqa.core.interfaces import BuiltMetric
 from sqa.core.registry import did_you_mean
 from sqa.core.trace import Buzzes, Emissions, Guesses, QuestionTrace
 from sqa.core.types import Question
@@ -61,7 +61,7 @@ class Additive:
         return self.metric.score(self.stats(predictions, targets).sum(axis=0))
 
     @property
-    def metric(self) -> Metric:
+    def metric(self) -> BuiltMetric:
         """The metric itself."""
         return _built(self.name)
 
@@ -72,7 +72,7 @@ class Additive:
 
 
 @cache
-def _built(name: str) -> Metric:
+def _built(name: str) -> BuiltMetric:
     [metric] = question_metrics.build([name])
     return metric
 

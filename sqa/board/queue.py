@@ -23,7 +23,7 @@ from sqa.board.storage import DATASETS, DETAILS, EVALUATIONS, MODELS, SCORES, WO
 from sqa.board.task import RUN_HERE
 
 MAX_ATTEMPTS = 20  # an evaluation whose worker died that often is given up: it was not stopped by hand, it is the cause
-INSERT = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
+INSERT: dict[str, Any] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
 E = EVALUATIONS.c
 
 
@@ -103,7 +103,7 @@ def claim(engine: Engine, lease_seconds: float) -> Claim | None:
             .values(state="running", lease=lease, lease_until=now + lease_seconds, attempts=E.attempts + 1, started=now)
             .returning(E.id, E.model, E.dataset, E.prefix)
         ).one_or_none()
-    return None if row is None else Claim(*row, lease)
+    return None if row is None else Claim(row.id, row.model, row.dataset, row.prefix, lease)
 
 
 def _give_up(connection: Connection, now: float) -> None:

@@ -23,6 +23,7 @@ from sqa.board.metrics import Answer, Job
 from sqa.board.running import session
 from sqa.board.standing import plausible
 from sqa.board.task import KINDS, Example, Response, Task, Unscorable, told
+from sqa.core.answers import key
 from sqa.core.errors import ConfigError, DataError, TraceError
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Buzz, Emission, Guess, Question
@@ -66,7 +67,7 @@ class QuestionData:
         loaded: dict[str, list[Example]] = {"": []}
         kinds = perturbing.chosen(perturbations)
         for question in questions:
-            category = own.get(question.id) or categories.get(tagging.key(question.page))
+            category = own.get(question.id) or categories.get(key(question.page))
             tags = tagging.tags_of(question, category, guessable)
             loaded[""].append(_example(question, tags))
             for kind in kinds:

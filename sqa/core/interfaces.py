@@ -193,6 +193,10 @@ class ScoresMany(Protocol):
     def score_many(self, stats: Floats) -> Floats: ...
 
 
+class BuiltMetric(Metric, ScoresMany, Protocol):
+    """A metric as `sqa.metrics.build` gives it: one of your own that has no fast path has been given a plain one."""
+
+
 # what a component of each kind of registry must be
 CONTRACTS: dict[str, tuple[type, ...]] = {
     "translator": (Translator, BatchTranslator),

@@ -33,7 +33,8 @@ _TIE = 1e-9  # differences closer than this, relative to the observed one, are e
 class Curve(Protocol):
     """What a band needs."""
 
-    name: str
+    @property
+    def name(self) -> str: ...
 
     def score_many(self, stats: Floats) -> Floats:
         """Sums of statistics (B, d) -> values (B, k); nan where undefined."""
@@ -43,7 +44,8 @@ class Curve(Protocol):
 class Resampled(Protocol):
     """What intervals and tests need of a metric."""
 
-    name: str
+    @property
+    def name(self) -> str: ...
 
     def score(self, stats: Floats) -> float:
         """A sum of statistics (d,) -> its score; NotComputable where undefined."""

@@ -108,8 +108,9 @@ def regular_players(buzzes: Buzzes, questions: int = 20) -> Buzzes:
     if buzzes.player is None:
         return buzzes
     pairs = list(zip(buzzes.player.tolist(), buzzes.question.tolist(), strict=True))
-    first = buzzes.take(_first_places(pairs))
-    names, at, counts = np.unique(first.player, return_inverse=True, return_counts=True)
+    places = _first_places(pairs)
+    first = buzzes.take(places)
+    names, at, counts = np.unique(buzzes.player[places], return_inverse=True, return_counts=True)
     kept = first.take(counts[at] >= questions)
     if not len(kept):
         raise DataError(

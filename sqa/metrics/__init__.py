@@ -28,7 +28,7 @@ from sqa.metrics.latency import FORMULAS, metric_names
 from sqa.metrics.own_metrics import own_latency, own_metric
 
 if TYPE_CHECKING:
-    from sqa.core.interfaces import Metric
+    from sqa.core.interfaces import BuiltMetric, Metric
     from sqa.core.trace import QuestionTrace
 
 _QA, _LATENCY, _QUALITY = "sqa.metrics.qa", "sqa.metrics.latency", "sqa.metrics.quality.bleu"
@@ -120,7 +120,7 @@ def _own_problems(name: str) -> list[str]:
     return [f"{name!r} calls itself {metric.name!r}, which another metric has"] if metric.name in ALL else []
 
 
-def _own(name: str) -> Metric:
+def _own(name: str) -> BuiltMetric:
     formula, place = _split(name)
     return own_latency(formula, place) if formula else own_metric(place)
 
@@ -147,7 +147,7 @@ def _curve_problems(name: str) -> list[str]:
     return []
 
 
-def build(names: Sequence[str] = DEFAULT) -> list[Metric]:
+def build(names: Sequence[str] = DEFAULT) -> list[BuiltMetric]:
     """The metrics of these names, in this order.  Unknown or repeated names: ConfigError listing all of them."""
     wrong = problems(names)
     if wrong:
@@ -155,15 +155,15 @@ def build(names: Sequence[str] = DEFAULT) -> list[Metric]:
     return [_built(name) for name in names]
 
 
-def _built(name: str) -> Metric:
+def _built(name: str) -> BuiltMetric:
     if is_own(name):
         return _own(name)
     if name.endswith(ALIASES):
-        matched: Metric = import_module("sqa.metrics.by_aliases").ByAliases(_built(name.removesuffix(ALIASES)))
+        matched: BuiltMetric = import_module("sqa.metrics.by_aliases").ByAliases(_built(name.removesuffix(ALIASES)))
         return matched
     base, _, curve = name.partition("@")
     module, attribute, arguments = _TABLE.get(name) or (_QA, _CURVED[base], {"curve": curve})
-    built: Metric = getattr(import_module(module), attribute)(**arguments)
+    built: BuiltMetric = getattr(import_module(module), attribute)(**arguments)
     return built
 
 

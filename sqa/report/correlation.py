@@ -33,7 +33,7 @@ from sqa.core.significance import bootstrap_band
 from sqa.run import folder as folders
 
 if TYPE_CHECKING:
-    from sqa.core.interfaces import Metric
+    from sqa.core.interfaces import BuiltMetric, Metric
 
 LEAST = 3  # systems; two have an order, but not one that could agree more or less
 RESAMPLES = 10_000
@@ -154,7 +154,7 @@ def _check_runs(runs: Sequence[folders.RunFolder]) -> None:
 
 def correlate(
     systems: Mapping[str, Stats],
-    metrics: Sequence[Metric],
+    metrics: Sequence[BuiltMetric],
     pairs: Sequence[tuple[str, str]],
     n_resamples: int = RESAMPLES,
     seed: int = 0,
@@ -219,7 +219,7 @@ class _Agreement:
     name = "kendall-tau"
 
     def __init__(
-        self, metrics: Sequence[Metric], systems: int, widths: Sequence[int], pairs: Sequence[tuple[str, str]]
+        self, metrics: Sequence[BuiltMetric], systems: int, widths: Sequence[int], pairs: Sequence[tuple[str, str]]
     ) -> None:
         self._metrics, self._systems, self._cuts = metrics, systems, np.cumsum(widths)[:-1]
         places = {metric.name: place for place, metric in enumerate(metrics)}

@@ -50,8 +50,8 @@ def draw(curves: Sequence[AnyCurve], stem: Path, bands: dict[str, Band], fitted:
         figure, axes = pyplot.subplots(figsize=(COLUMN, 2.6), layout="constrained")
         if fitted is not None:
             axes.plot(fitted.x, fitted.y, ".", color=GREY, markersize=1.5, label="buzzes", zorder=1)
-        for curve, line in zip(CURVES.values(), _LINES, strict=True):
-            axes.plot(GRID, curve(GRID), line, color=COLOURS[-1], linewidth=1.0, label=curve.name)
+        for known, line in zip(CURVES.values(), _LINES, strict=True):
+            axes.plot(GRID, known(GRID), line, color=COLOURS[-1], linewidth=1.0, label=known.name)
         for curve, colour in zip(curves, COLOURS, strict=False):
             axes.plot(GRID, curve(GRID), color=colour, label=curve.name)
             if curve.name in bands:

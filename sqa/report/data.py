@@ -166,7 +166,7 @@ def read_rows(path: Path) -> dict[str, ReportRow]:
         cells = line.split("\t", len(runs.REPORT_HEADER) - 1)
         try:
             metric, value, low, high, n, unit, signature = cells
-            row = ReportRow(metric, *(_number(x) for x in (value, low, high)), int(n), unit, signature)
+            row = ReportRow(metric, _number(value), _number(low), _number(high), int(n), unit, signature)
         except ValueError as error:
             raise DataError(f"{path}:{number}: not a line of a report ({error}); run the config again") from error
         rows[metric] = row

@@ -21,7 +21,7 @@ from sqa.report.data import Gap, Reported, described, one_line
 from sqa.report.drawing import MARKERS, Drawn, Palette, finish
 from sqa.report.figure_style import PAGE
 from sqa.run.folder import ReportRow, open_run
-from sqa.run.pipeline import Parts
+from sqa.run.parts import Parts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,7 +45,10 @@ def draw_all(group: Sequence[Reported], folder: Path, suffix: str) -> tuple[list
     for part in (_over_k, _over_lag, _over_source):
         found = part(group, series, folder, suffix)
         for item in found if isinstance(found, list) else [found]:
-            (gaps if isinstance(item, Gap) else figures).append(item)
+            if isinstance(item, Gap):
+                gaps.append(item)
+            else:
+                figures.append(item)
     here = tuple(run.label for run in group)
     return figures, [replace(gap, runs=gap.runs or here) for gap in gaps]
 
@@ -112,8 +115,13 @@ def _over_lag(group: Sequence[Reported], series: Series, folder: Path, suffix: s
             "figure over lag", (), "fewer than two runs have a lag" if panels else "no run has a lag to draw over"
         )
 
+    def lagging(run: Reported) -> float:
+        value = run.rows[lag].value
+        assert value is not None  # `shown` has only runs with one
+        return value
+
     def draw(palette: Palette) -> Figure:
-        return _sweep(shown, panels, lambda run: run.rows[lag].value,
+        return _sweep(shown, panels, lagging,
                       lambda axes: axes.set_xlabel(f"lag ({name}, source words)"), palette, bars=True)  # fmt: skip
 
     title = f"Scores over lag, {_dataset(group)}"

@@ -25,7 +25,7 @@ from sqa.core.registry import did_you_mean
 from sqa.files.store import write_text
 from sqa.report.viewer_data import ViewConfig, page_data
 from sqa.run.folder import FinishedRun, open_run
-from sqa.run.pipeline import Parts
+from sqa.run.parts import Parts
 
 UPLOT = "1.6.32"
 DEFAULT_OUTPUT = "view.html"  # in the first run's folder

@@ -55,7 +55,7 @@ def chosen(mapping: dict[str, Any], entry: str | None, file: Path) -> dict[str, 
     return _resolved(entries, entry, file, ())
 
 
-def _resolved(entries: Mapping[str, Any], name: object, file: Path, within: tuple[object, ...]) -> dict[str, Any]:
+def _resolved(entries: Mapping[Any, Any], name: object, file: Path, within: tuple[object, ...]) -> dict[str, Any]:
     if name not in entries:
         near = did_you_mean(str(name), list(map(str, entries)))
         place = f"{file}:{within[-1]} {LIKE}" if within else f"{file}"

@@ -32,6 +32,7 @@ from sqa.core.errors import ConfigError, NotComputable, TraceError
 from sqa.core.interfaces import (
     AnswersAtEnd,
     BatchTranslator,
+    BuiltMetric,
     Buzzer,
     ChecksQuestions,
     ChecksTexts,
@@ -68,7 +69,7 @@ class RunResult:
     questions: list[Question]
     stages: dict[str, Stage]  # those that ran, by name
     store: Store
-    metrics: list[Metric]
+    metrics: list[BuiltMetric]
     unknown_pages: int | None  # questions whose answer page the guesser does not know; None = it does not say
     made: dict[str, int] = field(default_factory=dict)  # blocks made now, by stage; the others were in the store
     texts: dict[str, dict[str, Score]] = field(default_factory=dict)  # question id -> metric of texts -> score
@@ -146,12 +147,12 @@ def run(
     if config.guesser is not None and "guess" in wanted:
         guesser = parts.component(GUESSERS, config.guesser)
         unknown = _unknown_pages(guesser, questions)
-        stage = worker.stage("guess", GUESSERS, config.guesser, guesser, ("translate",))
+        guessing = worker.stage("guess", GUESSERS, config.guesser, guesser, ("translate",))
         if isinstance(guesser, ChecksTexts):
             translated = Traces(store, worker.blocks, {"translate": worker.stages["translate"]})
-            missing = store.missing(stage, len(worker.blocks))
+            missing = store.missing(guessing, len(worker.blocks))
             guesser.check_texts(trace.prefixes.texts for index in missing for trace in translated.block(index))
-        worker.work(stage, lambda index, block, tick: guess(guesser, block, worker.emissions(index, block), tick))
+        worker.work(guessing, lambda index, block, tick: guess(guesser, block, worker.emissions(index, block), tick))
     if config.buzzer is not None and "buzz" in wanted:
         buzzer = parts.component(BUZZERS, config.buzzer)
         worker.work(
@@ -168,7 +169,7 @@ def run(
 
 def _score_all(
     worker: _Worker, config: RunConfig, parts: Parts, progress: bool
-) -> tuple[list[Metric], dict[str, dict[str, Score]]]:
+) -> tuple[list[BuiltMetric], dict[str, dict[str, Score]]]:
     """The stage of scores; the metrics of the run, and question id -> metric of texts -> score."""
     from sqa.metrics.quality.text_metric import TextMetric
     from sqa.run.quality_stage import score_texts

@@ -24,7 +24,7 @@ from sqa.metrics.quality.text_metric import QUALITY, NotComputed, TextMetric
 from sqa.run.config import QualityConfig
 
 if TYPE_CHECKING:
-    from sqa.core.interfaces import Metric
+    from sqa.core.interfaces import BuiltMetric
 
 CHUNK = 16  # segments after which what is measured is kept
 KEPT = pa.schema(
@@ -44,12 +44,12 @@ def metric_of(config: QualityConfig) -> Any:
 
 
 def score_texts(
-    metrics: Sequence[Metric], traces: Iterable[QuestionTrace], store: Store, progress: bool
-) -> tuple[dict[str, Metric], dict[str, dict[str, Score]]]:
+    metrics: Sequence[BuiltMetric], traces: Iterable[QuestionTrace], store: Store, progress: bool
+) -> tuple[dict[str, BuiltMetric], dict[str, dict[str, Score]]]:
     """The metrics by name, those that failed replaced by `NotComputed`, and question id -> metric name -> score."""
     segments, refused = _segments(traces)
     ids = [*segments, *refused]
-    done: dict[str, Metric] = {}
+    done: dict[str, BuiltMetric] = {}
     scores: dict[str, dict[str, Score]] = {id: {} for id in ids}
     for metric in metrics:
         rows: dict[str, Score] = {}

@@ -147,7 +147,7 @@ def parse(spec: str) -> tuple[str, str]:
 
 
 def _slurm(config: SlurmConfig) -> Any:
-    from dask_jobqueue import SLURMCluster
+    from dask_jobqueue import SLURMCluster  # type: ignore[attr-defined]
 
     given = {field.name: getattr(config, field.name) for field in fields(config)}
     cluster = SLURMCluster(

@@ -76,7 +76,7 @@ def spread(
 ) -> Iterator[tuple[tuple[int, int], Any]]:
     """((chain, place in it), what `finish` gave) of every job as it ends.  Its first error ends all."""
     from distributed.client import ClosedClientError
-    from distributed.comm import CommClosedError
+    from distributed.comm.core import CommClosedError
 
     done: set[tuple[int, int]] = set()
     total = sum(map(len, chains))
@@ -99,7 +99,7 @@ def each(
     must be small.  The first error ends all that has not begun.
     """
     from distributed.client import ClosedClientError
-    from distributed.comm import CommClosedError
+    from distributed.comm.core import CommClosedError
 
     done: set[int] = set()
     client = scheduler.client(workers)

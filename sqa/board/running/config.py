@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from sqa.run.parts import Parts
 from sqa.run.scheduler import Scheduler, current
 from sqa.run.traces import Traces
 
-Response = dict[str, Any]
+Response = Mapping[str, Any]
 UNTIL = "buzz"  # the board scores by itself
 
 

@@ -146,6 +146,9 @@ class NotComputed:
     def score(self, stats: Floats) -> float:
         raise NotComputable(self.reason)
 
+    def score_many(self, stats: Floats) -> Floats:
+        return np.full(len(stats), np.nan)
+
 
 def saved(name: str, signature: str, kind: str) -> MeanOfSegments | None:
     """The metric that adds up a finished run's statistics; None where only the metric itself can (`external`)."""

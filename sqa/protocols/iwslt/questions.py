@@ -98,7 +98,8 @@ class QuestionScorer:
 
 def corpus_of(questions: Sequence[Question]) -> TextCorpus:
     """All sentences in order; the reference of a sentence is "" where its question's is cut into others."""
-    sources, targets = [], []
+    sources: list[tuple[str, ...]] = []
+    targets: list[str] = []
     for question in questions:
         for sentence in question.sentences:
             if EOS in sentence:

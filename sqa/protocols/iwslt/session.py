@@ -315,5 +315,5 @@ class Session:
 
 def _named(latency: Latency, strict: bool) -> dict[str, float | None]:
     """{"AL", "AP", "DAL"}; null where undefined, NaN with `strict`."""
-    values = {"AL": latency.al, "AP": latency.ap, "DAL": latency.dal}
+    values: dict[str, float | None] = {"AL": latency.al, "AP": latency.ap, "DAL": latency.dal}
     return values if strict else {key: None if value != value else value for key, value in values.items()}
