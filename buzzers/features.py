@@ -16,6 +16,7 @@ change is then its score.  Variances are those of the population.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -23,7 +24,8 @@ from sqa.core.types import Guess
 
 N_GUESSES = 10
 N_FEATURES = 22
-SIGNALS = ("share", "score", "margin")  # what a fixed threshold can look at
+Signal = Literal["share", "score", "margin"]  # what a fixed threshold can look at
+SIGNALS: tuple[Signal, ...] = get_args(Signal)
 
 
 def features(history: Sequence[Sequence[Guess]]) -> np.ndarray:

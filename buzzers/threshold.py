@@ -14,19 +14,16 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 
-from buzzers.features import SIGNALS, signals
+from buzzers.features import SIGNALS, Signal, signals
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.types import Buzz, Guess
 from sqa.files.model_files import read_tensors, resolve_model, write_tensors
 
 VERSION = 2  # of the files and of the code that turns guesses into buzzes
 KIND = "buzzer-threshold"
-
-Signal = Literal["share", "score", "margin"]
 
 
 @dataclass(frozen=True, slots=True)

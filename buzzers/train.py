@@ -231,7 +231,7 @@ def learn(
     training = {"noise": config.data.noise, **asdict(config.training), "epoch": fitted.epoch}
     untuned = Card(config.data.guesser, config.training.features, 0.0, training, config.end)
     chances = [LearntBuzzer(network, tensors, untuned).chances(one.rows) for one in tuning]
-    best = {end: wins.best_threshold(tuning, chances, end == "answer")[0] for end in ENDS}
+    best: dict[str, float] = {end: wins.best_threshold(tuning, chances, end == "answer")[0] for end in ENDS}
     card = replace(untuned, threshold=best[config.end], thresholds=best if config.end == "answer" else {})
     return LearntBuzzer(network, tensors, card), fitted.epoch
 

@@ -155,7 +155,8 @@ def _finished(path: Path, tossups: Sequence[Tossup], trip: RoundTrip, seed: int)
         except ValueError as error:
             raise DataError(f"{path}:{number + 1}: not JSON ({error}); remove the file to start again") from error
         expected = tossups[number].id if number < len(tossups) else None
-        if (record.get("id"), record.get("by")) != (expected, trip.by) or record.get("k") != trip.k_of(expected, seed):
+        found = (record.get("id"), record.get("by"), record.get("k"))
+        if expected is None or found != (expected, trip.by, trip.k_of(expected, seed)):
             raise ConfigError(
                 f"{path}:{number + 1}: made from other tossups, translators, k or seed; remove it or name another file"
             )

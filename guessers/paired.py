@@ -18,7 +18,7 @@ from tqdm import tqdm
 from guessers.evaluate import DATASETS, rank_of
 from sqa.core.errors import returns_exit_code
 from sqa.core.registry import GUESSERS
-from sqa.core.significance import compare
+from sqa.core.significance import Resampled, compare
 from sqa.core.types import Question
 from sqa.data.datasets import load_questions
 from sqa.metrics.curve import CURVES
@@ -60,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         settings = GUESSERS.config_class(name)
         built.append(GUESSERS.build(name, settings(model=model) if model else settings()))
     print("\t".join(COLUMNS), flush=True)
-    metrics = {"accuracy": Accuracy(), "oracle-ew": OracleExpectedWins()}
+    metrics: dict[str, Resampled] = {"accuracy": Accuracy(), "oracle-ew": OracleExpectedWins()}
     for dataset in options.datasets:
         questions = load_questions(dataset)
         a, b = (stats(guesser, questions, options.complete) for guesser in built)

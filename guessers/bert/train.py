@@ -108,9 +108,11 @@ def start_from_means(head: Head, sums: Sums, readings: Sequence[Reading]) -> Non
     low = standard @ best  # (N, D)
     total = torch.zeros(head.shape.pages, depth, dtype=torch.double).index_add_(0, pages, low)
     centres = total / (torch.bincount(pages, minlength=head.shape.pages)[:, None] + 1.0)
+    tracked = head.norm.running_mean, head.norm.running_var
+    assert tracked[0] is not None and tracked[1] is not None  # it was made to track them
     with torch.no_grad():
-        head.norm.running_mean.copy_(centre)
-        head.norm.running_var.copy_(spread)
+        tracked[0].copy_(centre)
+        tracked[1].copy_(spread)
         head.bottleneck.weight[:depth] = best.T.float()
         head.bottleneck.bias.zero_()
         head.pages.weight[:, :depth] = centres.float() * (6 / depth**0.5)
@@ -196,7 +198,7 @@ def train(config: BertTraining, lessons: Sequence[Lesson], dev: Sequence[Lesson]
     return BertGuesser(Encoder(model, tokenizer, weights, "float32", config.batch_tokens), head, parts)
 
 
-def _weights(model: nn.Module, tokenizer: Any, lessons: Sequence[Lesson]) -> np.ndarray:
+def _weights(model: Any, tokenizer: Any, lessons: Sequence[Lesson]) -> np.ndarray:
     """(V,) float16 rarity of the word pieces among the training texts."""
     texts = [lesson.text for lesson in lessons]
     groups = (tokenizer(texts[i : i + SHARD], verbose=False)["input_ids"] for i in range(0, len(texts), SHARD))
@@ -317,7 +319,7 @@ def _tuning_update(
     optimiser.step()
 
 
-def last_layers(model: nn.Module, count: int) -> nn.ModuleList:
+def last_layers(model: Any, count: int) -> nn.ModuleList:
     """The last layers of a transformers encoder. ConfigError if it has fewer, or calls them otherwise."""
     depth = int(model.config.num_hidden_layers)
     stacks = [m for m in model.modules() if isinstance(m, nn.ModuleList) and len(m) == depth]

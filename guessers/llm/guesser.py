@@ -21,7 +21,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import astuple, dataclass, fields
 from itertools import accumulate
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from tqdm import tqdm
 
@@ -262,7 +262,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         config = load_run(options.config)
         config = config if options.limit is None else with_limit(config, options.limit)
-        guesser = GUESSERS.build(config.guesser.name, config.guesser.options) if config.guesser else None
+        guesser: Any = GUESSERS.build(config.guesser.name, config.guesser.options) if config.guesser else None
         if not hasattr(guesser, "estimate"):
             raise ConfigError(f"{options.config}: its guesser is no llm")
         result = run(config, Store(options.runs), until="translate")

@@ -56,8 +56,8 @@ def read_passages(path: Path) -> list[Passage]:
     """The passages of a JSON lines file.  DataError names the first record that is none, or an id that comes twice."""
     found: dict[str, Passage] = {}
     for i, record in enumerate(records.json_lines(path)):
-        values = [record.get(key) for key in ("id", "title", "text")]
-        if not all(isinstance(value, str) for value in values) or not values[2].strip():
+        values = [value for key in ("id", "title", "text") if isinstance(value := record.get(key), str)]
+        if len(values) < 3 or not values[2].strip():
             raise DataError(f"{path}: record {i}: expected texts as id, title and text, got {str(record)[:80]}")
         passage = Passage(*values)
         if passage.id in found:

@@ -58,7 +58,8 @@ class Buzzes:
     def take(self, chosen: np.ndarray) -> Buzzes:
         """The buzzes at these indices or under this mask."""
         columns = ("question", "position", "correct", "word", "words", "game", "player")
-        return replace(self, **{c: None if getattr(self, c) is None else getattr(self, c)[chosen] for c in columns})
+        taken: dict[str, Any] = {c: None if getattr(self, c) is None else getattr(self, c)[chosen] for c in columns}
+        return replace(self, **taken)
 
 
 def load_buzzes(source: str, beyond_end: BeyondEnd = "refuse") -> Buzzes:

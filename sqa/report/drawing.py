@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqa.files.store import write_text
 from sqa.report.figure_style import COLOURS, save, style
@@ -78,7 +78,8 @@ def finish(
 def _dark(draw: Callable[[Palette], Figure]) -> str:
     from matplotlib import pyplot, rc_context
 
-    with rc_context(dict(DARK.settings)):
+    settings: dict[Any, Any] = dict(DARK.settings)
+    with rc_context(settings):
         figure = draw(DARK)
         text = _svg(figure)
         pyplot.close(figure)

@@ -188,8 +188,10 @@ def _differences(first: Reported, compared_rows: dict[str, list[ComparisonRow]])
 def _difference(row: ComparisonRow, digits: int) -> list[str]:
     value = _rounded(row.diff, digits, signed=True)
     both = max(row.p_bootstrap, row.p_randomization) < SIGNIFICANT
-    ends = (row.low, row.high)
-    interval = "n/a" if None in ends else f"[{', '.join(_rounded(end, digits, signed=True) for end in ends)}]"
+    if row.low is None or row.high is None:
+        interval = "n/a"
+    else:
+        interval = f"[{_rounded(row.low, digits, signed=True)}, {_rounded(row.high, digits, signed=True)}]"
     return [f"**{value}**" if both else value, interval, f"{row.p_bootstrap:.3f}", f"{row.p_randomization:.3f}"]
 
 

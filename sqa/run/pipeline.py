@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -292,7 +292,7 @@ def buzz(
         if isinstance(buzzer, OracleBuzzer) and buzzer.oracle:
             rows[q.id] = buzzer.decide_with_answer(history, q.page)
         else:
-            rows[q.id] = buzzer.decide(history)
+            rows[q.id] = cast(Buzzer, buzzer).decide(history)
             if at_end and emissions and len(history) and _read_whole(q, emissions[q.id][-1]):
                 rows[q.id] = _answered(rows[q.id], history[-1])
         tr.check_buzzes(q, len(history), rows[q.id])

@@ -80,6 +80,7 @@ class Scheduler:
         """The client; `workers` is how many processes a local cluster gets whose spec says nothing of it."""
         if self._client is None:
             self._client = self._open(workers)
+            assert self._client.scheduler is not None  # it has just been connected to
             print(f"sqa: scheduler {self._client.scheduler.address}, dashboard {self.dashboard}", file=sys.stderr)
         return self._client
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 from sqa.core import trace as tr
 from sqa.core.errors import DataError
 from sqa.core.trace import QuestionTrace
-from sqa.core.types import Question
+from sqa.core.types import Buzz, Guess, Question
 from sqa.files.store import Stage, Store
 
 
@@ -45,13 +45,20 @@ class Traces(Sequence[QuestionTrace]):
         """The traces of one block of questions, all stages joined and checked."""
         questions = self._blocks[index]
         emissions = read_emissions(self._store, self._stages["translate"], index, questions)
-        guesses = buzzes = None
+        guesses: Mapping[str, Sequence[tuple[Guess, ...]]] | None = None
+        buzzes: Mapping[str, tuple[Buzz, ...]] | None = None
         if "guess" in self._stages:
             guesses = read_guesses(self._store, self._stages["guess"], index, questions)
         if "buzz" in self._stages:
             buzzes = _read(self._store, self._stages["buzz"], index, questions, tr.BUZZES, tr.buzzes_rows)
         return [
-            QuestionTrace(q, emissions[q.id], guesses and guesses[q.id], buzzes and buzzes[q.id]) for q in questions
+            QuestionTrace(
+                q,
+                emissions[q.id],
+                None if guesses is None else guesses[q.id],
+                None if buzzes is None else buzzes[q.id],
+            )
+            for q in questions
         ]
 
 

@@ -167,7 +167,8 @@ def _add_places(
 def _standing(on_each: Sequence[Floats], weights: Sequence[float], get: Additive, meta: Meta) -> Standing:
     """Of the statistics on each data set, (models, n, d): intervals and places, by model."""
     parts = zip(on_each, weights, strict=True)
-    samples = sum(weight / sum(weights) * _resampled(stats, get) for stats, weight in parts)  # (models, RESAMPLES)
+    each = [weight / sum(weights) * _resampled(stats, get) for stats, weight in parts]
+    samples = np.sum(each, axis=0)  # (models, RESAMPLES)
     ends = np.nanpercentile(samples, [2.5, 97.5], axis=1).T  # (models, 2)
     places = []
     for one in samples:

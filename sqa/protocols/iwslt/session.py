@@ -254,9 +254,9 @@ class Session:
         """
         sentence = self.sentence(number, wrap=False)
         words = self.corpus.targets[number].split()
-        text = self.corpus.kind == "text"
+        corpus = self.corpus
         over = self.strict or sentence.finished
-        length = self.corpus.length(number) if text else self.corpus.recordings[number].duration
+        length = corpus.length(number) if isinstance(corpus, TextCorpus) else corpus.recordings[number].duration
         return {
             "index": number,
             "prediction": " ".join(sentence.tokens),
