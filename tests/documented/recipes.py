@@ -116,6 +116,9 @@ RECIPES: dict[str, Run | Serve | Cannot] = {
     "sqa ablation configs/ablation.yaml --scheduler slurm:cluster.yaml": SLURM,
     "sqa ablation configs/ablation.yaml --runs /shared/sqa/runs --scheduler slurm:cluster.yaml": SLURM,
     "sqa ablation configs/studies.yaml:names": Run(slow=True),
+    "sqa ablation configs/studies.yaml:seeds": Cannot(
+        "needs the three adapters of a training with seeds", "e2e/paper/test_ablation_seeds.py"
+    ),
     "sqa ablation configs/studies.yaml:sweep": Cannot(
         "needs the 42 models of two training sweeps", "e2e/paper/test_ablation_seeds.py"
     ),
