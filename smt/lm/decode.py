@@ -10,7 +10,7 @@ that may be chosen.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -77,11 +77,18 @@ class Writer:
             return multiplied(states, self.rows).float()
         return F.linear(states, self.rows).float()
 
-    def copying(self, bonus: float) -> Writer:
-        """The same model with a bonus, in nats, for what spells names of the source (smt/models/copying.py)."""
+    def copying(self, bonus: float, language: str = "") -> Writer:
+        """The same model with a bonus, in nats, for what spells names of the source (smt/models/copying.py).
+
+        language: ISO 639-1 code of the source; "" = any.
+        """
         numbers = self.pieces.numpy()
         starts = self.tokens.starts_word[numbers]
-        return replace(self, copier=Copier(self.tokens.texts, starts, numbers, bonus) if bonus else None)
+        return replace(self, copier=Copier(self.tokens.texts, starts, numbers, bonus, language) if bonus else None)
+
+    def names(self, words: Iterable[str] = ()) -> Names:
+        """The names of a sentence, `words` of which are heard."""
+        return self.copier.names(words) if self.copier else Names(words)
 
 
 class Step(NamedTuple):
@@ -211,7 +218,7 @@ def decode_batch(writer: Writer, sentences: Sequence[Sequence[str]], k: int) -> 
     """Translate whole sentences at once; the very words and g of `decode_stream`.  An empty one gives no words."""
     written: list[list[Written]] = [[] for _ in sentences]
     open_pieces: list[list[int]] = [[] for _ in sentences]
-    names = [Names(words) for words in sentences]
+    names = [writer.names(words) for words in sentences]
     for group in by_length(sentences, BATCH_ROWS):
         numbers = group
         segments = [writer.layout.source(writer.tokens, sentences[i]) for i in numbers]
@@ -235,7 +242,7 @@ def decode_batch(writer: Writer, sentences: Sequence[Sequence[str]], k: int) -> 
 @torch.inference_mode()
 def decode_stream(writer: Writer, source: Iterator[str], k: int) -> Iterator[str]:
     """Translate while reading: pulls a word from `source` for READ, yields a word for WRITE."""
-    rows, names = Sentences(writer, 1), Names()
+    rows, names = Sentences(writer, 1), writer.names()
     source = names.heard(source)
     rows.hear(torch.tensor([writer.layout.opening]), torch.zeros(1, len(writer.layout.opening), dtype=torch.long))
     _read(rows, source, k)

@@ -128,7 +128,7 @@ def writer(loaded: _Loaded, digest: str) -> Writer:
 @lru_cache(maxsize=2)
 def copying_writer(loaded: _Loaded, digest: str, copy_bonus: float) -> Writer:
     """The same model with a bonus, in nats, on the names of the source."""
-    return writer(loaded, digest).copying(copy_bonus)
+    return writer(loaded, digest).copying(copy_bonus, loaded.languages[0])
 
 
 class WaitKLm:

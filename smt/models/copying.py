@@ -7,11 +7,15 @@ Interspeech 2019), the source read so far being the context.
 A name is a word with a capital, not the first of its sentence, of SHORTEST letters or more and without digits; it
 counts once it is read, so streaming and batched decoding favour the same pieces.  The bonus is in nats: the model has
 to be surer than that of another spelling ("Aristotle" for "Aristóteles").
+
+A name may be spelt as it was read, without its accents ("Perú", Peru), and where its language inflects names without
+its ending ("Napoleona", Napoleon; "Warszawy", Warszawa): all of these are favoured, and the model chooses among them.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
@@ -23,10 +27,18 @@ from torch import Tensor
 from smt.models.vocab import Vocabulary, normalise
 from sqa.core.errors import ConfigError
 
-VERSION = 1  # raise when the bonus falls on other pieces
+VERSION = 2  # raise when the bonus falls on other pieces
 SHORTEST = 3  # letters of a name
 BEGUN = 2  # letters written before a word can be the beginning of a name
 MOST = 20.0  # nats, the greatest bonus
+# Usual endings of a name in another case, and of its nominative, by ISO 639-1 code.
+ENDINGS = {
+    "pl": (
+        ("a", ""), ("u", ""), ("em", ""), ("iem", ""), ("owi", ""), ("ego", ""),
+        ("y", "a"), ("i", "a"), ("ę", "a"), ("ą", "a"),
+    ),
+}  # fmt: skip
+_ALONE = str.maketrans("łŁøØđĐ", "lLoOdD")  # letters that are no other letter with an accent
 _OPENING = re.compile(r"^\W+")
 _EDGE = re.compile(r"^\W+|\W+$")
 
@@ -39,11 +51,27 @@ def check(bonus: float, beam: int = 1) -> None:
         raise ConfigError(f"copy_bonus: for greedy decoding, so beam must be 1, got {beam}")
 
 
+def spellings(name: str, language: str = "") -> frozenset[str]:
+    """How a name of a text in `language` may be spelt in a translation."""
+    found = {name}
+    for ending, nominative in ENDINGS.get(language, ()):
+        if name.endswith(ending) and len(name) - len(ending) >= SHORTEST:
+            found.add(name.removesuffix(ending) + nominative)
+    return frozenset(found | {_without_accents(spelling) for spelling in found})
+
+
+def _without_accents(text: str) -> str:
+    letters = unicodedata.normalize("NFD", text.translate(_ALONE))
+    return "".join(letter for letter in letters if not unicodedata.combining(letter))
+
+
 class Names:
     """The names of one sentence, each with the number of words to be read before it is known."""
 
-    def __init__(self, words: Iterable[str] = ()) -> None:
-        self._known: list[tuple[int, str]] = []
+    def __init__(self, words: Iterable[str] = (), language: str = "") -> None:
+        """language: ISO 639-1 code of the source, for its ENDINGS; "" = any."""
+        self.language = language
+        self._known: list[tuple[int, str]] = []  # every spelling
         self.words = 0  # heard so far
         for word in words:
             self.hear(word)
@@ -54,7 +82,7 @@ class Names:
         name = _EDGE.sub("", normalise(word))
         named = len(name) >= SHORTEST and name[0].isupper() and not any(map(str.isdigit, name))
         if named and self.words > 1:
-            self._known.append((self.words, name))
+            self._known += ((self.words, spelling) for spelling in spellings(name, self.language))
 
     def heard(self, source: Iterator[str]) -> Iterator[str]:
         """The words of `source`, each heard when it is read."""
@@ -81,10 +109,15 @@ class Begun(NamedTuple):
 class Copier:
     """The bonus over V pieces that may be chosen."""
 
-    def __init__(self, texts: Sequence[str], starts_word: np.ndarray, numbers: np.ndarray, bonus: float) -> None:
-        """`texts`: what each piece spells, by its number; `starts_word`, `numbers` (V,) are of those to choose from."""
+    def __init__(
+        self, texts: Sequence[str], starts_word: np.ndarray, numbers: np.ndarray, bonus: float, language: str = ""
+    ) -> None:
+        """`texts`: what each piece spells, by its number; `starts_word`, `numbers` (V,) are of those to choose from.
+
+        language: ISO 639-1 code of the source.
+        """
         check(bonus)
-        self.texts, self.bonus = texts, bonus
+        self.texts, self.bonus, self.language = texts, bonus, language
         inner = [(texts[n], place) for place, n in enumerate(numbers) if not starts_word[place] and texts[n]]
         self._place = dict(inner)
         self._longest = max(map(len, self._place), default=0)
@@ -93,11 +126,15 @@ class Copier:
         self._places = lru_cache(maxsize=1 << 16)(self._spelling)
 
     @classmethod
-    def of(cls, vocabulary: Vocabulary, bonus: float) -> Copier:
+    def of(cls, vocabulary: Vocabulary, bonus: float, language: str = "") -> Copier:
         """The bonus over all pieces of a vocabulary of ours.  ConfigError for one of a model trained elsewhere."""
         if not isinstance(vocabulary, Vocabulary):
             raise ConfigError("copy_bonus: for models trained here; this one has the vocabulary of another program")
-        return cls(vocabulary.texts, vocabulary.starts_word, np.arange(vocabulary.size), bonus)
+        return cls(vocabulary.texts, vocabulary.starts_word, np.arange(vocabulary.size), bonus, language)
+
+    def names(self, words: Iterable[str] = ()) -> Names:
+        """The names of a sentence, `words` of which are heard."""
+        return Names(words, self.language)
 
     def _spelling(self, rest: str) -> tuple[int, ...]:
         """The pieces that spell a beginning of `rest`."""

@@ -97,7 +97,7 @@ class _Batch:
     ) -> None:  # fmt: skip
         self.model, self.vocabulary, self.chooser = model, vocabulary, chooser
         self.sentences, self.schedule = sentences, schedule
-        self.names = [Names(words) for words in sentences] if chooser.copier else None
+        self.names = [chooser.copier.names(words) for words in sentences] if chooser.copier else None
         self.numbers: list[int] = []  # which sentence each row is
         self.open_pieces: list[list[int]] = [[] for _ in sentences]
         self.written: list[list[Written]] = [[] for _ in sentences]
@@ -181,9 +181,10 @@ def decode_stream(
     `chooser` may be given so that its tables are not made again for every sentence.
     """
     schedule = Schedule(k, emission_rate, unit)
-    reader, names = Reader(model, vocabulary), Names()
+    chooser = chooser or Chooser(model, vocabulary)
+    reader, names = Reader(model, vocabulary), chooser.copier.names() if chooser.copier else Names()
     source = names.heard(source)
-    stream = _Stream(model, vocabulary, chooser or Chooser(model, vocabulary), schedule, reader, names)
+    stream = _Stream(model, vocabulary, chooser, schedule, reader, names)
     feed(reader, source, schedule, k if unit == "word" else 0, 0)
     if not reader.words:
         return

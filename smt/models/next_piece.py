@@ -86,10 +86,11 @@ class Rules:
 class Chooser:
     """Turns decoder states into the next piece under the rules above."""
 
-    def __init__(self, model: Transformer, vocabulary: Vocabulary, copy_bonus: float = 0.0) -> None:
-        """copy_bonus: nats for what spells a name of the source, see smt/models/copying.py."""
+    def __init__(self, model: Transformer, vocabulary: Vocabulary, copy_bonus: float = 0.0, language: str = "") -> None:
+        """copy_bonus: nats for what spells a name of the source (whose ISO 639-1 code is `language`), see
+        smt/models/copying.py."""
         self.model = model
-        self.copier = Copier.of(vocabulary, copy_bonus) if copy_bonus else None
+        self.copier = Copier.of(vocabulary, copy_bonus, language) if copy_bonus else None
         never = torch.zeros(vocabulary.size, dtype=torch.bool)
         never[[PAD, UNK, BOS]] = True
         starts, joins, digits = (

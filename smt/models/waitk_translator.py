@@ -53,7 +53,8 @@ class WaitKTranslator:
     ) -> None:  # fmt: skip
         self.model, self.vocabulary, self.about = load_model(folder)
         self.schedule, self.beam = Schedule(parse_k(k), emission_rate, unit), beam
-        self.chooser = Chooser(self.model, self.vocabulary, copy_bonus)
+        pair = self.about.get("training", {}).get("corpus", {}).get("pair", "")
+        self.chooser = Chooser(self.model, self.vocabulary, copy_bonus, pair.partition("-")[0])
         # Options at their usual values are not named: results stored before there were any stay valid.
         options = f" {unit}" * (unit != "word") + f" {SEARCH} {beam!r}" * (beam.n > 1)
         if copy_bonus:

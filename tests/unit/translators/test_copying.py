@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from smt.models.bundle import load_model, model_folder
-from smt.models.copying import MOST, Begun, Copier, Names
+from smt.models.copying import MOST, Begun, Copier, Names, spellings
 from smt.models.decode import decode_batch, decode_stream
 from smt.models.next_piece import Chooser
 from smt.models.vocab_bpe import SPECIAL, BpeVocabulary, Cutting
@@ -22,10 +22,10 @@ STARTS = np.array([False, True, False, False, True, False, False, False, False, 
 SENTENCE = "El general Mussó, y «Mussa» con Kalaallisut 1234 Ud".split()
 
 
-def favoured(begun, read, names=SENTENCE, bonus=2.0):
+def favoured(begun, read, names=SENTENCE, bonus=2.0, language=""):
     """The pieces whose score changed, and by how much."""
-    copier = Copier(TEXTS, STARTS, np.arange(len(TEXTS)), bonus)
-    scores = copier.favour(torch.zeros(1, len(TEXTS)), Begun([begun], [Names(names)], [read]))
+    copier = Copier(TEXTS, STARTS, np.arange(len(TEXTS)), bonus, language)
+    scores = copier.favour(torch.zeros(1, len(TEXTS)), Begun([begun], [copier.names(names)], [read]))
     return {TEXTS[i]: value for i, value in enumerate(scores[0].tolist()) if value}
 
 
@@ -33,6 +33,32 @@ def test_what_spells_a_name_that_was_read_is_favoured():
     assert favoured([1], 3) == {"s": 2.0, "só": 2.0}
     assert favoured([1], 2) == {}  # not read yet
     assert favoured([1], 5) == {"s": 2.0, "só": 2.0}  # "sa" is no piece, "s" spells both
+
+
+def test_a_name_may_lose_its_accents():
+    assert spellings("Mussó") == {"Mussó", "Musso"} and spellings("Wałęsa") == {"Wałęsa", "Walesa"}
+    assert Names(SENTENCE).rests("Muss", 3) == {"ó", "o"}
+
+
+def test_a_polish_name_may_stand_in_another_case():
+    assert spellings("Napoleona", "pl") == {"Napoleona", "Napoleon"}
+    assert spellings("Warszawy", "pl") == {"Warszawy", "Warszawa"}
+    assert spellings("Łódź", "pl") == {"Łódź", "Lodz"} and spellings("Ela", "pl") == {"Ela"}  # too short without it
+    assert spellings("Napoleona", "es") == {"Napoleona"}
+    names = Names("Nazwij Kalaala i Limą".split(), "pl")
+    assert names.rests("Kalaal", 9) == {"a", ""} and names.rests("Lim", 9) == {"ą", "a"}
+
+
+def test_where_two_spellings_part_the_model_chooses():
+    letters = dict.fromkeys(("s", "só", "ed", "sóf"), -2.0)
+    assert favoured([1], 9, "o Mus".split()) == letters  # it ends here, so letters lose
+    assert favoured([1], 9, "o Musó".split(), language="es") == {}  # "ó" and "o" are no pieces
+    assert favoured([1], 9, "o Musem".split(), language="pl") == letters  # may end here, and "em" is no piece
+
+
+@pytest.mark.parametrize("model, language", [("es-en", "es"), ("pl-en", "pl")])
+def test_a_model_knows_the_language_of_its_names(model, language):
+    assert build(WaitKConfig(model, 3, copy_bonus=2)).chooser.copier.language == language
 
 
 def test_where_a_name_ends_letters_lose_and_marks_do_not():
@@ -43,8 +69,13 @@ def test_nothing_is_favoured_where_no_name_is_begun():
     assert favoured([], 9) == favoured([4], 9) == favoured([1, 5], 9) == {}
 
 
-@pytest.mark.parametrize("begun, rests", [("Mus", {"só", "sa"}), ('"Mus', {"só", "sa"}), ("Mussó", {""}), ("M", set()),
-                                          ("mus", set()), ("12", set()), ("El", set()), ("Ud", set())])  # fmt: skip
+@pytest.mark.parametrize(
+    "begun, rests",
+    [
+        ("Mus", {"só", "so", "sa"}), ('"Mus', {"só", "so", "sa"}), ("Mussó", {""}), ("M", set()),
+        ("mus", set()), ("12", set()), ("El", set()), ("Ud", set()),
+    ],
+)  # fmt: skip
 def test_what_counts_as_a_name(begun, rests):
     assert Names(SENTENCE).rests(begun, 99) == rests
 
