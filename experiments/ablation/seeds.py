@@ -85,14 +85,14 @@ def differences(groups: Mapping[Key, Sequence[Row]], other: str, metric: str) ->
     return found
 
 
-def trends(groups: Mapping[Key, Sequence[Row]], metric: str) -> dict[Key, Difference]:
-    """Key of a translator with several trainings at its largest k -> that minus its smallest k, by the same seeds."""
+def trends(groups: Mapping[Key, Sequence[Row]], metric: str) -> dict[tuple[Key, Key], Difference]:
+    """(least k, largest k) of a translator with several trainings -> largest minus least, by the same seeds."""
     [built] = metric_names.build([metric])
     ladders: dict[tuple[str, str, str], list[Key]] = {}
     for key, mine in groups.items():
         if len(mine) > 1 and all(metric in row.stats for row in mine):
             ladders.setdefault((key[0], key[1], key[3]), []).append(key)
-    found: dict[Key, Difference] = {}
+    found: dict[tuple[Key, Key], Difference] = {}
     for keys in ladders.values():
         least, most = min(keys, key=_order), max(keys, key=_order)
         below, above = ({row.cell.seed: row for row in groups[key]} for key in (least, most))
@@ -100,7 +100,7 @@ def trends(groups: Mapping[Key, Sequence[Row]], metric: str) -> dict[Key, Differ
         if least != most and seeds:
             high, low = ([rows[seed].stats[metric] for seed in seeds] for rows in (above, below))
             resamples = groups[most][0].intervals[metric].resamples
-            found[most] = compare_trainings(high, low, built, resamples, same=most[1] != SEPARATE)
+            found[least, most] = compare_trainings(high, low, built, resamples, same=most[1] != SEPARATE)
     return found
 
 
@@ -186,10 +186,9 @@ def _gains(groups: Mapping[Key, Sequence[Row]], other: str) -> Iterator[str]:
 def _trends(groups: Mapping[Key, Sequence[Row]]) -> Iterator[str]:
     """A sentence per metric and translator: its largest k minus its smallest."""
     for metric, name, digits in SHOWN:
-        for key, d in trends(groups, metric).items():
-            least = min((other for other in groups if other[1] == key[1]), key=_order)[2]
+        for (least, most), d in trends(groups, metric).items():
             yield (
-                f"- {name}, {key[1]}, k = {key[2]} minus k = {least}: "
+                f"- {name}, {most[1]}, k = {most[2]} minus k = {least[2]}: "
                 f"{d.value:+.{digits}f} [{d.low:+.{digits}f}, {d.high:+.{digits}f}] p={d.p:.3f}"
             )
 

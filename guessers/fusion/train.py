@@ -100,8 +100,6 @@ def fit(config: FusionTraining, learnt: Sequence[Lesson], kept: Sequence[Lesson]
 def published(part: ComponentConfig, names: Mapping[str, str]) -> ComponentConfig:
     """The same guesser with its model under the name that `names` has for it."""
     model = getattr(part.options, "model", None)
-    return (
-        part
-        if model is None or model not in names
-        else ComponentConfig(part.name, replace(part.options, model=names[model]))
-    )
+    if model is None or model not in names:
+        return part
+    return ComponentConfig(part.name, replace(part.options, model=names[model]))

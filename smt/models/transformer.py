@@ -285,7 +285,7 @@ class Transformer(nn.Module):
     def remember(self, states: Tensor, pieces: Tensor) -> Memory:
         """Encoder states (B, S, D) as the decoder reads them."""
         return Memory(
-            [layer.cross.project(states) for layer in self.decoder if isinstance(layer, DecoderLayer)],
+            [layer.cross.project(states) for layer in self.decoder],  # type: ignore[operator]
             self.align_key(states) if self.config.lexicon_width else None,
             pieces,
         )
