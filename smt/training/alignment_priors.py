@@ -1,6 +1,6 @@
 """Priors of the word aligner (sqa/diagnose/priors.py), counted in the alignment of a translator's training data.
 
-    python -m smt.training.alignment_priors configs/smt_es_en.yaml runs/smt/es-en/data align-es-en
+    python -m smt.training.alignment_priors configs/smt_es_en.yaml:first runs/smt/es-en/data align-es-en
 
 `prepare` aligned the pieces of the first sentences with eflomal; here the links become links of words, the words stems,
 and what is rare goes: a link seen once, or fewer times than one in RARE occurrences of either word.

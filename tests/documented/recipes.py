@@ -163,14 +163,16 @@ RECIPES: dict[str, Run | Serve | Cannot] = {
     # ----------------------------------------------------------------------------------------------- training
     "sqa train smt CONFIG": Run(("sqa train smt fr_en.yaml",), slow=True),
     "sqa train smt fr_en.yaml": Run(slow=True),
-    "sqa train smt configs/smt_es_en.yaml": Cannot(CORPORA, "unit/training"),
+    "sqa train smt configs/smt_es_en.yaml:first": Cannot(CORPORA, "unit/training"),
+    "sqa train smt configs/smt_es_en.yaml:second": Cannot(CORPORA, "unit/training"),
+    "sqa train smt configs/smt_es_en.yaml:third": Cannot(CORPORA, "unit/training"),
     "sqa train smt configs/pbmt_es_en.yaml": Cannot(CORPORA, "unit/training"),
     "sqa train smt configs/lm_es_en.yaml": Cannot(f"{CORPORA}; {LM}", "unit/lm"),
     "sqa train smt configs/lm_es_en.yaml --seeds 3": Cannot(f"{CORPORA}; {LM}", "unit/lm"),
     "sqa train smt configs/smt_paper_big.yaml --sweep k=3,6,9,12,15,full --seeds 3": Cannot(
         "needs a GPU and parallel corpora", "unit/training/test_sweep.py"
     ),
-    "sqa clean configs/smt_es_en.yaml": Cannot(CORPORA, "unit/training"),
+    "sqa clean configs/smt_es_en.yaml:first": Cannot(CORPORA, "unit/training"),
     "sqa train guesser CONFIG": Run(("cd start && sqa train guesser guesser.yaml",), after=("sqa init start",)),
     "sqa train guesser guesser.yaml": Run(("cd start && sqa train guesser guesser.yaml",), after=("sqa init start",)),
     "sqa train guesser configs/train_guessers.yaml:fusion": Cannot(TOSSUPS, "unit/guessers"),

@@ -168,12 +168,13 @@ CONFIGS: dict[str, Callable[[Path], object]] = {
     "mini_es_wait6_bm25.yaml": load_run,
     "train_buzzers.yaml": lambda path: load_buzzer_training(Path(f"{path}:mlp-bm25")),
     "train_guessers.yaml": lambda path: load(Path(f"{path}:gru"), GruTraining),
+    "smt_es_en.yaml": lambda path: load(Path(f"{path}:third"), SmtConfig),
     **{
         name: functools.partial(load, cls=cls)
         for name, cls in {
             "ablation.yaml": AblationConfig, "figure6.yaml": Figure6Config, "figure7.yaml": Figure7Config,
             "guessers.yaml": ReportConfig, "head_to_head.yaml": HeadToHeadConfig, "lm_es_en.yaml": LmConfig,
-            "pbmt_es_en.yaml": PbmtConfig, "smt_es_en.yaml": SmtConfig, "stepwise.yaml": StepwiseConfig,
+            "pbmt_es_en.yaml": PbmtConfig, "stepwise.yaml": StepwiseConfig,
             "correlation.yaml": CorrelationConfig, "table4.yaml": Table4Config, "models.yaml": ModelsConfig,
             "translation_table.yaml": TableConfig,
         }.items()

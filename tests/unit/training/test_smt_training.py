@@ -142,7 +142,9 @@ def test_damaged_model_folders_are_named(tmp_path):
 
 def test_shipped_configs_are_valid():
     for name in ("smt_es_en", "smt_pl_en"):
-        assert load(ROOT / "configs" / f"{name}.yaml", SmtConfig).train.steps > 0
+        stages = [load(ROOT / "configs" / f"{name}.yaml:{entry}", SmtConfig) for entry in ("first", "second", "third")]
+        assert [stage.start for stage in stages] == [None, *(f"runs/smt/{stage.name}/model" for stage in stages[:-1])]
+        assert len({(stage.model, stage.corpus.vocabulary_size) for stage in stages}) == 1
 
 
 def test_a_bidirectional_encoder_cannot_be_trained_to_wait():
