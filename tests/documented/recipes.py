@@ -233,8 +233,8 @@ RECIPES: dict[str, Run | Serve | Cannot] = {
     "sqa compare people/PLAYER-RUN/PLAYER people/PLAYER-RUN/RUN": Run(
         (f"sqa compare {' '.join(PEOPLE)}",), after=(EXPORTED,)
     ),
-    "sqa compare people/p-7e715021-mini_es_wait6_bm25/p-7e715021 "
-    "people/p-7e715021-mini_es_wait6_bm25/mini_es_wait6_bm25 --metric ew --metric accuracy": Run(
+    "sqa compare people/p-76dee01a-mini_es_wait6_bm25/p-76dee01a "
+    "people/p-76dee01a-mini_es_wait6_bm25/mini_es_wait6_bm25 --metric ew --metric accuracy": Run(
         (f"sqa compare {' '.join(PEOPLE)} --metric ew --metric accuracy",), after=(EXPORTED,)
     ),
     "sqa report people/PLAYER-RUN/PLAYER people/PLAYER-RUN/RUN": Run(
