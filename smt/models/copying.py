@@ -1,6 +1,6 @@
 """Names are copied: a word begun like a name that was read is favoured to go on like it, and to end where it ends.
 
-Translation models begin a rare name right and then lose it ("Kalalisut" for "Kalaallisut", "Titicacaca").  A bonus on
+Translation models begin a rare name right and then lose it ("Cajamark" for "Cajamarca").  A bonus on
 the pieces that spell the name mends that without training: contextual biasing by shallow fusion (Zhao et al.,
 Interspeech 2019), the source read so far being the context.
 
