@@ -193,6 +193,7 @@ def discordance(
 ) -> tuple[float, int, int]:
     """(p, a, b): by `one` system a is better than b, by `other` worse, for the two of which that is surest.
 
+    a = b, p = 1: chance gives every two of them as much.
     Each is a metric and its table (n, systems, d).  A difference is compared with the range of all systems when these
     change places, so every pair is tested at once; of the two metrics the larger p counts.
     """

@@ -198,7 +198,8 @@ def verdicts_of(group: Group) -> Iterator[Verdict]:
             )
             p, a, b = discordance(one, other, seed=ranked[0].run.config.seed)
             numbers = f"Kendall's tau {_tau(tau)} over {tau.systems} systems"
-            numbers += f"; surest for {ranked[a].name} (better by EW) and {ranked[b].name}"
+            surest = f"surest for {ranked[a].name} (better by EW) and {ranked[b].name}"
+            numbers += "; no two of them stand out" if a == b else f"; {surest}"
             yield Verdict(group.dataset, "all", group.guesser, claim, numbers, p)
 
 

@@ -156,6 +156,9 @@ def test_systems_that_two_metrics_order_otherwise() -> None:
     assert discordance((EW, same), (BLEU, better), 499)[0] > 0.05  # tau is below 1 by chance alone
     flat = means(rng.normal([0.2, 0.2, 0.2], 0.1, (200, 3)))
     assert discordance((EW, flat), (BLEU, better), 499)[0] > 0.05
+    alike = means(rng.normal([0.2, 0.2, 0.6], 0.1, (200, 3)))
+    assert discordance((BLEU, better), (BLEU, better), 499) == (1.0, 0, 0)
+    assert discordance((EW, alike), (EW, alike), 499) == (1.0, 0, 0)
 
 
 def test_holm_by_hand() -> None:
