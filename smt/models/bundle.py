@@ -135,13 +135,11 @@ def folder_fingerprint(folder: Path) -> str:
     return joined_digest((*(folder / name for name in FILES), vocabulary_path(folder)))
 
 
-def model_folder(model: str) -> Path:
-    """The folder of a bundled model's name or of a path."""
+def model_folder(model: str, key: str = "translator.model") -> Path:
+    """The folder of a bundled model's name or of a path.  ConfigError, which names `key` of the config: neither."""
     bundled = DATA / "models" / model
     folder = bundled if bundled.is_dir() else Path(model)
     if not folder.is_dir():
         names = sorted(path.parent.name for path in (DATA / "models").glob("*/vocabulary.model"))
-        raise ConfigError(
-            f"translator.model: no model {model!r}; bundled are {', '.join(names) or 'none'}, or give a folder"
-        )
+        raise ConfigError(f"{key}: no model {model!r}; bundled are {', '.join(names) or 'none'}, or give a folder")
     return folder

@@ -30,7 +30,7 @@ def identity(config: SmtConfig, data: Path) -> dict[str, Any]:
     kept["train"] = {key: value for key, value in kept["train"].items() if key not in _NO_MATTER_TRAIN}
     files = ("vocabulary.model", "lexicon_probabilities.npy", "packed/target_start.npy")
     total = joined_digest(data / name for name in files)
-    start = folder_fingerprint(model_folder(config.start)) if config.start else None
+    start = folder_fingerprint(model_folder(config.start, "start")) if config.start else None
     return json.loads(json.dumps({"config": kept, "data": total, "start model": start}))
 
 

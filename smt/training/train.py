@@ -184,7 +184,7 @@ class Trainer:
             restore_moments(self.optimizer, self.model.named_parameters(), kept["optimizer"])
             self.step = kept["step"]
         elif self.config.start is not None:
-            self.start_from(model_folder(self.config.start))
+            self.start_from(model_folder(self.config.start, "start"))
         self.log.cut(self.step)
 
     def start_from(self, folder: Path) -> None:
@@ -277,7 +277,7 @@ def work_folder(config: SmtConfig, runs: Path) -> Path:
 
 def prepared_data(config: SmtConfig, runs: Path) -> Path:
     """The folder of the training data, prepared if need be; with `data`, that of another training, as it is."""
-    vocabulary = Vocabulary.load(model_folder(config.start) / "vocabulary.model") if config.start else None
+    vocabulary = Vocabulary.load(model_folder(config.start, "start") / "vocabulary.model") if config.start else None
     folder = runs / "smt" / (config.data or config.name) / "data"
     if config.data is None:
         prepare(config.corpus, folder, vocabulary)

@@ -149,6 +149,8 @@ def test_a_start_model_that_does_not_fit_is_named(runs, tmp_path):
     )
     with pytest.raises(ConfigError, match="start: the training data was not segmented with"):
         train_in(tmp_path / "b", alien, prepared_data(alien, runs))
+    with pytest.raises(ConfigError, match="^start: no model 'runs/smt/nowhere/model'"):
+        train_in(tmp_path / "c", replace(config(), start="runs/smt/nowhere/model"), prepared_data(narrow, runs))
 
 
 def test_shared_data_must_be_there_and_of_this_corpus(runs):
