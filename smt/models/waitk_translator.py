@@ -14,7 +14,7 @@ from pathlib import Path
 from smt.models import copying
 from smt.models.beam import GREEDY, Beam, search_batch, search_stream
 from smt.models.beam import VERSION as SEARCH
-from smt.models.bundle import folder_fingerprint, load_model, model_folder
+from smt.models.bundle import folder_fingerprint, load_model, model_folder, source_language
 from smt.models.decode import Written, decode_batch, decode_stream
 from smt.models.next_piece import Chooser
 from smt.policies.waitk import Schedule, Unit, parse_k
@@ -53,8 +53,7 @@ class WaitKTranslator:
     ) -> None:  # fmt: skip
         self.model, self.vocabulary, self.about = load_model(folder)
         self.schedule, self.beam = Schedule(parse_k(k), emission_rate, unit), beam
-        pair = self.about.get("training", {}).get("corpus", {}).get("pair", "")
-        self.chooser = Chooser(self.model, self.vocabulary, copy_bonus, pair.partition("-")[0])
+        self.chooser = Chooser(self.model, self.vocabulary, copy_bonus, source_language(self.about))
         # Options at their usual values are not named: results stored before there were any stay valid.
         options = f" {unit}" * (unit != "word") + f" {SEARCH} {beam!r}" * (beam.n > 1)
         if copy_bonus:

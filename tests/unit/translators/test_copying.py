@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from smt.models.bundle import load_model, model_folder
+from smt.models.bundle import load_model, model_folder, source_language
 from smt.models.copying import MOST, Begun, Copier, Names, spellings
 from smt.models.decode import decode_batch, decode_stream
 from smt.models.next_piece import Chooser
@@ -47,6 +47,12 @@ def test_a_polish_name_may_stand_in_another_case():
     assert spellings("Napoleona", "es") == {"Napoleona"}
     names = Names("Nazwij Kalaala i Limą".split(), "pl")
     assert names.rests("Kalaal", 9) == {"a", ""} and names.rests("Lim", 9) == {"ą", "a"}
+
+
+@pytest.mark.parametrize("about", [{}, None, "x", {"training": None}, {"training": {"corpus": {"pair": None}}}])
+def test_a_model_may_not_say_what_it_reads(about):
+    assert source_language(about) == ""
+    assert source_language({"training": {"corpus": {"pair": "pl-en"}}}) == "pl"
 
 
 def test_where_two_spellings_part_the_model_chooses():
