@@ -35,6 +35,7 @@ from sqa.cli.options import (
 from sqa.cli.output import equip
 from sqa.cli.play import play_app
 from sqa.cli.protocols import RAW, client_app, scorer, serve_app, validate_app
+from sqa.cli.results import results_app
 from sqa.cli.runs import runs_app
 from sqa.cli.start import start_app
 from sqa.core.errors import ConfigError, SqaError, on_a_screen
@@ -46,6 +47,7 @@ convert_app = typer.Typer(help="Take over models trained elsewhere.", **SETTINGS
 app.add_typer(start_app)
 app.add_typer(runs_app)
 app.add_typer(evidence_app)
+app.add_typer(results_app, name="results")
 app.add_typer(data_app, name="data")
 app.add_typer(train_app, name="train")
 app.add_typer(convert_app, name="convert")

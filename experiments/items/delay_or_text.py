@@ -1,0 +1,135 @@
+"""What is delay, what is text: the full-input translation shown at wait-k's pace beside wait-k's own translation.
+
+With one text, only the pace differs (what waiting costs); at one pace, only the text differs (what waiting buys).  The
+guesses and buzzes of a text hang on its words alone, so the traces of finished runs are paced anew and scored.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from experiments.grid import Row as GridRow
+from experiments.items.over_k import BEST, order
+from experiments.lab import grid_rows
+from experiments.lab.item import Item
+from experiments.lab.ledger import Ledger, Row
+from experiments.lab.tables import Column, table
+from sqa import metrics as metric_names
+from sqa.core.arrays import Floats
+from sqa.core.significance import bootstrap, compare
+from sqa.core.trace import QuestionTrace
+from sqa.run import folder as folders
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+METRICS = ("ew", "oracle-ew")
+PACED = "full-input text"  # at wait-k's pace
+COST, BUYS = "pace alone", "text alone"
+
+
+def paced(trace: QuestionTrace, k: int) -> QuestionTrace:
+    """The same words at wait-k's pace: g(j) = min(k + j - 1, |S|) in every sentence."""
+    written: Counter[int] = Counter()
+    emissions = []
+    for emission in trace.emissions:
+        j = written[emission.sentence] = written[emission.sentence] + 1
+        length = len(trace.question.sentences[emission.sentence])
+        emissions.append(replace(emission, g=min(k + j - 1, length), ended=k + j - 1 > length))
+    return replace(trace, emissions=tuple(emissions))
+
+
+def measure(config_path: Path, runs: Path) -> Iterator[Row]:
+    """For each translator with several k: both texts at each pace, and the two differences."""
+    grid = [row for row in grid_rows.finished(config_path, runs) if row.cell.guesser == BEST]
+    for dataset, family in dict.fromkeys((row.cell.dataset, row.cell.family) for row in grid):
+        ladder = {row.cell.k: row for row in grid if (row.cell.dataset, row.cell.family) == (dataset, family)}
+        if "full" in ladder and len(ladder) > 2:
+            yield from _ladder(dataset, family, ladder, runs)
+
+
+def _ladder(dataset: str, family: str, ladder: dict[int | str, GridRow], runs: Path) -> Iterator[Row]:
+    full = ladder["full"]
+    traces = list(folders.read(runs / full.cell.run.name).open().traces)
+    for k in sorted(ladder, key=order):
+        own_text = ladder[k]
+        for metric in metric_names.build(METRICS):
+            at_pace = full.stats[metric.name]
+            if isinstance(k, int):
+                at_pace = np.stack([metric.stats(paced(trace, k)) for trace in traces])
+            yield from _rows((dataset, family, str(k)), metric, at_pace, own_text, full)
+
+
+def _rows(cell: tuple[str, str, str], metric, at_pace: Floats, own: GridRow, full: GridRow) -> Iterator[Row]:
+    signature = metric.signature()
+    i = bootstrap(at_pace, metric)
+    yield Row((*cell, PACED), metric.name, i.value, i.low, i.high, i.n, metric.unit, signature)
+    for name, a, b in ((COST, at_pace, full.stats[metric.name]), (BUYS, own.stats[metric.name], at_pace)):
+        gap = compare(a, b, metric)
+        yield Row((*cell, name), metric.name, gap.diff, gap.low, gap.high, gap.n, metric.unit, signature)
+
+
+def block(ledger: Ledger) -> list[str]:
+    """EW that the pace wins over full input, and that the text loses, for each k."""
+    cells = dict.fromkeys(row.cell[:3] for row in ledger.rows if row.cell[2] != "full")
+    rows = []
+    for dataset, family, k in cells:
+        rows.append(([dataset, family, k], {"dataset": dataset, "translator": family, "k": k}))
+    columns = [Column(f"{m}", f"{m} {what}", sign=True) for m in METRICS for what in (COST, BUYS)]
+    return table(ledger, ["data set", "translator", "k"], [(n, {**c}) for n, c in rows], columns)
+
+
+def figure(ledger: Ledger) -> Figure:
+    """EW gained by the pace above 0, EW lost by the text below, stacked, and their sum with its line."""
+    from matplotlib import pyplot
+
+    from sqa.report.figure_style import COLOURS, PAGE
+
+    pairs = list(dict.fromkeys(row.cell[:2] for row in ledger.rows))
+    wide = 2
+    high = -(-len(pairs) // wide)
+    fig, grid = pyplot.subplots(
+        high, wide, figsize=(PAGE, 1.9 * high), layout="constrained", squeeze=False, sharey=True
+    )
+    for axes in grid.flat[len(pairs) :]:
+        axes.set_visible(False)
+    for axes, (dataset, family) in zip(grid.flat, pairs, strict=False):
+        where = {"dataset": dataset, "translator": family}
+        ks = sorted({row.cell[2] for row in ledger.where("ew", **where)} - {"full"}, key=order)
+        sides = {side: [ledger.one("ew", **where, k=k, part=side) for k in ks] for side in (COST, BUYS)}
+        for side, colour, label in (
+            (COST, COLOURS[2], "won by the earlier pace"),
+            (BUYS, COLOURS[1], "own text minus full-input text"),
+        ):
+            values = [row.value for row in sides[side]]
+            ends = list(zip(*(row.arms for row in sides[side]), strict=True))
+            axes.bar(range(len(ks)), values, 0.62, color=colour, alpha=0.55, label=label, yerr=ends,
+                     error_kw={"elinewidth": 0.7, "capsize": 1.5})  # fmt: skip
+        both = [a.value + b.value for a, b in zip(sides[COST], sides[BUYS], strict=True)]
+        axes.plot(range(len(ks)), both, color="black", marker="o", label="both: wait-k minus full input")
+        axes.axhline(0, color="black", linewidth=0.5)
+        axes.set_xticks(range(len(ks)), ks)
+        axes.set_title(f"{dataset}: {family}", loc="left")
+    grid[0, 0].set_ylabel("expected wins")
+    fig.supxlabel("k (source words read first)", fontsize=8)
+    handles, labels = grid[0, 0].get_legend_handles_labels()
+    fig.legend(handles, labels, loc="outside lower center", ncols=3)
+    return fig
+
+
+ITEM = Item(
+    name="delay-or-text",
+    shows="how much waiting costs and how much it buys: one text at two paces, two texts at one pace",
+    config="ablation.yaml",
+    columns=("dataset", "translator", "k", "part"),
+    measure=measure,
+    inputs=grid_rows.inputs,
+    blocks={"table": block},
+    figures={"docs/delay_or_text.png": figure},
+)

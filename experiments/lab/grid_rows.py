@@ -1,0 +1,55 @@
+"""Rows of a grid of runs: every translator at every k, answered by every contestant, one row a metric."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from experiments.grid import AblationConfig, cells, run_cells, trained, usable
+from experiments.grid import Row as GridRow
+from experiments.lab.item import dataset_digests, digest_of, model_digests
+from experiments.lab.ledger import Row
+from sqa import metrics as metric_names
+from sqa.run.config import load
+
+COLUMNS = ("dataset", "translator", "k", "contestant")
+
+
+def measure(config_path: Path, runs: Path) -> Iterable[Row]:
+    """The rows of every cell of a grid's config; runs that are not there are made."""
+    return rows_of(finished(config_path, runs))
+
+
+def finished(config_path: Path, runs: Path) -> list[GridRow]:
+    """The cells of a grid, each made if it is not there."""
+    config = load(config_path, AblationConfig)
+    metric_names.build(config.metrics)
+    models = trained(runs, config.sweeps, config.k)
+    return run_cells(list(cells(config, usable(config), models)), config, runs)
+
+
+def rows_of(grid: Iterable[GridRow]) -> list[Row]:
+    """A row for each metric of each cell."""
+    units = {}
+    found = []
+    for row in grid:
+        cell = (row.cell.dataset, row.cell.translator, str(row.cell.k), row.cell.guesser)
+        for name, interval in row.intervals.items():
+            if name not in units:
+                [built] = metric_names.build([name])
+                units[name] = built.unit
+            signature = row.signatures[name]
+            found.append(
+                Row(cell, name, interval.value, interval.low, interval.high, interval.n, units[name], signature)
+            )
+    return found
+
+
+def inputs(config_path: Path) -> dict[str, str]:
+    """Digests of the config, of the models that it names, and of its data sets."""
+    config = load(config_path, AblationConfig)
+    return {
+        f"config {config_path.name}": digest_of(config),
+        **model_digests(config),
+        **dataset_digests(config.datasets),
+    }

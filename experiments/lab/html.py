@@ -1,0 +1,36 @@
+"""All ledgers as one HTML page that needs no network: sorting, filters, search (itables, DataTables)."""
+
+from __future__ import annotations
+
+import html
+from pathlib import Path
+
+from experiments.lab.item import items
+from experiments.lab.pages import ledger_of, ledger_path
+from sqa import __version__
+from sqa.files.store import write_text
+
+
+def main(output: Path) -> None:
+    """Write the page, and print its path."""
+    import pandas
+    from itables import to_html_datatable
+
+    parts = []
+    for item in items().values():
+        if not ledger_path(item.name).is_file():
+            continue
+        ledger = ledger_of(item.name)
+        columns = [*ledger.columns, "metric", "value", "low", "high", "n", "unit", "signature"]
+        rows = [[*r.cell, r.metric, r.value, r.low, r.high, r.n, r.unit, r.signature] for r in ledger.rows]
+        frame = pandas.DataFrame(rows, columns=columns)
+        shown = to_html_datatable(
+            frame, connected=False, table_id=item.name, showIndex=False, column_filters="header", maxBytes=0,
+            classes="display compact",
+        )  # fmt: skip
+        said = html.escape(f"{item.shows}. Measured {ledger.date} with version {ledger.version}: {ledger.command}")
+        parts.append(f'<h2 id="of-{item.name}">{item.name}</h2><p>{said}</p>{shown}')
+    style = "body{font:14px/1.4 sans-serif;max-width:90em;margin:2em auto;padding:0 1em}"
+    head = f"<!doctype html><meta charset=utf-8><title>SQA {__version__}: results</title><style>{style}</style>"
+    write_text(output, f"{head}<h1>Results</h1>{''.join(parts)}\n")
+    print(output)

@@ -1,0 +1,116 @@
+"""What an item is: the runs behind a figure, a table or a study, and what pages and pictures show of them.
+
+A file in experiments/items holds one item and nothing else.  An item of your own is `mine.py:ITEM`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from experiments.lab.ledger import DIGITS, Ledger, Row
+from sqa.core import own
+from sqa.core.errors import ConfigError
+from sqa.core.paths import CONFIGS, DATA, config_file
+from sqa.core.registry import did_you_mean
+from sqa.files.digest import file_digest, joined_digest
+from sqa.run.config import to_mapping
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Block = Callable[[Ledger], Sequence[str]]  # Markdown lines
+Drawing = Callable[[Ledger], "Figure"]
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A figure, a table or a study."""
+
+    name: str  # of its ledger, and on the command line
+    shows: str  # one sentence, for lists
+    config: str  # a file in configs/, perhaps `file.yaml:entry`
+    columns: tuple[str, ...]  # what a row's cell says
+    measure: Callable[[Path, Path], Iterable[Row]]  # (config, runs) -> rows; what the runs lack is made first
+    inputs: Callable[[Path], Mapping[str, str]]  # config -> digests of what the numbers hang on
+    blocks: Mapping[str, Block] = field(default_factory=dict)  # shown in pages, by name
+    figures: Mapping[str, Drawing] = field(default_factory=dict)  # file below the repository -> drawing
+
+    def path(self) -> Path:
+        """Its config."""
+        return config_file(CONFIGS / self.config)
+
+    @property
+    def command(self) -> str:
+        """What measures it."""
+        return f"sqa results update {self.name}"
+
+
+def items() -> dict[str, Item]:
+    """Every item of experiments/items, by name."""
+    import experiments.items as package
+
+    modules = (import_module(f"{package.__name__}.{module.name}") for module in iter_modules(package.__path__))
+    found = [module.ITEM for module in modules if hasattr(module, "ITEM")]
+    return {item.name: item for item in sorted(found, key=lambda item: item.name)}
+
+
+def chosen(names: Sequence[str]) -> list[Item]:
+    """Items by name or by place (`mine.py:ITEM`); all where none is named.  An unknown one: ConfigError."""
+    known = items()
+    found = []
+    for name in names:
+        if name in known:
+            found.append(known[name])
+        elif own.in_file(name):
+            found.append(own.attribute(own.located(name)))
+        else:
+            raise ConfigError(f"{name}: no such item{did_you_mean(name, known)}; known: {', '.join(known)}")
+    return found or list(known.values())
+
+
+def digest_of(config: Any) -> str:
+    """First digits of the sha256 of a loaded config, defaults included."""
+    return hashlib.sha256(yaml.safe_dump(to_mapping(config), sort_keys=True).encode()).hexdigest()[:DIGITS]
+
+
+def model_digests(config: Any) -> dict[str, str]:
+    """ "model NAME" -> digest of every bundled model that a config names, or that a guesser or buzzer in it loads."""
+    folders = {folder.name: folder for folder in (DATA / "models").iterdir() if folder.is_dir()}
+    said = set(_strings(to_mapping(config)))
+    named = {name for name in folders
+             if name in said or any(name == f"buzzer-{kind}-{model}" for kind in said for model in said)}  # fmt: skip
+    return {f"model {name}": folder_digest(folders[name]) for name in sorted(named)}
+
+
+def folder_digest(folder: Path) -> str:
+    """First digits of the sha256 of a model's files; its card is not one of them."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != "README.md")
+    return joined_digest(files)[:DIGITS]
+
+
+def dataset_digests(names: Iterable[str]) -> dict[str, str]:
+    """ "data NAME" -> digest of each question set, as the manifest has it, or of its file."""
+    from sqa.data.download import entries
+
+    manifest = {entry.name: entry.sha256 for entry in entries()}
+    own_files = {name: file_digest(Path(name)) for name in names if Path(name).is_file()}
+    return {f"data {name}": (manifest | own_files).get(name, "bundled")[:DIGITS] for name in names}
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for key, part in value.items():
+            yield from (*_strings(key), *_strings(part))
+    elif isinstance(value, list | tuple):
+        for part in value:
+            yield from _strings(part)

@@ -1,0 +1,205 @@
+"""Ledgers: the measured rows of an item, a tracked text file that says where every number comes from.
+
+A file begins with `# key: value` lines: the item, the command that makes it, the program's version, the date, a digest
+of every input (config, models, data sets) and the signatures that the rows refer to by number.  A header and a
+tab-separated line for each row follow.  A row's identity is its cell (the item's own columns) and its metric.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from sqa.core.errors import DataError
+from sqa.files.store import write_text
+
+MEASURED = ("metric", "value", "low", "high", "n", "unit", "signature", "run")  # columns after the item's own
+DIGITS = 12  # of a digest in a ledger
+EMPTY = ""  # a number that is not applicable
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One number."""
+
+    cell: tuple[str, ...]  # values of the item's own columns
+    metric: str
+    value: float
+    low: float | None = None  # 95% interval; None where there is none
+    high: float | None = None
+    n: int = 0  # questions (or what the item counts)
+    unit: str = ""
+    signature: str = ""  # what makes two values comparable
+    run: str = ""  # digest of the store keys of the run; "" where several runs were read
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """Identity of the row in its ledger."""
+        return (*self.cell, self.metric)
+
+    @property
+    def arms(self) -> tuple[float, float]:
+        """How far its interval reaches below and above the value.  No interval: DataError."""
+        if self.low is None or self.high is None:
+            raise DataError(f"{' '.join(self.key)}: has no interval")
+        return self.value - self.low, self.high - self.value
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """All rows of an item and what they were made from."""
+
+    item: str
+    command: str
+    version: str  # of the program
+    date: str  # ISO 8601, of the newest row
+    inputs: Mapping[str, str]  # "model es-en" -> first digits of its digest
+    columns: tuple[str, ...]  # the item's own
+    rows: tuple[Row, ...] = field(default=())
+
+    def by_key(self) -> dict[tuple[str, ...], Row]:
+        """Rows by identity."""
+        return {row.key: row for row in self.rows}
+
+    def where(self, metric: str | None = None, **cell: str | int) -> list[Row]:
+        """The rows of a metric (None: all) whose cell has these values.  An unknown column: DataError."""
+        if unknown := [name for name in cell if name not in self.columns]:
+            raise DataError(f"ledger {self.item}: no column {unknown[0]!r}; it has {', '.join(self.columns)}")
+        places = {self.columns.index(name): str(value) for name, value in cell.items()}
+        rows = [row for row in self.rows if metric in (None, row.metric)]
+        return [row for row in rows if all(row.cell[i] == value for i, value in places.items())]
+
+    def one(self, metric: str, **cell: str | int) -> Row | None:
+        """The row of a metric and a cell; None where it was not measured.  Several: DataError."""
+        rows = self.where(metric, **cell)
+        if len(rows) > 1:
+            raise DataError(f"ledger {self.item}: {metric} of {cell} names {len(rows)} rows; name more columns")
+        return rows[0] if rows else None
+
+    def values(self, column: str) -> list[str]:
+        """The values of one of its own columns, in order of appearance."""
+        place = self.columns.index(column)
+        return list(dict.fromkeys(row.cell[place] for row in self.rows))
+
+
+def read(path: Path) -> Ledger:
+    """The ledger in a file; DataError says which line is wrong."""
+    try:
+        return parse(path.read_text(encoding="utf-8"), str(path))
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror}); run `sqa results update`") from error
+
+
+def parse(text: str, name: str) -> Ledger:
+    """A ledger's text; `name` is the file's in messages."""
+    lines = text.splitlines()
+    heads = [line[2:].split(": ", 1) for line in lines if line.startswith("# ")]
+    if any(len(head) != 2 for head in heads):
+        raise DataError(f"{name}: a line of the head is not `# key: value`")
+    said = dict(heads)
+    body = list(csv.reader((line for line in lines if not line.startswith("# ")), delimiter="\t"))
+    if missing := [key for key in ("item", "command", "version", "date") if key not in said]:
+        raise DataError(f"{name}: the head lacks `{missing[0]}`; run `sqa results update`")
+    if not body or tuple(body[0][-len(MEASURED) :]) != MEASURED:
+        raise DataError(f"{name}: expected a line of column names that ends with {', '.join(MEASURED)}")
+    columns = tuple(body[0][: -len(MEASURED)])
+    signatures = {key.removeprefix("signature "): value for key, value in said.items() if key.startswith("signature ")}
+    inputs = {key.removeprefix("input "): value for key, value in said.items() if key.startswith("input ")}
+    rows = []
+    for number, cells in enumerate(body[1:], 2 + len(heads)):
+        try:
+            rows.append(_row(cells, len(columns), signatures))
+        except (ValueError, KeyError, IndexError) as error:
+            raise DataError(f"{name}:{number}: not a row of {len(body[0])} cells ({error})") from error
+    return Ledger(said["item"], said["command"], said["version"], said["date"], inputs, columns, tuple(rows))
+
+
+def _row(cells: Sequence[str], own: int, signatures: Mapping[str, str]) -> Row:
+    if len(cells) != own + len(MEASURED):
+        raise ValueError(f"{len(cells)} cells")
+    metric, value, low, high, n, unit, signature, run = cells[own:]
+    ends = [None if end == EMPTY else float(end) for end in (low, high)]
+    said = "" if signature == EMPTY else signatures[signature]
+    return Row(tuple(cells[:own]), metric, float(value), ends[0], ends[1], int(n), unit, said, run)
+
+
+def dump(ledger: Ledger) -> str:
+    """The text of a ledger; the same ledger gives the same bytes, and its head says the digest of its rows."""
+    signatures = {s: str(i) for i, s in enumerate(dict.fromkeys(r.signature for r in ledger.rows if r.signature), 1)}
+    head = {"item": ledger.item, "command": ledger.command, "version": ledger.version, "date": ledger.date}
+    head |= {f"input {name}": digest for name, digest in sorted(ledger.inputs.items())}
+    head |= {f"signature {number}": signature for signature, number in signatures.items()}
+    body = io.StringIO()
+    table = csv.writer(body, delimiter="\t", lineterminator="\n")
+    table.writerow([*ledger.columns, *MEASURED])
+    for r in ledger.rows:
+        numbers = [_number(x) for x in (r.value, r.low, r.high)]
+        table.writerow([*r.cell, r.metric, *numbers, r.n, r.unit, signatures.get(r.signature, EMPTY), r.run])
+    head["rows"] = rows_digest(body.getvalue())
+    return "".join(f"# {key}: {value}\n" for key, value in head.items()) + body.getvalue()
+
+
+def rows_digest(body: str) -> str:
+    """First digits of the sha256 of all below the head."""
+    return hashlib.sha256(body.encode()).hexdigest()[:DIGITS]
+
+
+def edited(path: Path) -> bool:
+    """Whether a ledger's rows are no longer those that were written."""
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    body = "".join(line for line in lines if not line.startswith("# "))
+    return f"# rows: {rows_digest(body)}\n" not in lines
+
+
+def write(ledger: Ledger, path: Path) -> None:
+    """Write a ledger, whole or not at all.  A row that is there twice: DataError."""
+    if len(ledger.by_key()) != len(ledger.rows):
+        keys = [row.key for row in ledger.rows]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise DataError(f"ledger {ledger.item}: {' '.join(twice)} was measured twice; its cell needs another column")
+    write_text(path, dump(ledger))
+
+
+def _number(value: float | None) -> str:
+    if value is None or math.isnan(value):
+        return EMPTY
+    return f"{value:.6f}" if abs(value) < 1e6 else repr(float(value))
+
+
+class Change(NamedTuple):
+    """A row in two ledgers."""
+
+    key: tuple[str, ...]
+    old: Row | None  # None: new
+    new: Row | None  # None: gone
+
+    @property
+    def incomparable(self) -> bool:
+        """Whether the same cell was measured under another signature."""
+        return self.old is not None and self.new is not None and self.old.signature != self.new.signature
+
+
+def changes(old: Ledger, new: Ledger) -> Iterator[Change]:
+    """The rows whose printed numbers or signature differ, in the new ledger's order, those that are gone last."""
+    before, after = old.by_key(), new.by_key()
+    for key, row in after.items():
+        if key not in before or _shown(before[key]) != _shown(row):
+            yield Change(key, before.get(key), row)
+    for key, row in before.items():
+        if key not in after:
+            yield Change(key, row, None)
+
+
+def _shown(row: Row) -> tuple[str, ...]:
+    return (_number(row.value), _number(row.low), _number(row.high), str(row.n), row.signature)
+
+
+def same_numbers(old: Ledger, new: Iterable[Row]) -> bool:
+    """Whether rows are those of a ledger, digit for digit."""
+    return [(r.key, _shown(r)) for r in old.rows] == [(r.key, _shown(r)) for r in new]

@@ -1,0 +1,169 @@
+"""`sqa results`: measure what is stale, make pages and pictures from ledgers, say what moved, find what is old."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from datetime import date
+from pathlib import Path
+
+import sqa
+from experiments.lab import ledger as ledgers
+from experiments.lab.item import Item, chosen, items
+from experiments.lab.ledger import Change, Ledger, Row
+from experiments.lab.pages import (
+    draw,
+    drawn_from,
+    ledger_of,
+    ledger_path,
+    pages,
+    picture_digest,
+    rendered,
+    stale_lines,
+)
+from experiments.lab.tables import number
+from sqa.core.errors import DataError
+from sqa.core.paths import ROOT
+from sqa.files.store import write_text
+from sqa.run.folder import tsv
+
+CHANGES = ("item", "cell", "metric", "old", "new", "difference", "intervals")
+
+
+def update(names: Sequence[str], runs: Path, force: bool = False) -> None:
+    """Measure the named items that are stale (all where none is named), then make every page and picture anew."""
+    for item in chosen(names):
+        if force or (why := list(stale(item))):
+            print(f"{item.name}: {'asked for' if force else '; '.join(why)}", file=sys.stderr)
+            measure(item, runs)
+        for path in draw(item):
+            print(path.relative_to(ROOT))
+    for path in pages():
+        text = rendered(path)
+        if text != path.read_text(encoding="utf-8"):
+            write_text(path, text)
+            print(path.relative_to(ROOT))
+
+
+def measure(item: Item, runs: Path) -> None:
+    """Write an item's ledger; numbers that are as they were keep their date.
+
+    A number that takes the place of one of another signature is said on stderr: the two cannot be compared.
+    """
+    path, config = ledger_path(item.name), item.path()
+    rows = tuple(item.measure(config, runs))
+    old = ledgers.read(path) if path.is_file() else None
+    same = old is not None and old.columns == item.columns and ledgers.same_numbers(old, rows)
+    day = old.date if old is not None and same else date.today().isoformat()
+    new = Ledger(item.name, item.command, sqa.__version__, day, dict(item.inputs(config)), item.columns, rows)
+    if old is not None and old.columns == new.columns:
+        for change in ledgers.changes(old, new):
+            if change.incomparable:
+                print(f"{item.name}: {' '.join(change.key)} has another signature than before", file=sys.stderr)
+    ledgers.write(new, path)
+    print(path.relative_to(ROOT) if path.is_relative_to(ROOT) else path)
+
+
+def stale(item: Item) -> Iterator[str]:
+    """Why an item has to be measured again; nothing where its ledger is of today's inputs and version."""
+    path = ledger_path(item.name)
+    if not path.is_file():
+        yield "never measured"
+        return
+    old, inputs = ledger_of(item.name), item.inputs(item.path())
+    if old.version != sqa.__version__:
+        yield f"version {old.version}, now {sqa.__version__}"
+    if old.columns != item.columns:
+        yield "other columns"
+    for name in sorted({*old.inputs, *inputs}):
+        if old.inputs.get(name) != inputs.get(name):
+            yield f"{name} was {old.inputs.get(name, 'not there')}, is {inputs.get(name, 'not there')}"
+
+
+def check(names: Sequence[str] = ()) -> int:
+    """Name every ledger, picture and line of a page that is old or was edited; 1 where there is one."""
+    problems = list(_problems(chosen(names)))
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    return 1 if problems else 0
+
+
+def _problems(chosen_items: Sequence[Item]) -> Iterator[str]:
+    for item in chosen_items:
+        path = ledger_path(item.name)
+        for why in stale(item):
+            yield f"{path.relative_to(ROOT)}: {why}; run `{item.command}`"
+        if not path.is_file():
+            continue
+        if ledgers.edited(path):
+            yield f"{path.relative_to(ROOT)}: was edited by hand; run `{item.command}`"
+        for name in item.figures:
+            if drawn_from(ROOT / name) != picture_digest(item):
+                yield f"{name}: is not of {path.relative_to(ROOT)} as it is now; run `sqa results update`"
+    for page in pages():
+        for line, is_there, expected in stale_lines(page):
+            was, now = is_there.splitlines() or [""], expected.splitlines() or [""]
+            where = f"{page.relative_to(ROOT)}:{line}"
+            yield f"{where}: {was[0][:90]!r} should be {now[0][:90]!r}; run `sqa results update`"
+
+
+def diff(old: str, new: str | None, names: Sequence[str] = ()) -> None:
+    """Print the numbers that moved between two folders of ledgers, or two revisions of the repository (git)."""
+    lines = []
+    for item in chosen(names):
+        before, after = _at(old, item.name), _at(new, item.name) if new else _now(item.name)
+        if before is not None and after is not None:
+            lines += [_cells(item.name, change) for change in ledgers.changes(before, after)]
+    print(tsv(CHANGES, lines), end="")
+
+
+def _cells(item: str, change: Change) -> list[str]:
+    old, new = change.old, change.new
+    gap = f"{new.value - old.value:+.4f}" if old is not None and new is not None else "n/a"
+    return [item, " ".join(change.key[:-1]), change.key[-1], _shown(old), _shown(new), gap, _overlap(change)]
+
+
+def _shown(row: Row | None) -> str:
+    return "not there" if row is None else number(row, 4)
+
+
+def _overlap(change: Change) -> str:
+    """In a word, whether a reader can believe that the number moved: paired tests need the runs (`sqa compare`)."""
+    old, new = change.old, change.new
+    if old is None or new is None:
+        return "n/a"
+    if change.incomparable:
+        return "other signature"
+    if old.low is None or new.low is None or old.high is None or new.high is None:
+        return "none"
+    return "overlap" if old.low <= new.high and new.low <= old.high else "apart"
+
+
+def _now(name: str) -> Ledger | None:
+    return ledger_of(name) if ledger_path(name).is_file() else None
+
+
+def _at(where: str, name: str) -> Ledger | None:
+    """The ledger in a folder, or in a revision; None where it is not there.  Neither: DataError."""
+    folder = Path(where)
+    if folder.is_dir():
+        path = folder / f"{name}.tsv"
+        return ledgers.read(path) if path.is_file() else None
+    inside = ledger_path(name).relative_to(ROOT)
+    if subprocess.run(["git", "-C", ROOT, "rev-parse", "--verify", "-q", f"{where}^{{commit}}"],
+                      capture_output=True).returncode:  # fmt: skip
+        raise DataError(f"{where}: neither a folder of ledgers nor a revision of the repository")
+    shown = subprocess.run(["git", "-C", ROOT, "show", f"{where}:{inside}"], capture_output=True, text=True)
+    return ledgers.parse(shown.stdout, f"{where}:{inside}") if shown.returncode == 0 else None
+
+
+def listing() -> None:
+    """Print every item: what it shows, when it was measured, why it is stale."""
+    lines = []
+    for item in items().values():
+        there = ledger_path(item.name).is_file()
+        old = ledger_of(item.name) if there else None
+        why = "; ".join(stale(item)) or "fresh"
+        lines.append([item.name, item.shows, old.date if old else "never", str(len(old.rows)) if old else "0", why])
+    print(tsv(("item", "shows", "measured", "rows", "state"), lines), end="")

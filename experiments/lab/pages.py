@@ -1,0 +1,113 @@
+"""Blocks of pages and pictures, made from ledgers: `<!-- [[[cog show("ITEM", "BLOCK") ]]] -->` in Markdown (cog).
+
+cog runs the line between the marks and puts what it prints below it, up to `<!-- [[[end]]] -->`.  A picture carries
+the digest of its ledger, by which `sqa results check` knows that it is old.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from pathlib import Path
+
+from experiments.lab import ledger as ledgers
+from experiments.lab.item import Item, chosen
+from experiments.lab.ledger import DIGITS, Ledger
+from sqa.core.errors import DataError
+from sqa.core.paths import ROOT
+from sqa.core.registry import did_you_mean
+
+LEDGERS = ROOT / "experiments" / "ledger"
+PAGES = ("README.md", "docs/*.md", "data/models/*/README.md")
+PICTURE = "Ledger"  # key of a PNG's text: digest of the ledger that it shows
+_MARK = re.compile(r"^<!-- \[\[\[cog", re.MULTILINE)
+_PROLOGUE = "from experiments.lab.pages import show"
+
+
+def ledger_path(name: str) -> Path:
+    """The tracked file of an item."""
+    return LEDGERS / f"{name}.tsv"
+
+
+@lru_cache(maxsize=32)
+def _ledger(path: Path, stamp: int) -> Ledger:
+    return ledgers.read(path)
+
+
+def ledger_of(name: str) -> Ledger:
+    """An item's ledger as it is now.  Not measured yet: DataError."""
+    path = ledger_path(name)
+    return _ledger(path, path.stat().st_mtime_ns if path.is_file() else 0)
+
+
+def show(item: str, block: str) -> None:
+    """Print a block of an item: what the marks in pages call."""
+    [one] = chosen([item])
+    if block not in one.blocks:
+        raise DataError(f"{item}: no block is called {block!r}{did_you_mean(block, one.blocks)}")
+    print("\n".join(one.blocks[block](ledger_of(one.name))))
+
+
+def pages() -> list[Path]:
+    """Every page with a generated block."""
+    found = [path for pattern in PAGES for path in sorted(ROOT.glob(pattern))]
+    return [path for path in found if _MARK.search(path.read_text(encoding="utf-8"))]
+
+
+def rendered(path: Path) -> str:
+    """A page's text with its blocks as they should be."""
+    from cogapp import Cog
+    from cogapp.cogapp import CogError
+
+    engine = Cog()
+    engine.options.prologue, engine.options.print_output = _PROLOGUE, True
+    try:
+        text: str = engine.process_string(path.read_text(encoding="utf-8"), fname=str(path))
+    except CogError as error:
+        raise DataError(f"{path}: {error}") from error
+    return text
+
+
+def stale_lines(path: Path) -> Iterator[tuple[int, str, str]]:
+    """(line, what stands there, what should stand there) of each place where a page differs from its ledgers."""
+    old, new = path.read_text(encoding="utf-8").splitlines(), rendered(path).splitlines()
+    for tag, i1, i2, j1, j2 in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if tag != "equal":
+            yield i1 + 1, "\n".join(old[i1:i2]), "\n".join(new[j1:j2])
+
+
+def picture_digest(item: Item) -> str:
+    """First digits of the sha256 of the ledger that a picture is drawn from."""
+    return hashlib.sha256(ledger_path(item.name).read_bytes()).hexdigest()[:DIGITS]
+
+
+def drawn_from(picture: Path) -> str | None:
+    """The digest that a PNG carries; None where it carries none or is not there."""
+    from PIL import Image
+
+    if not picture.is_file():
+        return None
+    with Image.open(picture) as image:
+        text: Mapping[str, str] = getattr(image, "text", {})
+        return text.get(PICTURE)
+
+
+def draw(item: Item) -> list[Path]:
+    """Draw the pictures of an item whose ledger has changed since; the files written."""
+    from sqa.report.figure_style import style
+
+    written, digest = [], picture_digest(item)
+    for name, drawing in item.figures.items():
+        if drawn_from(ROOT / name) == digest:
+            continue
+        with style():
+            from matplotlib import pyplot
+
+            figure = drawing(ledger_of(item.name))
+            figure.savefig(ROOT / name, format="png", metadata={"Software": None, PICTURE: digest})
+            pyplot.close(figure)
+        written.append(ROOT / name)
+    return written

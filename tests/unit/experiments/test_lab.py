@@ -1,0 +1,184 @@
+"""The lab book: a number, a picture or a page that is older than what it was made from, or edited, is named."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from experiments.lab import item as lab_items
+from experiments.lab import ledger as ledgers
+from experiments.lab import main, pages
+from experiments.lab.item import Item, folder_digest, items
+from experiments.lab.ledger import Ledger, Row
+from experiments.lab.tables import Column, table
+from sqa.core.errors import ConfigError, DataError
+
+PAGE = """# Results
+
+<!-- [[[cog show("toy", "numbers") ]]] -->
+<!-- [[[end]]] -->
+
+The end.
+"""
+
+
+def _figure(ledger: Ledger):
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots()
+    axes.plot([row.value for row in ledger.rows])
+    return figure
+
+
+class Book:
+    """A repository of one item, one page, one model and one picture."""
+
+    def __init__(self, root: Path) -> None:
+        self.root, self.model, self.values, self.signature = root, root / "model", [1.25, 2.5], "ew|v:1"
+        (root / "docs").mkdir(parents=True)
+        (root / "experiments/ledger").mkdir(parents=True)
+        (root / "README.md").write_text(PAGE, encoding="utf-8")
+        self.model.mkdir()
+        (self.model / "weights").write_bytes(b"\x00\x01")
+        self.item = Item(
+            "toy", "a toy", "ablation.yaml", ("k",), self._measure, self._inputs,
+            {"numbers": self._block}, {"docs/toy.png": _figure},
+        )  # fmt: skip
+
+    def _measure(self, config: Path, runs: Path):
+        for k, value in enumerate(self.values):
+            yield Row((str(k),), "ew", value, value - 1, value + 1, 10, "0-1", self.signature)
+
+    def _inputs(self, config: Path):
+        return {"model toy": folder_digest(self.model)}
+
+    @staticmethod
+    def _block(ledger: Ledger):
+        return table(ledger, ["k"], [([k], {"k": k}) for k in ledger.values("k")], [Column("ew", "EW", 2)])
+
+
+@pytest.fixture
+def book(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Book:
+    book = Book(tmp_path)
+    for module in (pages, main):
+        monkeypatch.setattr(module, "ROOT", tmp_path)
+    monkeypatch.setattr(pages, "LEDGERS", tmp_path / "experiments/ledger")
+    monkeypatch.setattr(lab_items, "items", lambda: {"toy": book.item})
+    main.update([], tmp_path / "runs")
+    return book
+
+
+def _problems(book: Book, capsys: pytest.CaptureFixture[str]) -> str:
+    capsys.readouterr()
+    code = main.check()
+    said = capsys.readouterr().err
+    assert code == (1 if said else 0)
+    return said
+
+
+def test_update_makes_ledger_page_and_picture_and_then_nothing(book, capsys):
+    assert "| 0 | 1.25 [0.25, 2.25] |" in (book.root / "README.md").read_text(encoding="utf-8")
+    assert (book.root / "docs/toy.png").is_file()
+    assert not _problems(book, capsys)
+    main.update([], book.root / "runs")
+    assert not capsys.readouterr().out
+
+
+def test_a_changed_digit_in_a_block_is_named_by_file_and_line(book, capsys):
+    page = book.root / "README.md"
+    page.write_text(page.read_text(encoding="utf-8").replace("1.25 [", "1.35 ["), encoding="utf-8")
+    assert re.match(r"README\.md:6: '\| 0 \| 1\.35 .*should be '\| 0 \| 1\.25", _problems(book, capsys))
+
+
+def test_a_changed_digit_in_a_ledger_is_named(book, capsys):
+    path = book.root / "experiments/ledger/toy.tsv"
+    path.write_text(path.read_text(encoding="utf-8").replace("1.250000", "1.260000"), encoding="utf-8")
+    assert "experiments/ledger/toy.tsv: was edited by hand" in _problems(book, capsys)
+
+
+def test_a_model_changed_by_one_byte_is_named(book, capsys):
+    (book.model / "weights").write_bytes(b"\x00\x02")
+    assert "toy.tsv: model toy was" in _problems(book, capsys)
+
+
+def test_a_picture_of_other_numbers_is_named_and_one_that_is_gone(book, capsys):
+    picture = book.root / "docs/toy.png"
+    old = picture.read_bytes()
+    book.values[0] = 1.5
+    main.update([], book.root / "runs", force=True)
+    assert picture.read_bytes() != old
+    picture.write_bytes(old)
+    assert _problems(book, capsys).startswith("docs/toy.png: is not of")
+    picture.unlink()
+    assert _problems(book, capsys).startswith("docs/toy.png: is not of")
+
+
+def test_another_version_of_the_program_makes_it_stale(book, capsys, monkeypatch):
+    monkeypatch.setattr(main.sqa, "__version__", "9.9.9")
+    assert "now 9.9.9" in _problems(book, capsys)
+
+
+def test_a_number_of_another_signature_does_not_take_its_place_silently(book, capsys):
+    book.signature = "ew|v:2"
+    main.update([], book.root / "runs", force=True)
+    assert "toy: 0 ew has another signature than before" in capsys.readouterr().err
+
+
+def test_numbers_that_stay_keep_their_date(book):
+    path = book.root / "experiments/ledger/toy.tsv"
+    path.write_text(re.sub(r"# date: .*", "# date: 2020-01-01", path.read_text(encoding="utf-8")), encoding="utf-8")
+    main.update([], book.root / "runs", force=True)
+    assert ledgers.read(path).date == "2020-01-01"
+    book.values[0] = 7.0
+    main.update([], book.root / "runs", force=True)
+    assert ledgers.read(path).date != "2020-01-01"
+
+
+def test_diff_says_what_moved_and_whether_the_intervals_meet(book, capsys, tmp_path):
+    old = tmp_path / "old"
+    old.mkdir()
+    (old / "toy.tsv").write_bytes((book.root / "experiments/ledger/toy.tsv").read_bytes())
+    book.values[:] = [1.5, 9.0]
+    main.update([], book.root / "runs", force=True)
+    capsys.readouterr()
+    main.diff(str(old), None)
+    lines = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+    assert [line[5:] for line in lines[1:]] == [["+0.2500", "overlap"], ["+6.5000", "apart"]]
+    with pytest.raises(DataError, match="neither a folder"):
+        main.diff("no-such-revision", None)
+
+
+def test_a_cell_measured_twice_is_refused(book):
+    book.item = book.item.__class__("toy", "", "ablation.yaml", ("k",), lambda *_: [Row(("0",), "ew", 1.0)] * 2,
+                                    book._inputs)  # fmt: skip
+    with pytest.raises(DataError, match="measured twice"):
+        main.measure(book.item, book.root)
+
+
+def test_unknown_items_blocks_and_columns_are_named(book):
+    with pytest.raises(ConfigError, match="no such item"):
+        main.update(["tov"], book.root)
+    with pytest.raises(DataError, match="no block"):
+        pages.show("toy", "number")
+    with pytest.raises(DataError, match="no column"):
+        pages.ledger_of("toy").one("ew", kk=1)
+
+
+def test_a_ledger_comes_back_as_it_was(tmp_path):
+    rows = (
+        Row(("xqb-es", "a b", "3"), "ew", 0.25, 0.125, None, 7, "0-1", "s: 1", "r"),
+        Row(("x", "y", "full"), "p", 0.05),
+    )
+    ledger = Ledger("i", "c", "1", "2026-01-01", {"data x": "12"}, ("dataset", "translator", "k"), rows)
+    ledgers.write(ledger, tmp_path / "i.tsv")
+    assert ledgers.read(tmp_path / "i.tsv") == ledger
+    (tmp_path / "i.tsv").write_text("# item: i\nno\n", encoding="utf-8")
+    with pytest.raises(DataError, match="lacks"):
+        ledgers.read(tmp_path / "i.tsv")
+
+
+def test_every_item_of_the_project_says_what_it_hangs_on():
+    for item in items().values():
+        assert item.path().is_file() and item.shows and item.inputs(item.path())
