@@ -1,29 +1,77 @@
-"""Progress bars that move while something long is under way.
+"""Progress on stderr (tqdm): a bar on a terminal, a line every half minute in a pipe or a log file.
 
-A bar is drawn when work is done; a block of translations or a run takes minutes.  A heartbeat draws it again with the
-time that went by, so that nobody wonders whether the program still lives.
+A bar is drawn when work is done, and a block of translations takes minutes: a heartbeat draws it again with the time
+that went by and with what is under way, so that nobody wonders whether the program still lives.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from threading import Event, Thread
-from typing import Any
+from time import monotonic
+from typing import Any, TextIO, TypeVar
 
-SECONDS = 4.0  # between two beats, at most 5
+T = TypeVar("T")
+_say: Callable[[str], object] | None = None
+_said = 0.0  # when
+BEAT, LINE = 4.0, 30.0  # seconds between two drawings on a terminal, and between two lines elsewhere
+_LINE = "{desc}: {n_fmt}/{total_fmt} {unit}, {elapsed}, {remaining} to go{postfix}"
+
+
+class _Lines:
+    """A stream on which every drawing is a line of its own."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream, self._last = stream, ""
+
+    def write(self, text: str) -> None:
+        line = text.strip("\r\n ")
+        if line and line != self._last:
+            self._stream.write(f"{line}\n")
+            self._last = line
+
+    def flush(self) -> None:
+        self._stream.flush()
+
+
+def _settings() -> dict[str, Any]:
+    """What tqdm is told of the stream it draws on."""
+    if sys.stderr.isatty():
+        return {"file": sys.stderr, "dynamic_ncols": True}
+    return {"file": _Lines(sys.stderr), "mininterval": LINE, "maxinterval": LINE, "bar_format": _LINE}
 
 
 @contextmanager
 def bar(description: str, total: int, done: int = 0, unit: str = "question") -> Iterator[Any]:
-    """A progress bar of the package tqdm on stderr with a heartbeat; `done` of `total` are done already."""
+    """A bar with a heartbeat; `done` of `total` are done already.  `set_postfix_str` says what is under way."""
     from tqdm import tqdm
 
-    with tqdm(
-        desc=description, total=total, initial=done, unit=unit, file=sys.stderr, dynamic_ncols=True
-    ) as shown, beating(shown):  # fmt: skip
+    with tqdm(desc=description, total=total, initial=done, unit=unit, **_settings()) as shown, beating(shown):
         yield shown
+
+
+def report_to(say: Callable[[str], object] | None) -> None:
+    """Where `under_way` goes in this process: a worker's way to the bar of the process that it works for."""
+    global _say
+    _say = say
+
+
+def under_way(text: str) -> None:
+    """Say what this process works at, at most once a second; nothing where nobody asked."""
+    global _said
+    now = monotonic()
+    if _say is not None and now - _said >= 1:
+        _said = now
+        _say(text)
+
+
+def over(items: Iterable[T], description: str, unit: str = "it", leave: bool = True) -> Iterator[T]:
+    """The items, with a bar."""
+    from tqdm import tqdm
+
+    yield from tqdm(items, desc=description, unit=unit, leave=leave, **_settings())
 
 
 @contextmanager
@@ -40,5 +88,5 @@ def beating(shown: Any) -> Iterator[None]:
 
 
 def _beat(shown: Any, stop: Event) -> None:
-    while not stop.wait(SECONDS):
+    while not stop.wait(BEAT if sys.stderr.isatty() else LINE):
         shown.refresh()

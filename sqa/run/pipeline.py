@@ -16,8 +16,8 @@ runs that share a translation share its file.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, cast
@@ -43,7 +43,7 @@ from sqa.core.interfaces import (
     OracleBuzzer,
     Translator,
 )
-from sqa.core.progress import bar
+from sqa.core.progress import bar, under_way
 from sqa.core.registry import BUZZERS, GUESSERS, TRANSLATORS, Registry
 from sqa.core.trace import QuestionTrace, Score
 from sqa.core.types import Buzz, Emission, Guess, Question, Write
@@ -134,7 +134,7 @@ def run(
     for stage, kind, component in (("guess", "guesser", config.guesser), ("buzz", "buzzer", config.buzzer)):
         if until == stage and component is None:
             raise ConfigError(f"{config.name}: names no {kind} to run")
-    worker = _Worker(store, questions, progress)
+    worker = _Worker(store, questions, progress, config.name)
 
     translator = parts.component(TRANSLATORS, config.translator)
     if isinstance(translator, ChecksQuestions):
@@ -338,8 +338,8 @@ def _score(metric: Metric, trace: QuestionTrace) -> Score:
 class _Worker:
     """Makes the missing blocks of one stage after another."""
 
-    def __init__(self, store: Store, questions: list[Question], progress: bool) -> None:
-        self.store, self.questions, self.progress = store, questions, progress
+    def __init__(self, store: Store, questions: list[Question], progress: bool, name: str) -> None:
+        self.store, self.questions, self.progress, self.name = store, questions, progress, name
         self.blocks = blocks_of(questions, BLOCK_SIZE)
         self.dataset = dataset_fingerprint(questions)
         self.stages: dict[str, Stage] = {}
@@ -363,9 +363,9 @@ class _Worker:
             missing = self.store.missing(stage, len(self.blocks))
             todo = sum(len(self.blocks[index]) for index in missing)
             start = time.perf_counter()
-            with self._bar(stage.name, todo) as shown:
+            with self._ticking(stage.name, todo) as tick:
                 for index in missing:
-                    self.store.write(stage, index, make(index, self.blocks[index], shown.update if shown else _silent))
+                    self.store.write(stage, index, make(index, self.blocks[index], tick))
                     self.made[stage.name] += 1
             if len(missing) == len(self.blocks):
                 self.seconds[stage.name] = time.perf_counter() - start
@@ -376,16 +376,22 @@ class _Worker:
     def guesses(self, index: int, block: Sequence[Question]) -> dict[str, tr.Guesses]:
         return read_guesses(self.store, self.stages["guess"], index, block)
 
-    def _bar(self, name: str, todo: int) -> AbstractContextManager[Any]:
-        """A progress bar over all questions, those already in the store included."""
-        if not self.progress:
-            return nullcontext()
-        total = len(self.questions)
-        return bar(f"{name:9}", total, total - todo)
+    @contextmanager
+    def _ticking(self, stage: str, todo: int) -> Iterator[Tick]:
+        """Told how many questions are done: a progress bar, those already in the store included, or a word of it."""
+        total, done = len(self.questions), len(self.questions) - todo
+        if self.progress:
+            with bar(f"{stage:9}", total, done) as shown:
+                yield shown.update
+            return
 
+        def tick(n: int) -> None:
+            nonlocal done
+            done += n
+            under_way(f"{self.name}: {stage} {done}/{total}")
 
-def _silent(_: int) -> None:
-    """No progress bar."""
+        tick(0)
+        yield tick
 
 
 def _unknown_pages(guesser: Guesser, questions: Sequence[Question]) -> int | None:

@@ -62,13 +62,34 @@ def test_a_run_sets_them_before_torch_is_loaded(tmp_path: Path) -> None:
     assert found.stdout == "1 1\n", found.stderr
 
 
-def test_a_bar_moves_while_nothing_is_finished(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert progress.SECONDS <= 5
-    monkeypatch.setattr(progress, "SECONDS", 0.05)
-    written = io.StringIO()
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_bar_on_a_terminal_moves_while_nothing_is_finished(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert progress.BEAT <= 5
+    monkeypatch.setattr(progress, "BEAT", 0.05)
+    written = Terminal()
     monkeypatch.setattr(sys, "stderr", written)
     with progress.bar("translate", 3, 1) as bar:
         time.sleep(0.5)
         still = written.getvalue().count("1/3")
         bar.update()
     assert still >= 3 and "2/3" in written.getvalue()
+
+
+def test_in_a_log_file_it_is_a_line_now_and_then_with_what_is_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", written)
+    with progress.bar("ablation", 1000, unit="run") as bar:
+        progress.report_to(lambda text: bar.set_postfix_str(text, refresh=False))
+        progress.under_way("xqb-pl language model 3: translate 32/511")
+        for _ in range(1000):
+            bar.update()
+    progress.report_to(None)
+    lines = written.getvalue().splitlines()
+    assert 1 <= len(lines) <= 2 and "\r" not in written.getvalue()
+    assert lines[-1].startswith("ablation: 1000/1000 run") and lines[-1].endswith(
+        "xqb-pl language model 3: translate 32/511"
+    )
