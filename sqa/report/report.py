@@ -110,7 +110,7 @@ def _questions(run: Reported) -> str:
 
 def _introduction(reported: Sequence[Reported], groups: Sequence[Sequence[Reported]]) -> list[str]:
     lines = [
-        f"Values in brackets are 95% percentile bootstrap intervals over questions ({RESAMPLES} resamples). "
+        f"Values in brackets are 95% BCa bootstrap intervals over questions ({RESAMPLES} resamples). "
         "n/a: no value; the reason is under *Not computed, and why*."
     ]
     if len(groups) > 1:
@@ -177,8 +177,8 @@ def _differences(first: Reported, compared_rows: dict[str, list[ComparisonRow]])
     if not lines:
         return [f"### Differences to {code(first.label)}", "", "None could be tested; see *Not computed, and why*."]
     note = (
-        f"Run minus {code(first.label)}, paired over questions. p: two-sided, by the paired bootstrap and by "
-        f"approximate randomisation ({RESAMPLES} resamples each). Bold: both below {SIGNIFICANT:g}. "
+        f"Run minus {code(first.label)}, paired over questions; percentile intervals. p: two-sided, by the paired "
+        f"bootstrap and by approximate randomisation ({RESAMPLES} resamples each). Bold: both below {SIGNIFICANT:g}. "
         f"{len(lines)} tests, not corrected for their number."
     )
     head = ("metric", "run", "difference", "95% interval", "p, bootstrap", "p, randomisation")

@@ -50,7 +50,7 @@ class ReportRow:
 
     metric: str
     value: float | None
-    low: float | None  # 95% percentile bootstrap interval over questions
+    low: float | None  # 95% BCa bootstrap interval over questions
     high: float | None
     n: int  # questions (for empty-sentences: sentences)
     unit: str  # "0-1", "0-100", "words", "per word", "per 100 words", "mean score", "score", "questions", "sentences"
@@ -136,7 +136,7 @@ class FinishedRun:
 
 @dataclass(frozen=True, slots=True)
 class ComparisonRow:
-    """Two runs by one metric, paired over questions: difference a - b, 95% interval, two-sided p-values."""
+    """Two runs by one metric, paired over questions: difference a - b, 95% percentile interval, two-sided p-values."""
 
     metric: str
     a: float

@@ -4,9 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.stats
 
 from sqa.core.errors import ConfigError, DataError, NotComputable
-from sqa.core.significance import bootstrap, bootstrap_band, bootstrap_many, compare, compare_many
+from sqa.core.significance import (
+    bca,
+    bootstrap,
+    bootstrap_band,
+    bootstrap_many,
+    bootstrap_weights,
+    compare,
+    compare_many,
+)
 from sqa.metrics import build
 from sqa.metrics.qa import LogRankCurve
 
@@ -59,6 +68,59 @@ def test_undefined_resamples_are_counted():
     assert 180 < interval.undefined < 320  # one resample in four
     with pytest.raises(NotComputable, match="dal"):
         bootstrap(stats[1:], DAL)
+
+
+def test_bca_is_scipys_on_the_same_resamples():
+    """scipy.stats.bootstrap, method BCa, of a skewed mean and of a ratio of sums."""
+    rng = np.random.default_rng(11)
+    wins, words = (rng.random(60) < 0.1) * rng.random(60), rng.lognormal(size=60)
+    for stats, metric in ((means(wins), ACCURACY), (np.column_stack([wins, words]), ACCURACY)):
+
+        def value(x, y, axis):
+            return x.sum(axis=axis) / y.sum(axis=axis)
+
+        theirs = scipy.stats.bootstrap(tuple(stats.T), value, paired=True, n_resamples=20000, method="BCa", rng=rng)
+        point = metric.score(stats.sum(axis=0))
+        without = metric.score_many(stats.sum(axis=0) - stats)
+        ends = bca(point, theirs.bootstrap_distribution, without, 0.95)
+        assert ends == pytest.approx(tuple(theirs.confidence_interval), rel=1e-3)
+        ours = bootstrap(stats, metric, n_resamples=20000)  # of other resamples
+        low, high = theirs.confidence_interval
+        assert (ours.low, ours.high) == pytest.approx((low, high), abs=0.03 * (high - low))
+
+
+def test_the_interval_of_bleu_is_bca_with_each_question_left_out():
+    rng = np.random.default_rng(12)
+    counts = rng.integers(1, 9, size=(12, 4))
+    stats = np.column_stack([counts.sum(1) + 9, counts.sum(1) + 9, counts, counts + 5, np.ones(12)]).astype(float)
+    without = np.array([BLEU.score(np.delete(stats, i, axis=0).sum(axis=0)) for i in range(12)])
+    samples = BLEU.score_many(np.concatenate(list(bootstrap_weights(12, 1000, 0))) @ stats)
+    interval = bootstrap(stats, BLEU)
+    assert (interval.low, interval.high) == pytest.approx(bca(interval.value, samples, without, 0.95))
+    assert (interval.low, interval.high) != pytest.approx(tuple(np.percentile(samples, [2.5, 97.5])))
+
+
+def test_bca_of_symmetric_resamples_is_the_percentile_interval():
+    samples = np.linspace(-1, 1, 999)
+    assert bca(0.0, samples, np.array([-1.0, 0.0, 1.0]), 0.95) == pytest.approx(
+        tuple(np.percentile(samples, [2.5, 97.5]))
+    )
+
+
+def test_bca_where_little_is_defined():
+    nan, ends = np.nan, np.array([-1.0, 0.0, 1.0])
+    assert bca(0.3, np.full(9, 0.3), np.full(3, 0.3), 0.95) == (0.3, 0.3)
+    assert np.isnan(bca(0.3, np.full(9, nan), ends, 0.95)).all()
+    assert bca(0.0, np.append(np.linspace(-1, 1, 999), nan), np.append(ends, nan), 0.95) == bca(
+        0.0, np.linspace(-1, 1, 999), ends, 0.95
+    )
+    assert bca(0.0, np.linspace(-1, 1, 999), np.full(3, nan), 0.95) == bca(0.0, np.linspace(-1, 1, 999), ends, 0.95)
+    for outside in (-5.0, 5.0):  # of all resamples
+        low, high = bca(outside, np.linspace(-1, 1, 999), ends, 0.95)
+        assert -1 <= low <= high <= 1 and low * outside > 0
+    far = np.append(np.zeros(99), 1.0)  # as skew as can be: the pole of the acceleration
+    assert bca(-5.0, np.linspace(-1, 1, 9999), far, 0.999999) == (-1.0, pytest.approx(-0.99, abs=0.02))
+    assert bca(5.0, np.linspace(-1, 1, 9999), -far, 0.999999) == (pytest.approx(0.99, abs=0.02), 1.0)
 
 
 def test_a_system_against_itself():
