@@ -11,7 +11,7 @@ tables at a time, which is how its own rate of false alarms is measured (experim
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,11 +19,11 @@ import numpy as np
 
 from sqa import metrics as metric_names
 from sqa.core.arrays import Floats
-from sqa.core.permutation import null_of, p_value
+from sqa.core.permutation import PERMUTATIONS, null_of, p_value, p_values, quantile_95
+from sqa.core.significance import bootstrap_weights
 
 STEEP = 1.0  # BLEU gained from the first to the middle k that may be called steep; the paper's curves gain more
 LEAST = 3  # finite k
-PERMUTATIONS = 1999
 CLAIMS = ("peak", "earlier", "worse EW", "steep", "better BLEU")
 
 
@@ -106,11 +106,12 @@ def _steep(ladder: Ladder) -> tuple[Test, Floats]:
     places = [0, (ladder.full + (ladder.ks[-1] != "full")) // 2, ladder.full - (ladder.ks[-1] == "full")]
     table = ladder.tables["bleu"][:, places]
     n, _, d, _ = table.shape
-    rng = np.random.default_rng([ladder.seed, 5])
     score, columns = _scorer("bleu", d), _flat(table).reshape(n, -1)
+    size = max(1, 4_000_000 // columns.shape[1])  # sums held at a time: 32 MB
     drawn = [
-        score((rng.multinomial(n, np.full(n, 1 / n), size=b) @ columns).reshape(b, 3, -1))
-        for b in _blocks(ladder.permutations, columns.shape[1])
+        score((weights[start : start + size] @ columns).reshape(-1, 3, columns.shape[1] // 3))
+        for weights in bootstrap_weights(n, ladder.permutations, ladder.seed)
+        for start in range(0, len(weights), size)
     ]
     first, middle, last = np.concatenate(drawn).transpose(1, 0, 2)  # (B, R) each
     early, late = middle - first, last - middle
@@ -146,15 +147,14 @@ def above_any(ladder: Ladder, metric: str, some: Sequence[int], one: int) -> Tes
         values = score(sums)
         return values[:, 1:].max(axis=1) - values[:, 0]
 
-    flat = _flat(table)
-    observed = gap(flat.sum(axis=0)[None])[0]
+    observed = gap(_flat(table).sum(axis=0)[None])[0]
     if ladder.alike and len(places) == len(ladder.ks):  # then one null distribution is that of all tables
         null = null_of(_flat(table[..., :1]), gap, ladder.permutations, ladder.seed)
-        null = np.broadcast_to(null, (len(null), table.shape[3]))
+        p, critical = p_value(observed, null), np.broadcast_to(quantile_95(null), observed.shape)
     else:
-        null = null_of(flat, gap, ladder.permutations, ladder.seed, table.shape[3])
+        p, critical = p_values(table, gap, observed, ladder.permutations, ladder.seed)
     best = int(np.argmax(ladder.scores(metric)[list(some), 0]))
-    return Test(p_value(observed, null), observed, _critical(null), ((metric, list(some)[best], one),))
+    return Test(p, observed, critical, ((metric, list(some)[best], one),))
 
 
 def above_all(ladder: Ladder, metric: str, one: int, others: Sequence[int]) -> Test:
@@ -183,7 +183,7 @@ def _peaks_before(ladder: Ladder, early: str, late: str) -> Test:
         null = null_of(_flat(table), gap, ladder.permutations, ladder.seed, len(sets))
         observed = scores[name][own, sets] - scores[name][other, sets]
         p = np.where(first < second, p_value(observed, null), 1.0)
-        tests.append(Test(p, np.where(first < second, observed, -observed), _critical(null),
+        tests.append(Test(p, np.where(first < second, observed, -observed), quantile_95(null),
                           ((name, int(own[0]), int(other[0])),)))  # fmt: skip
     return _all_of(*tests)
 
@@ -230,10 +230,6 @@ def _all_of(*tests: Test) -> Test:
     )  # fmt: skip
 
 
-def _critical(null: Floats) -> Floats:
-    return np.quantile(null, 0.95, axis=0, method="higher")
-
-
 def _flat(table: Floats) -> Floats:
     """(n, m, d, R) -> (n, m, d * R)."""
     return table.reshape(*table.shape[:2], -1)
@@ -250,9 +246,3 @@ def _scorer(metric: str, d: int) -> Callable[[Floats], Floats]:
         return values
 
     return score
-
-
-def _blocks(total: int, columns: int) -> Iterator[int]:
-    size = max(1, 4_000_000 // max(1, columns))
-    for start in range(0, total, size):
-        yield min(size, total - start)

@@ -25,7 +25,6 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from experiments.claims import PERMUTATIONS
 from experiments.contestant import components
 from experiments.contestants import NamedContestant, Runs, check_labels, runs_of, write_csv, write_verdicts
 from experiments.drawing import End, label_ends
@@ -34,7 +33,7 @@ from experiments.studies.guesser_report import knows
 from experiments.verdicts import POOLED, Verdict, corrected, judge, of_difference
 from sqa import metrics as metric_names
 from sqa.core.errors import ConfigError
-from sqa.core.permutation import null_of, p_value
+from sqa.core.permutation import PERMUTATIONS, null_of, p_value
 from sqa.core.registry import GUESSERS
 from sqa.core.significance import bootstrap_band, bootstrap_many, compare
 from sqa.data.datasets import load_questions

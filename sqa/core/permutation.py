@@ -10,18 +10,22 @@ as at least as large.  (Pitman 1937; the maximum: Westfall and Young 1993.)
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
+from functools import cache
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sqa.core.arrays import Floats
+from sqa.core.arrays import Bools, Floats
 from sqa.core.errors import ConfigError, DataError
 
-_CELLS = 4_000_000  # weights held at a time: 32 MB
-_FEW = 24  # columns of a table
+PERMUTATIONS = 20_000  # of every test
+STOP = 0.05
+_BLOCK = 2_000  # permutations
+_CELLS = 4_000_000  # sums held at a time: 32 MB
 _INSIDE, _SETS = 3, 4  # streams of random numbers that share a seed with those of sqa/core/significance.py
 _TIE = 1e-9  # differences closer than this, relative to the observed one, are equal
+
+Statistic = Callable[[Floats], Floats]  # sums (b, m, d * sets) -> values (b, sets)
 
 
 def permuted_sums(table: Floats, permutations: int, seed: int) -> Iterator[Floats]:
@@ -29,34 +33,101 @@ def permuted_sums(table: Floats, permutations: int, seed: int) -> Iterator[Float
 
     The same seed and shape give the same permutations for every table.
     """
-    if permutations < 1:
-        raise ConfigError(f"permutations: must be >= 1, got {permutations}")
-    if table.ndim != 3 or 0 in table.shape[:2]:
-        raise DataError(f"permutation: expected questions x conditions x statistics, got {table.shape}")
-    n, m, c = table.shape
-    few = c <= _FEW  # then rows are picked; many columns are faster as a product with a matrix of zeros and ones
-    flat, drawn = table.reshape(n * m, c), _drawn(n, m, permutations, seed)
-    size = max(1, _CELLS // (n * m * (c if few else m)))
+    _check(table, permutations)
+    seeds = _seeds(permutations, seed)
+    size = max(1, min(_BLOCK, _CELLS // (table.shape[1] * table.shape[2])))
     for start in range(0, permutations, size):
-        block = drawn[start : start + size].astype(np.intp)  # (b, n, m)
-        if few:
-            yield flat[block + np.arange(n)[:, None] * m].sum(axis=1)
-            continue
-        weights = np.zeros((len(block), m, n, m), dtype=flat.dtype)
-        np.put_along_axis(weights, block.transpose(0, 2, 1)[..., None], 1, axis=3)
-        yield (weights.reshape(-1, n * m) @ flat).reshape(-1, m, c)
+        yield _sums(table, seeds[start : start + size])
 
 
-@lru_cache(maxsize=8)
-def _drawn(n: int, m: int, permutations: int, seed: int) -> NDArray[np.int16]:
-    """(permutations, n, m): which condition goes to each place of each question."""
-    rng = np.random.default_rng([seed, _INSIDE])
-    size = max(1, _CELLS // (n * m))
-    parts = [
-        rng.random((min(size, permutations - start), n, m), dtype=np.float32).argsort(axis=2).astype(np.int16)
-        for start in range(0, permutations, size)
-    ]
-    return np.concatenate(parts)
+def _seeds(permutations: int, seed: int) -> Any:
+    """(permutations,) uint64: where the random numbers of each begin."""
+    return np.random.default_rng([seed, _INSIDE]).integers(2**64, size=permutations, dtype=np.uint64)
+
+
+def _sums(table: Floats, seeds: Any) -> Floats:
+    """(b, m, c): one permutation for each of the seeds (b,)."""
+    table = np.asarray(table, dtype=np.float64)
+    differs = table != table[:, :1]  # what is alike under all conditions stays as it is
+    questions, columns = np.flatnonzero(differs.any(axis=(1, 2))), np.flatnonzero(differs.any(axis=(0, 1)))
+    moving = np.ascontiguousarray(table[questions][..., columns])
+    part = np.zeros((len(seeds), table.shape[1], len(columns)))
+    _compiled()(moving, questions, seeds, part)
+    sums = np.repeat(table[~differs.any(axis=(1, 2))].sum(axis=0)[None], len(seeds), axis=0)
+    sums += table[questions].sum(axis=0) * ~differs.any(axis=(0, 1))
+    sums[..., columns] += part
+    return sums
+
+
+@cache
+def _compiled() -> Callable[[Floats, Any, Any, Floats], None]:
+    """The loop as machine code, kept on disk where that can be written; numba takes a while to import."""
+    import numba
+
+    try:
+        compiled: Callable[[Floats, Any, Any, Floats], None] = numba.njit(cache=True)(_permute)
+    except RuntimeError:
+        compiled = numba.njit(_permute)
+    return compiled
+
+
+def _permute(table: Floats, questions: Any, seeds: Any, sums: Floats) -> None:
+    """Add to sums (b, m, c) the rows of each question of a table (n, m, c), in an order of its own for each seed (b,).
+
+    Fisher and Yates's shuffle, by the upper 32 bits of Marsaglia's xorshift, which begins at Steele's mixture of the
+    seed and the question's number (n,): an order depends on nothing else.
+    """
+    n, m, c = table.shape
+    order = np.empty(m, np.int64)
+    for b in range(len(seeds)):
+        for i in range(n):
+            state = seeds[b] + np.uint64(questions[i]) * np.uint64(0x9E3779B97F4A7C15)
+            state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+            state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+            state ^= state >> np.uint64(31)
+            for place in range(m):
+                order[place] = place
+            for last in range(m - 1, 0, -1):
+                other = np.int64(((state >> np.uint64(32)) * np.uint64(last + 1)) >> np.uint64(32))
+                order[last], order[other] = order[other], order[last]
+                state ^= state << np.uint64(13)
+                state ^= state >> np.uint64(7)
+                state ^= state << np.uint64(17)
+            for place in range(m):
+                for column in range(c):
+                    sums[b, place, column] += table[i, order[place], column]
+
+
+def p_values(
+    table: Floats, statistic: Statistic, observed: Floats, permutations: int, seed: int
+) -> tuple[Floats, Floats]:
+    """(p (R,), critical (R,)) of R tables (n, m, d, R), one-sided, against `observed` (R,).
+
+    `critical` is the 95% quantile of the first 2,000 permutations.
+    """
+    _check(table.reshape(*table.shape[:2], -1), permutations)
+    seeds, sets = _seeds(permutations, seed), table.shape[3]
+    as_large, drawn, critical = np.zeros(sets, np.int64), np.zeros(sets, np.int64), np.empty(0)
+    for start in range(0, permutations, _BLOCK):
+        going = np.flatnonzero(as_large < STOP * (permutations + 1))
+        if not len(going):
+            break
+        block = seeds[start : start + _BLOCK]
+        flat = table[..., going].reshape(*table.shape[:2], -1)
+        size = max(1, _CELLS // flat[0].size)
+        parts = [statistic(_sums(flat, block[at : at + size])) for at in range(0, len(block), size)]
+        null = np.concatenate(parts)  # (b, going)
+        if not start:
+            critical = quantile_95(null)
+        as_large[going] += (~_smaller(null, observed[going])).sum(axis=0)
+        drawn[going] += len(block)
+    return np.where(np.isnan(observed), 1.0, (1 + as_large) / (drawn + 1)), critical
+
+
+def quantile_95(null: Floats) -> Floats:
+    """(B, R) -> (R,): what a difference must exceed to be significant alone at 5%."""
+    quantile: Floats = np.quantile(null, 0.95, axis=0, method="higher")
+    return quantile
 
 
 def shuffled(tables: Sequence[Floats], sets: int, seed: int) -> list[Floats]:
@@ -71,14 +142,22 @@ def shuffled(tables: Sequence[Floats], sets: int, seed: int) -> list[Floats]:
 
 def p_value(observed: Floats, null: Floats) -> Floats:
     """observed (R,), null (B, R) -> (R,), one-sided: how often chance gives as much or more."""
-    smaller = null < observed - _TIE * np.abs(observed)  # False for nan
-    result: Floats = (1 + (~smaller).sum(axis=0)) / (len(null) + 1)
+    result: Floats = (1 + (~_smaller(null, observed)).sum(axis=0)) / (len(null) + 1)
     return np.where(np.isnan(observed), 1.0, result)
 
 
-def null_of(
-    table: Floats, statistic: Callable[[Floats], Floats], permutations: int, seed: int, sets: int = 1
-) -> Floats:
+def _smaller(null: Floats, observed: Floats) -> Bools:
+    return null < observed - _TIE * np.abs(observed)  # False for nan
+
+
+def _check(table: Floats, permutations: int) -> None:
+    if permutations < 1:
+        raise ConfigError(f"permutations: must be >= 1, got {permutations}")
+    if table.ndim != 3 or 0 in table.shape[:2]:
+        raise DataError(f"permutation: expected questions x conditions x statistics, got {table.shape}")
+
+
+def null_of(table: Floats, statistic: Statistic, permutations: int, seed: int, sets: int = 1) -> Floats:
     """(B, sets): a statistic of every permuted table.
 
     The table is (n, m, d * sets); the statistic takes sums (b, m, d * sets) and gives (b, sets).
