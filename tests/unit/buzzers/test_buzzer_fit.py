@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
-from buzzers import calibration, recurrent, wins
+from buzzers import calibration, recurrent, train, wins
+from buzzers.features import SIGNALS
 from buzzers.fit import FitConfig, StateNetwork, StepNetwork, batch_of, fit, loss, soft_wins
-from buzzers.histories import GuessHistory
+from buzzers.histories import DataChoice, GuessHistory
 from buzzers.learnt import WIDTHS
 from sqa.core.errors import ConfigError
 from sqa.metrics.qa import expected_wins
@@ -147,6 +150,29 @@ def test_fitting_finds_the_feature_that_tells(objective, units):
     assert 1 <= fitted.epoch <= config.epochs
     again = fit(config, lambda width: StepNetwork(width, units), learnt, kept)
     assert all((again.tensors[name] == array).all() for name, array in fitted.tensors.items())
+
+
+@pytest.mark.parametrize("end", ["silent", "answer"])
+def test_a_trained_buzzer_answers_at_the_best_threshold_of_its_own_chances(end):
+    learnt, kept, tuning = made_up(96), made_up(32, seed=9), made_up(40, seed=7)
+    data = DataChoice("bm25", "bm25", None, 0.0, Path())
+    config = train.LogisticTraining("logistic", Path(), data, CONFIG, end)
+    buzzer, _ = train.learn(config, learnt, kept, tuning)
+    chances = [buzzer.chances(one.rows) for one in tuning]
+    best = {each: wins.best_threshold(tuning, chances, each == "answer")[0] for each in ("answer", "silent")}
+    assert best["answer"] != best["silent"]
+    assert buzzer.threshold == best[end] and buzzer.card.thresholds == (best if end == "answer" else {})
+
+
+def test_a_tuned_threshold_is_the_best_one_of_the_best_signal():
+    noise = np.random.default_rng(3)
+    histories = [
+        replace(one, signals=noise.random((len(one.right), 3)) + 9 * np.outer(one.right, [0, 1, 0]) + [0, 5, 0])
+        for one in made_up(60)
+    ]
+    buzzer, column = train.tune(histories)
+    assert (buzzer.signal, column) == (SIGNALS[1], 1)
+    assert buzzer.threshold == wins.best_threshold(histories, [one.signals[:, 1] for one in histories])[0] > 5
 
 
 def test_numbers_of_the_fit_are_checked_together():

@@ -144,6 +144,15 @@ def test_randomisation_agrees_with_the_exact_test():
     assert comparison.p_randomization == pytest.approx(14 / 64, abs=0.01)
 
 
+def test_intervals_and_both_p_values_follow_the_seed():
+    rng = np.random.default_rng(9)
+    a, b = means(rng.random(40) + 0.05), means(rng.random(40))
+    one, again, other = (compare(a, b, ACCURACY, n_resamples=999, seed=seed) for seed in (1, 1, 2))
+    assert one == again and (one.a, one.b, one.diff) == (other.a, other.b, other.diff)
+    for name in ("low", "high", "p_bootstrap", "p_randomization"):
+        assert getattr(one, name) != getattr(other, name), name
+
+
 def test_exchanging_the_systems_changes_the_sign_only():
     rng = np.random.default_rng(8)
     a, b = means(rng.random(50)), means(rng.random(50))

@@ -47,6 +47,23 @@ def test_a_trace_ranks_both_kinds_alike():
         stored[2]
 
 
+@pytest.mark.parametrize(("guessed", "answer", "expected"), [("Linear momentum", "Momentum", [0, 2]),
+                                                              ("Momentum", "Linear momentum", [0, 0])])  # fmt: skip
+def test_a_rule_of_ones_own_is_given_the_guess_first(guessed, answer, expected):
+    """One page for another goes one way, and no rule is answered with the ranks of another."""
+
+    def right(guess: str, page: str) -> bool:
+        return (guess, page) == ("Linear momentum", "Momentum")
+
+    question = Question("q", "made", "es", (("a", "b"),), ("a b",), answer)
+    emissions = (Emission(0, "a", 1, False), Emission(0, "b", 2, True))
+    plain = steps_of([["Cusco"], ["Cusco", guessed]])
+    for guesses in (plain, guesses_rows(guesses_table({"q": plain}))["q"]):
+        trace = QuestionTrace(question, emissions, guesses)
+        assert trace.judged("one way", right).rank.tolist() == expected
+        assert trace.judged("strict", is_right).rank.tolist() == trace.rank.tolist() == [0, 0]
+
+
 def test_steps_that_do_not_stand_together_are_refused():
     table = guesses_table({"q": steps_of([["Lima"]]), "p": steps_of([["Lima"]]), "r": steps_of([["Cusco"], ["Lima"]])})
     with pytest.raises(TraceError, match="do not stand together"):

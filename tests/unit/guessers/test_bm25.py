@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from guessers.retrieval import tfidf
 from guessers.retrieval.bm25 import Bm25Config, Bm25Guesser, build
 from guessers.retrieval.index import Index
-from guessers.retrieval.kernel import _compiled
+from guessers.retrieval.kernel import _compiled, best_pages
 from guessers.retrieval.tfidf import TfidfConfig
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
@@ -102,6 +102,24 @@ def test_incremental_equals_from_scratch_to_the_last_bit(docs, words, n, config)
     guesser = Bm25Guesser.fit(docs, 1, config)
     prefixes = [" ".join(words[: end + 1]) for end in range(len(words))]
     assert guesser.guess_prefixes(words, n) == guesser.guess(prefixes, n)
+
+
+def test_the_best_pages_are_the_sorted_ones_whatever_is_tied():
+    """Weights of 1 and 2 on six pages: most scores are equal, at the end of the list too."""
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        postings = [rng.permutation(6)[: rng.integers(1, 5)] for _ in range(4)]
+        starts, weights = np.cumsum([0, *map(len, postings)]), rng.integers(1, 3, sum(map(len, postings))).astype(float)
+        terms, n = rng.integers(0, 4, 6), int(rng.integers(1, 7))
+        pages, scores, listing, first, last = best_pages(
+            terms, np.arange(1, 7), starts, np.concatenate(postings), weights, 6, n
+        )
+        expected = np.zeros(6)
+        for step, term in enumerate(terms):
+            expected[postings[term]] += weights[starts[term] : starts[term + 1]]
+            shown = listing[first[step] : last[step]]
+            best = [page for page in np.lexsort((np.arange(6), -expected)) if expected[page]][:n]
+            assert pages[shown].tolist() == best and scores[shown].tolist() == expected[best].tolist()
 
 
 @pytest.mark.mirror

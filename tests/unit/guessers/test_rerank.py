@@ -176,6 +176,22 @@ def test_the_kind_told_last_and_those_never_told_count_by_themselves():
     assert silent - told == pytest.approx(which.kinds.negative("river")[place]) and silent < told  # it is a river
 
 
+@pytest.mark.parametrize(
+    ("text", "last"),
+    [
+        ("this author of this novel of this river of this quarrel", ["novel", "river", "quarrel"]),
+        ("this novel of this river of this river of this river", ["river"]),
+        ("this novel of it of this river of his", ["#it", "river", "#his"]),
+    ],
+)
+def test_the_last_three_kinds_are_counted_whichever_came_before(text, last):
+    which = known([*DOCS, Doc("Vera (river)", "this quarrel"), Doc("Vera (river)", "it took his novel")])
+    for page in which.titles:
+        found = evidence(text, page, which)
+        columns = [which.kinds.evidence(kind)[which.number[page]] for kind in last]
+        assert found["last kinds"] == pytest.approx(sum(columns)) and found["last kind"] == columns[-1]
+
+
 # --- numbers
 
 

@@ -86,6 +86,11 @@ def test_what_counts_as_a_name(begun, rests):
     assert Names(SENTENCE).rests(begun, 99) == rests
 
 
+def test_the_first_word_of_a_sentence_is_no_name_and_the_second_may_be():
+    names = Names("Lima Cusco".split())
+    assert names.rests("Lim", 9) == set() and names.rests("Cus", 9) == {"co"} and names.rests("Cus", 1) == set()
+
+
 def test_words_are_heard_as_they_are_read():
     names = Names()
     source = names.heard(iter(SENTENCE))
