@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import warnings
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +30,11 @@ LANGUAGES = {
 }
 
 
-def save_models(folder: Path) -> dict[str, Path]:
-    """One folder per name of LANGUAGES under `folder`."""
+def save_models(folder: Path, names: Iterable[str] = LANGUAGES) -> dict[str, Path]:
+    """One folder per name under `folder`."""
     pieces = _sentencepiece(folder / "sp.model")
     found = {}
-    for name in LANGUAGES:
+    for name in names:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Recommended: pip install sacremoses", category=UserWarning)
             tokenizer, model = _MAKERS[name](folder, pieces)

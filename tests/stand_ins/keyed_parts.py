@@ -1,0 +1,184 @@
+"""Models and files of toy size for every registered part: no smaller ones can be built, hashed and told apart."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+import torch
+
+
+class Lesson(NamedTuple):
+    """What a retrieval model is counted from."""
+
+    id: str
+    text: str
+    page: str
+
+
+LESSONS = [Lesson("1", "this capital of Peru lies at the coast", "Lima"), Lesson("2", "this fjord of Norway", "Oslo")]
+
+AGENT = "from simuleval.agents import TextToTextAgent\nclass Other(TextToTextAgent):\n    def policy(self): ...\n"
+
+
+class Places:
+    """name -> folder or file, made when it is first asked for.  NAME-2 is another of its kind."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def path(self, name: str) -> str:
+        """Where a place lies."""
+        path = self.root / name
+        if not path.exists():
+            kind = name.removesuffix("-2")
+            try:
+                MAKERS[kind](self, path, 1 if name == kind else 2)
+            except ModuleNotFoundError as error:
+                pytest.skip(f"needs the package {error.name}")
+        return str(path)
+
+
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def _ours(places: Places, path: Path, seed: int) -> None:
+    from smt_models import random_model, vocabulary
+
+    from smt.models.bundle import save_model
+
+    save_model(random_model("causal", 0, seed), vocabulary(), path, {"training": {"corpus": {"pair": "es-en"}}})
+
+
+def _ctranslate(places: Places, path: Path, seed: int) -> None:
+    from smt_models import random_model, vocabulary
+
+    from smt.engines.ctranslate_export import export
+
+    export(random_model("causal", 0, seed), vocabulary(), path)
+
+
+def _lm(places: Places, path: Path, seed: int) -> None:
+    from stand_ins.lm_models import make
+
+    make(path, "llama", seed)
+
+
+def _adapter(places: Places, path: Path, seed: int) -> None:
+    from stand_ins.lm_models import adapter
+
+    adapter(Path(places.path("lm")), path, seed, bidirectional=True)
+
+
+def _nllb(places: Places, path: Path, seed: int) -> None:
+    from stand_ins.hub_models import save_models
+
+    if seed == 1:
+        save_models(path.parent, ("nllb",))
+        return
+    shutil.copytree(places.path("nllb"), path)
+    write(path / "generation_config.json", json.dumps({"length_penalty": 2.0}))
+
+
+def _pbmt(places: Places, path: Path, seed: int) -> None:
+    from smt.statistical.translator import LANGUAGE, TABLE, WEIGHTS, Decoding, write_model
+
+    write(path / f"{TABLE}.ttable", "a ||| b")
+    write(path / f"{LANGUAGE}.lm", "b")
+    write_model(path, [float(seed)] * WEIGHTS, Decoding(), {}, {})
+
+
+def _log(places: Places, path: Path, seed: int) -> None:
+    rows = [{"index": 0, "prediction": "a b", "delays": [seed, 3], "source_length": 4}]
+    write(path, "".join(json.dumps(row) + "\n" for row in rows))
+
+
+def _bm25(places: Places, path: Path, seed: int) -> None:
+    from guessers.retrieval.bm25 import Bm25Guesser
+
+    Bm25Guesser.fit(LESSONS * seed, 1).save(path)
+
+
+def _gru(places: Places, path: Path, seed: int) -> None:
+    from guessers.gru.guesser import GruGuesser
+    from guessers.gru.network import Shape, network_of
+
+    torch.manual_seed(seed)
+    GruGuesser(network_of(Shape(2, 2, 4, 4, 4, 0.0)), ["coast", "fjord"], ["Lima", "Oslo"]).save(path)
+
+
+def _encoder(places: Places, path: Path, seed: int) -> None:
+    from stand_ins.quality_models import save_bert
+
+    save_bert(path)
+
+
+def _bert(places: Places, path: Path, seed: int) -> None:
+    from guessers.bert.encoder import Encoder, load_encoder, weights_digest
+    from guessers.bert.guesser import BertGuesser, EncoderName, Head, Parts, Shape
+
+    folder = Path(places.path("encoder"))
+    model, tokenizer = load_encoder(folder)
+    weights = np.ones(len(tokenizer), np.float16)
+    name = EncoderName(str(folder), None, weights_digest(folder))
+    torch.manual_seed(seed)
+    head = Head(Shape(model.config.hidden_size, 2, 4, 0.0))
+    parts = Parts(("Lima", "Oslo"), frozenset({"coast"}), weights, name)
+    BertGuesser(Encoder(model, tokenizer, weights), head, parts).save(path)
+
+
+def judge(numbers: int, seed: int) -> dict[str, np.ndarray]:
+    """Weights of guessers/fusion/judge.py with two hidden units."""
+    rng = np.random.default_rng(seed)
+    shapes = {"mean": (numbers,), "deviation": (numbers,), "hidden.weight": (2, numbers), "hidden.bias": (2,),
+              "output.weight": (1, 2), "output.bias": (1,)}  # fmt: skip
+    return {name: rng.random(shape).astype(np.float32) for name, shape in shapes.items()}
+
+
+def _fusion(places: Places, path: Path, seed: int) -> None:
+    from guessers.fusion.candidates import width
+    from guessers.fusion.guesser import FusionGuesser, Weights, built
+    from guessers.retrieval.bm25 import Bm25Config
+    from sqa.run.config import ComponentConfig
+
+    parts = built([ComponentConfig("bm25", Bm25Config(places.path("bm25")))])
+    FusionGuesser(parts, Weights(judge(width(1), seed), 1)).save(path)
+
+
+def _rerank(places: Places, path: Path, seed: int) -> None:
+    from guessers.fusion.judge import Judge
+    from guessers.rerank.evidence import Knowledge
+    from guessers.rerank.guesser import Reranker, RerankGuesser
+    from guessers.rerank.kinds import Kinds
+    from guessers.rerank.numbers import NUMBERS
+    from guessers.retrieval.index import Index
+
+    index = Index.load(Path(places.path("bm25")))
+    known = Knowledge(index, Kinds.of(LESSONS, index.titles, 1))
+    RerankGuesser(Reranker(known), Judge(judge(len(NUMBERS), seed), len(NUMBERS)), places.path("bm25")).save(path)
+
+
+def _comet(places: Places, path: Path, seed: int) -> None:
+    hparams = f"class_identifier: regression_metric\npretrained_model: {places.path('lm')}\n"
+    write(path / "hparams.yaml", hparams)
+    write(path / "checkpoints" / "model.ckpt", f"weights {seed}")
+
+
+MAKERS: dict[str, Callable[[Places, Path, int], object]] = {
+    "ours": _ours, "ctranslate": _ctranslate, "lm": _lm, "adapter": _adapter, "nllb": _nllb, "pbmt": _pbmt,
+    "agent.py": lambda places, path, seed: write(path, AGENT), "log": _log,
+    "tsv": lambda places, path, seed: write(path, "index\ttoken\tdelay\n0\ta\t1\n0\tb\t3\n"),
+    "bm25": _bm25, "gru": _gru, "encoder": _encoder, "bert": _bert, "fusion": _fusion, "rerank": _rerank,
+    "encoder-copy": lambda places, path, seed: shutil.copytree(places.path("encoder"), path),
+    "titles.txt": lambda places, path, seed: write(path, "Lima\nOslo\n"),
+    "person": lambda places, path, seed: write(path, json.dumps({"text": "a", "step": seed, "answer": "b"}) + "\n"),
+    "comet": _comet,
+    "bleurt": lambda places, path, seed: write(path / "config.json", json.dumps({"model_type": "bleurt", "x": seed})),
+}  # fmt: skip

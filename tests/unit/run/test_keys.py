@@ -1,0 +1,101 @@
+"""What makes a stage's key beside its part's config (tests/conformance/test_keys.py): sources, constants, inputs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from doubles import write_questions
+
+from sqa.files.store import Store
+from sqa.run import pipeline
+from sqa.run.config import run_from_mapping
+from sqa.run.pipeline import STAGES, run
+
+OWN = """
+from dataclasses import dataclass
+
+@dataclass(frozen=True)
+class Config:
+    step: int = 1
+
+class Copier:
+    def translate(self, source):
+        yield from source
+{said}
+def build(config: Config):
+    return Copier()
+# {note}
+"""
+SAID = "\n    def fingerprint(self):\n        return 'the same'\n"
+
+
+def keys(tmp_path: Path, **changes: object) -> dict[str, str]:
+    """The keys of a small run."""
+    path = tmp_path / "questions.jsonl"
+    if not path.exists():
+        write_questions(path, 3)
+    plain = {
+        "name": "t", "dataset": {"name": str(path)}, "translator": "doubles:build_translator",
+        "guesser": "doubles:build_guesser", "buzzer": "doubles:build_buzzer", "metrics": ["ew", "bleu"],
+    }  # fmt: skip
+    return run(run_from_mapping(plain | changes), Store(tmp_path / "runs"), progress=False).keys
+
+
+@pytest.mark.parametrize("in_file", [True, False])
+@pytest.mark.parametrize("said", [SAID, ""])
+def test_an_edited_part_of_ones_own_has_another_key(tmp_path, monkeypatch, said, in_file):
+    """A part in a file by its source, whatever it says of itself; one in a module by what it says, else the same."""
+    module, found = f"own_copier_{in_file}_{bool(said)}", []
+    file = tmp_path / f"{module}.py"
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for note in ("one", "two", "one"):
+        file.write_text(OWN.format(said=said, note=note), encoding="utf-8")
+        found.append(keys(tmp_path, translator=f"{file}:build" if in_file else f"{module}:build")["translate"])
+    assert found[0] == found[2]
+    assert (found[0] == found[1]) == (bool(said) and not in_file)
+
+
+def test_the_config_of_a_part_that_says_nothing_is_in_its_key(tmp_path):
+    file = tmp_path / "own_copier.py"
+    file.write_text(OWN.format(said="", note=""), encoding="utf-8")
+    one, two = (keys(tmp_path, translator={"name": f"{file}:build", "step": step}) for step in (1, 2))
+    assert one["translate"] != two["translate"]
+
+
+@pytest.mark.parametrize("constant", ["N_GUESSES", "VERSION", "BLOCK_SIZE"])
+def test_a_constant_of_the_stages_is_in_their_keys(tmp_path, monkeypatch, constant):
+    before = keys(tmp_path)
+    monkeypatch.setattr(pipeline, constant, getattr(pipeline, constant) - 1)
+    after = keys(tmp_path)
+    assert all(before[stage] != after[stage] for stage in STAGES)
+
+
+@pytest.mark.parametrize(
+    ("change", "stages"),
+    [
+        ({"name": "u"}, ()),
+        ({"seed": 1}, ()),  # of the resampling, which no stage does
+        ({"translator": {"name": "doubles:build_translator", "k": 2}}, STAGES),
+        ({"translator": "doubles:build_dropper"}, STAGES),
+        ({"guesser": {"name": "doubles:build_guesser", "pages": ["France"]}}, STAGES[1:]),
+        ({"buzzer": {"name": "doubles:build_buzzer", "threshold": 0.25}}, STAGES[2:]),
+        ({"buzzer": "doubles:build_oracle"}, STAGES[2:]),
+        ({"metrics": ["ew"]}, ("score",)),
+        ({"metrics": ["bleu", "ew"]}, ("score",)),
+        ({"answers": {"matching": "aliases"}}, ("score",)),
+        ({"quality": [{"scores": {"file": "SCORES"}}]}, ()),  # kept by metric and text
+    ],
+)
+def test_a_key_of_a_run_changes_the_stages_that_it_reaches(tmp_path, change, stages):
+    if "quality" in change:
+        (tmp_path / "scores").write_text("1\n2\n3\n", encoding="utf-8")
+        change = {"quality": [{"scores": {"file": str(tmp_path / "scores")}}]}
+    before, after = keys(tmp_path), keys(tmp_path, **change)
+    assert tuple(stage for stage in STAGES if before[stage] != after[stage]) == stages
+
+
+def test_other_questions_are_in_every_key(tmp_path):
+    before = keys(tmp_path)
+    after = keys(tmp_path, dataset={"name": str(tmp_path / "questions.jsonl"), "limit": 2})
+    assert all(before[stage] != after[stage] for stage in STAGES)
