@@ -1,0 +1,71 @@
+"""What the shipped translators write for one sentence, word by word with its delay: no change may go unseen.
+
+A change that is meant raises the VERSION of its module (CONTRIBUTING.md, "When a number changes") and pins it anew.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+import pytest
+
+from smt.lm import translator as lm
+from smt.lm.adapter import load_adapter
+from smt.lm.base import PACKAGED
+from smt.lm.word_scores import LmScorer
+from smt.models.waitk_translator import WaitKConfig, build
+from sqa.core.paths import DATA
+from sqa.run.pipeline import CountedSource
+
+SPANISH = "Este río cruza Viena antes del mar Negro ."
+POLISH = "Ta rzeka płynie przez Wiedeń do Morza Czarnego ."
+ADAPTERS = sorted(path.name for path in (DATA / "models").glob("lm-*"))
+
+
+def written(translator, sentence: str) -> str:
+    """Each word with the source words read before it; "+" where the end was told."""
+    source = CountedSource(sentence.split())
+    return " ".join(f"{word}/{source.read}{'+' * source.ended}" for word in translator.translate(source))
+
+
+@pytest.mark.parametrize(
+    ("model", "sentence", "words"),
+    [
+        ("es-en", SPANISH, "This/3 river/4 crosss/5 Vienna/6 before/7 the/8 Black/9 sea./9+"),
+        ("pl-en", POLISH, "This/3 river/4 fled/5 by/6 Vieds/7 to/8 Morza/9 Black/9+ ./9+"),
+    ],
+    ids=["es", "pl"],
+)
+def test_the_words_of_a_transformer(model, sentence, words):
+    assert written(build(WaitKConfig(model, 3)), sentence) == words
+
+
+@pytest.mark.skipif(find_spec(PACKAGED["gemma3-270m"].package) is None, reason="needs the language model: make lm")
+@pytest.mark.parametrize(
+    ("model", "sentence", "words", "given"),
+    [
+        (
+            "lm-es-en", SPANISH, "This/2 river/3 crosses/4 Vienna/5 before/6 the/7 Black/8 Sea./9",
+            [-0.014, -0.011, -0.142, -0.308, -0.062, -0.004, -0.818, -0.264],
+        ),
+        (
+            "lm-pl-en", POLISH,
+            "This/2 river/3 flows/4 through/5 Wiemlich’s/6 valley/7 to/8 the/9 Black/9+ Sea/9+ ./9+",
+            [-0.126, -0.049, -0.637, -0.233, -6.879, -1.696, -0.096, -0.016, -0.641, -0.538, -0.39],
+        ),
+    ],
+    ids=["es", "pl"],
+)  # fmt: skip
+def test_the_words_of_a_language_model_and_how_likely_it_finds_them(model, sentence, words, given):
+    """In float32; the positions of its pieces show in the second decimal of ln p."""
+    translator = lm.build(lm.CausalLmConfig(model, k=2, precision="float32"))
+    assert written(translator, sentence) == words
+    target = [word.rpartition("/")[0] for word in words.split()]
+    [scores] = LmScorer(lambda: translator.writer, "").score([(sentence.split(), target)])
+    assert list(scores.given) == pytest.approx(given, abs=0.003)
+
+
+@pytest.mark.parametrize("name", ADAPTERS)
+def test_shipped_adapters_are_of_this_programs_layout(name):
+    config = load_adapter(DATA / "models" / name).config
+    assert f"lm-{config['source']}-{config['target']}" == name
