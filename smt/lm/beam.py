@@ -15,10 +15,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from smt.lm.decode import ALIVE, BATCH_ROWS, Sentences, Writer, decode_batch
+from smt.lm.decode import ALIVE, BATCH_ROWS, WHOLE, Sentences, Writer, decode_batch
 from smt.models.decode import Written, by_length
 from smt.models.next_piece import Past, piece_limit
-from smt.policies.waitk import FULL, HIDDEN_WORD, pad
+from smt.policies.waitk import HIDDEN_WORD, pad
 from sqa.core.errors import ConfigError
 
 VERSION = 1  # raise when the search changes its output
@@ -34,7 +34,7 @@ def check(n: int) -> None:
 def whole(writer: Writer, sentences: Sequence[Sequence[str]], n: int) -> list[list[Written]]:
     """Translations of sentences that are read to their end first; greedy for n = 1.  An empty one gives no words."""
     if n == 1:
-        return decode_batch(writer, sentences, FULL)
+        return decode_batch(writer, sentences, WHOLE)
     written: list[list[Written]] = [[] for _ in sentences]
     for group in by_length(sentences, max(1, BATCH_ROWS // n)):
         for number, pieces in zip(group, _search(writer, [sentences[i] for i in group], n), strict=True):

@@ -27,11 +27,12 @@ from smt.models.decode import Written, by_length
 from smt.models.int8 import Matrix8, multiplied, quantised
 from smt.models.next_piece import Past, Rules, piece_limit
 from smt.models.rows import lengthen
-from smt.policies.waitk import HIDDEN_WORD, pad
+from smt.policies.waitk import FULL, HIDDEN_WORD, Schedule, pad
 
 BATCH_ROWS = 64  # sentences decoded together
 ALIVE = 0.75  # finished sentences are dropped when fewer than this share go on
 GROWTH = 32  # target positions by which the caches grow
+WHOLE = Schedule(FULL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +106,8 @@ class Step(NamedTuple):
 class Sentences:
     """The tensors of B sentences in the middle of decoding."""
 
-    def __init__(self, writer: Writer, rows: int) -> None:
-        self.writer = writer
+    def __init__(self, writer: Writer, rows: int, schedule: Schedule = WHOLE) -> None:
+        self.writer, self.schedule = writer, schedule
         s, dtype = writer.model.shape, writer.model.dtype
         empty = torch.zeros(rows, s.key_heads, 0, s.head_size, dtype=dtype)
         self.source = [KeyValue(empty, empty) for _ in range(s.layers)]  # (B, G, S, C)
@@ -120,6 +121,7 @@ class Sentences:
         self.read = torch.zeros(rows, dtype=torch.long)  # words read; |S| + 1: told that the source has ended
         self.length = torch.full((rows,), HIDDEN_WORD)  # (B,) |S| in words as far as it is known
         self.written = torch.zeros(rows, dtype=torch.long)  # target pieces chosen
+        self.words = torch.zeros(rows, dtype=torch.long)  # target words finished
         self.word_open = torch.zeros(rows, dtype=torch.bool)
         self.alive = torch.ones(rows, dtype=torch.bool)
         self.past = Past.none(rows)
@@ -179,9 +181,12 @@ class Sentences:
         choice = torch.where(full, w.end, scores.argmax(-1))
         end, ended = choice == w.end, self.read > self.length
         complete = self.word_open & (w.rules.starts_word[choice] | end) & self.alive
-        wait = ~ended & (end | complete) & self.alive
+        due = torch.where(complete, self.schedule.words_after(self.words + 1), 1)
+        due = torch.where(end, due.clamp_min(1), due)
+        wait = ~ended & (end | complete) & (due > 0) & self.alive
         commit = ~end & ~wait & self.alive
-        step = Step(complete, commit, choice, ended, torch.minimum(self.read, self.length), wait.long())
+        step = Step(complete, commit, choice, ended, torch.minimum(self.read, self.length), wait * due)
+        self.words += complete
         self.word_open = (self.word_open & ~complete) | commit
         self.last = torch.where(commit, w.pieces[choice], self.last)
         longer = self.past.then(choice)
@@ -204,7 +209,7 @@ class Sentences:
         """The translations of these rows in place of all; the sources stay."""
         self.target = [KeyValue(k[rows], v[rows]) for k, v in self.target]
         self.past = Past(self.past.last[rows], self.past.run[rows])
-        for name in ("last", "at", "first", "read", "length", "written", "word_open", "alive", "prompt"):
+        for name in ("last", "at", "first", "read", "length", "written", "words", "word_open", "alive", "prompt"):
             setattr(self, name, getattr(self, name)[rows])
 
 
@@ -214,7 +219,7 @@ def joined(a: KeyValue, b: KeyValue) -> KeyValue:
 
 
 @torch.inference_mode()
-def decode_batch(writer: Writer, sentences: Sequence[Sequence[str]], k: int) -> list[list[Written]]:
+def decode_batch(writer: Writer, sentences: Sequence[Sequence[str]], schedule: Schedule) -> list[list[Written]]:
     """Translate whole sentences at once; the very words and g of `decode_stream`.  An empty one gives no words."""
     written: list[list[Written]] = [[] for _ in sentences]
     open_pieces: list[list[int]] = [[] for _ in sentences]
@@ -222,9 +227,9 @@ def decode_batch(writer: Writer, sentences: Sequence[Sequence[str]], k: int) -> 
     for group in by_length(sentences, BATCH_ROWS):
         numbers = group
         segments = [writer.layout.source(writer.tokens, sentences[i]) for i in numbers]
-        rows = Sentences(writer, len(numbers))
+        rows = Sentences(writer, len(numbers), schedule)
         rows.length = torch.tensor([len(sentences[i]) for i in numbers])
-        rows.read = torch.minimum(torch.tensor(k), rows.length + 1)
+        rows.read = torch.minimum(torch.tensor(schedule.k), rows.length + 1)
         rows.hear(pad([np.array(s) for s, _ in segments], 0), pad([np.array(n) for _, n in segments], HIDDEN_WORD))
         while going := int(rows.alive.sum()):
             if going < ALIVE * len(rows.alive):
@@ -240,12 +245,12 @@ def decode_batch(writer: Writer, sentences: Sequence[Sequence[str]], k: int) -> 
 
 
 @torch.inference_mode()
-def decode_stream(writer: Writer, source: Iterator[str], k: int) -> Iterator[str]:
+def decode_stream(writer: Writer, source: Iterator[str], schedule: Schedule) -> Iterator[str]:
     """Translate while reading: pulls a word from `source` for READ, yields a word for WRITE."""
-    rows, names = Sentences(writer, 1), writer.names()
+    rows, names = Sentences(writer, 1, schedule), writer.names()
     source = names.heard(source)
     rows.hear(torch.tensor([writer.layout.opening]), torch.zeros(1, len(writer.layout.opening), dtype=torch.long))
-    _read(rows, source, k)
+    _read(rows, source, schedule.k)
     if int(rows.length) == 0:
         return
     open_pieces: list[int] = []

@@ -23,13 +23,13 @@ import torch
 from smt.lm import beam
 from smt.lm.adapter import PEFT, adapter_digest, load_adapter
 from smt.lm.base import base_folder, load_base, load_fingerprint
-from smt.lm.decode import Writer, decode_batch, decode_stream
+from smt.lm.decode import WHOLE, Writer, decode_batch, decode_stream
 from smt.lm.layout import Layout
 from smt.models import copying
 from smt.models.decode import Written
 from smt.policies.chosen import PolicyConfig, policy_of
 from smt.policies.prefixes import PolicyTranslator, Remembered
-from smt.policies.waitk import FULL, parse_k
+from smt.policies.waitk import FULL, Schedule, check_rate, parse_k
 from sqa.core.errors import ConfigError
 from sqa.core.paths import DATA
 from sqa.core.types import Emission, Question
@@ -46,6 +46,7 @@ class CausalLmConfig:
     base: str | None = None  # an adapter's language model, where it is not to be found under the name it was trained on
     policy: PolicyConfig = "wait-k"  # when to write what: see smt/policies/prefixes.py
     k: int | str = "full"  # wait-k: source WORDS read before the first target word, or "full" = the whole sentence
+    emission_rate: float = 1.0  # wait-k of an adapter: target words written per source word read, 0.5 to 2
     n: int | None = None  # local-agreement: translations that must agree (2); hold, retranslate: words held back
     source_language: str | None = None  # ISO 639-1 code or English name; an adapter knows its own
     target_language: str = "en"
@@ -59,6 +60,9 @@ class CausalLmConfig:
         policy_of(self)
         beam.check(self.beam)
         copying.check(self.copy_bonus, self.beam)
+        check_rate(self.emission_rate)
+        if self.emission_rate != 1.0 and self.policy != "wait-k":
+            raise ConfigError(f"emission_rate: for wait-k, got policy {self.policy!r}")
         whole = [key for key, value in (("beam", self.beam > 1), ("bidirectional", self.bidirectional)) if value]
         if whole and self.policy == "wait-k" and parse_k(self.k) != FULL:
             raise ConfigError(f"{whole[0]}: reads the whole sentence first, so k must be full, got {self.k}")
@@ -137,8 +141,8 @@ class WaitKLm:
     `load` gives the model, and is asked when there is something to translate: what a store holds needs none.
     """
 
-    def __init__(self, load: Callable[[], Writer], k: int, fingerprint: str) -> None:
-        self._load, self.k, self._fingerprint = load, k, fingerprint
+    def __init__(self, load: Callable[[], Writer], schedule: Schedule, fingerprint: str) -> None:
+        self._load, self.schedule, self._fingerprint = load, schedule, fingerprint
 
     @property
     def writer(self) -> Writer:
@@ -147,7 +151,7 @@ class WaitKLm:
 
     def translate(self, source: Iterator[str]) -> Iterator[str]:
         """Words of one sentence, written while `source` is read."""
-        return decode_stream(self.writer, source, self.k)
+        return decode_stream(self.writer, source, self.schedule)
 
     def translate_batch(self, questions: Sequence[Question]) -> list[list[Emission]]:
         """Emissions of whole questions."""
@@ -160,7 +164,7 @@ class WaitKLm:
 
     def written(self, sentences: Sequence[Sequence[str]]) -> list[list[Written]]:
         """Words of whole sentences, with their g."""
-        return decode_batch(self.writer, sentences, self.k)
+        return decode_batch(self.writer, sentences, self.schedule)
 
     def fingerprint(self) -> str:
         """Hash of everything that decides the output."""
@@ -171,7 +175,7 @@ class WholeLm(WaitKLm):
     """The same at k = full, with a beam or a source read in both directions: nothing is written while it is read."""
 
     def __init__(self, load: Callable[[], Writer], n: int, fingerprint: str) -> None:
-        super().__init__(load, FULL, fingerprint)
+        super().__init__(load, WHOLE, fingerprint)
         self.n = n
 
     def translate(self, source: Iterator[str]) -> Iterator[str]:
@@ -216,11 +220,14 @@ def build(config: CausalLmConfig) -> WaitKLm | PolicyTranslator:
     if config.beam > 1:
         rules += f" beam {beam.VERSION} {config.beam}"
     if loaded.adapter is not None and config.policy == "wait-k":
-        k = parse_k(config.k)
-        fingerprint = hashlib.sha256(f"{rules} {k}".encode()).hexdigest()
+        schedule = Schedule(parse_k(config.k), config.emission_rate)
+        rate = "" if schedule.rate == 1.0 else f" rate {schedule.rate}"  # results stored before there was one stay
+        fingerprint = hashlib.sha256(f"{rules} {schedule.k}{rate}".encode()).hexdigest()
         load = partial(copying_writer, loaded, digest, config.copy_bonus)
         if loaded.bidirectional or config.beam > 1:
             return WholeLm(load, config.beam, fingerprint)
-        return WaitKLm(load, k, fingerprint)
+        return WaitKLm(load, schedule, fingerprint)
+    if config.emission_rate != 1.0:
+        raise ConfigError(f"emission_rate: {config.model} is no adapter, and reads every prefix anew")
     whole = hashlib.sha256(f"{rules} whole texts".encode()).hexdigest()
     return PolicyTranslator(_system(loaded, digest, config.beam, config.copy_bonus, whole), policy_of(config))

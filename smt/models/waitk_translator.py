@@ -17,8 +17,7 @@ from smt.models.beam import VERSION as SEARCH
 from smt.models.bundle import folder_fingerprint, load_model, model_folder, source_language
 from smt.models.decode import Written, decode_batch, decode_stream
 from smt.models.next_piece import Chooser
-from smt.policies.waitk import Schedule, Unit, parse_k
-from sqa.core.errors import ConfigError
+from smt.policies.waitk import Schedule, Unit, check_rate, parse_k
 from sqa.core.types import Emission, Question
 
 VERSION = 2  # raise when decoding changes its output
@@ -37,8 +36,7 @@ class WaitKConfig:
     copy_bonus: float = 0.0  # nats for pieces that spell a name of the source, see smt/models/copying.py
 
     def __post_init__(self) -> None:
-        if not 0.5 <= self.emission_rate <= 2:
-            raise ConfigError(f"emission_rate: must be in [0.5, 2], got {self.emission_rate}")
+        check_rate(self.emission_rate)
         Schedule(parse_k(self.k), self.emission_rate, self.unit)
         Beam(self.beam, self.look_ahead)
         copying.check(self.copy_bonus, self.beam)

@@ -40,6 +40,12 @@ def paced(words: Tensor, emission_rate: float) -> Tensor:
     return words if emission_rate == 1.0 else (words.double() / emission_rate).floor().long()
 
 
+def check_rate(emission_rate: float) -> None:
+    """ConfigError for an emission rate of a translator outside 0.5 to 2."""
+    if not 0.5 <= emission_rate <= 2:
+        raise ConfigError(f"emission_rate: must be in [0.5, 2], got {emission_rate}")
+
+
 def reads_after(words: Tensor, emission_rate: float) -> Tensor:
     """READs due when target word number `words` is finished (int64, from 1): 1 at rate 1."""
     return paced(words, emission_rate) - paced(words - 1, emission_rate)

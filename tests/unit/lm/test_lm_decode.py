@@ -12,7 +12,7 @@ from smt.lm.beam import _append, _begin, _search, _words, whole
 from smt.lm.decode import Writer, decode_batch, decode_stream
 from smt.lm.layout import OFFSET, Layout
 from smt.lm.translator import CausalLmConfig, build
-from smt.policies.waitk import FULL
+from smt.policies.waitk import FULL, Schedule
 from sqa.core.errors import ConfigError
 
 SENTENCES = [
@@ -52,38 +52,51 @@ class Counted:
 
 @pytest.mark.parametrize("k", KS)
 def test_streaming_writes_what_batched_writes_with_the_same_g(writer, k):
-    batched = decode_batch(writer, SENTENCES, k)
+    batched = decode_batch(writer, SENTENCES, Schedule(k))
     for sentence, written in zip(SENTENCES, batched, strict=True):
         source = Counted(sentence)
-        streamed = [(word, source.read) for word in decode_stream(writer, source, k)]
+        streamed = [(word, source.read) for word in decode_stream(writer, source, Schedule(k))]
         assert streamed == [(word.token, word.g) for word in written]
     assert any(len(written) > 2 for written in batched)
 
 
 @pytest.mark.parametrize("k", KS)
 def test_no_word_comes_before_its_turn(writer, k):
-    for sentence, written in zip(SENTENCES, decode_batch(writer, SENTENCES, k), strict=True):
+    for sentence, written in zip(SENTENCES, decode_batch(writer, SENTENCES, Schedule(k)), strict=True):
         for j, word in enumerate(written, 1):
             assert word.g >= min(k + j - 1, len(sentence))
             assert word.token and not any(c.isspace() for c in word.token)
             assert word.ended <= (word.g == len(sentence))
 
 
+@pytest.mark.parametrize("rate", [0.6, 0.8, 1.4])
+def test_an_emission_rate_paces_streaming_and_batched_alike(writer, rate):
+    schedule = Schedule(2, rate)
+    batched = decode_batch(writer, SENTENCES, schedule)
+    assert batched != decode_batch(writer, SENTENCES, Schedule(2))
+    for sentence, written in zip(SENTENCES, batched, strict=True):
+        source = Counted(sentence)
+        streamed = [(word, source.read) for word in decode_stream(writer, source, schedule)]
+        assert streamed == [(word.token, word.g) for word in written]
+        for j, word in enumerate(written, 1):
+            assert word.g >= min(2 + int((j - 1) / rate), len(sentence))
+
+
 def test_words_not_read_yet_change_nothing(writer):
     k, base = 2, "el perro grande la casa is big el".split()
     changed = [*base[:5], "mañana", "Łódź", "1234"]
-    [one], [other] = (decode_batch(writer, [s], k) for s in (base, changed))
+    [one], [other] = (decode_batch(writer, [s], Schedule(k)) for s in (base, changed))
     early = [[w for w in words if w.g <= 5] for words in (one, other)]
     assert early[0] == early[1]
 
 
 def test_a_row_does_not_depend_on_its_neighbours(writer):
-    together = decode_batch(writer, SENTENCES, 3)
-    assert [decode_batch(writer, [s], 3)[0] for s in SENTENCES] == together
+    together = decode_batch(writer, SENTENCES, Schedule(3))
+    assert [decode_batch(writer, [s], Schedule(3))[0] for s in SENTENCES] == together
 
 
 def test_a_source_longer_than_the_offset_is_translated(writer):
-    [words] = decode_batch(writer, [["perro"] * (OFFSET + 20)], FULL)
+    [words] = decode_batch(writer, [["perro"] * (OFFSET + 20)], Schedule(FULL))
     assert all(word.g == OFFSET + 20 for word in words)
 
 
@@ -92,13 +105,13 @@ def test_a_bonus_for_names_falls_alike_on_streaming_and_batched(writer, k):
     texts, starts = writer.tokens.texts, writer.tokens.starts_word
     begun = [texts[i] for i in starts.nonzero()[0] if len(texts[i]) > 1 and texts[i].istitle()]
     sentences = [["el", *(f"{name}big" for name in begun), *sentence] for sentence in SENTENCES]
-    plain, copying = (decode_batch(w, sentences, k) for w in (writer, writer.copying(20.0)))
-    assert decode_batch(writer.copying(0.0), sentences, k) == plain
+    plain, copying = (decode_batch(w, sentences, Schedule(k)) for w in (writer, writer.copying(20.0)))
+    assert decode_batch(writer.copying(0.0), sentences, Schedule(k)) == plain
     if any(word.token.startswith(tuple(begun)) for written in plain for word in written):
         assert copying != plain
     for sentence, written in zip(sentences, copying, strict=True):
         source = Counted(sentence)
-        streamed = [(word, source.read) for word in decode_stream(writer.copying(20.0), source, k)]
+        streamed = [(word, source.read) for word in decode_stream(writer.copying(20.0), source, Schedule(k))]
         assert streamed == [(word.token, word.g) for word in written]
 
 
@@ -109,8 +122,10 @@ def test_the_registered_translator(tmp_path):
     assert one.fingerprint() != other.fingerprint()
     named = build(CausalLmConfig(model=str(path), k=2, precision="float32", copy_bonus=2.0))
     assert named.fingerprint() != one.fingerprint() and named.writer.copier and not one.writer.copier
-    again = build(CausalLmConfig(model=str(path), k=2, precision="float32"))
+    again = build(CausalLmConfig(model=str(path), k=2, precision="float32", emission_rate=1.0))
     assert again.fingerprint() == one.fingerprint()
+    caught_up = build(CausalLmConfig(model=str(path), k=2, precision="float32", emission_rate=1.2))
+    assert caught_up.fingerprint() != one.fingerprint() and caught_up.schedule.rate == 1.2
     words = "el perro grande".split()
     assert list(one.translate(iter(words))) == list(again.translate(iter(words)))
     agreed = build(CausalLmConfig(model=str(path), policy="local-agreement", precision="float32"))
@@ -139,18 +154,18 @@ def test_a_source_read_in_both_directions(tmp_path):
     settings = {"model": str(path), "precision": "float32"}
     one, both = (build(CausalLmConfig(bidirectional=value, **settings)) for value in (False, True))
     assert one.fingerprint() != both.fingerprint()
-    together = decode_batch(both.writer, SENTENCES, FULL)
-    assert together != decode_batch(one.writer, SENTENCES, FULL)
+    together = decode_batch(both.writer, SENTENCES, Schedule(FULL))
+    assert together != decode_batch(one.writer, SENTENCES, Schedule(FULL))
     for sentence, written in zip(SENTENCES, together, strict=True):
         source = Counted(sentence)
         assert list(both.translate(source)) == [word.token for word in written]
         assert source.read == len(sentence) and all(word.g == len(sentence) for word in written)
-        assert decode_batch(both.writer, [sentence], FULL) == [written]
+        assert decode_batch(both.writer, [sentence], Schedule(FULL)) == [written]
 
 
 def test_a_beam_of_one_is_greedy(writer):
     writer = Writer.of(writer.model, writer.tokens, writer.layout, writer.pieces)
-    greedy = decode_batch(writer, SENTENCES, FULL)
+    greedy = decode_batch(writer, SENTENCES, Schedule(FULL))
     searched = [_words(writer, pieces) for pieces in _search(writer, [s for s in SENTENCES if s], 1)]
     assert searched == [[word.token for word in words] for words, s in zip(greedy, SENTENCES, strict=True) if s]
     assert whole(writer, SENTENCES, 1) == greedy
@@ -217,6 +232,9 @@ def test_an_untrained_model_translates_by_prompt_under_any_policy(tmp_path):
         ({"model": "{folder}", "source_language": "es", "bidirectional": True}, "no adapter that was trained for it"),
         ({"model": "{adapter}", "bidirectional": True, "k": 3}, "so k must be full"),
         ({"model": "{adapter}", "base": "nowhere"}, "model nowhere not found"),
+        ({"model": "{adapter}", "emission_rate": 0.4}, r"emission_rate: must be in \[0.5, 2\], got 0.4"),
+        ({"model": "{adapter}", "emission_rate": 1.2, "policy": "hold", "n": 1}, "emission_rate: for wait-k"),
+        ({"model": "{folder}", "emission_rate": 1.2, "source_language": "es"}, "emission_rate: .* is no adapter"),
     ],
 )
 def test_what_cannot_be_had_is_said_in_a_line(tmp_path, config, message):
