@@ -55,7 +55,7 @@ CHANGES: dict[tuple[str, str], tuple[Options, Options]] = {
     ("translator", "prefix"): ({"model": "@ours"}, {"model": "@ours-2", "beam": 2, **POLICY}),
     ("translator", "causal-lm"): ({"model": "@adapter", "precision": "float32"}, {
         "model": "@adapter-2", "base": "@lm-2", "beam": 2, "bidirectional": True, "copy_bonus": 2.0,
-        "precision": "bfloat16", **POLICY,
+        "precision": "bfloat16", **POLICY, "emission_rate": ({"k": 2}, {"k": 2, "emission_rate": 1.2}),
         "source_language": ({"model": "@lm", "source_language": "es"}, {"model": "@lm", "source_language": "pl"}),
         "target_language": ({"model": "@lm", "source_language": "es"},
                             {"model": "@lm", "source_language": "es", "target_language": "de"}),

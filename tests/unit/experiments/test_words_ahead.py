@@ -1,0 +1,62 @@
+"""Which words of a human translation wait-k has to write before their source is read."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from experiments.items import words_ahead
+from experiments.items.words_ahead import ITEM, Share, WordsAheadConfig, counts, last_linked
+from sqa.core.significance import bootstrap_many
+from sqa.diagnose.alignment import Alignment
+from sqa.run.config import load
+
+SOURCE = "nació en la ciudad peruana de Lima".split()
+TARGET = "He was born in the Peruvian city of Lima".split()
+LAST = [0, 1, 1, 2, 3, 5, 4, 6, 7]  # last linked source word of each, from 1
+
+
+def test_a_word_linked_to_several_waits_for_the_last():
+    links = ((0, 1), (0, 2), (1, 3), (4, 5), (3, 6), (6, 8), (2, 4), (5, 7), (1, 2))
+    assert last_linked(Alignment(links, (), ()), 9) == [0, 1, 2, 2, 3, 5, 4, 6, 7]
+
+
+@pytest.mark.parametrize(
+    ("k", "rate", "ahead", "names"),
+    [
+        (1, 1.0, 0, 0),  # two English words more than Spanish ones: the reader is ahead already
+        (1, 1.5, 2, 1),  # g(j) = 1 1 2 3 3 4 5 5 6: Peruvian (5) and "of" (6) at 4 and 5, Lima (7) at 6
+        (3, 1.5, 0, 0),
+    ],
+)
+def test_words_ahead_by_hand(k, rate, ahead, names):
+    g = [min(k + int(j / rate), 7) for j in range(9)]
+    expected = [j for j, at in enumerate(LAST) if at > g[j]]
+    found = counts((SOURCE, TARGET), LAST, k, rate)
+    assert found[0] == len(expected) and found[1] == 9 and found[3] == 2
+    assert found[2] == sum(TARGET[j] in ("Peruvian", "Lima") for j in expected)
+    if k == 3 or rate == 1.0:
+        assert (found[0], found[2]) == (ahead, names)
+
+
+def test_a_source_that_is_read_whole_leaves_nothing_ahead():
+    assert counts((SOURCE, TARGET), LAST, 7, 2.0)[0] == 0
+
+
+def test_its_config_is_read_and_its_rows_have_intervals(monkeypatch):
+    config = load(ITEM.path(), WordsAheadConfig)
+    assert {entry.pair for entry in config.sets} == {"es-en", "pl-en"} and 1 in config.k
+    stats = np.array([[1.0, 4.0], [0.0, 4.0], [3.0, 4.0]])
+    [interval] = bootstrap_many([stats], [Share("words-ahead")])
+    assert interval.value == pytest.approx(1 / 3) and interval.low < 1 / 3 < interval.high
+
+
+def test_rows_of_the_bundled_questions():
+    texts = words_ahead.segments("mini-es", "es-en")[:4]
+    [entry] = [s for s in load(ITEM.path(), WordsAheadConfig).sets if s.name == "xqb-es"]
+    found = list(words_ahead.rows(texts, entry, (1, 3, 9)))
+    values = {row.key: row.value for row in found}
+    assert len(values) == 12 and {row.n for row in found} == {4}
+    for pace in ("1", "catch-up"):
+        by_k = [values["es-en", "xqb-es", pace, k, "words-ahead"] for k in ("1", "3", "9")]
+        assert by_k == sorted(by_k, reverse=True) and 0 < by_k[0] < 1
