@@ -8,14 +8,15 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from experiments import claims
 from experiments.ablation import false_alarms
 from experiments.claims import CLAIMS, Ladder, above_any, discordance, judged
 from experiments.contestant import Contestant
 from experiments.grid import AblationConfig
-from experiments.verdicts import ALPHA, POOLED, Verdict, corrected, judge, of_difference, of_interval
+from experiments.verdicts import ALPHA, POOLED, Verdict, corrected, judge, of_difference, of_interval, power
 from sqa.core.errors import ConfigError
 from sqa.core.permutation import PERMUTATIONS, holm, null_of, p_value, p_values, permuted_sums, shuffled
-from sqa.core.significance import compare
+from sqa.core.significance import Comparison, compare
 from sqa.metrics import build
 
 KS = (3, 6, 9, 12, 15, "full")
@@ -195,6 +196,35 @@ def test_languages_are_judged_alone_and_pooled_and_corrected_together() -> None:
     assert worse[POOLED].cells()[-1].endswith("after Holm")
     alone = judge(rows, 200, 0, together=False)
     assert all(v.p <= w.p for v, w in zip(alone, judge(rows, 200, 0), strict=True))
+
+
+def test_the_numbers_of_a_verdict_are_those_of_its_questions() -> None:
+    """What is shown at each k, and the difference between the two that decide with its interval."""
+    rows = _rows("es", FALLING, 40, 5)
+    found = next(v for v in judge(rows, 200, 0, together=False) if v.claim == "full input has the worse EW").found
+    means_of_k = [row.stats["ew"][:, 0].mean() for row in rows]
+    gap = compare(rows[0].stats["ew"], rows[-1].stats["ew"], EW, 200)
+    assert found.split("; ")[:2] == [
+        "EW " + " ".join(f"{k}:{value:.3f}" for k, value in zip(KS, means_of_k, strict=True)),
+        f"EW at k=3 minus k=full {gap.diff:+.3f} [{gap.low:+.3f}, {gap.high:+.3f}]",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("effect", "least", "expected"),
+    [
+        (0.2, 0.0, "40 questions could show +0.142; this difference would need 21"),  # 40 (.14208 / .2)^2 = 20.2
+        (0.2, 0.05, "40 questions could show +0.142; this difference would need 16"),  # 40 (.09208 / .15)^2 = 15.1
+        (0.01, 0.0, "40 questions could show +0.142; this difference would need 8,075"),
+        (0.05, 0.05, "40 questions could show +0.142; no number of questions would show this difference"),
+        (-0.1, 0.0, "40 questions could show +0.142; no number of questions would show this difference"),
+    ],
+)
+def test_what_questions_could_show_by_hand(effect: float, least: float, expected: str) -> None:
+    """The critical .1, and .8416 of a deviation of .05: its interval is 3.92 as long."""
+    gap = Comparison(0.5, 0.3, 0.2, 0.102, 0.298, 0.01, 0.01, 40)
+    test = claims.Test(np.zeros(1), np.array([effect]), np.array([0.1]), (("ew", 0, 1),), least)
+    assert power(gap, test, 3) == expected
 
 
 def test_tables_that_are_alike_share_a_null_distribution() -> None:
