@@ -209,7 +209,7 @@ def test_a_checkpoint_as_it_was_written_before_is_gone_on_with(config, material)
 
 def test_a_checkpoint_of_another_config_is_refused(config, material):
     train(dataclasses.replace(config, epochs=1), material)
-    with pytest.raises(ConfigError, match="belongs to another config"):
+    with pytest.raises(ConfigError, match=r"belongs to another config \(hidden differ\); remove it"):
         train(dataclasses.replace(config, hidden=9), material)
 
 

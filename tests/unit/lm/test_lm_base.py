@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import sys
 import types
 
@@ -88,6 +89,8 @@ def test_a_gguf_file_holds_the_weights_it_was_made_of(tmp_path, family, type_):
     for (name, ours), theirs in zip(found.network.named_parameters(), original.parameters(), strict=True):
         assert torch.allclose(ours, theirs, atol=0.02, rtol=0.01), name
     assert found.network.shape.head_norms == original.shape.head_norms
+    layers = json.loads((found.folder / "config.json").read_text()).get("layer_types")
+    assert layers == (["sliding_attention"] * 3 if family == "gemma3" else None)  # every sixth layer sees everything
     assert found.tokens.word("house") == load_base(folder, torch.float32).tokens.word("house")
 
 

@@ -153,6 +153,18 @@ def test_weights_change_guesses_without_asking_again(guesser_of):
     ]
 
 
+def test_a_prompt_is_read_as_from_the_start_whatever_was_read_before_it(folder):
+    """Longer than the last one, its beginning, another after one portion, the same, none in common."""
+    from guessers.llm.memory import Reader, load
+
+    base, titles = load(str(folder), "float32"), ["House", "Dog"]
+    kept = Reader(base, titles)
+    for portions in (["the big", " dog"], ["the big", " dog", " is", " a"], ["the big"], ["the big", " house", " is"],
+                     ["the big", " house", " is"], ["Spanish"]):  # fmt: skip
+        found = kept.likelihoods(portions, " of", titles)
+        assert found == pytest.approx(Reader(base, titles).likelihoods(portions, " of", titles), abs=1e-4)
+
+
 def test_other_questions_portions_models_and_solved_questions_are_other_replies(guesser_of):
     others = [guesser_of(), guesser_of(every=3), guesser_of(candidates=2), guesser_of(answers="free"),
               guesser_of(prompt="Question: {text}\nAnswer:")]  # fmt: skip

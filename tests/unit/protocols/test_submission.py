@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from sqa.data.datasets import load_questions
+from sqa.files.json_shape import Shape
 from sqa.metrics.curve import curve_named
 from sqa.protocols import submission
 
@@ -79,6 +80,18 @@ def test_every_problem_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str
         "token: is missing",
     ):
         assert said in problems, (said, problems)
+
+
+def test_whole_numbers_may_not_be_written_as_floats_and_others_may() -> None:
+    """JSON Schema takes 1.0 for an integer."""
+    schema = {"type": "object", "properties": {
+        "step": {"type": "integer"}, "score": {"type": "number"},
+        "list": {"type": "array", "items": {"type": "object", "properties": {"n": {"type": "integer"}}}},
+    }}  # fmt: skip
+    assert Shape(schema).problems({"step": 1, "score": 1.0, "list": [{"n": 2}]}) == []
+    assert Shape(schema).problems({"step": 1.0, "score": 0.5, "list": [{"n": 2}, {"n": 2.0}]}) == [
+        "step: integer expected, got 1.0", "list[1].n: integer expected, got 2.0",
+    ]  # fmt: skip
 
 
 def test_missing_questions_and_empty_translations(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -117,7 +117,10 @@ def test_plain_json_is_as_it_was():
         parse_json(json.dumps(value)) == value and parse_json("\ufeff".encode() + json.dumps(value).encode()) == value
     )
     deep = "[" * 100 + "]" * 100
-    assert parse_json(deep) is not None and parse_json('"' + "[" * 500 + '"') == "[" * 500
+    for text in (deep, f"[[], {{}}, {deep[1:-1]}]", '"' + "[" * 500 + '"'):
+        assert parse_json(text) == json.loads(text)
+    with pytest.raises(ValueError, match="more than 100 deep"):
+        parse_json("[" + deep + "]")
     assert parse_json('"\\ud83d\\ude00"') == "\U0001f600"
     for encoding in ("utf-16", "utf-32", "latin-1"):
         with pytest.raises(ValueError, match=r"not UTF-8 \(byte 0x"):

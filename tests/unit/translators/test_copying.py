@@ -144,5 +144,6 @@ def test_refusals():
     for bonus in (-1.0, MOST + 1, float("nan"), float("inf")):
         with pytest.raises(ConfigError, match="copy_bonus"):
             WaitKConfig("es-en", 3, copy_bonus=bonus)
+    assert all(WaitKConfig("es-en", 3, copy_bonus=bonus).copy_bonus == bonus for bonus in (0.0, MOST))
     with pytest.raises(ConfigError, match="beam must be 1"):
         WaitKConfig("es-en", 3, beam=4, copy_bonus=2.0)
