@@ -17,7 +17,8 @@ from pathlib import Path
 
 from sqa import metrics as metric_names
 from sqa.core.errors import NotComputable, returns_exit_code
-from sqa.core.significance import compare_many
+from sqa.core.interfaces import BuiltMetric
+from sqa.core.significance import Comparison, compare_many
 from sqa.data import answer_aliases
 from sqa.files.store import Store
 from sqa.run.config import AnswersConfig, RunConfig, load_run
@@ -55,16 +56,21 @@ def both_rules(config: RunConfig) -> RunConfig:
 
 
 def rows_of(result: RunResult) -> Iterator[tuple[str, ...]]:
-    """A row for each measure.  A metric without a value: NotComputable."""
+    """The cells of each measure."""
+    for metric, c, changed in differences(result):
+        numbers = (f"{x:.6f}" for x in (c.b, c.a, c.diff, c.low, c.high))
+        yield result.config.name, metric.name, str(c.n), *numbers, str(changed)
+
+
+def differences(result: RunResult) -> Iterator[tuple[BuiltMetric, Comparison, int]]:
+    """(metric, aliases minus strict, questions whose value differs).  A metric without a value: NotComputable."""
     for refusal in result.refusals.values():
         raise NotComputable(refusal)
     strict = metric_names.build(MEASURES)
     pairs = [(result.stats[f"{name}@aliases"], result.stats[name]) for name in MEASURES]
     found = compare_many(pairs, strict, RESAMPLES, result.config.seed)
     for metric, (generous, exact), c in zip(strict, pairs, found, strict=True):
-        changed = int((generous != exact).any(axis=1).sum())
-        numbers = (f"{x:.6f}" for x in (c.b, c.a, c.diff, c.low, c.high))
-        yield result.config.name, metric.name, str(c.n), *numbers, str(changed)
+        yield metric, c, int((generous != exact).any(axis=1).sum())
 
 
 def taken(result: RunResult) -> Iterator[tuple[str, ...]]:

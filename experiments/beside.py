@@ -1,7 +1,4 @@
-"""What the paper has under an item's number, what stands here, and why the two differ: printed with every item.
-
-The rows are those of docs/paper_items.md, kept in experiments/expected/paper_items.yaml.
-"""
+"""What the paper has under an item's number, what stands here, and why the two differ: printed with every item."""
 
 from __future__ import annotations
 
@@ -9,11 +6,11 @@ import re
 from functools import lru_cache
 from pathlib import Path
 
-from experiments.expected.tables import HERE, Page, render
-from sqa.core.errors import DataError
-from sqa.run.config import load
+import yaml
 
-TABLE = "paper-items"
+from sqa.report import markdown
+
+FILE = Path(__file__).with_name("paper") / "beside.yaml"
 HEAD = ("item", "paper", "ours", "why different")
 
 
@@ -23,22 +20,16 @@ def beside(item: str) -> list[str]:
     if match is None:
         return []
     name = re.compile(rf"{'Figure' if match[1] == 'fig' else 'Table'} {match[2]}(?!\d)")
-    rows = [row for row in _rows(HERE / "paper_items.yaml") if name.match(row[0])]
-    return [line for label, *texts in rows for line in _lines(label, texts)]
+    rows = [row for row in _rows() if name.match(row[0])]
+    return [f"{label}, {what}: {text}" for label, *texts in rows for what, text in zip(HEAD[1:], texts, strict=True)]
 
 
-def _lines(label: str, texts: list[str]) -> list[str]:
-    return [f"{label}, {what}: {text}" for what, text in zip(HEAD[1:], texts, strict=True)]
-
-
-def published(table: str) -> list[str]:
-    """A table of the paper's own numbers, as Markdown lines."""
-    return render()[table].splitlines()
+def paper_items() -> None:
+    """Print all of them as a Markdown table: what docs/paper_items.md shows."""
+    print("\n".join(markdown.table(HEAD, _rows())))
 
 
 @lru_cache(maxsize=1)
-def _rows(path: Path) -> tuple[tuple[str, ...], ...]:
-    found = load(path, Page).tables.get(TABLE)
-    if found is None or found.head != HEAD:
-        raise DataError(f"{path} {TABLE}: expected a table with the columns {', '.join(HEAD)}")
-    return tuple(tuple(map(str, row)) for row in found.rows if isinstance(row, tuple))
+def _rows() -> tuple[tuple[str, ...], ...]:
+    read = yaml.safe_load(FILE.read_text(encoding="utf-8"))
+    return tuple(tuple(row[name] for name in HEAD) for row in read)

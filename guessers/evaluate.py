@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from sqa.core.types import Guess
 from sqa.data.datasets import load_questions
 
 DATASETS = ("guessdev", "xqb-es", "xqb-pl")
-COLUMNS = ("guesser", "dataset", "n", "acc@1", "acc@10", "acc@50", "mrr")
+SCORES = ("acc@1", "acc@10", "acc@50", "mrr")
 DEPTH = 50
 
 
@@ -39,6 +39,23 @@ def evaluate(guesser: Any, texts: Sequence[str], pages: Sequence[str]) -> tuple[
     return at_1, at_10, at_50, float(reciprocal.mean())
 
 
+def built(argument: str) -> Any:
+    """The guesser called NAME, or NAME=MODEL with a bundled model or a folder."""
+    name, _, model = argument.partition("=")
+    settings = GUESSERS.config_class(name)
+    return GUESSERS.build(name, settings(model=model) if model else settings())
+
+
+def measured(guessers: Sequence[str], datasets: Sequence[str]) -> Iterator[tuple[str, str, int, dict[str, float]]]:
+    """(guesser, data set, questions, scores by name) of each guesser on each data set."""
+    for argument in guessers:
+        guesser = built(argument)
+        for dataset in datasets:
+            questions = load_questions(dataset)
+            scores = evaluate(guesser, [q.reference_text for q in questions], [q.page for q in questions])
+            yield argument, dataset, len(questions), dict(zip(SCORES, scores, strict=True))
+
+
 @returns_exit_code
 def main(arguments: Sequence[str] | None = None) -> None:
     """The command."""
@@ -46,16 +63,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("guessers", nargs="+", help="NAME, or NAME=MODEL with a bundled model or a folder")
     parser.add_argument("--datasets", nargs="+", default=DATASETS, help="question sets (default: %(default)s)")
     options = parser.parse_args(arguments)
-    print("\t".join(COLUMNS), flush=True)
-    for argument in options.guessers:
-        name, _, model = argument.partition("=")
-        config_class = GUESSERS.config_class(name)
-        guesser = GUESSERS.build(name, config_class(model=model) if model else config_class())
-        for dataset in options.datasets:
-            questions = load_questions(dataset)
-            scores = evaluate(guesser, [q.reference_text for q in questions], [q.page for q in questions])
-            row = [argument, dataset, str(len(questions)), *(f"{score:.4f}" for score in scores)]
-            print("\t".join(row), flush=True)
+    print("guesser", "dataset", "n", *SCORES, sep="\t", flush=True)
+    for guesser, dataset, n, scores in measured(options.guessers, options.datasets):
+        print(guesser, dataset, n, *(f"{score:.4f}" for score in scores.values()), sep="\t", flush=True)
 
 
 if __name__ == "__main__":

@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from tqdm import tqdm
 
-from guessers.evaluate import DATASETS, rank_of
+from guessers.evaluate import DATASETS, built, rank_of
 from sqa.core.errors import returns_exit_code
-from sqa.core.registry import GUESSERS
-from sqa.core.significance import Resampled, compare
+from sqa.core.significance import Comparison, Resampled, compare
 from sqa.core.types import Question
 from sqa.data.datasets import load_questions
 from sqa.metrics.curve import CURVES
@@ -44,6 +43,17 @@ def stats(guesser: Any, questions: Sequence[Question], complete: bool) -> dict[s
     return found if complete else found | {"oracle-ew": np.array(wins)}
 
 
+def differences(a: str, b: str, datasets: Sequence[str], complete: bool) -> Iterator[tuple[str, int, str, Comparison]]:
+    """(data set, questions, metric, a minus b) of two guessers, each NAME or NAME=MODEL."""
+    metrics: dict[str, Resampled] = {"accuracy": Accuracy(), "oracle-ew": OracleExpectedWins()}
+    guessers = [built(argument) for argument in (a, b)]
+    for dataset in datasets:
+        questions = load_questions(dataset)
+        mine, theirs = (stats(guesser, questions, complete) for guesser in guessers)
+        for name in mine:
+            yield dataset, len(questions), name, compare(mine[name], theirs[name], metrics[name])
+
+
 @returns_exit_code
 def main(arguments: Sequence[str] | None = None) -> None:
     """The command."""
@@ -54,21 +64,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--datasets", nargs="+", default=DATASETS, help="question sets (default: %(default)s)")
     parser.add_argument("--complete", action="store_true", help="complete questions only, no oracle expected wins")
     options = parser.parse_args(arguments)
-    built = []
-    for argument in options.guessers:
-        name, _, model = argument.partition("=")
-        settings = GUESSERS.config_class(name)
-        built.append(GUESSERS.build(name, settings(model=model) if model else settings()))
     print("\t".join(COLUMNS), flush=True)
-    metrics: dict[str, Resampled] = {"accuracy": Accuracy(), "oracle-ew": OracleExpectedWins()}
-    for dataset in options.datasets:
-        questions = load_questions(dataset)
-        a, b = (stats(guesser, questions, options.complete) for guesser in built)
-        for name in a:
-            found = compare(a[name], b[name], metrics[name])
-            cells = [f"{found.a:.4f}", f"{found.b:.4f}"]
-            cells += [f"{value:+.4f}" for value in (found.diff, found.low, found.high)]
-            print("\t".join([dataset, str(len(questions)), name, *cells, f"{found.p_bootstrap:.3f}"]), flush=True)
+    a, b = options.guessers
+    for dataset, n, name, gap in differences(a, b, options.datasets, options.complete):
+        cells = [f"{gap.a:.4f}", f"{gap.b:.4f}", *(f"{value:+.4f}" for value in (gap.diff, gap.low, gap.high))]
+        print("\t".join([dataset, str(n), name, *cells, f"{gap.p_bootstrap:.3f}"]), flush=True)
 
 
 if __name__ == "__main__":

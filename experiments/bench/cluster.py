@@ -128,7 +128,16 @@ def _warm(config: RunConfig, store: Store) -> None:
 
 
 def plan(runs: Path) -> None:
-    """Bytes and seconds for a question, by stage: means over the finished runs of a folder and its store."""
+    """Print bytes and seconds for a question, by stage."""
+    print("stage", "bytes/question", "s/question", "TB", "hours on 1 worker", sep="\t")
+    pairs = QUESTIONS * SYSTEMS
+    for stage, size, seconds in planned(runs):
+        whole = f"{size * pairs / 1e12:.2f}", f"{seconds * pairs / 3600:.0f}"
+        print(stage, f"{size:.0f}", f"{seconds:.5f}", *whole, sep="\t")
+
+
+def planned(runs: Path) -> Iterator[tuple[str, float, float]]:
+    """(stage, bytes, seconds) of a question, and of all stages: means over a folder's finished runs and its store."""
     size: dict[str, list[float]] = {stage: [] for stage in STAGES}
     took: dict[str, list[float]] = {stage: [] for stage in STAGES}
     counted: set[str] = set()
@@ -145,20 +154,9 @@ def plan(runs: Path) -> None:
                 took[stage].append(seconds[stage] / run["questions"])
     if not any(size.values()):
         raise DataError(f"{runs}: no finished runs with a store beside them; run an ablation with --runs {runs}")
-    print("stage", "bytes/question", "s/question", "TB", "hours on 1 worker", sep="\t")
-    whole = [0.0, 0.0]
-    for stage in STAGES:
-        mean = [sum(values) / len(values) if values else 0.0 for values in (size[stage], took[stage])]
-        whole = [a + b for a, b in zip(whole, mean, strict=True)]
-        _line(stage, *mean)
-    _line("all", *whole)
-
-
-def _line(stage: str, size: float, seconds: float) -> None:
-    pairs = QUESTIONS * SYSTEMS
-    print(
-        stage, f"{size:.0f}", f"{seconds:.5f}", f"{size * pairs / 1e12:.2f}", f"{seconds * pairs / 3600:.0f}", sep="\t"
-    )
+    sizes, seconds_of = ([sum(of[stage]) / max(len(of[stage]), 1) for stage in STAGES] for of in (size, took))
+    yield from zip(STAGES, sizes, seconds_of, strict=True)
+    yield "all", sum(sizes), sum(seconds_of)
 
 
 @returns_exit_code

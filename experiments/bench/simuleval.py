@@ -1,7 +1,5 @@
 """Our batched wait-k decoding beside SimulEval's own evaluator driving an agent around the very same model.
 
-    python -m experiments.bench.simuleval        TSV: what, unit, plain, fast, ratio
-
 Both give the same words with the same delays, which is checked before any speed is reported.
 """
 
@@ -18,7 +16,6 @@ from smt.simuleval.agent import quiet_imports
 from sqa.core.errors import DataError
 from sqa.core.registry import TRANSLATORS
 from sqa.core.types import Question
-from sqa.data.datasets import available, load_questions
 
 K = 6
 AGENT_QUESTIONS = 6  # the agent is slow: this many questions are enough to time it
@@ -86,20 +83,3 @@ def words_per_second(
         raise DataError(f"the agent and the batch differ in {len(different)} sentences, first in {different[0]}")
     words = sum(len(sentence.words) for sentence in recorded)
     return Speed(words / (middle - start), sum(map(len, batch)) / (end - middle))
-
-
-def main() -> None:
-    """Measure and print."""
-    questions = load_questions("xqb-es" if available("xqb-es") else "mini-es")
-    speed = words_per_second(questions, "es-en", K)
-    print("what", "unit", "plain", "fast", "ratio", sep="\t")
-    print(
-        "wait-k: SimulEval agent, batched",
-        "words/s",
-        *(f"{v:.1f}" for v in (*speed, speed.batched / speed.agent)),
-        sep="\t",
-    )
-
-
-if __name__ == "__main__":
-    main()

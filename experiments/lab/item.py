@@ -1,6 +1,6 @@
 """What an item is: the runs behind a figure, a table or a study, and what pages and pictures show of them.
 
-A file in experiments/items holds one item and nothing else.  An item of your own is `mine.py:ITEM`.
+A file in experiments/items holds an `ITEM`, or the `ITEMS` of one subject.  An item of your own is `mine.py:ITEM`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from sqa.core.errors import ConfigError
 from sqa.core.paths import CONFIGS, DATA, config_file
 from sqa.core.registry import did_you_mean
 from sqa.files.digest import file_digest, joined_digest
-from sqa.run.config import to_mapping
+from sqa.run.config import read_yaml, to_mapping
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -30,22 +30,30 @@ Block = Callable[[Ledger], Sequence[str]]  # Markdown lines
 Drawing = Callable[[Ledger], "Figure"]
 
 
+def config_inputs(config: Path) -> dict[str, str]:
+    """The digest of a config as it stands in its file; nothing where an item has none."""
+    return {f"config {config.name}": _digest(read_yaml(config))} if config.name else {}
+
+
 @dataclass(frozen=True, slots=True)
 class Item:
     """A figure, a table or a study."""
 
     name: str  # of its ledger, and on the command line
     shows: str  # one sentence, for lists
-    config: str  # a file in configs/, perhaps `file.yaml:entry`
+    config: str  # a file in configs/, perhaps `file.yaml:entry`; "" = none
     columns: tuple[str, ...]  # what a row's cell says
     measure: Callable[[Path, Path], Iterable[Row]]  # (config, runs) -> rows; what the runs lack is made first
-    inputs: Callable[[Path], Mapping[str, str]]  # config -> digests of what the numbers hang on
+    inputs: Callable[[Path], Mapping[str, str]] = config_inputs  # config -> digests of what the numbers hang on
     blocks: Mapping[str, Block] = field(default_factory=dict)  # shown in pages, by name
     figures: Mapping[str, Drawing] = field(default_factory=dict)  # file below the repository -> drawing
+    kept: str = (
+        ""  # why `update` measures it only by name or with --force (hours, an idle machine); "" = it does not wait
+    )
 
     def path(self) -> Path:
-        """Its config."""
-        return config_file(CONFIGS / self.config)
+        """Its config; an empty path where it has none."""
+        return config_file(CONFIGS / self.config) if self.config else Path()
 
     @property
     def command(self) -> str:
@@ -53,12 +61,23 @@ class Item:
         return f"sqa results update {self.name}"
 
 
+def elsewhere(how: str) -> Callable[[Path, Path], Iterable[Row]]:
+    """`measure` of an item whose rows no function of the project returns: it says how they were made."""
+
+    def measure(config: Path, runs: Path) -> Iterable[Row]:
+        raise ConfigError(f"no command measures this item: {how}; its ledger stays as it is")
+
+    return measure
+
+
 def items() -> dict[str, Item]:
     """Every item of experiments/items, by name."""
     import experiments.items as package
 
-    modules = (import_module(f"{package.__name__}.{module.name}") for module in iter_modules(package.__path__))
-    found = [module.ITEM for module in modules if hasattr(module, "ITEM")]
+    found: list[Item] = []
+    for name in (f"{package.__name__}.{module.name}" for module in iter_modules(package.__path__)):
+        module = import_module(name)
+        found += getattr(module, "ITEMS", ()) or [module.ITEM]
     return {item.name: item for item in sorted(found, key=lambda item: item.name)}
 
 
@@ -78,7 +97,20 @@ def chosen(names: Sequence[str]) -> list[Item]:
 
 def digest_of(config: Any) -> str:
     """First digits of the sha256 of a loaded config, defaults included."""
-    return hashlib.sha256(yaml.safe_dump(to_mapping(config), sort_keys=True).encode()).hexdigest()[:DIGITS]
+    return _digest(to_mapping(config))
+
+
+def _digest(mapping: Any) -> str:
+    return hashlib.sha256(yaml.safe_dump(mapping, sort_keys=True).encode()).hexdigest()[:DIGITS]
+
+
+def inputs_of(models: Sequence[str] = (), datasets: Sequence[str] = ()) -> Callable[[Path], dict[str, str]]:
+    """The inputs of an item that says itself which bundled models and data sets it reads, beside its config."""
+    return lambda config: {
+        **config_inputs(config),
+        **{f"model {name}": folder_digest(DATA / "models" / name) for name in models},
+        **dataset_digests(datasets),
+    }
 
 
 def model_digests(config: Any) -> dict[str, str]:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sqa.core.errors import DataError
+from sqa.core.significance import Comparison, Interval
 from sqa.files.store import write_text
 
 MEASURED = ("metric", "value", "low", "high", "n", "unit", "signature", "run")  # columns after the item's own
@@ -49,6 +50,14 @@ class Row:
         if self.low is None or self.high is None:
             raise DataError(f"{' '.join(self.key)}: has no interval")
         return self.value - self.low, self.high - self.value
+
+
+def row_of(
+    cell: tuple[str, ...], metric: str, found: Interval | Comparison, unit: str = "", signature: str = ""
+) -> Row:
+    """The row of a value with its interval, or of a difference."""
+    value = found.diff if isinstance(found, Comparison) else found.value
+    return Row(cell, metric, value, found.low, found.high, found.n, unit, signature)
 
 
 @dataclass(frozen=True, slots=True)

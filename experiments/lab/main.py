@@ -32,12 +32,18 @@ CHANGES = ("item", "cell", "metric", "old", "new", "difference", "intervals")
 
 
 def update(names: Sequence[str], runs: Path, force: bool = False) -> None:
-    """Measure the named items that are stale (all where none is named), then make every page and picture anew."""
+    """Measure the named items that are stale (all where none is named), then make every page and picture anew.
+
+    Items that are kept are measured where they are named or forced.
+    """
     for item in chosen(names):
-        if force or (why := list(stale(item))):
+        why = list(stale(item))
+        if why and item.kept and not (names or force):
+            print(f"{item.name}: left as it is ({item.kept}): {'; '.join(why)}; run `{item.command}`", file=sys.stderr)
+        elif force or why or (item.kept and names):
             print(f"{item.name}: {'asked for' if force else '; '.join(why)}", file=sys.stderr)
             measure(item, runs)
-        for path in draw(item):
+        for path in draw(item) if ledger_path(item.name).is_file() else ():
             print(path.relative_to(ROOT))
     for path in pages():
         text = rendered(path)
@@ -66,13 +72,13 @@ def measure(item: Item, runs: Path) -> None:
 
 
 def stale(item: Item) -> Iterator[str]:
-    """Why an item has to be measured again; nothing where its ledger is of today's inputs and version."""
+    """Why an item has to be measured again; nothing where its ledger is of today's inputs and (unless kept) version."""
     path = ledger_path(item.name)
     if not path.is_file():
         yield "never measured"
         return
     old, inputs = ledger_of(item.name), item.inputs(item.path())
-    if old.version != sqa.__version__:
+    if old.version != sqa.__version__ and not item.kept:
         yield f"version {old.version}, now {sqa.__version__}"
     if old.columns != item.columns:
         yield "other columns"

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
+from experiments.lab.item import Block
 from experiments.lab.ledger import Ledger, Row
 from sqa.report import markdown
 
 Cell = Mapping[str, str | int]
+FORMS = {"0-100": ".1f", "words": ".1f", "share": ".1%", "count": ",.0f", "per second": ",.0f", "ratio": ".1f"}
+DEVIATION = " sd"  # what the metric of a standard deviation has behind the name of its own
 
 
 class Column(NamedTuple):
@@ -16,16 +20,18 @@ class Column(NamedTuple):
 
     metric: str
     head: str
-    digits: int = 3
+    digits: int | None = None  # None: as its unit has them
     interval: bool = True
     sign: bool = False  # with + where it is above 0
+    cell: Cell = MappingProxyType({})  # of the rows shown here, beside what the table's row says
 
 
-def number(row: Row | None, digits: int = 3, interval: bool = True, sign: bool = False) -> str:
+def number(row: Row | None, digits: int | None = None, interval: bool = True, sign: bool = False) -> str:
     """A value with its interval; n/a where it was not measured."""
     if row is None:
         return "n/a"
-    spec = f"{'+' * sign}.{digits}f"
+    form = FORMS.get(row.unit, ".3f") if digits is None else f".{digits}f"
+    spec = f"{'+' * sign}{form}"
     ends = (
         f" [{row.low:{spec}}, {row.high:{spec}}]" if interval and row.low is not None and row.high is not None else ""
     )
@@ -38,6 +44,38 @@ def table(
     """Lines of a table: `rows` are (names, cell), and `head` stands above the names."""
     lines = []
     for names, cell in rows:
-        numbers = (number(ledger.one(c.metric, **cell), c.digits, c.interval, c.sign) for c in columns)
-        lines.append([*names, *numbers])
+        lines.append([*names, *(_shown(ledger, column, {**cell, **column.cell}) for column in columns)])
     return markdown.table([*head, *(column.head for column in columns)], lines)
+
+
+def _shown(ledger: Ledger, column: Column, cell: Cell) -> str:
+    row = ledger.one(column.metric, **cell)
+    spread = ledger.one(column.metric + DEVIATION, **cell)
+    text = number(row, column.digits, column.interval, column.sign)
+    return f"{text} ± {number(spread, column.digits)}" if spread else text
+
+
+def pivot(
+    names: Sequence[str], columns: Sequence[Column], heads: Sequence[str] = (), **only: str | Sequence[str]
+) -> Block:
+    """A block of pages: a row for each combination of the columns `names` that has a number, in order of appearance.
+
+    `only`: the value that all rows have in another column, or the values that are shown of one of `names`.
+    """
+    fixed = {name: value for name, value in only.items() if isinstance(value, str)}
+    shown = {name: value for name, value in only.items() if not isinstance(value, str)}
+
+    def block(ledger: Ledger) -> list[str]:
+        places = [ledger.columns.index(name) for name in names]
+        found = dict.fromkeys(tuple(row.cell[place] for place in places) for row in ledger.where(**fixed))
+        rows = [(cells, dict(zip(names, cells, strict=True))) for cells in found]
+        rows = [(cells, {**fixed, **cell}) for cells, cell in rows if all(cell[n] in v for n, v in shown.items())]
+        rows = [(cells, cell) for cells, cell in rows if any(ledger.one(c.metric, **cell, **c.cell) for c in columns)]
+        return table(ledger, heads or names, rows, columns)
+
+    return block
+
+
+def across(metric: str, column: str, values: Iterable[str | int], head: str = "{}", **cell: str) -> list[Column]:
+    """A metric as one column for each value of a column of the ledger."""
+    return [Column(metric, head.format(value), cell={column: value, **cell}) for value in values]

@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from experiments.beside import published
 from experiments.contestants import VERDICTS, write_csv
 from experiments.paper.table4_rows import GOLD, NOTHING, Answered, NotComputed, Table4Config
 from experiments.verdicts import Verdict, corrected, of_difference
@@ -270,12 +269,6 @@ def markdown(
     ]
     out += ["", "## Claims, by F1", ""]
     out += [f"- {v.dataset}, {v.guesser}: {v.claim}: **{v.verdict}** ({v.found})" for v in verdicts]
-    out += [
-        "",
-        "## The paper's scores (F1 and EM in percent), of other translators, a trained reader and given passages",
-        "",
-    ]
-    out += published("xor-tydi-paper")
     return "\n".join(out) + "\n"
 
 

@@ -83,16 +83,26 @@ class Gap:
         return means[:, :1] - means[:, 1:]
 
 
+def too_few(stats: np.ndarray) -> bool:
+    """Whether one of the two means is of less than FEW."""
+    return float(stats.sum(axis=0)[1::2].min()) < FEW
+
+
+def gap_of(stats: np.ndarray, name: str, ablation: AblationConfig) -> tuple[float, float, float]:
+    """A difference of means with its interval over questions."""
+    band = bootstrap_band(stats, Gap(name), ablation.resamples, ablation.seed)
+    return float(band.value[0]), float(band.low[0]), float(band.high[0])
+
+
 def verdict(
     subject: Subject, claim: str, unit: str, stats: np.ndarray, sign: int, ablation: AblationConfig
 ) -> tuple[str, ...]:
     """The cells of a verdict on a difference of means; `sign` = which side of 0 the claim puts it on."""
     total, where = stats.sum(axis=0), (subject.dataset, subject.system, subject.guesser)
-    if min(total[1], total[3]) < FEW:
+    if too_few(stats):
         numbers = f"{total[1]:.0f} {unit} and {total[3]:.0f} others, at least {FEW} of each are needed"
         return (*where, claim, "not computed", numbers)
-    band = bootstrap_band(stats, Gap(claim), ablation.resamples, ablation.seed)
-    value, low, high = (float(x[0]) for x in (band.value, band.low, band.high))
+    value, low, high = gap_of(stats, claim, ablation)
     numbers = f"{total[0] / total[1]:+.3f} over {total[1]:.0f} {unit}, {total[2] / total[3]:+.3f} over {total[3]:.0f} "
     numbers += f"others, difference {value:+.3f} [{low:+.3f}, {high:+.3f}] nats"
     ends = (low, high) if sign > 0 else (-high, -low)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 
 import numpy as np
@@ -44,7 +44,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--base", default="gemma3-270m", help="language model (default: %(default)s)")
     parser.add_argument("--texts", type=int, default=147, help="of each set (default: %(default)s)")
     options = parser.parse_args(arguments)
-    base = load_base(base_folder(options.base), getattr(torch, fast_precision()))
+    print("set", "texts", "nats per word", "low", "high", "continued", "low", "high", "most", sep="\t", flush=True)
+    for name, nats, alike in measured(options.base, options.texts):
+        cells = [f"{x:.3f}" for x in (*interval(nats), *interval(alike), alike.max())]
+        print(name, len(nats), *cells, sep="\t", flush=True)
+
+
+def measured(name: str, n: int) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+    """(set, nats per word of each text, share of its next words continued alike), n texts of each set."""
+    base = load_base(base_folder(name), getattr(torch, fast_precision()))
     young, late = load_questions("human-buzzes"), played_in(AFTER)
     sets = {
         "XQB Spanish, reference": [q.reference_text for q in load_questions("xqb-es")],
@@ -52,12 +60,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "tournaments of 2023-25": [q.reference_text for q in young],
         "tournaments after August 2024": [q.reference_text for q in young if q.id in late],
     }
-    print("set", "texts", "nats per word", "low", "high", "continued", "low", "high", "most", sep="\t", flush=True)
-    for name, texts in sets.items():
-        few = spread(texts, options.texts)
-        nats, alike = nats_per_word(base, few), continued(base, few)
-        cells = [f"{x:.3f}" for x in (*interval(nats), *interval(alike), alike.max())]
-        print(name, len(few), *cells, sep="\t", flush=True)
+    for of_set, texts in sets.items():
+        few = spread(texts, n)
+        yield of_set, nats_per_word(base, few), continued(base, few)
 
 
 def played_in(tournaments: frozenset[str]) -> frozenset[str]:

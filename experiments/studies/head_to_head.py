@@ -29,6 +29,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from experiments.lab.ledger import Row, row_of
 from experiments.studies import overlap
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.significance import bootstrap_many
@@ -137,8 +138,21 @@ class Mean:
 
 def main(config_path: Path, runs: Path) -> None:
     """Play, score, print the table; it and the list of questions left out go to the folder of the config's name."""
+    rows, counts, listed = played(config_path, runs)
+    folder = runs / load(config_path, HeadToHeadConfig).name
+    lines = [(*r.cell, r.metric, *(f"{x:.6f}" for x in (r.value, r.low, r.high)), str(r.n),
+              str(counts["opponents"]), r.signature) for r in rows]  # fmt: skip
+    write_text(folder / "head_to_head.tsv", tsv(HEADER, lines))
+    write_text(folder / "left_out.tsv", tsv(("question", "training_text", "share", "runs"), listed))
+    write_text(folder / "counts.json", json.dumps(counts, indent=1) + "\n")
+    print(tsv(HEADER, lines), end="")
+    print(f"sqa: {json.dumps(counts)}; {folder}", file=sys.stderr)
+
+
+def played(config_path: Path, runs: Path) -> tuple[list[Row], dict[str, float], list[tuple[str, ...]]]:
+    """The rows of every contestant, what was counted, and the questions left out with the text that they repeat."""
     config = load(config_path, HeadToHeadConfig)
-    parts, store, folder = Parts(), Store(runs), runs / config.name
+    parts, store = Parts(), Store(runs)
     questions = parts.questions(config.run(config.contestants[0]).dataset)
     buzzes = human_buzzes.load_buzzes(config.buzzes, "clip")
     if config.opponents == "first":
@@ -153,18 +167,15 @@ def main(config_path: Path, runs: Path) -> None:
     for contestant in config.contestants:
         result = run_stages(config.run(contestant), store, parts=parts)
         rows += rows_of(contestant.label, result, {id: opponents[id] for id in kept}, config)
-    write_text(folder / "head_to_head.tsv", tsv(HEADER, rows))
     listed = [(r.question, r.text, f"{r.share:.3f}", str(r.runs)) for r in repeats.values() if r.excluded]
-    write_text(folder / "left_out.tsv", tsv(("question", "training_text", "share", "runs"), sorted(listed)))
     counts = {
         "questions with an answer page": len(questions),
         "without a recorded buzz": sum(q.id not in opponents for q in questions),
         "left out, in the training data": len(left_out),
         "greatest share of runs among those kept": max((repeats[id].share for id in kept if id in repeats), default=0),
     }
-    write_text(folder / "counts.json", json.dumps(counts, indent=1) + "\n")
-    print(tsv(HEADER, rows), end="")
-    print(f"sqa: {json.dumps(counts)}; {folder}", file=sys.stderr)
+    counts["opponents"] = sum(len(opponents[id].heard) for id in kept)
+    return rows, counts, sorted(listed)
 
 
 def opponents_of(buzzes: Buzzes, questions: Sequence[Question], first_word: int) -> dict[str, Opponents]:
@@ -240,9 +251,7 @@ def measures(play: Play, opponents: Opponents) -> dict[str, tuple[float, float]]
     }
 
 
-def rows_of(
-    label: str, result: RunResult, opponents: dict[str, Opponents], config: HeadToHeadConfig
-) -> list[tuple[str, ...]]:
+def rows_of(label: str, result: RunResult, opponents: dict[str, Opponents], config: HeadToHeadConfig) -> list[Row]:
     """The lines of one contestant: the measures, then the run's metrics on the same questions."""
     found = [measures(play_of(t), opponents[t.question.id]) for t in result.traces if t.question.id in opponents]
     names = [*MEASURES, *(f"{value:+d}" for value in POINTS)]
@@ -258,9 +267,5 @@ def rows_of(
         config.resamples,
         config.seed,
     )
-    total = str(sum(len(one.heard) for one in opponents.values()))
     labels = [*(names[i] for i in defined), *(metric.name for metric in metrics)]
-    return [
-        (label, name, f"{i.value:.6f}", f"{i.low:.6f}", f"{i.high:.6f}", str(i.n), total, its)
-        for name, i, its in zip(labels, intervals, signatures, strict=True)
-    ]
+    return [row_of((label,), name, i, "", its) for name, i, its in zip(labels, intervals, signatures, strict=True)]

@@ -254,7 +254,6 @@ RECIPES: dict[str, Run | Serve | Cannot] = {
         needs=BOARD,
     ),
     "sqa board leaderboard sqa-es": Run(after=REGISTERED, needs=BOARD),
-    "sqa board leaderboard sqa-es --weights ew=4,dal=1": Run(after=REGISTERED, needs=BOARD),
     "sqa board leaderboard sqa-es --view main --version 1": Run(after=REGISTERED, needs=BOARD),
     "sqa board invite --uses 20 --days 60": Run(needs=BOARD),
     "sqa board serve --host 0.0.0.0 --name board.example.org --token ORGANISER": Serve(
@@ -276,9 +275,6 @@ RECIPES: dict[str, Run | Serve | Cannot] = {
         after=REGISTERED,
         needs=BOARD,
     ),
-    "sqa board register-dataset sqa-es xqb xqb-es": Run(
-        ("sqa board register-dataset sqa-es xqb few.jsonl",), needs=BOARD
-    ),
     "sqa board --board DIR": Run(("sqa board --board DIR leaderboard sqa-es",), needs=BOARD),
     "sqa board --task module:function": Run(
         ("sqa board --board toys --task board_task:make leaderboard toy",), needs=BOARD
@@ -293,7 +289,6 @@ RECIPES: dict[str, Run | Serve | Cannot] = {
     "python -m pytest -q tests/unit/core/test_architecture.py": SUITE,
     "python -m pytest -q tests/unit/metrics": SUITE,
     "python -m pytest -q tests/e2e/documents/test_documented_commands.py": SUITE,
-    "python -m experiments.expected render": PAGES,
     "python -m experiments.expected collect runs/ablation": PAGES,
     "python -m sqa.module guessers.evaluate": Run(("python -m sqa.module guessers.evaluate bm25 --datasets mini-es",)),
     "python -m guessers.evaluate rerank bm25 tfidf bert gru": Run(
@@ -337,6 +332,5 @@ RECIPES: dict[str, Run | Serve | Cannot] = {
     ),
     "python -m experiments.bench.iwslt": Cannot(MEASURES),
     "python -m experiments.bench.crowd": Cannot(MEASURES),
-    "python -m experiments.bench.lm": Cannot(f"{LM}, and {MEASURES}"),
     "python -m experiments.bench.training": Cannot(MEASURES),
 }

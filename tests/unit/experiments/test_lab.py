@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,9 @@ from experiments.lab import ledger as ledgers
 from experiments.lab import main, pages
 from experiments.lab.item import Item, folder_digest, items
 from experiments.lab.ledger import Ledger, Row
-from experiments.lab.tables import Column, table
+from experiments.lab.tables import Column, across, pivot, table
 from sqa.core.errors import ConfigError, DataError
+from sqa.core.paths import ROOT
 
 PAGE = """# Results
 
@@ -179,6 +181,49 @@ def test_a_ledger_comes_back_as_it_was(tmp_path):
         ledgers.read(tmp_path / "i.tsv")
 
 
+def test_a_kept_item_is_measured_by_name_alone_and_grows_stale_by_its_config_alone(book, capsys, monkeypatch):
+    book.item = replace(book.item, kept="hours")
+    book.values[0] = 7.0
+    (book.model / "weights").write_bytes(b"\x00\x02")
+    main.update([], book.root / "runs")
+    said = capsys.readouterr()
+    assert "toy: left as it is (hours): model toy was" in said.err and not said.out
+    main.update(["toy"], book.root / "runs")
+    assert "| 0 | 7.00 [" in (book.root / "README.md").read_text(encoding="utf-8")
+    monkeypatch.setattr(main.sqa, "__version__", "9.9.9")
+    assert not _problems(book, capsys)
+
+
+def test_an_item_that_no_command_measures_says_how_it_was_made(book):
+    book.item = replace(book.item, measure=lab_items.elsewhere("typed from a paper"), kept="typed")
+    with pytest.raises(ConfigError, match="typed from a paper"):
+        main.update(["toy"], book.root / "runs")
+
+
+def test_a_pivot_shows_deviations_and_leaves_out_rows_without_numbers():
+    rows = (
+        Row(("a", "3"), "bleu", 8.5, unit="0-100"),
+        Row(("a", "3"), "bleu sd", 0.25, unit="0-100"),
+        Row(("b", "3"), "ew", 0.5, 0.25, 0.75, unit="0-1"),
+        Row(("c", "6"), "bleu", 1.0, unit="0-100"),
+    )
+    ledger = Ledger("i", "c", "1", "2026-01-01", {}, ("system", "k"), rows)
+    bleu = Column("bleu", "BLEU")
+    assert pivot(("system",), [bleu], k="3")(ledger)[2:] == ["| a | 8.5 ± 0.2 |"]
+    assert pivot(("system", "k"), [bleu], system=("c", "b"))(ledger)[2:] == ["| c | 6 | 1.0 |"]
+    assert pivot(("system",), across("ew", "k", "3", "k = {}"))(ledger)[0] == "| system | k = 3 |"
+
+
 def test_every_item_of_the_project_says_what_it_hangs_on():
     for item in items().values():
-        assert item.path().is_file() and item.shows and item.inputs(item.path())
+        assert item.shows and (not item.config or item.inputs(item.path()))
+        assert item.config or item.kept or item.inputs(item.path())
+
+
+@pytest.mark.parametrize("path", pages.pages(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_pages_show_what_the_ledgers_hold(path: Path):
+    assert list(pages.stale_lines(path)) == []
+
+
+def test_no_ledger_was_edited_by_hand():
+    assert [path.name for path in pages.LEDGERS.glob("*.tsv") if ledgers.edited(path)] == []

@@ -1,0 +1,142 @@
+"""When to answer: every buzzer of a guesser beside the best that its guesses allow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from experiments.grid import Row as GridRow
+from experiments.lab import grid_rows
+from experiments.lab.item import Item, elsewhere, inputs_of
+from experiments.lab.ledger import Row, row_of
+from experiments.lab.tables import Column, pivot
+from experiments.studies import buzzer_report as report
+from sqa import metrics as metric_names
+from sqa.core.paths import CONFIGS
+from sqa.core.significance import compare
+
+PLAYED = (  # what the rows call the questions, guesser, what the report calls them
+    ("dev", "bm25", "dev"),
+    ("dev", "gru", "dev"),
+    ("guessdev", "bm25", "guessdev"),
+    ("xqb-es", "bm25", f"{CONFIGS}/xqb.yaml:es_wait6_translated"),
+    ("xqb-pl", "bm25", f"{CONFIGS}/xqb.yaml:pl_wait6_translated"),
+)
+CONTESTANTS, METRICS = ("rerank", "bm25"), ("ew", "accuracy", "stable-ew")
+AGAINST = "minus best threshold"
+
+
+def measure(_: Path, runs: Path) -> Iterator[Row]:
+    """Each buzzer's expected wins and what happens at its answers."""
+    for name, guesser, questions in PLAYED:
+        histories = report.questions_of(guesser, questions, None, runs)
+        found = report.outcomes(guesser, histories)
+        wins = {outcome.name: float(outcome.won.mean()) for outcome in found}
+        for line in report.lines(found, histories):
+            cell, won = (name, guesser, line.outcome.name), wins[line.outcome.name]
+            yield Row(cell, "ew", won, line.low, line.high, len(histories), "0-1")
+            for metric, value, unit in (
+                ("of stable", won / wins["stable oracle"], "share"),
+                ("of oracle", won / wins["oracle"], "share"),
+                ("right at answer", line.accuracy_at_buzz, "share"),
+                ("position", line.position, "share"),
+                ("never", line.never, "share"),
+                ("ece", line.ece, "0-1"),
+                ("brier", line.brier, "0-1"),
+            ):
+                if value is not None:
+                    yield Row(cell, metric, value, n=len(histories), unit=unit)
+            if line.against is not None:
+                yield row_of(cell, AGAINST, line.against, "0-1")
+
+
+def both(config: Path, runs: Path) -> Iterator[Row]:
+    """The two contestants of every translator at every k, and their paired difference."""
+    cells: dict[tuple[str, str, str], dict[str, GridRow]] = {}
+    for row in grid_rows.finished(config, runs):
+        cells.setdefault((row.cell.dataset, row.cell.translator, str(row.cell.k)), {})[row.cell.guesser] = row
+    for cell, rows in cells.items():
+        if all(name in rows for name in CONTESTANTS):
+            for metric in metric_names.build(METRICS):
+                for name in CONTESTANTS:
+                    yield row_of((*cell, name), metric.name, rows[name].intervals[metric.name], metric.unit)
+                a, b = (rows[name].stats[metric.name] for name in CONTESTANTS)
+                gap = compare(a, b, metric)
+                yield row_of((*cell, "difference"), metric.name, gap, metric.unit)
+
+
+LONG = [
+    Column("ew", "EW", interval=False),
+    Column("of stable", "of stable"),
+    Column("right at answer", "right at answer"),
+    Column("position", "position"),
+    Column("never", "never"),
+    Column("ece", "ECE"),
+    Column("brier", "Brier"),
+    Column(AGAINST, AGAINST, sign=True),
+]
+SHORT = [Column("ew", "EW", interval=False), Column(AGAINST, AGAINST, sign=True)]
+ORACLES = ("stable oracle", "oracle")
+TRAINED = ("mlp-bert", "mlp-fusion", "mlp-rerank", "mlp-rerank-translated")
+TOLD = ("ew", "stable ew", "of stable", "ece")
+BUZZERS = ("recurrent", "mlp", "logistic", "threshold")
+
+ITEMS = (
+    Item(
+        "buzzers",
+        "expected wins of every buzzer beside the best that its guesses allow",
+        "",
+        ("questions", "guesser", "buzzer"),
+        measure,
+        inputs_of([f"buzzer-{kind}-{guesser}" for kind in BUZZERS for guesser in ("bm25", "gru")]),
+        {
+            "dev": pivot(
+                ("buzzer",),
+                [column._replace(head=f"{guesser}: {column.head}", cell={"guesser": guesser})
+                 for guesser in ("bm25", "gru") for column in SHORT],
+                questions="dev",
+                buzzer=("recurrent", "mlp", "logistic", "best share threshold here", "best margin threshold here",
+                        *ORACLES),
+            ),
+            "bm25": pivot(("buzzer",), LONG, questions="dev", guesser="bm25"),
+            "gru": pivot(("buzzer",), LONG, questions="dev", guesser="gru"),
+            "others": pivot(
+                ("questions", "guesser", "buzzer"), [Column("ew", "EW")], questions=("guessdev", "xqb-es", "xqb-pl")
+            ),
+            "translated": pivot(
+                ("buzzer",),
+                [Column("ew", f"{head}, our wait-6", cell={"questions": name})
+                 for name, head in (("xqb-es", "Spanish"), ("xqb-pl", "Polish"))],
+                guesser="bm25",
+                buzzer=("mlp", "mlp-translated, silent", "mlp-translated", *ORACLES),
+            ),
+        },
+        kept="guesses for thousands of tossups, an hour",
+    ),
+    Item(
+        "trained-buzzers",
+        "what the training of a buzzer prints of the tossups it did not learn from",
+        "",
+        ("buzzer", "tossups"),
+        elsewhere("`sqa train buzzer` prints them"),
+        blocks={
+            name: pivot(("tossups",), [Column(metric, metric) for metric in TOLD], buzzer=name) for name in TRAINED
+        },
+        kept="trainings",
+    ),
+    Item(
+        "reading-or-buzzing",
+        "rerank and BM25, each with its buzzer for translations, paired",
+        "ablation.yaml",
+        ("dataset", "translator", "k", "contestant"),
+        both,
+        grid_rows.inputs,
+        {
+            "table": pivot(
+                ("dataset", "translator", "k"),
+                [Column("ew", "EW"), Column("accuracy", "accuracy"), Column("stable-ew", "stable EW")],
+                contestant="difference",
+            )
+        },
+    ),
+)  # fmt: skip

@@ -1,0 +1,96 @@
+"""How well guessers read: alone on complete questions, in pairs after every word, and those that are asked seldom."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from experiments.lab.item import Item, elsewhere, inputs_of
+from experiments.lab.ledger import Row, row_of
+from experiments.lab.tables import Column, pivot
+from guessers import evaluate, paired
+
+SETS = evaluate.DATASETS
+WHOLE, EVERY = "complete questions", "every word"
+PAIRS = (("rerank", "tfidf"), ("fusion", "tfidf"))
+_BASES = ("bm25", "gru")
+
+
+def complete(_: Path, __: Path) -> Iterator[Row]:
+    """Accuracy at 1, 10 and 50 and MRR on complete questions."""
+    for guesser, dataset, n, scores in evaluate.measured(("rerank", "tfidf", "bm25", "bert", "gru"), SETS):
+        for name, score in scores.items():
+            yield Row((guesser, dataset), name, score, n=n, unit="0-1")
+
+
+def in_pairs(_: Path, __: Path) -> Iterator[Row]:
+    """Each of two guessers and their difference, on the same questions."""
+    for a, b in PAIRS:
+        for read, sets in ((WHOLE, SETS[:1]), (EVERY, SETS[1:])):
+            for dataset, n, metric, gap in paired.differences(a, b, sets, read == WHOLE):
+                cell = (f"{a}, {b}", dataset, WHOLE if metric == "accuracy" else EVERY)
+                yield Row((*cell, a), metric, gap.a, n=n, unit="0-1")
+                yield Row((*cell, b), metric, gap.b, n=n, unit="0-1")
+                yield row_of((*cell, "difference"), metric, gap, "0-1")
+
+
+def _of_pair() -> list[Column]:
+    wanted = (("accuracy", SETS[0], WHOLE, "guessdev: accuracy"), ("accuracy", SETS[1], WHOLE, "XQB Spanish: accuracy"),
+              ("oracle-ew", SETS[1], EVERY, "oracle EW"), ("accuracy", SETS[2], WHOLE, "XQB Polish: accuracy"),
+              ("oracle-ew", SETS[2], EVERY, "oracle EW"))  # fmt: skip
+    return [Column(metric, head, cell={"dataset": dataset, "read": read}) for metric, dataset, read, head in wanted]
+
+
+ITEMS = (
+    Item(
+        "guessers",
+        "accuracy of the guessers on complete questions, human English text",
+        "",
+        ("guesser", "dataset"),
+        complete,
+        inputs_of(("rerank", "bm25", "bert", "gru"), SETS),
+        {
+            "short": pivot(
+                ("guesser",),
+                [
+                    Column("acc@1", "guessdev at 1", cell={"dataset": "guessdev"}),
+                    Column("acc@10", "at 10", cell={"dataset": "guessdev"}),
+                    Column("acc@1", "XQB Spanish at 1", cell={"dataset": "xqb-es"}),
+                    Column("acc@1", "XQB Polish at 1", cell={"dataset": "xqb-pl"}),
+                ],
+            ),
+            **{
+                guesser: pivot(
+                    ("dataset",),
+                    [Column(name, name) for name in evaluate.SCORES],
+                    ("human English text, complete questions",),
+                    guesser=guesser,
+                )
+                for guesser in ("bm25", "tfidf", "gru", "bert")
+            },
+        },
+    ),
+    Item(
+        "paired-guessers",
+        "two guessers on the same questions, complete and after every word, with their difference",
+        "",
+        ("pair", "dataset", "read", "guesser"),
+        in_pairs,
+        inputs_of(("rerank", "fusion", *_BASES), SETS),
+        {a: pivot(("guesser",), _of_pair(), pair=f"{a}, {b}") for a, b in PAIRS},
+    ),
+    Item(
+        "asked-seldom",
+        "language models as guessers, and a guesser that reads the source itself",
+        "",
+        ("questions", "contestant"),
+        elsewhere("one run for each row, configs in docs/contestants.md"),
+        blocks={
+            "table": pivot(
+                ("questions", "contestant"),
+                [Column("accuracy", "accuracy"), Column("oracle-ew", "oracle EW"), Column("ew", "EW")],
+            )
+        },
+        kept="a language model is asked for hours",
+    ),
+)

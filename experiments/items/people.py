@@ -1,0 +1,73 @@
+"""Curves fitted to people's buzzes, and contestants against the people who played the same questions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from experiments.lab.item import Item, inputs_of
+from experiments.lab.ledger import Row
+from experiments.lab.tables import Column, across, pivot
+from experiments.studies import head_to_head
+from sqa.metrics.curve_fit import METHODS, FitConfig, fit
+
+BUZZES = "human-buzzes"
+AT = (0, 0.25, 0.5, 0.75, 1)  # shares of a question
+
+
+def curves(_: Path, __: Path) -> Iterator[Row]:
+    """Expected wins at some places of a question, with the band over questions."""
+    for method in METHODS:
+        fitted = fit(BUZZES, FitConfig(method, "clip"))
+        for t in AT:
+            place, n = round(100 * t), fitted.document["questions"]
+            low, high = float(fitted.low[place]), float(fitted.high[place])
+            yield Row((method, f"{t:g}"), "ew", float(fitted.curve(t)), low, high, n, "0-1")
+
+
+def against_people(config: Path, runs: Path) -> list[Row]:
+    """The shares of opponents beaten, points, and the run's metrics on the same questions."""
+    return head_to_head.played(config, runs)[0]
+
+
+ITEMS = (
+    Item(
+        "curves",
+        "expected wins by curves fitted to recorded buzzes",
+        "",
+        ("method", "read"),
+        curves,
+        inputs_of(datasets=(BUZZES,)),
+        {"table": pivot(("method",), across("ew", "read", ("0.5", "1"), "EW({})"))},
+    ),
+    Item(
+        "head-to-head",
+        "how many recorded opponents each contestant beats on the questions that people played",
+        "head_to_head.yaml",
+        ("contestant",),
+        against_people,
+        blocks={
+            "table": pivot(
+                ("contestant",),
+                [
+                    Column("beaten", "opponents beaten"),
+                    Column("points", "points a game", 2),
+                    Column("ew", "EW", interval=False),
+                    Column("stable-ew", "stable EW", interval=False),
+                    Column("beatable", "a perfect buzzer would beat", interval=False),
+                ],
+            ),
+            "details": pivot(
+                ("contestant",),
+                [
+                    Column("buzzes-first", "first against", interval=False),
+                    Column("right-when-first", "right when first", interval=False),
+                    Column("accuracy", "right at the end"),
+                    Column("ew@cubic", "EW, fitted cubic curve", interval=False),
+                    Column("ew@monotone", "EW, fitted monotone curve", interval=False),
+                ],
+            ),
+        },
+        kept="a quarter of an hour of a core",
+    ),
+)

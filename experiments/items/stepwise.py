@@ -1,0 +1,109 @@
+"""Step-wise errors: what they cost, how many there are over k, and how the detector finds planted ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from experiments.lab import grid_rows
+from experiments.lab.item import Item, config_inputs, elsewhere
+from experiments.lab.ledger import Row, row_of
+from experiments.lab.tables import Column, pivot
+from experiments.paper.figure6 import Mean
+from experiments.stepwise import errors
+from experiments.stepwise.examples import gap_of, sentence_gap, subjects, too_few, word_gap
+from sqa.core.paths import CONFIGS
+from sqa.core.significance import compare
+
+WORDS, OMISSIONS, SHORT = "hallucinated content words", "sentences with an omission", "under-translated sentences"
+COUNTED = ("hallucinated content words", "sentences with lost source")
+ALONE = ("least alone", "most alone")  # of the single alignments
+
+
+def inputs(config: Path) -> dict[str, str]:
+    """Its config, and what the runs of the ablation hang on."""
+    return {**config_inputs(config), **grid_rows.inputs(CONFIGS / "ablation.yaml")}
+
+
+def costs(config: Path, runs: Path) -> Iterator[Row]:
+    """Difference of log MRR between places with an error of a kind and all others; how many places."""
+    found = subjects(config, runs)
+    for subject in found.subjects:
+        for kind, stats in (
+            (WORDS, word_gap(subject)),
+            (OMISSIONS, sentence_gap(subject, "omission")),
+            (SHORT, sentence_gap(subject, "under-translation")),
+        ):
+            cell, n = (kind, subject.dataset), int(stats.sum(axis=0)[1])
+            yield Row(cell, "places", n, n=len(stats), unit="count")
+            if not too_few(stats):
+                yield Row(cell, "log MRR", *gap_of(stats, kind, found.ablation), len(stats), "nats")
+
+
+def counts(config: Path, runs: Path) -> Iterator[Row]:
+    """The share of each kind of error at each k, the range over single alignments, and the smallest k minus full."""
+    found = subjects(config, runs, counted=True)
+    for subject in found.subjects:
+        ends = errors.alignments(subject)
+        for (share, interval), alone in zip(errors.intervals(subject, found.ablation), ends, strict=True):
+            cell = (subject.dataset, f"k = {subject.k}", share.name)
+            yield row_of(cell, "share", interval, "share")
+            for name, value in zip(ALONE, alone, strict=True):
+                yield Row(cell, name, value, n=interval.n, unit="share")
+    for dataset in dict.fromkeys(subject.dataset for subject in found.subjects):
+        mine = [subject for subject in found.subjects if subject.dataset == dataset]
+        for a, b in zip(errors.shares(mine[0]), errors.shares(mine[-1]), strict=True):
+            gap = compare(a.stats, b.stats, Mean(a.name), found.ablation.resamples, found.ablation.seed)
+            yield row_of((dataset, f"k = {mine[0].k} minus {mine[-1].k}", a.name), "share", gap, "share")
+
+
+def _kinds(metric: str, head: str = "{}") -> list[Column]:
+    return [Column(metric, head.format(kind), cell={"kind": kind}) for kind in COUNTED]
+
+
+ITEMS = (
+    Item(
+        "stepwise-costs",
+        "what hallucinations, omissions and under-translations cost (log MRR)",
+        "stepwise.yaml",
+        ("kind", "dataset"),
+        costs,
+        inputs,
+        {
+            "table": pivot(
+                ("kind", "dataset"), [Column("places", "places"), Column("log MRR", "log MRR, nats", sign=True)]
+            )
+        },
+    ),
+    Item(
+        "errors-over-k",
+        "how many step-wise errors of each kind over k",
+        "stepwise.yaml",
+        ("dataset", "k", "kind"),
+        counts,
+        inputs,
+        {
+            "over-k": pivot(("dataset", "k"), _kinds("share")),
+            "alignments": pivot(
+                ("dataset", "k"),
+                [column for kind in COUNTED
+                 for column in (Column("share", kind, cell={"kind": kind}),
+                                *(Column(end, end, cell={"kind": kind}) for end in ALONE))],
+            ),
+        },
+    ),
+    Item(
+        "planted-once",
+        "how the detector finds errors of kinds that it never saw",
+        "",
+        ("language", "signals"),
+        elsewhere("`python -m experiments.planted.once es pl`"),
+        blocks={
+            "table": pivot(
+                ("language", "signals"),
+                [Column(name, name) for name in ("planted words", "precision", "recall")],
+            )
+        },
+        kept="trains a detector for each kind",
+    ),
+)  # fmt: skip

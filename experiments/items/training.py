@@ -1,0 +1,98 @@
+"""Translators trained several times: one model for every k or one for all, and the luck of a training."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+from statistics import fmean, stdev
+
+from experiments.ablation import seeds
+from experiments.grid import CONTINUED, SEPARATE
+from experiments.lab import grid_rows
+from experiments.lab.item import Item
+from experiments.lab.ledger import Row
+from experiments.lab.tables import DEVIATION, Column, pivot
+from smt.training.sweep import MULTI, finished
+from sqa import metrics as metric_names
+
+KS = ("3", "6", "9", "12", "15", "full")
+SHOWN = tuple(name for name, _, _ in seeds.SHOWN)
+LANGUAGES = (("Spanish", "es-en"), ("Polish", "pl-en"))
+
+
+def development(_: Path, runs: Path) -> Iterator[Row]:
+    """BLEU of a sweep's models on its development sentences: mean and deviation over seeds."""
+    for language, pair in LANGUAGES:
+        scores: dict[tuple[str, str], list[float]] = {}
+        for run in finished(runs / "smt" / f"sweep-{pair}"):
+            models = CONTINUED if run.k == MULTI else SEPARATE
+            for k, bleu in run.bleu.items():
+                scores.setdefault((models, str(k)), []).append(bleu)
+        for cell, values in scores.items():
+            yield Row((language, *cell), "bleu", fmean(values), n=len(values), unit="0-100")
+            yield Row((language, *cell), "bleu" + DEVIATION, stdev(values), n=len(values), unit="0-100")
+
+
+def answers(config: Path, runs: Path) -> Iterator[Row]:
+    """Means and deviations over trainings by question answering, and the largest k minus the smallest."""
+    groups = grid_rows.finished(config, runs)
+    units = {metric.name: metric.unit for metric in metric_names.build(SHOWN)}
+    for (dataset, family, k, guesser), values in seeds.over_seeds(groups).items():
+        for name in SHOWN:
+            over, cell = values[name], (dataset, family, str(k), guesser)
+            yield Row(cell, name, over.mean, n=over.n, unit=units[name])
+            if over.deviation is not None:
+                yield Row(cell, name + DEVIATION, over.deviation, n=over.n, unit=units[name])
+    for name, found in ((name, seeds.trends(seeds.groups_of(groups), name)) for name in SHOWN):
+        for (least, most), gap in found.items():
+            cell = (most[0], most[1], f"{most[2]} minus {least[2]}", most[3])
+            yield Row(cell, name, gap.value, gap.low, gap.high, unit=units[name])
+
+
+def _ladder(metric: str, dataset: str, guesser: str = "bm25") -> list[Column]:
+    return [Column(metric, f"k = {k}", cell={"k": k, "dataset": dataset, "guesser": guesser}) for k in KS]
+
+
+COLUMNS = ("dataset", "translator", "k", "guesser")
+ITEMS = (
+    Item(
+        "sweep-flores",
+        "a model for each k beside one multi-path model, BLEU on development sentences",
+        "sweep_es_en.yaml",
+        ("language", "models", "k"),
+        development,
+        blocks={"table": pivot(("language", "models"), [Column("bleu", f"k = {k}", 2, cell={"k": k}) for k in KS])},
+        kept="42 trainings",
+    ),
+    Item(
+        "sweep-xqb",
+        "the same models by question answering",
+        "studies.yaml:sweep",
+        COLUMNS,
+        answers,
+        blocks={
+            f"{metric} {dataset}": pivot(("translator",), _ladder(metric, dataset), (f"{label}, {dataset}",))
+            for (metric, label), dataset in product((("bleu", "BLEU"), ("ew", "EW, BM25")), ("xqb-es", "xqb-pl"))
+        },
+        kept="42 trainings",
+    ),
+    Item(
+        "seeds",
+        "the Spanish language model trained three times: how much of a number is luck",
+        "studies.yaml:seeds",
+        COLUMNS,
+        answers,
+        blocks={
+            guesser: pivot(
+                ("k",),
+                [Column("bleu", "BLEU"), *(Column(m, h) for m, h in (("ew", "EW"), ("oracle-ew", "oracle EW"),
+                                                                     ("accuracy", "accuracy")))],
+                (f"k, {guesser}",),
+                guesser=guesser,
+            )
+            for guesser in ("rerank", "bm25")
+        },
+        kept="three trainings of a language model",
+    ),
+)  # fmt: skip

@@ -1,0 +1,114 @@
+"""Translators on test sets: all of them, the stages of a training, the bonus on names; and what a model knew before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from experiments.lab.item import Item, inputs_of
+from experiments.lab.ledger import Row, row_of
+from experiments.lab.tables import Column, across, pivot
+from experiments.studies import contamination
+from experiments.studies.translation_table import TableConfig
+from experiments.studies.translation_table import measure as translated
+from sqa import metrics as metric_names
+from sqa.files.store import Store
+from sqa.run.config import load
+
+COLUMNS = ("pair", "test", "translator", "k")
+SHARES = ("empty", "copied", "looping")
+KS = ("3", "6", "full")
+
+
+def measure(config_path: Path, runs: Path) -> Iterator[Row]:
+    """BLEU, chrF, DAL and odd sentences of every translator on every test set of a config of `sqa translations`."""
+    config = load(config_path, TableConfig)
+    for test in config.sets:
+        rows, _ = translated(replace(config, sets=(test,)), Store(runs))
+        for row in rows:
+            cell = (test.pair, row.test, row.label, "-" if row.k is None else str(row.k))
+            for metric in metric_names.build(list(row.intervals)):
+                found = row.intervals[metric.name]
+                yield row_of(cell, metric.name, found, metric.unit, row.signatures[metric.name])
+            for share in SHARES:
+                yield Row(cell, share, getattr(row, share), n=row.n, unit="share")
+
+
+def remembered(_: Path, __: Path) -> Iterator[Row]:
+    """Nats per word, and the share of the next words, of each set of texts."""
+    for name, nats, alike in contamination.measured("gemma3-270m", 147):
+        yield Row((name,), "nats a word", *contamination.interval(nats), len(nats), "nats")
+        yield Row((name,), "continued", *contamination.interval(alike), len(alike), "0-1")
+        yield Row((name,), "most of one text", float(alike.max()), n=len(alike), unit="share")
+
+
+def of_card(pair: str) -> list[Column]:
+    """What a translator's card shows."""
+    return [Column("bleu", "BLEU", interval=False), Column("chrf", "chrF", 1, interval=False),
+            *(Column(share, share) for share in SHARES)]  # fmt: skip
+
+
+ITEMS = (
+    Item(
+        "translations",
+        "BLEU, chrF and lag of every translator on every test set (Figure 8)",
+        "translation_table.yaml",
+        COLUMNS,
+        measure,
+        blocks={
+            pair: pivot(("test", "k"), of_card(pair), pair=pair, translator="wait-k") for pair in ("es-en", "pl-en")
+        },
+        kept="the news tests take half an hour",
+    ),
+    Item(
+        "stages",
+        "what each stage of the training of the small Transformers brings",
+        "studies.yaml:stages",
+        COLUMNS,
+        measure,
+        blocks={
+            pair: pivot(
+                ("translator",),
+                [
+                    *across("bleu", "k", KS, "XQB k = {}", test=f"xqb-{pair[:2]}"),
+                    *across("bleu", "k", KS, "flores-dev k = {}", test="flores-dev"),
+                ],
+                (f"{pair}, BLEU",),
+                pair=pair,
+            )
+            for pair in ("es-en", "pl-en")
+        },
+        kept="the models of the earlier stages are not shipped",
+    ),
+    Item(
+        "copy-bonus",
+        "which bonus for the spelling of names, on development sentences",
+        "studies.yaml:bonuses",
+        COLUMNS,
+        measure,
+        blocks={
+            "table": pivot(("pair", "translator"), [Column("bleu", "BLEU"), Column("chrf", "chrF", interval=False)])
+        },
+        kept="an hour of the language model",
+    ),
+    Item(
+        "contamination",
+        "whether the language model had read the questions before",
+        "",
+        ("texts",),
+        remembered,
+        inputs_of(datasets=("xqb-es", "xqb-pl", "human-buzzes")),
+        {
+            "table": pivot(
+                ("texts",),
+                [
+                    Column("nats a word", "nats a word", 2),
+                    Column("continued", "of the next 12 words"),
+                    Column("most of one text", "most of one text"),
+                ],
+            )
+        },
+        kept="minutes of the language model",
+    ),
+)

@@ -1,0 +1,78 @@
+"""Table 4: Finnish and Russian questions through English, ours and the paper's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from experiments.lab.item import Item, elsewhere
+from experiments.lab.ledger import Row, row_of
+from experiments.lab.tables import Column, pivot
+from experiments.paper import table4
+from experiments.paper.table4_report import METRICS, differences_of, lines_of
+from experiments.paper.table4_rows import Table4Config
+from sqa.files.store import Store
+from sqa.run.config import load
+
+PAPER = ("F1", "EM", "BLEU", "COMET", "BLEURT", "Prism")
+SETS = ("dev-engspan", "train-engspan")
+HEADS = {"em": "EM", "f1": "F1", "f1.spans": "F1 spans", "em.yes_no": "EM yes/no", "found": "found"}
+
+
+def measure(config_path: Path, runs: Path) -> Iterator[Row]:
+    """Every system and reader on every set and language, and the differences of every two systems."""
+    config = load(config_path, Table4Config)
+    lines = lines_of(table4.measure(config, Store(runs))[0], config)
+    for line in lines:
+        for metric in METRICS:
+            if (found := line.scores[metric]) is not None:
+                yield row_of((line.set, line.language, line.system, line.reader), metric, found, "0-1")
+    for gap in differences_of(lines, config):
+        yield row_of((gap.set, gap.language, f"{gap.a} minus {gap.b}", gap.reader), gap.metric, gap.found, "0-1")
+
+
+def _of(reader: str, name: str, *metrics: str, head: str = "") -> list[Column]:
+    cell = {"set": name, "reader": reader}
+    return [Column(metric, f"{head or name}: {HEADS[metric]}", cell=cell) for metric in metrics]
+
+
+LM, SAMPLE, GOLD = "Gemma 3 270M", "typed, the same questions", ", gold"
+READ = (  # of a language model and of the rules, on the same questions
+    *(column for reader, head in ((LM, "LM"), (SAMPLE, "rules"))
+      for name in SETS for column in _of(reader, name, "f1", head=f"{head}, {name.removesuffix('-engspan')}")),
+    *(column for reader, head in ((LM, "LM"), ("typed", "rules"))
+      for column in _of(reader + GOLD, SETS[1], "f1", head=f"{head}, gold")),
+)  # fmt: skip
+
+ITEMS = (
+    Item(
+        "xor-tydi",
+        "Table 4: answering Finnish and Russian questions through English",
+        "table4.yaml",
+        ("set", "language", "system", "reader"),
+        measure,
+        blocks={
+            "typed": pivot(
+                ("system",),
+                [column for name in SETS for column in _of("typed", name, "f1", "f1.spans", "found")],
+                language="mean",
+            ),
+            "floor": pivot(
+                ("reader",), [Column("f1", name, cell={"set": name}) for name in SETS], language="mean", system="-"
+            ),
+            "lm": pivot(("system",), READ, language="mean"),
+        },
+        kept="ten minutes of a language model",
+    ),
+    Item(
+        "xor-tydi-paper",
+        "the paper's own Table 4",
+        "",
+        ("translation",),
+        elsewhere("typed from Table 4 of Han, Carpuat and Boyd-Graber (2022)"),
+        blocks={
+            "table": pivot(("translation",), [Column(name, name, 2) for name in PAPER]),
+        },
+        kept="typed from the paper",
+    ),
+)
