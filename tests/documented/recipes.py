@@ -322,6 +322,7 @@ RECIPES: dict[str, Run | Serve | Cannot] = {
     "python -m experiments.studies.buzzer_report bm25 --questions configs/xqb.yaml:es_wait6_translated": Run(slow=True),
     "python -m experiments.studies.planted_errors references:es --limit 40": Cannot(XQB, "e2e/test_diagnose_run.py"),
     "python -m experiments.planted.once es": Cannot(XQB, "unit/diagnose"),
+    "python -m experiments.planted.handmade es": Cannot(LM, "unit/experiments/test_planted.py"),
     "python -m experiments.ablation.false_alarms": Cannot("needs the finished runs of an ablation on all questions"),
     "python -m experiments.bench.cluster cost CONFIG": Run(
         ("python -m experiments.bench.cluster cost configs/ablation.yaml",), slow=True, needs=("distributed",)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
+from experiments.planted import handmade
 from experiments.planted.kinds import KINDS, WORDS, Strangers
 from experiments.planted.learn import ASKED, Table, asked_of, fit
 from experiments.planted.materials import Text, material, plant, rng_for
 from experiments.planted.once import Row, best_threshold, row, unseen
-from sqa.core.errors import ConfigError
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.trace import QuestionTrace
 from sqa.diagnose.function_words import strip_edges
 from sqa.diagnose.scores import SCORERS
 from sqa.diagnose.signals import GROUPS
@@ -47,6 +52,57 @@ def test_a_dropped_clause_is_told() -> None:
     planted = KINDS["dropped"](SOURCE, list(LINE), OTHERS, rng_for(1))
     assert planted is not None
     assert len(planted.words) + len(planted.dropped) == len(LINE) and not any(planted.wrong)
+
+
+@pytest.mark.parametrize("language", ["es", "pl"])
+def test_handmade_errors_stand_in_the_bundled_questions(language: str) -> None:
+    errors = []
+    for question, lines in handmade.handmade(language):
+        for line, reference in zip(lines, question.reference, strict=True):
+            before, kept = reference.split(), [word for word, kind in line if not kind]
+            kinds = {kind for _, kind in line} - {""}
+            assert len(kinds) <= 1 and all(word in before for word in kept)
+            assert ([word for word, _ in line] != before) == bool(kinds)
+            errors += kinds
+    assert len(errors) >= 70 and min(map(errors.count, errors)) >= 7
+
+
+def test_an_error_is_marked_where_it_is_seen() -> None:
+    found = {
+        (tuple(word for word, kind in line if kind), kind)
+        for _, lines in handmade.handmade("es") for line in lines for _, kind in line if kind
+    }  # fmt: skip
+    assert (("stopped",), "negation") in found  # "never" was left out before it
+    assert (("Rome", "Hannibal"), "swapped") in found and (("marble",), "adjective") in found
+
+
+def test_handmade_errors_are_counted_by_error_and_flags_by_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    def judged(traces: list[QuestionTrace], *_: object) -> list[SimpleNamespace]:
+        flags = [[emission.token in ("Rome", "Hannibal", "Lima") for emission in trace.emissions] for trace in traces]
+        return [SimpleNamespace(hallucinated=row) for row in flags]
+
+    monkeypatch.setattr(handmade, "step_errors", judged)
+    every, *kinds = handmade.rows_of("es", "words")
+    swapped = next(row for row in kinds if row.kind == "swapped")
+    assert (every.errors, every.found, every.right) == (72, 1, 2)
+    assert every.flagged is not None and every.flagged > 2
+    assert swapped.cells() == ["es", "words", "swapped", "8", "1", "n/a", "n/a", "0.125"]
+    assert every.cells()[6:] == [f"{2 / every.flagged:.3f}", "0.014"]
+
+
+def test_a_line_that_does_not_fit_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "handmade.tsv"
+    monkeypatch.setattr(handmade, "FILE", path)
+    for line, message in (
+        (
+            "noun\tes\tmini-001\t2\tLondon\tParis",
+            "handmade.tsv:1: 'London' must be in the sentence once, it is 0 times",
+        ),
+        ("noun\tes\tmini-001\t9\tLima\tParis", "no bundled question has the sentences"),
+    ):
+        path.write_text(f"{line}\n", encoding="utf-8")
+        with pytest.raises(DataError, match=message):
+            handmade.handmade("es")
 
 
 def test_what_cannot_be_planted_gives_way() -> None:
