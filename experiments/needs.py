@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+from sqa.core.errors import lacking
+
 
 @dataclass(frozen=True, slots=True)
 class Needs:
@@ -26,7 +28,7 @@ class Needs:
         if self.program is not None and shutil.which(self.program) is None:
             return f"the program {self.program} is not installed"
         if self.package is not None and find_spec(self.package.partition(".")[0]) is None:
-            return f"the Python package {self.package} is not installed"
+            return str(lacking(self.package, "it"))
         if self.folder is not None and not self.folder.is_dir():
             return f"there is no folder {self.folder}"
         return ""

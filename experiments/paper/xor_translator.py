@@ -24,10 +24,10 @@ from smt.statistical import tokens
 from smt.statistical.config import LanguageConfig, PhraseConfig, TuningConfig
 from smt.statistical.phrase_table import write_tokens
 from smt.statistical.train import make_alignment, make_language, make_phrases
-from smt.statistical.translator import Decoding, need_thot, read_model, write_model
+from smt.statistical.translator import Decoding, read_model, write_model
 from smt.statistical.tune import tune_language, tune_weights
 from smt.training.prepare import names
-from sqa.core.errors import SqaError
+from sqa.core.errors import SqaError, need
 from sqa.data.xor_tydi import LANGUAGES, SPLITS, load_translations, load_xor_tydi
 from sqa.files.store import digest, write_text
 
@@ -71,7 +71,7 @@ def model(language: str, runs: Path) -> Path:
 
 def train(config: XorTraining, questions: list[Pair], key: str, folder: Path) -> None:
     """Train a model from the start; `key` says what it is made from."""
-    need_thot()
+    need("thot", "phrase-based translation")
     shutil.rmtree(folder, ignore_errors=True)
     (folder / "model").mkdir(parents=True)
     language = config.pair.partition("-")[0]

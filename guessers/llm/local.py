@@ -11,12 +11,11 @@ import json
 import threading
 from dataclasses import dataclass
 from functools import cached_property
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
 from guessers.llm.client import Budget, Reply
-from sqa.core.errors import ConfigError, DataError
+from sqa.core.errors import ConfigError, DataError, need
 from sqa.files.digest import file_digest
 from sqa.files.finite import check_weights
 from sqa.files.hub import check_shards
@@ -47,8 +46,7 @@ class LocalChat:
 
     def __init__(self, config: LocalConfig, budget: Budget) -> None:
         """Looks at the folder, reads no weights.  ConfigError or DataError if it holds no model that can be loaded."""
-        if find_spec("transformers") is None:
-            raise ConfigError("this needs the Python package transformers: pip install -e '.[pretrained]'")
+        need("transformers", f"the model {config.folder}")
         self.config, self.budget, self.max_tokens = config, budget, config.max_tokens
         self.folder = config.folder.expanduser()
         self._lock = threading.Lock()

@@ -25,10 +25,10 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from guessers.open_qa.passages import Passage
-from sqa.core.errors import ConfigError, DataError
+from sqa.core.errors import ConfigError, DataError, need
 from sqa.files.digest import file_digest
 from sqa.files.finite import check_weights
-from sqa.files.hub import check_shards, find_model, need
+from sqa.files.hub import check_shards, find_model
 
 VERSION = 1  # raise when answers change
 
@@ -71,7 +71,7 @@ class Reader:
 
         from guessers.bert.encoder import WANTED
 
-        need("transformers", "pretrained")
+        need("transformers", f"the reader {config.model}")
         self.config = config
         self.folder = find_model(config.model, config.revision, config.download, WANTED)
         wanted = config.device

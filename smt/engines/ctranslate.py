@@ -182,7 +182,7 @@ def _shared(config: CTranslateConfig) -> Remembered:
 
 def system(config: CTranslateConfig) -> Remembered:
     """The full-input system of a config; runs that differ in the policy only share it and what it translated."""
-    need("ctranslate2", "fast")
+    need("ctranslate2", "translator 'ctranslate2'")
     return _shared(dataclasses.replace(config, policy="wait-k", k="full", n=None))
 
 

@@ -28,11 +28,11 @@ from smt.engines.pretrained import check_vocabulary, load_weights
 from smt.models.bundle import load_model, model_folder
 from smt.models.transformer import Attention, FeedForward, Transformer
 from smt.models.vocab import BOS, EOS, UNK, Vocabulary
-from sqa.core.errors import ConfigError, DataError
+from sqa.core.errors import ConfigError, DataError, need
 from sqa.core.paths import DATA
 from sqa.core.registry import did_you_mean
 from sqa.files.atomic import atomic_folder
-from sqa.files.hub import find_model, need
+from sqa.files.hub import find_model
 from sqa.files.json_reader import read_json
 
 Storage = Literal["float32", "float16", "int8", "int8_float16", "int16"]
@@ -47,7 +47,7 @@ def convert(
 
     Raises ConfigError when `folder` exists or a package is missing, DataError for a model that cannot be expressed.
     """
-    need("ctranslate2", "fast")
+    need("ctranslate2", "converting a model")
     if storage not in get_args(Storage):
         raise ConfigError(f"storage: unknown {storage!r}{did_you_mean(storage, get_args(Storage))}")
     if folder.exists():
@@ -82,7 +82,7 @@ def export(model: Transformer, vocabulary: Vocabulary, folder: Path, storage: St
 
 
 def _convert_hub(source: Path, folder: Path, storage: Storage) -> Path:
-    need("transformers", "pretrained")
+    need("transformers", f"the model {source.name}")
     from ctranslate2.converters import transformers as loaders
 
     model_type, model, tokenizer = check_model(source), load_weights(source), load_tokenizer(source)

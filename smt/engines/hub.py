@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from sqa.core.errors import ConfigError, DataError
+from sqa.core.errors import ConfigError, DataError, need
 from sqa.core.registry import did_you_mean
-from sqa.files.hub import check_shards, files_digest, need
+from sqa.files.hub import check_shards, files_digest
 from sqa.files.json_reader import parse_json
 
 MODEL_TYPES = ("marian", "m2m_100", "mbart")  # config.json's model_type; NLLB is an m2m_100
@@ -59,7 +59,7 @@ def check_tokenizer(folder: Path) -> None:
 
 def load_tokenizer(folder: Path) -> Any:
     """The tokenizer of a folder; the Rust one only where its file is there, for it is not converted here."""
-    need("transformers", "pretrained")
+    need("transformers", f"the model {folder.name}")
     check_tokenizer(folder)
     from transformers import AutoTokenizer
 

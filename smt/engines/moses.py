@@ -27,7 +27,7 @@ from tqdm import tqdm
 
 from smt.policies.chosen import PolicyConfig, policy_of
 from smt.policies.prefixes import PolicyTranslator, Remembered
-from sqa.core.errors import ConfigError, DataError, RemoteProtocolError
+from sqa.core.errors import ConfigError, DataError, RemoteProtocolError, lacking
 
 VERSION = 1  # raise when the words that come from the same server change
 MAX_TEXT = 20_000  # characters of one text sent
@@ -100,9 +100,7 @@ class MosesTokens:
         try:
             from sacremoses import MosesDetokenizer, MosesTokenizer
         except ModuleNotFoundError as error:
-            raise ConfigError(
-                "tokenize: moses needs the Python package sacremoses (pip install sacremoses); or tokenize: none"
-            ) from error
+            raise lacking(error, "tokenize: moses (not tokenize: none)") from error
         self._tokenizer = MosesTokenizer(lang=source_language)
         self._detokenizer = MosesDetokenizer(lang=target_language)
 

@@ -22,9 +22,9 @@ from smt.engines.hub import WANTED, TextCodec, check_model, files_fingerprint, l
 from smt.policies.chosen import PolicyConfig, policy_of
 from smt.policies.full_input import batches
 from smt.policies.prefixes import PolicyTranslator, Remembered
-from sqa.core.errors import ConfigError, DataError
+from sqa.core.errors import ConfigError, DataError, need
 from sqa.files.finite import check_weights
-from sqa.files.hub import find_model, need
+from sqa.files.hub import find_model
 
 VERSION = 1  # raise when translating changes its output
 
@@ -187,7 +187,7 @@ def _shared(config: PretrainedConfig) -> Remembered:
 
 def system(config: PretrainedConfig) -> Remembered:
     """The full-input system of a config; runs that differ in the policy only share it and what it translated."""
-    need("transformers", "pretrained")
+    need("transformers", "translator 'pretrained'")
     return _shared(dataclasses.replace(config, policy="wait-k", k="full", n=None))
 
 

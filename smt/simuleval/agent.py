@@ -25,13 +25,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
-from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from importlib.util import module_from_spec, spec_from_file_location
 from operator import length_hint
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, NoReturn
 
-from sqa.core.errors import ConfigError, DataError
+from sqa.core.errors import ConfigError, DataError, need
 from sqa.core.types import Emission, Question
 from sqa.files.digest import file_digest
 
@@ -121,10 +121,7 @@ class SimulevalTranslator:
 
 def build(config: SimulevalConfig) -> SimulevalTranslator:
     """The translator of a config.  SimulEval missing, or an agent that cannot be built: ConfigError."""
-    if find_spec("simuleval") is None:
-        raise ConfigError(
-            "translator 'simuleval' needs the package simuleval; install the extra: pip install 'sqa[simul]'"
-        )
+    need("simuleval", "translator 'simuleval'")
     return SimulevalTranslator(config)
 
 

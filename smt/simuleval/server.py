@@ -15,24 +15,18 @@ from __future__ import annotations
 import sys
 from argparse import Namespace
 from collections.abc import Sequence
-from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from smt.simuleval.agent import SimulevalConfig, SimulevalTranslator, quiet_imports
-from sqa.core.errors import ConfigError
+from sqa.core.errors import ConfigError, lacking, need
 
 if TYPE_CHECKING:
     from simuleval.agents import GenericAgent
 
-_NEEDS = "sqa serve simuleval needs the package"
-
 
 def agent_of(translator: str, agent: str = "", arguments: Sequence[str] = ()) -> GenericAgent:
     """The SimulEval agent to serve: around a translator (YAML, or a config file), or one "file.py:Class"."""
-    if find_spec("simuleval") is None:
-        raise ConfigError(
-            "sqa serve simuleval needs the package simuleval; install the extra: pip install 'sqa[simul]'"
-        )
+    need("simuleval", "sqa serve simuleval")
     if bool(translator) == bool(agent):
         raise ConfigError("--translator and --agent: give one of them")
     if agent:
@@ -58,7 +52,7 @@ def serve(
         from smt.simuleval.http import ServiceConfig, make_app
         from sqa.net.connections import run_app
     except ModuleNotFoundError as error:
-        raise ConfigError(f"{_NEEDS} {error.name}; install the extra: pip install 'sqa[serve]'") from error
+        raise lacking(error, "sqa serve simuleval") from error
     config = ServiceConfig(host, port, token, names=tuple(names))
     served = agent_of(translator, agent, arguments)
     print(f"sqa: {served} at http://{host}:{port}; simuleval --remote-eval --remote-port {port}", file=sys.stderr)

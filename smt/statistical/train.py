@@ -35,12 +35,12 @@ from smt.statistical.phrase_table import (
     write_rows,
     write_tokens,
 )
-from smt.statistical.translator import LANGUAGE, TABLE, need_thot
+from smt.statistical.translator import LANGUAGE, TABLE
 from smt.statistical.tune import tune
 from smt.training.clean import Pair, Report
 from smt.training.config import CorpusConfig
 from smt.training.prepare import cleaned, lexicon_pairs, names
-from sqa.core.errors import ConfigError, DataError
+from sqa.core.errors import ConfigError, DataError, need
 from sqa.files.atomic import claimed, empty
 from sqa.files.json_reader import read_json
 from sqa.files.store import digest, write_text
@@ -178,7 +178,7 @@ STAGES: tuple[tuple[str, Callable[[PbmtConfig, Path], None], tuple[str, ...]], .
 
 def train(config: PbmtConfig, runs: Path, fresh: bool = False) -> Path:
     """Run the stages that are missing; returns the folder of the finished model."""
-    need_thot()
+    need("thot", "phrase-based translation")
     wrong = folder_name(config.name)
     if wrong:
         raise ConfigError(wrong)

@@ -13,14 +13,13 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from smt.policies.chosen import PolicyConfig, policy_of
 from smt.policies.prefixes import PolicyTranslator, Remembered
 from smt.statistical import tokens
-from sqa.core.errors import ConfigError, DataError
+from sqa.core.errors import ConfigError, DataError, need
 from sqa.files.digest import file_digest
 from sqa.files.json_reader import parse_json
 from sqa.files.store import digest, write_text
@@ -63,17 +62,11 @@ class StatisticalConfig:
         policy_of(self)
 
 
-def need_thot() -> None:
-    """ConfigError if the engine is not installed."""
-    if find_spec("thot") is None:
-        raise ConfigError("phrase-based translation needs the Python package sil-thot: pip install -e '.[statistical]'")
-
-
 class Engine:
     """The decoder over the files of one folder."""
 
     def __init__(self, folder: Path, weights: Sequence[float], decoding: Decoding) -> None:
-        need_thot()
+        need("thot", "phrase-based translation")
         from thot.alignment import AlignmentModelType
         from thot.translation import SmtDecoder, SmtModel
 
@@ -181,4 +174,5 @@ def system(folder: Path) -> Remembered:
 
 def build(config: StatisticalConfig) -> PolicyTranslator:
     """The translator of a config."""
+    need("thot", "translator 'pbmt'")
     return PolicyTranslator(system(Path(config.model).expanduser().resolve()), policy_of(config))

@@ -13,7 +13,6 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from hashlib import sha256
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +23,7 @@ from smt.training.config import CorpusConfig
 from smt.training.corpus import Packed, align, lexicon, pack, weigh
 from smt.training.language import Languages
 from smt.training.made import MadeConfig, made_pairs
-from sqa.core.errors import ConfigError, DataError
+from sqa.core.errors import ConfigError, DataError, need
 from sqa.files.atomic import atomic
 from sqa.files.json_reader import parse_json, read_json
 from sqa.files.store import write_text
@@ -175,8 +174,7 @@ def _need(config: CorpusConfig) -> None:
     modules += ["eflomal"] if config.lexicon_width or config.clean.min_aligned else []
     modules += ["morfeusz2"] if config.back_translation == "lexical" else []
     for module in modules:
-        if find_spec(module) is None:
-            raise ConfigError(f"preparing training data needs {module}: pip install -e '.[train]'")
+        need(module, "preparing training data")
 
 
 def is_prepared(config: CorpusConfig, folder: Path) -> bool:

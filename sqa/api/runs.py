@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqa.core.errors import ConfigError, NotComputable
+from sqa.core.errors import NotComputable, lacking
 from sqa.core.paths import config_file
 from sqa.core.threads import set_for
 from sqa.files.store import Store
@@ -147,5 +147,5 @@ def frames() -> Any:
     try:
         import pandas
     except ModuleNotFoundError as error:
-        raise ConfigError("a data frame needs the Python package 'pandas': pip install 'sqa[notebooks]'") from error
+        raise lacking(error, "a data frame") from error
     return pandas

@@ -15,7 +15,7 @@ from typing import Any
 
 from fsspec.core import url_to_fs
 
-from sqa.core.errors import ConfigError, DataError
+from sqa.core.errors import ConfigError, DataError, lacking
 
 
 class Files:
@@ -24,7 +24,9 @@ class Files:
     def __init__(self, url: str) -> None:
         try:
             self._fs, self._root = url_to_fs(url)
-        except (ValueError, ImportError) as error:  # an unknown protocol, or one whose package is not installed
+        except ImportError as error:
+            raise lacking(error, f"--files {url}") from error
+        except ValueError as error:  # an unknown protocol
             raise ConfigError(f"--files: {url}: {error}") from error
 
     def write(self, path: str, data: bytes) -> None:

@@ -45,7 +45,7 @@ from sqlalchemy import (
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
-from sqa.core.errors import ConfigError
+from sqa.core.errors import ConfigError, lacking
 
 VERSION = 2
 META = MetaData()
@@ -168,7 +168,9 @@ def open_engine(url: str) -> Engine:
     try:
         parsed = make_url(url)
         engine = create_engine(parsed, pool_pre_ping=True)
-    except (ArgumentError, NoSuchModuleError, ModuleNotFoundError) as error:
+    except ModuleNotFoundError as error:
+        raise lacking(error, f"--db {url.partition(':')[0]}") from error
+    except (ArgumentError, NoSuchModuleError) as error:
         raise ConfigError(f"--db: {error}") from error
     backend = parsed.get_backend_name()
     if backend not in ("sqlite", "postgresql"):

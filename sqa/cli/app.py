@@ -38,7 +38,8 @@ from sqa.cli.protocols import RAW, client_app, scorer, serve_app, validate_app
 from sqa.cli.results import results_app
 from sqa.cli.runs import runs_app
 from sqa.cli.start import start_app
-from sqa.core.errors import ConfigError, SqaError, on_a_screen
+from sqa.core.errors import ConfigError, SqaError, lacking, on_a_screen
+from sqa.core.own import PACKAGES
 
 app = typer.Typer(help="Simultaneous translation evaluated by question answering.", **SETTINGS)
 data_app = typer.Typer(help="The data files: what there is, getting it, checking it.", **SETTINGS)
@@ -73,6 +74,11 @@ def main() -> None:
         for line in str(error).splitlines():
             print(f"sqa: {line}", file=sys.stderr)
         sys.exit(error.exit_code)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] in PACKAGES:
+            raise
+        print(f"sqa: {lacking(error)}", file=sys.stderr)
+        sys.exit(2)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         print(on_a_screen(f"sqa: {where}{error.strerror or error}"), file=sys.stderr)

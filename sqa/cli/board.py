@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sqa.cli.options import SETTINGS, Host, HostNames, Json, MaxBody, Port, SchedulerOption, StoreOption
-from sqa.core.errors import ConfigError
+from sqa.core.errors import lacking, need
 
 if TYPE_CHECKING:
     from sqa.board.board import Board
 
 board_app = typer.Typer(help="An evaluation board: data sets, models, a queue, a leaderboard.", **SETTINGS)
 
-MISSING = "sqa board needs the packages of its extra: pip install 'sqa[board]'"
 TaskCode = Annotated[str, typer.Argument(metavar="TASK", help="sqa-es, sqa-pl, or one of --task.", show_default=False)]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Lower-case letters, digits and dashes.", show_default=False)]
 
@@ -48,7 +47,7 @@ def _board(context: typer.Context) -> Board:
     try:
         from sqa.board.board import Board, BoardConfig
     except ModuleNotFoundError as error:
-        raise ConfigError(MISSING) from error
+        raise lacking(error, "sqa board", "board") from error
     return Board.open(BoardConfig(*context.obj))
 
 
@@ -295,7 +294,9 @@ def serve(
     """The board over HTTP: a page, JSON, and an OpenAPI description at /openapi.json."""
     try:
         from sqa.board import server
+
+        need("uvicorn", "sqa board", "board")
     except ModuleNotFoundError as error:
-        raise ConfigError(MISSING) from error
+        raise lacking(error, "sqa board", "board") from error
     config = server.ServeConfig(host, port, token, max_body, tuple(names or ()), per_day)
     server.serve(_board(context), config, worker)

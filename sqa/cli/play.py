@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sqa.cli.options import SETTINGS, Host, HostNames, Json, Port, print_table
-from sqa.core.errors import ConfigError, DataError
+from sqa.core.errors import DataError, lacking
 
 if TYPE_CHECKING:
     from sqa.play.journal import Journal
@@ -18,7 +18,6 @@ play_app = typer.Typer(
     help="People read a translation word by word, buzz and answer; every game is a trace.", **SETTINGS
 )
 
-MISSING = "sqa play serve needs the packages of its extra: pip install 'sqa[serve]'"
 Games = Annotated[Path, typer.Option("--games", metavar="DIR", help="Where the games are kept.")]
 DEFAULT_GAMES = Path("games")
 
@@ -54,7 +53,7 @@ def serve(
         from sqa.play import server
         from sqa.play.table import Timing
     except ModuleNotFoundError as error:
-        raise ConfigError(MISSING) from error
+        raise lacking(error, "sqa play serve") from error
     timing = Timing(answer_seconds, end_seconds)
     paths = tuple(map(Path, runs))
     server.serve(server.PlayConfig(paths, games, host, port, token, tuple(names or ()), consent, curve, timing))

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from sqa.cli.options import SETTINGS, Host, HostNames, Json, MaxBody, Port, call
-from sqa.core.errors import ConfigError
+from sqa.core.errors import lacking
 
 serve_app = typer.Typer(help="Servers for other people's programs.", **SETTINGS)
 client_app = typer.Typer(help="Clients of other people's servers.", **SETTINGS)
@@ -60,7 +60,7 @@ def serve_iwslt(
     try:
         from sqa.protocols.iwslt.http import ServeConfig
     except ModuleNotFoundError as error:
-        raise ConfigError(iwslt.MISSING) from error
+        raise lacking(error, "sqa serve iwslt") from error
     config = ServeConfig(
         tokenizer, dialect, strict, output, host, port, token, max_body, max_sessions, names=tuple(names or ()),
         journal=journal, session_hours=session_hours,

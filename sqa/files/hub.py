@@ -4,18 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 
-from sqa.core.errors import ConfigError, DataError
+from sqa.core.errors import ConfigError, DataError, need
 from sqa.files.digest import file_digest
 from sqa.files.records import json_document
-
-
-def need(package: str, extra: str) -> None:
-    """ConfigError naming the extra of this project that installs a missing package."""
-    if find_spec(package) is None:
-        raise ConfigError(f"this needs the Python package {package}: pip install -e '.[{extra}]'")
 
 
 def find_model(model: str, revision: str | None, download: bool, wanted: Sequence[str]) -> Path:
@@ -28,7 +21,7 @@ def find_model(model: str, revision: str | None, download: bool, wanted: Sequenc
         return folder.resolve()
     if model.startswith((".", "/", "~")) or model.count("/") > 1:
         raise ConfigError(f"model {model} not found: there is no such folder")
-    need("huggingface_hub", "pretrained")
+    need("huggingface_hub", f"the model {model}")
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 

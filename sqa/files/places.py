@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Protocol
 from uuid import uuid4
 
-from sqa.core.errors import ConfigError, DataError
+from sqa.core.errors import ConfigError, DataError, lacking
 from sqa.files.atomic import atomic, held
 
 LATE = (0.1, 0.4, 1.5, 5.0, 15.0, 40.0)  # seconds to wait for a file of another machine: NFS forgets a miss after 60 s
@@ -201,6 +201,8 @@ def shared(url: str) -> tuple[Path, Place]:
         import fsspec
 
         fsspec.get_filesystem_class(protocol)
-    except (ValueError, ImportError) as error:
-        raise ConfigError(f"--store: {url}: {error}; pip install 'sqa[cluster]', and s3fs==2026.9.0 for s3") from error
+    except ImportError as error:
+        raise lacking(error, f"--store {url}") from error
+    except ValueError as error:
+        raise ConfigError(f"--store: {url}: {error}") from error
     return Path(rest.strip("/")), Objects(protocol)

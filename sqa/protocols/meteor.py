@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-from sqa.core.errors import ConfigError
+from sqa.core.errors import ConfigError, lacking
 from sqa.protocols.external import External, ExternalConfig
 from sqa.protocols.java import double_text
 
@@ -43,10 +43,10 @@ def jar() -> Path:
     else:
         package = find_spec("pycocoevalcap")
         if package is None or not package.submodule_search_locations:
-            raise ConfigError("METEOR's jar comes with pycocoevalcap: install sqa[metrics], or set SQA_METEOR_JAR")
+            raise lacking("pycocoevalcap", "METEOR, without SQA_METEOR_JAR,")
         path = Path(package.submodule_search_locations[0], "meteor", "meteor-1.5.jar")
     if not path.is_file():
-        raise ConfigError(f"{path}: METEOR's jar is not there; install sqa[metrics] anew or set SQA_METEOR_JAR")
+        raise ConfigError(f"{path}: METEOR's jar is not there; install pycocoevalcap anew or set SQA_METEOR_JAR")
     return path
 
 

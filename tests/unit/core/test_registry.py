@@ -40,7 +40,7 @@ def test_your_own_component_is_its_own_entry() -> None:
 
 def test_a_missing_package_is_named() -> None:
     registry = Registry("translator", {"x": "package_that_is_not_there.module:build"})
-    with pytest.raises(ConfigError, match="translator 'x' needs the Python package 'package_that_is_not_there'"):
+    with pytest.raises(ConfigError, match="translator 'x' needs the Python package package_that_is_not_there,"):
         registry.resolve("x")
 
 

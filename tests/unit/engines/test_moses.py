@@ -109,7 +109,7 @@ def test_moses_tokens():
 
 def test_moses_tokens_without_their_package(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "sacremoses", None)
-    with pytest.raises(ConfigError, match="pip install sacremoses"):
+    with pytest.raises(ConfigError, match=r"sacremoses: pip install 'sqa\[fairseq\]'"):
         MosesServer(MosesConfig(tokenize="moses"))
 
 

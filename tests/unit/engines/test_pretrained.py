@@ -23,7 +23,7 @@ from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
 from sqa.core.trace import check_emissions
 from sqa.data.datasets import load_questions
-from sqa.files.hub import find_model, need
+from sqa.files.hub import find_model
 from sqa.run.config import read_yaml
 from sqa.run.pipeline import stream
 
@@ -270,11 +270,6 @@ def test_nothing_is_fetched_unless_asked(tmp_path, monkeypatch):
         find_model("./model", None, True, WANTED)
     with pytest.raises(ConfigError, match="nor a name on the Hugging Face hub"):
         find_model("not a name", None, False, WANTED)
-
-
-def test_a_missing_package_is_named():
-    with pytest.raises(ConfigError, match="needs the Python package no_such_thing: pip install -e '..pretrained.'"):
-        need("no_such_thing", "pretrained")
 
 
 def test_a_text_too_long_is_named(folders):

@@ -293,9 +293,3 @@ def test_an_agent_that_never_finishes(path, questions):
 def test_an_agent_that_returns_something_else(path, questions):
     with pytest.raises(DataError, match="Wrong: pushpop returned str, not a SimulEval Segment"):
         make(path, "Wrong").translate_batch(questions[:1])
-
-
-def test_without_simuleval_the_extra_is_named(path, monkeypatch):
-    monkeypatch.setattr("smt.simuleval.agent.find_spec", lambda name: None)
-    with pytest.raises(ConfigError, match=r"needs the package simuleval.*sqa\[simul\]"):
-        make(path, "WaitK")

@@ -47,7 +47,7 @@ def test_one_that_cannot_be_had_is_left_out_with_a_line(capsys):
     needs = Needs(package="no_such_package", hint="make lm")
     found = list(cells(config(System("far", "es", CAT, needs=needs)), ["mini-es"], {}))
     assert {cell.family for cell in found} == {"reference"}
-    said = "far: left out, the Python package no_such_package is not installed (make lm)\n"
+    said = "far: left out, it needs the Python package no_such_package, which is not installed (make lm)\n"
     assert capsys.readouterr().err == said
 
 

