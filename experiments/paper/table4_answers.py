@@ -25,7 +25,6 @@ from guessers.open_qa.reader import Reader, ReaderConfig
 from guessers.retrieval.index import VERSION as INDEX_VERSION
 from sqa.core import trace
 from sqa.core.errors import DataError
-from sqa.core.interfaces import ChecksQuestions
 from sqa.core.registry import TRANSLATORS
 from sqa.core.reveal import hypotheses
 from sqa.core.types import Question
@@ -33,6 +32,7 @@ from sqa.data.xor_tydi import OpenQuestion
 from sqa.files.store import Stage, Store, digest
 from sqa.metrics.short_answers import says
 from sqa.run.config import ComponentConfig
+from sqa.run.parts import check_questions
 from sqa.run.pipeline import BLOCK_SIZE, translate
 
 VERSION = 1  # of the steps; raise it when the same parts would give other rows
@@ -122,8 +122,7 @@ def translated(
 ) -> list[str]:
     """Each question in English, by a built translator that reads all of it first."""
     sources = [question.as_question() for question in questions]
-    if isinstance(component, ChecksQuestions):
-        component.check(sources)
+    check_questions(translator, component, sources)
     target = TRANSLATORS.identity(translator.name)
     stage = _stage("table4-texts", target, component.fingerprint(), (), questions)
 

@@ -15,11 +15,13 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 
 from smt.policies.chosen import PolicyConfig, policy_of
 from smt.policies.prefixes import PolicyTranslator, Remembered
 from sqa.core.errors import ConfigError, DataError
+from sqa.data.languages import Pair, certain_pair
 from sqa.files.digest import file_digest
 
 VERSION = 2  # raise when the words that come from the same program change
@@ -53,6 +55,7 @@ class Engine:
 
     def __init__(self, command: tuple[str, ...], blank_lines: int, separator: str = "") -> None:
         self.command, self.gap, self.separator = command, blank_lines + 1, separator
+        self.languages = _languages(command)
         if shutil.which(command[0]) is None:
             raise ConfigError(f"command: {command[0]!r} is not installed or not on PATH")
 
@@ -86,6 +89,16 @@ class Engine:
         if len(lines) != len(texts):
             raise DataError(f"command {' '.join(self.command)}: {len(lines)} lines came back for {len(texts)}")
         return lines
+
+
+def _languages(command: Sequence[str]) -> Pair | None:
+    """The pair of Apertium by the name of its mode, spa-eng; no other program's command says it for certain."""
+    if Path(command[0]).name != "apertium":
+        return None
+    options = ("-d", "-f", "-m")  # that have a value
+    modes = (part for before, part in pairwise(command) if before not in options and not part.startswith("-"))
+    pair = next(modes, "").split("-")
+    return certain_pair(*pair) if len(pair) == 2 else None
 
 
 def named_files(command: Sequence[str]) -> Iterator[tuple[int, Path]]:

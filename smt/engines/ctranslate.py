@@ -25,10 +25,12 @@ from smt.models.vocab import BOS, PAD, UNK, Vocabulary
 from smt.policies.chosen import PolicyConfig, policy_of
 from smt.policies.full_input import batches
 from smt.policies.prefixes import PolicyTranslator, Remembered
-from sqa.core.errors import ConfigError, DataError
-from sqa.files.hub import need
+from sqa.core.errors import ConfigError, DataError, need
+from sqa.data.languages import Pair, certain_pair, pair_of
+from sqa.files.json_reader import read_json
 
 VERSION = 1  # raise when translating changes its output
+LANGUAGES = "languages.json"  # {"pair": "es-en"}, of models of ours that say it
 MAX_PIECES = 1024  # source pieces where the tokenizer states no limit
 
 
@@ -122,8 +124,10 @@ class CTranslate:
             raise DataError(f"{self.folder}: no model.bin; give a folder that was converted to CTranslate2")
         if (self.folder / "vocabulary.model").is_file():
             self.text: _Text = _OwnText(Vocabulary.load(self.folder / "vocabulary.model"))
+            self.languages = _own_languages(config, self.folder / LANGUAGES)
         else:
-            self.text = _HubText(load_tokenizer(self.folder), config.source_language, config.target_language)
+            hub = _HubText(load_tokenizer(self.folder), config.source_language, config.target_language)
+            self.text, self.languages = hub, hub.codec.languages
         try:
             self.engine = ctranslate2.Translator(
                 str(self.folder),
@@ -167,6 +171,13 @@ class CTranslate:
             key = f"{VERSION} {search} {arithmetic} {files_fingerprint(self.folder)}"
             self._fingerprint = hashlib.sha256(key.encode()).hexdigest()
         return self._fingerprint
+
+
+def _own_languages(config: CTranslateConfig, path: Path) -> Pair | None:
+    """The pair of a model of ours: what the config says, else what `convert` wrote beside it."""
+    if config.source_language or config.target_language:
+        return certain_pair(config.source_language, config.target_language)
+    return pair_of(read_json(path)) if path.is_file() else None
 
 
 def piece_names(vocabulary: Vocabulary) -> list[str]:

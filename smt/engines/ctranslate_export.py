@@ -13,6 +13,7 @@ positions from 0, the end of the source appended, the decoder begun with <s>), b
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,7 +23,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from smt.engines.ctranslate import piece_names
+from smt.engines.ctranslate import LANGUAGES, piece_names
 from smt.engines.hub import WANTED, check_model, load_tokenizer
 from smt.engines.pretrained import check_vocabulary, load_weights
 from smt.models.bundle import load_model, model_folder
@@ -31,6 +32,7 @@ from smt.models.vocab import BOS, EOS, UNK, Vocabulary
 from sqa.core.errors import ConfigError, DataError, need
 from sqa.core.paths import DATA
 from sqa.core.registry import did_you_mean
+from sqa.data.languages import Pair, pair_of
 from sqa.files.atomic import atomic_folder
 from sqa.files.hub import find_model
 from sqa.files.json_reader import read_json
@@ -54,13 +56,18 @@ def convert(
         raise ConfigError(f"{folder}: exists already; name a new folder")
     bundled = (DATA / "models" / model / "vocabulary.model").is_file()
     if bundled or (Path(model) / "vocabulary.model").is_file():
-        network, vocabulary, _ = load_model(model_folder(model))
-        return export(network, vocabulary, folder, storage)
+        network, vocabulary, about = load_model(model_folder(model))
+        return export(network, vocabulary, folder, storage, pair_of(about))
     return _convert_hub(find_model(model, revision, download, WANTED), folder, storage)
 
 
-def export(model: Transformer, vocabulary: Vocabulary, folder: Path, storage: Storage = "float32") -> Path:
-    """Write a model of ours; DataError for one with a lexicon, or converted from fairseq."""
+def export(
+    model: Transformer, vocabulary: Vocabulary, folder: Path, storage: Storage = "float32", pair: Pair | None = None
+) -> Path:
+    """Write a model of ours, with the pair that it translates if it is known.
+
+    DataError for one with a lexicon, or converted from fairseq.
+    """
     if not isinstance(vocabulary, Vocabulary):
         raise DataError(f"{folder} not written: a model converted from fairseq cannot be expressed")
     if model.config.lexicon_width:
@@ -78,6 +85,8 @@ def export(model: Transformer, vocabulary: Vocabulary, folder: Path, storage: St
     with atomic_folder(folder) as partial:
         _save(spec, partial, storage)
         (partial / "vocabulary.model").write_bytes(vocabulary.model)
+        if pair and None not in pair:
+            (partial / LANGUAGES).write_text(json.dumps({"pair": "-".join(map(str, pair))}) + "\n", encoding="utf-8")
     return folder
 
 

@@ -29,6 +29,7 @@ from smt.models.bundle import save_model
 from smt.models.transformer import ModelConfig, Transformer, sinusoid_halves
 from smt.models.vocab_bpe import SPECIAL, Bpe, BpeVocabulary, Cutting
 from sqa.core.errors import ConfigError, DataError
+from sqa.data.languages import certain
 
 ORDER = tuple(("<s>", "<pad>", "</s>", "<unk>").index(symbol) for symbol in SPECIAL)  # fairseq's ids of our first four
 FIRST_POSITION = 2  # fairseq's padding index + 1
@@ -101,6 +102,9 @@ def convert(
         "k": k,
         "k_unit": "piece",
     }
+    pair = [certain(path.suffixes[0][1:]) if path.suffixes else None for path in (source_dict, target_dict)]
+    if all(pair):  # dict.es.txt and dict.en.txt, as fairseq-preprocess names them
+        about["pair"] = "-".join(map(str, pair))
     save_model(model, vocabulary, output, about, quantised=False)
     return Converted(output, loaded.architecture, sum(p.numel() for p in model.parameters()), k)
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from sqa.core.errors import ConfigError, DataError, need
 from sqa.core.registry import did_you_mean
+from sqa.data.languages import Pair, certain_pair, code_of
 from sqa.files.hub import check_shards, files_digest
 from sqa.files.json_reader import parse_json
 
@@ -97,6 +98,7 @@ class TextCodec:
         self.starts_decoder = self.kind == "MBartTokenizer"
         self._last = max(tokenizer.get_vocab().values())  # models may have more pieces, to fill up their matrices
         self._mark = ""  # before every source text
+        self.languages: Pair | None = None  # where config or tokenizer say it
         self._silent: frozenset[int] = frozenset()  # pieces that name a language; some tokenizers would spell them
         if self.kind == "MarianTokenizer":
             self._bilingual(source_language, target_language)
@@ -104,6 +106,7 @@ class TextCodec:
             known = self._languages()
             _check_languages({"source_language": source_language, "target_language": target_language}, known)
             tokenizer.src_lang = source_language
+            self.languages = (code_of(str(source_language)), code_of(str(target_language)))
             self.target_token = known[str(target_language)]
             self._silent = frozenset(tokenizer.convert_tokens_to_ids(list(known.values())))
         else:
@@ -119,11 +122,13 @@ class TextCodec:
 
     def _bilingual(self, source: str | None, target: str | None) -> None:
         """opus-mt: the languages are given, but for several target languages named in front of the text."""
+        said = target
         marks = {mark[2:-2]: mark for mark in self.tokenizer.supported_language_codes}
         if marks:
             _check_languages({"target_language": target}, marks)
             self._mark = f"{marks[str(target)]} "
             target = None
+        self.languages = certain_pair(source or self.tokenizer.source_lang, said or self.tokenizer.target_lang)
         given = {"source_language": (source, self.tokenizer.source_lang)}
         given["target_language"] = (target, self.tokenizer.target_lang)
         wrong = {key: pair for key, pair in given.items() if None not in pair and pair[0] != pair[1]}

@@ -28,6 +28,7 @@ from tqdm import tqdm
 from smt.policies.chosen import PolicyConfig, policy_of
 from smt.policies.prefixes import PolicyTranslator, Remembered
 from sqa.core.errors import ConfigError, DataError, RemoteProtocolError, lacking
+from sqa.data.languages import certain_pair
 
 VERSION = 1  # raise when the words that come from the same server change
 MAX_TEXT = 20_000  # characters of one text sent
@@ -117,6 +118,7 @@ class MosesServer:
     def __init__(self, config: MosesConfig) -> None:
         self.config, self.address = config, _address(config.url)
         plain = config.tokenize == "none"
+        self.languages = None if plain else certain_pair(config.source_language, config.target_language)
         self.tokens: Tokens = PlainTokens() if plain else MosesTokens(config.source_language, config.target_language)
 
     def words(self, texts: Sequence[str]) -> list[tuple[str, ...]]:

@@ -33,6 +33,7 @@ from smt.policies.waitk import FULL, Schedule, check_rate, parse_k
 from sqa.core.errors import ConfigError
 from sqa.core.paths import DATA
 from sqa.core.types import Emission, Question
+from sqa.data.languages import Pair, certain_pair
 
 VERSION = 1  # raise when decoding changes its output
 Precision = Literal["float32", "bfloat16", "int8"]
@@ -141,8 +142,10 @@ class WaitKLm:
     `load` gives the model, and is asked when there is something to translate: what a store holds needs none.
     """
 
-    def __init__(self, load: Callable[[], Writer], schedule: Schedule, fingerprint: str) -> None:
-        self._load, self.schedule, self._fingerprint = load, schedule, fingerprint
+    def __init__(
+        self, load: Callable[[], Writer], schedule: Schedule, fingerprint: str, languages: Pair | None = None
+    ) -> None:
+        self._load, self.schedule, self._fingerprint, self.languages = load, schedule, fingerprint, languages
 
     @property
     def writer(self) -> Writer:
@@ -174,8 +177,8 @@ class WaitKLm:
 class WholeLm(WaitKLm):
     """The same at k = full, with a beam or a source read in both directions: nothing is written while it is read."""
 
-    def __init__(self, load: Callable[[], Writer], n: int, fingerprint: str) -> None:
-        super().__init__(load, WHOLE, fingerprint)
+    def __init__(self, load: Callable[[], Writer], n: int, fingerprint: str, languages: Pair | None = None) -> None:
+        super().__init__(load, WHOLE, fingerprint, languages)
         self.n = n
 
     def translate(self, source: Iterator[str]) -> Iterator[str]:
@@ -190,8 +193,8 @@ class WholeLm(WaitKLm):
 class FullInputLm:
     """The same model reading whole texts."""
 
-    def __init__(self, load: Callable[[], Writer], n: int, fingerprint: str) -> None:
-        self._load, self.n, self._fingerprint = load, n, fingerprint
+    def __init__(self, load: Callable[[], Writer], n: int, fingerprint: str, languages: Pair | None) -> None:
+        self._load, self.n, self._fingerprint, self.languages = load, n, fingerprint, languages
 
     def words(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
         """Target words of each text; a blank text gives ()."""
@@ -204,7 +207,8 @@ class FullInputLm:
 
 @lru_cache(maxsize=2)
 def _system(loaded: _Loaded, digest: str, n: int, copy_bonus: float, fingerprint: str) -> Remembered:
-    return Remembered(FullInputLm(partial(copying_writer, loaded, digest, copy_bonus), n, fingerprint))
+    load = partial(copying_writer, loaded, digest, copy_bonus)
+    return Remembered(FullInputLm(load, n, fingerprint, certain_pair(*loaded.languages)))
 
 
 def build(config: CausalLmConfig) -> WaitKLm | PolicyTranslator:
@@ -225,8 +229,8 @@ def build(config: CausalLmConfig) -> WaitKLm | PolicyTranslator:
         fingerprint = hashlib.sha256(f"{rules} {schedule.k}{rate}".encode()).hexdigest()
         load = partial(copying_writer, loaded, digest, config.copy_bonus)
         if loaded.bidirectional or config.beam > 1:
-            return WholeLm(load, config.beam, fingerprint)
-        return WaitKLm(load, schedule, fingerprint)
+            return WholeLm(load, config.beam, fingerprint, certain_pair(*loaded.languages))
+        return WaitKLm(load, schedule, fingerprint, certain_pair(*loaded.languages))
     if config.emission_rate != 1.0:
         raise ConfigError(f"emission_rate: {config.model} is no adapter, and reads every prefix anew")
     whole = hashlib.sha256(f"{rules} whole texts".encode()).hexdigest()

@@ -135,16 +135,6 @@ def folder_fingerprint(folder: Path) -> str:
     return joined_digest((*(folder / name for name in FILES), vocabulary_path(folder)))
 
 
-def source_language(about: object) -> str:
-    """ISO 639-1 code of the language that a model reads, by the `about` of its config.json; "" where it does not say.
-
-    `about` decides nothing else and comes from converters and other people, so whatever else stands there is no error.
-    """
-    for key in ("training", "corpus", "pair"):
-        about = about.get(key) if isinstance(about, dict) else None
-    return about.partition("-")[0] if isinstance(about, str) else ""
-
-
 def model_folder(model: str, key: str = "translator.model") -> Path:
     """The folder of a bundled model's name or of a path.  ConfigError, which names `key` of the config: neither."""
     bundled = DATA / "models" / model

@@ -24,6 +24,7 @@ from smt.models.waitk_translator import VERSION as DECODING
 from smt.policies.chosen import PolicyConfig, policy_of
 from smt.policies.prefixes import PolicyTranslator, Remembered
 from smt.policies.waitk import FULL, Schedule
+from sqa.data.languages import pair_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,8 @@ class NeuralSystem:
     """Full-input translation with a model of ours, greedy or by beam search."""
 
     def __init__(self, folder: Path, beam: Beam = GREEDY) -> None:
-        self.model, self.vocabulary, self.about = load_model(folder)
+        self.model, self.vocabulary, about = load_model(folder)
+        self.languages = pair_of(about)
         self.beam = beam
         options = f" beam {SEARCH} {beam.n}" * (beam.n > 1)  # greedy is not named: older results stay valid
         self._fingerprint = hashlib.sha256(f"{DECODING}{options} {folder_fingerprint(folder)}".encode()).hexdigest()

@@ -14,11 +14,12 @@ from pathlib import Path
 from smt.models import copying
 from smt.models.beam import GREEDY, Beam, search_batch, search_stream
 from smt.models.beam import VERSION as SEARCH
-from smt.models.bundle import folder_fingerprint, load_model, model_folder, source_language
+from smt.models.bundle import folder_fingerprint, load_model, model_folder
 from smt.models.decode import Written, decode_batch, decode_stream
 from smt.models.next_piece import Chooser
 from smt.policies.waitk import Schedule, Unit, check_rate, parse_k
 from sqa.core.types import Emission, Question
+from sqa.data.languages import pair_of
 
 VERSION = 2  # raise when decoding changes its output
 
@@ -51,7 +52,9 @@ class WaitKTranslator:
     ) -> None:  # fmt: skip
         self.model, self.vocabulary, self.about = load_model(folder)
         self.schedule, self.beam = Schedule(parse_k(k), emission_rate, unit), beam
-        self.chooser = Chooser(self.model, self.vocabulary, copy_bonus, source_language(self.about))
+        self.languages = pair_of(self.about)
+        source = self.languages[0] if self.languages else None
+        self.chooser = Chooser(self.model, self.vocabulary, copy_bonus, source or "")
         # Options at their usual values are not named: results stored before there were any stay valid.
         options = f" {unit}" * (unit != "word") + f" {SEARCH} {beam!r}" * (beam.n > 1)
         if copy_bonus:

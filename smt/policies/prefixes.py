@@ -59,6 +59,7 @@ class PolicyTranslator:
 
     def __init__(self, system: FullInput, policy: Policy) -> None:
         self.system, self.policy = system, policy
+        self.languages = getattr(system, "languages", None)
 
     def translate(self, source: Iterator[str]) -> Iterator[str | Write]:
         """Words of one sentence, written while `source` is read; a `Write` where words are retracted."""
@@ -116,6 +117,7 @@ class Remembered:
 
     def __init__(self, system: FullInput, limit: int = MEMORY) -> None:
         self.system, self.limit = system, limit
+        self.languages = getattr(system, "languages", None)
         self._known: dict[str, Words] = {}  # oldest first
 
     def words(self, texts: Sequence[str]) -> list[Words]:

@@ -20,6 +20,7 @@ from smt.policies.chosen import PolicyConfig, policy_of
 from smt.policies.prefixes import PolicyTranslator, Remembered
 from smt.statistical import tokens
 from sqa.core.errors import ConfigError, DataError, need
+from sqa.data.languages import pair_of
 from sqa.files.digest import file_digest
 from sqa.files.json_reader import parse_json
 from sqa.files.store import digest, write_text
@@ -110,6 +111,7 @@ class Statistical:
 
     def __init__(self, folder: Path) -> None:
         config = read_model(folder)
+        self.languages = pair_of(config.get("about"))
         self.forms: Mapping[str, str] = config["forms"]
         self.engine = Engine(folder, config["weights"], Decoding(**config["decoding"]))
         self._fingerprint = digest([VERSION, tokens.VERSION, config["files"], config["weights"], config["decoding"],

@@ -1,7 +1,7 @@
 """The contracts: everything that a part may have.  Anything with these methods takes part; nothing has to inherit.
 
     part         must have                  may have
-    translator   translate                  translate_batch (then translate may lack), check, fingerprint
+    translator   translate                  translate_batch (then translate may lack), languages, check, fingerprint
     guesser      guess                      guess_prefixes, check_texts, pages, fingerprint
     buzzer       decide                     oracle with decide_with_answer (then decide may lack), at_end, fingerprint
     metric       name, unit, digits, label, score_many
@@ -56,6 +56,19 @@ class BatchTranslator(Protocol):
     """Optional fast path: whole questions at once, the very emissions that `translate` would give."""
 
     def translate_batch(self, questions: Sequence[Question]) -> list[list[Emission]]: ...
+
+
+@runtime_checkable
+class KnowsLanguages(Protocol):
+    """Optional for a translator: the pair it translates.  Questions of another one are refused before work starts.
+
+    Who means it says `other_languages: true` beside the translator's name in a config.
+    """
+
+    @property
+    def languages(self) -> tuple[str | None, str | None] | None:
+        """ISO 639-1 codes of source and target, each None where it cannot say; None: neither."""
+        ...
 
 
 @runtime_checkable

@@ -25,7 +25,7 @@ import pyarrow as pa
 
 from sqa import metrics as metric_names
 from sqa.core.errors import ConfigError, DataError
-from sqa.core.interfaces import ChecksQuestions, ChecksTexts
+from sqa.core.interfaces import ChecksTexts
 from sqa.core.registry import BUZZERS, GUESSERS, TRANSLATORS
 from sqa.core.types import Question
 from sqa.files.json_reader import parse_json
@@ -34,7 +34,7 @@ from sqa.metrics.quality.text_metric import TextMetric
 from sqa.run import pipeline
 from sqa.run.config import DatasetConfig, RunConfig, to_mapping
 from sqa.run.folder import CONFIG, REPORT, SUMMARY, RunFolder, read
-from sqa.run.parts import Parts
+from sqa.run.parts import Parts, check_questions
 from sqa.run.pipeline import BLOCK_SIZE, STAGES
 from sqa.run.traces import Traces, read_emissions, read_guesses
 
@@ -74,8 +74,7 @@ class Workshop:
     def _plan(self, config: RunConfig, until: str, given: str | None) -> Planned:
         questions, dataset = self._questions(config, given)
         translator = self.parts.component(TRANSLATORS, config.translator)
-        if isinstance(translator, ChecksQuestions):
-            translator.check(questions)
+        check_questions(config.translator, translator, questions)
         stages: dict[str, Stage] = {}
         before: tuple[str, ...] = ()
         for name, part, registry in zip(STAGES, _PARTS, (TRANSLATORS, GUESSERS, BUZZERS), strict=False):

@@ -23,6 +23,7 @@ from sqa.run.values import Reader, join, kind_of
 
 C = TypeVar("C")
 
+OTHER_LANGUAGES = "other_languages"  # a key that every translator has
 _WRITTEN_IF_ANY = {"written": "if any"}  # of a field that configs without it do not show when written
 
 
@@ -52,6 +53,7 @@ class ComponentConfig:
 
     name: str
     options: Any  # instance of the dataclass that the component's build function takes
+    other_languages: bool = False  # of a translator: it may be given questions of other languages than its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +232,8 @@ def run_from_mapping(mapping: Mapping[str, Any], folder: Path | None = None) -> 
 def to_mapping(config: Any) -> Any:
     """Plain YAML values of a config: what `run_from_mapping` reads back to an equal config."""
     if isinstance(config, (ComponentConfig, own.OwnPart)):
-        return {"name": config.name, **to_mapping(config.options)}
+        meant = {OTHER_LANGUAGES: True} if getattr(config, OTHER_LANGUAGES, False) else {}
+        return {"name": config.name, **to_mapping(config.options), **meant}
     if isinstance(config, QualityConfig):
         return {config.kind: to_mapping(config.options)}
     if is_dataclass(config):
@@ -261,10 +264,13 @@ def _component(
         problems += [f"{where}.name: {problem}" for problem in error.problems]
         return None
     options = {key: option for key, option in value.items() if key != "name"}
+    other = registry is TRANSLATORS and options.pop(OTHER_LANGUAGES, False)
+    if not isinstance(other, bool):
+        problems.append(f"{join(where, OTHER_LANGUAGES)}: expected true or false, got {kind_of(other)}")
     if "policy" in options and "policy" in typing.get_type_hints(cls):
         options = _with_policy(options, join(where, "policy"), problems, folder)
     config = Reader(problems, SPECIAL).dataclass(cls, options, where)
-    return None if config is None else ComponentConfig(name, config)
+    return None if config is None else ComponentConfig(name, config, bool(other))
 
 
 def _with_policy(options: Mapping[str, Any], where: str, problems: list[str], folder: Path | None) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from sqa.core.errors import ConfigError
 from sqa.core.registry import BUZZERS, GUESSERS, TRANSLATORS, did_you_mean
 from sqa.files.store import digest
 from sqa.files.yaml_reader import parse_yaml
-from sqa.run.config import DatasetConfig, RunConfig, read_yaml, run_from_mapping, to_mapping
+from sqa.run.config import OTHER_LANGUAGES, DatasetConfig, RunConfig, read_yaml, run_from_mapping, to_mapping
 from sqa.run.entries import name_of
 
 PARTS = {"translator": TRANSLATORS, "guesser": GUESSERS, "buzzer": BUZZERS}
@@ -153,6 +153,7 @@ def _place(whole: Mapping[str, Any], override: Override, folder: Path | None) ->
         except ConfigError as error:  # an unknown part, told below or with the other problems of the config
             unknown += [f"{part}.name: {problem}" for problem in error.problems]
             continue
+        options += [OTHER_LANGUAGES] if part == "translator" else []
         known |= {f"{part}.{option}": option for option in options}
     found = [place for place, option in known.items() if option == override.key]
     if len(found) > 1:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 from sqa.core import own
 from sqa.core.errors import ConfigError
-from sqa.core.interfaces import CONTRACTS, Fingerprinted
+from sqa.core.interfaces import CONTRACTS, ChecksQuestions, Fingerprinted, KnowsLanguages
 from sqa.core.registry import Registry
 from sqa.core.types import Question
 from sqa.data.datasets import load_questions
+from sqa.data.languages import code_of
 from sqa.files.store import digest
-from sqa.run.config import ComponentConfig, DatasetConfig, QualityConfig, to_mapping
+from sqa.run.config import OTHER_LANGUAGES, ComponentConfig, DatasetConfig, QualityConfig, to_mapping
 
 
 class Parts:
@@ -67,6 +69,31 @@ class Parts:
         while self._keep is not None and len(self._components) > self._keep:
             del self._components[next(iter(self._components))]
         return found
+
+
+def check_questions(config: ComponentConfig, translator: Any, questions: Sequence[Question]) -> None:
+    """Refuse questions that a translator cannot take: of another language, or not those of its file."""
+    if isinstance(translator, KnowsLanguages) and not config.other_languages:
+        _check_languages(own.short(config.name), translator.languages, questions)
+    if isinstance(translator, ChecksQuestions):
+        translator.check(questions)
+
+
+def _check_languages(name: str, pair: Any, questions: Sequence[Question]) -> None:
+    if pair is None:
+        return
+    two = isinstance(pair, (tuple, list)) and len(pair) == 2
+    if not two or not all(code is None or isinstance(code, str) for code in pair):
+        expected = "None or a pair of codes such as ('es', 'en')"
+        raise ConfigError(f"translator {name!r}: `languages` must be {expected}, got {repr(pair)[:60]}")
+    source, target = (None if code is None else code_of(code) for code in pair)
+    meant = f"take another one, or say `{OTHER_LANGUAGES}: true` under `translator:` if this is meant"
+    if target not in (None, "en"):
+        raise ConfigError(f"translator {name!r} writes {target!r}, and answers are looked for in English; {meant}")
+    for question in questions:
+        if source not in (None, code_of(question.language)):
+            where = f"question {question.id} of {question.dataset} is in {question.language!r}"
+            raise ConfigError(f"translator {name!r} reads {source!r}, but {where}; {meant}")
 
 
 def fingerprint_of(registry: Registry, config: ComponentConfig, component: Any) -> str:

@@ -34,7 +34,6 @@ from sqa.core.interfaces import (
     BatchTranslator,
     BuiltMetric,
     Buzzer,
-    ChecksQuestions,
     ChecksTexts,
     Guesser,
     IncrementalGuesser,
@@ -49,7 +48,7 @@ from sqa.core.trace import QuestionTrace, Score
 from sqa.core.types import Buzz, Emission, Guess, Question, Write
 from sqa.files.store import Stage, Store, blocks_of, dataset_fingerprint, digest
 from sqa.run.config import ComponentConfig, RunConfig
-from sqa.run.parts import Parts, fingerprint_of
+from sqa.run.parts import Parts, check_questions, fingerprint_of
 from sqa.run.traces import Traces, read_emissions, read_guesses
 
 BLOCK_SIZE = 64  # questions per block
@@ -137,8 +136,7 @@ def run(
     worker = _Worker(store, questions, progress, config.name)
 
     translator = parts.component(TRANSLATORS, config.translator)
-    if isinstance(translator, ChecksQuestions):
-        translator.check(questions)
+    check_questions(config.translator, translator, questions)
     worker.work(
         worker.stage("translate", TRANSLATORS, config.translator, translator, ()),
         lambda index, block, tick: translate(translator, block, tick),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from smt.models.bundle import load_model, model_folder, source_language
+from smt.models.bundle import load_model, model_folder
 from smt.models.copying import MOST, Begun, Copier, Names, spellings
 from smt.models.decode import decode_batch, decode_stream
 from smt.models.next_piece import Chooser
@@ -15,6 +15,7 @@ from smt.models.waitk_translator import WaitKConfig, build
 from smt.policies.waitk import FULL
 from sqa.core.errors import ConfigError
 from sqa.data.datasets import load_questions
+from sqa.data.languages import pair_of
 from sqa.run.pipeline import CountedSource
 
 TEXTS = ["", "Mus", "s", "só", "Lima", "ed", ",", "sóf", "7", ""]
@@ -51,8 +52,8 @@ def test_a_polish_name_may_stand_in_another_case():
 
 @pytest.mark.parametrize("about", [{}, None, "x", {"training": None}, {"training": {"corpus": {"pair": None}}}])
 def test_a_model_may_not_say_what_it_reads(about):
-    assert source_language(about) == ""
-    assert source_language({"training": {"corpus": {"pair": "pl-en"}}}) == "pl"
+    assert pair_of(about) is None
+    assert pair_of({"training": {"corpus": {"pair": "pl-en"}}}) == ("pl", "en")
 
 
 def test_where_two_spellings_part_the_model_chooses():

@@ -1,0 +1,61 @@
+"""Languages by one code each, whatever models, tokenizers and programs call them."""
+
+from __future__ import annotations
+
+# ISO 639-1 and ISO 639-3; a macrolanguage has the 639-3 codes of its usual members behind it.
+_CODES = """
+aa aar, ab abk, ae ave, af afr, ak aka twi, am amh, an arg, ar ara arb ary arz ars apc ajp acm acq aeb, as asm, av ava,
+ay aym ayr, az aze azj azb, ba bak, be bel, bg bul, bi bis, bm bam, bn ben, bo bod tib, br bre, bs bos, ca cat, ce che,
+ch cha, co cos, cr cre, cs ces cze, cv chv, cy cym wel, da dan, de deu ger, dv div, dz dzo, ee ewe, el ell gre, en eng,
+eo epo, es spa, et est ekk, eu eus baq, fa fas per pes prs, ff ful fuv, fi fin, fj fij, fo fao, fr fra fre, fy fry,
+ga gle, gd gla, gl glg, gn grn gug, gu guj, gv glv, ha hau, he heb, hi hin, hr hrv, ht hat, hu hun, hy hye arm, ia ina,
+id ind, ie ile, ig ibo, ii iii, ik ipk, io ido, is isl ice, it ita, iu iku, ja jpn, jv jav, ka kat geo, kg kon, ki kik,
+kj kua, kk kaz, kl kal, km khm, kn kan, ko kor, kr kau knc, ks kas, ku kur kmr ckb, kv kom, kw cor, ky kir, la lat,
+lb ltz, lg lug, li lim, ln lin, lo lao, lt lit, lu lub, lv lav lvs, mg mlg plt, mh mah, mi mri mao, mk mkd mac, ml mal,
+mn mon khk, mr mar, ms msa may zsm, mt mlt, my mya bur, na nau, nb nob, nd nde, ne nep npi, ng ndo, nl nld dut, nn nno,
+no nor, nr nbl, nv nav, ny nya, oc oci, oj oji, om orm gaz, or ori ory, os oss, pa pan, pi pli, pl pol, ps pus pbt,
+pt por, qu que quy, rm roh, rn run, ro ron rum, ru rus, rw kin, sa san, sc srd, sd snd, se sme, sg sag, si sin,
+sk slk slo, sl slv, sm smo, sn sna, so som, sq sqi alb als, sr srp, ss ssw, st sot, su sun, sv swe, sw swa swh, ta tam,
+te tel, tg tgk, th tha, ti tir, tk tuk, tl tgl fil, tn tsn, to ton, tr tur, ts tso, tt tat, ty tah, ug uig, uk ukr,
+ur urd, uz uzb uzn, ve ven, vi vie, vo vol, wa wln, wo wol, xh xho, yi yid ydd, yo yor, za zha, zh zho chi cmn,
+zu zul
+"""
+_OF = {code: codes.split()[0] for codes in _CODES.split(",") for code in codes.split()}
+_NAMES = {
+    "arabic": "ar", "chinese": "zh", "czech": "cs", "dutch": "nl", "english": "en", "finnish": "fi", "french": "fr",
+    "german": "de", "italian": "it", "japanese": "ja", "korean": "ko", "polish": "pl", "portuguese": "pt",
+    "russian": "ru", "spanish": "es", "swedish": "sv", "turkish": "tr", "ukrainian": "uk",
+}  # fmt: skip
+Pair = tuple[str | None, str | None]  # of a translator: the codes of its source and its target; None: it cannot say
+
+
+def code_of(language: str) -> str:
+    """The ISO 639-1 code of spa, spa_Latn, es_XX, es-ES or Spanish; of a language that has none its first part."""
+    first = language.strip().lower().replace("-", "_").partition("_")[0]
+    return _OF.get(first) or _NAMES.get(first, first)
+
+
+def certain(language: object) -> str | None:
+    """The code of what surely names one language; None of anything else, such as the families that opus-mt names."""
+    code = code_of(language) if isinstance(language, str) else None
+    return code if code in _OF else None
+
+
+def certain_pair(source: object, target: object) -> Pair | None:
+    """The codes of a pair as far as they are certain; None where neither is."""
+    pair = certain(source), certain(target)
+    return None if pair == (None, None) else pair
+
+
+def pair_of(about: object) -> Pair | None:
+    """The pair that the `about` of a trained model's config.json names, such as es-en; None where it names none.
+
+    `about` decides nothing else and comes from converters and other people, so whatever else stands there is no error.
+    """
+    for keys in (("training", "corpus", "pair"), ("corpus", "pair"), ("training", "pair"), ("pair",)):
+        found = about
+        for key in keys:
+            found = found.get(key) if isinstance(found, dict) else None
+        if isinstance(found, str) and found.count("-") == 1:
+            return certain_pair(*found.split("-"))
+    return None
