@@ -10,9 +10,12 @@ from guessers.bonus import Bonus, clean_bonus
 from sqa.core import answers
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import DATA
+from sqa.core.registry import did_you_mean
 from sqa.data.datasets import Tossup, load_tossups
 from sqa.data.folds import fold_of
-from sqa.files.records import json_lines
+from sqa.files.records import numbered_lines
+
+KEYS = ("text", "page", "id", "meta")  # of a text of your own
 
 
 def mapped_tossups(folds: Sequence[str]) -> list[Tossup]:
@@ -43,11 +46,16 @@ def own_texts(files: Sequence[Path]) -> list[Tossup]:
     """
     found: dict[str, Tossup] = {}
     for file in files:
-        for number, record in enumerate(json_lines(file), start=1):
-            where = f"{file}: record {number}"
+        for number, (line, record) in enumerate(numbered_lines(file), start=1):
+            where = f"{file}:{line}: record {number}"
+            if unknown := [key for key in record if key not in KEYS and not key.startswith("_")]:
+                near = did_you_mean(unknown[0], KEYS)
+                raise DataError(f"{where}: unknown key {unknown[0][:60]!r}{near}; there are {', '.join(KEYS)}")
             text, page, id = record.get("text"), record.get("page"), record.get("id", f"{file.stem}-{number}")
             if not (isinstance(text, str) and text.split() and isinstance(page, str) and answers.canonical(page)):
                 raise DataError(f"{where}: expected a text 'text' and the title of its page 'page', neither empty")
+            if wrong := answers.unwritable(answers.canonical(page)):
+                raise DataError(f"{where}: 'page' holds {wrong}; a page title has no control characters")
             if not isinstance(id, str) or id in found:
                 raise DataError(f"{where}: expected an 'id' of its own, a text, got {id!r}")
             found[id] = Tossup(id, " ".join(text.split()), answers.canonical(page), "", page, "", None)

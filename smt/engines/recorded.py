@@ -249,6 +249,7 @@ def _simuleval_record(where: str, number: int, row: dict[str, Any]) -> Record:
             f"{where}: prediction_length is {row['prediction_length']!r}, but there are {len(tokens)} words"
         )
     _check_delays([(f"{where}: delays[{i}]", delay) for i, delay in enumerate(delays)])
+    _check_elapsed(where, row.get("elapsed"))
     if tokens and tokens[-1] == EOS:
         del tokens[-1], delays[-1]
     if EOS in tokens:
@@ -325,6 +326,14 @@ def _check_delays(delays: Iterable[tuple[str, object]]) -> None:
         if delay < before:
             raise DataError(f"{where} is {delay} after {before}; delays never fall")
         before = delay
+
+
+def _check_elapsed(where: str, elapsed: object) -> None:
+    """Nothing here reads the times, but a log whose times are none is damaged."""
+    times = elapsed if isinstance(elapsed, list) else [] if elapsed is None else [elapsed]
+    for i, time in enumerate(times):
+        if isinstance(time, bool) or not isinstance(time, (int, float)) or time < 0:
+            raise DataError(f"{where}: elapsed[{i}] must be a number of milliseconds >= 0, got {repr(time)[:60]}")
 
 
 def _check_last_line_ends(path: Path) -> None:

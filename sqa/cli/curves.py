@@ -25,6 +25,10 @@ def curve_fit(
         Literal["refuse", "keep", "clip", "drop"],
         typer.Option("--beyond-end", help="What is done with positions above 1."),
     ] = "refuse",
+    repeated: Annotated[
+        Literal["refuse", "keep"],
+        typer.Option("--repeated", help="What is done with a row that is there again."),
+    ] = "refuse",
     first_of_game: Annotated[
         bool, typer.Option("--first-of-game", help="Take only the first buzz of each game on a question.")
     ] = False,
@@ -38,7 +42,7 @@ def curve_fit(
     from sqa.metrics.curve_fit import FitConfig
     from sqa.report import curves as curve_commands
 
-    config = FitConfig(method, beyond_end, first_of_game, unit, resamples, seed)
+    config = FitConfig(method, beyond_end, first_of_game, unit, resamples, seed, repeated)
     curve_commands.main(buzzes, output, config)
 
 

@@ -26,6 +26,11 @@ def canonical(page: str) -> str:
     return " ".join(unicodedata.normalize("NFC", page).replace("_", " ").split())
 
 
+def unwritable(text: str, also: str = "") -> str:
+    """The first control character of a title or an id, or one of `also`, as it is told; "" where there is none."""
+    return next((ascii(c)[1:-1] for c in text if unicodedata.category(c) == "Cc" or c in also), "")
+
+
 @functools.lru_cache(maxsize=1 << 16)
 def key(page: str) -> str:
     """What two titles of the same answer have in common: `canonical` without letter case. Idempotent."""

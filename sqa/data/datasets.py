@@ -6,7 +6,7 @@ Question sets, by name:
     mini-es, mini-pl, mini-en the set bundled with this project; mini-en is its English side, read as if it were foreign
     guessdev                  the QANTA 2018 guessdev fold in English: source and reference are the same text
     human-buzzes              the English tossups on which people's buzzes are recorded (`sqa.data.human_buzzes`)
-    any/file.json, .jsonl     your own: records {source, reference, page, language, id?}, see `_own_questions`
+    any/file.json, .jsonl     your own: records {source, reference, page, language, id?, meta?}, see `_own_questions`
 
 Some XQB sources occur twice (2 in Spanish, 6 in Polish) with different references: both stay, both count.
 """
@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 from sqa.core import answers
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import DATA
+from sqa.core.registry import did_you_mean
 from sqa.core.types import GREATEST_SMALL, Question
 from sqa.data import download, sentences
 from sqa.files import records
@@ -30,6 +31,8 @@ from sqa.files import records
 MINI = DATA / "mini" / "questions.json"
 XQB_ALIASES: Mapping[str, str] = {"dna": "DNA"}  # XQB's spelling of a page -> the tossups' (manifest: xqb-aliases-*)
 _CODE = re.compile(r"[a-z]{2,3}")  # ISO 639
+OWN_KEYS = ("id", "language", "source", "reference", "page", "target_page", "meta")  # of a record of your own
+LINE_ENDS = "\u2028\u2029"  # besides control characters: an id that holds one would tear a table
 LONGEST_NAME = 1000  # characters of a name in a message
 
 
@@ -178,15 +181,23 @@ def _own_questions(path: Path) -> Iterator[Question]:
     """A user's file: JSON (a list, or a mapping with a list "questions") or JSON lines, .zst or not.
 
     Each record has `source` and `reference` (a text, or a list of sentences), `page` (or `target_page`), `language`
-    (ISO 639-1) and, if it likes, `id`; ids are <file name>-<record number> otherwise.
+    (ISO 639-1) and, if it likes, `id`; ids are <file name>-<record number> otherwise.  What else you keep there lies
+    under `meta`, or under keys that begin with an underscore; any other key is refused.
     """
     stem = path.name.split(".")[0]
-    listed: Iterable[dict[str, Any]] = _listed(path) if path.suffix == ".json" else records.json_lines(path)
-    for i, record in enumerate(listed):
-        where = f"{path}: record {i}"
+    listed: Iterable[tuple[str, dict[str, Any]]] = (
+        ((str(path), record) for record in _listed(path))
+        if path.suffix == ".json"
+        else ((f"{path}:{number}", record) for number, record in records.numbered_lines(path))
+    )
+    for i, (file, record) in enumerate(listed):
+        where = f"{file}: record {i}"
+        _check_keys(where, record)
         given = record.get("id")
         if given is not None and (isinstance(given, bool) or not isinstance(given, (str, int)) or given == ""):
             raise DataError(f"{where}.id: expected a text or a whole number, got {repr(given)[:60]}")
+        if wrong := answers.unwritable(str(given), LINE_ENDS):
+            raise DataError(f"{where}.id: holds {wrong}; an id is one line without tabs or control characters")
         yield _question(
             where,
             id=f"{stem}-{i}" if given is None else str(given),
@@ -196,6 +207,19 @@ def _own_questions(path: Path) -> Iterator[Question]:
             reference=record.get("reference"),
             page=record.get("page", record.get("target_page")),
         )
+
+
+def _check_keys(where: str, record: Mapping[str, Any]) -> None:
+    """DataError for a key that means nothing here: it may be one that was misspelt."""
+    for key in record:
+        if key not in OWN_KEYS and not key.startswith("_"):
+            near, known = did_you_mean(key, OWN_KEYS), ", ".join(OWN_KEYS)
+            raise DataError(
+                f"{where}: unknown key {key[:60]!r}{near}; there are {known}; what else you keep goes under `meta` or "
+                "begins with an underscore"
+            )
+    if "page" in record and "target_page" in record:
+        raise DataError(f"{where}: has page and target_page, which mean the same; give one")
 
 
 def _listed(path: Path) -> list[dict[str, Any]]:
@@ -221,6 +245,8 @@ def _question(
         other = "" if split else "; in any other language give `source` as a list of sentences"
         raise DataError(f"{where}.language: {problem}, got {language!r}{other}")
     title = answers.canonical(_text(where, "page", page))
+    if wrong := answers.unwritable(title):
+        raise DataError(f"{where}.page: holds {wrong}; a page title has no control characters")
     if not title:
         raise DataError(f"{where}.page: expected a page title, got {page!r}")
     return Question(

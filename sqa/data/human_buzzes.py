@@ -9,6 +9,9 @@ A file of buzzes is JSON lines (.jsonl, .jsonl.zst) or CSV (.csv, with a header)
     tournament, game      optional: buzzes of the same game (two teams) on the same question belong together
     player                optional: who buzzed
 
+A row that is there again, the same in all its columns, is refused unless it is said that it is another person's; in the
+manifest's own file, whose players have no names, 1,185 of 71,360 are.
+
 `human-buzzes` is the name of the file that `sqa data list` knows.
 """
 
@@ -32,6 +35,8 @@ IN_MANIFEST = "human-buzzes"
 COLUMNS = ("qid", "correct", "rel_pos", "word_index", "n_words", "tournament", "game", "player")
 BeyondEnd = Literal["refuse", "keep", "clip", "drop"]  # what becomes of positions above 1
 MOST_WORDS = 10**9  # of a question
+Repeated = Literal["refuse", "keep"]  # what becomes of a row that is there again
+REPEATED = ("refuse", "keep")
 BEYOND_END = ("refuse", "keep", "clip", "drop")
 _TRUTH = {"true": True, "1": True, "false": False, "0": False, "prompt": False}
 
@@ -62,7 +67,7 @@ class Buzzes:
         return replace(self, **taken)
 
 
-def load_buzzes(source: str, beyond_end: BeyondEnd = "refuse") -> Buzzes:
+def load_buzzes(source: str, beyond_end: BeyondEnd = "refuse", repeated: Repeated = "refuse") -> Buzzes:
     """The buzzes in a file, or of a name of the manifest.
 
     `beyond_end` is for positions above 1 (somebody buzzed after the last word of a longer version of the text).  An
@@ -71,14 +76,18 @@ def load_buzzes(source: str, beyond_end: BeyondEnd = "refuse") -> Buzzes:
     if beyond_end not in BEYOND_END:
         raise ConfigError(f"beyond_end: must be one of {', '.join(BEYOND_END)}, got {beyond_end!r}")
     path = _path_of(source)
-    listed = list(_rows(path))
-    if not listed:
+    numbered = list(_rows(path))
+    if not numbered:
         raise DataError(f"{path}: no buzzes in it")
+    listed = [record for _, record in numbered]
+    sha256 = file_digest(path)
+    if repeated == "refuse" and sha256 not in {entry.sha256 for entry in download.entries()}:
+        _refuse_repeated(path, numbered)
     _require_columns(path, listed)
     position = np.array([_position(path, i, record) for i, record in enumerate(listed)])
     found = Buzzes(
         name=path.name,
-        sha256=file_digest(path),
+        sha256=sha256,
         question=np.array([_id(path, i, record) for i, record in enumerate(listed)]),
         position=position,
         correct=np.array([_truth(path, i, record["correct"]) for i, record in enumerate(listed)]),
@@ -143,15 +152,28 @@ def _path_of(source: str) -> Path:
     return path
 
 
-def _rows(path: Path) -> Iterator[dict[str, Any]]:
+def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The records with the line that each is on, or ends on."""
     if path.suffix == ".csv":
         reader = csv.DictReader(line.removesuffix("\r") + "\n" for line in records.lines(path))
         try:
-            yield from reader
+            for record in reader:
+                yield reader.line_num, record
         except csv.Error as error:  # among them a lone \r, which ends the lines of some old programs' files
             raise DataError(f"{path}:{reader.line_num}: not CSV whose lines end in \\n ({error})") from error
     else:
-        yield from records.json_lines(path)
+        yield from records.numbered_lines(path)
+
+
+def _refuse_repeated(path: Path, numbered: Sequence[tuple[int, dict[str, Any]]]) -> None:
+    seen: dict[tuple[str, ...], int] = {}
+    for line, record in numbered:
+        first = seen.setdefault(tuple(sorted(map(repr, record.items()))), line)
+        if first != line:
+            raise DataError(
+                f"{path}:{line}: the same row as line {first}; a buzz counts once. If they are of different people, "
+                "give them a column `player`, or say --repeated keep (`sqa curve fit`)"
+            )
 
 
 def _require_columns(path: Path, listed: Sequence[dict[str, Any]]) -> None:

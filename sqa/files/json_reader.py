@@ -21,8 +21,8 @@ def parse_json(text: str | bytes) -> Any:
     """The value of a JSON text, bytes being UTF-8 with or without a byte order mark.
 
     ValueError, one line saying what and where: "not JSON: ..." for what the grammar does not know (NaN and numbers
-    beyond float64 among it); bytes that are not UTF-8; a whole number of more than 64 bits; lists and objects more than
-    MAX_DEPTH deep; a text with half a surrogate pair, which nothing can write.
+    beyond float64 among it); bytes that are not UTF-8; a key twice in an object; a whole number of more than 64 bits;
+    lists and objects more than MAX_DEPTH deep; a text with half a surrogate pair, which nothing can write.
     """
     if isinstance(text, bytes):
         text = _decoded(text)
@@ -76,8 +76,17 @@ def _whole(text: str) -> int:
     return int(text)
 
 
-_DECODER = json.JSONDecoder(parse_constant=_no_number, parse_float=_number)
-_EXACT = json.JSONDecoder(parse_constant=_no_number, parse_float=_number, parse_int=_whole)
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        seen: set[str] = set()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        raise ValueError(f"the key {twice[:_SHOWN]!r} is there twice in one object; which value is meant?")
+    return found
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_no_number, parse_float=_number)
+_EXACT = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_no_number, parse_float=_number, parse_int=_whole)
 
 
 def _check_depth(value: Any) -> None:

@@ -91,6 +91,11 @@ def json_document(path: Path) -> Any:
 
 def json_lines(path: Path) -> Iterator[dict[str, Any]]:
     """One JSON object a line; blank lines are skipped."""
+    return (record for _, record in numbered_lines(path))
+
+
+def numbered_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The same with the number of each line, from 1."""
     for number, line in enumerate(lines(path), 1):
         if not line.strip():
             continue
@@ -100,7 +105,7 @@ def json_lines(path: Path) -> Iterator[dict[str, Any]]:
             raise DataError(f"{path}:{number}: {error}") from error
         if not isinstance(record, dict):
             raise DataError(f"{path}:{number}: expected a JSON object, got {type(record).__name__}")
-        yield record
+        yield number, record
 
 
 def table(path: Path, columns: int) -> Iterator[tuple[str, ...]]:

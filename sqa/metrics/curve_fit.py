@@ -27,7 +27,7 @@ import numpy as np
 from sqa.core.arrays import Bools, Floats
 from sqa.core.errors import ConfigError, DataError
 from sqa.data import human_buzzes
-from sqa.data.human_buzzes import BeyondEnd, Buzzes
+from sqa.data.human_buzzes import BeyondEnd, Buzzes, Repeated
 from sqa.files.store import write_text
 from sqa.metrics.curve import KIND, VERSION, AnyCurve, curve_of
 
@@ -50,11 +50,17 @@ class FitConfig:
     unit: Unit = "questions"  # what the band's bootstrap draws
     resamples: int = 1000
     seed: int = 0
+    repeated: Repeated = "refuse"  # rows that are there again
 
     def __post_init__(self) -> None:
         wrong = [
             f"{key}: must be one of {', '.join(allowed)}, got {getattr(self, key)!r}"
-            for key, allowed in (("method", METHODS), ("unit", UNITS), ("beyond_end", human_buzzes.BEYOND_END))
+            for key, allowed in (
+                ("method", METHODS),
+                ("unit", UNITS),
+                ("beyond_end", human_buzzes.BEYOND_END),
+                ("repeated", human_buzzes.REPEATED),
+            )
             if getattr(self, key) not in allowed
         ]
         if self.resamples < 1:
@@ -79,7 +85,7 @@ class Fitted:
 
 def fit(source: str, config: FitConfig) -> Fitted:
     """Fit a curve to a file of buzzes.  Too few of them: DataError."""
-    loaded = human_buzzes.load_buzzes(source, config.beyond_end)
+    loaded = human_buzzes.load_buzzes(source, config.beyond_end, config.repeated)
     kept = human_buzzes.regular_players(loaded)
     if config.first_of_game:
         kept = human_buzzes.first_of_game(kept)

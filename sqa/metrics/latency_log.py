@@ -6,7 +6,7 @@ One JSON object a line, of which these keys are read (SimulEval's `instances.log
     source_length      |x| > 0 in the same unit
     reference_length   |y*|, optional; or `reference`, whose words (or characters) are counted
     index              optional, 0, 1, 2, ... without gaps
-    elapsed            optional: the delays with computing time added, in milliseconds; --computation-aware reads them
+    elapsed            optional, >= 0: the delays with computing time added, in milliseconds, for --computation-aware
     prediction         optional: when it ends with "</s>", the end of the sentence has a delay of its own
     prediction_length  optional: as many words as there are delays, the end counted or not
 
@@ -39,6 +39,7 @@ from msgspec.json import Decoder
 from sqa.core.arrays import Floats
 from sqa.core.errors import ConfigError, DataError
 from sqa.files import records
+from sqa.files.json_reader import parse_json
 from sqa.metrics.delays import Delays, pack
 from sqa.metrics.latency import CONVENTIONS, FORMULAS, Convention, degeneracy
 from sqa.metrics.own_metrics import own_convention
@@ -104,6 +105,7 @@ class _Line(Struct, gc=False):
 
     delays: list[int | float]
     source_length: int | float
+    other: list[int | float] | None = field(name="elapsed", default=None)
     reference_length: int | float | None = None
     reference: str | None = None
     prediction: str | None = None
@@ -115,6 +117,10 @@ class _TimedLine(_Line, gc=False):
     """The same with computing time in the delays."""
 
     delays: list[int | float] = field(name="elapsed")
+    other: list[int | float] | None = field(name="delays", default=None)
+
+
+_NAMES = [f'"{name}"'.encode() for name in _Line.__struct_encode_fields__]
 
 
 def score(path: str, options: LogOptions) -> Scored:
@@ -150,6 +156,8 @@ def _rows(path: str, kind: type[_Line]) -> list[_Line]:
         try:
             if not line.isascii():
                 line.decode()  # the decoder does not look at what it skips
+            if b"\\u" in line or any(line.count(name) > 1 for name in _NAMES):
+                parse_json(line)  # the decoder would take the last one of a key that is there twice
             rows.append(decoder.decode(line))
         except UnicodeDecodeError as error:
             what = f"not UTF-8 (byte {line[error.start]:#04x} at {error.start}); convert it to UTF-8"
@@ -158,6 +166,8 @@ def _rows(path: str, kind: type[_Line]) -> list[_Line]:
             raise DataError(f"{path}:{number}: {error}") from error
         except DecodeError as error:
             raise DataError(f"{path}:{number}: not JSON ({error})") from error
+        except ValueError as error:
+            raise DataError(f"{path}:{number}: {error}") from error
     return rows
 
 
@@ -195,6 +205,9 @@ def _check_sizes(path: str, rows: Sequence[_Line]) -> None:
         least = min(row.delays, default=0)
         if least < 0:
             raise DataError(f"{path}:{line}: delay {row.delays.index(least)} is {least}; delays are 0 or more")
+        if row.other and min(row.other) < 0:
+            name = "delays" if isinstance(row, _TimedLine) else "elapsed"
+            raise DataError(f"{path}:{line}: {name} holds {min(row.other)}; a time is 0 or more")
         for key in ("source_length", "reference_length"):
             length = getattr(row, key)
             if length is not None and (length > GREATEST or 0 < length < 1 / GREATEST):

@@ -47,7 +47,12 @@ SCHEMA: dict[str, Any] = {
             "pattern": f"^[^{BLANKS}]*$",
         },
         "g": {"type": "integer", "minimum": 0, "description": "source words of the question read, never falling"},
-        "guess": {"type": "string", "description": "the page that would be answered; empty: none"},
+        "guess": {
+            "type": "string",
+            "title": "a page title without control characters",
+            "description": "the page that would be answered; empty: none",
+            "pattern": "^[^\\u0000-\\u001f\\u007f-\\u009f]*$",
+        },
         "buzz": {"type": "boolean", "description": "whether the system would buzz here"},
     },
 }

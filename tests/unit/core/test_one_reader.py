@@ -85,7 +85,9 @@ def test_more_sentences_than_a_trace_holds(tmp_path: Path) -> None:
     many = GREATEST_SMALL + 1
     record = {"language": "es", "page": "Peru", "source": ["uno"] * many, "reference": ["one"]}
     path.write_text(json.dumps(record))
-    with pytest.raises(DataError, match=r"q\.jsonl: record 0\.source: has 32768 sentences; a question may have 32767"):
+    with pytest.raises(
+        DataError, match=r"q\.jsonl:1: record 0\.source: has 32768 sentences; a question may have 32767"
+    ):
         load_questions(str(path))
     question = Question("q", "d", "es", (("uno",),), (), "Peru")
     written = [Emission(0, "w", 1, False)] * many

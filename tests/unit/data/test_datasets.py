@@ -64,11 +64,29 @@ def test_own_file(tmp_path: Path, name: str) -> None:
         ({"id": {}}, r"record 1\.id: expected a text or a whole number, got \{\}"),
         ({"id": ""}, r"record 1\.id: expected a text or a whole number, got ''"),
         ({"id": "mine-0"}, r"record 1 has the id 'mine-0'"),
+        ({"id": "a\tb"}, r"record 1\.id: holds \\t; an id is one line"),
+        ({"id": "a\u2028b"}, r"record 1\.id: holds \\u2028; an id is one line"),
+        ({"page": "Pe\0ru"}, r"record 1\.page: holds \\x00; a page title has no control characters"),
+        ({"refrence": "One."}, r"record 1: unknown key 'refrence', did you mean 'reference'; there are id, language"),
+        ({"category": "x"}, r"record 1: unknown key 'category'.* goes under `meta` or begins with an underscore"),
+        ({"target_page": "Vistula"}, "record 1: has page and target_page, which mean the same; give one"),
     ],
 )
 def test_bad_record_is_named(tmp_path: Path, change: dict[str, Any], message: str) -> None:
     with pytest.raises(DataError, match=message):
         datasets.load_questions(own(tmp_path, GOOD, {**GOOD, **change}))
+
+
+def test_what_else_is_kept_and_where_a_key_is_wrong(tmp_path: Path) -> None:
+    more = {**GOOD, "meta": {"category": "Rivers", "year": 1990}, "_note": "x"}
+    assert datasets.load_questions(own(tmp_path, more)) == datasets.load_questions(own(tmp_path, GOOD))
+    path = tmp_path / "mine.jsonl"
+    path.write_text("\n" + json.dumps(GOOD) + "\n\n" + json.dumps({**GOOD, "langauge": "es"}) + "\n")
+    with pytest.raises(DataError, match=r"mine\.jsonl:4: record 1: unknown key 'langauge', did you mean 'language'"):
+        datasets.load_questions(str(path))
+    path.write_text(json.dumps(GOOD).replace("{", '{"page": "Oder", ', 1) + "\n")
+    with pytest.raises(DataError, match=r"mine\.jsonl:1: the key 'page' is there twice in one object; which"):
+        datasets.load_questions(str(path))
 
 
 def test_bad_files(tmp_path: Path) -> None:

@@ -163,8 +163,8 @@ def test_csv_and_word_positions_give_the_same_curve(tmp_path: Path) -> None:
     rows = [row | {"rel_pos": round(row["rel_pos"] * 50) / 50} for row in records()]
     lines = [f"{row['qid']},{round(row['rel_pos'] * 50)},50,{str(row['correct']).lower()}" for row in rows]
     (tmp_path / "b.csv").write_text("\n".join(["qid,word_index,n_words,correct", *lines]) + "\n")
-    one = curve_fit.fit(str(tmp_path / "b.csv"), FitConfig(resamples=1))
-    other = curve_fit.fit(write(tmp_path / "b.jsonl", rows), FitConfig(resamples=1))
+    one = curve_fit.fit(str(tmp_path / "b.csv"), FitConfig(resamples=1, repeated="keep"))
+    other = curve_fit.fit(write(tmp_path / "b.jsonl", rows), FitConfig(resamples=1, repeated="keep"))
     assert one.curve.name == other.curve.name
 
 
@@ -175,7 +175,9 @@ def test_prompts_are_wrong(tmp_path: Path) -> None:
 
 def test_players_are_filtered_as_published(tmp_path: Path) -> None:
     rows = records(420)
-    often = [row | {"player": "often", "qid": f"p{i // 2}"} for i, row in enumerate(rows[:400])]  # twice a question
+    often = [
+        row | {"player": "often", "qid": f"p{i // 2}", "game": i} for i, row in enumerate(rows[:400])
+    ]  # each twice
     seldom = [row | {"player": "seldom"} for row in rows[400:419]]
     loaded = human_buzzes.load_buzzes(write(tmp_path / "b.jsonl", often + seldom))
     kept = human_buzzes.regular_players(loaded)
@@ -190,7 +192,8 @@ def test_first_of_game(tmp_path: Path) -> None:
         {"qid": qid, "rel_pos": t, "correct": False, "tournament": cup, "game": 1}
         for qid, t, cup in (("a", 0.9, "x"), ("a", 0.2, "x"), ("b", 0.5, "x"), ("a", 0.7, "y"), ("a", 0.7, "y"))
     ]
-    first = human_buzzes.first_of_game(human_buzzes.load_buzzes(write(tmp_path / "b.jsonl", rows)))
+    source = write(tmp_path / "b.jsonl", rows)
+    first = human_buzzes.first_of_game(human_buzzes.load_buzzes(source, repeated="keep"))
     assert first.position.tolist() == [0.2, 0.5, 0.7]
 
 
@@ -222,7 +225,11 @@ GOOD = {"qid": "q", "rel_pos": 0.5, "correct": True}
         ([{**GOOD, "qid": " "}], "record 0: qid: is empty"),
         ([{"qid": "q", "word_index": 3, "n_words": 0, "correct": True}], "record 0: n_words: must be >= 1, got 0"),
         (records(30), "30 buzzes are too few, 100 are needed"),
-        ([{**row, "qid": "q"} for row in records()], "all buzzes are on one question"),
+        ([{**row, "qid": "q", "game": i} for i, row in enumerate(records())], "all buzzes are on one question"),
+        (
+            [GOOD, {**GOOD, "qid": "r"}, dict(reversed(GOOD.items()))],
+            r"buzzes\.jsonl:3: the same row as line 1; a buzz",
+        ),
         ([{**row, "correct": False} for row in records()], "no buzz is right"),
         ([{**row, "rel_pos": i % 3 / 2} for i, row in enumerate(records())], "at 3 different positions"),
     ],
@@ -239,9 +246,9 @@ def test_bad_requests(tmp_path: Path) -> None:
     rows = [{key: row[key] for key in GOOD} for row in records()]
     source = write(tmp_path / "b.jsonl", rows)
     with pytest.raises(DataError, match="no column 'game'; draw questions instead"):
-        curve_fit.fit(source, FitConfig(unit="games"))
+        curve_fit.fit(source, FitConfig(unit="games", repeated="keep"))
     with pytest.raises(DataError, match="no column 'game', so the first buzz"):
-        curve_fit.fit(source, FitConfig(first_of_game=True))
+        curve_fit.fit(source, FitConfig(first_of_game=True, repeated="keep"))
     with pytest.raises(ConfigError, match="method: must be one of cubic, monotone.*\nresamples: must be >= 1"):
         FitConfig(method="line", resamples=0)
     with pytest.raises(ConfigError, match=r"--output: a curve file's name ends in \.json"):

@@ -106,6 +106,7 @@ def test_computing_time_counts_when_asked(tmp_path):
         (["[1]"], r":1: Expected `object`, got `array`"),
         ([row([1], 3), ""], r":2: not JSON"),
         ([{"source_length": 3}], r":1: Object missing required field `delays`"),
+        ([row([1], 2, 1), row([1], 2, 1, elapsed=[-3.5])], r":2: elapsed holds -3\.5; a time is 0 or more"),
         ([row([1, True], 3)], r":1: Expected `int . float`, got `bool`"),
         ([row([-1], 3)], r":1: delay 0 is -1; delays are 0 or more"),
         ([row([1], 3), row([2, 3, -1], 3)], r":2: delay 2 is -1; delays are 0 or more"),

@@ -1,0 +1,185 @@
+"""Mistakes that a reader could pass over without a word: each is refused in one line that names file and line.
+
+`SQA_FUZZ_SEED=7 pytest tests/fuzz/test_fuzz_silent.py` makes other cases.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fuzz.good_files import RECORDS, buzzes, log
+
+from guessers.lessons import own_texts
+from smt.engines.recorded import RecordedConfig, RecordedTranslator
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.interfaces import KnowsLanguages
+from sqa.data.datasets import load_questions
+from sqa.data.human_buzzes import load_buzzes
+from sqa.data.languages import code_of
+from sqa.metrics.latency_log import LogOptions, score
+from sqa.protocols.submission import traces_of
+from sqa.run.config import ComponentConfig
+from sqa.run.parts import check_questions
+
+SEED = os.environ.get("SQA_FUZZ_SEED", "240407")
+CASES = 20  # of each kind and reader
+Record = dict[str, Any]
+QUESTIONS = [dict(record) for record in RECORDS]
+SUBMISSION = [{"question": r["id"], "step": 0, "token": "x", "g": 1, "guess": "Peru", "buzz": True} for r in RECORDS]
+PAGES = [{"text": f"Word {i} of it.", "page": f"Page {i}", "id": f"t{i}"} for i in range(5)]
+LOG = [json.loads(line) for line in log().splitlines()]
+BUZZES = [json.loads(line) for line in buzzes("jsonl").splitlines()]
+CONTROL = [chr(i) for i in (*range(9), *range(14, 28), *range(127, 133), *range(134, 160))]  # none is a blank
+BREAKS = [*"\t\n\r\v\f\x1c\x1d\x1e\x85", "\u2028", "\u2029", *CONTROL]
+
+
+def submitted(path: Path) -> None:
+    """A submission's problems as the error that they are told as."""
+    problems: list[str] = []
+    questions = path.with_name("questions.jsonl")
+    questions.write_text("".join(json.dumps(record) + "\n" for record in QUESTIONS))
+    traces_of(path.read_text(), load_questions(str(questions)), problems)
+    if problems:
+        raise DataError(f"{path}:{problems[0]}")
+
+
+READERS: dict[str, tuple[list[Record], Callable[[Path], object]]] = {
+    "questions": (QUESTIONS, lambda path: load_questions(str(path))),
+    "pages": (PAGES, lambda path: own_texts([path])),
+    "latency": (LOG, lambda path: score(str(path), LogOptions())),
+    "computation": (LOG, lambda path: score(str(path), LogOptions(computation_aware=True))),
+    "recorded": (LOG, lambda path: RecordedTranslator(RecordedConfig(str(path)))),
+    "submission": (SUBMISSION, submitted),
+    "buzzes": (BUZZES, lambda path: load_buzzes(str(path))),
+}
+READ = {  # keys whose value decides something, where not all do
+    "latency": ["delays", "source_length", "reference_length", "reference", "prediction", "prediction_length", "index"],
+    "buzzes": ["qid", "correct", "rel_pos"],
+}
+READ["computation"] = ["elapsed", *READ["latency"]]
+KNOWN = {"questions": ["id", "language", "source", "reference", "page"], "pages": ["text", "page", "id"],
+         "submission": ["question", "step", "token", "g", "guess", "buzz"]}  # fmt: skip
+
+
+def misspelt(rng: random.Random, key: str) -> str:
+    """A key with a letter left out, doubled, swapped with the next or in the other case."""
+    i = rng.randrange(len(key) - 1)
+    return rng.choice([
+        key[:i] + key[i + 1 :], key[: i + 1] + key[i:], key[:i] + key[i + 1] + key[i] + key[i + 2 :],
+        key[:i] + key[i].upper() + key[i + 1 :], f"{key}s", f" {key}",
+    ])  # fmt: skip
+
+
+def holding(rng: random.Random, text: str, among: list[str]) -> str:
+    """A text with a character that it must not have, not at its edges."""
+    i = rng.randrange(1, max(2, len(text)))
+    return text[:i] + rng.choice(among) + (text[i:] or "x")
+
+
+def misspell(rng: random.Random, reader: str, record: Record) -> str:
+    key = rng.choice([key for key in KNOWN[reader] if len(key) > 1])
+    while (other := misspelt(rng, key)) in record:
+        pass
+    optional = rng.random() < 0.5  # beside the right one, so that nothing is missing
+    return json.dumps({**record, other: 1} if optional else {other if k == key else k: v for k, v in record.items()})
+
+
+def twice(rng: random.Random, reader: str, record: Record) -> str:
+    key = rng.choice([key for key in READ.get(reader, record) if key in record])
+    name = key if rng.random() < 0.7 else "".join(f"\\u{ord(c):04x}" if rng.random() < 0.5 else c for c in key)
+    value = record[key] if rng.random() < 0.5 else rng.choice([None, 0, "x", []])
+    return "{" + f'"{name}": {json.dumps(value)}, ' + json.dumps(record)[1:]
+
+
+def control(rng: random.Random, reader: str, record: Record) -> str:
+    key = {"submission": "guess"}.get(reader, "page")
+    return json.dumps({**record, key: holding(rng, record[key], CONTROL)})
+
+
+def torn_id(rng: random.Random, reader: str, record: Record) -> str:
+    return json.dumps({**record, "id": holding(rng, record["id"], BREAKS)})
+
+
+def negative(rng: random.Random, reader: str, record: Record) -> str:
+    times = list(record["elapsed"])
+    times[rng.randrange(len(times))] = rng.choice([-1, -0.5, -1e-9, -3_000])
+    return json.dumps({**record, "elapsed": times})
+
+
+KINDS: dict[str, tuple[Callable[[random.Random, str, Record], str], tuple[str, ...]]] = {
+    "misspelt key": (misspell, ("questions", "pages", "submission")),
+    "key twice": (twice, tuple(READERS)),
+    "control character": (control, ("questions", "pages", "submission")),
+    "torn id": (torn_id, ("questions",)),
+    "negative elapsed": (negative, ("latency", "computation", "recorded")),
+}
+
+
+@pytest.mark.parametrize(("kind", "reader"), [(kind, r) for kind, (_, names) in KINDS.items() for r in names])
+def test_a_mistake_is_refused_by_line(kind: str, reader: str, tmp_path: Path) -> None:
+    spoil, (rows, read) = KINDS[kind][0], READERS[reader]
+    path = tmp_path / f"{reader}.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    read(path)  # what refuses everything would pass the rest
+    for case in range(CASES):
+        rng = random.Random(f"{SEED} {kind} {reader} {case}")
+        place = rng.randrange(len(rows))
+        lines = [json.dumps(row) for row in rows]
+        lines[place] = spoil(rng, reader, rows[place])
+        path.write_text("".join(f"{line}\n" for line in lines))
+        with pytest.raises(DataError) as caught:
+            read(path)
+        told = str(caught.value)
+        assert told.startswith(f"{path}:{place + 1}:") and "\n" not in told, (case, lines[place], told)
+
+
+def test_a_buzz_that_is_there_again_is_refused_by_line(tmp_path: Path) -> None:
+    for case in range(CASES):
+        rng = random.Random(f"{SEED} again {case}")
+        rows = rng.sample(BUZZES, 40)
+        first, again = rng.randrange(20), rng.randrange(20, 40)
+        items = list(rows[first].items())
+        rng.shuffle(items)
+        rows[again] = dict(items)
+        path = tmp_path / "b.jsonl"
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        with pytest.raises(DataError, match=rf"b\.jsonl:{again + 1}: the same row as line {first + 1}; a buzz counts"):
+            load_buzzes(str(path))
+        assert len(load_buzzes(str(path), repeated="keep")) == 40
+
+
+@dataclass
+class Pair:
+    """What a translator says of its languages."""
+
+    languages: tuple[str | None, str | None]
+
+
+def test_another_language_is_refused_by_name(tmp_path: Path) -> None:
+    codes = "es spa pl pol en de fi ru ja zh zz qu cs spa_Latn pol_Latn es_XX pl_PL Spanish Polish".split()
+    path = tmp_path / "mine_es.jsonl"
+    for case in range(4 * CASES):
+        rng = random.Random(f"{SEED} language {case}")
+        translator = Pair((rng.choice([None, *codes]), rng.choice([None, "en", "eng_Latn", "English", *codes])))
+        languages = [rng.choice([code for code in codes if len(code) < 4]) for _ in QUESTIONS]
+        rows = [{**row, "language": code} for row, code in zip(QUESTIONS, languages, strict=True)]
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        questions = load_questions(str(path))
+        assert isinstance(translator, KnowsLanguages)
+        source, target = (None if code is None else code_of(code) for code in translator.languages)
+        fits = target in (None, "en") and all(source in (None, code_of(language)) for language in languages)
+        config = ComponentConfig("mine", None)
+        if fits:
+            check_questions(config, translator, questions)
+            continue
+        with pytest.raises(ConfigError, match="^translator 'mine' (reads|writes) '.*`other_languages: true`") as caught:
+            check_questions(config, translator, questions)
+        assert "\n" not in str(caught.value)
+        check_questions(ComponentConfig("mine", None, True), translator, questions)
