@@ -198,7 +198,7 @@ def test_a_question_without_sentences(sqa: Shell, source: object) -> None:
     record = {"language": "es", "source": source, "reference": "a", "page": "Spain"}
     (sqa.folder / "questions.jsonl").write_text(json.dumps(record) + "\n", encoding="utf-8")
     line = sqa.refused(3, "run", sqa.config())
-    assert line.startswith("questions.jsonl: record 0.source: a question needs at least one sentence")
+    assert line.startswith("questions.jsonl:1: record 0.source: a question needs at least one sentence")
 
 
 def test_a_truncated_parquet(sqa: Shell) -> None:

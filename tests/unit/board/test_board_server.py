@@ -111,7 +111,7 @@ def test_what_is_wrong_is_the_clients_mistake(
 
 def test_a_message_names_no_path_of_the_server(url: str) -> None:
     reply = requests.put(f"{url}/api/tasks/sqa-es/datasets/mine", json=new_questions(source=[" "]))
-    assert reply.status_code == 400 and reply.json()["detail"].startswith("mine.jsonl: record 0"), reply.text
+    assert reply.status_code == 400 and reply.json()["detail"].startswith("mine.jsonl:1: record 0"), reply.text
     assert "/tmp" not in reply.text
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import socket
-import sys
 
 import pytest
 from stand_ins.elastic_server import running
@@ -213,12 +212,6 @@ def test_another_product_is_refused(server, twin):
     index(twin, server)
     server.product = "OpenSearch"
     assert "is no Elasticsearch server" in failing(twin, server)
-
-
-def test_a_missing_client_names_the_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "elasticsearch", None)
-    with pytest.raises(ConfigError, match=r"extra \"elasticsearch\""):
-        elastic.build(ElasticConfig())
 
 
 def test_a_twin_with_pairs_cannot_be_indexed(server, tmp_path, capsys):
