@@ -279,6 +279,12 @@ FORMULAS: dict[str, Formula] = {
 }
 
 
+def takes_reference(formula: Formula, convention: Convention) -> bool:
+    """Whether a reference's length, where there is one, is |y| (or bounds it) in a formula under a convention."""
+    by_convention = {"al": convention.al_reference != "ignored", "ap": convention.ap_reference}
+    return by_convention.get(formula.name, formula.reference != "none")
+
+
 def usual_convention(formula: str) -> str:
     """The convention that a formula's plain name means: the first that has it; for one of your own SimulEval 1.1's."""
     return next((c.name for c in CONVENTIONS.values() if formula in c.formulas), SIMULEVAL_1_1.name)

@@ -41,7 +41,7 @@ from sqa.core.errors import ConfigError, DataError
 from sqa.files import records
 from sqa.files.json_reader import parse_json
 from sqa.metrics.delays import Delays, pack
-from sqa.metrics.latency import CONVENTIONS, FORMULAS, Convention, degeneracy
+from sqa.metrics.latency import CONVENTIONS, FORMULAS, Convention, degeneracy, takes_reference
 from sqa.metrics.own_metrics import own_convention
 
 EOS = "</s>"
@@ -69,6 +69,7 @@ class Scored:
 
     convention: Convention
     values: dict[str, Floats]  # name as printed -> (S,), nan = undefined
+    references: dict[str, str]  # name -> whose lengths are |y*|: "log", "file", or "none" (of the words written)
     index: tuple[int, ...]  # of each sentence
     whole: dict[str, float]  # what only the whole log has: OmniSTEval's test of degeneracy
     odd: dict[int, str] = dataclass_field(default_factory=dict)  # 1-based line -> what no translator does
@@ -133,9 +134,12 @@ def score(path: str, options: LogOptions) -> Scored:
         line, what = next(iter(odd.items()))
         raise DataError(f"{path}:{line}: {what}; --strict refuses it")
     suffix = "_CA" if options.computation_aware else ""
-    values = {FORMULAS[name].label + suffix: FORMULAS[name](delays, convention) for name in convention.formulas}
+    formulas = {FORMULAS[name].label + suffix: FORMULAS[name] for name in convention.formulas}
+    values = {label: formula(delays, convention) for label, formula in formulas.items()}
+    there = "none" if np.isnan(delays.reference).all() else "log" if options.references is None else "file"
+    used = {label: there if takes_reference(formula, convention) else "none" for label, formula in formulas.items()}
     whole = degeneracy(delays) if "yaal" in convention.formulas and not options.computation_aware else {}
-    return Scored(convention, values, tuple(range(len(rows))), whole, odd)
+    return Scored(convention, values, used, tuple(range(len(rows))), whole, odd)
 
 
 def _rows(path: str, kind: type[_Line]) -> list[_Line]:
@@ -271,10 +275,11 @@ def _references(path: str, rows: Sequence[_Line], options: LogOptions) -> list[f
         return [float(_size(text, options.unit)) for text in texts]
     lengths = [row.reference_length for row in rows]
     _check_lengths(path, "reference_length", lengths)
-    return [
-        float(_size(row.reference, options.unit)) if length is None and row.reference else length
-        for row, length in zip(rows, lengths, strict=True)
-    ]
+    if not any(row.reference for row in rows):  # "" in all of them: there were none
+        return lengths
+    sizes = [None if row.reference is None else _size(row.reference, options.unit) for row in rows]
+    return [(float(size) if size else None) if length is None else length
+            for length, size in zip(lengths, sizes, strict=True)]  # fmt: skip
 
 
 def _size(text: str, unit: str) -> int:
@@ -292,10 +297,10 @@ def main(path: str, options: LogOptions, as_json: bool) -> None:
     if as_json:
         sys.stdout.writelines(json.dumps(row) + "\n" for row in scored.rows())
         return
-    print("metric\tvalue\tn\tundefined\tconvention")
+    print("metric\tvalue\tn\tundefined\tconvention\treference")
     for name, (mean, n, undefined) in scored.means().items():
         value = "n/a" if math.isnan(mean) else f"{mean:.4f}"
-        print(name, value, n, undefined, scored.convention.name, sep="\t")
+        print(name, value, n, undefined, scored.convention.name, scored.references[name], sep="\t")
     for name, share in scored.whole.items():
         value = "n/a" if math.isnan(share) else f"{share:.4f}"
-        print(name, value, len(scored.index), 0, scored.convention.name, sep="\t")
+        print(name, value, len(scored.index), 0, scored.convention.name, "none", sep="\t")

@@ -1,0 +1,91 @@
+"""The latencies of a run and those of its exported log: one number wherever both say that it is the same one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from smt.engines.instances import write_instances
+from sqa.core.types import Question
+from sqa.files.store import Store
+from sqa.metrics import build
+from sqa.metrics.latency import FORMULAS, SIMULEVAL_1_1
+from sqa.metrics.latency_log import LogOptions, main, score
+from sqa.run.config import run_from_mapping
+from sqa.run.folder import save
+from sqa.run.pipeline import run
+
+NAMES = [name for name in SIMULEVAL_1_1.formulas if FORMULAS[name].of_runs]
+RUNS: list[tuple[str, dict[str, Any]]] = [
+    ("mini-es", {"name": "waitk", "model": "es-en", "k": 3}),
+    ("mini-es", {"name": "waitk", "model": "es-en", "k": "full"}),
+    ("mini-pl", {"name": "waitk", "model": "pl-en", "k": 6}),
+    ("mini-pl", {"name": "prefix", "model": "pl-en", "policy": "local-agreement"}),
+    ("mini-es", {"name": "fixed", "text": "reference", "reveal": "diagonal"}),
+]
+
+
+@pytest.mark.parametrize("unit", ["sentence", "question"])
+@pytest.mark.parametrize(("dataset", "translator"), RUNS)
+def test_equal_labels_have_equal_numbers(dataset: str, translator: dict[str, Any], unit: Any, tmp_path: Path) -> None:
+    """A label is formula, convention, what is one sequence, and whose length |y*| is."""
+    variant = "" if unit == "sentence" else "@question"
+    config = run_from_mapping(
+        {"name": "x", "dataset": {"name": dataset, "limit": 6}, "translator": translator,
+         "metrics": [f"{name}{variant}" for name in NAMES]}
+    )  # fmt: skip
+    result = run(config, Store(tmp_path), progress=False)
+    rows = [line.split("\t") for line in (save(result, tmp_path) / "report.tsv").read_text().splitlines()[1:]]
+    of_run = {}
+    for metric in build(config.metrics):
+        value = next(row[1] for row in rows if row[0] == metric.name)
+        parts = dict(part.split(":") for part in metric.signature().split("|")[1:])
+        assert parts["conv"] == SIMULEVAL_1_1.name and parts["mean"] == unit
+        of_run[metric.name.removesuffix(variant), parts["ref"]] = float(value)
+    log = str(write_instances(result.traces, tmp_path / "log", unit))
+    equal = set()
+    for use_reference in (True, False):
+        scored = score(log, LogOptions(use_reference=use_reference))
+        for name in NAMES:
+            label = FORMULAS[name].label
+            key = name, scored.references[label]
+            if key in of_run:
+                assert scored.means()[label][0] == pytest.approx(of_run[key], abs=1e-6), key
+                equal.add(name)
+    assert equal == set(NAMES) - {"laal"}  # a run's takes the question's words
+
+
+def test_the_table_says_whose_references_they_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = tmp_path / "x.log"
+    log.write_text('{"delays": [1, 2], "source_length": 2, "reference": "a b c"}\n')
+
+    def said(**options: Any) -> dict[str, str]:
+        main(str(log), LogOptions(**options), as_json=False)
+        header, *rows = (line.split("\t") for line in capsys.readouterr().out.splitlines())
+        assert header[-1] == "reference"
+        return {row[0]: row[-1] for row in rows}
+
+    assert {said()[name] for name in ("AL", "LAAL", "AP")} == {"log"}
+    assert {said()[name] for name in ("DAL", "ATD", "StartOffset", "EndOffset", "NumChunks", "RTF")} == {"none"}
+    assert set(said(use_reference=False).values()) == {"none"}
+    (tmp_path / "ref").write_text("a b\n")
+    assert said(references=tmp_path / "ref")["LAAL"] == "file"
+    first = said(convention="iwslt-2020-first")
+    assert (first["AL"], first["AP"]) == ("none", "none")
+    assert said(convention="simuleval-1.0")["AL"] == "none"  # of texts: the end counts in place of a reference
+    assert said(convention="simuleval-1.0", source="speech")["AL"] == "log"
+
+
+def test_a_sentence_that_has_none_of_the_words(tmp_path: Path) -> None:
+    """An exported log is read where a sentence's share of the human translation is no word at all."""
+    question = Question("u", "test", "es", (("a",), ("b", "c", "d", "e")), ("One two.",), "Page")
+    config = run_from_mapping(
+        {"name": "x", "dataset": {"name": "mini-es"}, "translator": {"name": "fixed", "text": "source"},
+         "metrics": ["al"]}
+    )  # fmt: skip
+    result = run(config, Store(tmp_path), questions=[question], progress=False)
+    log = write_instances(result.traces, tmp_path)
+    assert '"reference": ""' in log.read_text()
+    assert score(str(log), LogOptions()).references["LAAL"] == "log"
