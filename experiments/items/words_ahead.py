@@ -34,7 +34,7 @@ SHOWN = ("1", "2", "3", "6", "9")  # k
 
 @dataclass(frozen=True, slots=True)
 class WordsAheadConfig:
-    """configs/words_ahead.yaml."""
+    """configs/studies.yaml:words_ahead."""
 
     sets: tuple[SetConfig, ...]
     k: tuple[int, ...]  # source words read before the first target word
@@ -111,7 +111,7 @@ def inputs(config_path: Path) -> dict[str, str]:
     pairs = sorted({entry.pair for entry in config.sets})
     names = [s.name if s.name in question_sets() else f"mt-{s.pair}-{s.name}" for s in config.sets]
     models = {f"model align-{pair}": folder_digest(DATA / "models" / f"align-{pair}") for pair in pairs}
-    return {"config words_ahead.yaml": digest_of(config), **models, **dataset_digests(names)}
+    return {"config studies.yaml:words_ahead": digest_of(config), **models, **dataset_digests(names)}
 
 
 def block(ledger: Ledger) -> list[str]:
@@ -129,7 +129,7 @@ def block(ledger: Ledger) -> list[str]:
 ITEM = Item(
     name="words-ahead",
     shows="share of a human translation's words whose source is not read yet when wait-k has to write them",
-    config="words_ahead.yaml",
+    config="studies.yaml:words_ahead",
     columns=("pair", "set", "rate", "k"),
     measure=measure,
     inputs=inputs,
