@@ -27,6 +27,7 @@ CLIP = 8.0  # standardised features are kept within so many deviations
 
 Tensors = Mapping[str, np.ndarray]
 End = Literal["answer", "silent"]  # what a question that ends unanswered gets: the top guess, or nothing (the paper)
+# A buzzer cannot know that a question is over, so which of the two it gets is the metric's (`ew`, `ew@answer-at-end`).
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class Card:
     features: str  # a key of WIDTHS
     threshold: float  # chance at which it answers
     training: Mapping[str, Any]  # objective, seed, ...; for people
-    end: End = "silent"
+    end: End = "silent"  # the rule that the threshold is the best one for
     thresholds: Mapping[str, float] = field(default_factory=dict)  # the best for each End, where both are known
 
     @classmethod
@@ -64,8 +65,8 @@ class Card:
         return cls(**{name: config[name] for name in types}, end=end, thresholds=thresholds)
 
     def chosen(self, threshold: float | None, end: End | None) -> Card:
-        """The card with another threshold or end; the threshold is then the best one for that end, if it is known."""
-        end = end or self.end
+        """The card with a threshold, or else the best one for `end`, "silent" if not given, where that is known."""
+        end = end or "silent"
         own = self.threshold if end == self.end else self.thresholds.get(end, self.threshold)
         return replace(self, threshold=own if threshold is None else threshold, end=end)
 
@@ -91,11 +92,6 @@ class LearntBuzzer:
         """Chance of being right at which it answers, 0..1."""
         return self.card.threshold
 
-    @property
-    def at_end(self) -> bool:
-        """Whether it answers a question that has ended unanswered."""
-        return self.card.end == "answer"
-
     def chances(self, rows: np.ndarray) -> np.ndarray:
         """(n, 45) rows of `all_features` for one question -> (n,) float64, the chance that the top guess is right."""
         t = self.tensors
@@ -115,14 +111,14 @@ class LearntBuzzer:
         ]
 
     def fingerprint(self) -> str:
-        """sha256 of the model's files, the code version, the threshold and the answer at the end, if it gives one."""
-        named = f"{self.network.kind} {VERSION} {self._digest} {self.threshold!r}{' at the end' * self.at_end}"
+        """sha256 of the model's files, the code version and the threshold."""
+        named = f"{self.network.kind} {VERSION} {self._digest} {self.threshold!r}"
         return hashlib.sha256(named.encode()).hexdigest()
 
     def save(self, folder: Path) -> None:
         """Write model.safetensors and config.json."""
         card = {name: getattr(self.card, name) for name in ("guesser", "features", "threshold", "training")}
-        if self.at_end:
+        if self.card.thresholds:
             card |= {"end": self.card.end, "thresholds": self.card.thresholds}
         write_tensors(folder, self.tensors, {"kind": f"buzzer-{self.network.kind}", "version": VERSION} | card)
 

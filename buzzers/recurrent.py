@@ -24,7 +24,7 @@ class RecurrentConfig:
     threshold: float | None = None  # chance of being right at which to answer, 0..1; null = the model's own
     end: End | None = field(
         default=None, metadata={"written": "if any"}
-    )  # of an unanswered question; null = the model's
+    )  # the rule whose best threshold it takes: silent (the paper's; null) or answer (ew@answer-at-end)
 
     def __post_init__(self) -> None:
         check_threshold(self.threshold)

@@ -147,7 +147,7 @@ def main(config_path: Path, output: Path | None = None) -> Path:
         report |= {"epoch": epoch, "threshold": buzzer.threshold, "end": config.end}
         for name, histories in dev.items():
             chances = [buzzer.chances(one.rows) for one in histories]
-            won = dev_wins(histories, chances, buzzer.threshold, buzzer.at_end)
+            won = dev_wins(histories, chances, buzzer.threshold, buzzer.card.end == "answer")
             report[name] = won | quality(histories, chances)
     tqdm.write(f"{folder} {json.dumps(report, indent=1)}", file=sys.stderr)
     return folder

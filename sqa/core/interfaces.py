@@ -3,7 +3,7 @@
     part         must have                  may have
     translator   translate                  translate_batch (then translate may lack), languages, check, fingerprint
     guesser      guess                      guess_prefixes, check_texts, pages, fingerprint
-    buzzer       decide                     oracle with decide_with_answer (then decide may lack), at_end, fingerprint
+    buzzer       decide                     oracle with decide_with_answer (then decide may lack), fingerprint
     metric       name, unit, digits, label, score_many
                  kind, higher_is_better,
                  signature, stats, score
@@ -126,17 +126,6 @@ class Buzzer(Protocol):
     """Scores each step of one question from the guesses so far; step t sees history[: t + 1] only."""
 
     def decide(self, history: Sequence[Sequence[Guess]]) -> list[Buzz]: ...
-
-
-@runtime_checkable
-class AnswersAtEnd(Protocol):
-    """Optional for a buzzer: where `at_end` is True, a question that has ended unanswered is answered there.
-
-    `decide` cannot know that a question is over; who plays it does (`sqa.run.pipeline.buzz`), and then lets it answer
-    with the top guess of the last step, if there is one.
-    """
-
-    at_end: bool
 
 
 @runtime_checkable

@@ -38,6 +38,7 @@ _REVISION = "sqa.metrics.revision"
 # name -> (module, class, arguments)
 _TABLE: dict[str, tuple[str, str, dict[str, Any]]] = {
     "ew": (_QA, "ExpectedWins", {}),
+    "ew@answer-at-end": (_QA, "ExpectedWins", {"end": "answer"}),
     "ew@xqb-interface": (_QA, "ExpectedWins", {"curve": "xqb-interface"}),
     "oracle-ew": (_QA, "OracleExpectedWins", {}),
     "oracle-ew@curve-end": (_QA, "OracleExpectedWins", {"never": "curve-end"}),
@@ -67,6 +68,7 @@ _CURVED = {"ew": "ExpectedWins", "oracle-ew": "OracleExpectedWins", "stable-ew":
 ALL: tuple[str, ...] = (*_TABLE, *(f"{name}{ALIASES}" for name in ANSWERS))
 DEFAULT: tuple[str, ...] = (  # what a run reports when its config names no metrics; not ter, which is slow on questions
     "ew",
+    "ew@answer-at-end",
     "ew@xqb-interface",
     "oracle-ew",
     "oracle-ew@curve-end",

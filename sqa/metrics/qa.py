@@ -74,6 +74,14 @@ def _require_guesses(trace: QuestionTrace, metric: str) -> None:
         raise NotComputable(f"{metric}: no guesser ran on {trace.question.id}")
 
 
+def _may_answer_at_end(trace: QuestionTrace) -> bool:
+    """Whether the last step has a guess and comes after the whole source was read."""
+    if not trace.emissions or not trace.guesses or not trace.guesses[-1]:
+        return False
+    last, sentences = trace.emissions[-1], trace.question.sentences
+    return last.sentence == len(sentences) - 1 and last.g == len(sentences[-1])
+
+
 def _variant(base: str, curve: str, *extra: str) -> str:
     """The metric's name: its base and what is not the default."""
     parts = ([] if curve == "qanta2018" else [curve]) + [part for part in extra if part]
@@ -87,7 +95,12 @@ def _label(base: str, name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ExpectedWins:
-    """Mean over questions of EW at the buzzer's first buzz, 0 to about 1.  stats = [sum of EW, questions]."""
+    """Mean over questions of EW at the buzzer's first buzz, 0 to about 1.  stats = [sum of EW, questions].
+
+    A question that ends without a buzz wins nothing, whoever plays (the paper's rule); `end` = "answer" answers it with
+    the top guess of the last step, if there is one and the whole source had been read by then: before, nobody knew that
+    no word would follow.
+    """
 
     higher_is_better: ClassVar[bool] = True
     unit: ClassVar[str] = "0-1"
@@ -95,21 +108,23 @@ class ExpectedWins:
     kind: ClassVar[str] = "answers"
 
     curve: str = "qanta2018"  # a key of CURVES, or a file (.json)
+    end: str = "silent"  # "silent" or "answer"
     _curve: AnyCurve = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_curve", curve_named(self.curve, "metrics.ew.curve"))
+        _choice("ew", "end", self.end, ("silent", "answer"))
 
     @property
     def name(self) -> str:
-        return _variant("ew", self.curve)
+        return _variant("ew", self.curve, "" if self.end == "silent" else "answer-at-end")
 
     @property
     def label(self) -> str:
         return _label("EW", self.name)
 
     def signature(self) -> str:
-        return f"ew|curve:{self._curve.name}|pos:source-char|every:word|never:0|v:{__version__}"
+        return f"ew|curve:{self._curve.name}|pos:source-char|every:word|never:0|end:{self.end}|v:{__version__}"
 
     def stats(self, trace: QuestionTrace) -> Floats:
         """(2,): [EW, 1]."""
@@ -117,6 +132,8 @@ class ExpectedWins:
         if trace.buzzes is None:
             raise NotComputable(f"{self.name}: no buzzer ran on {trace.question.id}")
         buzz = np.array([b.buzz for b in trace.buzzes], dtype=bool)
+        if self.end == "answer" and not buzz.any() and _may_answer_at_end(trace):
+            buzz[-1] = True
         return np.array([expected_wins(self._curve, fraction, correct, buzz), 1.0])
 
     def score(self, stats: Floats) -> float:

@@ -142,9 +142,8 @@ class Workshop:
             emissions = read_emissions(self.store, stages["translate"], index, block)
             return pipeline.guess(guesser, block, emissions, _silent)
         if last == "buzz" and config.buzzer is not None:
-            emissions = read_emissions(self.store, stages["translate"], index, block)
             guesses = read_guesses(self.store, stages["guess"], index, block)
-            return pipeline.buzz(self.parts.component(BUZZERS, config.buzzer), block, guesses, _silent, emissions)
+            return pipeline.buzz(self.parts.component(BUZZERS, config.buzzer), block, guesses, _silent)
         before = {name: stage for name, stage in stages.items() if name != "score"}
         return pipeline.score(_of_traces(config), Traces(self.store, blocks, before).block(index), _silent)
 

@@ -297,7 +297,7 @@ def compare(
             lacking = b if name in a.signatures else a
             notes.append(f"{name}: left out, {lacking.folder} has no value for it")
         elif a.signatures[name] != b.signatures[name]:
-            notes.append(f"{name}: left out, signatures differ: {a.signatures[name]} and {b.signatures[name]}")
+            notes.append(f"{name}: left out, signatures differ{_difference(a.signatures[name], b.signatures[name])}")
         else:
             names.append(name)
     comparable = []
@@ -314,6 +314,13 @@ def compare(
     pairs = [(a.stats[metric.name], b.stats[metric.name]) for metric in comparable]
     compared = compare_many(pairs, comparable, n_resamples, a.config.seed)
     return [_comparison_row(metric, c) for metric, c in zip(comparable, compared, strict=True)], notes
+
+
+def _difference(a: str, b: str) -> str:
+    """Of two signatures: the parts that only one of them has, and both whole."""
+    parts, others = a.split("|"), b.split("|")
+    only = [[part for part in own if part not in other] for own, other in ((parts, others), (others, parts))]
+    return f" ({' and '.join('|'.join(one) or 'nothing there' for one in only)}): {a} and {b}"
 
 
 def metrics_of(names: Sequence[str], run: RunFolder) -> list[Any]:

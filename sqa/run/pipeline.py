@@ -30,7 +30,6 @@ from sqa.core import trace as tr
 from sqa.core.answers import key as answer_key
 from sqa.core.errors import ConfigError, NotComputable, TraceError
 from sqa.core.interfaces import (
-    AnswersAtEnd,
     BatchTranslator,
     BuiltMetric,
     Buzzer,
@@ -155,9 +154,7 @@ def run(
         buzzer = parts.component(BUZZERS, config.buzzer)
         worker.work(
             worker.stage("buzz", BUZZERS, config.buzzer, buzzer, ("guess",)),
-            lambda index, block, tick: buzz(
-                buzzer, block, worker.guesses(index, block), tick, worker.emissions(index, block)
-            ),
+            lambda index, block, tick: buzz(buzzer, block, worker.guesses(index, block), tick),
         )
     metrics, texts = (
         _score_all(worker, config, parts, progress) if "score" in wanted else (metric_names.build(config.scored), {})
@@ -276,14 +273,8 @@ def buzz(
     questions: Sequence[Question],
     guesses: Mapping[str, tr.Guesses],
     tick: Tick,
-    emissions: Mapping[str, tr.Emissions] | None = None,
 ) -> pa.Table:
-    """Buzzes of a block.  A buzzer with the attribute `oracle = True` is told the answer; no other is.
-
-    One with `at_end = True` answers at the last step, if it has not before; not if that step came before the end of
-    the source was read (which `emissions` say): there nobody knew that it would be the last.
-    """
-    at_end = emissions is not None and isinstance(buzzer, AnswersAtEnd) and buzzer.at_end
+    """Buzzes of a block.  A buzzer with the attribute `oracle = True` is told the answer; no other is."""
     rows: dict[str, Sequence[Buzz]] = {}
     for q in questions:
         history = guesses[q.id]
@@ -291,23 +282,9 @@ def buzz(
             rows[q.id] = buzzer.decide_with_answer(history, q.page)
         else:
             rows[q.id] = cast(Buzzer, buzzer).decide(history)
-            if at_end and emissions and len(history) and _read_whole(q, emissions[q.id][-1]):
-                rows[q.id] = _answered(rows[q.id], history[-1])
         tr.check_buzzes(q, len(history), rows[q.id])
         tick(1)
     return tr.buzzes_table(rows)
-
-
-def _read_whole(question: Question, last: Emission) -> bool:
-    """Whether the whole source had been read at the last emission."""
-    return last.sentence == len(question.sentences) - 1 and last.g == len(question.sentences[-1])
-
-
-def _answered(buzzes: Sequence[Buzz], last: Sequence[Guess]) -> Sequence[Buzz]:
-    """The buzzes with an answer at the last step if there was none before and there is a guess."""
-    if not last or any(buzz.buzz for buzz in buzzes):
-        return buzzes
-    return [*buzzes[:-1], Buzz(buzzes[-1].score, True)]
 
 
 def score(metrics: Sequence[Metric], traces: Sequence[QuestionTrace], tick: Tick) -> pa.Table:

@@ -78,7 +78,7 @@ class QuestionScorer:
         guesses = guesses_rows(guess(self._guesser, [question], {id: emissions}, _silent)).get(id, ())
         buzzes = None
         if self._buzzer is not None:
-            buzzes = buzzes_rows(buzz(self._buzzer, [question], {id: guesses}, _silent, {id: emissions})).get(id, ())
+            buzzes = buzzes_rows(buzz(self._buzzer, [question], {id: guesses}, _silent)).get(id, ())
         trace = QuestionTrace(question, emissions, guesses, buzzes)
         return {metric.name: _stats(metric, trace) for metric in self.metrics}
 

@@ -217,17 +217,17 @@ def test_a_config_without_a_threshold_is_refused(tmp_path):
         learnt.load(logistic.NETWORK, tmp_path)
 
 
-def test_an_answer_at_the_end_is_kept_and_can_be_chosen(tmp_path):
+def test_the_threshold_is_that_of_the_rule_at_the_end_and_the_papers_unless_asked(tmp_path):
     plain = make("mlp")
     card = replace(plain.card, end="answer", thresholds={"answer": 0.5, "silent": 0.3})
     LearntBuzzer(plain.network, plain.tensors, card).save(tmp_path)
-    own, silent = (learnt.load(mlp.NETWORK, tmp_path, end=end) for end in (None, "silent"))
-    assert own.card == card and own.at_end and own.threshold == 0.5
-    assert not silent.at_end and silent.threshold == 0.3
-    assert learnt.load(mlp.NETWORK, tmp_path, 0.7, "silent").threshold == 0.7
-    assert not make("mlp").at_end
-    prints = {own.fingerprint(), silent.fingerprint(), learnt.load(mlp.NETWORK, tmp_path, 0.3).fingerprint()}
-    assert len(prints) == 3
+    answer, silent, unsaid = (learnt.load(mlp.NETWORK, tmp_path, end=end) for end in ("answer", "silent", None))
+    assert answer.card == card and (answer.threshold, silent.threshold, unsaid.threshold) == (0.5, 0.3, 0.3)
+    assert learnt.load(mlp.NETWORK, tmp_path, 0.7, "answer").threshold == 0.7
+    at_03 = learnt.load(mlp.NETWORK, tmp_path, 0.3)
+    assert silent.fingerprint() == unsaid.fingerprint() == at_03.fingerprint() != answer.fingerprint()
+    unsaid.save(tmp_path / "again")
+    assert learnt.load(mlp.NETWORK, tmp_path / "again", end="answer").threshold == 0.5
     config = json.loads((tmp_path / "config.json").read_text())
     (tmp_path / "config.json").write_text(json.dumps(config | {"end": "perhaps"}))
     with pytest.raises(DataError, match="end, thresholds: not what"):

@@ -157,8 +157,8 @@ def test_translations_are_learnt_from_and_an_unanswered_question_is_answered(gue
     monkeypatch.setattr(buzzers.train, "histories_of", histories)
     config = buzzer_config(tmp_path, guesser, "mlp", "end: answer\n" + NETWORKS["mlp"][1])
     text = config.read_text("utf-8").replace("data: {", f"data: {{half: first, translated: [{file}], ")
-    buzzer = learnt.load(mlp.NETWORK, buzzers.train.main(write(config, text)))
-    assert buzzer.at_end and set(buzzer.card.thresholds) == {"answer", "silent"}
+    buzzer = learnt.load(mlp.NETWORK, buzzers.train.main(write(config, text)), end="answer")
+    assert buzzer.card.end == "answer" and set(buzzer.card.thresholds) == {"answer", "silent"}
     names = {"buzzer", "dev", "buzzer translated.jsonl"}
     assert set(played) == names | {f"{name} spoilt" for name in names}
     first = [tossup for tossup in whole if half_of(tossup.id) == "first"]

@@ -267,7 +267,7 @@ def test_a_curve_in_a_file_scores_as_the_published_one(tmp_path: Path) -> None:
     names = [f"{base}@{path}" for base in ("ew", "oracle-ew", "stable-ew")]
     built = metrics.build(names)
     assert [metric.name for metric in built] == names
-    assert built[0].signature() == f"ew|curve:{curve.name}|pos:source-char|every:word|never:0|v:0.2.0"
+    assert built[0].signature() == f"ew|curve:{curve.name}|pos:source-char|every:word|never:0|end:silent|v:0.2.0"
     copy = tmp_path / "copy.json"
     copy.write_text(json.dumps({**PUBLISHED, "buzzes": 7}))
     assert metrics.build([f"ew@{copy}"])[0].signature() == built[0].signature()  # the same curve

@@ -41,6 +41,22 @@ def test_a_buzz_at_the_very_end_still_wins_some():
     assert score("ew", trace_of([1, 1, 1, 1], [0, 0, 0, 1])) == pytest.approx(0.3803757071078009)
 
 
+def test_a_question_that_ends_unanswered_wins_by_the_rule_of_the_metric_alone():
+    unanswered = trace_of([2, 2, 2, 1], [0, 0, 0, 0])
+    assert score("ew", unanswered) == 0 and score("ew@answer-at-end", unanswered) == pytest.approx(EW(1.0))
+    assert score("ew@answer-at-end", trace_of([1, 1, 1, 2], [0, 0, 0, 0])) == 0
+    buzzed = trace_of([2, 1, 1, 1], [0, 1, 0, 0])
+    assert score("ew@answer-at-end", buzzed) == score("ew", buzzed) > 0
+    early = trace_of([1, 1, 1], [0, 0, 0])  # no word is written after the last source word: nobody knew of the end
+    assert score("ew@answer-at-end", early) == 0
+    nothing = QuestionTrace(unanswered.question, unanswered.emissions, ((), (), (), ()), unanswered.buzzes)
+    assert score("ew@answer-at-end", nothing) == score("ew@answer-at-end", trace_of([], [])) == 0
+    silent, answer = build(["ew", "ew@answer-at-end"])
+    assert "|end:silent|" in silent.signature() and "|end:answer|" in answer.signature()
+    with pytest.raises(ConfigError, match=r"metrics.ew.end: must be one of silent, answer, got 'perhaps'"):
+        qa.ExpectedWins(end="perhaps")
+
+
 def test_oracle_and_stable():
     trace = trace_of([0, 1, 2, 1], [0, 0, 0, 0])
     assert score("oracle-ew", trace) == pytest.approx(EW(9 / 19))

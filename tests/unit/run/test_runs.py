@@ -95,6 +95,24 @@ def test_a_metric_that_only_one_run_has_is_left_out_and_said_so(tmp_path: Path) 
         runs.compare(a, other)
 
 
+def test_buzzers_that_learnt_other_rules_at_the_end_are_scored_by_one(tmp_path: Path) -> None:
+    """At one threshold, `end` of the buzzer changes no value; a run of when it did so is refused, and why is said."""
+    both = {}
+    for end in ("answer", "silent"):
+        buzzer = {"name": "mlp", "model": "rerank-translated", "threshold": 1.0, "end": end}
+        metrics = {"metrics": ["ew", "ew@answer-at-end", "accuracy"], "guesser": {"name": "bm25"}}
+        both[end] = runs.read(runs.save(result(tmp_path, end, buzzer=buzzer, **metrics), tmp_path / "runs"))
+    rows, notes = runs.compare(both["answer"], both["silent"])
+    assert [row.diff for row in rows] == [0, 0, 0] and notes == []
+    signature = both["silent"].signatures["ew"]
+    before = replace(
+        both["silent"], signatures=both["silent"].signatures | {"ew": signature.replace("|end:silent", "")}
+    )
+    rows, [note] = runs.compare(both["answer"], before)
+    assert [row.metric for row in rows] == ["ew@answer-at-end", "accuracy"]
+    assert note.startswith("ew: left out, signatures differ (end:silent and nothing there): ew|curve:")
+
+
 def test_other_questions_cannot_be_compared(tmp_path: Path) -> None:
     a = runs.read(runs.save(result(tmp_path, "a", n=6), tmp_path / "runs"))
     b = runs.read(runs.save(result(tmp_path, "b", n=5), tmp_path / "runs"))
