@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from experiments.contestant import Contestant, Value, components, names_of
-from experiments.grid import AblationConfig, Row, cells, run_cells, usable
+from experiments.grid import AblationConfig, Row, cells, language_of, run_cells, usable
 from sqa.core.errors import ConfigError, SqaError
 from sqa.core.registry import BUZZERS, GUESSERS
 from sqa.files.store import write_text
@@ -172,8 +172,8 @@ def runs_of(
     labels = {name: contestant.label for name, contestant in zip(names.values(), present, strict=True)}
     base = replace(base, contestants=contestants, commands={}, sweeps={})
     wanted = {("wait-k", k) for k in base.k} | {("reference", "full")}
-    datasets = [dataset for dataset in usable(base) if dataset[-2:] in base.models]
-    datasets = [dataset for dataset in datasets if language in (None, dataset[-2:])]
+    datasets = [dataset for dataset in usable(base) if language_of(dataset) in base.models]
+    datasets = [dataset for dataset in datasets if language in (None, language_of(dataset))]
     if not datasets:
         wanted_in = f" in {language}" if language else ""
         raise ConfigError(f"{config.ablation} models: none for the language of a data set{wanted_in} that is here")

@@ -18,7 +18,7 @@ from experiments.contestant import Contestant, Value, names_of
 from experiments.needs import Needs
 from sqa import metrics as metric_names
 from sqa.core import progress
-from sqa.core.errors import ConfigError, SqaError
+from sqa.core.errors import ConfigError, DataError, SqaError
 from sqa.core.significance import Interval, bootstrap_many
 from sqa.files.processes import end_with_parent
 from sqa.run.config import QualityConfig, RunConfig, folder_name, run_from_mapping, to_mapping, with_limit
@@ -87,6 +87,9 @@ class AblationConfig:
         ]
         wrong += [f"{key}: at least one is needed" for key in ("k", "contestants") if not getattr(self, key)]
         wrong += [f"k: {k} is there twice" for k in dict.fromkeys(self.k) if self.k.count(k) > 1]
+        for key in ("datasets", "fallback"):  # whose names are in those of runs and figures
+            names = [Path(dataset).name for dataset in getattr(self, key)]
+            wrong += [f"{key}: two are called {name}" for name in dict.fromkeys(names) if names.count(name) > 1]
         wrong += self._alike()
         wrong += [p for language, name in self.sweeps.items() for p in folder_name(name, f"sweeps.{language}")]
         if wrong:
@@ -164,6 +167,8 @@ def usable(config: AblationConfig) -> list[str]:
                 raise
             print(f"{name}: left out, {str(error).splitlines()[0]}", file=sys.stderr)
         else:
+            if len(languages := dict.fromkeys(question.language for question in questions)) > 1:
+                raise DataError(f"{name}: questions in {' and '.join(languages)}; give each language a file of its own")
             found.append(name)
             print(f"{name}: {len(questions)} questions", file=sys.stderr)
     if not found:
@@ -171,6 +176,13 @@ def usable(config: AblationConfig) -> list[str]:
             f"none of {', '.join(config.datasets)} can be had: running on {', '.join(config.fallback)}", file=sys.stderr
         )
     return found or list(config.fallback)
+
+
+def language_of(dataset: str) -> str:
+    """The language of a data set's questions: that of the first, `usable` having seen that they share it."""
+    from sqa.data import datasets
+
+    return datasets.load_questions(dataset, 1)[0].language
 
 
 def cells(
@@ -185,11 +197,11 @@ def cells(
     """
     named = list(zip(names_of(config.contestants, known).values(), config.contestants, strict=True))
     for dataset in datasets:
-        language = dataset[-2:]
+        language = language_of(dataset)
         for family, k, translator, seed in systems(config, language, models.get(language, [])):
             for guesser, contestant in named:
                 at = k if seed is None else f"{k}-seed{seed}"
-                name = f"{config.name}-{dataset}-{part_of_name(family)}-{at}-{guesser}"
+                name = f"{config.name}-{Path(dataset).name}-{part_of_name(family)}-{at}-{guesser}"
                 run = run_from_mapping({
                     "name": name, "dataset": {"name": dataset}, "translator": translator, "guesser": contestant.guesser,
                     "buzzer": contestant.buzzer, "metrics": list(config.metrics), "seed": config.seed,
@@ -202,7 +214,9 @@ def cells(
 def systems(
     config: AblationConfig, language: str, models: list[Trained]
 ) -> Iterator[tuple[str, int | str, dict[str, Any], int | None]]:
-    """(family, k, translator mapping, seed) of one source language."""
+    """(family, k, translator mapping, seed) of one source language; says on stderr which have no row, and why."""
+    for line in _without_rows(config, language):
+        print(line, file=sys.stderr)
     if language in config.models:
         for k in config.k:
             yield "wait-k", k, {"name": "waitk", "model": config.models[language], "k": k}, None
@@ -226,6 +240,17 @@ def systems(
         yield "reference", reveal, {"name": "fixed", "text": "reference", "reveal": reveal}, None
 
 
+def _without_rows(config: AblationConfig, language: str) -> Iterator[str]:
+    """A line for each translator of the config that is there for other languages only."""
+    offered = [("wait-k", known) for known in config.models]
+    offered += [(command_family(command), known) for known, command in config.commands.items() if command]
+    offered += [(system.label, system.language) for system in config.translators]
+    for family in dict.fromkeys(family for family, _ in offered):
+        languages = list(dict.fromkeys(known for other, known in offered if other == family))
+        if language not in languages:
+            yield f"{family}: no rows, the questions are in {language} and it is for {', '.join(languages)}"
+
+
 def run_cells(todo: list[Cell], config: AblationConfig, runs: Path) -> list[Row]:
     """The rows of all cells.  Finished ones are read from their folders; the others run in `workers` processes.
 
@@ -237,8 +262,9 @@ def run_cells(todo: list[Cell], config: AblationConfig, runs: Path) -> list[Row]
         apart = cell.run.translator.name in DECODED
         part = f"{cell.run.translator.options.model} {cell.k}" if apart else cell.translator
         groups.setdefault((cell.dataset, part), []).append(cell)
+    questions = workshop(runs).parts.questions
     longest_first = sorted(
-        groups.values(), key=lambda group: (group[0].dataset.endswith("pl"), len(group)), reverse=True
+        groups.values(), key=lambda group: (len(questions(group[0].run.dataset)), len(group)), reverse=True
     )
     scheduler = current()
     if scheduler is not None:

@@ -292,7 +292,7 @@ def draw(groups: Sequence[Group], folder: Path) -> list[Path]:
         figure.legend(
             handles, labels, loc="outside lower center", ncols=len(labels), labelcolor="linecolor", handletextpad=0.2
         )
-        return save(figure, folder, f"correlation_{dataset}")
+        return save(figure, folder, f"correlation_{Path(dataset).name}")
 
 
 def _panel(axes: Axes, group: Group, shown: Sequence[str]) -> None:

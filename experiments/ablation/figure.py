@@ -52,7 +52,7 @@ def draw(everything: Sequence[Row], dataset: str, folder: Path) -> list[Path]:
             axes.set_visible(False)
         if several:
             figure.suptitle(f"{dataset}, {n} questions")
-        return save(figure, folder, f"figure3_{dataset}")
+        return save(figure, folder, f"figure3_{Path(dataset).name}")
 
 
 def ladders(rows: Sequence[Row]) -> list[str]:

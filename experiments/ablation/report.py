@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from experiments.grid import Row
     from experiments.verdicts import Verdict
 
-SHOWN = (("ew", "EW", 3), ("oracle-ew", "oracle EW", 3), ("accuracy", "accuracy", 3), ("mrr", "MRR", 3),
-         ("bleu", "BLEU", 1), ("dal", "DAL", 2))  # fmt: skip
+SHOWN = (("ew", "EW", 3), ("ew@answer-at-end", "EW, answered at the end", 3), ("oracle-ew", "oracle EW", 3),
+         ("accuracy", "accuracy", 3), ("mrr", "MRR", 3), ("bleu", "BLEU", 1), ("dal", "DAL", 2))  # fmt: skip
 
 
 def write_table(rows: Sequence[Row], path: Path) -> Path:
@@ -45,7 +45,9 @@ def write_report(rows: Sequence[Row], verdicts: Sequence[Verdict], figures: Sequ
         mine = [row for row in rows if row.cell.dataset == dataset]
         parts += ["", f"## {dataset}", ""]
         parts += [
-            f"![{dataset}]({figure.name})" for figure in figures if figure.suffix == ".png" and dataset in figure.stem
+            f"![{dataset}]({figure.name})"
+            for figure in figures
+            if figure.suffix == ".png" and Path(dataset).name in figure.name
         ]
         parts += ["", *_markdown_table(mine), "", *_notes(mine)]
     parts += ["", "## Signatures", ""]

@@ -207,7 +207,7 @@ def draw(summary: Mapping[tuple, Mapping[str, Over]], dataset: str, folder: Path
             axis.set_xlabel("k (source words read first)")
         handles, labels = axes[0][0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside upper center", ncols=max(1, len(labels)), handlelength=2)
-        return save(figure, folder, f"seeds_{dataset}")
+        return save(figure, folder, f"seeds_{Path(dataset).name}")
 
 
 def _panel(axis: Axes, mine: Mapping[tuple, Mapping[str, Over]], metric: str) -> None:

@@ -96,7 +96,7 @@ def main(config_path: Path, runs: Path) -> None:
     paths = []
     for dataset in found.datasets:
         mine = {found.labels[guesser]: lines[dataset, guesser] for guesser in found.labels}
-        numbers = write_csv(table(mine, dataset), folder / f"figure6_{dataset}.csv")
+        numbers = write_csv(table(mine, dataset), folder / f"figure6_{Path(dataset).name}.csv")
         paths += [numbers, *draw(mine, dataset, config.questions, folder)]
     paths.append(write_verdicts(verdicts_of(found, lines), found.left_out, folder / "verdicts.tsv"))
     print(paths[-1].read_text(encoding="utf-8"), end="")
@@ -256,7 +256,7 @@ def draw(lines: Mapping[str, Sequence[Line]], dataset: str, which: str, folder: 
             axes.set_ylabel("average log MRR (nats)")
             _panel(axes, mine)
         grid[-1, 0].set_xlabel("source read (% of its characters)\nbands: 95%, of the first k, full input and human")
-        return save(figure, folder, f"figure6_{dataset}")
+        return save(figure, folder, f"figure6_{Path(dataset).name}")
 
 
 def _panel(axes: Axes, lines: Sequence[Line]) -> None:

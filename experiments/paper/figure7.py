@@ -75,7 +75,7 @@ def main(config_path: Path, runs: Path) -> None:
     folder = runs / config.name
     paths = []
     for dataset in found.datasets:
-        stem = f"{config.name}_{dataset}"
+        stem = f"{config.name}_{Path(dataset).name}"
         paths += [
             write_csv(table(found, dataset), folder / f"{stem}.csv"),
             *draw(found, dataset, folder, stem, config.questions),

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from experiments.contestants import LeftOut, write_csv, write_verdicts
-from experiments.grid import AblationConfig, systems, usable, workshop
+from experiments.grid import AblationConfig, language_of, systems, usable, workshop
 from experiments.verdicts import Verdict, corrected, of_difference
 from sqa.core.errors import ConfigError, NotComputable
 from sqa.core.significance import Interval, bootstrap, compare
@@ -79,7 +79,7 @@ def main(config_path: Path, runs: Path) -> None:
     folder, paths = runs / config.name, []
     for dataset in dict.fromkeys(point.dataset for point in points):
         mine = [point for point in points if point.dataset == dataset]
-        stem = f"figure9_{dataset}"
+        stem = f"figure9_{Path(dataset).name}"
         paths += [write_csv(table(mine, there), folder / f"{stem}.csv")]
         paths += draw(mine, {name: labels[name] for name in there}, folder, stem, [point.family for point in points])
     judged = corrected(list(verdicts_of(points, labels, base)))
@@ -95,12 +95,12 @@ def measure(config: Figure9Config, base: AblationConfig, store: Store, parts: Pa
 
     points = []
     for dataset in usable(base):
-        for family, k, translator, _ in systems(base, dataset[-2:], []):
+        for family, k, translator, _ in systems(base, language_of(dataset), []):
             if family == "reference":
                 continue
             given = {"name": dataset} if base.limit is None else {"name": dataset, "limit": base.limit}
             wanted = run_from_mapping({
-                "name": f"{config.name}-{dataset}-{family.replace(' ', '-')}-{k}", "dataset": given,
+                "name": f"{config.name}-{Path(dataset).name}-{family.replace(' ', '-')}-{k}", "dataset": given,
                 "translator": translator, "metrics": ["bleu"], "seed": base.seed,
                 "quality": to_mapping(config.quality),
             })  # fmt: skip

@@ -75,8 +75,8 @@ def ablation(folder: Path, **changes: object) -> AblationConfig:
 
 
 def test_names_of_runs_that_were_unambiguous_have_not_changed(tmp_path):
-    runs = [cell.run.name for cell in cells(ablation(tmp_path, commands={}), ["xqb-es"], {})]
-    assert "ablation-xqb-es-wait-k-6-bm25" in runs and "ablation-xqb-es-reference-full-gru" in runs
+    runs = [cell.run.name for cell in cells(ablation(tmp_path, commands={}), ["mini-es"], {})]
+    assert "ablation-mini-es-wait-k-6-bm25" in runs and "ablation-mini-es-reference-full-gru" in runs
 
 
 def test_runs_of_different_contestants_have_different_names(tmp_path):
@@ -85,7 +85,7 @@ def test_runs_of_different_contestants_have_different_names(tmp_path):
     both = [{"guesser": guesser, "buzzer": b} for b in buzzers]
     config = ablation(tmp_path, commands={}, translators=[], contestants=both)
     found = list(cells(config, ["mini-es"], {}))
-    assert len({cell.run.name for cell in found}) == len(found) == 3 * 8
+    assert len({cell.run.name for cell in found}) == len(found) == 3 * 11
     assert {cell.guesser for cell in found} == {"bm25+oracle", "bm25+mlp", "bm25+logistic"}
 
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from matplotlib import pyplot
 
 import experiments.ablation.figure as figure
-from experiments.grid import AblationConfig, Cell, Row, System, cells
+from experiments.grid import AblationConfig, Cell, Row, System, cells, usable
 from experiments.needs import Needs
-from sqa.core.errors import ConfigError
+from sqa.core.errors import ConfigError, DataError
 from sqa.core.significance import Interval
 from sqa.run.config import run_from_mapping
 
@@ -34,6 +37,43 @@ def test_each_has_a_row_for_every_k_of_the_grid_or_of_its_own():
     found = [(cell.family, cell.k) for cell in cells(grid, ["mini-es"], {}) if cell.family != "reference"]
     assert found == [("cat", 1), ("cat", 3), ("cat", "full"), ("slow cat", 6), ("slow cat", "full")]
     assert len({cell.run.name for cell in cells(grid, ["mini-es", "mini-pl"], {})}) == 5 + 3 + 4
+
+
+@pytest.mark.parametrize("name", ["sub/mine_es.jsonl", "quiz.jsonl", "polish.jsonl"])
+def test_the_language_is_the_questions_and_not_that_of_the_files_name(tmp_path, monkeypatch, capsys, name):
+    monkeypatch.chdir(tmp_path)
+    language = "pl" if name == "polish.jsonl" else "es"
+    _write(tmp_path / name, [language] * 2)
+    grid = config(System("cat", "es", CAT), System("dog", "pl", CAT), datasets=(name,), models={"es": "es-en"})
+    found = list(cells(grid, usable(grid), {}))
+    mine = {"es": {"wait-k", "cat"}, "pl": {"dog"}}[language]
+    assert {cell.family for cell in found} == {*mine, "reference"} and {cell.dataset for cell in found} == {name}
+    assert len({cell.run.name for cell in found}) == len(found)
+    said = capsys.readouterr().err.splitlines()[1:]
+    assert (
+        said
+        == {
+            "es": ["dog: no rows, the questions are in es and it is for pl"],
+            "pl": [f"{one}: no rows, the questions are in pl and it is for es" for one in ("wait-k", "cat")],
+        }[language]
+    )
+
+
+def test_a_file_of_several_languages_is_refused_and_so_are_two_files_of_one_name(tmp_path):
+    _write(tmp_path / "both.jsonl", ["es", "pl"])
+    with pytest.raises(DataError, match="questions in es and pl; give each language a file of its own"):
+        usable(config(datasets=(str(tmp_path / "both.jsonl"),)))
+    with pytest.raises(ConfigError, match="datasets: two are called both.jsonl"):
+        config(datasets=("a/both.jsonl", "b/both.jsonl"))
+
+
+def _write(path: Path, languages: Sequence[str]) -> None:
+    path.parent.mkdir(exist_ok=True)
+    lines = [
+        json.dumps({"id": str(i), "language": language, "page": "Spain", "source": ["a b"], "reference": ["c d"]})
+        for i, language in enumerate(languages)
+    ]
+    path.write_text("\n".join(lines), encoding="utf-8")
 
 
 def test_trainings_of_a_translator_have_rows_of_their_own():
