@@ -44,7 +44,8 @@ ELSEWHERE = "needs a GPU"  # so the field is not tried, see the last test
 POLICY = {"policy": "local-agreement", "k": 3, "n": ({"policy": "hold", "n": 1}, {"policy": "hold", "n": 2})}
 HELD = {"start": 2}
 WEIGHTS = {"retrieval": 1.0, "likelihood": 1.0, "prior": 1.0, "none": 1.0}
-LEARNT = {"model": "gru", "threshold": 0.123, "end": "answer"}
+LEARNT = {"model": "gru", "threshold": 0.123}
+ONE_RULE = {"end": ("answer", "no bundled buzzer of this kind has a threshold of its own for either rule")}
 # (kind, name) -> options that it is made with; field -> another value, or two sets of options that differ in it alone.
 # "@x" is the place x of tests/stand_ins/keyed_parts.py.
 CHANGES: dict[tuple[str, str], tuple[Options, Options]] = {
@@ -121,7 +122,9 @@ CHANGES: dict[tuple[str, str], tuple[Options, Options]] = {
         "threshold": 0.3, "signal": "margin", "model": ({"model": "bm25"}, {"model": "gru"}),
     }),
     ("buzzer", "logistic"): ({}, LEARNT),
-    ("buzzer", "mlp"): ({}, LEARNT),
+    ("buzzer", "mlp"): ({}, {
+        **LEARNT, "end": tuple({"model": "bm25-translated", "end": end} for end in ("silent", "answer")),
+    }),
     ("buzzer", "recurrent"): ({}, LEARNT),
     ("buzzer", "oracle"): ({}, {}),
     ("buzzer", "person"): ({}, {}),
@@ -158,6 +161,8 @@ SAME: dict[tuple[str, str], Mapping[str, tuple[Any, str]]] = {
         "index": ("other", "its texts and settings must be the same"), "url": ("http://h:1", "its version is hashed"),
         "batch": (9, AT_ONCE), "timeout": ASKING["timeout"], "retries": (9, WAITING),
     },
+    ("buzzer", "logistic"): ONE_RULE,
+    ("buzzer", "recurrent"): ONE_RULE,
     ("guesser", "llm"): {
         "max_requests": (9, WAITING), "cache": ("@titles.txt", "replies are kept under what decides them"),
         "cache_mb": (9, "the same"), "prices": ([1.0, 2.0], "for the estimate"),
