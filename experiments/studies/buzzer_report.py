@@ -7,9 +7,9 @@ paired difference to the best fixed threshold.
 That threshold is the best one of a grid on the very questions of the table, over all three signals of the threshold
 buzzer: no threshold chosen beforehand can win more, so a buzzer above it beats them all.
 
-A question that ends unanswered wins nothing (the paper's rule).  Buzzers with a chance tuned for another one have a
-second line by that (", answer at the end": the top guess of the last step answers).  "-translated" are those that
-learnt from translations too.
+A question that ends unanswered wins nothing (the paper's rule).  Buzzers that learnt to have it answered there have two
+lines, by the paper's rule (", silent") and then by theirs, each with the chance that was tuned for it.  "-translated"
+are those that learnt from translations too.
 
     dev        tossups that neither the guesser nor the buzzer learnt from, guessed by the guesser that buzzers are
                trained on (`data` in configs/train_buzzers.yaml:mlp-GUESSER); a fifth of them on answers without a page
@@ -86,11 +86,11 @@ def outcomes(guesser: str, histories: Sequence[GuessHistory], models: Path = DAT
         if folder.is_dir():
             buzzer, name = learnt.load(network, folder), f"{network.kind}{suffix}"
             chances = [buzzer.chances(one.rows) for one in histories]
-            outcome = _answered(name, histories, chances, buzzer.threshold)
-            found.append(replace(outcome, chances=chances))
             if buzzer.card.thresholds:
-                threshold = learnt.load(network, folder, end="answer").threshold
-                found.append(_answered(f"{name}, answer at the end", histories, chances, threshold, at_end=True))
+                found.append(_answered(f"{name}, silent", histories, chances, buzzer.threshold))
+                buzzer = learnt.load(network, folder, end="answer")
+            outcome = _answered(name, histories, chances, buzzer.threshold, bool(buzzer.card.thresholds))
+            found.append(replace(outcome, chances=chances))
     if not found:
         how = f"sqa train buzzer configs/train_buzzers.yaml:mlp-{guesser}"
         raise ConfigError(f"{guesser}: no trained buzzer under {models}; {how}")

@@ -72,7 +72,7 @@ def test_a_buzzer_that_learnt_to_answer_at_the_end_has_a_line_by_the_papers_rule
     card = Card("made", "all", 0.9, {}, "answer", {"answer": 0.9, "silent": 0.6})
     LearntBuzzer(plain.network, plain.tensors, card).save(models / "buzzer-logistic-made-translated")
     found = {outcome.name: outcome for outcome in report.outcomes("made", histories, models)}
-    names = ("", "-translated, answer at the end", "-translated")
+    names = ("", "-translated", "-translated, silent")
     old, answer, silent = (found[f"logistic{name}"] for name in names)
     np.testing.assert_array_equal(silent.won, old.won)
     buzz = [plain.chances(one.rows) >= 0.9 for one in histories]
@@ -81,7 +81,7 @@ def test_a_buzzer_that_learnt_to_answer_at_the_end_has_a_line_by_the_papers_rule
     direct = [expected_wins(wins.CURVE, o.fraction, o.right, b) for o, b in zip(histories, buzz, strict=True)]
     np.testing.assert_allclose(answer.won, direct, rtol=1e-12)
     lines = {line.outcome.name: line for line in report.lines(list(found.values()), histories, resamples=50)}
-    assert lines["logistic-translated, answer at the end"].never == 0 < lines["logistic-translated"].never
+    assert lines["logistic-translated"].never == 0 < lines["logistic-translated, silent"].never
     assert lines["logistic-translated"].ece is not None
 
 
