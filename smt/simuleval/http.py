@@ -68,6 +68,7 @@ def make_app(agent: GenericAgent, config: ServiceConfig) -> Guard:
         app,
         config,
         needs_token=lambda _, path: path != "/",
+        programs=lambda _, path: path != "/",
         page=tornado_page,
     )
 

@@ -96,6 +96,7 @@ class Guard:
     page: Callable[[int, str], Page] = json_page  # how a refusal is said
     headers: tuple[tuple[bytes, bytes], ...] = ()  # of every answer that has none of that name itself
     tokens: Callable[[bytes], bool] | None = None  # others that will do
+    programs: Callable[[str, str], bool] | None = None  # by method and path: what no browser may ask for
 
     @classmethod
     def of(cls, app: App, config: Limits, **more: Any) -> Guard:
@@ -121,6 +122,8 @@ class Guard:
         """The body of a request that may be answered; else Refused."""
         headers = dict(scope["headers"])
         self._check_origin(headers)
+        if self.programs is not None and self.programs(scope["method"], scope["path"]) and _of_a_browser(headers):
+            raise Refused(403, "this is for programs; a browser may ask for what changes nothing")
         if self.needs_token(scope["method"], scope["path"]):
             self._check_token(headers.get(b"authorization", b""))
         return await self._body(headers, receive)
@@ -185,6 +188,15 @@ class Guard:
             headers.append((b"www-authenticate", b"Bearer"))
         await send({"type": "http.response.start", "status": refused.status, "headers": headers})
         await send({"type": "http.response.body", "body": body})
+
+
+def _of_a_browser(headers: dict[bytes, bytes]) -> bool:
+    """Whether a browser asks: a link, a frame or an image of any page makes it GET what the page likes.
+
+    No page can take these headers from such a request, or put others in their place.
+    """
+    named = headers.get(b"user-agent", b"").startswith(b"Mozilla/")
+    return named or b"sec-fetch-site" in headers or headers.get(b"sec-fetch-mode") == b"navigate"
 
 
 def given_token(header: bytes) -> bytes:

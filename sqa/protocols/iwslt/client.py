@@ -31,6 +31,7 @@ from sqa.core.types import Write
 from sqa.files.json_reader import parse_json
 from sqa.net.client import SHOWN, Failed, Http, Reply, without_secret
 from sqa.protocols.iwslt.corpus import EOS
+from sqa.protocols.iwslt.sentence import words
 
 GET = 0
 SEND = 1
@@ -118,7 +119,7 @@ class EvaluationService:
         if self._patience and self._can_resume():
             params["written"] = self._writes[sent_id]
         self._call("PUT", "/hypo", params, hypo.encode())
-        self._writes[sent_id] += len(hypo.split())
+        self._writes[sent_id] += len(words(hypo))
 
     def _can_resume(self) -> bool:
         """Whether the server knows requests that are made twice."""

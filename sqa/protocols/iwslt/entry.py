@@ -25,6 +25,11 @@ if TYPE_CHECKING:
     from sqa.protocols.iwslt.http import ServeConfig
     from sqa.protocols.iwslt.questions import QuestionScorer
 
+STRICT = (
+    "--strict-2020 keeps the originals' mistakes: any page in a browser on this machine can reset and read, "
+    "tokens without a word have a delay, references are given away; not for evaluating others"
+)
+
 
 def serve(
     source: Path | None,
@@ -59,6 +64,8 @@ def serve(
     app = make_app(corpus, config, scorer)
     kept = f"kept in {config.kept_in}" if config.kept_in else "lost when it ends; --output or --journal keeps them"
     print(f"sqa: sessions are {kept}", file=sys.stderr)
+    if config.strict:
+        print(f"sqa: {STRICT}", file=sys.stderr)
     print(
         f"sqa: {len(corpus.targets)} sentences of {corpus.kind} at http://{config.host}:{config.port}", file=sys.stderr
     )

@@ -135,7 +135,13 @@ def make_app(corpus: TextCorpus | SpeechCorpus, config: ServeConfig, scorer: Que
         needs_token=lambda method, path: (method, path) != ("GET", "/"),
         page=tornado_page,
         tokens=lambda given: bool(participant_of(given, server.participants)),
+        programs=None if config.strict else _changes_something,
     )
+
+
+def _changes_something(method: str, path: str) -> bool:
+    """Whether a request reads on, writes, or begins anew: by most of the originals' routes a GET does."""
+    return method != "GET" or path.rpartition("/")[2] in ("src", "get", "send", "start")
 
 
 def _failed(error: Exception) -> Response:
@@ -182,7 +188,7 @@ class Server:
         return reply("")
 
     async def progress(self, request: Request) -> Response:
-        session = self._session(request)
+        session = self._session(request, keep=False)
         ended = sorted(number for number, sentence in session.sentences.items() if sentence.finished)
         return json_reply({"num_sentences": len(self.corpus.targets), "finished": ended})
 
@@ -199,10 +205,11 @@ class Server:
         key = self._key(request)
         number = _integer(_argument(request, key))
         try:
-            tokens = (await request.body()).decode("utf-8").split()
+            text = (await request.body()).decode("utf-8")
         except UnicodeDecodeError as error:
             raise Refused(500) from error
         session, written = self._session(request), self._count(request, "written")
+        tokens = session.tokens_of(text)
         if written is None or not session.has_written(number, written, tokens):
             self._write(session, number, tokens, wrap=key == "sent_id")
         return reply("")
@@ -211,7 +218,7 @@ class Server:
         return await self.result(request, guide=True)
 
     async def result(self, request: Request, guide: bool = False) -> Response:
-        session = self._session(request)
+        session = self._session(request, keep=False)
         if "instance_id" in request.query_params and self._key(request) == "instance_id":
             number = _integer(_argument(request, "instance_id"))
             return json_reply(await self._frozen(session, "instance", number))
@@ -243,8 +250,7 @@ class Server:
             raise Refused(500)
         session = self._session(request)
         for number, word in words.items():
-            tokens = [word] if self.scorer is None else word.split()  # only a translation of words can be a trace
-            self._write(session, _integer(number), tokens)
+            self._write(session, _integer(number), session.tokens_of(word, guide=True))
         return reply("")
 
     async def drop(self, request: Request) -> Response:
@@ -254,13 +260,16 @@ class Server:
 
     # ------------------------------------------------------------------------------------------------ the rest
 
-    def _session(self, request: Request) -> Session:
-        """The session of the path, for a participant his own; a new one if there is room, else 503."""
+    def _session(self, request: Request, keep: bool = True) -> Session:
+        """The session of the path, for a participant his own; a new one if there is room, else 503.
+
+        `keep`: whether a new one stays, which what only asks how things stand does not need.
+        """
         name, participant = _session_name(request), self._participant(request)
         if participant and name not in ("", participant):
             raise Refused(403)
         name = participant or name
-        return self.sessions.get(name)
+        return self.sessions.get(name, keep)
 
     def _participant(self, request: Request) -> str:
         """The name of the participant who asks, "" for the organiser, or where there are none."""
@@ -290,11 +299,8 @@ class Server:
         self, session: Session, key: str, number: int, size: int | None, guide: bool = False, read: int | None = None
     ) -> Response:
         self._check_room()
-        earlier = None if read is None else session.rewind(number, read)
-        if earlier is not None:  # as it was answered before; nothing changes
-            segment = self.corpus.read(number, int(earlier.step))
-            return json_reply({key: number, "segment_id": segment.start, "segment": segment.segment})
-        found = session.read(number, size, guide) if key == "sent_id" else session.read_instance(number, size)
+        by_2020 = key == "sent_id"
+        found = session.read(number, size, guide, read) if by_2020 else session.read_instance(number, size, read)
         self.sessions.keep(session, number)
         return json_reply(found)
 

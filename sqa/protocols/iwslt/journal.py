@@ -17,7 +17,7 @@ from sqa.files.store import digest
 from sqa.protocols.iwslt.corpus import SpeechCorpus, TextCorpus
 from sqa.protocols.iwslt.sentence import Sentence
 
-VERSION = 1
+VERSION = 2
 # words are whole numbers and ms may be fractions: columns without a type keep which it was
 TABLES = """
 CREATE TABLE IF NOT EXISTS about (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -25,10 +25,18 @@ CREATE TABLE IF NOT EXISTS sentences (
     session TEXT, number INTEGER, step, samples INTEGER, reads INTEGER, before_step, before_samples INTEGER,
     since REAL,  -- ms from the first read to the last change
     used REAL,  -- seconds since 1970 of the last change
+    reach,  -- the most that was handed out
     PRIMARY KEY (session, number)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS tokens (
     session TEXT, number INTEGER, place INTEGER, token TEXT, delay, elapsed REAL,
     PRIMARY KEY (session, number, place)) WITHOUT ROWID;
+"""
+FROM_1 = """
+BEGIN;
+ALTER TABLE sentences ADD COLUMN reach;
+UPDATE sentences SET reach = max(step, before_step);
+UPDATE about SET value = '2' WHERE key = 'version';
+COMMIT;
 """
 Kept = dict[str, dict[int, Sentence]]  # session -> sentence number -> its state
 
@@ -48,6 +56,9 @@ class Journal:
             self._db.executescript(TABLES)
             self._db.execute("INSERT OR IGNORE INTO about VALUES ('corpus', ?), ('version', ?)", (corpus, str(VERSION)))
             about = dict(self._db.execute("SELECT key, value FROM about"))
+            if about == {"corpus": corpus, "version": "1"}:
+                self._db.executescript(FROM_1)
+                about["version"] = str(VERSION)
         except (sqlite3.Error, OSError, UnicodeDecodeError) as error:  # the last of a damaged file's own error
             raise ConfigError(
                 f"--journal: {path} cannot be used ({error}); is another server running on it?"
@@ -62,11 +73,11 @@ class Journal:
         ages: dict[str, float] = {}
         now = time.time()
         with self._failing():
-            for name, number, step, samples, reads, before, before_samples, since, used in self._db.execute(
+            for name, number, step, samples, reads, before, before_samples, since, used, reach in self._db.execute(
                 "SELECT * FROM sentences"
             ):
                 started = time.monotonic() - since / 1000
-                state = Sentence(step, samples, reads, (before, before_samples), started=started)
+                state = Sentence(step, samples, reads, (before, before_samples), started=started, reach=reach)
                 kept.setdefault(name, {})[number] = state
                 ages[name] = min(ages.get(name, now), max(0.0, now - used))
             for name, number, _, token, delay, elapsed in self._db.execute(
@@ -81,11 +92,12 @@ class Journal:
     def save(self, session: str, number: int, sentence: Sentence, first: int) -> None:
         """The state of a sentence, with its tokens from `first` on."""
         since = (time.monotonic() - (sentence.started or time.monotonic())) * 1000
-        row = (session, number, sentence.step, sentence.samples, sentence.reads, *sentence.before, since, time.time())
+        cursors = (sentence.step, sentence.samples, sentence.reads, *sentence.before)
+        row = (session, number, *cursors, since, time.time(), sentence.reach)
         new = zip(sentence.tokens[first:], sentence.delays[first:], sentence.elapsed[first:], strict=True)
         with self._failing():
             self._db.execute("BEGIN")
-            self._db.execute("INSERT OR REPLACE INTO sentences VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+            self._db.execute("INSERT OR REPLACE INTO sentences VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
             self._db.executemany(
                 "INSERT OR REPLACE INTO tokens VALUES (?, ?, ?, ?, ?, ?)",
                 [(session, number, first + place, *values) for place, values in enumerate(new)],

@@ -9,6 +9,8 @@
     one sentence without words breaks the result, or makes it NaN (SimulEval 1.0.2)
     the guide's routes count every delay below |x| one too high, and leave the end of a sentence out
     SimulEval's sentence BLEU has "</s>" in the hypothesis
+    a token without a word, such as "" by the guide's route, has a delay; by that route several words are one token
+    what a navigation of a browser asks for is done, so a page of anybody's can reset a session or read in it
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ from sqa.protocols.iwslt.scores import (
     sentence_bleu,
     write_files,
 )
-from sqa.protocols.iwslt.sentence import Sentence
+from sqa.protocols.iwslt.sentence import Sentence, words
 
 MAX_TOKENS = 10_000  # of one sentence
 TOKEN_BYTES = 250  # about what a token, its delay and its time take beside its letters
@@ -99,30 +101,37 @@ class Session:
             self.sentences[number] = Sentence()
         return self.sentences[number]
 
-    def read(self, number: int, size: int | None = None, guide: bool = False) -> dict[str, Any]:
-        """The next segment, as the 2020 server's JSON.  With `guide` and `strict`, reading the end is no step."""
+    def read(
+        self, number: int, size: int | None = None, guide: bool = False, read: int | None = None
+    ) -> dict[str, Any]:
+        """The next segment, as the 2020 server's JSON.  With `guide` and `strict`, reading the end is no step.
+
+        `read`: how many reads the client made before this one, which it may have asked for already; see `_cursor`.
+        """
         sentence = self.sentence(number)
-        segment = self.corpus.read(number, int(sentence.step), size)
-        self._begin_read(sentence)
+        step, samples = cursor = self._cursor(number, sentence, read)
+        segment = self.corpus.read(number, int(step), size)
         at_end = guide and self.strict and segment.segment == EOS
-        sentence.step = segment.start if at_end else segment.step
+        after = segment.start if at_end else segment.step
+        self._has_read(sentence, read, cursor, (after, samples), after)
         place = segment.start if self.corpus.kind == "text" else segment.start // 10
         return {"sent_id": number, "segment_id": place, "segment": segment.segment}
 
-    def read_instance(self, number: int, size: int | None = None) -> dict[str, Any]:
+    def read_instance(self, number: int, size: int | None = None, read: int | None = None) -> dict[str, Any]:
         """The next segment, as SimulEval 1.0.2's JSON: a recording by samples, its place the ms after them."""
         sentence = self.sentence(number, wrap=False)
-        self._begin_read(sentence)
+        step, first = cursor = self._cursor(number, sentence, read)
         if self.corpus.kind == "text":
-            segment = self.corpus.read(number, int(sentence.step))
-            sentence.step = segment.step
+            segment = self.corpus.read(number, int(step))
+            self._has_read(sentence, read, cursor, (segment.step, first), segment.step)
             return {"segment_id": segment.start, "segment": segment.segment, "instance_id": number}
         recording = self.corpus.recordings[number]
-        samples, over = recording.take(sentence.samples, BLOCK if size is None else size)
-        sentence.samples += len(samples)
-        sentence.step = sentence.samples * 1000 / recording.rate
+        samples, over = recording.take(first, BLOCK if size is None else size)
+        after = first + len(samples)
+        place = after * 1000 / recording.rate
+        self._has_read(sentence, read, cursor, (step, after), place)
         return {
-            "segment_id": sentence.step,
+            "segment_id": place,
             "segment": samples if samples else EOS,
             "sample_rate": recording.rate,
             "dtype": "int16",
@@ -130,20 +139,37 @@ class Session:
             "instance_id": number,
         }
 
-    def rewind(self, number: int, read: int) -> Sentence | None:
-        """Make ready for a client's read after `read` others, which it may have asked for before; OutOfStep.
+    def _cursor(self, number: int, sentence: Sentence, read: int | None) -> tuple[float, int]:
+        """Step and samples at which a read begins; `read` others came before it, None: all that are known.
 
-        The last one is made again.  For earlier ones, of texts, the sentence as it was; None: go on as ever.
+        A read that was made before is answered again: of a text any, of a recording the last; others: OutOfStep.
         """
-        sentence = self.sentence(number)
-        if read == sentence.reads - 1:
-            sentence.step, sentence.samples = sentence.before
-            sentence.reads -= 1
-        elif read < sentence.reads and self.corpus.kind == "text":
-            return Sentence(step=min(read, self.corpus.length(number) + 1), started=sentence.started)
-        elif read != sentence.reads:
-            raise OutOfStep(f"sentence {number}: {sentence.reads} reads are known, this would be number {read + 1}")
-        return None
+        if read is None or read == sentence.reads:
+            return sentence.step, sentence.samples
+        if self.corpus.kind == "text" and 0 <= read < sentence.reads:
+            return min(read, self.corpus.length(number) + 1), 0
+        if 0 <= read == sentence.reads - 1:
+            return sentence.before
+        raise OutOfStep(f"sentence {number}: {sentence.reads} reads are known, this would be number {read + 1}")
+
+    def _has_read(
+        self, sentence: Sentence, read: int | None, cursor: tuple[float, int], after: tuple[float, int], reach: float
+    ) -> None:
+        """Note a read from `cursor` to `after`; what was handed out once has been read, wherever the cursors go."""
+        if sentence.started is None:
+            sentence.started = time.monotonic()
+        again = read is not None and read < sentence.reads
+        if not again:
+            sentence.before, sentence.reads = cursor, sentence.reads + 1
+        if not (again and self.corpus.kind == "text"):
+            sentence.step, sentence.samples = after
+        sentence.reach = max(sentence.reach, reach)
+
+    def tokens_of(self, hypothesis: str, guide: bool = False) -> list[str]:
+        """The words of a hypothesis; `strict`: the originals' tokens, by the guide's route all of it as one."""
+        if not self.strict:
+            return words(hypothesis)
+        return [hypothesis] if guide else hypothesis.split()
 
     def has_written(self, number: int, written: int, tokens: Sequence[str]) -> bool:
         """Whether a client's tokens, after `written` others, are here already; others in their place: OutOfStep."""
@@ -160,19 +186,20 @@ class Session:
         return sum(s.finished and number < len(self.corpus) for number, s in self.sentences.items())
 
     def write(self, number: int, tokens: Sequence[str], wrap: bool = True) -> None:
-        """Record tokens at the present step.  After "</s>" they are ignored, but by the strict 2020 server."""
+        """Record tokens at what was read so far.  After "</s>" they are ignored, but by the strict 2020 server."""
         sentence = self.sentence(number, writing=True, wrap=wrap)
         if len(sentence.tokens) + len(tokens) > MAX_TOKENS:
             raise TooLong(f"sentence {number}: more than {MAX_TOKENS} tokens")
         if self.scorer is not None and not self.scorer.has_room(number, len(tokens), self.sentences):
             raise TooLong(f"sentence {number}: more than {MAX_WORDS} words of its question")
-        self._start(sentence)
+        if sentence.started is None:
+            sentence.started = time.monotonic()
         for token in tokens:
             if sentence.finished and not (self.strict and wrap):
                 return
             self.size += len(token) + TOKEN_BYTES
             sentence.tokens.append(token)
-            sentence.delays.append(sentence.step)
+            sentence.delays.append(sentence.reach)
             sentence.elapsed.append(self._elapsed(sentence))
 
     def frozen(self) -> Session:
@@ -253,7 +280,7 @@ class Session:
         References are never told, but by `strict`, which also scores an unfinished sentence once all were scored.
         """
         sentence = self.sentence(number, wrap=False)
-        words = self.corpus.targets[number].split()
+        reference = self.corpus.targets[number].split()
         corpus = self.corpus
         over = self.strict or sentence.finished
         length = corpus.length(number) if isinstance(corpus, TextCorpus) else corpus.recordings[number].duration
@@ -263,10 +290,10 @@ class Session:
             "delays": sentence.delays,
             "elapsed": sentence.elapsed,
             "prediction_length": len(sentence.tokens),
-            "reference": " ".join(words) if self.strict else None,
+            "reference": " ".join(reference) if self.strict else None,
             "source": self._source_info(number, sentence),
             "source_length": length if over else None,
-            "reference_length": len(words) if over else None,
+            "reference_length": len(reference) if over else None,
             "metric": self._metric(number, sentence) if sentence.finished or (self.strict and self.scored) else {},
         }
 
@@ -293,24 +320,15 @@ class Session:
         """The words that were read, all of them at the end; of a recording its file's name at the end."""
         over = self.strict or sentence.finished
         if self.corpus.kind == "text":
-            words = self.corpus.sources[number]
-            return " ".join(words if over else words[: int(sentence.step)])
+            source = self.corpus.sources[number]
+            return " ".join(source if over else source[: int(sentence.reach)])
         path = self.corpus.recordings[number].path
         return str(path) if self.strict else path.name if over else None
-
-    def _begin_read(self, sentence: Sentence) -> None:
-        self._start(sentence)
-        sentence.before = (sentence.step, sentence.samples)
-        sentence.reads += 1
-
-    def _start(self, sentence: Sentence) -> None:
-        if sentence.started is None:
-            sentence.started = time.monotonic()
 
     def _elapsed(self, sentence: Sentence) -> float:
         """ms of computing since the first read, of speech on top of what was heard."""
         since = (time.monotonic() - (sentence.started or 0.0)) * 1000
-        return since + (sentence.step if self.corpus.kind == "speech" else 0)
+        return since + (sentence.reach if self.corpus.kind == "speech" else 0)
 
 
 def _named(latency: Latency, strict: bool) -> dict[str, float | None]:

@@ -26,12 +26,14 @@ class Sessions:
         if journal is not None:
             self._resume(journal)
 
-    def get(self, name: str) -> Session:
-        """The session of a name; a new one if there is room, else 503."""
+    def get(self, name: str, keep: bool = True) -> Session:
+        """The session of a name; a new one if there is room, else 503.  `keep`: whether a new one stays."""
         now = time.monotonic()
         if now - self._swept > SWEEP_SECONDS:
             self._sweep(now)
         session = self._known.get(name)
+        if session is None and not keep:
+            return self._build(name=name)
         if session is None:
             if len(self._known) >= self._most:
                 self._make_room(now)

@@ -61,14 +61,16 @@ def test_the_guides_routes_and_its_table() -> None:
         assert scores["BLEU"] == pytest.approx(100)
 
 
-def test_the_guides_replies() -> None:
-    with serving(GUIDE) as url:
+@pytest.mark.parametrize(("strict", "length"), [(False, 2), (True, 1)])
+def test_the_guides_replies(strict: bool, length: int) -> None:
+    """Several words at once are so many, each with its delay; strict, as the original had it, they are one token."""
+    with serving(GUIDE, ServeConfig(strict=strict, dialect="simuleval-1.0.2")) as url:
         get = {"sent_id": 0, "value": None}
         for path, params, status, text in (
             ("/start", {}, 200, ""),
             ("/get", {"info": json.dumps({"sent_id": None, "value": None})}, 200, '{"num_sentences": 1}'),
             ("/get", {"info": json.dumps(get)}, 200, '{"sent_id": 0, "segment_id": 0, "segment": "Alice"}'),
-            ("/send", {"hypo": json.dumps({"0": "two words"})}, 200, ""),  # one token: this route does not split
+            ("/send", {"hypo": json.dumps({"0": "two words"})}, 200, ""),
             ("/send", {"hypo": "no json"}, 500, None),
             ("/get", {"info": json.dumps({"sent_id": 7, "value": None})}, 500, None),
             ("/get", {}, 400, None),
@@ -76,7 +78,7 @@ def test_the_guides_replies() -> None:
             reply = requests.get(url + path, params=params, timeout=30)
             assert reply.status_code == status
             assert text is None or reply.text == text
-        assert requests.get(f"{url}/result?instance_id=0", timeout=30).json()["prediction_length"] == 1
+        assert requests.get(f"{url}/result?instance_id=0", timeout=30).json()["prediction_length"] == length
 
 
 def test_a_translator_of_ours_gives_the_delays_of_a_run() -> None:
