@@ -1,6 +1,6 @@
 """One game under way: words go out when they are due, and where a buzz falls is what the server had sent by then.
 
-A player's stream gets nothing but the words that are due until that player has answered or the question is over; then
+A player's stream gets nothing but the words that are due until everybody at the table is done with the question; then
 the answer, the source, the reference and what the system did.  Everybody reads to the end, or to a buzz of their own:
 nobody's buzz stops another's question, so that every play has an expected-wins score of its own.
 """
@@ -217,7 +217,8 @@ class Table:
         for seat in self.seats:
             if seat.phase == "reading":
                 await self._finish(seat, "", lost=seat.stream is None)
-        await self._until(lambda: all(seat.phase == "done" for seat in self.seats))
+        await self._until(self._all_done)
+        self._show(self._trace)
         self._count()
         self._asking = False
 
@@ -234,7 +235,7 @@ class Table:
                     seat.send(word)
 
     async def _finish(self, seat: Seat, answer: str, lost: bool = False) -> None:
-        """Write a play down, then show the player what there is to see."""
+        """Write a play down; what came of it is shown when everybody is done."""
         assert self._trace is not None
         seat.phase, question = "saving", self._trace.question.id
         state = "lost" if lost else "done"
@@ -244,10 +245,20 @@ class Table:
         await asyncio.to_thread(self._journal.finish, play)
         if not lost:
             seat.outcome = rules.outcome(rules.played(self._trace, seat.step, answer), self._metric)
-            seat.result = self._revealed(self._trace, seat.outcome)
-            seat.send(seat.result)
         seat.phase = "done"
+        if not self._all_done():
+            seat.send({"type": "waiting"})
         self._touch()
+
+    def _all_done(self) -> bool:
+        return all(seat.phase == "done" for seat in self.seats)
+
+    def _show(self, trace: QuestionTrace) -> None:
+        """The answer, to all at once: the same person may sit on both seats."""
+        for seat in self.seats:
+            if seat.outcome is not None:
+                seat.result = self._revealed(trace, seat.outcome)
+                seat.send(seat.result)
 
     def _revealed(self, trace: QuestionTrace, mine: Outcome) -> Event:
         """All there is to know about the question, for one who is done with it."""
@@ -318,6 +329,8 @@ class Table:
             phase = "gathering"
         elif reading:
             phase = "reading" if seat.phase == "reading" else "answering"
+        elif self._asking:
+            phase = "waiting"
         elif self._place >= len(self.game.questions):
             phase = "over"
         words = self._trace.prefixes.texts[at].split() if reading and self._trace is not None and at >= 0 else []

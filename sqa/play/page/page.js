@@ -47,13 +47,13 @@ function show(now) {
   at("consent").hidden = now !== "consent";
   at("choose").hidden = now !== "choose";
   at("gather").hidden = now !== "gathering";
-  at("game").hidden = !["ready", "reading", "answering", "result", "over"].includes(now);
+  at("game").hidden = !["ready", "reading", "answering", "waiting", "result", "over"].includes(now);
   at("reading").hidden = now !== "reading";
   at("answering").hidden = now !== "answering";
   at("head").hidden = at("result").hidden = now !== "result" && !(now === "over" && state && state.result);
   at("words").hidden = now !== "reading" && now !== "answering";
-  at("onward").hidden = !["ready", "result", "over"].includes(now);
-  at("next").hidden = now === "over";
+  at("onward").hidden = !["ready", "waiting", "result", "over"].includes(now);
+  at("next").hidden = now === "over" || now === "waiting";
   clearInterval(clock);
   if (now !== "answering") asking.abort();
   if (now === "consent") at("agree").focus();
@@ -192,9 +192,11 @@ const hear = {
     if (now === "answering") startAnswer(event.left);
     else show(now);
     showScore();
-    at("waiting").textContent = event.ready ? "waiting for the other player" : "";
+    if (now === "waiting") hear.waiting();
+    else at("waiting").textContent = event.ready ? "waiting for the other player" : "";
   },
   question(event) {
+    at("waiting").textContent = "";
     words = [];
     state.result = null;
     showWords();
@@ -208,6 +210,10 @@ const hear = {
   },
   buzzed(event) {
     startAnswer(event.left);
+  },
+  waiting() {
+    show("waiting");
+    at("waiting").textContent = "waiting for the other player; the answer is shown to both";
   },
   result(event) {
     state.result = event;

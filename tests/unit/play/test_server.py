@@ -150,6 +150,76 @@ def test_two_people_have_the_same_words_and_do_not_stop_each_other(url: str) -> 
     assert scores[second.id]["rival"]["points"] == -5
 
 
+def test_nobody_sees_the_answer_while_the_other_reads(
+    shown: play_games.PlayedRun, url: str, book: play_games.Journal
+) -> None:
+    """One person in both seats answered in the first and read there what to answer in the second."""
+    first, second = Player(url), Player(url)
+    game = book.game(first.begin(mode="two", questions=1))
+    assert game is not None
+    [question] = [q for q in shown.finished.questions if q.id == game.questions[0]]
+    second.game = second.ask("POST", f"games/{first.game}/join")["game"]
+    told, order, reads = [], [], threading.Event()
+
+    def early() -> None:
+        for event in first.events():
+            told.append(event)
+            if event["type"] == "state":
+                first.act("next")
+            elif event["type"] == "word" and event["step"] == 0:
+                first.act("buzz")
+            elif event["type"] == "buzzed":
+                first.act("answer", {"answer": "x"})
+            elif event["type"] == "waiting":
+                order.append("first waits")
+                reads.set()
+            elif event["type"] == "result":
+                order.append("first sees it")
+            elif event["type"] == "over":
+                return
+
+    thread = threading.Thread(target=early)
+    thread.start()
+    for event in second.events():
+        if event["type"] == "state":
+            second.act("next")
+        elif event["type"] == "word" and reads.is_set() and "second buzzes" not in order:
+            so_far = json.dumps(told)
+            assert f'"{question.page}' not in so_far and question.reference_text not in so_far
+            order.append("second buzzes")
+            second.act("buzz")
+        elif event["type"] == "buzzed":
+            second.act("answer", {"answer": question.page})
+        elif event["type"] == "result":
+            assert event["mine"]["right"] and event["page"] == question.page
+        elif event["type"] == "over":
+            break
+    thread.join(30)
+    assert order == ["first waits", "second buzzes", "first sees it"]
+    [result] = [event for event in told if event["type"] == "result"]
+    assert result["page"] == question.page and not result["mine"]["right"]
+
+
+def test_a_page_that_comes_back_while_the_other_reads_waits_on(url: str) -> None:
+    first, second = Player(url), Player(url)
+    first.begin(mode="two", questions=1)
+    second.game = second.ask("POST", f"games/{first.game}/join")["game"]
+    listening = second.events()
+    next(listening)
+    second.act("next")
+    for event in first.events():
+        if event["type"] == "state":
+            first.act("next")
+        elif event["type"] == "word" and event["step"] == 0:
+            first.act("buzz")
+        elif event["type"] == "buzzed":
+            first.act("answer", {"answer": "x"})
+        elif event["type"] == "waiting":
+            break
+    state = next(first.events())
+    assert (state["phase"], state["result"], state["words"]) == ("waiting", None, [])
+
+
 def test_without_an_answer_in_time_the_buzz_was_wrong(
     shown: play_games.PlayedRun, tmp_path: Path, book: play_games.Journal
 ) -> None:
