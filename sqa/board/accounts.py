@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Engine, case, insert, select, update
+from sqlalchemy import Engine, case, func, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from sqa.board.storage import ACCOUNTS, INVITATIONS
@@ -51,7 +51,10 @@ ORGANISER = Caller()
 
 
 def invite(engine: Engine, uses: int = 1, days: float = 30.0) -> dict[str, Any]:
-    """An invitation for so many accounts, which lapses after so many days: {"invitation", "uses", "until"}."""
+    """An invitation for so many accounts of one person, which lapses after so many days.
+
+    {"invitation", "uses", "until"}.
+    """
     if not 1 <= uses <= MOST_USES or not 0 < days <= 3660:
         raise ConfigError(f"invitation: uses must be 1 to {MOST_USES} and days above 0 and at most 3660")
     code, now = secrets.token_urlsafe(24), time.time()
@@ -76,7 +79,8 @@ def sign_up(engine: Engine, name: str, invitation: str) -> dict[str, Any]:
         if used is None:
             raise Denied("invitation: unknown, used up or lapsed; ask the organiser for another")
         try:
-            connection.execute(insert(ACCOUNTS).values(name=name, token=_digest(token.encode()), created=now))
+            row = {"name": name, "token": _digest(token.encode()), "created": now, "invitation": used.id}
+            connection.execute(insert(ACCOUNTS).values(**row))
         except IntegrityError as error:
             raise Taken(f"account: the name {name!r} is in use already; choose another") from error
     return {"name": name, "token": token}
@@ -92,26 +96,29 @@ def account_of(engine: Engine, token: bytes) -> Caller | None:
     return None if row is None else Caller(*row)
 
 
-def check_quota(engine: Engine, caller: Caller, per_day: int) -> None:
-    """TooMany if an account has sent `per_day` submissions today (UTC); deleted ones count."""
+def spend(engine: Engine, caller: Caller, per_day: int) -> None:
+    """Count a submission of today (UTC), whatever becomes of it; TooMany if `per_day` are counted already.
+
+    The accounts of one invitation are one person's and are counted together.  One statement counts and decides, so
+    that requests at the same moment cannot all pass on the same count.
+    """
     if caller.organiser:
         return
-    with engine.connect() as connection:
-        row = connection.execute(select(ACCOUNTS.c.day, ACCOUNTS.c.sent).where(ACCOUNTS.c.id == caller.account)).one()
-    if row.day == _today() and row.sent >= per_day:
-        raise TooMany(f"{caller.name}: {per_day} submissions a day, and today's are used up; come back tomorrow (UTC)")
-
-
-def spend(engine: Engine, caller: Caller) -> None:
-    """Count a submission of today."""
-    sent = case((ACCOUNTS.c.day == _today(), ACCOUNTS.c.sent + 1), else_=1)
+    today, first = int(time.time() // DAY), ACCOUNTS.alias()
+    mine = select(ACCOUNTS.c.invitation).where(ACCOUNTS.c.id == caller.account).scalar_subquery()
+    person = select(func.min(first.c.id)).where(first.c.invitation == mine).scalar_subquery()
+    counted = (
+        update(ACCOUNTS)
+        .where(ACCOUNTS.c.id == func.coalesce(person, caller.account))
+        .where(or_(ACCOUNTS.c.day != today, ACCOUNTS.c.sent < per_day))
+        .values(day=today, sent=case((ACCOUNTS.c.day == today, ACCOUNTS.c.sent + 1), else_=1))
+    )
     with engine.begin() as connection:
-        mine = update(ACCOUNTS).where(ACCOUNTS.c.id == caller.account)
-        connection.execute(mine.values(day=_today(), sent=sent))
-
-
-def _today() -> int:
-    return int(time.time() // DAY)
+        if connection.execute(counted).rowcount == 0:
+            raise TooMany(
+                f"{caller.name}: {per_day} submissions a day, refused ones and those of other accounts of the same "
+                "invitation counted, and today's are used up; come back tomorrow (UTC)"
+            )
 
 
 def _digest(secret: bytes) -> str:

@@ -20,7 +20,7 @@ from sqa.board import lifecycle, queue
 from sqa.board.accounts import ORGANISER, Caller, Taken
 from sqa.board.files import Files, as_lines, data_path, model_path, split_prefix
 from sqa.board.lifecycle import NotFound
-from sqa.board.standing import rank, views
+from sqa.board.standing import rank, rounded, views
 from sqa.board.storage import ACCOUNTS, DATASETS, DETAILS, EVALUATIONS, MODELS, SCORES, open_engine
 from sqa.board.task import KINDS, PHASES, RUN_HERE, Example, Task, Unscorable, check_name, find_task, load_tasks
 from sqa.core.errors import ConfigError, DataError
@@ -118,18 +118,19 @@ class Board:
         added = self._add(MODELS, row, {model_path(code, name, kind): data}, owner)
         return {**added, "owner": owner.name, "cannot": cannot}
 
-    def _cannot(self, task: Task, name: str, kind: str, data: bytes) -> dict[str, list[str]]:
+    def _cannot(self, task: Task, name: str, kind: str, data: bytes) -> Mapping[str, list[str]]:
         """data set -> why the model cannot be scored on it, of those that cannot.  All cannot: Unscorable."""
         sets = [row["name"] for row in self.datasets(task.code) if row["phase"] != "hidden" or kind in RUN_HERE]
-        cannot = {}
-        for dataset in sets:
-            problems = task.unscorable(kind, data, self.files.read_lines(data_path(task.code, dataset)))
-            if problems:
-                cannot[dataset] = problems
+        examples = {dataset: self.files.read_lines(data_path(task.code, dataset)) for dataset in sets}
+        cannot = task.unscorable(kind, data, examples)
         if sets and len(cannot) == len(sets):
             reasons = [f"{dataset}: {problem}" for dataset, problems in cannot.items() for problem in problems]
             raise Unscorable(f"{name}: can be scored on no data set of {task.code}", reasons)
         return cannot
+
+    def require_free(self, code: str, name: str) -> None:
+        """Taken if the task has a model of that name."""
+        self._free(MODELS, code, name)
 
     def _free(self, table: Any, code: str, name: str) -> None:
         with self.engine.connect() as connection:
@@ -238,19 +239,22 @@ class Board:
         datasets: Sequence[str] = (),
         view: str = views.MAIN,
         version: int | None = None,
+        outside: bool = False,
     ) -> dict[str, Any]:
         """Every model's metrics averaged over a view's data sets, or those named alike; best Dynascore first.
 
         `weights`: of the Dynascore, those of the view where None.  A model that lacks a weighted metric on a data set
         has no Dynascore and the reason instead; what is implausible or withdrawn has no rank; the others are compared
         without it.  `version`: of the view, the newest where None.  An unknown view or data set: NotFound.
+
+        `outside`: as it may leave the board, see `sqa.board.standing.rounded`.
         """
         task = self.task(code)
         with self.engine.connect() as connection:
             found = views.find_view(connection, code, view, version)
         if found is None and (view, version) != (views.MAIN, None):
             raise NotFound(f"no view {view!r}{'' if version is None else f' with version {version}'}")
-        known = [row["name"] for row in self.datasets(code)]
+        known = {row["name"]: row for row in self.datasets(code)}
         for name in datasets:
             if name not in known:
                 raise NotFound(f"no data set {name!r}")
@@ -259,7 +263,13 @@ class Board:
         weights = dict(weights if weights is not None else found.metrics if found else task.default_weights)
         shown = [model for model in self.models(code) if model["withdrawn"] is None]
         done = self.evaluations(code, "done")
+        if outside:
+            done = self.told(done)
         ranked = rank.rank(task, shown, done, data_weights, weights, self._details, self.places)
+        kept = [known[name]["examples"] for name in data_weights if known[name]["phase"] != "open"]
+        if outside and kept:
+            for row in ranked["rows"]:
+                row["interval"] = rounded.ends(task.perf_metric, row["interval"], min(kept))
         return {
             "task": code,
             "rank_version": rank.VERSION,
@@ -270,6 +280,16 @@ class Board:
             "metrics": rank.about_metrics(task),
             **ranked,
         }
+
+    def told(self, evaluations: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """Evaluations as they may leave the board: rounded where answers are kept."""
+        codes = {row["task"] for row in evaluations} & set(self.tasks)
+        datasets = {(code, row["name"]): row for code in codes for row in self.datasets(code)}
+        return [
+            rounded.told(row, datasets[row["task"], row["dataset"]], self.task(row["task"]).perf_metric)
+            for row in evaluations
+            if row["task"] in codes
+        ]
 
     def _details(self, ids: Sequence[int]) -> dict[int, Any]:
         """evaluation -> the statistics of each of its examples, of those that have them."""

@@ -15,6 +15,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Mapping, Sequence
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +31,10 @@ from sqa.core.types import Buzz, Emission, Guess, Question
 from sqa.data import perturb as perturbing
 from sqa.data.datasets import load_questions
 from sqa.files.json_shape import Shape
+from sqa.protocols.submission import LONGEST, MOST_PROBLEMS, SHAPE, fitted, rows_of
 from sqa.run.config import RunConfig, run_in
 
+SHOWN_OF_PROBLEM = 300  # characters
 INPUT_KEYS = ("id", "language", "source")
 _STEP = {"sentence": "integer", "token": "string", "g": "integer", "ended": "boolean", "erase": "integer"}
 _SPOKEN = {"guess": "string", "buzz": "boolean"}  # of a step of a system that answers
@@ -166,34 +169,28 @@ def respond(kind: str, model: bytes, examples: Sequence[Example], work: Path) ->
 
 def submitted(submission: bytes, examples: Sequence[Example]) -> list[Response]:
     """The answers of a submission's rows for these examples; its rows for other questions are left aside."""
-    traces, problems = _traces(submission, examples)
+    problems: list[str] = []
+    traces = fitted(*rows_of(submission.decode(), problems), [question_of(example) for example in examples], problems)
     if problems:
         raise DataError(f"submission: {told(problems)}")
     return [_response(trace) for trace in traces]
 
 
-def _traces(submission: bytes, examples: Sequence[Example]) -> tuple[list[QuestionTrace], list[str]]:
-    """The traces of a submission's rows for these examples, or every problem."""
-    from sqa.protocols import submission as protocol
-
-    wanted = {example["id"] for example in examples}
-    lines = submission.decode().split("\n")
-    # lines of other questions become empty ones, so that a problem is told with its line number
-    kept = [line if line.strip() and json.loads(line)["question"] in wanted else "" for line in lines]
-    problems: list[str] = []
-    return protocol.traces_of("\n".join(kept), [question_of(example) for example in examples], problems), problems
-
-
-def unscorable(kind: str, model: bytes, examples: Sequence[Example]) -> list[str]:
-    """Why a submission cannot be scored on these examples, every reason; of a config only running it can tell."""
-    if kind == session.KIND:
-        return session.problems_of(model, [question_of(example) for example in examples])
-    if kind != "submission":
-        return []
-    traces, problems = _traces(model, examples)
-    if traces and traces[0].buzzes is None:
-        problems.append("guess, buzz: no row has them, and without answers there are no expected wins")
-    return problems
+def unscorable(kind: str, model: bytes, sets: Mapping[str, Sequence[Example]]) -> dict[str, list[str]]:
+    """data set -> why a submission cannot be scored there, every reason; of a config only running it can tell."""
+    if kind not in ("submission", session.KIND):
+        return {}
+    rows = rows_of(model.decode(), []) if kind == "submission" else None  # once for all sets: it may be large
+    found = {}
+    for name, examples in sets.items():
+        questions, problems = [question_of(example) for example in examples], list[str]()
+        if rows is None:
+            problems = session.problems_of(model, questions)
+        elif (traces := fitted(*rows, questions, problems)) and traces[0].buzzes is None:
+            problems.append("guess, buzz: no row has them, and without answers there are no expected wins")
+        if problems:
+            found[name] = problems
+    return found
 
 
 def implausible(examples: Sequence[Example], responses: Sequence[Response]) -> list[str]:
@@ -249,18 +246,19 @@ def check_model(kind: str, model: bytes) -> None:
         lines = model.decode().split("\n")
     except UnicodeDecodeError as error:
         raise DataError(f"submission: not UTF-8 at byte {error.start}") from error
-    rows = {number: line for number, line in enumerate(lines, start=1) if line.strip()}
-    if not rows:
+    rows = ((number, line) for number, line in enumerate(lines, start=1) if line.strip())
+    first = next(rows, None)
+    if first is None:
         raise DataError("submission: has no rows")
-    problems = [f"{number}: {problem}" for number, line in rows.items() for problem in _row_problems(line)]
-    if problems:
+    wrong = (f"{number}: {problem}" for number, line in chain([first], rows) for problem in _row_problems(line))
+    if problems := list(islice(wrong, MOST_PROBLEMS)):
         raise Unscorable("submission", problems, "see `sqa validate sqa --schema`")
 
 
 def _row_problems(line: str) -> list[str]:
     """What is wrong with one line whatever the data set."""
-    from sqa.protocols.submission import SHAPE
-
+    if len(line) > LONGEST:
+        return [f"a line may have {LONGEST} characters, this one has {len(line)}"]
     try:
         row = json.loads(line)
         json.dumps(row, ensure_ascii=False).encode()  # half a surrogate pair cannot be written
@@ -268,7 +266,7 @@ def _row_problems(line: str) -> list[str]:
         return [f"has half a surrogate pair, which is no text: {line[:60]!r}"]
     except (ValueError, RecursionError):
         return [f"not JSON: {line[:60]!r}"]
-    return SHAPE.problems(row)
+    return [problem[:SHOWN_OF_PROBLEM] for problem in SHAPE.problems(row)]
 
 
 def _task(language: str) -> Task:

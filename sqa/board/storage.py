@@ -6,7 +6,8 @@
                   queued, started, finished
     scores        evaluation (one row at most), result
     details       evaluation (one row at most), each example's statistics of the metric that sorts
-    accounts      id, name, token (its sha256), created, day and sent (submissions on that day since 1970)
+    accounts      id, name, token (its sha256), created, invitation, day and sent (submissions on that day since 1970;
+                  the first account of an invitation has those of all of them)
     invitations   id, code (its sha256), created, until, uses (how many are left)
     events        id, model, time, text: the log of a submission
     views         id, task, name, version, created, datasets and metrics (name -> weight): what a headline is made of
@@ -14,7 +15,7 @@
     about         key, value: the version of this layout
 
 Names are unique within a task; a data set never changes once it is registered.  Times are seconds since 1970, null
-where a board of version 1 did not note them.
+where a board of version 1 did not note them; version 2 did not know which accounts are one person's.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from sqlalchemy import (
     Text,
     UniqueConstraint,
     create_engine,
+    delete,
     event,
     insert,
     inspect,
@@ -44,10 +46,11 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
+from sqlalchemy.schema import CreateColumn
 
 from sqa.core.errors import ConfigError, lacking
 
-VERSION = 2
+VERSION = 3
 META = MetaData()
 
 ABOUT = Table("about", META, Column("key", String(16), primary_key=True), Column("value", String(16), nullable=False))
@@ -59,7 +62,8 @@ ACCOUNTS = Table(
     Column("token", String(64), nullable=False, unique=True),
     Column("created", Float, nullable=False),
     Column("day", Integer, nullable=False, default=0),  # since 1970, of the last submission
-    Column("sent", Integer, nullable=False, default=0),  # submissions on that day
+    Column("sent", Integer, nullable=False, default=0),  # submissions on that day, of a person's first account
+    Column("invitation", ForeignKey("invitations.id")),  # whose accounts are one person's; null: of version 2
 )
 INVITATIONS = Table(
     "invitations",
@@ -147,18 +151,6 @@ VIEWS = Table(
 )
 WORKERS = Table("workers", META, Column("id", String(32), primary_key=True), Column("seen", Float, nullable=False))
 
-# what version 2 added to tables that version 1 had
-ADDED: tuple[Column[Any], ...] = (
-    DATASETS.c.created,
-    DATASETS.c.phase,
-    MODELS.c.owner,
-    MODELS.c.created,
-    MODELS.c.withdrawn,
-    EVALUATIONS.c.queued,
-    EVALUATIONS.c.started,
-    EVALUATIONS.c.finished,
-)
-
 
 def open_engine(url: str) -> Engine:
     """The engine of a database URL; tables are made if they are missing, those of version 1 are brought up to date.
@@ -202,9 +194,9 @@ def _up_to_date(engine: Engine) -> None:
             )
         if version == VERSION:
             return
-        if version == 1:
-            _from_version_1(connection)
         META.create_all(connection)
+        _add_columns(connection)
+        connection.execute(delete(ABOUT).where(ABOUT.c.key == "version"))
         connection.execute(insert(ABOUT).values(key="version", value=str(VERSION)))
 
 
@@ -218,14 +210,15 @@ def _version(connection: Connection) -> int:
     return 1 if EVALUATIONS.name in tables else 0
 
 
-def _from_version_1(connection: Connection) -> None:
-    """Add the columns that version 1 lacked."""
-    owner = {"owner": " REFERENCES accounts (id)"}
-    ACCOUNTS.create(connection, checkfirst=True)
-    for column in ADDED:
-        kind = column.type.compile(connection.dialect)
-        more = owner.get(column.name, " NOT NULL DEFAULT 'closed'" if column.name == "phase" else "")
-        connection.execute(text(f"ALTER TABLE {column.table.name} ADD COLUMN {column.name} {kind}{more}"))
+def _add_columns(connection: Connection) -> None:
+    """Add the columns that tables of an older version lack."""
+    for table in META.sorted_tables:
+        there = {column["name"] for column in inspect(connection).get_columns(table.name)}
+        for column in table.c:
+            if column.name not in there:
+                declared = CreateColumn(column).compile(dialect=connection.dialect)
+                other = "".join(f" REFERENCES {key.column.table.name} (id)" for key in column.foreign_keys)
+                connection.execute(text(f"ALTER TABLE {table.name} ADD COLUMN {declared}{other}"))
 
 
 def _sqlite_settings(connection: Any, _: Any) -> None:

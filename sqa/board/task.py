@@ -76,9 +76,9 @@ def _nothing(examples: Sequence[Example], responses: Sequence[Response]) -> list
     return []
 
 
-def _scorable(kind: str, model: bytes, examples: Sequence[Example]) -> list[str]:
+def _scorable(kind: str, model: bytes, sets: Mapping[str, Sequence[Example]]) -> dict[str, list[str]]:
     """The problems that a task without foresight sees."""
-    return []
+    return {}
 
 
 def _no_more(example: Example, response: Response) -> dict[str, Any]:
@@ -104,7 +104,8 @@ class Task:
     difference_metrics: tuple[str, ...] = ()  # compared between perturbed and original
     default_weights: tuple[tuple[str, float], ...] = ()  # of the Dynascore; metrics not named weigh nothing
     implausible: Callable[[Sequence[Example], Sequence[Response]], list[str]] = _nothing  # why it cannot be true
-    unscorable: Callable[[str, bytes, Sequence[Example]], list[str]] = _scorable  # why a model of `check_model` fails
+    # data set -> why a model of `check_model` fails there, of those where it does
+    unscorable: Callable[[str, bytes, Mapping[str, Sequence[Example]]], Mapping[str, list[str]]] = _scorable
     shown: Callable[[Example, Response], dict[str, Any]] = _no_more  # of a single example, beside its value
     traces: Callable[[Sequence[Example], Sequence[Response]], list[QuestionTrace]] | None = None  # for the viewer
 

@@ -198,7 +198,7 @@ def set_view(
 @board_app.command("invite")
 def invite(
     context: typer.Context,
-    uses: Annotated[int, typer.Option("--uses", metavar="N", help="Accounts that may be made with it.")] = 1,
+    uses: Annotated[int, typer.Option("--uses", metavar="N", help="Accounts that one person may make.")] = 1,
     days: Annotated[float, typer.Option("--days", metavar="N", help="After which it lapses.")] = 30.0,
 ) -> None:
     """An invitation to sign up with, on the board's page; it is printed once."""

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,8 @@ from sqa.metrics import build, collect
 
 METRICS = ("ew", "oracle-ew", "accuracy", "bleu", "chrf", "al", "laal", "ap", "dal")
 SHOWN = 20  # problems printed; the rest is counted
+LONGEST = 200_000  # characters of a line
+MOST_PROBLEMS = 10_000  # then a submission is read no further: who sends it shall not decide how long it takes
 BLANKS = r"\t-\r\u001c-\u0020\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"  # as `str.split` has them
 SCHEMA: dict[str, Any] = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -124,19 +126,31 @@ def traces_of(text: str, questions: Sequence[Question], problems: list[str]) -> 
     """The traces of a submission, in the order of `questions`; every problem is added to `problems`."""
     if not questions:
         raise ConfigError("--questions: the set has no questions")
-    rows: dict[str, list[Row]] = {question.id: [] for question in questions}
-    answered = set()
-    torn: set[object] = set()  # questions with a row that cannot be read, whose steps are therefore not counted
+    rows, torn = rows_of(text, problems)
+    known = {question.id for question in questions}
+    strange = (row for id, found in rows.items() if id not in known for row in found)
+    problems.extend(f"{row.line}: question: the set has no {row.question!r}" for row in islice(strange, MOST_PROBLEMS))
+    return fitted(rows, torn, questions, problems)
+
+
+def rows_of(text: str, problems: list[str]) -> tuple[dict[str, list[Row]], set[object]]:
+    """question -> its rows; and the questions with a row that cannot be read, whose steps are therefore not counted."""
+    rows: dict[str, list[Row]] = {}
+    torn: set[object] = set()
     for row in _rows(text, problems, torn):
-        answered.add(row.guess is not None)
-        if row.question in rows:
-            rows[row.question].append(row)
-        else:
-            problems.append(f"{row.line}: question: the set has no {row.question!r}")
+        rows.setdefault(row.question, []).append(row)
+    return rows, torn
+
+
+def fitted(
+    rows: Mapping[str, Sequence[Row]], torn: Collection[object], questions: Sequence[Question], problems: list[str]
+) -> list[QuestionTrace]:
+    """The traces of these questions' rows; those of others are left aside.  Every problem is added to `problems`."""
+    answered = {row.guess is not None for question in questions for row in rows.get(question.id, ())}
     if len(answered) > 1:
         problems.append("0: guess, buzz: some rows have them and some do not")
-    for question in questions:
-        problems.extend(_problems(question, rows[question.id], question.id in torn))
+    each = (_problems(question, rows.get(question.id, ()), question.id in torn) for question in questions)
+    problems.extend(islice(chain.from_iterable(each), MOST_PROBLEMS))
     if problems:
         return []
     return [_trace(question, rows[question.id], True in answered) for question in questions]
@@ -144,7 +158,12 @@ def traces_of(text: str, questions: Sequence[Question], problems: list[str]) -> 
 
 def _rows(text: str, problems: list[str], torn: set[object]) -> Iterator[Row]:
     for number, line in enumerate(text.split("\n"), start=1):
+        if len(problems) >= MOST_PROBLEMS:
+            return
         if not line.strip():
+            continue
+        if len(line) > LONGEST:
+            problems.append(f"{number}: a line may have {LONGEST} characters, this one has {len(line)}")
             continue
         try:
             found = parse_json(line)

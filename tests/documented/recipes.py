@@ -255,7 +255,7 @@ RECIPES: dict[str, Run | Serve | Cannot] = {
     ),
     "sqa board leaderboard sqa-es": Run(after=REGISTERED, needs=BOARD),
     "sqa board leaderboard sqa-es --view main --version 1": Run(after=REGISTERED, needs=BOARD),
-    "sqa board invite --uses 20 --days 60": Run(needs=BOARD),
+    "sqa board invite --days 60": Run(needs=BOARD),
     "sqa board serve --host 0.0.0.0 --name board.example.org --token ORGANISER": Serve(
         "sqa board serve --no-worker --host 0.0.0.0 --name board.example.org --token ORGANISER",
         ("GET /", "GET /api/tasks"),

@@ -9,7 +9,7 @@ from fastapi import FastAPI, Path, Query
 from fastapi.responses import HTMLResponse
 
 from sqa.board import lifecycle, queue
-from sqa.board.board import Board
+from sqa.board.board import Board, NotFound
 from sqa.board.dynascore import parse_weights
 from sqa.board.metrics import meta_of
 from sqa.board.routes import browsing
@@ -72,12 +72,14 @@ def add_standing(app: FastAPI, board: Board) -> None:
     ) -> list[dict[str, Any]]:
         """The evaluations of a task and their results."""
         known(board, task)
-        return board.evaluations(task, state)
+        return board.told(board.evaluations(task, state))
 
     @app.get("/api/evaluations/{id}", responses=ERRORS)
     def evaluation(id: Annotated[int, Path(ge=1, le=MAX_ID)]) -> dict[str, Any]:
         """One evaluation and its result."""
-        return board.evaluation(id)
+        for row in board.told([board.evaluation(id)]):
+            return row
+        raise NotFound(f"no evaluation {id}")
 
     @app.get("/api/tasks/{task}/views", responses=ERRORS)
     def views(task: TaskCode) -> list[dict[str, Any]]:
@@ -96,7 +98,7 @@ def add_standing(app: FastAPI, board: Board) -> None:
         """The models of a task, best Dynascore first."""
         known(board, task)
         parsed = None if weights is None else parse_weights(weights, board.task(task).metrics)
-        return board.leaderboard(task, parsed, dataset, view, version)
+        return board.leaderboard(task, parsed, dataset, view, version, outside=True)
 
 
 def add_models(app: FastAPI, board: Board) -> None:

@@ -27,6 +27,7 @@ ERRORS: dict[int | str, dict[str, Any]] = {
         409: "The name is in use already",
         413: "The body is too large",
         429: "Too many submissions today",
+        503: "Too many are being checked now",
     }.items()
 }
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import hmac
 import json
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from anyio import CapacityLimiter, to_thread
 from fastapi import Depends, FastAPI, HTTPException, Request
 
 from sqa.board import accounts, lifecycle
@@ -27,6 +29,7 @@ from sqa.core.errors import DataError, SqaError
 from sqa.data.datasets import available, question_sets
 from sqa.net.guard import given_token
 
+MOST_HELD = 1 << 27  # bytes of submissions that wait to be checked
 SUBMISSION: dict[str, Any] = {
     "requestBody": {
         "required": True,
@@ -102,15 +105,24 @@ def add_data(app: FastAPI, board: Board, who: Who) -> None:
 def add_submissions(app: FastAPI, board: Board, who: Who, per_day: int) -> None:
     """Submissions, by their owners."""
     asks = Depends(who)
+    held, one = 0, CapacityLimiter(1)  # bytes of submissions under way; one is checked, the others wait
 
     @app.put("/api/tasks/{task}/models/{name}", status_code=201, responses=ERRORS, openapi_extra=SUBMISSION)
     async def put_model(task: TaskCode, name: Name, request: Request, caller: Caller = asks) -> dict[str, Any]:
-        """Register a submission; it is queued on every data set of the task."""
-        from starlette.concurrency import run_in_threadpool
-
+        """Register a submission; it is queued on every data set of the task.  Refused ones count among the day's."""
         known(board, task)
+        nonlocal held
         body = await request.body()
-        return await run_in_threadpool(_submit, board, task, name, body, caller, per_day)
+        if held and held + len(body) > MOST_HELD:
+            told = "many submissions are being checked; send it again later"
+            raise HTTPException(503, told, {"Retry-After": "60"})
+        held += len(body)
+        try:
+            await to_thread.run_sync(_admit, board, task, name, caller, per_day)
+            register = partial(board.register_model, task, name, "submission", body, caller)
+            return await to_thread.run_sync(register, limiter=one)
+        finally:
+            held -= len(body)
 
     @app.post("/api/tasks/{task}/models/{name}/withdraw", status_code=204, responses=ERRORS)
     def withdraw(task: TaskCode, name: Name, caller: Caller = asks) -> None:
@@ -137,11 +149,10 @@ def add_submissions(app: FastAPI, board: Board, who: Who, per_day: int) -> None:
         lifecycle.remove(board.engine, board.files, task, name, caller)
 
 
-def _submit(board: Board, task: str, name: str, body: bytes, caller: Caller, per_day: int) -> dict[str, Any]:
-    accounts.check_quota(board.engine, caller, per_day)
-    made = board.register_model(task, name, "submission", body, caller)
-    accounts.spend(board.engine, caller)
-    return made
+def _admit(board: Board, task: str, name: str, caller: Caller, per_day: int) -> None:
+    """Before any of it is looked at: the name is free, and it is one of the day's."""
+    board.require_free(task, name)
+    accounts.spend(board.engine, caller, per_day)
 
 
 def _organiser(caller: Caller) -> None:

@@ -37,7 +37,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     board = Board.open(BoardConfig(tmp_path_factory.mktemp("board"), tasks=("board_task:make",)))
     examples = json.loads(board_task.EXAMPLES)
     examples[0]["tags"] = [SCRIPT]
-    board.register_dataset("toy", "data", json.dumps(examples), ["casing"])
+    board.register_dataset("toy", "data", json.dumps(examples), ["casing"], phase="open")  # all tags, too
     for name, answers in (("best", {"eins": "a", "zwei": "b", "DREI": "c", "EINS": "a"}), ("half", {"": "a"})):
         board.register_model("toy", name, "submission", json.dumps({"name": name, "answers": answers}).encode())
     worker.work(board, until_empty=True)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterator
+from difflib import SequenceMatcher
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -15,8 +18,12 @@ from sqa.board.accounts import Caller, invite, sign_up
 from sqa.board.accounts import account_of as account
 from sqa.board.board import Board, BoardConfig
 from sqa.board.files import as_lines
+from sqa.board.standing.plausible import overlap
 from sqa.core.types import Question
 from sqa.data.datasets import load_questions
+from sqa.files.store import Store
+from sqa.run.config import run_from_mapping
+from sqa.run.pipeline import run
 
 Rows = Iterator[tuple[str, int, str, bool]]  # token, g, guess, buzz
 
@@ -83,6 +90,22 @@ def the_reference_with_honest_delays(q: Question, i: int) -> Rows:
         yield word, g, f"page {i}", g == len(q.words)
 
 
+def the_reference_but_for_a_word(q: Question, i: int) -> Rows:
+    """As the reference, one word altered: by identity it was none, and it had rank 1."""
+    for step, (word, g, guess, buzz) in enumerate(the_reference_with_honest_delays(q, i)):
+        yield "something" if step == 7 + i % 20 else word, g, guess, buzz
+
+
+def the_reference_without_its_marks(q: Question, i: int) -> Rows:
+    for word, g, guess, buzz in the_reference_with_honest_delays(q, i):
+        yield "".join(filter(str.isalnum, word)).upper() or "x", g, guess, buzz
+
+
+def every_eighth_word_is_another(q: Question, i: int) -> Rows:
+    for step, (word, g, guess, buzz) in enumerate(the_reference_with_honest_delays(q, i)):
+        yield "something" if step % 8 == i % 8 else word, g, guess, buzz
+
+
 def second_half_never_read(q: Question, i: int) -> Rows:
     """A whole translation with the delays of a quarter of the source."""
     for word, g, guess, buzz in honest(q, i):
@@ -127,6 +150,9 @@ CHEATS: dict[Callable[[Question, int], Rows], str] = {
     first_words_are_the_answers: "different texts before any source word",
     guesses_before_reading: "different pages before any source word",
     the_reference_with_honest_delays: "the human reference to the letter in 45 of 45",
+    the_reference_but_for_a_word: "the human reference but for a few words in 45 of 45",
+    the_reference_without_its_marks: "the human reference",
+    every_eighth_word_is_another: "of its words with the human reference",
     second_half_never_read: "delays below the possible",
     ten_words_for_each: "words per source word",
     one_word_for_a_question: "words per source word",
@@ -158,6 +184,50 @@ def test_a_cheat_is_named(cheat: Callable[[Question, int], Rows]) -> None:
 def test_what_is_honest_is_not(late: float) -> None:
     data = submission(lambda q, i: honest(q, i, late))
     assert sqa_task.implausible(examples(), sqa_task.submitted(data, examples())) == []
+
+
+def post_edited(q: Question, i: int) -> Rows:
+    """Our translator's text with three tenths of what it has otherwise put as in the reference: names, terms."""
+    theirs, mine, rng = reference_words(q), translated()[q.id].split(), random.Random(q.id)
+    words: list[str] = []
+    for kind, a, b, c, d in SequenceMatcher(None, mine, theirs, autojunk=False).get_opcodes():
+        words += theirs[c:d] if kind == "equal" or rng.random() < 0.3 else mine[a:b]
+    for step, word in enumerate(words):
+        yield word, min(step + 6, len(q.words)), f"page {i}", step == len(words) - 1
+
+
+@cache
+def translated() -> dict[str, str]:
+    """The bundled questions in full by the bundled model."""
+    config = {
+        "name": "t",
+        "dataset": {"name": "mini-es"},
+        "translator": {"name": "waitk", "model": "es-en", "k": "full"},
+    }
+    with TemporaryDirectory() as folder:
+        made = run(run_from_mapping({**config, "metrics": ["bleu"]}), Store(Path(folder)), progress=False)
+        return {trace.question.id: " ".join(trace.hypotheses) for trace in made.traces}
+
+
+def test_a_corrected_translation_is_no_copy() -> None:
+    found = sqa_task.implausible(examples(), sqa_task.submitted(submission(post_edited), examples()))
+    assert not [reason for reason in found if "human reference" in reason]
+
+
+@pytest.mark.parametrize(
+    ("text", "other", "share"),
+    [
+        ("", "", 0.0),
+        ("a", "", 0.0),
+        ("The cat, sat.", "the cat sat", 1.0),
+        ("a b c d", "a x c d", 0.75),
+        ("a b c", "c b a", 1 / 3),
+        ("a a a b", "a b", 2 / 3),
+        (" ".join(map(str, range(200))), " ".join(map(str, range(1, 201))), 199 / 200),
+    ],
+)
+def test_overlap_is_the_longest_common_subsequence(text: str, other: str, share: float) -> None:
+    assert overlap(text, other) == pytest.approx(share) == overlap(other, text)
 
 
 def test_no_cheat_enters_the_rank_and_copies_are_named(tmp_path: Path) -> None:
