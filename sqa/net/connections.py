@@ -16,6 +16,7 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
@@ -65,6 +66,15 @@ class BoundedProtocol(H11Protocol):
             self._keep_open()
         elif not was_reading or self._end is None:
             self._close_in(HEAD_SECONDS)
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what is not HTTP and hang up; no second answer where the request has one, or one on its way."""
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            super().send_400_response(msg)
+        else:
+            self.transport.close()
+        if self.cycle is not None:
+            self.cycle.disconnected = True
 
     def on_response_complete(self) -> None:
         self._keep_open()

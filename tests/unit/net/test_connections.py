@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 
 import pytest
 import requests
@@ -171,6 +172,26 @@ def test_nonsense_is_a_400_or_the_end(opened, sent: bytes) -> None:
         except ConnectionResetError:
             assert len(sent) > 9_999  # it was still speaking
         assert requests.get(url, timeout=30).text == "here"
+
+
+BROKEN = b"PUT /body HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize("guard", [{}, {"token": "secret"}], ids=["a body is read", "refused at once"])
+@pytest.mark.parametrize("apart", [False, True], ids=["with the head", "after the head"])
+def test_a_request_that_breaks_off_has_one_answer(opened, guard, apart: bool, caplog: pytest.LogCaptureFixture) -> None:
+    """The answer to its head was on its way, or sent, when the 400 was: a traceback of fourteen lines in the log."""
+    with caplog.at_level(logging.ERROR), serving_app(replace(app(), **guard)) as url:
+        connection = opened(url, BROKEN if apart else BROKEN + b"ZZ\r\n")
+        if apart:
+            time.sleep(0.3)
+            connection.sendall(b"ZZ\r\n")
+        said = b""
+        while part := connection.recv(1000):
+            said += part
+        assert said.count(b"HTTP/1.1") == 1 and said[9:12] == (b"401" if guard and apart else b"400")
+        assert requests.get(url, headers={"Authorization": "Bearer secret"}, timeout=30).text == "here"
+    assert not caplog.records
 
 
 def test_as_many_connections_as_there_are_files(monkeypatch: pytest.MonkeyPatch) -> None:
