@@ -113,7 +113,7 @@ class Session:
         segment = self.corpus.read(number, int(step), size)
         at_end = guide and self.strict and segment.segment == EOS
         after = segment.start if at_end else segment.step
-        self._has_read(sentence, read, cursor, (after, samples), after)
+        self._has_read(sentence, read, cursor, (after, samples), self._reach(number, after))
         place = segment.start if self.corpus.kind == "text" else segment.start // 10
         return {"sent_id": number, "segment_id": place, "segment": segment.segment}
 
@@ -164,6 +164,12 @@ class Session:
         if not (again and self.corpus.kind == "text"):
             sentence.step, sentence.samples = after
         sentence.reach = max(sentence.reach, reach)
+
+    def _reach(self, number: int, after: float) -> float:
+        """How far a read in whole ms has handed out: at the end all, of which the last may be part of a ms."""
+        if self.corpus.kind == "text" or after < self.corpus.length(number):
+            return after
+        return max(after, self.corpus.recordings[number].duration)
 
     def tokens_of(self, hypothesis: str, guide: bool = False) -> list[str]:
         """The words of a hypothesis; `strict`: the originals' tokens, by the guide's route all of it as one."""
@@ -245,8 +251,11 @@ class Session:
             delays = delays[:-1] if first else delays
         else:
             tokens = [token for token in tokens if token != EOS]
-        end = self.corpus.kind == "text" and not first
-        length = self.corpus.length(number) + end
+        length = self.corpus.length(number)
+        if self.corpus.kind == "text":
+            length += not first
+        else:
+            delays = [min(delay, length) for delay in delays]  # the 2020 server's length of a recording is in whole ms
         return Translated(" ".join(tokens), tuple(delays), length, self.corpus.targets[number])
 
     # ---------------------------------------------------------------------------------- results of SimulEval 1.0.2

@@ -86,18 +86,22 @@ def test_a_client_that_goes_on_counts_words_as_the_server_does() -> None:
 MS, RATE = 1000, 16_000
 
 
-@pytest.fixture
-def speech(tmp_path: Path) -> SpeechCorpus:
+def recording(tmp_path: Path, samples: int, rate: int) -> SpeechCorpus:
     with wave.open(str(tmp_path / "a.wav"), "wb") as file:
         file.setnchannels(1)
         file.setsampwidth(2)
-        file.setframerate(RATE)
-        file.writeframes(np.arange(RATE * MS // 1000, dtype="<i2").tobytes())
+        file.setframerate(rate)
+        file.writeframes(np.arange(samples, dtype="<i2").tobytes())
     (tmp_path / "src").write_text("a.wav\n")
     (tmp_path / "tgt").write_text("eins zwei\n")
     corpus = load(tmp_path / "src", tmp_path / "tgt", "speech")
     assert isinstance(corpus, SpeechCorpus)
     return corpus
+
+
+@pytest.fixture
+def speech(tmp_path: Path) -> SpeechCorpus:
+    return recording(tmp_path, RATE * MS // 1000, RATE)
 
 
 WAYS = {  # requests that had a whole recording and left a delay of 10 ms or none
@@ -122,6 +126,22 @@ def test_what_was_handed_out_has_been_read(speech: SpeechCorpus, dialect: str, w
     with serving(speech, config) as url:  # nor does the journal forget it
         send(url, "sent_id", "zwei </s>")
         assert requests.get(f"{url}/result?instance_id=0", timeout=30).json()["delays"] == [MS] * 3
+
+
+@pytest.mark.parametrize("rate", [8000, 22_050])
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_whole_recording_has_one_latency_by_either_name(dialect: str, rate: int, tmp_path: Path) -> None:
+    """By `sent_id` its last part of a ms was handed out and not counted: the AL of one that was read was half of it."""
+    speech, scores = recording(tmp_path, 2 * rate + 7, rate), []
+    for query in ("sent_id=0&segment_size=60000", "sent_id=0&segment_size=10", "instance_id=0&segment_size=60000"):
+        with serving(speech, ServeConfig(dialect=dialect)) as url:
+            while requests.get(f"{url}/src?{query}", timeout=30).json()["segment"] != EOS:
+                pass
+            send(url, "sent_id", "eins zwei </s>")
+            found = EvaluationService(url).get_scores()
+            found = found.get("Latency", found)
+            scores.append([found[name] for name in ("AL", "AP", "DAL")])
+    assert scores[0] == scores[1] == scores[2] and scores[0][0] == pytest.approx(2000, abs=1)
 
 
 def test_a_read_that_was_refused_changes_nothing(speech: SpeechCorpus) -> None:
