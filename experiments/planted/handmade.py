@@ -2,11 +2,12 @@
 
     python -m experiments.planted.handmade es pl
     python -m experiments.planted.handmade es --detector words
+    python -m experiments.planted.handmade es --probability 0.2
 
 handmade.tsv has a line for each error: kind, source languages, question, sentence from 0, what stands in the bundled
 English sentence and what is written instead.  The questions are CC0, and so are these errors; nothing is learnt from
 them.  A sentence has one error at most, and 45 questions of 180 sentences have some 70.  They are diagnosed as a run of
-their translations would be, with the shipped weights at the shipped threshold.
+their translations would be, with the shipped weights, at the shipped threshold unless another is given.
 
 An error is found if one of its words is flagged; where words were left out, the next one counts.  Precision: the share
 of all flagged words that belong to an error.
@@ -28,7 +29,7 @@ from sqa.data.datasets import load_questions
 from sqa.diagnose.alignment import load_aligner
 from sqa.diagnose.detector import load_detector
 from sqa.diagnose.scores import SCORERS
-from sqa.diagnose.step_errors import TARGET, step_errors
+from sqa.diagnose.step_errors import TARGET, DiagnoseConfig, step_errors
 from sqa.files import records
 from sqa.run.folder import tsv
 
@@ -90,12 +91,12 @@ def _written(line: str, number: int, kind: str, right: str, wrong: str) -> list[
     return [(word, kind if j in marked else "") for j, word in enumerate(after)]
 
 
-def rows_of(language: str, detector: str) -> list[Row]:
+def rows_of(language: str, detector: str, config: DiagnoseConfig | None = None) -> list[Row]:
     """All errors, then each kind."""
     scorer = None if detector == UNSCORED else SCORERS.resolve(detector)(f"{language}-{TARGET}")
     given = handmade(language)
     traces = [trace_of(question, [[word for word, _ in line] for line in lines]) for question, lines in given]
-    judged = step_errors(traces, load_aligner(f"{language}-{TARGET}"), None, load_detector(language, scorer))
+    judged = step_errors(traces, load_aligner(f"{language}-{TARGET}"), config, load_detector(language, scorer))
     errors: list[tuple[str, bool]] = []
     flagged = right = 0
     for (_, lines), found in zip(given, judged, strict=True):
@@ -119,9 +120,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m experiments.planted.handmade", description=__doc__.split("\n")[0])
     parser.add_argument("languages", nargs="+", choices=("es", "pl"))
     parser.add_argument("--detector", choices=detectors, default="language-model")
+    parser.add_argument("--probability", type=float, default=DiagnoseConfig().probability, help="threshold, 0..1")
     parser.add_argument("--json", action="store_true", help="print JSON instead of TSV")
     given = parser.parse_args(arguments)
-    rows = [row for language in given.languages for row in rows_of(language, given.detector)]
+    config = DiagnoseConfig(probability=given.probability)
+    rows = [row for language in given.languages for row in rows_of(language, given.detector, config)]
     if given.json:
         print(json.dumps([asdict(row) for row in rows], indent=1))
     else:

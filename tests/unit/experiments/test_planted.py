@@ -18,6 +18,7 @@ from sqa.core.trace import QuestionTrace
 from sqa.diagnose.function_words import strip_edges
 from sqa.diagnose.scores import SCORERS
 from sqa.diagnose.signals import GROUPS
+from sqa.diagnose.step_errors import DiagnoseConfig
 
 SOURCE = "El viejo poeta Pablo Neruda vendió 4.500 libros, según dicen, en la ciudad de Lima.".split()
 LINE = "The old poet Pablo Neruda sold 4,500 books, as people say, in the city of Lima.".split()
@@ -88,6 +89,18 @@ def test_handmade_errors_are_counted_by_error_and_flags_by_word(monkeypatch: pyt
     assert every.flagged is not None and every.flagged > 2
     assert swapped.cells() == ["es", "words", "swapped", "8", "1", "n/a", "n/a", "0.125"]
     assert every.cells()[6:] == [f"{2 / every.flagged:.3f}", "0.014"]
+
+
+def test_handmade_errors_are_judged_at_the_threshold_that_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def judged(traces: list[QuestionTrace], _: object, config: DiagnoseConfig, *__: object) -> list[SimpleNamespace]:
+        return [SimpleNamespace(hallucinated=[config.probability < 0.5] * len(one.emissions)) for one in traces]
+
+    monkeypatch.setattr(handmade, "step_errors", judged)
+    for options, found in ([], "0"), (["--probability", "0.2"], "72"):
+        handmade.main(["es", "--detector", "words", *options])
+        assert capsys.readouterr().out.splitlines()[1].split("\t")[:5] == ["es", "words", "all", "72", found]
 
 
 def test_a_line_that_does_not_fit_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
