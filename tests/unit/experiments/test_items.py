@@ -1,0 +1,75 @@
+"""What items compute, on data whose answer is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from experiments.items import claims, error_rates
+from experiments.items.claims import FALL, POOLED, PRIMARY, RISE, Over
+from experiments.items.delay_or_text import paced
+from experiments.items.lost_questions import auc
+from sqa.core.trace import QuestionTrace
+from sqa.core.types import Emission, Question
+
+
+def _over(effect: float = 0.0, n: tuple[int, int] = (60, 150)) -> Over:
+    """Questions won at a rate of their own, whatever k; the third k wins `effect` of them more."""
+    rng, parts = np.random.default_rng(7), []
+    for size in n:
+        rate = rng.beta(1, 2, (size, 1))
+        won = (rng.random((size, 6)) < rate).astype(float)
+        won[:, 2] = np.maximum(won[:, 2], rng.random(size) < effect)
+        parts.append({"ew": np.stack([0.6 * won, np.ones_like(won)], axis=2)})
+    return Over(POOLED, PRIMARY, (1, 2, 3, 6, 9, "full"), tuple(parts))
+
+
+def test_languages_weigh_the_same_whatever_their_number_of_questions():
+    over = _over()
+    table = over.table("ew").sum(axis=0)
+    means = [part["ew"][:, :, 0].mean(axis=0) for part in over.parts]
+    assert table[:, 0] / table[:, 1] == pytest.approx(np.mean(means, axis=0))
+    row = claims.difference(over, ("", "", "", ""), "ew", 2, 5)
+    assert row.value == pytest.approx(np.mean(means, axis=0)[2] - np.mean(means, axis=0)[5])
+
+
+def test_false_alarms_are_near_their_nominal_rate():
+    over = _over()
+    held = error_rates.held(over, error_rates.without_effect(over, 600))[error_rates.ANY]
+    assert 0.02 <= held.mean() <= 0.08  # .05 within three standard errors of 600 sets
+
+
+def test_a_planted_effect_is_found_and_a_difference_that_is_none_is_not():
+    test, best, end = claims.judged(_over(effect=0.5), FALL, "ew")
+    assert (best, end) == (2, 5) and test.p[0] < 0.001
+    assert claims.judged(_over(effect=0.5), RISE, "ew")[0].p[0] < 0.001
+    assert claims.judged(_over(), FALL, "ew")[0].p[0] > 0.01
+
+
+def test_planting_adds_what_it_says():
+    over = _over()
+    tables = error_rates.planted(over, 50)
+    gained = (tables.sum(axis=0) / 2)[:, 0].mean(axis=1)  # (K,)
+    others = np.delete(gained, len(over.ks) // 2).mean()
+    assert gained[len(over.ks) // 2] - others == pytest.approx(error_rates.DIFFERENCE, abs=0.006)
+
+
+def test_a_text_at_wait_k_s_pace_keeps_its_words():
+    question = Question("q", "d", "es", (("a", "b", "c"), ("d", "e")), ("x", "y"), "P")
+    written = [
+        Emission(0, "x", 3, True),
+        Emission(0, "y", 3, True),
+        Emission(0, "z", 3, True),
+        Emission(1, "u", 2, True),
+    ]
+    again = paced(QuestionTrace(question, tuple(written)), 2)
+    assert [e.token for e in again.emissions] == ["x", "y", "z", "u"]
+    assert [e.g for e in again.emissions] == [2, 3, 3, 2]
+    assert list(again.source_words) == [2, 3, 3, 5]
+    assert [e.ended for e in again.emissions] == [False, False, True, False]
+
+
+def test_auc_counts_pairs_and_ties_half():
+    score, kept = np.array([0.1, 0.4, 0.4, 0.9]), np.array([False, True, False, True])
+    assert auc(score, kept) == pytest.approx((1 + 0.5 + 1 + 1) / 4)
+    assert np.isnan(auc(score, np.ones(4, dtype=bool)))
