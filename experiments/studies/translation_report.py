@@ -14,6 +14,7 @@ from sqa.run.folder import tsv
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from experiments.studies.translation_rows import LeftOut, Row
 
@@ -101,7 +102,13 @@ class Look(NamedTuple):
 
 
 def draw(rows: Sequence[Row], folder: Path) -> list[Path]:
-    """BLEU over DAL, a line through the k of each translator; rows without a DAL are left out.  Returns PDF and PNG."""
+    """Figure 8 as PDF and PNG; returns both paths."""
+    with style():
+        return save(figure_of(rows), folder, STEM)
+
+
+def figure_of(rows: Sequence[Row]) -> Figure:
+    """BLEU over DAL, a line through the k of each translator; rows without a DAL are left out."""
     from matplotlib import pyplot
 
     shown = [row for row in rows if "dal" in row.intervals and "bleu" in row.intervals]
@@ -109,16 +116,16 @@ def draw(rows: Sequence[Row], folder: Path) -> list[Path]:
     looks = {label: Look(c, m) for label, c, m in zip(_by(rows, "label"), cycle(COLOURS), cycle(MARKERS), strict=False)}
     columns = min(2, max(1, len(tests)))
     lines = max(1, -(-len(tests) // columns))
-    with style():
-        figure, grid = pyplot.subplots(lines, columns, figsize=(PAGE, 2.8 * lines), layout="constrained", squeeze=False)
-        for axes, (test, mine) in zip(grid.flat, tests.items(), strict=False):
-            axes.set_title(f"{test}, {mine[0].n} {mine[0].unit}", loc="left")
-            axes.set_xlabel("lag (DAL, source words)")
-            axes.set_ylabel("BLEU")
-            _panel(axes, _by(mine, "label"), looks)
-        for axes in grid.flat[len(tests) :]:
-            axes.set_axis_off()
-        return save(figure, folder, STEM)
+    size = (PAGE, 2.8 * lines)
+    figure, grid = pyplot.subplots(lines, columns, figsize=size, layout="constrained", squeeze=False)
+    for axes, (test, mine) in zip(grid.flat, tests.items(), strict=False):
+        axes.set_title(f"{test}, {mine[0].n} {mine[0].unit}", loc="left")
+        axes.set_xlabel("lag (DAL, source words)")
+        axes.set_ylabel("BLEU")
+        _panel(axes, _by(mine, "label"), looks)
+    for axes in grid.flat[len(tests) :]:
+        axes.set_axis_off()
+    return figure
 
 
 def _panel(axes: Axes, groups: Mapping[str, Sequence[Row]], looks: Mapping[str, Look]) -> None:
