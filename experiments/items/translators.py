@@ -5,16 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from experiments.lab.item import Item, inputs_of
-from experiments.lab.ledger import Row, row_of
-from experiments.lab.tables import Column, across, pivot
+from experiments.lab.ledger import Ledger, Row, row_of
+from experiments.lab.tables import Column, across, number, pivot
 from experiments.studies import contamination
+from experiments.studies.translation_report import figure_of
+from experiments.studies.translation_rows import Row as Measured
 from experiments.studies.translation_table import TableConfig
 from experiments.studies.translation_table import measure as translated
 from sqa import metrics as metric_names
+from sqa.core.significance import Interval
 from sqa.files.store import Store
+from sqa.report import markdown
 from sqa.run.config import load
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 COLUMNS = ("pair", "test", "translator", "k")
 SHARES = ("empty", "copied", "looping")
@@ -33,6 +41,31 @@ def measure(config_path: Path, runs: Path) -> Iterator[Row]:
                 yield row_of(cell, metric.name, found, metric.unit, row.signatures[metric.name])
             for share in SHARES:
                 yield Row(cell, share, getattr(row, share), n=row.n, unit="share")
+
+
+def compared(ledger: Ledger) -> list[str]:
+    """BLEU of each translator at wait-6 and on full input, a column for each test set."""
+    tests = ledger.values("test")
+    systems = dict.fromkeys(row.cell[2:] for row in ledger.where("bleu") if row.cell[3] in ("6", "full", "-"))
+    lines = []
+    for translator, k in systems:
+        at = {"-": "", "full": ", full input"}.get(k, f", wait-{k}")
+        found = [ledger.one("bleu", test=test, translator=translator, k=k) for test in tests]
+        lines.append([f"{translator}{at}", *(number(row, 1) if row else "" for row in found)])
+    sizes = [f"{test} ({ledger.where('bleu', test=test)[0].n:,})" for test in tests]
+    return markdown.table(["BLEU", *sizes], lines)
+
+
+def quality_over_lag(ledger: Ledger) -> Figure:
+    """Figure 8."""
+    shown = []
+    for _, test, label, k in dict.fromkeys(row.cell for row in ledger.where("dal")):
+        rows = ledger.where(test=test, translator=label, k=k)
+        intervals = {row.metric: Interval(row.value, row.low, row.high, row.n) for row in rows if row.low is not None}
+        unit = "questions" if test.startswith("xqb") else "sentences"
+        at = None if k == "-" else int(k) if k.isdigit() else k
+        shown.append(Measured(test, unit, rows[0].n, label, at, intervals, {}, 0, 0, 0))
+    return figure_of(shown)
 
 
 def remembered(_: Path, __: Path) -> Iterator[Row]:
@@ -57,8 +90,12 @@ ITEMS = (
         COLUMNS,
         measure,
         blocks={
-            pair: pivot(("test", "k"), of_card(pair), pair=pair, translator="wait-k") for pair in ("es-en", "pl-en")
+            "compared": compared,
+            **{
+                pair: pivot(("test", "k"), of_card(pair), pair=pair, translator="wait-k") for pair in ("es-en", "pl-en")
+            },
         },
+        figures={"docs/figure8.png": quality_over_lag},
         kept="the news tests take half an hour",
     ),
     Item(
