@@ -6,10 +6,8 @@ cannot be had, with the reason; without `optional` the command stops there.
 
 from __future__ import annotations
 
-import csv
-import io
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
@@ -18,17 +16,13 @@ import numpy as np
 
 from experiments.contestant import Contestant, Value, components, names_of
 from experiments.grid import AblationConfig, Row, cells, language_of, run_cells, usable
+from experiments.made import LeftOut
 from sqa.core.errors import ConfigError, SqaError
 from sqa.core.registry import BUZZERS, GUESSERS
-from sqa.files.store import write_text
 from sqa.run.config import load
-from sqa.run.folder import tsv
 
 if TYPE_CHECKING:
-    from experiments.verdicts import Verdict
     from sqa.run.parts import Parts
-
-VERDICTS = ("dataset", "translator", "guesser", "claim", "verdict", "numbers")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +33,6 @@ class NamedContestant:
     guesser: dict[str, Value]
     buzzer: dict[str, Value]
     optional: bool = False
-
-
-class LeftOut(NamedTuple):
-    """One that has no numbers."""
-
-    label: str
-    reason: str
 
 
 class Comparison(Protocol):
@@ -66,6 +53,7 @@ class Labelled(Protocol):
     def optional(self) -> bool: ...
 
 
+WAIT_K = "wait-k"  # the translator that Figures 6, 7 and 10 are about
 C = TypeVar("C", bound=Labelled)
 
 
@@ -105,22 +93,6 @@ class MeanCurve:
         return stats[:, :-1] / stats[:, -1:]
 
 
-def write_csv(lines: Iterable[Sequence[str]], path: Path) -> Path:
-    """Write a comma-separated file, whole or not at all, the header being the first of `lines`."""
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(lines)
-    write_text(path, text.getvalue())
-    return path
-
-
-def write_verdicts(verdicts: Sequence[Verdict], left_out: Sequence[LeftOut], path: Path) -> Path:
-    """Write the verdicts as TSV; a contestant that is left out has a line with the reason."""
-    lines = [verdict.cells() for verdict in verdicts]
-    lines += [("all", "wait-k", out.label, "-", "not computed", out.reason) for out in left_out]
-    write_text(path, tsv(VERDICTS, lines))
-    return path
-
-
 class Runs(NamedTuple):
     """The ablation's runs of some contestants."""
 
@@ -134,7 +106,7 @@ class Runs(NamedTuple):
         """Those that could be had."""
         return list(dict.fromkeys(row.cell.dataset for row in self.rows))
 
-    def of(self, dataset: str, guesser: str, family: str = "wait-k") -> list[Row]:
+    def of(self, dataset: str, guesser: str, family: str = WAIT_K) -> list[Row]:
         """Rows of one line of a figure, from the smallest k to full input."""
         wanted = (dataset, guesser, family)
         rows = [row for row in self.rows if (row.cell.dataset, row.cell.guesser, row.cell.family) == wanted]
@@ -170,12 +142,17 @@ def runs_of(
     known = names_of(base.contestants)
     names = names_of(contestants, known)
     labels = {name: contestant.label for name, contestant in zip(names.values(), present, strict=True)}
-    base = replace(base, contestants=contestants, commands={}, sweeps={})
-    wanted = {("wait-k", k) for k in base.k} | {("reference", "full")}
-    datasets = [dataset for dataset in usable(base) if language_of(dataset) in base.models]
+    base = replace(base, contestants=contestants, sweeps={},
+                   translators=tuple(system for system in base.translators if system.label == WAIT_K))  # fmt: skip
+    wanted = {(WAIT_K, k) for k in base.k} | {("reference", "full")}
+    datasets = [
+        dataset for dataset in usable(base) if language_of(dataset) in {system.language for system in base.translators}
+    ]
     datasets = [dataset for dataset in datasets if language in (None, language_of(dataset))]
     if not datasets:
         wanted_in = f" in {language}" if language else ""
-        raise ConfigError(f"{config.ablation} models: none for the language of a data set{wanted_in} that is here")
+        raise ConfigError(
+            f"{config.ablation} translators: no {WAIT_K} for a data set{wanted_in} that is here"
+        )
     todo = [cell for cell in cells(base, datasets, {}, known) if (cell.family, cell.k) in wanted]
     return Runs(base, run_cells(todo, base, runs), labels, left_out)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -67,9 +66,7 @@ class AblationConfig:
     datasets: tuple[str, ...]
     fallback: tuple[str, ...]
     k: tuple[int | str, ...]
-    models: dict[str, str]
     contestants: tuple[Contestant, ...]
-    commands: dict[str, tuple[str, ...]]
     metrics: tuple[str, ...]
     resamples: int = 1000
     seed: int = 0
@@ -98,17 +95,10 @@ class AblationConfig:
     def _alike(self) -> list[str]:
         """Translators of a language whose runs would have the same names."""
         families = [("reference", language) for language in {system.language for system in self.translators}]
-        families += [("wait-k", language) for language in self.models]
-        families += [(command_family(command), language) for language, command in self.commands.items() if command]
         families += [(with_seed(system.label, system.seed), system.language) for system in self.translators]
         names = [(part_of_name(family), language) for family, language in families]
         twice = [place for place, name in enumerate(names) if name in names[:place]]
         return [f"translators: {families[i][0]!r} is there twice for {families[i][1]}" for i in twice]
-
-
-def command_family(command: Sequence[str]) -> str:
-    """What the rows of a command-line translator are called."""
-    return f"{Path(command[0]).name} wait-k"
 
 
 def with_seed(family: str, seed: int | None) -> str:
@@ -126,7 +116,7 @@ class Cell:
     """One run of the ablation: a translator at one k, answered by one contestant on one data set."""
 
     dataset: str
-    family: str  # "wait-k", "apertium wait-k", "reference", the label of a `System`, or of a sweep
+    family: str  # the label of a `System`, "reference", or the name of a sweep's models
     k: int | str  # a number of words, "full", "diagonal"
     guesser: str  # name of the contestant, see experiments/contestants.py
     run: RunConfig
@@ -217,17 +207,6 @@ def systems(
     """(family, k, translator mapping, seed) of one source language; says on stderr which have no row, and why."""
     for line in _without_rows(config, language):
         print(line, file=sys.stderr)
-    if language in config.models:
-        for k in config.k:
-            yield "wait-k", k, {"name": "waitk", "model": config.models[language], "k": k}, None
-    for family, k, seed, model in models:
-        yield family, k, {"name": "waitk", "model": str(model), "k": k}, seed
-    command = config.commands.get(language)
-    if command and shutil.which(command[0]):
-        for k in config.k:
-            yield command_family(command), k, {"name": "command", "command": list(command), "k": k}, None
-    elif command:
-        print(f"{command[0]} is not installed: no rows for it", file=sys.stderr)
     for system in config.translators:
         if system.language != language:
             continue
@@ -236,15 +215,15 @@ def systems(
             continue
         for k in config.k if system.k is None else system.k:
             yield system.label, k, {**system.translator, "k": k}, system.seed
+    for family, k, seed, model in models:
+        yield family, k, {"name": "waitk", "model": str(model), "k": k}, seed
     for reveal in ("full", "diagonal"):
         yield "reference", reveal, {"name": "fixed", "text": "reference", "reveal": reveal}, None
 
 
 def _without_rows(config: AblationConfig, language: str) -> Iterator[str]:
     """A line for each translator of the config that is there for other languages only."""
-    offered = [("wait-k", known) for known in config.models]
-    offered += [(command_family(command), known) for known, command in config.commands.items() if command]
-    offered += [(system.label, system.language) for system in config.translators]
+    offered = [(system.label, system.language) for system in config.translators]
     for family in dict.fromkeys(family for family, _ in offered):
         languages = list(dict.fromkeys(known for other, known in offered if other == family))
         if language not in languages:

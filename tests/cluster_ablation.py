@@ -23,8 +23,6 @@ def prepare(folder: Path, ks: Sequence[int] = (1, 2, 3), delay: float = 0.0) -> 
         "datasets": ["questions.jsonl"],
         "fallback": [],
         "k": list(ks),
-        "models": {},
-        "commands": {},
         "translators": [
             {"label": "copy", "language": "nl", "translator": {"name": "doubles:build_translator", "delay": delay}}
         ],

@@ -11,6 +11,7 @@ from sqa.core.paths import ROOT
 from sqa.run.config import read_yaml
 
 BUZZER = {"name": "doubles:build_buzzer"}
+WAIT_K = [{"label": "wait-k", "language": "es", "translator": {"name": "waitk", "model": "es-en"}}]
 
 
 def write_small_ablation(folder: Path, ks: Sequence[int | str], limit: int) -> Path:
@@ -19,8 +20,7 @@ def write_small_ablation(folder: Path, ks: Sequence[int | str], limit: int) -> P
         "datasets": ["mini-es"],
         "fallback": ["mini-es"],
         "k": list(ks),
-        "commands": {},
-        "translators": [],
+        "translators": WAIT_K,
         "resamples": 50,
         "limit": limit,
         "workers": 1,

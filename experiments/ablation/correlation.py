@@ -2,10 +2,8 @@
 
     sqa reproduce correlation
 
-Claim, after the abstract of Han, Carpuat and Boyd-Graber (2022), that usual evaluations of simultaneous translation
-miss what answering needs: no quality metric ranks the systems as expected wins (EW) do.  That tau is below 1 shows
-nothing, since chance alone orders equal systems anew: the claim holds where two systems are ordered one way by EW and
-the other way by the metric, both beyond what chance gives any two of them.
+After the abstract of Han, Carpuat and Boyd-Graber (2022), that usual evaluations of simultaneous translation miss what
+answering needs.  That tau is below 1 shows nothing, since chance alone orders equal systems anew.
 The systems are the translators of the ablation at every k; the human translation is in the table, but not ranked, since
 it is what quality is measured against.  Tau and its interval: sqa/report/correlation.py.
 
@@ -22,28 +20,23 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
-from experiments.claims import discordance
 from experiments.contestant import names_of
-from experiments.contestants import VERDICTS, write_csv
 from experiments.grid import AblationConfig, cells, run_cells, usable
-from experiments.verdicts import Verdict, corrected
+from experiments.made import Made
 from sqa.core.errors import ConfigError
-from sqa.files.store import digest, write_text
+from sqa.files.store import digest
 from sqa.report.correlation import ANSWERS, LEAST, Correlation, comparable, correlate, pairs_of
 from sqa.report.figure_style import COLOURS, COLUMN, GREY, save, style
 from sqa.report.markdown import head, row
 from sqa.run import folder as folders
 from sqa.run.config import RunConfig, load, to_mapping
-from sqa.run.folder import RunFolder, tsv
+from sqa.run.folder import RunFolder
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 HUMAN = "human translation"
 SHORT = ("ew", "oracle-ew", "accuracy")  # drawn, with a colour each
-READING = ("all", "-", "-", "content of this item", "no comparison", "our own item; the paper has none like it")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,24 +82,17 @@ class Group(NamedTuple):
 
 
 def main(config_path: Path, runs: Path) -> None:
-    """`sqa reproduce correlation`: run what the store lacks; numbers, table, figure, verdicts; the last on stdout."""
+    """`sqa reproduce correlation`: run what the store lacks; numbers, figure, table; the last on stdout."""
     config = load(config_path, CorrelationConfig)
     base = load(config_path.parent / config.ablation, AblationConfig)
     groups = [group_of(*item, config.resamples) for item in systems(config, base, runs).items()]
-    folder = runs / config.name
-    paths = [
-        write_csv(scores(groups), folder / "correlation.csv"),
-        write_csv(taus(groups), folder / "correlation_tau.csv"),
-    ]
+    made = Made(runs / config.name)
+    made.csv("correlation.csv", scores(groups))
+    made.csv("correlation_tau.csv", taus(groups))
     for dataset in dict.fromkeys(group.dataset for group in groups):
-        paths += draw([group for group in groups if group.dataset == dataset and group.taus], folder)
-    judged = [verdict.cells() for verdict in corrected([v for group in groups for v in verdicts_of(group)])]
-    paths.append(folder / "verdicts.tsv")
-    write_text(paths[-1], tsv(VERDICTS, [*judged, READING]))
-    write_text(folder / "correlation.md", "\n".join(report(groups, judged)) + "\n")
-    print(paths[-1].read_text(encoding="utf-8"), end="")
-    for path in (*paths, folder / "correlation.md"):
-        print(path)
+        made.add(draw([group for group in groups if group.dataset == dataset and group.taus], made.folder))
+    made.page("correlation.md", report(groups))
+    made.end()
 
 
 # ------------------------------------------------------------------------------------------------------- the systems
@@ -164,7 +150,7 @@ def group_of(key: tuple[str, str], found: list[System], resamples: int) -> Group
     return Group(*key, found, metrics, correlations, notes)
 
 
-# ----------------------------------------------------------------------------------------------- numbers and verdicts
+# ----------------------------------------------------------------------------------------------- numbers
 
 
 def scores(groups: Sequence[Group]) -> list[list[str]]:
@@ -187,22 +173,6 @@ def taus(groups: Sequence[Group]) -> list[list[str]]:
     return rows + [[group.dataset, group.guesser, *tau.cells()] for group in groups for tau in group.taus]
 
 
-def verdicts_of(group: Group) -> Iterator[Verdict]:
-    """The claim for every quality metric that has a tau with EW."""
-    for tau in group.taus:
-        if tau.a == "ew" and group.kind(tau.b) == "quality" and tau.tau is not None:
-            claim = f"EW does not rank the systems as {tau.b} does"
-            ranked = [system for system in group.systems if system.label != HUMAN]
-            one, other = (
-                (group.metrics[m], np.stack([system.run.stats[m] for system in ranked], axis=1)) for m in ("ew", tau.b)
-            )
-            p, a, b = discordance(one, other, seed=ranked[0].run.config.seed)
-            numbers = f"Kendall's tau {_tau(tau)} over {tau.systems} systems"
-            surest = f"surest for {ranked[a].name} (better by EW) and {ranked[b].name}"
-            numbers += "; no two of them stand out" if a == b else f"; {surest}"
-            yield Verdict(group.dataset, "all", group.guesser, claim, numbers, p)
-
-
 def _tau(tau: Correlation) -> str:
     if tau.tau is None or tau.low is None or tau.high is None:
         return tau.note or "n/a"
@@ -212,39 +182,19 @@ def _tau(tau: Correlation) -> str:
 # --------------------------------------------------------------------------------------------------------- to read
 
 
-def report(groups: Sequence[Group], judged: Sequence[tuple[str, ...]]) -> Iterator[str]:
-    """Markdown: claims; per data set and guesser the systems, then the correlations; signatures."""
-    yield from ("# Quality, lag and answers", "", "The paper has no such table.", "")
-    yield from head(["data set", "guesser", "claim", "verdict", "our numbers"])
-    yield from (row([cells[0], *cells[2:]]) for cells in judged)
+def report(groups: Sequence[Group]) -> Iterator[str]:
+    """Markdown: of each data set and guesser the correlations, what could not be computed, the signatures."""
+    yield from ("# Do quality and lag rank the systems as answers do?", "", "The paper has no such table.")
     signatures: dict[str, None] = {}
     for group in groups:
         yield from ("", f"## {group.dataset}, answered by {group.guesser}", "")
-        shown = [m for kind in ("quality", "lag", "answers") for m in group.metrics
-                 if group.kind(m) == kind and "@" not in m]  # fmt: skip
-        missing = list(dict.fromkeys(m for system in group.systems for m in system.run.refusals))
-        first = group.systems[0]
-        yield from head(["system", *(f"{m} ({first.report[m]['unit']})" for m in shown)])
-        for system in group.systems:
-            yield row([system.name, *(_cell(system.report.get(m)) for m in shown)])
-        yield f"\n{len(first.run.questions)} questions; in brackets 95% bootstrap intervals over questions."
-        for m in missing:
+        for m in dict.fromkeys(m for system in group.systems for m in system.run.refusals):
             reasons = dict.fromkeys(system.run.refusals[m] for system in group.systems if m in system.run.refusals)
             yield f"{m}: not computed, {'; '.join(reasons)}."
-        yield from _taus(group, shown)
-        signatures |= dict.fromkeys(first.report[m]["signature"] for m in group.metrics)
+        yield from _taus(group, [m for m in group.metrics if "@" not in m])
+        signatures |= dict.fromkeys(group.systems[0].report[m]["signature"] for m in group.metrics)
     yield from ("", "## Signatures", "")
     yield from (f"- `{signature}`" for signature in signatures)
-
-
-def _cell(line: Mapping[str, str] | None) -> str:
-    if line is None or line["value"] == "n/a":
-        return "n/a"
-    digits = 3 if line["unit"] in ("0-1", "mean score", "per word") else 1
-    value = f"{float(line['value']):.{digits}f}"
-    if "n/a" in (line["low"], line["high"]):
-        return value
-    return f"{value} [{float(line['low']):.{digits}f}, {float(line['high']):.{digits}f}]"
 
 
 def _taus(group: Group, shown: Sequence[str]) -> Iterator[str]:

@@ -15,15 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from experiments.contestants import VERDICTS, write_csv
+from experiments.made import Made
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
-from sqa.files.store import write_text
 from sqa.report.markdown import head, row
 from sqa.run.config import load, read_yaml
-from sqa.run.folder import tsv
 
-READING = ("all", "-", "-", "content of this item", "no comparison", "our own item; the paper has none like it")
 WEIGHTS = "model.safetensors"
 
 
@@ -69,15 +66,11 @@ def main(config_path: Path, runs: Path) -> None:
     """`sqa reproduce models`: settings and sizes as CSV and Markdown; nothing is run."""
     config = load(config_path, ModelsConfig)
     found = {(column.part, column.label): settings(column, config.prefixes) for column in config.columns}
-    folder = runs / config.name
-    rows = [["part", "model", "setting", "value", "source"]]
-    rows += [[*key, name, s.value, s.source] for key, mine in found.items() for name, s in mine.items()]
-    paths = [write_csv(rows, folder / "models.csv"), folder / "models.md", folder / "verdicts.tsv"]
-    write_text(paths[1], "\n".join(report(config, found)) + "\n")
-    write_text(paths[2], tsv(VERDICTS, [READING]))
-    print(paths[1].read_text(encoding="utf-8"), end="")
-    for path in paths:
-        print(path)
+    made = Made(runs / config.name)
+    rows = [[*key, name, s.value, s.source] for key, mine in found.items() for name, s in mine.items()]
+    made.csv("models.csv", [["part", "model", "setting", "value", "source"], *rows])
+    made.page("models.md", report(config, found))
+    made.end()
 
 
 def settings(column: Column, prefixes: Sequence[str] = ()) -> dict[str, Setting]:

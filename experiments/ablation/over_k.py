@@ -1,40 +1,161 @@
-"""Figure 3 and its claims: expected wins, accuracy, BLEU and lag over k, on real questions.   make reproduce
+"""`sqa ablation CONFIG`: expected wins, accuracy, BLEU and lag over k, on real questions.   make reproduce
 
-Claim (Han, Carpuat and Boyd-Graber 2022, Section 5): BLEU only grows with k and flattens, while expected wins rise,
-peak and fall; oracle expected wins peak earlier; full input has the better BLEU and the worse expected wins.
+After Figure 3 of Han, Carpuat and Boyd-Graber (2022): BLEU only grows with k and flattens, while expected wins rise,
+peak and fall; oracle expected wins peak earlier.  What the runs say of it stands on top of the report.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from datetime import date
 from pathlib import Path
 
-from experiments.ablation.figure import draw
-from experiments.ablation.report import write_report, write_table
+import sqa
 from experiments.ablation.seeds import write_seeds
-from experiments.contestants import VERDICTS, write_verdicts
-from experiments.grid import AblationConfig, cells, run_cells, trained, usable
-from experiments.verdicts import judge
+from experiments.grid import AblationConfig, Row, cells, run_cells, trained, usable
+from experiments.items.over_k import PANELS, drawn_over, every_k
+from experiments.lab import grid_rows
+from experiments.lab.ledger import Ledger
+from experiments.lab.ledger import Row as Number
+from experiments.lab.tables import number
+from experiments.ladders import FALL, LATER, RISE, Ladder, differences, ladders
+from experiments.made import Made, of_row
 from sqa import metrics as metric_names
+from sqa.report.figure_style import save, style
 from sqa.run.config import load
+
+HEAD = ("dataset", "translator", "k", "guesser", "questions", "unknown_pages", "empty_sentences")
+MOST_LINES = 7  # translators in one figure
+SENTENCES = {RISE: "EW rises by", FALL: "to full input it falls by", "oracle rise": "oracle EW rises by",
+             "oracle fall": "and falls by"}  # fmt: skip
 
 
 def main(config_path: Path, runs: Path) -> None:
-    """`sqa ablation CONFIG`: run everything that the store lacks, write table, figures and report, print the claims."""
+    """Run everything that the store lacks; write table, differences, figures and report; print what came out."""
     config = load(config_path, AblationConfig)
     metric_names.build(config.metrics)
     datasets, models = usable(config), trained(runs, config.sweeps, config.k)
     rows = run_cells(list(cells(config, datasets, models)), config, runs)
-    folder = runs / config.name
-    folder.mkdir(parents=True, exist_ok=True)
-    verdicts = judge([row for row in rows if row.cell.seed is None], config.resamples, config.seed)
-    table = write_table(rows, folder / "table.tsv")
-    figures = [path for dataset in dict.fromkeys(row.cell.dataset for row in rows)
-               for path in draw(rows, dataset, folder)]  # fmt: skip
-    report = write_report(rows, verdicts, figures, folder / "report.md")
-    seeds = write_seeds(rows, folder)
-    print("\t".join(VERDICTS))
-    for verdict in verdicts:
-        print("\t".join(verdict.cells()))
-    judged = write_verdicts(verdicts, [], folder / "verdicts.tsv")
-    for path in (table, judged, *figures, report, *seeds):
-        print(path)
+    once, made = [row for row in rows if row.cell.seed is None], Made(runs / config.name)
+    of = Ledger("over-k", f"sqa ablation {config_path.name}", sqa.__version__, date.today().isoformat(), {},
+                grid_rows.COLUMNS, tuple(grid_rows.rows_of(once)))  # fmt: skip
+    found = ladders(once)
+    gaps = {ladder[:3]: list(differences(ladder)) for ladder in found}
+    said = list(came_out(config, datasets, of, found, gaps))
+    made.table("table.tsv", *_table(rows))
+    made.differences((of_row(gap) for each in gaps.values() for gap in each), show=False)
+    for dataset in datasets:
+        made.add(_figure(config, of, found, dataset, made.folder))
+    made.page("report.md", _report(config, datasets, of, said, made.paths, rows), show=False)
+    made.add(write_seeds(rows, made.folder))
+    for line in said:
+        print(line)
+    made.end()
+
+
+def title(config: AblationConfig, dataset: str) -> str:
+    """A data set's name in titles; one that takes the place of those asked for says so."""
+    instead = "" if dataset in config.datasets else f", in place of {' and '.join(config.datasets)}"
+    return f"{Path(dataset).name}{instead}"
+
+
+# ------------------------------------------------------------------------------------------------------ in sentences
+
+
+def came_out(
+    config: AblationConfig, datasets: Sequence[str], of: Ledger, found: Sequence[Ladder],
+    gaps: dict[tuple[str, str, str], list[Number]],
+) -> Iterator[str]:  # fmt: skip
+    """What the runs say: of each data set the best system, and how it goes over k."""
+    instead = [dataset for dataset in datasets if dataset not in config.datasets]
+    if instead:
+        yield f"Not {' and '.join(config.datasets)}, which cannot be had, but {' and '.join(instead)}."
+    for dataset in datasets:
+        mine = [ladder for ladder in found if ladder.dataset == dataset and "ew" in ladder.parts[0]]
+        if not mine:
+            yield f"{dataset}: no translator with several k and expected wins."
+            continue
+        top = max(mine, key=lambda ladder: float(ladder.scores("ew").max()))
+        yield from _of_best(of, top, gaps[top[:3]])
+
+
+def _of_best(of: Ledger, top: Ladder, gaps: Sequence[Number]) -> Iterator[str]:
+    where = {"dataset": top.dataset, "contestant": top.contestant}
+    peak = top.ks[int(top.scores("ew").argmax())]
+    best = of.one("ew", **where, translator=top.translator, k=peak)
+    human = of.one("ew", **where, translator="reference", k="full")
+    n = len(top.parts[0]["ew"])
+    yield (f"{top.dataset}, {n} questions: the most expected wins, {number(best)}, has {top.translator} at k = {peak}, "
+           f"answered by {top.contestant}; the human translation has {number(human)}.")  # fmt: skip
+    parts = []
+    if "bleu" in top.parts[0]:
+        bleu = top.scores("bleu")
+        parts.append(f"BLEU {bleu[0]:.1f} at k = {top.ks[0]}, {bleu[-1]:.1f} at k = {top.ks[-1]}")
+    said = {gap.cell[3]: gap for gap in gaps}
+    for claim, words in SENTENCES.items():
+        if claim in said:
+            parts.append(f"{words} {number(said[claim], sign=True)} ({said[claim].cell[4]})")
+    if LATER in said:
+        ew, oracle = said[LATER].cell[4].replace("k = ", "").split(" minus ")
+        parts.append("both peak at the same k" if ew == oracle else f"EW peaks at k = {ew}, oracle EW at k = {oracle}")
+    yield "; ".join(parts) + "."
+
+
+# ------------------------------------------------------------------------------------------------------------- files
+
+
+def _figure(config: AblationConfig, of: Ledger, found: Sequence[Ladder], dataset: str, folder: Path) -> list[Path]:
+    """A row of panels for each contestant, PDF and PNG; nothing where no translator has several k."""
+    mine = [ladder for ladder in found if ladder.dataset == dataset]
+    drawn = list(dict.fromkeys(ladder.translator for ladder in mine))[:MOST_LINES]
+    rows = [(dataset, contestant, contestant) for contestant in dict.fromkeys(ladder.contestant for ladder in mine)]
+    if not rows or not any(of.where(metric, dataset=dataset) for metric, _ in PANELS):
+        return []
+    with style():
+        figure = drawn_over(of, rows, drawn)
+        figure.suptitle(title(config, dataset))
+        return save(figure, folder, f"figure3_{Path(dataset).name}")
+
+
+def _table(rows: Sequence[Row]) -> tuple[Sequence[str], list[list[str]]]:
+    """Header, and a line for each run: value, low and high of every metric (95% over questions), six digits."""
+    names = list(dict.fromkeys(name for row in rows for name in row.intervals))
+    lines = []
+    for row in rows:
+        unknown = "n/a" if row.unknown_pages is None else str(row.unknown_pages)
+        line = [row.cell.dataset, row.cell.translator, str(row.cell.k), row.cell.guesser, str(row.n), unknown,
+                str(row.empty_sentences)]  # fmt: skip
+        for name in names:
+            i = row.intervals.get(name)
+            line += ["n/a"] * 3 if i is None else [f"{x:.6f}" for x in (i.value, i.low, i.high)]
+        lines.append(line)
+    return (*HEAD, *(f"{name}{part}" for name in names for part in ("", ".low", ".high"))), lines
+
+
+def _report(
+    config: AblationConfig, datasets: Sequence[str], of: Ledger, said: Sequence[str], figures: Sequence[Path],
+    rows: Sequence[Row],
+) -> Iterator[str]:  # fmt: skip
+    """What came out, then figure and table of each data set, notes, and the signatures."""
+    yield from ("# Expected wins and translation quality over k", "", *(f"- {line}" for line in said))
+    for dataset in datasets:
+        yield from ("", f"## {title(config, dataset)}", "")
+        for figure in figures:
+            if figure.name == f"figure3_{Path(dataset).name}.png":
+                yield from (f"![{dataset}]({figure.name})", "")
+        mine = [row for row in rows if row.cell.dataset == dataset]
+        for contestant in dict.fromkeys(row.cell.guesser for row in mine):
+            yield from (f"Answered by {contestant}:", "", *every_k(of, dataset, contestant), "")
+        yield from _notes(mine)
+    yield from ("", "## Signatures", "")
+    yield from (f"- `{signature}`" for signature in dict.fromkeys(row.signature for row in of.rows))
+
+
+def _notes(rows: Sequence[Row]) -> Iterator[str]:
+    yield f"{rows[0].n} questions; 95% intervals over questions."
+    for guesser, unknown in {row.cell.guesser: row.unknown_pages for row in rows}.items():
+        if unknown is not None:
+            yield f"{unknown} of the answer pages are unknown to {guesser}; those questions count as wrong."
+    empty = {f"{row.cell.translator} k={row.cell.k}": row.empty_sentences for row in rows if row.empty_sentences}
+    shown = ", ".join(f"{where}: {n}" for where, n in empty.items())
+    yield f"Sentences with an empty translation: {shown or 'none'}."

@@ -6,29 +6,22 @@ each with the same weight.
     rise   the best k has more expected wins than the smallest k
     fall   the best k has more expected wins than full input
 
-Which k is best is chosen on the questions it is tested on, so chance may choose, too: the k of every question change
-places at random (sqa/core/permutation.py).  The family was declared after these questions had been looked at: it
-describes them with a known error rate and confirms nothing.  All other lines are paired differences at the k found
-best; their intervals do not account for that choice.
+The family was declared after these questions had been looked at: it describes them with a known error rate and
+confirms nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from experiments.claims import Ladder, Test, above_any
-from experiments.grid import Row as GridRow
-from experiments.items.over_k import BEST, NAMES, order
+from experiments.items.over_k import BEST, NAMES
 from experiments.lab import grid_rows
 from experiments.lab.item import Item
 from experiments.lab.ledger import Ledger, Row
 from experiments.lab.tables import number
-from sqa import metrics as metric_names
-from sqa.core.arrays import Floats
+from experiments.ladders import CLAIMS, COLUMNS, POOLED, differences, ladders, p_of
 from sqa.core.permutation import holm
 from sqa.report import markdown
 from sqa.report.figure_style import COLOURS, PAGE
@@ -36,106 +29,27 @@ from sqa.report.figure_style import COLOURS, PAGE
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-PRIMARY, POOLED = "language model", "both"
+PRIMARY = "language model"
+FAMILY = ("rise", "fall")
 ALPHA = 0.05
-RESAMPLES = 2000
-RISE, FALL = "rise", "fall"
-CLAIMS = (
-    (RISE, "ew"),
-    (FALL, "ew"),
-    ("oracle rise", "oracle-ew"),
-    ("oracle fall", "oracle-ew"),
-    ("BLEU grows", "bleu"),
-)
-COLUMNS = ("dataset", "translator", "claim", "between")
+DRAWN = ("rise", "fall", "oracle rise", "oracle fall")
 _PRIMARY = {"marker": "s", "markersize": 5, "color": COLOURS[1], "linewidth": 1.6}
 _OTHER = {"marker": "o", "markersize": 3, "color": COLOURS[0], "linewidth": 0.9}
 
 
-class Over(NamedTuple):
-    """One translator at every k on one data set, or on several with the same weight each."""
-
-    dataset: str
-    translator: str
-    ks: tuple[int | str, ...]  # full input last
-    parts: tuple[Mapping[str, Floats], ...]  # of each data set: metric -> (n, K, d)
-
-    def table(self, metric: str) -> Floats:
-        """(n, K, d) over the questions of all parts; each part has the same sum of weights."""
-        return np.concatenate([part[metric] / len(part[metric]) for part in self.parts])
-
-
 def measure(config_path: Path, runs: Path) -> Iterator[Row]:
-    """Differences with intervals, their p-values, and the primary family corrected."""
-    tested: list[tuple[tuple[str, ...], float]] = []
-    for over in ladders(grid_rows.finished(config_path, runs)):
-        for claim, metric in CLAIMS:
-            test, best, end = judged(over, claim, metric)
-            between = f"k = {over.ks[best]} minus k = {over.ks[end]}"
-            cell: tuple[str, ...] = (over.dataset, over.translator, claim, between)
-            yield difference(over, cell, metric, best, end)
-            yield Row(cell, "p", float(test.p[0]))
-            if (over.dataset, over.translator) == (POOLED, PRIMARY) and claim in (RISE, FALL):
-                tested.append((cell, float(test.p[0])))
-    for (cell, _), p in zip(tested, holm([p for _, p in tested]), strict=True):
-        yield Row(cell, "p after Holm", p)
-
-
-def ladders(grid: Sequence[GridRow]) -> list[Over]:
-    """Every translator with several k and full input, on each data set and pooled."""
-    names = {metric for _, metric in CLAIMS}
-    rows: dict[tuple[str, str], dict[int | str, GridRow]] = {}
-    for row in grid:
-        if row.cell.guesser == BEST and row.cell.family != "reference":
-            rows.setdefault((row.cell.dataset, row.cell.family), {})[row.cell.k] = row
-    found = []
-    for (dataset, family), ladder in rows.items():
-        ks = tuple(sorted(ladder, key=order))
-        if len(ks) > 3 and ks[-1] == "full":
-            tables = {name: np.stack([ladder[k].stats[name] for k in ks], axis=1) for name in names}
-            found.append(Over(dataset, family, ks, (tables,)))
-    for family in dict.fromkeys(over.translator for over in found):
-        parts = [over for over in found if over.translator == family]
-        if len(parts) > 1 and len({over.ks for over in parts}) == 1:
-            found.append(Over(POOLED, family, parts[0].ks, tuple(over.parts[0] for over in parts)))
-    return found
-
-
-def judged(over: Over, claim: str, metric: str, tables: Floats | None = None) -> tuple[Test, int, int]:
-    """(the test, place of the best k, place of the k it is compared with).
-
-    `tables` (n, K, d, R) take the place of the real one: all with the k of each question in another order.
-    """
-    full = len(over.ks) - 1
-    if claim == "BLEU grows":
-        some, end = [full], 0
-    else:
-        end = full if claim.endswith(FALL) else 0
-        some = list(range(1, full)) if end == 0 else list(range(full))
-    real = over.table(metric)[..., None]
-    test = above_any(Ladder(over.ks, {metric: real if tables is None else tables}, alike=tables is not None),
-                     metric, some, end)  # fmt: skip
-    _, best, _ = test.pairs[0]
-    return test, best, end
-
-
-def difference(over: Over, cell: tuple[str, ...], metric: str, a: int, b: int) -> Row:
-    """k at place a minus k at place b: percentile interval, questions drawn within each data set."""
-    [built] = metric_names.build([metric])
-    rng = np.random.default_rng(0)
-    parts = [part[metric] for part in over.parts]
-    value, samples = 0.0, np.zeros(RESAMPLES)
-    for part in parts:
-        n = len(part)
-        weights = rng.multinomial(n, np.full(n, 1 / n), size=RESAMPLES)
-        value += (built.score(part[:, a].sum(axis=0)) - built.score(part[:, b].sum(axis=0))) / len(parts)
-        samples += (built.score_many(weights @ part[:, a]) - built.score_many(weights @ part[:, b])) / len(parts)
-    low, high = np.percentile(samples, [2.5, 97.5])
-    n = sum(map(len, parts))
-    return Row(cell, metric, value, float(low), float(high), n, built.unit, built.signature())
-
-
-# ------------------------------------------------------------------------------------------- pages and pictures
+    """Differences with intervals, their p-values for the best contestant, and the primary family corrected."""
+    primary: list[Row] = []
+    for ladder in ladders(grid_rows.finished(config_path, runs)):
+        for row in differences(ladder):
+            yield row
+            if ladder.contestant == BEST and row.cell[3] in CLAIMS:
+                p = Row(row.cell, "p", float(p_of(ladder, row.cell[3])[0]))
+                yield p
+                if (ladder.dataset, ladder.translator) == (POOLED, PRIMARY) and row.cell[3] in FAMILY:
+                    primary.append(p)
+    for row, p in zip(primary, holm([row.value for row in primary]), strict=True):
+        yield Row(row.cell, "p after Holm", p)
 
 
 def block(ledger: Ledger) -> list[str]:
@@ -143,9 +57,19 @@ def block(ledger: Ledger) -> list[str]:
     lines = []
     for p in ledger.where("p after Holm"):
         row = ledger.one("ew", **dict(zip(ledger.columns, p.cell, strict=True)))
-        _, _, claim, between = p.cell
-        lines.append([claim, between, number(row, sign=True), _p(p.value), "held" if p.value <= ALPHA else "open"])
+        verdict = "held" if p.value <= ALPHA else "not held"
+        lines.append([*p.cell[3:], number(row, sign=True), _p(p.value), verdict])
     return markdown.table(["claim", "between", "difference in EW", "p (Holm)", "verdict"], lines)
+
+
+def oracle(ledger: Ledger) -> list[str]:
+    """Full input has the worse oracle EW: every translator and data set."""
+    lines = []
+    for row in ledger.where("oracle-ew", claim="oracle fall", contestant=BEST):
+        p = ledger.one("p", **dict(zip(ledger.columns, row.cell, strict=True)))
+        name = NAMES.get(row.cell[1], row.cell[1])
+        lines.append([row.cell[0], name, row.cell[4], number(row, sign=True), _p(p.value) if p else "n/a"])
+    return markdown.table(["data set", "translator", "between", "difference in oracle EW", "p, alone"], lines)
 
 
 def _p(value: float) -> str:
@@ -156,14 +80,13 @@ def forest(ledger: Ledger) -> Figure:
     """Every difference in expected wins with its interval, the primary family marked."""
     from matplotlib import pyplot
 
-    shown = [row for row in ledger.rows if row.metric in ("ew", "oracle-ew")]
-    kinds = [claim for claim, metric in CLAIMS if metric != "bleu"]
+    shown = [row for row in ledger.where(contestant=BEST) if row.cell[3] in DRAWN and row.metric in ("ew", "oracle-ew")]
     pairs = list(dict.fromkeys(row.cell[:2] for row in shown))
     size = (PAGE, 0.8 + 0.22 * len(pairs))
-    figure, panels = pyplot.subplots(1, len(kinds), figsize=size, layout="constrained", sharey=True)
-    for axes, kind in zip(panels, kinds, strict=True):
-        for row in (row for row in shown if row.cell[2] == kind):
-            primary = row.cell[:2] == (POOLED, PRIMARY) and kind in (RISE, FALL)
+    figure, panels = pyplot.subplots(1, len(DRAWN), figsize=size, layout="constrained", sharey=True)
+    for axes, kind in zip(panels, DRAWN, strict=True):
+        for row in (row for row in shown if row.cell[3] == kind):
+            primary = row.cell[:2] == (POOLED, PRIMARY) and kind in FAMILY
             ends = [[arm] for arm in row.arms]
             axes.errorbar([row.value], [pairs.index(row.cell[:2])], xerr=ends, **(_PRIMARY if primary else _OTHER))
         axes.axvline(0, color="black", linewidth=0.6)
@@ -181,6 +104,6 @@ ITEM = Item(
     columns=COLUMNS,
     measure=measure,
     inputs=grid_rows.inputs,
-    blocks={"primary": block},
+    blocks={"primary": block, "oracle": oracle},
     figures={"docs/claims.png": forest},
 )

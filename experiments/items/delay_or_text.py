@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from experiments.grid import Row as GridRow
-from experiments.items.over_k import BEST, order
+from experiments.items.over_k import BEST
 from experiments.lab import grid_rows
 from experiments.lab.item import Item
 from experiments.lab.ledger import Ledger, Row
 from experiments.lab.tables import Column, table
+from experiments.ladders import order
 from sqa import metrics as metric_names
 from sqa.core.arrays import Floats
 from sqa.core.significance import bootstrap, compare

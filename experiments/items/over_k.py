@@ -5,24 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from experiments.lab import grid_rows
+from experiments.lab import curves, grid_rows
 from experiments.lab.item import Item
-from experiments.lab.ledger import Ledger
+from experiments.lab.ledger import Ledger, Row
 from experiments.lab.tables import Cell, Column, table
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 BEST = "rerank"
 ES, PL = "xqb-es", "xqb-pl"
 ANSWERS = (Column("ew", "EW"), Column("oracle-ew", "oracle EW"), Column("accuracy", "accuracy"))
 TEXT = (Column("bleu", "BLEU", 1, interval=False), Column("dal", "DAL", 1, interval=False))
-
-
-def order(k: int | str) -> float:
-    """The place of a k among others: full input last."""
-    return float(k) if str(k).isdigit() else float("inf")
+PANELS = (("bleu", "BLEU"), ("ew", "expected wins"), ("oracle-ew", "oracle expected wins"))
+DRAWN = ("language model", "apertium wait-k", "wait-k")
+NAMES = {"wait-k": "small Transformer", "apertium wait-k": "Apertium"}
+OVER_K, OVER_LAG = "k (source words read before the first target word)", "lag (DAL, source words)"
 
 
 def readme(ledger: Ledger) -> list[str]:
@@ -41,14 +39,20 @@ def readme(ledger: Ledger) -> list[str]:
     return table(ledger, [f"contestant `{BEST}`"], rows, [*ANSWERS[:2], *TEXT])
 
 
-def over_k(ledger: Ledger, dataset: str, contestant: str = BEST) -> list[str]:
+def every_k(ledger: Ledger, dataset: str, contestant: str = BEST) -> list[str]:
     """Every translator at every k, one data set and contestant."""
     return table(ledger, ["translator", "k"], _ladder(ledger, dataset, contestant), [*ANSWERS, *TEXT])
 
 
+def card(ledger: Ledger, dataset: str, start: str) -> list[str]:
+    """What a model's card shows: its rows and those of its variants, with the names that it keeps and invents."""
+    names = (Column("names", "names kept", 2, interval=False), Column("names@invented", "invented", 2, interval=False))
+    rows = [row for row in _ladder(ledger, dataset, BEST) if row[0][0].startswith(start)]
+    return table(ledger, ["translator", "k"], rows, [*ANSWERS, *TEXT, *names])
+
+
 def _ladder(ledger: Ledger, dataset: str, contestant: str) -> Iterator[tuple[list[str], Cell]]:
-    for row in ledger.where("bleu", dataset=dataset, contestant=contestant):
-        _, translator, k, _ = row.cell
+    for _, translator, k, _ in dict.fromkeys(r.cell for r in ledger.where(dataset=dataset, contestant=contestant)):
         yield [translator, k], _cell(dataset, translator, k, contestant)
 
 
@@ -56,57 +60,40 @@ def _cell(dataset: str, translator: str, k: str, contestant: str = BEST) -> Cell
     return {"dataset": dataset, "translator": translator, "k": k, "contestant": contestant}
 
 
-PANELS = (("bleu", "BLEU"), ("ew", "expected wins"), ("oracle-ew", "oracle expected wins"))
-DRAWN = {"language model": 0, "apertium wait-k": 1, "wait-k": 2}  # translator -> its colour
-NAMES = {"wait-k": "small Transformer", "apertium wait-k": "Apertium"}
+def lines(ledger: Ledger, metric: str, dataset: str, contestant: str, drawn: Sequence[str]) -> list[curves.Line]:
+    """A line for each translator drawn that has the metric."""
+    found = []
+    for look, translator in enumerate(drawn):
+        rows = ledger.where(metric, dataset=dataset, translator=translator, contestant=contestant)
+        if rows:
+            by_k: dict[str, Row] = {row.cell[2]: row for row in rows}
+            found.append(curves.Line(NAMES.get(translator, translator), look, by_k))
+    return found
 
 
 def by_k(ledger: Ledger) -> Figure:
     """Quality, expected wins and oracle expected wins over k, a row of panels for each language."""
-    return _figure(ledger, lag=False)
+    return drawn_over(ledger, [(ES, BEST, "Spanish"), (PL, BEST, "Polish")], DRAWN)
 
 
 def by_lag(ledger: Ledger) -> Figure:
     """The same over the lag that each k gives (DAL)."""
-    return _figure(ledger, lag=True)
+    return drawn_over(ledger, [(ES, BEST, "Spanish"), (PL, BEST, "Polish")], DRAWN, lag=True)
 
 
-def _figure(ledger: Ledger, lag: bool) -> Figure:
-    from matplotlib import pyplot
-
-    from sqa.report.figure_style import PAGE
-
-    figure, grid = pyplot.subplots(2, 3, figsize=(PAGE, 4.1), layout="constrained", sharex=not lag)
-    for row, (dataset, language) in zip(grid, ((ES, "Spanish"), (PL, "Polish")), strict=True):
-        n = ledger.where("bleu", dataset=dataset)[0].n
-        for axes, (metric, label) in zip(row, PANELS, strict=True):
-            for translator in DRAWN:
-                _line(axes, ledger, dataset, translator, metric, lag)
-            axes.set_title(f"{language} ({n} questions): {label}", loc="left")
-            axes.set_ylim(bottom=0)
-    xlabel = "lag (DAL, source words)" if lag else "k (source words read before the first target word)"
-    figure.supxlabel(xlabel, fontsize=8)
-    figure.legend(*grid[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
-    return figure
-
-
-def _line(axes: Axes, ledger: Ledger, dataset: str, translator: str, metric: str, lag: bool) -> None:
-    """One translator's values with their 95% intervals."""
-    from sqa.report.figure_style import COLOURS
-
-    rows = ledger.where(metric, dataset=dataset, translator=translator, contestant=BEST)
-    rows.sort(key=lambda row: order(row.cell[2]))
-    if not rows:
-        return
-    ks = sorted({r.cell[2] for r in ledger.where(metric, dataset=dataset) if r.cell[1] in DRAWN}, key=order)
-    if lag:
-        x = [ledger.one("dal", **dict(zip(ledger.columns, row.cell, strict=True))).value for row in rows]
-    else:
-        x = [ks.index(row.cell[2]) for row in rows]
-        axes.set_xticks(range(len(ks)), ks)
-    colour = COLOURS[DRAWN[translator]]
-    axes.fill_between(x, [row.low for row in rows], [row.high for row in rows], color=colour, alpha=0.12, linewidth=0)
-    axes.plot(x, [row.value for row in rows], color=colour, marker="o", label=NAMES.get(translator, translator))
+def drawn_over(ledger: Ledger, rows: Sequence[tuple[str, str, str]], drawn: Sequence[str], lag: bool = False) -> Figure:
+    """A row of panels for each (data set, contestant, title); metrics that were not measured have no panel."""
+    grid = []
+    for dataset, contestant, title in rows:
+        n = ledger.where(dataset=dataset, contestant=contestant)[0].n
+        panels = []
+        for metric, label in PANELS:
+            mine = lines(ledger, metric, dataset, contestant, drawn)
+            lags = [line.by_k for line in lines(ledger, "dal", dataset, contestant, drawn)] if lag else None
+            if mine:
+                panels.append(curves.Panel(f"{title} ({n} questions): {label}", mine, lags))
+        grid.append(panels)
+    return curves.over_k(grid, OVER_LAG if lag else OVER_K)
 
 
 ITEM = Item(
@@ -118,8 +105,10 @@ ITEM = Item(
     inputs=grid_rows.inputs,
     blocks={
         "readme": readme,
-        "spanish": lambda ledger: over_k(ledger, ES),
-        "polish": lambda ledger: over_k(ledger, PL),
+        "spanish": lambda ledger: every_k(ledger, ES),
+        "polish": lambda ledger: every_k(ledger, PL),
+        "lm-es": lambda ledger: card(ledger, ES, "language model"),
+        "lm-pl": lambda ledger: card(ledger, PL, "language model"),
     },
     figures={"docs/figure3.png": by_k, "docs/figure3_lag.png": by_lag},
 )

@@ -21,8 +21,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from experiments.contestants import LeftOut
 from experiments.grid import AblationConfig
+from experiments.made import LeftOut
 from experiments.stepwise.rows import RULES, Subject
 from experiments.stepwise.systems import check_guesser, systems
 from sqa.core.errors import ConfigError

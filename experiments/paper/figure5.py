@@ -9,29 +9,27 @@ side, a line leads from each to its place, and red ones stand for no source word
 stretches that Table 2 marks.  Which question is shown: experiments/paper/chosen.py.
 
 Claim, after Section 7: words that the translation invents mislead whoever answers; `sqa reproduce hallucination` and
-`under-translation` judge it over all questions of a run.  A question alone proves nothing, so there is no verdict here.
+`under-translation` measure it over all questions of a run: a question alone proves nothing.
 """
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from experiments.contestants import VERDICTS, write_csv
 from experiments.drawing import End, label_ends
+from experiments.made import Made
 from experiments.paper.chosen import Example, chosen, load_systems, marks, missing, silence
 from experiments.stepwise.rows import RULES
 from sqa.core.errors import NotComputable
-from sqa.files.store import write_text
 from sqa.report.figure_style import COLOURS, GREY, PAGE, save, style
-from sqa.run.folder import tsv
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+HEAD = ("dataset", "translator", "guesser", "shown", "what")
 BLUE, RED = COLOURS[0], COLOURS[1]
 SIZE = 6.5  # points, of the words
 STEP = 8.2  # points from one word to the next
@@ -43,25 +41,22 @@ FRAME = 62  # points that titles, labels and ticks take
 def main(config_path: Path, runs: Path) -> None:
     """`sqa reproduce fig5`: a figure and its numbers for each data set and panel.  None at all: NotComputable."""
     found = load_systems(config_path, runs)
-    paths, lines = [], []
+    made, lines = Made(found.folder), []
     examples = list(chosen(found))
     for example in examples:
-        paths += [write_csv(numbers(example), found.folder / f"{example.stem}.csv"), *draw(example, found.folder)]
+        made.csv(f"{example.stem}.csv", numbers(example))
+        made.add(draw(example, found.folder))
         subject, finding = example.subject, example.finding
         where = (subject.dataset, subject.system, subject.guesser)
-        lines.append((*where, f"5{example.panel}: {subject.kind(finding)}", "shown", _shown(example)))
+        lines.append((*where, f"5{example.panel}: {subject.kind(finding)}", _shown(example)))
     gone = missing(found, examples)
-    lines += [(dataset, "-", found.config.guesser, "there is an example", "not computed", why) for dataset, why in gone]
-    lines += [("all", "-", "-", "a system", "not computed", f"{out.label}: {out.reason}") for out in found.left_out]
-    if not paths:
+    lines += [(dataset, "-", found.config.guesser, "no example", why) for dataset, why in gone]
+    lines += [("all", out.label, "-", "not computed", out.reason) for out in found.left_out]
+    if not made.paths:
         raise NotComputable("figure 5: " + "; ".join(why for _, why in gone))
-    for dataset, why in gone:
-        print(f"{dataset}: {why}", file=sys.stderr)
-    paths.append(found.folder / "figure5.tsv")
-    write_text(paths[-1], tsv(VERDICTS, lines))
-    print(paths[-1].read_text(encoding="utf-8"), end="")
-    for path in paths:
-        print(path)
+    made.table("figure5.tsv", HEAD, lines)
+    print(made.paths[-1].read_text(encoding="utf-8"), end="")
+    made.end()
 
 
 def _shown(example: Example) -> str:

@@ -14,15 +14,15 @@ on any translation.  The human translation is read as full input reads, a senten
 
 Claims, after Figure 6 of Han, Carpuat and Boyd-Graber (2022): log MRR rises for every k as more is read; in the first
 half a small k knows more than full input, which waits for the end of each sentence; at the end it knows less; after
-the first third k = 9 is above the other k.  The verdict on each is printed, with our numbers, and written beside the
-figures.
+the first third k = 9 is above the other k.  The differences are printed
+and written beside the figures.
 
 The runs are those of `sqa ablation`; one that is in the store is not made again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -31,10 +31,10 @@ import numpy as np
 from tqdm import tqdm
 
 from experiments.contestant import Value, components
-from experiments.contestants import MeanCurve, NamedContestant, Runs, check_labels, runs_of, write_csv, write_verdicts
+from experiments.contestants import MeanCurve, NamedContestant, Runs, check_labels, runs_of
 from experiments.grid import workshop
+from experiments.made import Difference, Made, gap
 from experiments.studies.guesser_report import knows
-from experiments.verdicts import Verdict, corrected, of_difference
 from sqa.core.errors import ConfigError
 from sqa.core.registry import GUESSERS
 from sqa.core.significance import Band, Comparison, bootstrap_band, compare
@@ -88,20 +88,17 @@ Lines = Mapping[tuple[str, str], Sequence[Line]]  # by data set and registered n
 
 
 def main(config_path: Path, runs: Path) -> None:
-    """`sqa reproduce fig6`: run what the store lacks; numbers, figures and verdicts; the verdicts on stdout."""
+    """`sqa reproduce fig6`: run what the store lacks; numbers, figures and differences; the last on stdout."""
     config, parts = load(config_path, Figure6Config), workshop(runs).parts
     found = runs_of(config, config_path, runs, parts)
     lines = lines_of(found, config, runs, parts)
-    folder = runs / config.name
-    paths = []
+    made = Made(runs / config.name)
     for dataset in found.datasets:
         mine = {found.labels[guesser]: lines[dataset, guesser] for guesser in found.labels}
-        numbers = write_csv(table(mine, dataset), folder / f"figure6_{Path(dataset).name}.csv")
-        paths += [numbers, *draw(mine, dataset, config.questions, folder)]
-    paths.append(write_verdicts(verdicts_of(found, lines), found.left_out, folder / "verdicts.tsv"))
-    print(paths[-1].read_text(encoding="utf-8"), end="")
-    for path in paths:
-        print(path)
+        made.csv(f"figure6_{Path(dataset).name}.csv", table(mine, dataset))
+        made.add(draw(mine, dataset, config.questions, made.folder))
+    made.differences(differences_of(found, lines), found.left_out)
+    made.end()
 
 
 # ------------------------------------------------------------------------------------------------------- numbers
@@ -195,49 +192,37 @@ def table(lines: Mapping[str, Sequence[Line]], dataset: str) -> list[list[str]]:
     return rows
 
 
-# ------------------------------------------------------------------------------------------------------ verdicts
+# --------------------------------------------------------------------------------------------------- differences
 
 
-def verdicts_of(found: Runs, lines: Lines) -> list[Verdict]:
-    """The claims of the docstring, for every data set and guesser."""
+def differences_of(found: Runs, lines: Lines) -> Iterator[Difference]:
+    """The claims of the docstring as differences, for every data set and guesser."""
     resamples, seed = found.config.resamples, found.config.seed
-    verdicts = []
     for (dataset, guesser), mine in lines.items():
+        where = (dataset, "wait-k", found.labels[guesser])
         waiting = [line for line in mine if line.k != HUMAN]
         small, full = waiting[0], waiting[-1]
-        half = small.values.shape[1] // 2
-        rises = [_compare(line.values[:, -1], line.values[:, 0], resamples, seed) for line in waiting]
-        numbers = " ".join(f"k={line.k}:{rise.diff:+.2f}" for line, rise in zip(waiting, rises, strict=True))
-        where = (dataset, "wait-k", found.labels[guesser])
-        claim = "log MRR rises from the first to the last bin, for every k"
-        every = [of_difference(*where, claim, numbers, rise) for rise in rises]
-        verdicts.append(max(every, key=lambda verdict: verdict.p))
+        half, third = small.values.shape[1] // 2, -(-small.values.shape[1] // 3)
+        for line in waiting:
+            rise = _compare(line.values[:, -1], line.values[:, 0], resamples, seed)
+            yield gap(*where, f"k={line.k}: log MRR rises from the first to the last bin", rise, ".2f")
         early = _compare(small.values[:, :half].mean(axis=1), full.values[:, :half].mean(axis=1), resamples, seed)
-        claim = f"in the first half k={small.k} knows more than k={full.k}"
-        verdicts.append(of_difference(*where, claim, _found(early), early))
+        yield gap(*where, f"in the first half k={small.k} knows more than full input", early, ".2f")
         late = _compare(full.values[:, -1], small.values[:, -1], resamples, seed)
-        claim = f"at the end k={full.k} knows more than k={small.k}"
-        verdicts.append(of_difference(*where, claim, _found(late), late))
+        yield gap(*where, f"at the end full input knows more than k={small.k}", late, ".2f")
         others = [line.values for line in waiting if line.k not in (BEST, "full")]
         if len(others) + 2 == len(waiting) and others:
-            third = -(-small.values.shape[1] // 3)
             [best] = [line.values for line in waiting if line.k == BEST]
             top = _compare(
                 best[:, third:].mean(axis=1), np.mean(others, axis=0)[:, third:].mean(axis=1), resamples, seed
             )
-            claim = f"after the first third k={BEST} knows more than the mean of the other k"
-            verdicts.append(of_difference(*where, claim, _found(top), top))
-    return corrected(verdicts)
+            yield gap(*where, f"after the first third k={BEST} knows more than the mean of the other k", top, ".2f")
 
 
 def _compare(a: np.ndarray, b: np.ndarray, resamples: int, seed: int) -> Comparison:
     """a - b of one value per question (n,), paired."""
     one, other = (np.stack([values, np.ones(len(values))], axis=1) for values in (a, b))
     return compare(one, other, Mean(), resamples, seed)
-
-
-def _found(gap: Comparison) -> str:
-    return f"{gap.a:.2f} and {gap.b:.2f}, {gap.diff:+.2f} [{gap.low:+.2f}, {gap.high:+.2f}]"
 
 
 # ------------------------------------------------------------------------------------------------------- figure

@@ -9,7 +9,7 @@ do we: those whose answer any of the guessers compared can name (`questions: mat
 Claims, after Figure 7 of Han, Carpuat and Boyd-Graber (2022), which redraws Figure 3 for a recurrent, a transformer and
 a retrieval guesser.  For each guesser: EW rises, peaks and falls with k; oracle EW peaks at a smaller k than EW; full
 input has the worse EW and the better accuracy.  For each pair of guessers: they order the k alike (Kendall's tau over
-k is above chance).  The verdict on each is printed, with our numbers, and written beside the figures.
+k).  The differences are printed and written beside the figures.
 
 Every number is of the questions of a run of `sqa ablation` with the same keys; a run that is in the store is not made
 again.
@@ -17,7 +17,7 @@ again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
@@ -26,28 +26,28 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from experiments.contestant import components
-from experiments.contestants import NamedContestant, Runs, check_labels, runs_of, write_csv, write_verdicts
-from experiments.drawing import End, label_ends
+from experiments.contestants import NamedContestant, Runs, check_labels, runs_of
 from experiments.grid import workshop
+from experiments.lab import curves
+from experiments.lab.ledger import Row as Number
+from experiments.ladders import POOLED, differences, ladders
+from experiments.made import Difference, Made, of_row
 from experiments.studies.guesser_report import knows
-from experiments.verdicts import POOLED, Verdict, corrected, judge, of_difference
 from sqa import metrics as metric_names
 from sqa.core.errors import ConfigError
-from sqa.core.permutation import PERMUTATIONS, null_of, p_value
 from sqa.core.registry import GUESSERS
-from sqa.core.significance import bootstrap_band, bootstrap_many, compare
+from sqa.core.significance import bootstrap_band, bootstrap_many
 from sqa.data.datasets import load_questions
-from sqa.report.figure_style import COLOURS, COLUMN, save, style
+from sqa.report.figure_style import save, style
 from sqa.run.config import load
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from experiments.grid import Row
     from sqa.run.parts import Parts
 
 PANELS = (("ew", "expected wins (EW)"), ("oracle-ew", "oracle EW"), ("accuracy", "accuracy"))  # metric, y axis
-_MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,23 +67,19 @@ class Figure7Config:
 
 
 def main(config_path: Path, runs: Path) -> None:
-    """`sqa reproduce fig7`: run what the store lacks; numbers, figures and verdicts; the verdicts on stdout."""
+    """`sqa reproduce fig7`: run what the store lacks; numbers, figures and differences; the last on stdout."""
     config, parts = load(config_path, Figure7Config), workshop(runs).parts
     found = runs_of(config, config_path, runs, parts, [metric for metric, _ in PANELS], config.language)
     if config.questions == "matched":
         found = matched(found, config, parts)
-    folder = runs / config.name
-    paths = []
+    made = Made(runs / config.name)
     for dataset in found.datasets:
         stem = f"{config.name}_{Path(dataset).name}"
-        paths += [
-            write_csv(table(found, dataset), folder / f"{stem}.csv"),
-            *draw(found, dataset, folder, stem, config.questions),
-        ]
-    paths.append(write_verdicts(verdicts_of(found), found.left_out, folder / "verdicts.tsv"))
-    print(paths[-1].read_text(encoding="utf-8"), end="")
-    for path in paths:
-        print(path)
+        made.csv(f"{stem}.csv", table(found, dataset))
+        with style():
+            made.add(save(drawn(found, dataset, config.questions), made.folder, stem))
+    made.differences(differences_of(found), found.left_out)
+    made.end()
 
 
 def matched(found: Runs, config: Figure7Config, parts: Parts) -> Runs:
@@ -113,7 +109,7 @@ def _only(row: Row, mask: np.ndarray, found: Runs) -> Row:
     )
 
 
-# ------------------------------------------------------------------------------------------------------ verdicts
+# --------------------------------------------------------------------------------------------------- differences
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,52 +129,22 @@ class Agreement:
         return (signs[:, 0] * signs[:, 1]).mean(axis=1, keepdims=True)
 
 
-def verdicts_of(found: Runs) -> list[Verdict]:
+def differences_of(found: Runs) -> Iterator[Difference]:
     """Every claim of the docstring on every data set, with labels for the guessers' names."""
     resamples, seed = found.config.resamples, found.config.seed
-    verdicts = [
-        replace(v, guesser=found.labels[v.guesser])
-        for v in judge(found.rows, resamples, seed, together=False)
-        if v.guesser != "-" and v.dataset != POOLED
-    ]
+    for ladder in ladders(found.rows):
+        if ladder.dataset != POOLED:
+            yield from (of_row(row, found.labels[ladder.contestant]) for row in differences(ladder))
     for dataset in found.datasets:
-        lines = {guesser: found.of(dataset, guesser) for guesser in found.labels}
-        for guesser, rows in lines.items():
-            verdicts.append(_accuracy(rows, dataset, found.labels[guesser], resamples, seed))
-        for a, b in combinations(lines, 2):
+        for a, b in combinations(found.labels, 2):
             who = f"{found.labels[a]}, {found.labels[b]}"
-            verdicts += [_agreement(lines[a], lines[b], dataset, who, metric, resamples, seed) for metric, _ in PANELS]
-    return corrected(verdicts)
-
-
-def _accuracy(rows: Sequence[Row], dataset: str, label: str, resamples: int, seed: int) -> Verdict:
-    """Full input (the last row) against the smallest k."""
-    first, last = rows[0], rows[-1]
-    [metric] = metric_names.build(["accuracy"])
-    gap = compare(last.stats["accuracy"], first.stats["accuracy"], metric, resamples, seed)
-    numbers = f"k={last.cell.k} {gap.a:.3f}, k={first.cell.k} {gap.b:.3f}, {gap.diff:+.3f} "
-    numbers += f"[{gap.low:+.3f}, {gap.high:+.3f}]"
-    claim = f"accuracy is better at k={last.cell.k} than at k={first.cell.k}"
-    return of_difference(dataset, "wait-k", label, claim, numbers, gap)
-
-
-def _agreement(
-    a: Sequence[Row], b: Sequence[Row], dataset: str, who: str, metric: str, resamples: int, seed: int
-) -> Verdict:
-    """Kendall's tau over k, with its interval over questions; against k that change places for both guessers alike."""
-    stats = np.hstack([row.stats[metric] for row in (*a, *b)])  # (n, 4 K)
-    band = bootstrap_band(stats, Agreement(), resamples, seed)
-    tau, low, high = float(band.value[0]), float(band.low[0]), float(band.high[0])
-    numbers = f"Kendall's tau {tau:+.2f} [{low:+.2f}, {high:+.2f}] over {len(a)} k"
-    table = np.stack([np.hstack([x.stats[metric], y.stats[metric]]) for x, y in zip(a, b, strict=True)], axis=1)
-    null = null_of(table, _taus, PERMUTATIONS, seed)  # (B, 1)
-    p, against = (float(p_value(sign * band.value, sign * null)[0]) for sign in (1, -1))
-    return Verdict(dataset, "wait-k", who, f"the guessers order the k alike by {metric}", numbers, p, against)
-
-
-def _taus(sums: np.ndarray) -> np.ndarray:
-    """Sums (b, K, 4) -> tau (b, 1)."""
-    return Agreement().score_many(sums.reshape(len(sums), -1, 2, 2).swapaxes(1, 2).reshape(len(sums), -1))
+            for metric, _ in PANELS:
+                rows = (*found.of(dataset, a), *found.of(dataset, b))
+                stats = np.hstack([row.stats[metric] for row in rows])  # (n, 4 K)
+                band = bootstrap_band(stats, Agreement(), resamples, seed)
+                tau, low, high = float(band.value[0]), float(band.low[0]), float(band.high[0])
+                claim = f"the guessers order the k alike by {metric} (Kendall's tau)"
+                yield Difference(dataset, "wait-k", who, claim, f"{len(rows) // 2} k", tau, low, high, len(stats))
 
 
 # -------------------------------------------------------------------------------------------- numbers and figure
@@ -197,37 +163,24 @@ def table(found: Runs, dataset: str) -> list[list[str]]:
     return lines
 
 
-def draw(found: Runs, dataset: str, folder: Path, stem: str, which: str) -> list[Path]:
-    """One data set's figure, one column wide; returns the PDF and the PNG."""
-    from matplotlib import pyplot
-
+def drawn(found: Runs, dataset: str, which: str) -> Figure:
+    """One data set's figure: a panel for each metric, a line with its band for each guesser, dotted its value for the
+    human translation."""
     n = next(row.n for row in found.rows if row.cell.dataset == dataset)
-    with style():
-        figure, panels = pyplot.subplots(len(PANELS), 1, figsize=(COLUMN, 4.75), layout="constrained", sharex=True)
-        for axes, (metric, name) in zip(panels, PANELS, strict=True):
-            axes.set_ylabel(name)
-            _panel(axes, found, dataset, metric)
-        ks = [row.cell.k for row in found.of(dataset, next(iter(found.labels)))]
-        panels[-1].set_xticks(range(len(ks)), [*map(str, ks)])
-        panels[-1].set_xlabel("k (source words read first)\nhuman: the value for the human translation")
-        kind = "questions" if which == "all" else "questions with a matched answer"
-        panels[0].set_title(f"{dataset}, {n} {kind}\n95% bands", loc="left")
-        return save(figure, folder, stem)
+    panels = []
+    for metric, name in PANELS:
+        lines = []
+        for look, (guesser, label) in enumerate(found.labels.items()):
+            by_k = {str(row.cell.k): _number(row, metric) for row in found.of(dataset, guesser)}
+            [human] = found.of(dataset, guesser, "reference")
+            lines.append(curves.Line(label, look, by_k, _number(human, metric)))
+        panels.append(curves.Panel(name, lines))
+    figure = curves.over_k([panels], "k (source words read first); dotted: the human translation", 2.4)
+    kind = "questions" if which == "all" else "questions with a matched answer"
+    figure.suptitle(f"{dataset}, {n} {kind}, 95% bands", fontsize=8)
+    return figure
 
 
-def _panel(axes: Axes, found: Runs, dataset: str, metric: str) -> None:
-    """One metric over k: a line with its band for each guesser, named with the value of the human translation.
-
-    That value is not drawn: it may be several times those of the lines, which would lie flat below it.
-    """
-    ends = {}
-    for i, (guesser, label) in enumerate(found.labels.items()):
-        colour, marker = COLOURS[i % len(COLOURS)], _MARKERS[i % len(_MARKERS)]
-        line = [row.intervals[metric] for row in found.of(dataset, guesser)]
-        x = range(len(line))
-        axes.fill_between(x, [i.low for i in line], [i.high for i in line], color=colour, alpha=0.12, linewidth=0)
-        axes.plot(x, [i.value for i in line], color=colour, marker=marker)
-        [human] = found.of(dataset, guesser, "reference")
-        ends[f"{label}\nhuman: {human.intervals[metric].value:.2f}"] = End(line[-1].value, colour)
-    axes.set_ylim(bottom=0)
-    label_ends(axes, ends)
+def _number(row: Row, metric: str) -> Number:
+    i = row.intervals[metric]
+    return Number((), metric, i.value, i.low, i.high, i.n)

@@ -12,29 +12,28 @@ full input is better than the smallest k.
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from experiments.contestants import LeftOut, write_csv, write_verdicts
 from experiments.grid import AblationConfig, language_of, systems, usable, workshop
-from experiments.verdicts import Verdict, corrected, of_difference
+from experiments.lab import curves
+from experiments.lab.ledger import Row as Number
+from experiments.ladders import order
+from experiments.made import Difference, LeftOut, Made, gap
 from sqa.core.errors import ConfigError, NotComputable
 from sqa.core.significance import Interval, bootstrap, compare
 from sqa.files.store import Store
-from sqa.report.figure_style import COLOURS, COLUMN, save, style
+from sqa.report.figure_style import save, style
 from sqa.run.config import QualityConfig, load, run_from_mapping, to_mapping
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from sqa.run.parts import Parts
-
-BESIDE = 0.15  # of the distance of two k
-_MARKERS = ("o", "s", "^", "D", "v")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +63,7 @@ class Point(NamedTuple):
 
 
 def main(config_path: Path, runs: Path) -> None:
-    """`sqa reproduce fig9`: score what the store lacks; numbers, figures, verdicts; the verdicts on stdout."""
+    """`sqa reproduce fig9`: score what the store lacks; numbers, figures, differences; the last on stdout."""
     config = load(config_path, Figure9Config)
     base = replace(load(config_path.parent / config.ablation, AblationConfig), sweeps={})
     points = measure(config, base, Store(runs), workshop(runs).parts)
@@ -76,17 +75,16 @@ def main(config_path: Path, runs: Path) -> None:
     there = [name for name in labels if any(name in point.intervals for point in points)]
     if not there:
         raise NotComputable("figure 9: " + "; ".join(f"{out.label}: {out.reason}" for out in left_out))
-    folder, paths = runs / config.name, []
+    made = Made(runs / config.name)
+    families = list(dict.fromkeys(point.family for point in points))
     for dataset in dict.fromkeys(point.dataset for point in points):
         mine = [point for point in points if point.dataset == dataset]
         stem = f"figure9_{Path(dataset).name}"
-        paths += [write_csv(table(mine, there), folder / f"{stem}.csv")]
-        paths += draw(mine, {name: labels[name] for name in there}, folder, stem, [point.family for point in points])
-    judged = corrected(list(verdicts_of(points, labels, base)))
-    paths.append(write_verdicts(judged, left_out, folder / "verdicts.tsv"))
-    print(paths[-1].read_text(encoding="utf-8"), end="")
-    for path in paths:
-        print(path)
+        made.csv(f"{stem}.csv", table(mine, there))
+        with style():
+            made.add(save(drawn(mine, {name: labels[name] for name in there}, families), made.folder, stem))
+    made.differences(differences_of(points, labels, base), left_out)
+    made.end()
 
 
 def measure(config: Figure9Config, base: AblationConfig, store: Store, parts: Parts) -> list[Point]:
@@ -114,26 +112,22 @@ def measure(config: Figure9Config, base: AblationConfig, store: Store, parts: Pa
     return points
 
 
-def ladder(points: Sequence[Point], family: str, metric: str) -> list[Point]:
+def ladder(points: Sequence[Point], dataset: str, family: str, metric: str) -> list[Point]:
     """A translator's points that have a metric, from the smallest k to full input."""
-    mine = [point for point in points if point.family == family and metric in point.intervals]
-    return sorted(mine, key=lambda point: float("inf") if point.k == "full" else int(point.k))
+    mine = [p for p in points if (p.dataset, p.family) == (dataset, family) and metric in p.intervals]
+    return sorted(mine, key=lambda point: order(point.k))
 
 
-def verdicts_of(points: Sequence[Point], labels: dict[str, str], base: AblationConfig) -> list[Verdict]:
+def differences_of(points: Sequence[Point], labels: dict[str, str], base: AblationConfig) -> Iterator[Difference]:
     """The claim, for every data set, translator with several k, and metric."""
-    found = []
     for dataset, family in dict.fromkeys((point.dataset, point.family) for point in points):
         for name, label in labels.items():
-            line = ladder([point for point in points if point.dataset == dataset], family, name)
-            if len(line) < 2 or line[-1].k != "full":
-                continue
-            small, full = line[0], line[-1]
-            gap = compare(full.stats[name], small.stats[name], full.metrics[name], base.resamples, base.seed)
-            numbers = f"{gap.a:.4f} and {gap.b:.4f}, {gap.diff:+.4f} [{gap.low:+.4f}, {gap.high:+.4f}]"
-            claim = f"{label} is better at k=full than at k={small.k}"
-            found.append(of_difference(dataset, family, "-", claim, numbers, gap))
-    return found
+            line = ladder(points, dataset, family, name)
+            if len(line) > 1 and line[-1].k == "full":
+                small, full = line[0], line[-1]
+                found = compare(full.stats[name], small.stats[name], full.metrics[name], base.resamples, base.seed)
+                claim = f"{label} is better at k=full than at k={small.k}"
+                yield gap(dataset, family, "-", claim, found, ".4f")
 
 
 def table(points: Sequence[Point], metrics: Sequence[str]) -> list[list[str]]:
@@ -149,50 +143,19 @@ def table(points: Sequence[Point], metrics: Sequence[str]) -> list[list[str]]:
     return rows
 
 
-def draw(
-    points: Sequence[Point], labels: dict[str, str], folder: Path, stem: str, families: Sequence[str] = ()
-) -> list[Path]:
-    """One data set's figure, one column wide, a panel per metric; returns the PDF and the PNG.
-
-    `families` are those of all data sets, in order: a translator has one look in every figure.
-    """
-    from matplotlib import pyplot
-
-    order = list(dict.fromkeys([*families, *(point.family for point in points)]))
-    ks = sorted({p.k for p in points}, key=lambda k: float("inf") if k == "full" else int(k))
-    with style():
-        size = (COLUMN, 0.9 + 1.7 * len(labels))
-        figure, panels = pyplot.subplots(len(labels), 1, figsize=size, layout="constrained", sharex=True, squeeze=False)
-        for axes, (name, label) in zip(panels[:, 0], labels.items(), strict=True):
-            _panel(axes, points, name, ks, order)
-            axes.set_ylabel(label)
-        n = next(i.n for p in points for i in p.intervals.values())
-        panels[0, 0].set_title(f"{points[0].dataset}, {n} questions, 95% bands", loc="left")
-        panels[-1, 0].set_xticks(range(len(ks)), [*map(str, ks)])
-        panels[-1, 0].set_xlabel("k (source words read first)\nthe axis of the metric does not start at 0")
-        drawn = [dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True)) for axes in panels[:, 0]]
-        looks = {family: look for panel in reversed(drawn) for family, look in panel.items()}
-        families = [family for family in dict.fromkeys(point.family for point in points) if family in looks]
-        figure.legend([looks[family] for family in families], families, loc="outside lower center", ncols=2)
-        return save(figure, folder, stem)
-
-
-def _panel(axes: Axes, points: Sequence[Point], metric: str, ks: Sequence[int | str], families: Sequence[str]) -> None:
-    """A line with its band for each translator; one that has a single k is a dot with its interval, beside the others'
-    so that none hides another.
-    """
-    for i, family in enumerate(families):
-        line = ladder(points, family, metric)
-        if not line:
-            continue
-        found = [point.intervals[metric] for point in line]
-        x = [ks.index(point.k) for point in line]
-        look = {"color": COLOURS[i % len(COLOURS)], "marker": _MARKERS[i % len(_MARKERS)], "label": family}
-        if len(line) == 1:
-            ends = [[found[0].value - found[0].low], [found[0].high - found[0].value]]
-            axes.errorbar(
-                [x[0] + BESIDE], [found[0].value], yerr=ends, linestyle="", elinewidth=0.8, capsize=1.5, **look
-            )
-            continue
-        axes.fill_between(x, [f.low for f in found], [f.high for f in found], color=look["color"], alpha=0.12, lw=0)
-        axes.plot(x, [f.value for f in found], **look)
+def drawn(points: Sequence[Point], labels: dict[str, str], families: Sequence[str]) -> Figure:
+    """One data set's figure: a panel for each metric; `families`: those of all data sets, in order of their looks."""
+    dataset, panels = points[0].dataset, []
+    for name, label in labels.items():
+        lines = []
+        for look, family in enumerate(families):
+            line = ladder(points, dataset, family, name)
+            if line:
+                rows = {str(p.k): Number((), name, i.value, i.low, i.high, i.n)
+                        for p in line for i in [p.intervals[name]]}  # fmt: skip
+                lines.append(curves.Line(family, look, rows))
+        panels.append(curves.Panel(label, lines, from_zero=False))
+    figure = curves.over_k([panels], "k (source words read first); the axis of the metric does not start at 0", 2.6)
+    n = next(i.n for p in points for i in p.intervals.values())
+    figure.suptitle(f"{dataset}, {n} questions, 95% bands", fontsize=8)
+    return figure

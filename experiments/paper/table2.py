@@ -12,10 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from experiments.contestants import write_csv
+from experiments.made import Made
 from experiments.paper.chosen import Example, chosen, load_systems, marks, missing
 from sqa.core.errors import NotComputable
-from sqa.files.store import write_text
 from sqa.report.markdown import table
 
 HEAD = ("panel", "dataset", "question", "system", "what", "text")
@@ -38,11 +37,10 @@ def main(config_path: Path, runs: Path) -> None:
         rows += [[*where, what, text] for what, text in texts(example)]
     lines += [f"{dataset}: not computed, {why}" for dataset, why in gone]
     lines += [f"{out.label}: not computed, {out.reason}" for out in found.left_out]
-    paths = [write_csv(rows, found.folder / "table2.csv"), found.folder / "table2.md"]
-    write_text(paths[1], "\n".join(lines).rstrip() + "\n")
-    print(paths[1].read_text(encoding="utf-8"), end="")
-    for path in paths:
-        print(path)
+    made = Made(found.folder)
+    made.csv("table2.csv", rows)
+    made.page("table2.md", lines)
+    made.end()
 
 
 def texts(example: Example) -> Iterator[tuple[str, str]]:

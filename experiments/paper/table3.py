@@ -15,15 +15,14 @@ from pathlib import Path
 import numpy as np
 
 from experiments.contestant import Value, components
-from experiments.contestants import write_csv
 from experiments.grid import workshop
+from experiments.made import Made
 from experiments.studies.guesser_report import knows
 from sqa.core.answers import key
 from sqa.core.errors import ConfigError, NotComputable, SqaError
 from sqa.core.registry import GUESSERS
 from sqa.core.types import Question
 from sqa.data.datasets import load_questions
-from sqa.files.store import write_text
 from sqa.report.markdown import table
 from sqa.run.config import load
 
@@ -56,13 +55,10 @@ def main(config_path: Path, runs: Path) -> None:
         raise NotComputable("table 3: " + "; ".join(gone))
     names = list(next(iter(columns.values())))
     rows = [[what, *(column[what] for column in columns.values())] for what in names]
-    folder = runs / config.name
-    paths = [write_csv([["what", *columns], *rows], folder / "table3.csv"), folder / "table3.md"]
-    lines = ["# Table 3: the question sets", "", *table(("", *columns), rows), "", *gone]
-    write_text(paths[1], "\n".join(lines).rstrip() + "\n")
-    print(paths[1].read_text(encoding="utf-8"), end="")
-    for path in paths:
-        print(path)
+    made = Made(runs / config.name)
+    made.csv("table3.csv", [["what", *columns], *rows])
+    made.page("table3.md", ["# Table 3: the question sets", "", *table(("", *columns), rows), "", *gone])
+    made.end()
 
 
 def counts(questions: list[Question], guesser: object) -> dict[str, str]:

@@ -33,6 +33,7 @@ from typing import Any
 
 import numpy as np
 
+from experiments.made import Made
 from experiments.paper.table4_answers import (
     AnyReader,
     Found,
@@ -64,20 +65,18 @@ from sqa.run.config import load
 
 
 def main(config_path: Path, runs: Path) -> None:
-    """`sqa reproduce table4`: answer what the store lacks; tables, predictions, verdicts; the table on stdout."""
+    """`sqa reproduce table4`: answer what the store lacks; tables, predictions, differences; the last on stdout."""
     from experiments.paper.table4_report import write_all
 
     config = load(config_path, Table4Config)
     results, left_out = measure(config, Store(runs))
-    folder = runs / config.name
+    made = Made(runs / config.name)
     for one in results:
-        path = folder / "predictions" / "_".join([one.set, one.language, plain(one.system), plain(one.reader)])
+        path = made.folder / "predictions" / "_".join([one.set, one.language, plain(one.system), plain(one.reader)])
         predictions = {q.id: answer for q, answer in zip(one.questions, one.answers, strict=True)}
         write_text(path.with_suffix(".json"), json.dumps(predictions, ensure_ascii=False, indent=0) + "\n")
-    paths = write_all(results, left_out, config, folder)
-    print(paths[-1].read_text(encoding="utf-8"), end="")
-    for path in paths:
-        print(path)
+    write_all(made, results, left_out, config)
+    made.end()
 
 
 def measure(config: Table4Config, store: Store) -> tuple[list[Answered], list[NotComputed]]:

@@ -1,26 +1,21 @@
-"""Table 4 as CSV and Markdown: scores with intervals, paired differences, verdicts, and what was not computed."""
+"""Table 4 as CSV: scores with intervals, paired differences, and what was not computed."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from experiments.contestants import VERDICTS, write_csv
+from experiments.made import Difference, LeftOut, Made, gap
 from experiments.paper.table4_rows import GOLD, NOTHING, Answered, NotComputed, Table4Config
-from experiments.verdicts import Verdict, corrected, of_difference
 from sqa.core.significance import Comparison, Interval, bootstrap, bootstrap_many, compare_many
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Emission
-from sqa.files.store import write_text
 from sqa.metrics.quality.bleu import Bleu
 from sqa.metrics.short_answers import LanguageMean, by_language
-from sqa.report.markdown import head, row
-from sqa.run.folder import tsv
 
 MEAN = "mean"  # of the languages
 METRICS = ("em", "f1", "em.spans", "f1.spans", "em.yes_no", "found")
@@ -51,7 +46,7 @@ class Line(NamedTuple):
         )
 
 
-class Difference(NamedTuple):
+class Pair(NamedTuple):
     """Two systems with one reader on the same questions."""
 
     set: str
@@ -73,23 +68,14 @@ def _values(part: Answered, metric: str) -> np.ndarray:
     return np.where(part.spans, values, np.nan) if metric.endswith(".spans") else values
 
 
-def write_all(
-    results: Sequence[Answered], left_out: Sequence[NotComputed], config: Table4Config, folder: Path
-) -> list[Path]:
-    """Write all files; the Markdown page is the last."""
+def write_all(made: Made, results: Sequence[Answered], left_out: Sequence[NotComputed], config: Table4Config) -> None:
+    """Write scores, all paired differences, and those of the claims, which are printed."""
     table = lines_of(results, config)
-    differences = list(differences_of(table, config))
-    verdicts = corrected(list(verdicts_of(table, differences, config)))
-    cells = [verdict.cells() for verdict in verdicts]
-    cells += [(f"{o.set} {o.language}", o.system, o.reader, "-", "not computed", o.reason) for o in left_out]
-    write_text(folder / "verdicts.tsv", tsv(VERDICTS, cells))
-    write_text(folder / "table4.md", markdown(table, differences, verdicts, left_out, config))
-    return [
-        write_csv(table_csv(table, left_out), folder / "table4.csv"),
-        write_csv(differences_csv(differences), folder / "differences.csv"),
-        folder / "verdicts.tsv",
-        folder / "table4.md",
-    ]
+    pairs = list(differences_of(table, config))
+    made.csv("table4.csv", table_csv(table, left_out))
+    made.csv("pairs.csv", differences_csv(pairs))
+    out = [LeftOut(f"{o.set} {o.language} {o.system} {o.reader}", o.reason) for o in left_out]
+    made.differences(claims_of(table, pairs, config), out)
 
 
 def lines_of(results: Sequence[Answered], config: Table4Config) -> list[Line]:
@@ -139,48 +125,44 @@ def _scores(line: Line, config: Table4Config) -> dict[str, Interval | None]:
     return {metric: intervals.get(metric) for metric in METRICS}
 
 
-def differences_of(table: Sequence[Line], config: Table4Config) -> Iterator[Difference]:
+def differences_of(table: Sequence[Line], config: Table4Config) -> Iterator[Pair]:
     """Every two systems with the same reader, paired over questions."""
     for a, b in combinations([line for line in table if line.system != NOTHING], 2):
         if (a.set, a.language, a.reader) == (b.set, b.language, b.reader):
             yield from _compare(a, b, config)
 
 
-def _compare(a: Line, b: Line, config: Table4Config) -> list[Difference]:
+def _compare(a: Line, b: Line, config: Table4Config) -> list[Pair]:
     defined = [metric for metric in DIFFERENCES if a.scores[metric] is not None]
     pairs = [(a.stats(metric), b.stats(metric)) for metric in defined]
     found = compare_many(pairs, [LanguageMean(metric) for metric in defined], config.resamples, config.seed)
     return [
-        Difference(a.set, a.language, a.reader, a.system, b.system, metric, one)
+        Pair(a.set, a.language, a.reader, a.system, b.system, metric, one)
         for metric, one in zip(defined, found, strict=True)
     ]
 
 
-# ------------------------------------------------------------------------------------------------------ verdicts
+# ----------------------------------------------------------------------------------------------------------- claims
 
 
-def verdicts_of(table: Sequence[Line], differences: Sequence[Difference], config: Table4Config) -> Iterator[Verdict]:
-    """The claims of experiments/paper/table4.py, by F1, of readers that were asked all questions.
-
-    A sample is too small to decide them, and more claims would make the correction harsher for the others.
-    """
+def claims_of(table: Sequence[Line], pairs: Sequence[Pair], config: Table4Config) -> Iterator[Difference]:
+    """The claims of experiments/paper/table4.py, by F1, of readers that were asked all questions."""
     partial = {entry.label for entry in config.readers if entry.sample is not None or entry.passages == GOLD}
     table = [line for line in table if line.reader not in partial]
-    differences = [one for one in differences if one.reader not in partial]
     kinds = {system.label: system.question for system in config.systems}
-    for one in differences:
-        if one.metric == "f1" and _order(kinds[one.a]) != _order(kinds[one.b]):
-            first = _order(kinds[one.a]) > _order(kinds[one.b])
-            better, worse, found = (one.a, one.b, one.found) if first else (one.b, one.a, _turned(one.found))
-            claim = f"answers to {better} are better than to {worse}"
-            yield _verdict(f"{one.set} {one.language}", better, one.reader, claim, found)
+    for one in pairs:
+        order = _order(kinds[one.a]) - _order(kinds[one.b])
+        if one.metric == "f1" and order and one.reader not in partial:
+            better, worse, found = (one.a, one.b, one.found) if order > 0 else (one.b, one.a, _turned(one.found))
+            claim = f"answers to {better} are better than to {worse} (F1)"
+            yield gap(f"{one.set} {one.language}", better, one.reader, claim, found)
     floors = {(line.set, line.language): line for line in table if line.system == NOTHING}
     for line in table:
         floor = floors.get((line.set, line.language))
         if floor is not None and line.system != NOTHING:
             found = next(one.found for one in _compare(line, floor, config) if one.metric == "f1")
-            claim = f"{line.reader} on {line.system} beats {floor.reader}"
-            yield _verdict(f"{line.set} {line.language}", line.system, line.reader, claim, found)
+            claim = f"{line.reader} on {line.system} beats {floor.reader} (F1)"
+            yield gap(f"{line.set} {line.language}", line.system, line.reader, claim, found)
 
 
 def _turned(c: Comparison) -> Comparison:
@@ -190,15 +172,6 @@ def _turned(c: Comparison) -> Comparison:
 
 def _order(question: str) -> int:
     return {"source": 0, "trained": 1, "translated": 1, "human": 2}[question]
-
-
-def _verdict(where: str, system: str, reader: str, claim: str, found: Comparison) -> Verdict:
-    numbers = f"F1 {found.a:.3f} and {found.b:.3f}, {_difference(found)}"
-    return of_difference(where, system, reader, claim, numbers, found)
-
-
-def _difference(found: Comparison) -> str:
-    return f"{found.diff:+.3f} [{found.low:+.3f}, {found.high:+.3f}]"
 
 
 # -------------------------------------------------------------------------------------------------------- files
@@ -221,7 +194,7 @@ def table_csv(table: Sequence[Line], left_out: Sequence[NotComputed]) -> list[li
     return rows
 
 
-def differences_csv(differences: Sequence[Difference]) -> list[list[str]]:
+def differences_csv(differences: Sequence[Pair]) -> list[list[str]]:
     """a minus b with interval and both p-values."""
     rows = [["set", "language", "reader", "a", "b", "metric", "value.a", "value.b", "difference", "low", "high"]]
     rows[0] += ["p.bootstrap", "p.randomization", "questions"]
@@ -230,50 +203,3 @@ def differences_csv(differences: Sequence[Difference]) -> list[list[str]]:
         numbers = [f"{x:.6f}" for x in (c.a, c.b, c.diff, c.low, c.high, c.p_bootstrap, c.p_randomization)]
         rows.append([one.set, one.language, one.reader, one.a, one.b, one.metric, *numbers, str(c.n)])
     return rows
-
-
-def markdown(
-    table: Sequence[Line],
-    differences: Sequence[Difference],
-    verdicts: Sequence[Verdict],
-    left_out: Sequence[NotComputed],
-    config: Table4Config,
-) -> str:
-    """The page: a table for each set, then differences by F1, verdicts and what was not computed."""
-    passages = "Quizbowl tossups and bonus parts" if config.passages is None else config.passages.name
-    out = [
-        "# Table 4: question answering on XOR-TyDi after full-input translation",
-        "",
-        f"EM and F1 by XOR-TyDi's official rule, 0 to 1, 95% intervals over questions. Passages: {passages}, the best "
-        f"{config.depth} of each question by BM25. *Spans*: without the questions whose answer is yes or no, *yes/no*: "
-        "these alone. *Found*: share of the others with a right answer in a retrieved passage. *BLEU*: of the "
-        f"questions, against the human translation. *{MEAN}*: of the languages, each counted once.",
-    ]
-    for name in config.sets:
-        out += ["", f"## {name}", ""]
-        scores = ["EM", "F1", "F1 spans", "EM yes/no", "found", "BLEU"]
-        out += head(["language", "translation", "reader", "questions", *scores])
-        for line in (line for line in table if line.set == name):
-            cells = [line.language, line.system, line.reader, str(line.questions)]
-            cells += [_shown(line.scores[metric]) for metric in ("em", "f1", "f1.spans", "em.yes_no", "found")]
-            cells.append(_shown(line.scores[BLEU], 1))
-            out.append(row(cells))
-        missing = (o for o in left_out if o.set == name)
-        out += [row([o.language, o.system, o.reader, "", f"not computed: {o.reason}", *5 * [""]]) for o in missing]
-    out += ["", "## Differences in F1 without yes/no questions, paired over questions", ""]
-    out += [
-        f"- {one.set} {one.language}, {one.reader}: {one.a} minus {one.b} {_difference(one.found)}, "
-        f"p = {one.found.p_randomization:.3f}"
-        for one in differences
-        if one.metric == "f1.spans"
-    ]
-    out += ["", "## Claims, by F1", ""]
-    out += [f"- {v.dataset}, {v.guesser}: {v.claim}: **{v.verdict}** ({v.found})" for v in verdicts]
-    return "\n".join(out) + "\n"
-
-
-def _shown(interval: Interval | None, digits: int = 3) -> str:
-    if interval is None:
-        return "-"
-    value, low, high = (f"{x:.{digits}f}" for x in (interval.value, interval.low, interval.high))
-    return f"{value} [{low}, {high}]"

@@ -11,12 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from experiments.contestants import write_csv
+from experiments.made import Made
 from experiments.paper.chosen import Systems, known, load_systems
 from experiments.stepwise.rows import Subject
 from sqa.core.answers import key
 from sqa.core.errors import NotComputable
-from sqa.files.store import write_text
 from sqa.report.markdown import table
 
 QUESTIONS = 2  # of a data set that has none of the paper's
@@ -38,11 +37,10 @@ def main(config_path: Path, runs: Path) -> None:
     if len(rows) == 1:
         raise NotComputable("table 5: no question whose answer is known; take another guesser in its config")
     lines += [f"{out.label}: not computed, {out.reason}" for out in found.left_out]
-    paths = [write_csv(rows, found.folder / "table5.csv"), found.folder / "table5.md"]
-    write_text(paths[1], "\n".join(lines).rstrip() + "\n")
-    print(paths[1].read_text(encoding="utf-8"), end="")
-    for path in paths:
-        print(path)
+    made = Made(found.folder)
+    made.csv("table5.csv", rows)
+    made.page("table5.md", lines)
+    made.end()
 
 
 def places(found: Systems, subject: Subject) -> list[int]:

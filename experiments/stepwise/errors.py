@@ -21,20 +21,16 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.contestants import write_csv
 from experiments.grid import AblationConfig
+from experiments.made import Difference, Made, gap
 from experiments.paper.figure6 import Mean
-from experiments.stepwise.examples import Found, subjects, write_judged
+from experiments.stepwise.examples import Found, subjects
 from experiments.stepwise.rows import Kind, Subject
 from experiments.stepwise.systems import errors_of_seeds
-from experiments.verdicts import Verdict, corrected, of_difference
 from sqa.core.significance import Interval, bootstrap, compare
 from sqa.diagnose.alignment import SEEDS
-from sqa.diagnose.findings import NONE
 from sqa.diagnose.findings import cells as finding_cells
 from sqa.diagnose.step_errors import Finding
-from sqa.files.store import write_text
-from sqa.report.markdown import head, row
 
 KINDS: tuple[Kind, ...] = ("hallucination", "omission", "under-translation", "drop")
 Spread = list[tuple[float, float]]  # of each share of a system, 0 to 1: the least and the greatest over alignments
@@ -51,19 +47,14 @@ class Share:
 
 
 def main(config_path: Path, runs: Path) -> None:
-    """`sqa reproduce errors`: counts and examples as CSV and Markdown, the verdicts on stdout."""
+    """`sqa reproduce errors`: counts and examples as CSV, the differences on stdout."""
     found = subjects(config_path, runs, counted=True)
     spread = [alignments(subject) for subject in found.subjects]
-    folder, judged = found.folder, verdicts_of(found.subjects, found.ablation)
-    paths = [
-        write_csv(counts(found.subjects, found.ablation, spread), folder / "errors_counts.csv"),
-        write_csv(examples(found), folder / "errors_examples.csv"),
-        write_judged([verdict.cells() for verdict in judged], found.left_out, folder / "errors_verdicts.tsv"),
-    ]
-    print(paths[-1].read_text(encoding="utf-8"), end="")
-    write_text(folder / "errors.md", "\n".join(report(found, judged, spread)) + "\n")
-    for path in (*paths, folder / "errors.md"):
-        print(path)
+    made = Made(found.folder)
+    made.csv("errors_counts.csv", counts(found.subjects, found.ablation, spread))
+    made.csv("errors_examples.csv", examples(found))
+    made.differences(differences_of(found.subjects, found.ablation), found.left_out, "errors_differences.tsv")
+    made.end()
 
 
 # ------------------------------------------------------------------------------------------------------- counting
@@ -111,22 +102,18 @@ def counts(found: Sequence[Subject], ablation: AblationConfig, spread: Sequence[
     return rows
 
 
-def verdicts_of(found: Sequence[Subject], ablation: AblationConfig) -> list[Verdict]:
+def differences_of(found: Sequence[Subject], ablation: AblationConfig) -> Iterator[Difference]:
     """The claims, for every data set that has the smallest k and full input."""
-    verdicts = []
     for dataset in dict.fromkeys(subject.dataset for subject in found):
         mine = {subject.k: subject for subject in found if subject.dataset == dataset}
         finite = [k for k in mine if k != "full"]
-        if "full" not in mine or not finite:
-            continue
-        small, full = mine[min(finite, key=int)], mine["full"]
-        for a, b in zip(shares(small)[:2], shares(full)[:2], strict=True):
-            gap = compare(a.stats, b.stats, Mean(a.name), ablation.resamples, ablation.seed)
-            numbers = f"{100 * gap.a:.2f} and {100 * gap.b:.2f} {a.unit}, {100 * gap.diff:+.2f} "
-            numbers += f"[{100 * gap.low:+.2f}, {100 * gap.high:+.2f}]"
-            claim = f"{small.system} has more {a.name} than {full.system}"
-            verdicts.append(of_difference(dataset, "wait-k", "-", claim, numbers, gap))
-    return corrected(verdicts)
+        if "full" in mine and finite:
+            small, full = mine[min(finite, key=int)], mine["full"]
+            for a, b in zip(shares(small)[:2], shares(full)[:2], strict=True):
+                compared = compare(a.stats, b.stats, Mean(a.name), ablation.resamples, ablation.seed)
+                yield gap(
+                    dataset, "wait-k", "-", f"{small.system} has more {a.name} than {full.system}", compared, ".2%"
+                )
 
 
 # -------------------------------------------------------------------------------------------------------- examples
@@ -153,38 +140,3 @@ def examples(found: Found) -> list[list[str]]:
         where = [subject.dataset, subject.system, subject.guesser, kind, f"{subject.cost(finding):.6f}", page]
         rows.append([*where, *finding_cells(finding)])
     return rows
-
-
-def report(found: Found, judged: Sequence[Verdict], spread: Sequence[Spread]) -> Iterator[str]:
-    """Markdown: claims, counts over k, examples."""
-    yield from ("# Step-wise errors", "", "The paper has no such table.", "")
-    yield from head(["data set", "claim", "verdict", "our numbers"])
-    yield from (row([v.dataset, v.claim, v.verdict, v.found]) for v in judged)
-    for dataset in dict.fromkeys(subject.dataset for subject in found.subjects):
-        mine = [subject for subject in found.subjects if subject.dataset == dataset]
-        n = len(mine[0].run.questions)
-        title = f"{dataset}, {n} questions; percent, in brackets 95% intervals over questions, then over alignments"
-        yield from ("", f"## {title}", "")
-        yield from head(["system", *(f"{share.name} ({share.unit})" for share in shares(mine[0]))])
-        for subject, alone in zip(found.subjects, spread, strict=True):
-            if subject.dataset != dataset:
-                continue
-            both = zip(intervals(subject, found.ablation), alone, strict=True)
-            shown = [f"{100 * i.value:.2f} [{100 * i.low:.2f}, {100 * i.high:.2f}]; {100 * low:.2f} to {100 * high:.2f}"
-                     for (_, i), (low, high) in both]  # fmt: skip
-            yield row([subject.system, *shown])
-        yield ""
-        yield from head(["kind", "question", "answer", "translation", "source", "rank", "nats lost"])
-        for subject, kind, finding in chosen(found):
-            if subject.dataset == dataset:
-                yield row(_example(subject, kind, finding))
-    for out in found.left_out:
-        yield f"\n{out.label}: not computed, {out.reason}"
-
-
-def _example(subject: Subject, kind: Kind, finding: Finding) -> list[str]:
-    trace = subject.trace(finding)
-    ranks = " → ".join("> 50" if rank is None else str(rank) for rank in (finding.rank_before, finding.rank_after))
-    written = " ".join(finding.words) or NONE
-    source = NONE if finding.span is None else " ".join(finding.span.words)
-    return [kind, finding.question, trace.question.page, written, source, ranks, f"{subject.cost(finding):.2f}"]

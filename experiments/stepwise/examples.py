@@ -13,26 +13,22 @@ held against the human translation: how much more log MRR that one gained over t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from experiments.contestants import VERDICTS, LeftOut
 from experiments.grid import AblationConfig
+from experiments.made import Difference, LeftOut, Made
 from experiments.stepwise.rows import RULES, Kind, StepwiseConfig, Subject
 from experiments.stepwise.systems import check_guesser, systems
-from experiments.verdicts import of_interval
 from sqa.core.errors import ConfigError
 from sqa.core.significance import bootstrap_band
-from sqa.files.store import write_text
 from sqa.run.config import load
-from sqa.run.folder import tsv
 
-READING = ("all", "-", "-", "content of this item", "no comparison", "our own item; the paper has none like it")
 FEW = 10  # sentences or words: a mean over fewer is not compared
 
 
@@ -67,7 +63,7 @@ def _subjects(config_path: Path, runs: Path, counted: bool, _: tuple[bytes, byte
     return Found(config, base, found, left_out, runs / config.name)
 
 
-# ---------------------------------------------------------------------------------------------------------- verdicts
+# ---------------------------------------------------------------------------------------------------------- differences
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,21 +90,6 @@ def gap_of(stats: np.ndarray, name: str, ablation: AblationConfig) -> tuple[floa
     return float(band.value[0]), float(band.low[0]), float(band.high[0])
 
 
-def verdict(
-    subject: Subject, claim: str, unit: str, stats: np.ndarray, sign: int, ablation: AblationConfig
-) -> tuple[str, ...]:
-    """The cells of a verdict on a difference of means; `sign` = which side of 0 the claim puts it on."""
-    total, where = stats.sum(axis=0), (subject.dataset, subject.system, subject.guesser)
-    if too_few(stats):
-        numbers = f"{total[1]:.0f} {unit} and {total[3]:.0f} others, at least {FEW} of each are needed"
-        return (*where, claim, "not computed", numbers)
-    value, low, high = gap_of(stats, claim, ablation)
-    numbers = f"{total[0] / total[1]:+.3f} over {total[1]:.0f} {unit}, {total[2] / total[3]:+.3f} over {total[3]:.0f} "
-    numbers += f"others, difference {value:+.3f} [{low:+.3f}, {high:+.3f}] nats"
-    ends = (low, high) if sign > 0 else (-high, -low)
-    return of_interval(*where, claim, numbers, sign * value, *ends).cells()
-
-
 def sentence_gap(subject: Subject, kind: Kind) -> np.ndarray:
     """(n, 4): log MRR lost against the human translation over sentences with such an error and over those without."""
     rows = []
@@ -130,40 +111,61 @@ def word_gap(subject: Subject) -> np.ndarray:
     return np.array(rows, dtype=np.float64)
 
 
-def write_judged(judged: Sequence[tuple[str, ...]], left_out: Sequence[LeftOut], path: Path) -> Path:
-    """Write verdicts as TSV, then what was left out and what the item is."""
-    rest = [("all", "wait-k", out.label, "-", "not computed", out.reason) for out in left_out]
-    write_text(path, tsv(VERDICTS, [*judged, *rest, READING]))
-    return path
-
-
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A figure of one example per data set."""
+    """A figure of one example for each data set, and what errors of the kind cost over all questions.
+
+    Claims, after Section 7 of Han, Carpuat and Boyd-Graber (2022): words that the translation invents mislead whoever
+    answers; what is left out, or no longer written, cannot be answered from.
+    """
 
     kind: Kind
     costly: bool  # only an example that cost RULES.drop or more
-    judge: Callable[[Subject, AblationConfig], tuple[str, ...]]
+    claim: str
+    unit: str
+    gap: Callable[[Subject], np.ndarray]
+    sign: int  # the side of 0 on which the claim puts the difference
+
+    def difference(self, subject: Subject, ablation: AblationConfig) -> Difference:
+        """The claim on one data set, above 0 where it is so; too few places: a note."""
+        stats = self.gap(subject)
+        total, where = stats.sum(axis=0), (subject.dataset, subject.system, subject.guesser)
+        between = f"{total[1]:.0f} {self.unit} and {total[3]:.0f} others"
+        if too_few(stats):
+            return Difference(*where, self.claim, between, note=f"at least {FEW} of each are needed")
+        value, *ends = (self.sign * x for x in gap_of(stats, self.claim, ablation))
+        return Difference(*where, self.claim, between, value, min(ends), max(ends), len(stats))
+
+
+ITEMS = (
+    Item("hallucination", True, "log MRR changes for the worse at hallucinated content words", "hallucinated words",
+         word_gap, -1),
+    Item("omission", True, "over sentences with an omission more log MRR is lost against the human translation",
+         "sentences with one", partial(sentence_gap, kind="omission"), 1),
+    Item("under-translation", False,
+         "over under-translated sentences more log MRR is lost against the human translation", "such sentences",
+         partial(sentence_gap, kind="under-translation"), 1),
+)  # fmt: skip
 
 
 def make(item: Item, config_path: Path, runs: Path) -> None:
-    """Draw an example per data set, write its numbers and the verdicts; the verdicts on stdout."""
+    """Draw an example for each data set, write its numbers and the differences; the latter on stdout."""
     from experiments.stepwise.figure import draw, numbers
 
     found = subjects(config_path, runs)
-    paths, judged = [], []
+    made, differences, left_out = Made(found.folder), [], [*found.left_out]
     for subject in found.subjects:
-        judged.append(item.judge(subject, found.ablation))
+        differences.append(item.difference(subject, found.ablation))
         examples = subject.examples(item.kind, item.costly)
         if not examples:
             cost = f" that cost {RULES.drop:.2f} nats or more" if item.costly else ""
-            where = (subject.dataset, subject.system, subject.guesser, "there is an example")
-            judged.append((*where, "not computed", f"no {item.kind}{cost} among its findings; no figure"))
+            left_out.append(LeftOut(f"{subject.dataset}, figure", f"no {item.kind}{cost} among its findings"))
             continue
         stem = f"{item.kind}_{subject.dataset}"
-        paths.append(numbers(subject, examples[0], found.config, found.folder / f"{stem}.csv"))
-        paths += draw(subject, examples[0], found.config, found.folder, stem)
-    paths.append(write_judged(judged, found.left_out, found.folder / f"{item.kind}_verdicts.tsv"))
-    print(paths[-1].read_text(encoding="utf-8"), end="")
-    for path in paths:
-        print(path)
+        made.csv(f"{stem}.csv", numbers(subject, examples[0], found.config))
+        made.add(draw(subject, examples[0], found.config, found.folder, stem))
+    made.differences(differences, left_out, f"{item.kind}_differences.tsv")
+    made.end()
+
+
+hallucination, omission, under_translation = (partial(make, item) for item in ITEMS)  # of `sqa reproduce`

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from experiments.contestants import write_csv
 from experiments.drawing import End, label_ends
 from experiments.stepwise.rows import RULES, Line, StepwiseConfig, Subject
 from sqa.report.figure_style import COLOURS, COLUMN, GREY, save, style
@@ -69,8 +68,8 @@ def recent_share(errors: StepErrors, recent: int) -> np.ndarray:
     return (total[end] - total[begin]) / (end - begin)
 
 
-def numbers(subject: Subject, finding: Finding, config: StepwiseConfig, path: Path) -> Path:
-    """Write what is drawn: a line per step of the system, then of the human translation."""
+def numbers(subject: Subject, finding: Finding, config: StepwiseConfig) -> list[list[str]]:
+    """What is drawn: a line per step of the system, then of the human translation."""
     place, trace = subject.place(finding), subject.trace(finding)
     errors, line, human = subject.errors[place], subject.lines[place], subject.human[place]
     share = recent_share(errors, config.recent)
@@ -82,7 +81,7 @@ def numbers(subject: Subject, finding: Finding, config: StepwiseConfig, path: Pa
         rows.append([finding.question, subject.system, str(step), str(line.read[step]), emission.token, links, *marks])
     for step, (read, log) in enumerate(zip(human.read, human.log_mrr, strict=True)):
         rows.append([finding.question, "human", str(step), str(read), "", "", "n/a", "n/a", f"{log:.6f}"])
-    return write_csv(rows, path)
+    return rows
 
 
 # ------------------------------------------------------------------------------------------------------------ figure

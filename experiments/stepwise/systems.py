@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from experiments.contestant import names_of
-from experiments.contestants import LeftOut
 from experiments.grid import AblationConfig, cells, run_cells, usable, workshop
+from experiments.made import LeftOut
 from experiments.stepwise.rows import RULES, Line, Subject
 from sqa.core.errors import ConfigError
 from sqa.core.trace import QuestionTrace
@@ -37,7 +37,7 @@ def systems(base: AblationConfig, guesser: str, asked: Asked, runs: Path) -> tup
 
     One whose words cannot be aligned is left out with the reason.  A translator that cannot be had has no systems.
     """
-    base = replace(base, commands={}, sweeps={})
+    base = replace(base, sweeps={})
     wanted = {("reference", "full"), *asked}
     todo = [cell for cell in cells(base, usable(base), {}) if cell.guesser == guesser]
     todo = [cell for cell in todo if (cell.family, cell.k) in wanted]

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from experiments.contestant import Value, components
-from experiments.contestants import LeftOut, check_labels
+from experiments.contestants import check_labels
+from experiments.made import LeftOut
 from guessers.evaluate import DEPTH
 from sqa.core.errors import ConfigError
 from sqa.core.significance import Band

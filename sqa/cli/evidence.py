@@ -47,9 +47,9 @@ PAPER = {  # figure or table of the paper -> what makes it, and from which of co
     "table4": ("experiments.paper.table4:main", "table4.yaml"),
 }
 OURS = {  # the same of what the paper has not
-    "hallucination": ("experiments.stepwise.hallucination:main", "stepwise.yaml"),
-    "omission": ("experiments.stepwise.omission:main", "stepwise.yaml"),
-    "under-translation": ("experiments.stepwise.under_translation:main", "stepwise.yaml"),
+    "hallucination": ("experiments.stepwise.examples:hallucination", "stepwise.yaml"),
+    "omission": ("experiments.stepwise.examples:omission", "stepwise.yaml"),
+    "under-translation": ("experiments.stepwise.examples:under_translation", "stepwise.yaml"),
     "errors": ("experiments.stepwise.errors:main", "stepwise.yaml"),
     "correlation": ("experiments.ablation.correlation:main", "correlation.yaml"),
     "models": ("experiments.ablation.models:main", "models.yaml"),
@@ -104,7 +104,7 @@ def reproduce(
     scheduler: SchedulerOption = None,
     store: StoreOption = None,
 ) -> None:
-    """A figure or table of the paper, or of ours, from our runs, claims judged; what the runs lack is made first."""
+    """A figure or table of the paper, or of ours, from our runs; what the runs lack is made first."""
     from sqa.run.scheduler import scheduled
 
     with scheduled(scheduler, runs, store):

@@ -21,6 +21,7 @@ import yaml
 
 import sqa
 from sqa.core.paths import ROOT
+from tests.small_ablation import WAIT_K
 
 pytest.importorskip("setuptools", reason="builds the wheel")
 pytestmark = pytest.mark.slow
@@ -109,7 +110,7 @@ def test_a_figure_of_the_paper(user: User) -> None:
     """fig3 reads configs/ablation.yaml, of the current folder first: here one with a few bundled questions."""
     bundled = user.packages / "sqa" / "bundled" / "configs" / "ablation.yaml"
     cut = yaml.safe_load(bundled.read_text("utf-8")) | {
-        "datasets": ["mini-es"], "k": [3, "full"], "commands": {}, "translators": [], "resamples": 20, "limit": 2,
+        "datasets": ["mini-es"], "k": [3, "full"], "translators": WAIT_K, "resamples": 20, "limit": 2,
         "workers": 1, "contestants": [{"guesser": {"name": "bm25"}, "buzzer": {"name": "mlp"}}],
     }  # fmt: skip
     (user.folder / "configs").mkdir()

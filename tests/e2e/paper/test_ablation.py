@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import csv
+import re
 from pathlib import Path
 
 import pytest
 import yaml
-from small_ablation import write_small_ablation
+from small_ablation import WAIT_K, write_small_ablation
 
 from experiments.ablation.over_k import main
 from sqa.core.paths import ROOT
@@ -24,8 +25,7 @@ def config(tmp_path_factory):
         "datasets": ["mini-es"],
         "fallback": ["mini-es"],
         "k": KS,
-        "commands": {},
-        "translators": [],
+        "translators": WAIT_K,
         "resamples": 50,
         "limit": 4,
     }
@@ -39,12 +39,13 @@ def test_ablation(config, tmp_path, capsys):
     main(config, tmp_path)
     printed = capsys.readouterr()
     assert "mini-es: 45 questions" in printed.err
-    header, *claims, table, judged, pdf, png, report = printed.out.splitlines()
-    assert len(claims) == 5 and header.split("\t")[-2:] == ["verdict", "numbers"]
-    for claim in claims:
-        dataset, family, guesser, _, verdict, numbers = claim.split("\t")
-        assert (dataset, family) == ("mini-es", "wait-k") and guesser in ("-", "bm25")
-        assert verdict in ("held", "undecided", "refuted") and "full" in numbers and "after Holm" in numbers
+    best, over_k, table, gaps, pdf, png, report = printed.out.splitlines()
+    assert re.match(r"mini-es, 4 questions: the most expected wins, 0\.\d{3} \[.*\], has wait-k at k = ", best)
+    assert over_k.startswith("BLEU ") and "EW rises by" in over_k and "to full input it falls by" in over_k
+    assert Path(report).read_text("utf-8").startswith(f"# Expected wins and translation quality over k\n\n- {best}")
+    [rise] = [row for row in _table(Path(gaps)) if row["claim"] == "rise"]
+    assert (rise["dataset"], rise["translator"], rise["guesser"]) == ("mini-es", "wait-k", "bm25")
+    assert float(rise["low"]) <= float(rise["difference"]) <= float(rise["high"])
     with Path(table).open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file, delimiter="\t"))
     assert [row["k"] for row in rows] == [*map(str, KS), "full", "diagonal"]
@@ -56,7 +57,7 @@ def test_ablation(config, tmp_path, capsys):
     human = next(row for row in rows if row["translator"] == "reference")
     assert float(human["bleu"]) == pytest.approx(100) and float(human["bleu"]) > float(rows[0]["bleu"])
 
-    before = {path: Path(path).read_bytes() for path in (table, judged, pdf, png, report)}
+    before = {path: Path(path).read_bytes() for path in (table, gaps, pdf, png, report)}
     main(config, tmp_path)
     capsys.readouterr()
     assert {path: Path(path).read_bytes() for path in before} == before
@@ -86,16 +87,19 @@ def test_contestants_that_share_a_guesser_have_their_own_numbers(tmp_path, capsy
 
 
 @pytest.mark.parametrize(
-    ("ks", "metrics", "claims"),
+    ("ks", "metrics", "claims", "pictures"),
     [
-        ([1, 3, 6], ["ew", "oracle-ew", "accuracy", "bleu", "dal"], 2),  # nothing can be said of full input
-        ([1, 3, 6, "full"], ["accuracy", "mrr"], 0),
+        ([1, 3, 6], ["ew", "oracle-ew", "accuracy", "bleu", "dal"], {"rise", "oracle rise", "later peak"}, 1),
+        ([1, 3, 6, "full"], ["accuracy", "mrr"], {"accuracy grows"}, 0),
+        (["full"], ["ew"], set(), 0),
     ],
 )
-def test_what_was_not_measured_is_not_claimed_or_drawn(tmp_path, capsys, ks, metrics, claims):
+def test_what_was_not_measured_is_not_claimed_or_drawn(tmp_path, capsys, ks, metrics, claims, pictures):
     path = write_small_ablation(tmp_path, ks, 2)
     path.write_text(yaml.safe_dump(read_yaml(path) | {"metrics": metrics}), encoding="utf-8")
     main(path, tmp_path / "runs")
-    _, *judged, table, _, _, png, _ = capsys.readouterr().out.splitlines()
-    assert len(judged) == claims and Path(png).stat().st_size
+    said = capsys.readouterr().out.splitlines()
+    table, gaps = (next(line for line in said if line.endswith(name)) for name in ("table.tsv", "differences.tsv"))
+    assert {row["claim"] for row in _table(Path(gaps))} == claims
+    assert sum(line.endswith(".png") for line in said) == pictures
     assert [row["k"] for row in _table(Path(table))] == [*map(str, ks), "full", "diagonal"]

@@ -78,7 +78,7 @@ def test_any_translator_may_have_been_trained_several_times(tmp_path, capsys):
                         "translator": {"name": "waitk", "model": str(folder)}})  # fmt: skip
     mapping = read_yaml(ROOT / "configs" / "studies.yaml:sweep")
     mapping |= {"datasets": ["mini-es"], "fallback": ["mini-es"], "k": [1, 3, "full"], "resamples": 20, "limit": 3}
-    mapping |= {"contestants": mapping["contestants"][1:2], "workers": 1, "models": {}, "sweeps": {}}
+    mapping |= {"contestants": mapping["contestants"][1:2], "workers": 1, "sweeps": {}}
     config = tmp_path / "ablation.yaml"
     config.write_text(yaml.safe_dump({**mapping, "translators": entries}), encoding="utf-8")
     main(config, tmp_path)

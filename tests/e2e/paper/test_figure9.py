@@ -77,7 +77,7 @@ def test_figure9_draws_what_there_is(folder, capsys):
     assert "Prism: not computed" in printed.err
     made = runs / "figure9"
     assert sorted(path.name for path in made.iterdir()) == [
-        "figure9_mini-es.csv", "figure9_mini-es.pdf", "figure9_mini-es.png", "verdicts.tsv"
+        "differences.tsv", "figure9_mini-es.csv", "figure9_mini-es.pdf", "figure9_mini-es.png"
     ]  # fmt: skip
     with (made / "figure9_mini-es.csv").open(encoding="utf-8", newline="") as file:
         lines = list(csv.DictReader(file))
@@ -85,18 +85,16 @@ def test_figure9_draws_what_there_is(folder, capsys):
         ("wait-k", "3", "length"), ("wait-k", "full", "length")
     ]  # fmt: skip
     assert all(0 < float(line["low"]) <= float(line["value"]) <= float(line["high"]) for line in lines)
-    verdicts = (made / "verdicts.tsv").read_text(encoding="utf-8")
-    assert "Length is better at k=full than at k=3" in verdicts and "\tPrism\t-\tnot computed\t" in verdicts
+    said = (made / "differences.tsv").read_text(encoding="utf-8")
+    assert "Length is better at k=full than at k=3" in said and "\nall\t-\tPrism\t-\t-\t" in said
     scored = (folder / "calls").read_text(encoding="utf-8")
     figure9.main(folder / "figure9.yaml", runs)  # every text is scored once
     capsys.readouterr()
     assert (folder / "calls").read_text(encoding="utf-8") == scored and len(scored) <= 2 * 4
 
 
-def test_no_dot_hides_another_and_every_translator_has_a_name(tmp_path, monkeypatch):
+def test_no_dot_hides_another_and_every_translator_has_a_name():
     """A translator with a single k stands beside the others' full input; one without the first metric is named, too."""
-    caught = []
-    monkeypatch.setattr(figure9, "save", lambda figure, folder, stem: caught.append(figure) or [])
 
     def point(family, k, **values):
         found = {name: Interval(value, value - 0.1, value + 0.1, 9, 0.95, 10) for name, value in values.items()}
@@ -104,12 +102,11 @@ def test_no_dot_hides_another_and_every_translator_has_a_name(tmp_path, monkeypa
 
     points = [point("line", 3, a=0.5, b=0.5), point("line", "full", a=0.6, b=0.6), point("dot", "full", a=0.6, b=0.6),
               point("late", 3, b=0.4), point("late", "full", b=0.4)]  # fmt: skip
-    figure9.draw(points, {"a": "A", "b": "B"}, tmp_path, "f")
-    [figure] = caught
+    figure = figure9.drawn(points, {"a": "A", "b": "B"}, ["line", "dot", "late"])
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["line", "dot", "late"]
     for axes in figure.axes:
-        ends = [line.get_xdata()[-1] for line in axes.get_lines() if len(line.get_xdata()) in (1, 2)]
-        assert 1.0 in ends and 1.0 + figure9.BESIDE in ends
+        ends = {line.get_xdata()[-1] for line in axes.get_lines() if len(line.get_xdata()) in (1, 2)}
+        assert 1.0 in ends and any(1 < end < 1.5 for end in ends)
     pyplot.close(figure)
 
 

@@ -1,4 +1,4 @@
-"""Figures 6 and 7 on a few bundled questions: files, numbers against plain computation, verdicts, what is left out."""
+"""Figures 6 and 7 on a few bundled questions: files, numbers against plain computation, what is left out."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_figure7(folder, runs, capsys):
     figure7.main(folder / "figure7.yaml", runs)
     printed = capsys.readouterr()
     made = sorted(path.name for path in (runs / "figure7").iterdir())
-    assert made == ["figure7_mini-es.csv", "figure7_mini-es.pdf", "figure7_mini-es.png", "verdicts.tsv"]
+    assert made == ["differences.tsv", "figure7_mini-es.csv", "figure7_mini-es.pdf", "figure7_mini-es.png"]
     lines = rows(runs / "figure7" / "figure7_mini-es.csv")
     assert [(line["guesser"], line["translator"], line["k"]) for line in lines] == [
         (guesser, *place)
@@ -83,14 +83,14 @@ def test_figure7(folder, runs, capsys):
     new = {path for path in (runs / "store").glob("*/*") if path.parent.name != "translate"} - stages
     assert len(new) == 3 * (len(KS) + 1)  # Keyword's guesses, buzzes and scores; nothing of BM25 was made again
 
-    verdicts = rows(runs / "figure7" / "verdicts.tsv", "\t")
-    of = {
-        who: [row for row in verdicts if row["guesser"] == who] for who in ("BM25", "Keyword", "BM25, Keyword", "Gone")
-    }
-    assert list(map(len, of.values())) == [4, 4, 3, 1] and len(verdicts) == 12
-    assert of["Gone"][0]["verdict"] == "not computed" and "'nowhere'" in of["Gone"][0]["numbers"]
+    said = rows(runs / "figure7" / "differences.tsv", "\t")
+    of = {who: [row for row in said if row["guesser"] == who] for who in ("BM25", "Keyword", "BM25, Keyword", "Gone")}
+    claims = ["rise", "fall", "oracle rise", "oracle fall", "BLEU grows", "accuracy grows", "later peak"]
+    assert [row["claim"] for row in of["BM25"]] == claims
+    assert list(map(len, of.values())) == [7, 7, 3, 1] and len(said) == 18
+    assert of["Gone"][0]["difference"] == "" and "'nowhere'" in of["Gone"][0]["note"]
     assert "Gone: left out" in printed.err
-    assert printed.out.startswith((runs / "figure7" / "verdicts.tsv").read_text(encoding="utf-8"))
+    assert printed.out.startswith((runs / "figure7" / "differences.tsv").read_text(encoding="utf-8"))
 
 
 def test_finished_runs_start_no_process_and_give_the_same_rows(folder, runs, monkeypatch, capsys):
@@ -108,15 +108,12 @@ def test_finished_runs_start_no_process_and_give_the_same_rows(folder, runs, mon
             assert getattr(row, name) == getattr(other, name)
 
 
-def test_no_text_of_figure_7_is_cut(folder, runs, tmp_path, monkeypatch, capsys):
+def test_no_text_of_figure_7_is_cut(folder, runs, capsys):
     config = load(folder / "figure7.yaml", figure7.Figure7Config)
     found = figure7.runs_of(config, folder / "figure7.yaml", runs, grid.workshop(runs).parts)
     capsys.readouterr()
     many = found._replace(rows=[replace(row, n=413) for row in found.rows])  # as many as make the title longest
-    drawn = []
-    monkeypatch.setattr(figure7, "save", lambda figure, *_: drawn.append(figure) or [])
-    figure7.draw(many, "mini-es", tmp_path, "figure7", "matched")
-    [figure] = drawn
+    figure = figure7.drawn(many, "mini-es", "matched")
     figure.draw_without_rendering()
     texts = [text for text in figure.findobj(Text) if text.get_visible() and text.get_text().strip()]
     ends = {text.get_text(): text.get_window_extent().x1 for text in texts}
@@ -128,12 +125,12 @@ def test_no_text_of_figure_7_is_cut(folder, runs, tmp_path, monkeypatch, capsys)
 def test_figure6(folder, runs, capsys):
     figure6.main(folder / "figure6.yaml", runs)
     made = sorted(path.name for path in (runs / "figure6").iterdir())
-    assert made == ["figure6_mini-es.csv", "figure6_mini-es.pdf", "figure6_mini-es.png", "verdicts.tsv"]
+    assert made == ["differences.tsv", "figure6_mini-es.csv", "figure6_mini-es.pdf", "figure6_mini-es.png"]
     lines = rows(runs / "figure6" / "figure6_mini-es.csv")
     assert len(lines) == 2 * (len(KS) + 1) * 25  # and the human translation
     assert [line["k"] for line in lines[::25]] == [*map(str, KS), "human"] * 2
-    verdicts = rows(runs / "figure6" / "verdicts.tsv", "\t")
-    assert len(verdicts) == 2 * 3 + 1 and verdicts[0]["claim"].startswith("log MRR rises")
+    said = rows(runs / "figure6" / "differences.tsv", "\t")
+    assert len(said) == 2 * (4 + 2) + 1 and said[0]["claim"].startswith("k=1: log MRR rises")
 
     saved = folders.read(runs / "ablation-mini-es-wait-k-3-bm25-limit4")
     traces = list(run(saved.config, Store(runs), progress=False).traces)
@@ -201,7 +198,7 @@ def test_figure10_is_of_one_language_and_of_the_matched_questions(folder, runs, 
     assert (lines[1]["k"], lines[1]["questions"]) == ("3", "3")
     assert float(lines[1]["oracle-ew"]) == pytest.approx(sums[0] / sums[1], abs=1e-6)
     path.write_text(yaml.safe_dump(mapping | {"language": "pl"}), encoding="utf-8")
-    with pytest.raises(ConfigError, match="models: none for the language of a data set in pl that is here"):
+    with pytest.raises(ConfigError, match="translators: no wait-k for a data set in pl that is here"):
         figure7.main(path, runs)
 
 

@@ -19,7 +19,7 @@ from experiments.ablation.over_k import main as ablation
 from experiments.paper import chosen, figure5, table2, table3, table5
 from experiments.stepwise import errors as counting
 from experiments.stepwise import examples as stepwise
-from experiments.stepwise import hallucination, omission, systems, under_translation
+from experiments.stepwise import systems
 from experiments.stepwise.figure import COLUMNS, columns, recent_share
 from experiments.stepwise.rows import RULES
 from sqa.core.errors import ConfigError, DataError, NotComputable
@@ -96,22 +96,17 @@ def test_the_figures_show_an_example_chosen_by_rule(folder, runs, capsys):
     [subject] = found.subjects
     assert (subject.dataset, subject.system, len(subject.errors)) == ("mini-es", "wait-3", LIMIT)
     drawn = 0
-    items = (
-        (hallucination, "hallucination", True),
-        (omission, "omission", True),
-        (under_translation, "under-translation", False),
-    )
-    for module, kind, costly in items:
-        module.main(folder / "stepwise.yaml", runs)
-        printed, name = capsys.readouterr().out, kind
-        judged = rows(runs / "stepwise" / f"{name}_verdicts.tsv", "\t")
-        assert judged[-1]["verdict"] == "no comparison" and "our own item" in judged[-1]["numbers"]
-        assert "\t".join(judged[0].values()) in printed
+    for item in stepwise.ITEMS:
+        name, kind, costly = item.kind, item.kind, item.costly
+        stepwise.make(item, folder / "stepwise.yaml", runs)
+        printed = capsys.readouterr().out
+        said = rows(runs / "stepwise" / f"{name}_differences.tsv", "\t")
+        assert "\t".join(said[0].values()) in printed and said[0]["claim"] == item.claim
         examples = subject.examples(kind, costly)
         csv_file, png = (runs / "stepwise" / f"{name}_mini-es.{end}" for end in ("csv", "png"))
         assert csv_file.is_file() == png.is_file() == bool(examples)
         if not examples:
-            assert judged[1]["verdict"] == "not computed" and "no figure" in judged[1]["numbers"]
+            assert said[1]["guesser"] == "mini-es, figure" and "among its findings" in said[1]["note"]
             continue
         drawn += 1
         best = examples[0]
@@ -124,7 +119,7 @@ def test_the_figures_show_an_example_chosen_by_rule(folder, runs, capsys):
         for line, rank in zip(lines, trace.rank, strict=True):
             assert float(line["log_mrr"]) == pytest.approx(-math.log(rank) if 0 < rank <= 50 else -4, abs=1e-6)
         before = png.read_bytes()
-        module.main(folder / "stepwise.yaml", runs)
+        stepwise.make(item, folder / "stepwise.yaml", runs)
         assert png.read_bytes() == before
         capsys.readouterr()
     assert drawn
@@ -147,7 +142,7 @@ def test_what_is_drawn_around_a_finding(folder, runs):
         assert share[step] == pytest.approx(np.mean(errors.unaligned[max(0, step - 2) : step + 1]))
 
 
-def test_the_means_behind_the_verdicts(folder, runs):
+def test_the_means_behind_the_differences(folder, runs):
     [subject] = stepwise.subjects(folder / "stepwise.yaml", runs).subjects
     words, others = [], []
     for errors, trace in zip(subject.errors, subject.run.traces, strict=True):
@@ -162,9 +157,9 @@ def test_the_means_behind_the_verdicts(folder, runs):
     # over the whole question the deficits add up to what the human translation knows more at the end
     for place, (human, line) in enumerate(zip(subject.human, subject.lines, strict=True)):
         assert sum(subject.deficits(place)) == pytest.approx(human.log_mrr[-1] - line.log_mrr[-1])
-    few = np.array([[1.0, 9.0, 1.0, 99.0]])
-    cells = stepwise.verdict(subject, "c", "words", few, 1, stepwise.subjects(folder / "stepwise.yaml", runs).ablation)
-    assert cells[4:] == ("not computed", "9 words and 99 others, at least 10 of each are needed")
+    few = replace(stepwise.ITEMS[0], unit="words", gap=lambda _: np.array([[1.0, 9.0, 1.0, 99.0]]))
+    found = few.difference(subject, stepwise.subjects(folder / "stepwise.yaml", runs).ablation)
+    assert (found.between, found.value, found.note) == ("9 words and 99 others", None, "at least 10 of each are needed")
 
 
 def test_errors_are_counted(folder, runs, capsys):
@@ -186,15 +181,14 @@ def test_errors_are_counted(folder, runs, capsys):
     assert float(line["alignments.low"]) == pytest.approx(min(alone), abs=1e-5)
     assert float(line["alignments.high"]) == pytest.approx(max(alone), abs=1e-5)
     assert any(float(one["alignments.low"]) < float(one["alignments.high"]) for one in counted)
-    judged = rows(made / "errors_verdicts.tsv", "\t")
-    assert [row["claim"] for row in judged[:2]] == [
+    said = rows(made / "errors_differences.tsv", "\t")
+    assert [row["claim"] for row in said[:2]] == [
         "wait-3 has more hallucinated content words than full input",
         "wait-3 has more sentences with lost source than full input",
     ]
     examples = rows(made / "errors_examples.csv")
     assert examples and {line["system"] for line in examples} == {"wait-3"}
     assert len({(line["kind"], line["question"]) for line in examples}) == len(examples)
-    assert "The paper has no such table." in (made / "errors.md").read_text(encoding="utf-8")
 
 
 def test_words_that_cannot_be_aligned_are_left_out(folder, tmp_path, runs, monkeypatch, capsys):
@@ -207,10 +201,10 @@ def test_words_that_cannot_be_aligned_are_left_out(folder, tmp_path, runs, monke
 
     monkeypatch.setattr(systems, "load_aligner", none)
     systems._opened.cache_clear()
-    hallucination.main(tmp_path / "stepwise.yaml", runs)
+    stepwise.hallucination(tmp_path / "stepwise.yaml", runs)
     captured = capsys.readouterr()
     assert "mini-es, k=3: left out, no aligner here" in captured.err
-    assert "all\twait-k\tmini-es, k=3\t-\tnot computed\tno aligner here" in captured.out
+    assert "all\t-\tmini-es, k=3\t-\t-\t\t\t\t\tno aligner here" in captured.out
     systems._opened.cache_clear()
     stepwise._subjects.cache_clear()
 
@@ -237,7 +231,6 @@ def test_correlation(folder, runs, capsys):
         "correlation_mini-es.pdf",
         "correlation_mini-es.png",
         "correlation_tau.csv",
-        "verdicts.tsv",
     ]
     assert sorted(path.name for path in made.iterdir()) == names
     values = rows(made / "correlation.csv")
@@ -257,12 +250,7 @@ def test_correlation(folder, runs, capsys):
         tau["tau"] == "n/a" if np.isnan(expected) else float(tau["tau"]) == pytest.approx(expected, abs=1e-6)
     )
     text = (made / "correlation.md").read_text(encoding="utf-8")
-    assert (
-        "human translation" in text
-        and "The paper has no such table." in text
-        and "Kendall's tau-b over 3 systems" in text
-    )
-    assert printed.startswith((made / "verdicts.tsv").read_text(encoding="utf-8"))
+    assert "human translation" in text and "Kendall's tau-b over 3 systems" in text and printed.startswith(text)
 
 
 def test_correlation_takes_more_runs_on_the_same_questions_only(folder, runs, tmp_path, capsys):
@@ -368,7 +356,7 @@ def test_figure5_and_table2_show_the_same_examples(folder, runs, capsys):
         assert ("[silence]" in of["wait-3"]) == (example.panel == "b")
         assert f"({example.panel}) {chosen.KINDS[example.panel]}: {trace.question.id}" in text
     shown = rows(found.folder / "figure5.tsv", "\t")
-    assert [line["verdict"] for line in shown].count("shown") == len(list(chosen.chosen(found)))
+    assert sum(line["shown"].startswith("5") for line in shown) == len(list(chosen.chosen(found)))
 
 
 def test_the_red_curve_is_binary():

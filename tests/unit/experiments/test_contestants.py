@@ -22,6 +22,7 @@ from sqa.core.errors import ConfigError, SqaError, TraceError
 from sqa.core.paths import ROOT
 from sqa.files.processes import end_with_parent
 from sqa.run.config import load, read_yaml
+from tests.small_ablation import WAIT_K
 
 BM25 = {"name": "bm25"}
 MLP = {"name": "mlp", "model": "bm25"}
@@ -75,7 +76,7 @@ def ablation(folder: Path, **changes: object) -> AblationConfig:
 
 
 def test_names_of_runs_that_were_unambiguous_have_not_changed(tmp_path):
-    runs = [cell.run.name for cell in cells(ablation(tmp_path, commands={}), ["mini-es"], {})]
+    runs = [cell.run.name for cell in cells(ablation(tmp_path), ["mini-es"], {})]
     assert "ablation-mini-es-wait-k-6-bm25" in runs and "ablation-mini-es-reference-full-gru" in runs
 
 
@@ -83,7 +84,7 @@ def test_runs_of_different_contestants_have_different_names(tmp_path):
     guesser = {"name": "bm25"}
     buzzers = ({"name": "oracle"}, MLP, {"name": "logistic", "model": "bm25"})
     both = [{"guesser": guesser, "buzzer": b} for b in buzzers]
-    config = ablation(tmp_path, commands={}, translators=[], contestants=both)
+    config = ablation(tmp_path, translators=WAIT_K, contestants=both)
     found = list(cells(config, ["mini-es"], {}))
     assert len({cell.run.name for cell in found}) == len(found) == 3 * 11
     assert {cell.guesser for cell in found} == {"bm25+oracle", "bm25+mlp", "bm25+logistic"}
@@ -199,7 +200,7 @@ def test_the_workers_of_the_ablation_end_with_their_parent(tmp_path, monkeypatch
             raise KeyboardInterrupt
 
     monkeypatch.setattr(ablation_over_k, "ProcessPoolExecutor", Pool)
-    config = ablation(tmp_path, k=[3], commands={}, translators=[])
+    config = ablation(tmp_path, k=[3], translators=WAIT_K)
     with pytest.raises(KeyboardInterrupt):
         ablation_over_k.run_cells(list(cells(config, ["mini-es"], {})), config, tmp_path)
     assert started == [end_with_parent]

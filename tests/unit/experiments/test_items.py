@@ -5,15 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from experiments.items import claims, error_rates
-from experiments.items.claims import FALL, POOLED, PRIMARY, RISE, Over
+from experiments.items import error_rates
+from experiments.items.claims import PRIMARY
 from experiments.items.delay_or_text import paced
 from experiments.items.lost_questions import auc
+from experiments.ladders import POOLED, Ladder, difference, p_of
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Emission, Question
 
 
-def _over(effect: float = 0.0, n: tuple[int, int] = (60, 150)) -> Over:
+def _ladder(effect: float = 0.0, n: tuple[int, int] = (60, 150)) -> Ladder:
     """Questions won at a rate of their own, whatever k; the third k wins `effect` of them more."""
     rng, parts = np.random.default_rng(7), []
     for size in n:
@@ -21,37 +22,36 @@ def _over(effect: float = 0.0, n: tuple[int, int] = (60, 150)) -> Over:
         won = (rng.random((size, 6)) < rate).astype(float)
         won[:, 2] = np.maximum(won[:, 2], rng.random(size) < effect)
         parts.append({"ew": np.stack([0.6 * won, np.ones_like(won)], axis=2)})
-    return Over(POOLED, PRIMARY, (1, 2, 3, 6, 9, "full"), tuple(parts))
+    return Ladder(POOLED, PRIMARY, "rerank", (1, 2, 3, 6, 9, "full"), tuple(parts))
 
 
 def test_languages_weigh_the_same_whatever_their_number_of_questions():
-    over = _over()
-    table = over.table("ew").sum(axis=0)
-    means = [part["ew"][:, :, 0].mean(axis=0) for part in over.parts]
+    ladder = _ladder()
+    table = ladder.table("ew").sum(axis=0)
+    means = [part["ew"][:, :, 0].mean(axis=0) for part in ladder.parts]
     assert table[:, 0] / table[:, 1] == pytest.approx(np.mean(means, axis=0))
-    row = claims.difference(over, ("", "", "", ""), "ew", 2, 5)
+    row = difference(ladder, "", "ew", 2, 5)
     assert row.value == pytest.approx(np.mean(means, axis=0)[2] - np.mean(means, axis=0)[5])
 
 
 def test_false_alarms_are_near_their_nominal_rate():
-    over = _over()
-    held = error_rates.held(over, error_rates.without_effect(over, 600))[error_rates.ANY]
+    ladder = _ladder()
+    held = error_rates.held(ladder, error_rates.without_effect(ladder, 600))[error_rates.ANY]
     assert 0.02 <= held.mean() <= 0.08  # .05 within three standard errors of 600 sets
 
 
 def test_a_planted_effect_is_found_and_a_difference_that_is_none_is_not():
-    test, best, end = claims.judged(_over(effect=0.5), FALL, "ew")
-    assert (best, end) == (2, 5) and test.p[0] < 0.001
-    assert claims.judged(_over(effect=0.5), RISE, "ew")[0].p[0] < 0.001
-    assert claims.judged(_over(), FALL, "ew")[0].p[0] > 0.01
+    for claim in ("rise", "fall"):
+        assert p_of(_ladder(effect=0.5), claim)[0] < 0.001
+    assert p_of(_ladder(), "fall")[0] > 0.01
 
 
 def test_planting_adds_what_it_says():
-    over = _over()
-    tables = error_rates.planted(over, 50)
+    ladder = _ladder()
+    tables = error_rates.planted(ladder, 50)
     gained = (tables.sum(axis=0) / 2)[:, 0].mean(axis=1)  # (K,)
-    others = np.delete(gained, len(over.ks) // 2).mean()
-    assert gained[len(over.ks) // 2] - others == pytest.approx(error_rates.DIFFERENCE, abs=0.006)
+    others = np.delete(gained, len(ladder.ks) // 2).mean()
+    assert gained[len(ladder.ks) // 2] - others == pytest.approx(error_rates.DIFFERENCE, abs=0.006)
 
 
 def test_a_text_at_wait_k_s_pace_keeps_its_words():

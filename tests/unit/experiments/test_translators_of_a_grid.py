@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 from matplotlib import pyplot
 
-import experiments.ablation.figure as figure
-from experiments.grid import AblationConfig, Cell, Row, System, cells, usable
+from experiments.grid import AblationConfig, System, cells, usable
+from experiments.items.over_k import drawn_over
+from experiments.lab.grid_rows import COLUMNS
+from experiments.lab.ledger import Ledger, Row
 from experiments.needs import Needs
 from sqa.core.errors import ConfigError, DataError
-from sqa.core.significance import Interval
-from sqa.run.config import run_from_mapping
 
 CAT = {"name": "command", "command": ["cat"]}
 BM25 = {"guesser": {"name": "bm25"}, "buzzer": {"name": "mlp", "model": "bm25"}}
@@ -26,7 +24,7 @@ def config(*systems: System, **changes: object) -> AblationConfig:
     from experiments.contestant import Contestant
 
     values = {
-        "name": "grid", "datasets": (), "fallback": ("mini-es",), "k": (1, 3, "full"), "models": {}, "commands": {},
+        "name": "grid", "datasets": (), "fallback": ("mini-es",), "k": (1, 3, "full"),
         "contestants": (Contestant(**BM25),), "metrics": ("ew", "oracle-ew", "bleu", "dal"), "translators": systems,
     }  # fmt: skip
     return AblationConfig(**(values | changes))
@@ -44,9 +42,9 @@ def test_the_language_is_the_questions_and_not_that_of_the_files_name(tmp_path, 
     monkeypatch.chdir(tmp_path)
     language = "pl" if name == "polish.jsonl" else "es"
     _write(tmp_path / name, [language] * 2)
-    grid = config(System("cat", "es", CAT), System("dog", "pl", CAT), datasets=(name,), models={"es": "es-en"})
+    grid = config(System("cat", "es", CAT), System("dog", "pl", CAT), System("cow", "es", CAT), datasets=(name,))
     found = list(cells(grid, usable(grid), {}))
-    mine = {"es": {"wait-k", "cat"}, "pl": {"dog"}}[language]
+    mine = {"es": {"cow", "cat"}, "pl": {"dog"}}[language]
     assert {cell.family for cell in found} == {*mine, "reference"} and {cell.dataset for cell in found} == {name}
     assert len({cell.run.name for cell in found}) == len(found)
     said = capsys.readouterr().err.splitlines()[1:]
@@ -54,7 +52,7 @@ def test_the_language_is_the_questions_and_not_that_of_the_files_name(tmp_path, 
         said
         == {
             "es": ["dog: no rows, the questions are in es and it is for pl"],
-            "pl": [f"{one}: no rows, the questions are in pl and it is for es" for one in ("wait-k", "cat")],
+            "pl": [f"{one}: no rows, the questions are in pl and it is for es" for one in ("cat", "cow")],
         }[language]
     )
 
@@ -96,10 +94,8 @@ def test_one_that_cannot_be_had_is_left_out_with_a_line(capsys):
     [
         ((System("a", "es", CAT), System("a", "es", CAT)), {}, "translators: 'a' is there twice for es"),
         ((System("a", "es", CAT, seed=1), System("a", "es", CAT, seed=1)), {}, "'a, seed 1' is there twice"),
-        ((System("wait-k", "es", CAT),), {"models": {"es": "es-en"}}, "translators: 'wait-k' is there twice for es"),
         ((System("reference", "es", CAT),), {}, "'reference' is there twice"),
         ((System("a b", "es", CAT), System("a-b", "es", CAT)), {}, "'a-b' is there twice"),
-        ((System("cat wait-k", "es", CAT),), {"commands": {"es": ("cat",)}}, "'cat wait-k' is there twice"),
     ],
 )
 def test_names_that_would_mix_rows_are_refused(systems, changes, message):
@@ -122,48 +118,33 @@ def test_odd_entries_are_refused(values, message):
         System(**({"label": "a", "language": "es", "translator": CAT} | values))
 
 
-def rows(*families: str, ks: tuple[int | str, ...] = (1, 3, "full")) -> list[Row]:
-    run = run_from_mapping({"name": "a", "dataset": {"name": "mini-es"}, "translator": {"name": "fixed"},
-                            "metrics": ["bleu"]})  # fmt: skip
-    value = {"ew": 0.2, "oracle-ew": 0.4, "bleu": 30.0, "dal": 4.0}
-    found = [(family, k) for family in families for k in ks] + [("reference", "full"), ("reference", "diagonal")]
-    return [
-        Row(Cell("mini-es", family, k, "bm25", run), 5, {name: np.zeros((5, 2)) for name in value},
-            {name: Interval(v, v - 0.1, v + 0.1, 5) for name, v in value.items()}, {}, 0, 0)
-        for family, k in found
-    ]  # fmt: skip
+def ledger(dataset: str, *families: str, ks: tuple[str, ...] = ("1", "3", "full")) -> Ledger:
+    found = [(family, k) for family in families for k in ks] + [("reference", "full")]
+    rows = [Row((dataset, family, k, "bm25"), metric, value, value - 0.1, value + 0.1, 5)
+            for family, k in found for metric, value in (("ew", 0.2), ("oracle-ew", 0.4), ("bleu", 30.0))]  # fmt: skip
+    return Ledger("over-k", "", "", "", {}, COLUMNS, tuple(rows))
 
 
-def test_a_translator_has_one_colour_in_all_figures(tmp_path, monkeypatch):
-    drawn = []
-    monkeypatch.setattr(figure, "save", lambda made, folder, name: drawn.append(made) or [])
-    others = [replace(row, cell=replace(row.cell, dataset="mini-pl")) for row in rows("a", "c")]
-    for dataset in ("mini-es", "mini-pl"):
-        figure.draw([*rows("a", "b", "c"), *others], dataset, tmp_path)
-    first, second = (
-        {line.get_label(): line.get_color() for line in made.axes[n].get_legend().legend_handles}
-        for made, n in zip(drawn, (3, 2), strict=True)
-    )
+def test_a_translator_has_one_colour_in_all_figures():
+    drawn = ["a", "b", "c"]
+    figures = [drawn_over(ledger(dataset, *here), [(dataset, "bm25", "")], drawn)
+               for dataset, here in (("mini-es", "abc"), ("mini-pl", "ac"))]  # fmt: skip
+    first, second = ({line.get_label(): line.get_color() for line in made.legends[0].legend_handles}
+                     for made in figures)  # fmt: skip
     assert len(set(first.values())) == 3 and second == {name: first[name] for name in ("a", "c")}
-    for made in drawn:
+    for made in figures:
         pyplot.close(made)
 
 
-@pytest.mark.parametrize("families", [(), ("a",), ("a", "b"), ("a", "b", "c", "d", "e")])
-def test_the_figure_draws_every_translator(families, tmp_path, monkeypatch):
-    drawn = []
-    monkeypatch.setattr(figure, "save", lambda made, folder, name: drawn.append(made) or [])
-    figure.draw(rows(*families), "mini-es", tmp_path)
-    drawn[0].canvas.draw()  # a layout that does not fit warns, and a warning is an error here
-    *answers, translation = [axes for axes in drawn[0].axes if axes.get_visible()]
-    assert len(answers) == max(1, len(families))
-    for axes, family in zip(answers, families, strict=False):
-        assert len(families) == 1 or family in axes.get_title(loc="left")
-        # EW and oracle EW: ours at each k; the human marker, both ends of its interval
-        assert [len(line.get_xdata()) for line in axes.get_lines()] == [3, 1, 1, 1, 3, 1, 1, 1]
-    if families:
-        assert [text.get_text() for text in translation.get_legend().get_texts()] == list(families)
-    else:
-        assert "no translator" in answers[0].texts[0].get_text() and "no translator" in translation.texts[0].get_text()
-    assert all(axes.get_position().width > 0.3 for axes in (*answers, translation))
-    pyplot.close(drawn[0])
+@pytest.mark.parametrize("families", ["a", "ab", "abcdefg"])
+def test_the_figure_draws_every_translator(families):
+    made = drawn_over(ledger("mini-es", *families), [("mini-es", "bm25", "BM25")], list(families))
+    made.canvas.draw()  # a layout that does not fit warns, and a warning is an error here
+    assert [axes.get_title(loc="left") for axes in made.axes] == [
+        f"BM25 (5 questions): {name}" for name in ("BLEU", "expected wins", "oracle expected wins")
+    ]
+    for axes in made.axes:
+        assert [len(line.get_xdata()) for line in axes.get_lines()] == [3] * len(families)
+        assert axes.get_position().width > 0.2
+    assert [text.get_text() for text in made.legends[0].get_texts()] == list(families)
+    pyplot.close(made)

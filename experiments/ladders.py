@@ -1,0 +1,170 @@
+"""A translator at every k on the same questions: differences between two k, and tests in which chance may choose its k.
+
+Every claim is that the best of some k is above one other.  The best k is chosen on the questions that it is then tested
+on, so the null distribution is that of the best difference when the k of each question change places at random
+(sqa/core/permutation.py).  Intervals are percentiles over questions, drawn within each data set; they do not account
+for the choice of the best k.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from experiments.grid import Row as GridRow
+from experiments.lab.ledger import Row
+from sqa import metrics as metric_names
+from sqa.core.arrays import Floats
+from sqa.core.permutation import PERMUTATIONS, null_of, p_value, p_values
+
+POOLED = "both"  # the data sets of a ladder of several
+RESAMPLES = 2000
+RISE, FALL, GROWS = "rise", "fall", "grows"
+CLAIMS: Mapping[str, tuple[str, str, str]] = {  # name -> metric, what is compared, in words
+    "rise": ("ew", RISE, "EW rises: the best k above the smallest"),
+    "fall": ("ew", FALL, "EW falls: the best k above full input"),
+    "oracle rise": ("oracle-ew", RISE, "oracle EW rises: the best k above the smallest"),
+    "oracle fall": ("oracle-ew", FALL, "oracle EW falls: the best k above full input"),
+    "BLEU grows": ("bleu", GROWS, "BLEU grows: full input above the smallest k"),
+    "accuracy grows": ("accuracy", GROWS, "accuracy grows: full input above the smallest k"),
+}
+LATER = "later peak"  # EW at its best k minus EW at the best k of oracle EW: how much later EW peaks
+COLUMNS = ("dataset", "translator", "contestant", "claim", "between")
+
+
+class Ladder(NamedTuple):
+    """One translator at every k, answered by one contestant, on one data set or on several of the same weight."""
+
+    dataset: str
+    translator: str
+    contestant: str
+    ks: tuple[int | str, ...]  # full input last
+    parts: tuple[Mapping[str, Floats], ...]  # of each data set: metric -> (n, K, d)
+
+    def table(self, metric: str) -> Floats:
+        """(n, K, d) over the questions of all parts; each part has the same sum of weights."""
+        return np.concatenate([part[metric] / len(part[metric]) for part in self.parts])
+
+    def scores(self, metric: str) -> Floats:
+        """(K,): the metric at every k."""
+        [built] = metric_names.build([metric])
+        return np.array(built.score_many(self.table(metric).sum(axis=0)))
+
+    def places(self, kind: str) -> tuple[list[int], int] | None:
+        """(places of the k whose best is compared, place of the other k); None where the ladder has not enough k."""
+        full = len(self.ks) - 1 if self.ks[-1] == "full" else None
+        finite = len(self.ks) if full is None else full
+        if kind == RISE:
+            return (list(range(1, finite)), 0) if finite > 2 else None
+        if full is None or finite < 2:
+            return None
+        return (list(range(finite)), full) if kind == FALL else ([full], 0)
+
+    def best(self, metric: str, some: Sequence[int]) -> int:
+        """The place of the best of `some` k."""
+        return some[int(np.argmax(self.scores(metric)[list(some)]))]
+
+
+def order(k: int | str) -> float:
+    """The place of a k among others: full input last."""
+    return float(k) if str(k).isdigit() else float("inf")
+
+
+def ladders(grid: Sequence[GridRow]) -> list[Ladder]:
+    """Every translator with several k and every contestant, on each data set, then on all with the same k together."""
+    rows: dict[tuple[str, str, str], dict[int | str, GridRow]] = {}
+    for row in grid:
+        if row.cell.family != "reference" and row.cell.seed is None:
+            rows.setdefault((row.cell.dataset, row.cell.family, row.cell.guesser), {})[row.cell.k] = row
+    found: dict[tuple[str, str], list[Ladder]] = {}
+    for (dataset, family, contestant), by_k in rows.items():
+        ks = tuple(sorted(by_k, key=order))
+        if len(ks) > 1:
+            names = [name for name in by_k[ks[0]].stats if all(name in row.stats for row in by_k.values())]
+            part = {name: np.stack([by_k[k].stats[name] for k in ks], axis=1) for name in names}
+            found.setdefault((family, contestant), []).append(Ladder(dataset, family, contestant, ks, (part,)))
+    single = [ladder for members in found.values() for ladder in members]
+    pools = [
+        Ladder(POOLED, *of, members[0].ks, tuple(ladder.parts[0] for ladder in members))
+        for of, members in found.items()
+        if len(members) > 1 and len({ladder.ks for ladder in members}) == 1
+    ]
+    return [*single, *pools]
+
+
+def differences(ladder: Ladder) -> Iterator[Row]:
+    """A row for each claim that the ladder's k and metrics allow."""
+    for claim, (metric, kind, _) in CLAIMS.items():
+        compared = ladder.places(kind)
+        if compared is not None and all(metric in part for part in ladder.parts):
+            some, end = compared
+            yield difference(ladder, claim, metric, ladder.best(metric, some), end)
+    if all({"ew", "oracle-ew"} <= part.keys() for part in ladder.parts):
+        finite = [place for place, k in enumerate(ladder.ks) if k != "full"]
+        yield difference(ladder, LATER, "ew", ladder.best("ew", finite), ladder.best("oracle-ew", finite))
+
+
+def difference(ladder: Ladder, claim: str, metric: str, a: int, b: int) -> Row:
+    """k at place a minus k at place b, with its percentile interval."""
+    [built] = metric_names.build([metric])
+    rng = np.random.default_rng(0)
+    parts = [part[metric] for part in ladder.parts]
+    value, samples = 0.0, np.zeros(RESAMPLES)
+    for part in parts:
+        n = len(part)
+        weights = rng.multinomial(n, np.full(n, 1 / n), size=RESAMPLES)
+        value += (built.score(part[:, a].sum(axis=0)) - built.score(part[:, b].sum(axis=0))) / len(parts)
+        samples += (built.score_many(weights @ part[:, a]) - built.score_many(weights @ part[:, b])) / len(parts)
+    low, high = np.percentile(samples, [2.5, 97.5])
+    cell = (ladder.dataset, ladder.translator, ladder.contestant, claim, f"k = {ladder.ks[a]} minus k = {ladder.ks[b]}")
+    return Row(cell, metric, value, float(low), float(high), sum(map(len, parts)), built.unit, built.signature())
+
+
+# ---------------------------------------------------------------------------------------------------------- the test
+
+
+def p_of(
+    ladder: Ladder, claim: str, tables: Floats | None = None, alike: bool = True, permutations: int = PERMUTATIONS
+) -> Floats:
+    """(R,): p-values of a claim, one-sided, on the real table (R = 1) or on `tables` (n, K, d, R).
+
+    alike: `tables` are the real one with the k of each question in another order, so that one null distribution is that
+    of all.  A claim that the ladder has not the k for: ValueError.
+    """
+    metric, kind, _ = CLAIMS[claim]
+    compared = ladder.places(kind)
+    if compared is None:
+        raise ValueError(f"{claim}: the k are {ladder.ks}")
+    some, end = compared
+    several = ladder.table(metric)[..., None] if tables is None else tables
+    table = several[:, [end, *some]]
+    score = _scorer(metric, table.shape[2])
+
+    def gap(sums: Floats) -> Floats:
+        values = score(sums)
+        return values[:, 1:].max(axis=1) - values[:, 0]
+
+    observed = gap(_flat(table).sum(axis=0)[None])[0]
+    if tables is not None and alike and table.shape[1] == len(ladder.ks):
+        return p_value(observed, null_of(_flat(table[..., :1]), gap, permutations, 0))
+    return p_values(table, gap, observed, permutations, 0)
+
+
+def _flat(table: Floats) -> Floats:
+    """(n, m, d, R) -> (n, m, d * R)."""
+    return table.reshape(*table.shape[:2], -1)
+
+
+def _scorer(metric: str, d: int) -> Callable[[Floats], Floats]:
+    """Sums (b, m, d * R) -> scores (b, m, R)."""
+    [built] = metric_names.build([metric])
+
+    def score(sums: Floats) -> Floats:
+        b, m, _ = sums.shape
+        parts = sums.reshape(b, m, d, -1).swapaxes(2, 3)  # (b, m, R, d)
+        values: Floats = built.score_many(parts.reshape(-1, d)).reshape(b, m, -1)
+        return values
+
+    return score

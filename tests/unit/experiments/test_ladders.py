@@ -1,0 +1,129 @@
+"""Claims over k on made-up questions: planted effects are found, chance is not, whatever the k that is chosen."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from experiments.ladders import LATER, POOLED, Ladder, differences, ladders, p_of
+from sqa.core.permutation import PERMUTATIONS, holm, null_of, p_value, p_values, permuted_sums, shuffled
+from sqa.core.significance import compare
+from sqa.metrics import build
+
+KS = (3, 6, 9, 12, 15, "full")
+ALPHA = 0.05
+[EW] = build(["ew"])
+
+
+def means(values: np.ndarray) -> np.ndarray:
+    """(n, K) values -> the statistics of their means (n, K, 2)."""
+    return np.stack([values, np.ones_like(values)], axis=2)
+
+
+def ladder(ew: list[float], oracle: list[float] | None = None, n: int = 300, seed: int = 1, ks=KS) -> Ladder:
+    """Questions of different difficulty with these means over k."""
+    rng = np.random.default_rng(seed)
+    tables = {"ew": rng.normal(0.3, 0.2, (n, 1)) + rng.normal(ew, 0.1, (n, len(ew)))}
+    tables["oracle-ew"] = tables["ew"] + rng.normal(oracle or [0.0] * len(ew), 0.1, (n, len(ew)))
+    return Ladder("es", "wait-k", "bm25", ks, ({name: means(values) for name, values in tables.items()},))
+
+
+FLAT = [0.0] * 6
+HUMP = [0.0, 0.03, 0.06, 0.06, 0.03, 0.0]
+FALLING = [0.2, 0.16, 0.12, 0.08, 0.04, 0.0]
+RISING = FALLING[::-1]
+
+
+@pytest.mark.parametrize(
+    ("ew", "rises", "falls"), [(HUMP, True, True), (FALLING, False, True), (RISING, True, False), (FLAT, False, False)]
+)
+def test_planted_effects_are_found_and_no_others(ew: list[float], rises: bool, falls: bool) -> None:
+    of = ladder(ew)
+    assert (p_of(of, "rise")[0] <= ALPHA, p_of(of, "fall")[0] <= ALPHA) == (rises, falls)
+    gaps = {row.cell[3]: row for row in differences(of)}
+    assert (gaps["rise"].low > 0 or not rises) and (gaps["fall"].low > 0 or not falls)
+
+
+def test_differences_are_those_of_the_questions() -> None:
+    of = ladder(HUMP, [0.0, 0.1, 0.0, 0.0, 0.0, 0.0])
+    values = of.parts[0]["ew"][..., 0].mean(axis=0)
+    best = int(values[1:5].argmax()) + 1
+    gaps = {row.cell[3]: row for row in differences(of)}
+    assert gaps["rise"].cell[4] == f"k = {KS[best]} minus k = 3"
+    assert gaps["rise"].value == pytest.approx(values[best] - values[0])
+    paired = compare(of.parts[0]["ew"][:, best], of.parts[0]["ew"][:, 0], EW, 2000)
+    assert (gaps["rise"].low, gaps["rise"].high) == pytest.approx((paired.low, paired.high), abs=0.003)
+    assert gaps[LATER].cell[4] == f"k = {KS[best]} minus k = 6" and "BLEU grows" not in gaps
+
+
+def test_too_few_k_make_no_claim() -> None:
+    short = ladder([0.0, 0.1], ks=(3, 6))
+    assert [row.cell[3] for row in differences(short)] == [LATER]
+    with pytest.raises(ValueError, match="fall: the k are"):
+        p_of(short, "fall")
+    assert {row.cell[3] for row in differences(ladder([0.0, 0.1, 0.0], ks=(3, 6, 9)))} == {"rise", "oracle rise", LATER}
+
+
+def test_ladders_are_alone_and_pooled_with_equal_weight() -> None:
+    rows = [
+        SimpleNamespace(
+            cell=SimpleNamespace(dataset=dataset, family=family, guesser="bm25", k=k, seed=None),
+            stats={name: table[:, place] for name, table in ladder(ew, n=n).parts[0].items()},
+        )
+        for dataset, ew, n, family in (("es", HUMP, 50, "a"), ("pl", FLAT, 200, "a"), ("es", FLAT, 50, "b"))
+        for place, k in enumerate(KS)
+    ]
+    found = {one[:2]: one for one in ladders(rows)}
+    assert set(found) == {("es", "a"), ("pl", "a"), ("es", "b"), (POOLED, "a")}
+    mean = (found["es", "a"].scores("ew") + found["pl", "a"].scores("ew")) / 2
+    assert found[POOLED, "a"].scores("ew") == pytest.approx(mean)
+
+
+def test_tables_that_are_alike_share_a_null_distribution() -> None:
+    of = ladder(FALLING, n=80)
+    [mixed] = shuffled([of.table("ew")], 6, 0)
+    each = [p_of(of, "fall", mixed, alike=alike, permutations=999) for alike in (True, False)]
+    assert np.allclose(*each, atol=0.05)
+
+
+def test_p_values_stop_only_where_more_permutations_decide_nothing() -> None:
+    rng = np.random.default_rng(0)
+    tables = means(rng.normal([0.0, *np.linspace(-0.03, 0.05, 20)], 0.1, (60, 21)))  # (60, 21, 2)
+    pairs = np.stack([tables[:, [0, place]] for place in range(1, 21)], axis=3)  # (60, 2, 2, 20)
+
+    def gap(sums: np.ndarray) -> np.ndarray:
+        values = sums.reshape(len(sums), 2, 2, -1)[:, :, 0] / 60
+        return values[:, 1] - values[:, 0]
+
+    flat = pairs.reshape(60, 2, -1)
+    observed = gap(flat.sum(axis=0)[None])[0]
+    all_of_them = p_value(observed, null_of(flat, gap, PERMUTATIONS, 0, 20))
+    p = p_values(pairs, gap, observed, PERMUTATIONS, 0)
+    sure = all_of_them <= ALPHA
+    assert 0 < sure.sum() < 20 and np.array_equal(p[sure], all_of_them[sure]) and (p[~sure] > ALPHA).all()
+    assert np.allclose(p, all_of_them, rtol=0.15)
+
+
+def test_holm_by_hand() -> None:
+    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert holm([0.5, 0.9]) == [1.0, 1.0] and holm([]) == []
+
+
+def test_permutations_keep_each_question_and_its_sums() -> None:
+    table = np.random.default_rng(0).random((7, 4, 3))
+    [sums] = permuted_sums(table, 50, 1)
+    assert sums.shape == (50, 4, 3)
+    assert np.allclose(sums.sum(axis=1), table.sum(axis=(0, 1)))
+    assert not np.allclose(sums[0], sums[1]) and np.array_equal(sums, next(permuted_sums(table, 50, 1)))
+    [mixed] = shuffled([table], 5, 0)
+    assert np.allclose(np.sort(mixed, axis=1), np.sort(table, axis=1)[..., None])
+
+
+def test_p_values_of_two_conditions_are_those_of_approximate_randomisation() -> None:
+    rng = np.random.default_rng(0)
+    values = means(rng.normal([0.0, 0.02], 0.1, (150, 2)))
+    null = null_of(values, lambda sums: EW.score_many(sums[:, 0]) - EW.score_many(sums[:, 1]), 4999, 0)
+    gap = compare(values[:, 0], values[:, 1], EW, 4999)
+    assert 2 * p_value(-np.abs([gap.diff]) * -1, null)[0] == pytest.approx(gap.p_randomization, abs=0.02)
