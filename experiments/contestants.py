@@ -151,8 +151,6 @@ def runs_of(
     datasets = [dataset for dataset in datasets if language in (None, language_of(dataset))]
     if not datasets:
         wanted_in = f" in {language}" if language else ""
-        raise ConfigError(
-            f"{config.ablation} translators: no {WAIT_K} for a data set{wanted_in} that is here"
-        )
+        raise ConfigError(f"{config.ablation} translators: no {WAIT_K} for a data set{wanted_in} that is here")
     todo = [cell for cell in cells(base, datasets, {}, known) if (cell.family, cell.k) in wanted]
     return Runs(base, run_cells(todo, base, runs), labels, left_out)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from functools import partial
@@ -20,11 +20,20 @@ from sqa.core import progress
 from sqa.core.errors import ConfigError, DataError, SqaError
 from sqa.core.significance import Interval, bootstrap_many
 from sqa.files.processes import end_with_parent
-from sqa.run.config import QualityConfig, RunConfig, folder_name, run_from_mapping, to_mapping, with_limit
+from sqa.run.config import (
+    DatasetConfig,
+    QualityConfig,
+    RunConfig,
+    folder_name,
+    run_from_mapping,
+    to_mapping,
+    with_limit,
+)
 from sqa.run.scheduler import current
 
 if TYPE_CHECKING:
     from sqa.core.interfaces import BuiltMetric
+    from sqa.core.types import Question
     from sqa.files.store import Store
     from sqa.run.blocks import Workshop
     from sqa.run.parts import Parts
@@ -32,6 +41,7 @@ if TYPE_CHECKING:
     from sqa.run.scheduler import Scheduler
 
 DECODED = ("waitk", "causal-lm")  # translators that share no work between one k and another
+COSTS = {"fixed": 0.0, "waitk": 1.5, "command": 4.0, "causal-lm": 30.0}  # of translating; guessing and scoring: 1
 SEPARATE = "separate wait-k"  # one model per k
 CONTINUED = "multi-path wait-k"  # one model for every k, trained on for as long as the separate ones
 
@@ -242,30 +252,50 @@ def run_cells(todo: list[Cell], config: AblationConfig, runs: Path) -> list[Row]
         part = f"{cell.run.translator.options.model} {cell.k}" if apart else cell.translator
         groups.setdefault((cell.dataset, part), []).append(cell)
     questions = workshop(runs).parts.questions
-    longest_first = sorted(
-        groups.values(), key=lambda group: (len(questions(group[0].run.dataset)), len(group)), reverse=True
-    )
+    cheap_first = sorted(groups.values(), key=lambda group: sum(cost(group, questions)))
     scheduler = current()
     if scheduler is not None:
-        return spread_cells(scheduler, longest_first, todo, config, runs)
+        return spread_cells(scheduler, cheap_first[::-1], todo, config, runs)
     rows = {cell.run.name: row for cell in todo if (row := finished_row(cell, config, runs)) is not None}
-    unfinished = [[cell for cell in group if cell.run.name not in rows] for group in longest_first]
-    if not any(unfinished):
+    unfinished = [left for group in cheap_first if (left := [cell for cell in group if cell.run.name not in rows])]
+    if not unfinished:
         return [rows[cell.run.name] for cell in todo]
+    costs = {
+        cell.run.name: work for group in unfinished for cell, work in zip(group, cost(group, questions), strict=True)
+    }
+    context = get_context("spawn")
+    said = context.SimpleQueue()
     with (
-        ProcessPoolExecutor(config.workers, get_context("spawn"), end_with_parent) as pool,
-        progress.bar("ablation", len(todo), len(rows), unit="run") as bar,
+        ProcessPoolExecutor(config.workers, context, _start, (said,)) as pool,
+        progress.weighed("ablation", sum(costs.values())) as bar,
+        progress.heard(said, lambda what: bar.set_postfix_str(f"{len(rows)}/{len(todo)} runs; {what}", refresh=False)),
     ):
-        jobs = [pool.submit(run_group, group, config, runs) for group in unfinished if group]
+        jobs = [pool.submit(run_group, group, config, runs) for group in unfinished]
         try:
             for job in as_completed(jobs):
                 for row in job.result():
                     rows[row.cell.run.name] = row
-                    bar.update()
+                    bar.update(costs[row.cell.run.name])
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
     return [rows[cell.run.name] for cell in todo]
+
+
+def cost(group: Sequence[Cell], questions: Callable[[DatasetConfig], Sequence[Question]]) -> list[float]:
+    """About how long each cell takes, in a unit of its own; the first of a k translates for those that share it."""
+    n, seen, found = len(questions(group[0].run.dataset)), set(), []
+    for cell in group:
+        shared = (cell.translator, cell.k) in seen
+        seen.add((cell.translator, cell.k))
+        found.append(n * (1.0 if shared else 1.0 + COSTS.get(cell.run.translator.name, 5.0)))
+    return found
+
+
+def _start(said: Any) -> None:
+    """In a worker: end with the command, and say to it what is under way."""
+    end_with_parent()
+    progress.report_to(said.put)
 
 
 def run_group(group: list[Cell], config: AblationConfig, runs: Path) -> list[Row]:

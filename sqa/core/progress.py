@@ -52,6 +52,38 @@ def bar(description: str, total: int, done: int = 0, unit: str = "question") -> 
         yield shown
 
 
+@contextmanager
+def weighed(description: str, total: float, done: float = 0.0) -> Iterator[Any]:
+    """A bar of work in units of any kind, so that the time still to go knows that some steps cost more than others.
+
+    Its postfix says what is done and under way in words.
+    """
+    from tqdm import tqdm
+
+    form = "{desc}: {percentage:3.0f}%|{bar}| {elapsed}, {remaining} to go{postfix}"
+    settings = _settings()
+    settings["bar_format"] = form if sys.stderr.isatty() else form.replace("|{bar}|", ",")
+    with tqdm(desc=description, total=total, initial=done, **settings) as shown, beating(shown):
+        yield shown
+
+
+@contextmanager
+def heard(queue: Any, say: Callable[[str], object]) -> Iterator[None]:
+    """Pass on what worker processes say with `report_to(queue.put)`, until the end."""
+
+    def pass_on() -> None:
+        while (text := queue.get()) is not None:
+            say(text)
+
+    listener = Thread(target=pass_on, name="heard", daemon=True)
+    listener.start()
+    try:
+        yield
+    finally:
+        queue.put(None)
+        listener.join()
+
+
 def report_to(say: Callable[[str], object] | None) -> None:
     """Where `under_way` goes in this process: a worker's way to the bar of the process that it works for."""
     global _say
