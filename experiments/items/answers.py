@@ -1,4 +1,4 @@
-"""How much it matters that right answers are matched strictly: the same runs by both rules."""
+"""How much it matters that answers are matched strictly, and what perturbed copies of the questions do."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from itertools import product
 from pathlib import Path
 
 from experiments.answer_aliases import both_rules, differences
-from experiments.lab.item import Item, inputs_of
+from experiments.lab.item import Item, elsewhere, inputs_of
 from experiments.lab.ledger import Row, row_of
 from experiments.lab.tables import Column, pivot
 from sqa.core.paths import CONFIGS
@@ -31,18 +31,37 @@ def measure(config_path: Path, runs: Path) -> Iterator[Row]:
             yield row_of((*cell, MORE), metric.name, gap, metric.unit)
 
 
-ITEM = Item(
-    "answers",
-    "what other names of an answer add to the strict rule",
-    "",
-    ("dataset", "translation", "guesser", "rule"),
-    measure,
-    inputs_of(("es-en", "pl-en", "bm25", "gru", "buzzer-mlp-bm25", "buzzer-mlp-gru"), ("xqb-es", "xqb-pl")),
-    {
-        "table": pivot(
-            ("dataset", "translation", "guesser"),
-            [Column(metric, f"{head} {rule}", sign=rule == MORE, cell={"rule": rule})
-             for metric, head in SHOWN for rule in (STRICT, MORE)],
-        )
-    },
+MODELS = ("wait-6", "apertium-wait-6")  # of the board
+ITEMS = (
+    Item(
+        "answers",
+        "what other names of an answer add to the strict rule",
+        "",
+        ("dataset", "translation", "guesser", "rule"),
+        measure,
+        inputs_of(("es-en", "pl-en", "bm25", "gru", "buzzer-mlp-bm25", "buzzer-mlp-gru"), ("xqb-es", "xqb-pl")),
+        {
+            "table": pivot(
+                ("dataset", "translation", "guesser"),
+                [Column(metric, f"{head} {rule}", sign=rule == MORE, cell={"rule": rule})
+                 for metric, head in SHOWN for rule in (STRICT, MORE)],
+            )
+        },
+    ),
+    Item(
+        "board",
+        "what perturbations do to expected wins and to the final answer",
+        "",
+        ("kind", "model"),
+        elsewhere("`sqa board export sqa-es` of the board that docs/board.md makes"),
+        blocks={
+            "perturbed": pivot(
+                ("kind",),
+                [column for model in MODELS
+                 for column in (Column("ew", f"{model}: EW", sign=True, cell={"model": model}),
+                                Column("same answer", "same answer", cell={"model": model}))],
+            )
+        },
+        kept="a board of three models",
+    ),
 )  # fmt: skip

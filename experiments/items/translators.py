@@ -7,9 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from experiments.items.over_k import BEST
+from experiments.lab import grid_rows
 from experiments.lab.item import Item, inputs_of
 from experiments.lab.ledger import Ledger, Row, row_of
-from experiments.lab.tables import Column, across, number, pivot
+from experiments.lab.tables import Column, across, number, pivot, table
 from experiments.studies import contamination
 from experiments.studies.translation_report import figure_of
 from experiments.studies.translation_rows import Row as Measured
@@ -82,6 +84,23 @@ def of_card(pair: str) -> list[Column]:
             *(Column(share, share) for share in SHARES)]  # fmt: skip
 
 
+NAMES = (
+    Column("ew", "EW"),
+    Column("oracle-ew", "oracle EW"),
+    Column("bleu", "BLEU", 1),
+    Column("names", "names kept", 2, interval=False),
+    Column("names@copied", "of those spelt alike", 2, interval=False),
+    Column("names@invented", "invented", 2, interval=False),
+)
+
+
+def names_block(ledger: Ledger) -> list[str]:
+    """Every translator at every k."""
+    rows = [row.cell for row in ledger.where("bleu", contestant=BEST) if row.cell[1] != "reference"]
+    named = [([d, t, k], {"dataset": d, "translator": t, "k": k, "contestant": BEST}) for d, t, k, _ in rows]
+    return table(ledger, ["data set", "translator", "k"], named, NAMES)
+
+
 ITEMS = (
     Item(
         "translations",
@@ -147,5 +166,14 @@ ITEMS = (
             )
         },
         kept="minutes of the language model",
+    ),
+    Item(
+        name="names-copied",
+        shows="a bonus on the spelling of names that were read",
+        config="studies.yaml:names",
+        columns=grid_rows.COLUMNS,
+        measure=grid_rows.measure,
+        inputs=grid_rows.inputs,
+        blocks={"table": names_block},
     ),
 )

@@ -49,7 +49,7 @@ LM = "needs the language model of `make lm` (240 MB)"
 SLURM = Cannot("needs a Slurm cluster", "e2e/cluster/test_cluster.py")
 HOURS = Cannot("takes hours on the real questions; its items are made one by one", "e2e/paper/test_paper_items.py")
 MEASURES = "measures for minutes on an idle machine"
-PAGES = Cannot("writes into the pages of the repository", "unit/experiments/test_expected.py")
+PAGES = Cannot("writes into the pages of the repository", "unit/experiments/test_lab.py")
 BOARD = ("sqlalchemy", "fastapi", "uvicorn")
 SCORED = "SCORE ||| a b c d ||| a b c d\nEVAL ||| 4 4 4 3 2 1 4 3 2 1\n"
 METEOR = Run(("sqa scorer meteor -l en -norm",), slow=True, needs=("pycocoevalcap", "java"), stdin=SCORED[:30])
@@ -289,7 +289,6 @@ RECIPES: dict[str, Run | Serve | Cannot] = {
     "python -m pytest -q tests/unit/core/test_architecture.py": SUITE,
     "python -m pytest -q tests/unit/metrics": SUITE,
     "python -m pytest -q tests/e2e/documents/test_documented_commands.py": SUITE,
-    "python -m experiments.expected collect runs/ablation": PAGES,
     "python -m sqa.module guessers.evaluate": Run(("python -m sqa.module guessers.evaluate bm25 --datasets mini-es",)),
     "python -m guessers.evaluate rerank bm25 tfidf bert gru": Run(
         ("python -m guessers.evaluate rerank bm25 tfidf bert gru --datasets mini-es",),
