@@ -7,12 +7,13 @@ score than every question lost (Mann and Whitney 1947; ties count half).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 from scipy.stats import mannwhitneyu
 
+from experiments.grid import Row as GridRow
 from experiments.items.over_k import BEST
 from experiments.lab import grid_rows
 from experiments.lab.item import Item
@@ -24,11 +25,17 @@ from sqa.report import markdown
 
 SCORES = ("bleu", "chrf", "names", "names@invented")
 RESAMPLES = 1000
+MEAN = "mean of all systems"
 LEAST = 5  # questions kept, and lost, below which no AUC is given
 
 
 def auc(score: Floats, kept: Bools) -> float:
-    """Probability that a kept question has the better score; ties half.  One side empty: nan."""
+    """Probability that a kept question has the better score; ties half.  One side empty: nan.
+
+    Questions without a score (no name in the reference) are left out.
+    """
+    there = ~np.isnan(score)
+    score, kept = score[there], kept[there]
     if kept.all() or not kept.any():
         return float("nan")
     u = mannwhitneyu(score[kept], score[~kept]).statistic
@@ -42,62 +49,43 @@ def measure(config_path: Path, runs: Path) -> Iterator[Row]:
         rows = [row for row in grid if row.cell.dataset == dataset]
         human = next(row for row in rows if row.cell.family == "reference" and row.cell.k == "full")
         known = human.stats["accuracy"][:, 0] > 0
-        systems = [row for row in rows if row.cell.family != "reference"]
-        yield from _dataset(dataset, systems, known)
+        yield from _dataset(dataset, [row for row in rows if row.cell.family != "reference"], known)
 
 
-def _dataset(dataset: str, systems, known: Bools) -> Iterator[Row]:
-    rng = np.random.default_rng(0)
-    n = int(known.sum())
-    draws = [rng.integers(0, n, n) for _ in range(RESAMPLES)]
-    drawn: dict[str, list[Floats]] = {name: [] for name in SCORES}
-    values: dict[str, list[float]] = {name: [] for name in SCORES}
+def _dataset(dataset: str, systems: Sequence[GridRow], known: Bools) -> Iterator[Row]:
+    rng, n = np.random.default_rng(0), int(known.sum())
+    draws = [np.arange(n), *(rng.integers(0, n, n) for _ in range(RESAMPLES))]
+    means: dict[str, Floats] = {}  # over the systems, of the questions and of each resample
     for metric in metric_names.build(SCORES):
+        found = []
         for row in systems:
             kept = row.stats["accuracy"][known, 0] > 0
             if metric.name not in row.stats or min(kept.sum(), (~kept).sum()) < LEAST:
                 continue
             sign = 1 if metric.higher_is_better else -1
-            score = np.nan_to_num(sign * metric.score_many(row.stats[metric.name][known]), nan=0.0)
-            value, samples = auc(score, kept), np.array([auc(score[d], kept[d]) for d in draws])
-            low, high = np.nanpercentile(samples, [2.5, 97.5])
-            cell = (dataset, row.cell.translator, str(row.cell.k))
-            yield Row(cell, metric.name, value, float(low), float(high), n, "AUC", metric.signature())
-            values[metric.name].append(value)
-            drawn[metric.name].append(samples)
-    means = {name: np.nanmean(samples, axis=0) for name, samples in drawn.items() if samples}
-    for name, samples in means.items():
-        low, high = np.nanpercentile(samples, [2.5, 97.5])
-        yield Row(
-            (dataset, "mean of all systems", "all"),
-            name,
-            float(np.mean(values[name])),
-            float(low),
-            float(high),
-            n,
-            "AUC",
-        )
+            score = sign * metric.score_many(row.stats[metric.name][known])
+            found.append(np.array([auc(score[draw], kept[draw]) for draw in draws]))
+            yield _row((dataset, row.cell.translator, str(row.cell.k)), metric.name, found[-1], n)
+        if found:
+            means[metric.name] = np.nanmean(found, axis=0)
+            yield _row((dataset, MEAN, "all"), metric.name, means[metric.name], n)
     for name in SCORES[1:]:
         if name in means:
             gap = means[name] - means[SCORES[0]]
-            low, high = np.nanpercentile(gap, [2.5, 97.5])
-            value = float(np.mean(values[name]) - np.mean(values[SCORES[0]]))
-            yield Row(
-                (dataset, f"{name} minus {SCORES[0]}", "all"),
-                "auc-difference",
-                value,
-                float(low),
-                float(high),
-                n,
-                "AUC",
-            )
+            yield _row((dataset, f"{name} minus {SCORES[0]}", "all"), "auc-difference", gap, n)
+
+
+def _row(cell: tuple[str, str, str], metric: str, found: Floats, n: int) -> Row:
+    """`found`: the value, then those of the resamples."""
+    low, high = np.nanpercentile(found[1:], [2.5, 97.5])
+    return Row(cell, metric, float(found[0]), float(low), float(high), n, "AUC")
 
 
 def block(ledger: Ledger) -> list[str]:
     """The mean over all systems of a data set, by metric, and the differences from BLEU."""
     lines = []
     for dataset in ledger.values("dataset"):
-        where = {"dataset": dataset, "translator": "mean of all systems"}
+        where = {"dataset": dataset, "translator": MEAN}
         for name in SCORES:
             row = ledger.one(name, **where)
             gap = ledger.one("auc-difference", dataset=dataset, translator=f"{name} minus {SCORES[0]}")
