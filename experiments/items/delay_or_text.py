@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from experiments.grid import Row as GridRow
-from experiments.items.over_k import BEST
+from experiments.items.over_k import BEST, NAMES
 from experiments.lab import grid_rows
 from experiments.lab.item import Item
 from experiments.lab.ledger import Ledger, Row
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 METRICS = ("ew", "oracle-ew")
 PACED = "full-input text"  # at wait-k's pace
 COST, BUYS = "pace alone", "text alone"
+LABELS = {COST: "the same text, earlier", BUYS: "at the same pace, its own text"}
 
 
 def paced(trace: QuestionTrace, k: int) -> QuestionTrace:
@@ -87,41 +88,35 @@ def block(ledger: Ledger) -> list[str]:
 
 
 def figure(ledger: Ledger) -> Figure:
-    """EW gained by the pace above 0, EW lost by the text below, stacked, and their sum with its line."""
+    """For each translator and k two bars, won by the pace and lost by the text, and their sum as a line."""
     from matplotlib import pyplot
 
     from sqa.report.figure_style import COLOURS, PAGE
 
     pairs = list(dict.fromkeys(row.cell[:2] for row in ledger.rows))
-    wide = 2
-    high = -(-len(pairs) // wide)
-    fig, grid = pyplot.subplots(
-        high, wide, figsize=(PAGE, 1.9 * high), layout="constrained", squeeze=False, sharey=True
-    )
+    high = -(-len(pairs) // 2)
+    made, grid = pyplot.subplots(high, 2, figsize=(PAGE, 1.7 * high + 0.5), layout="constrained", squeeze=False,
+                                 sharey=True)  # fmt: skip
     for axes in grid.flat[len(pairs) :]:
         axes.set_visible(False)
     for axes, (dataset, family) in zip(grid.flat, pairs, strict=False):
         where = {"dataset": dataset, "translator": family}
         ks = sorted({row.cell[2] for row in ledger.where("ew", **where)} - {"full"}, key=order)
-        sides = {side: [ledger.one("ew", **where, k=k, part=side) for k in ks] for side in (COST, BUYS)}
-        for side, colour, label in (
-            (COST, COLOURS[2], "won by the earlier pace"),
-            (BUYS, COLOURS[1], "own text minus full-input text"),
-        ):
-            values = [row.value for row in sides[side]]
+        sides = {side: [ledger.one("ew", **where, k=k, part=side) for k in ks] for side in LABELS}
+        for place, (side, label) in enumerate(LABELS.items()):
+            x = [i + 0.36 * (place - 0.5) for i in range(len(ks))]
             ends = list(zip(*(row.arms for row in sides[side]), strict=True))
-            axes.bar(range(len(ks)), values, 0.62, color=colour, alpha=0.55, label=label, yerr=ends,
-                     error_kw={"elinewidth": 0.7, "capsize": 1.5})  # fmt: skip
-        both = [a.value + b.value for a, b in zip(sides[COST], sides[BUYS], strict=True)]
-        axes.plot(range(len(ks)), both, color="black", marker="o", label="both: wait-k minus full input")
+            axes.bar(x, [row.value for row in sides[side]], 0.34, color=COLOURS[2 - place], alpha=0.6, label=label,
+                     yerr=ends, error_kw={"elinewidth": 0.6, "capsize": 1.2})  # fmt: skip
+        both = [a.value + b.value for a, b in zip(*sides.values(), strict=True)]
+        axes.plot(range(len(ks)), both, color="black", marker="o", linewidth=1, label="both: wait-k minus full input")
         axes.axhline(0, color="black", linewidth=0.5)
         axes.set_xticks(range(len(ks)), ks)
-        axes.set_title(f"{dataset}: {family}", loc="left")
-    grid[0, 0].set_ylabel("expected wins")
-    fig.supxlabel("k (source words read first)", fontsize=8)
-    handles, labels = grid[0, 0].get_legend_handles_labels()
-    fig.legend(handles, labels, loc="outside lower center", ncols=3)
-    return fig
+        axes.set_title(f"{dataset.removeprefix('xqb-')}: {NAMES.get(family, family)}", loc="left")
+    made.supylabel("expected wins minus those of full input", fontsize=8)
+    made.supxlabel("k (source words read before the first target word)", fontsize=8)
+    made.legend(*grid[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
+    return made
 
 
 ITEM = Item(

@@ -18,7 +18,7 @@ ES, PL = "xqb-es", "xqb-pl"
 ANSWERS = (Column("ew", "EW"), Column("oracle-ew", "oracle EW"), Column("accuracy", "accuracy"))
 TEXT = (Column("bleu", "BLEU", 1, interval=False), Column("dal", "DAL", 1, interval=False))
 PANELS = (("bleu", "BLEU"), ("ew", "expected wins"), ("oracle-ew", "oracle expected wins"))
-DRAWN = ("language model", "apertium wait-k", "wait-k")
+DRAWN = ("language model", "apertium wait-k", "wait-k", "language model, catch-up")
 NAMES = {"wait-k": "small Transformer", "apertium wait-k": "Apertium"}
 OVER_K, OVER_LAG = "k (source words read before the first target word)", "lag (DAL, source words)"
 
@@ -91,7 +91,7 @@ def drawn_over(ledger: Ledger, rows: Sequence[tuple[str, str, str]], drawn: Sequ
             mine = lines(ledger, metric, dataset, contestant, drawn)
             lags = [line.by_k for line in lines(ledger, "dal", dataset, contestant, drawn)] if lag else None
             if mine:
-                panels.append(curves.Panel(f"{title} ({n} questions): {label}", mine, lags))
+                panels.append(curves.Panel(label, mine, "" if panels else f"{title}, {n} questions", lags))
         grid.append(panels)
     return curves.over_k(grid, OVER_LAG if lag else OVER_K)
 

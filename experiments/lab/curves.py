@@ -32,12 +32,12 @@ class Panel(NamedTuple):
 
     title: str
     lines: Sequence[Line]
+    ylabel: str = ""
     lags: Sequence[Mapping[str, Row]] | None = None  # of each line, the lag that each k gives: the x axis
-    from_zero: bool = True
 
 
 def over_k(grid: Sequence[Sequence[Panel]], xlabel: str, height: float = 2.0, width: float = PAGE) -> Figure:
-    """A row of panels for each of `grid`; the names of all lines below."""
+    """A row of panels for each of `grid`; the names of all lines above.  No y axis starts at 0."""
     from matplotlib import pyplot
 
     shape = (len(grid), max(map(len, grid)))
@@ -53,14 +53,13 @@ def over_k(grid: Sequence[Sequence[Panel]], xlabel: str, height: float = 2.0, wi
                 _draw(axes, line, x, place)
             if not lag:
                 axes.set_xticks(range(len(ks)), ks)
-            if panel.from_zero:
-                axes.set_ylim(bottom=0)
             axes.set_title(panel.title, loc="left")
+            axes.set_ylabel(panel.ylabel)
             labels |= dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
         for axes in axes_row[len(panels) :]:
             axes.set_visible(False)
     figure.supxlabel(xlabel, fontsize=8)
-    figure.legend(list(labels.values()), list(labels), loc="outside lower center", ncols=4)
+    figure.legend(list(labels.values()), list(labels), loc="outside upper center", ncols=4)
     return figure
 
 

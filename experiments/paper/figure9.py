@@ -154,8 +154,8 @@ def drawn(points: Sequence[Point], labels: dict[str, str], families: Sequence[st
                 rows = {str(p.k): Number((), name, i.value, i.low, i.high, i.n)
                         for p in line for i in [p.intervals[name]]}  # fmt: skip
                 lines.append(curves.Line(family, look, rows))
-        panels.append(curves.Panel(label, lines, from_zero=False))
-    figure = curves.over_k([panels], "k (source words read first); the axis of the metric does not start at 0", 2.6)
+        panels.append(curves.Panel(label, lines))
+    figure = curves.over_k([panels], "k (source words read first); no axis starts at 0", 2.6)
     n = next(i.n for p in points for i in p.intervals.values())
     figure.suptitle(f"{dataset}, {n} questions, 95% bands", fontsize=8)
     return figure
