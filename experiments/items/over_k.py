@@ -39,6 +39,21 @@ def readme(ledger: Ledger) -> list[str]:
     return table(ledger, [f"contestant `{BEST}`"], rows, [*ANSWERS[:2], *TEXT])
 
 
+def story(ledger: Ledger) -> list[str]:
+    """The table of results: the language model where its curves begin, peak and end, under both rules, and people."""
+    rows = []
+    for dataset, name, translator, ks in (
+        (ES, "Spanish, language model", "language model", ("1", "3", "6", "full")),
+        (ES, "Spanish, human translation", "reference", ("diagonal",)),
+        (PL, "Polish, language model", "language model", ("1", "4", "full")),
+        (PL, "Polish, language model, catch-up", "language model, catch-up", ("1", "3")),
+        (PL, "Polish, human translation", "reference", ("diagonal",)),
+    ):
+        rows += [([name, k], _cell(dataset, translator, k)) for k in ks]
+    answers = (ANSWERS[0], Column("ew@answer-at-end", "EW, at the end"), *ANSWERS[1:])
+    return table(ledger, ["translator", "k"], rows, [*answers, *TEXT])
+
+
 def every_k(ledger: Ledger, dataset: str, contestant: str = BEST) -> list[str]:
     """Every translator at every k, one data set and contestant."""
     return table(ledger, ["translator", "k"], _ladder(ledger, dataset, contestant), [*ANSWERS, *TEXT])
@@ -105,8 +120,7 @@ ITEM = Item(
     inputs=grid_rows.inputs,
     blocks={
         "readme": readme,
-        "spanish": lambda ledger: every_k(ledger, ES),
-        "polish": lambda ledger: every_k(ledger, PL),
+        "story": story,
         "lm-es": lambda ledger: card(ledger, ES, "language model"),
         "lm-pl": lambda ledger: card(ledger, PL, "language model"),
     },
