@@ -13,18 +13,15 @@ from experiments.lab.item import Item, inputs_of
 from experiments.lab.ledger import Ledger, Row, row_of
 from experiments.lab.tables import Column, across, number, pivot, table
 from experiments.studies import contamination
-from experiments.studies.translation_report import figure_of
-from experiments.studies.translation_rows import Row as Measured
 from experiments.studies.translation_table import TableConfig
 from experiments.studies.translation_table import measure as translated
 from sqa import metrics as metric_names
-from sqa.core.significance import Interval
 from sqa.files.store import Store
 from sqa.report import markdown
 from sqa.run.config import load
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    pass
 
 COLUMNS = ("pair", "test", "translator", "k")
 SHARES = ("empty", "copied", "looping")
@@ -56,18 +53,6 @@ def compared(ledger: Ledger) -> list[str]:
         lines.append([f"{translator}{at}", *(number(row, 1) if row else "" for row in found)])
     sizes = [f"{test} ({ledger.where('bleu', test=test)[0].n:,})" for test in tests]
     return markdown.table(["BLEU", *sizes], lines)
-
-
-def quality_over_lag(ledger: Ledger) -> Figure:
-    """Figure 8."""
-    shown = []
-    for _, test, label, k in dict.fromkeys(row.cell for row in ledger.where("dal")):
-        rows = ledger.where(test=test, translator=label, k=k)
-        intervals = {row.metric: Interval(row.value, row.low, row.high, row.n) for row in rows if row.low is not None}
-        unit = "questions" if test.startswith("xqb") else "sentences"
-        at = None if k == "-" else int(k) if k.isdigit() else k
-        shown.append(Measured(test, unit, rows[0].n, label, at, intervals, {}, 0, 0, 0))
-    return figure_of(shown)
 
 
 def remembered(_: Path, __: Path) -> Iterator[Row]:
@@ -114,7 +99,6 @@ ITEMS = (
                 pair: pivot(("test", "k"), of_card(pair), pair=pair, translator="wait-k") for pair in ("es-en", "pl-en")
             },
         },
-        figures={"docs/figure8.png": quality_over_lag},
         kept="the news tests take half an hour",
     ),
     Item(

@@ -11,7 +11,9 @@ import hashlib
 import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from io import BytesIO
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from experiments.lab import ledger as ledgers
 from experiments.lab.item import Item, chosen
@@ -19,6 +21,9 @@ from experiments.lab.ledger import DIGITS, Ledger
 from sqa.core.errors import DataError
 from sqa.core.paths import ROOT
 from sqa.core.registry import did_you_mean
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 LEDGERS = ROOT / "experiments" / "ledger"
 PAGES = ("README.md", "docs/*.md", "data/models/*/README.md")
@@ -107,7 +112,18 @@ def draw(item: Item) -> list[Path]:
             from matplotlib import pyplot
 
             figure = drawing(ledger_of(item.name))
-            figure.savefig(ROOT / name, format="png", metadata={"Software": None, PICTURE: digest})
+            _save(figure, ROOT / name, digest)
             pyplot.close(figure)
         written.append(ROOT / name)
     return written
+
+
+def _save(figure: Figure, path: Path, digest: str) -> None:
+    """A PNG of few colours, half as large, with the digest of its ledger."""
+    from PIL import Image
+    from PIL.PngImagePlugin import PngInfo
+
+    drawn, text = BytesIO(), PngInfo()
+    figure.savefig(drawn, format="png")
+    text.add_text(PICTURE, digest)
+    Image.open(drawn).convert("RGB").quantize(96, dither=Image.Dither.NONE).save(path, optimize=True, pnginfo=text)

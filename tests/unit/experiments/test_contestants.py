@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,9 +19,9 @@ from experiments import grid as ablation_over_k
 from experiments.contestant import Contestant, identity, names_of
 from experiments.grid import AblationConfig, cells
 from experiments.paper.table4 import Table4Config
+from sqa.core import progress
 from sqa.core.errors import ConfigError, SqaError, TraceError
 from sqa.core.paths import ROOT
-from sqa.files.processes import end_with_parent
 from sqa.run.config import load, read_yaml
 from tests.small_ablation import WAIT_K
 
@@ -195,12 +196,14 @@ def test_the_workers_of_the_ablation_end_with_their_parent(tmp_path, monkeypatch
     started = []
 
     class Pool:
-        def __init__(self, workers: int, context: object, start: object) -> None:
-            started.append(start)
+        def __init__(self, workers: int, context: object, start: Callable[..., None], arguments: tuple) -> None:
+            start(*arguments)
             raise KeyboardInterrupt
 
+    monkeypatch.setattr(ablation_over_k, "end_with_parent", lambda: started.append(True))
     monkeypatch.setattr(ablation_over_k, "ProcessPoolExecutor", Pool)
     config = ablation(tmp_path, k=[3], translators=WAIT_K)
     with pytest.raises(KeyboardInterrupt):
         ablation_over_k.run_cells(list(cells(config, ["mini-es"], {})), config, tmp_path)
-    assert started == [end_with_parent]
+    progress.report_to(None)
+    assert started == [True]
