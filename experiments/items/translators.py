@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from experiments.items.over_k import BEST
 from experiments.lab import grid_rows
@@ -19,9 +18,6 @@ from sqa import metrics as metric_names
 from sqa.files.store import Store
 from sqa.report import markdown
 from sqa.run.config import load
-
-if TYPE_CHECKING:
-    pass
 
 COLUMNS = ("pair", "test", "translator", "k")
 SHARES = ("empty", "copied", "looping")

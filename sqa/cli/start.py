@@ -37,6 +37,7 @@ EXTRAS = {  # of pyproject.toml -> what for
     "metrics": "COMET, BERTScore, CIDEr, SPICE",
     "notebooks": "the notebooks, data frames",
     "pretrained": "Marian, M2M100, NLLB, mBART",
+    "results": "sqa results: blocks of pages, the page of all numbers",
     "serve": "sqa serve, sqa play",
     "simul": "SimulEval agents",
     "statistical": "phrase-based translation",
