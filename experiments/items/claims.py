@@ -48,8 +48,8 @@ def measure(config_path: Path, runs: Path) -> Iterator[Row]:
                 yield p
                 if (ladder.dataset, ladder.translator) == (POOLED, PRIMARY) and row.cell[3] in FAMILY:
                     primary.append(p)
-    for row, p in zip(primary, holm([row.value for row in primary]), strict=True):
-        yield Row(row.cell, "p after Holm", p)
+    for row, corrected in zip(primary, holm([row.value for row in primary]), strict=True):
+        yield Row(row.cell, "p after Holm", corrected)
 
 
 def block(ledger: Ledger) -> list[str]:

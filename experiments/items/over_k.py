@@ -101,7 +101,7 @@ def drawn_over(ledger: Ledger, rows: Sequence[tuple[str, str, str]], drawn: Sequ
     grid = []
     for dataset, contestant, title in rows:
         n = ledger.where(dataset=dataset, contestant=contestant)[0].n
-        panels = []
+        panels: list[curves.Panel] = []
         for metric, label in PANELS:
             mine = lines(ledger, metric, dataset, contestant, drawn)
             lags = [line.by_k for line in lines(ledger, "dal", dataset, contestant, drawn)] if lag else None

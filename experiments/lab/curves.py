@@ -9,6 +9,7 @@ from experiments.ladders import order
 from sqa.report.figure_style import COLOURS, PAGE
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -44,7 +45,7 @@ def over_k(grid: Sequence[Sequence[Panel]], xlabel: str, height: float = 2.0, wi
     size = (width, 0.6 + height * shape[0])
     lag = grid[0][0].lags is not None
     figure, all_axes = pyplot.subplots(*shape, figsize=size, layout="constrained", squeeze=False)
-    labels = {}
+    named: dict[str, Artist] = {}
     for axes_row, panels in zip(all_axes, grid, strict=True):
         for axes, panel in zip(axes_row, panels, strict=False):
             ks = sorted({k for line in panel.lines for k in line.by_k}, key=order)
@@ -55,11 +56,12 @@ def over_k(grid: Sequence[Sequence[Panel]], xlabel: str, height: float = 2.0, wi
                 axes.set_xticks(range(len(ks)), ks)
             axes.set_title(panel.title, loc="left")
             axes.set_ylabel(panel.ylabel)
-            labels |= dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
+            handles, labels = axes.get_legend_handles_labels()
+            named |= zip(labels, handles, strict=True)
         for axes in axes_row[len(panels) :]:
             axes.set_visible(False)
     figure.supxlabel(xlabel, fontsize=8)
-    figure.legend(list(labels.values()), list(labels), loc="outside upper center", ncols=4)
+    figure.legend(list(named.values()), list(named), loc="outside upper center", ncols=4)
     return figure
 
 
