@@ -285,9 +285,20 @@ def takes_reference(formula: Formula, convention: Convention) -> bool:
     return by_convention.get(formula.name, formula.reference != "none")
 
 
+def listing(formula: str) -> list[Convention]:
+    """The conventions whose scorers know a formula; none for a new one, which any convention may be taken for."""
+    return [convention for convention in CONVENTIONS.values() if formula in convention.formulas]
+
+
 def usual_convention(formula: str) -> str:
-    """The convention that a formula's plain name means: the first that has it; for one of your own SimulEval 1.1's."""
-    return next((c.name for c in CONVENTIONS.values() if formula in c.formulas), SIMULEVAL_1_1.name)
+    """The convention that a formula's plain name means: the first that lists it; SimulEval 1.1's for a new one."""
+    return next((convention.name for convention in listing(formula)), SIMULEVAL_1_1.name)
+
+
+def scored_by(convention: Convention) -> tuple[str, ...]:
+    """The formulas that a log is scored with: those of the convention, and new ones under their usual convention."""
+    new = (name for name in FORMULAS if not listing(name) and usual_convention(name) == convention.name)
+    return (*convention.formulas, *new)
 
 
 def metric_names() -> dict[str, dict[str, str]]:
@@ -365,8 +376,8 @@ class Latency:
             wrong.append(f"formula: must be one of {', '.join(FORMULAS)}, got {self.formula!r}")
         if convention is None:
             wrong.append(f"convention: must be one of {', '.join(CONVENTIONS)}, got {self.convention!r}")
-        elif formula and formula.name in FORMULAS and formula.name not in convention.formulas:
-            has = ", ".join(name for name, c in CONVENTIONS.items() if formula.name in c.formulas)
+        elif formula and (known := listing(formula.name)) and formula.name not in convention.formulas:
+            has = ", ".join(c.name for c in known)
             wrong.append(f"convention: {formula.name} is not defined by {convention.name}; use {has}")
         for key, value, choices in (
             ("reference", self.reference or "none", ("none", "question")),

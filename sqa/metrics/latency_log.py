@@ -41,7 +41,7 @@ from sqa.core.errors import ConfigError, DataError
 from sqa.files import records
 from sqa.files.json_reader import parse_json
 from sqa.metrics.delays import Delays, pack
-from sqa.metrics.latency import CONVENTIONS, FORMULAS, Convention, degeneracy, takes_reference
+from sqa.metrics.latency import CONVENTIONS, FORMULAS, Convention, degeneracy, scored_by, takes_reference
 from sqa.metrics.own_metrics import own_convention
 
 EOS = "</s>"
@@ -134,7 +134,7 @@ def score(path: str, options: LogOptions) -> Scored:
         line, what = next(iter(odd.items()))
         raise DataError(f"{path}:{line}: {what}; --strict refuses it")
     suffix = "_CA" if options.computation_aware else ""
-    formulas = {FORMULAS[name].label + suffix: FORMULAS[name] for name in convention.formulas}
+    formulas = {FORMULAS[name].label + suffix: FORMULAS[name] for name in scored_by(convention)}
     values = {label: formula(delays, convention) for label, formula in formulas.items()}
     there = "none" if np.isnan(delays.reference).all() else "log" if options.references is None else "file"
     used = {label: there if takes_reference(formula, convention) else "none" for label, formula in formulas.items()}

@@ -1,0 +1,371 @@
+"""Every recipe of ARCHITECTURE.md ("Where a new thing goes") and CONTRIBUTING.md (the walks), followed to the letter.
+
+All are followed in one copy of the repository: the files that they name, one line where they say, then what uses it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from sqa.core.paths import ROOT
+
+COPIED = ("sqa", "smt", "guessers", "buzzers", "experiments", "configs", "docs")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A row of the table, or a walk."""
+
+    new: str  # the row's first cell, or the walk's title
+    command: tuple[str, ...]  # that uses it
+    says: str  # on stdout, a regular expression
+    files: dict[str, str] = field(default_factory=dict)
+    lines: tuple[tuple[str, str, str], ...] = ()  # (file, the line after which, the line)
+
+
+TRANSLATOR = """
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class MyConfig:
+    k: int = 2
+
+
+class Copier:
+    def translate(self, source):
+        yield from source
+
+    def fingerprint(self):
+        return "copier 1"
+
+
+def build(config: MyConfig) -> Copier:
+    return Copier()
+"""
+GUESSER = TRANSLATOR.replace("translate(self, source)", "guess(self, texts, n)").replace(
+    "        yield from source", "        return [[Guess('Peru', 1.0)] for _ in texts]"
+).replace("from dataclasses", "from sqa.core.types import Guess\nfrom dataclasses", 1)  # fmt: skip
+BUZZER = TRANSLATOR.replace("translate(self, source)", "decide(self, history)").replace(
+    "        yield from source", "        return [Buzz(1.0, True) for _ in history]"
+).replace("from dataclasses", "from sqa.core.types import Buzz\nfrom dataclasses", 1)  # fmt: skip
+METRIC = """
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    name: ClassVar[str] = "mywords"
+    label: ClassVar[str] = "Words"
+    unit: ClassVar[str] = "words"
+    digits: ClassVar[int] = 1
+    kind: ClassVar[str] = "lag"
+    higher_is_better: ClassVar[bool] = False
+
+    def signature(self):
+        return "mywords"
+
+    def stats(self, trace):
+        return np.array([len(trace.emissions), 1.0])
+
+    def score(self, stats):
+        return float(stats[0] / stats[1])
+
+    def score_many(self, stats):
+        return stats[:, 0] / stats[:, 1]
+"""
+TEXTS = """
+from dataclasses import dataclass
+
+from sqa.metrics.quality.text_metric import MeanOfSegments
+
+
+@dataclass(frozen=True)
+class MyConfig:
+    name: str = "mytexts"
+
+
+def build(config: MyConfig) -> MeanOfSegments:
+    return MeanOfSegments(config.name, "mytexts", "mytexts 1", lambda segments: [0.5 for _ in segments])
+"""
+POLICY = """
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from smt.policies.shown import Words, append, without_last
+
+
+@dataclass(frozen=True, slots=True)
+class Mine:
+    counts: ClassVar[str] = "words held back"
+    least: ClassVar[int] = 0
+    usual: ClassVar[int | None] = 1
+
+    n: int
+    start: int = 1
+
+    def show(self, shown: Words, translations: Sequence[Words], ended: bool) -> Words:
+        return append(shown, translations[-1] if ended else without_last(translations[-1], self.n))
+"""
+ITEM = """
+from experiments.lab.item import Item
+from experiments.lab.ledger import Row
+
+ITEM = Item("mine", "one number", "mini_es_wait6_bm25.yaml", ("k",), lambda config, runs: [Row(("6",), "ew", 0.5)],
+            lambda config: {}, {"number": lambda ledger: [f"EW is {ledger.rows[0].value}."]})
+"""
+FIGURE = '"""One word: it is there."""\n\n\ndef main(config_path, runs):\n    print(f"made of {config_path.name}")\n'
+WIRE = """
+import json
+from functools import partial
+
+
+def main(text):
+    print(json.dumps({"echo": text}))
+"""
+SERVED = """
+
+@validate_app.command("mine")
+def validate_mine(text: str) -> None:
+    call("sqa.protocols.mine:main", text)
+"""
+RUN = """
+dataset: {name: mine, limit: 2}
+translator: {name: mytranslator}
+guesser: {name: myguesser}
+buzzer: {name: mybuzzer}
+metrics: [mywords, mylag, al@mine, mylag@char]
+quality: [mytexts: {}]
+"""
+QUESTION = {"id": "q", "language": "es", "source": "Un texto corto.", "reference": "A short text.", "page": "Peru"}
+LINE = (json.dumps(QUESTION) + "\n").encode()
+ONE = sha256(LINE.rstrip()).hexdigest()
+MANIFEST = (
+    f"- {{name: mine, path: mine.jsonl, home: null, how: by hand, commit: null, size: {len(LINE)}, licence: CC0, "
+    f'sha256: "{sha256(LINE).hexdigest()}", records: 1, first: "{ONE}", last: "{ONE}"}}'
+)
+HELD = """
+dataset: {name: mini-es, limit: 1}
+translator: {name: command, command: [cat], policy: mypolicy}
+metrics: [al]
+"""
+PYTHON = (sys.executable, "-m")
+RECIPES = (
+    Recipe(
+        "translator, guesser, buzzer",
+        (*PYTHON, "sqa.cli", "run", "run.yaml"),
+        r"mywords\t3\.0",
+        {"smt/engines/mine.py": TRANSLATOR, "guessers/mine.py": GUESSER, "buzzers/mine.py": BUZZER, "run.yaml": RUN},
+        (
+            ("sqa/core/registry.py", '"waitk": "smt.models', '        "mytranslator": "smt.engines.mine:build",'),
+            ("sqa/core/registry.py", '"bm25": "guessers.retr', '        "myguesser": "guessers.mine:build",'),
+            ("sqa/core/registry.py", '"threshold": "buzzers', '        "mybuzzer": "buzzers.mine:build",'),
+        ),
+    ),
+    Recipe("A guesser", (*PYTHON, "sqa.cli", "run", "run.yaml"), r"mytexts\t0\.5"),
+    Recipe(
+        "any part of your own",
+        (*PYTHON, "sqa.cli", "run", "own/run.yaml"),
+        r"mywords\t3\.0",
+        {"own/mine.py": GUESSER, "own/run.yaml": RUN.replace("myguesser", '"mine.py:build"')},
+    ),
+    Recipe(
+        "policy around full-input systems",
+        (*PYTHON, "sqa.cli", "run", "held.yaml"),
+        r"al\t\d",
+        {"smt/policies/mine.py": POLICY, "held.yaml": HELD},
+        (("sqa/core/registry.py", '"retranslate": "smt', '        "mypolicy": "smt.policies.mine:Mine",'),),
+    ),
+    Recipe("A policy", (*PYTHON, "sqa.cli", "run", "held.yaml", "n=3"), r"al\t\d"),
+    Recipe(
+        "metric of traces",
+        (*PYTHON, "sqa.cli", "run", "run.yaml"),
+        r"mywords\t3\.0.*\twords\t",
+        {"sqa/metrics/mine.py": METRIC},
+        (("sqa/metrics/__init__.py", '"ne": (_REVISION', '    "mywords": ("sqa.metrics.mine", "Words", {}),'),),
+    ),
+    Recipe("A metric of traces", (*PYTHON, "sqa.cli", "run", "run.yaml"), r"mywords\t3\.0"),
+    Recipe(
+        "metric of texts",
+        (*PYTHON, "sqa.cli", "run", "run.yaml"),
+        r"mytexts\t0\.5",
+        {"sqa/metrics/quality/mine.py": TEXTS},
+        (
+            (
+                "sqa/metrics/quality/text_metric.py",
+                '"bleurt": "sqa',
+                '        "mytexts": "sqa.metrics.quality.mine:build",',
+            ),
+        ),
+    ),
+    Recipe(
+        "latency formula, convention",
+        (*PYTHON, "sqa.cli", "run", "run.yaml"),
+        r"mylag\t3\.0.*\n(.*\n)*al@mine\t",
+        {},
+        (
+            (
+                "sqa/metrics/latency.py",
+                'Formula("al", "AL", average_lagging)',
+                '        Formula("mylag", "MyLag", lambda delays, _: _first_and_last(delays)[1]),',
+            ),
+            (
+                "sqa/metrics/latency.py",
+                "c.name: c for c in (SIMULEVAL_1_1,",
+                '} | {\n    "mine": Convention("mine", "here", False, False, 1, "length", True, "first", ("al",))',
+            ),
+        ),
+    ),
+    Recipe(
+        "latency formula, convention",
+        (*PYTHON, "sqa.cli", "latency", "log.jsonl"),
+        r"MyLag\t2\.0",
+        {"log.jsonl": '{"delays": [1, 2], "source_length": 2}\n'},
+    ),
+    Recipe(
+        "wire format",
+        (*PYTHON, "sqa.cli", "validate", "mine", "hello"),
+        '"echo": "hello"',
+        {"sqa/protocols/mine.py": WIRE},
+        (("sqa/cli/protocols.py", "RAW = {", SERVED),),
+    ),
+    Recipe(
+        "figure or table of the paper",
+        (*PYTHON, "sqa.cli", "reproduce", "fig99"),
+        r"made of figure99\.yaml",
+        {"experiments/paper/figure99.py": FIGURE, "configs/figure99.yaml": "seed: 0  # of nothing\n"},
+        (("sqa/cli/evidence.py", "PAPER = {", '    "fig99": ("experiments.paper.figure99:main", "figure99.yaml"),'),),
+    ),
+    Recipe("A figure or table of the paper", (*PYTHON, "sqa.cli", "reproduce", "fig99"), r"made of figure99\.yaml"),
+    Recipe(
+        "figure or table of the paper",
+        (*PYTHON, "sqa.cli", "reproduce", "own/figure.py:main", "held.yaml"),
+        r"made of held\.yaml",
+        {"own/figure.py": FIGURE},
+    ),
+    Recipe(
+        "number, table or picture of a page",
+        (*PYTHON, "sqa.cli", "results", "update", "mine"),
+        r"docs/mine\.md",
+        {
+            "experiments/items/mine.py": ITEM,
+            "docs/mine.md": '# Mine\n\n<!-- [[[cog show("mine", "number") ]]] -->\n<!-- [[[end]]] -->\n',
+        },
+    ),
+    Recipe(
+        "data set",
+        (*PYTHON, "sqa.cli", "run", "run.yaml"),
+        r"mywords\t3\.0\d*\t3\.0\d*\t3\.0\d*\t1\t",
+        {"mirror/mine.jsonl": json.dumps(QUESTION) + "\n"},
+        (
+            (
+                "sqa/data/datasets.py",
+                "_SETS: Mapping",
+                '    "mine": _QuestionSet(lambda: _own_questions(download.path_of("mine")), ("mine",)),',
+            ),
+            (
+                "data/manifest.yaml",
+                "files:",
+                MANIFEST,
+            ),
+        ),
+    ),
+    Recipe(
+        "perturbation",
+        (sys.executable, "-c", "from sqa.data.perturb import chosen; print(chosen(['shout'])[0].family)"),
+        "robustness",
+        {},
+        (
+            (
+                "sqa/data/perturb.py",
+                "Change = Callable",
+                "\n\ndef shout(question: Question, rng: random.Random) -> Question:\n"
+                "    return _each_word(question, str.upper)\n",
+            ),
+            ("sqa/data/perturb.py", '("robustness", (typos', '        ("robustness", (shout,)),'),
+        ),
+    ),
+    Recipe(
+        "training of a new kind",
+        (*PYTHON, "sqa.cli", "train", "guesser", "train.yaml"),
+        "trained on train.yaml",
+        {"train.yaml": "kind: mine\n"},
+        (
+            (
+                "guessers/train.py",
+                "KINDS: dict",
+                '    "mine": lambda path, output: print(f"trained on {path.name}") or path,',
+            ),
+        ),
+    ),
+)
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The repository with everything added."""
+    home = tmp_path_factory.mktemp("repository")
+    for name in COPIED:
+        shutil.copytree(ROOT / name, home / name, ignore=shutil.ignore_patterns("__pycache__", "*.png", "bundled"))
+    (home / "data").mkdir()
+    for path in (ROOT / "data").iterdir():
+        if path.is_file():
+            shutil.copy(path, home / "data")
+        else:
+            (home / "data" / path.name).symlink_to(path)
+    for recipe in RECIPES:
+        for name, text in recipe.files.items():
+            (home / name).parent.mkdir(parents=True, exist_ok=True)
+            assert not (home / name).exists()
+            (home / name).write_text(text, encoding="utf-8")
+        for name, after, line in recipe.lines:
+            _add(home / name, after, line)
+    return home
+
+
+def _add(file: Path, after: str, line: str) -> None:
+    lines = file.read_text(encoding="utf-8").split("\n")
+    at = next((i for i, text in enumerate(lines) if after in text), -1)
+    assert at >= 0, f"{file}: no line with {after!r}"
+    lines[at + 1 : at + 1] = [line]
+    file.write_text("\n".join(lines), encoding="utf-8")
+
+
+@pytest.mark.parametrize("recipe", RECIPES, ids=[f"{recipe.new}: {recipe.command[2]}" for recipe in RECIPES])
+def test_a_recipe(copy: Path, recipe: Recipe) -> None:
+    around = {**os.environ, "PYTHONPATH": str(copy), "SQA_MIRROR": str(copy / "mirror")}
+    done = subprocess.run(recipe.command, cwd=copy, env=around, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert re.search(recipe.says, done.stdout), done.stdout
+
+
+def test_every_row_and_every_walk_has_one() -> None:
+    rows = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").partition("## Where a new thing goes")[2]
+    rows = rows.partition("\n## ")[0]
+    walks = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("## Four walks")[2].partition("\n## ")[0]
+    told = {*re.findall(r"^\| ([^|]+) \|", rows, re.MULTILINE), *re.findall(r"^\*\*([^*]+)\*\*", walks, re.MULTILINE)}
+    assert told - {"new"} == {recipe.new for recipe in RECIPES}
+
+
+def test_every_name_that_the_recipes_give_is_there() -> None:
+    """`NAME` in `path.py`, and every path."""
+    pages = [(ROOT / name).read_text(encoding="utf-8") for name in ("ARCHITECTURE.md", "CONTRIBUTING.md")]
+    for page in pages:
+        for path in re.findall(r"`((?:sqa|smt|guessers|buzzers|experiments|tests|configs|data)/[\w/.]+)`", page):
+            assert (ROOT / path).exists() or re.search(r"yours|figureN|bundled", path), path
+        for name, path in re.findall(r"`(\w+)`,? (?:of|in) `([\w/]+\.py)`", page):
+            assert re.search(rf"\b{name}\b", (ROOT / path).read_text(encoding="utf-8")), (name, path)
