@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from experiments.lab.ledger import DIGITS, Ledger, Row
-from sqa.core import own
 from sqa.core.errors import ConfigError
+from sqa.core.own.code import called
+from sqa.core.own.parts import named
+from sqa.core.own.places import in_file, short
 from sqa.core.paths import CONFIGS, DATA, config_file
 from sqa.core.registry import did_you_mean
 from sqa.files.digest import file_digest, joined_digest
@@ -88,11 +90,28 @@ def chosen(names: Sequence[str]) -> list[Item]:
     for name in names:
         if name in known:
             found.append(known[name])
-        elif own.in_file(name):
-            found.append(own.attribute(own.located(name)))
+        elif in_file(name):
+            found.append(_own(name))
         else:
             raise ConfigError(f"{name}: no such item{did_you_mean(name, known)}; known: {', '.join(known)}")
     return found or list(known.values())
+
+
+def _own(place: str) -> Item:
+    """An item of one's own: its code around its functions, and among what its numbers hang on."""
+    code, item = named(place)
+    if not isinstance(item, Item):
+        raise ConfigError(f"{short(place)} is a {type(item).__name__}, expected an Item")
+    if not code.early:
+        code.built()
+    inputs = called(code, item.inputs)
+    return replace(
+        item,
+        measure=called(code, lambda config, runs: tuple(item.measure(config, runs))),
+        inputs=lambda config: {**inputs(config), f"code {short(place)}": code.digest[:DIGITS]},
+        blocks={name: called(code, block) for name, block in item.blocks.items()},
+        figures={name: called(code, drawing) for name, drawing in item.figures.items()},
+    )
 
 
 def digest_of(config: Any) -> str:

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Literal, Protocol, cast
 from smt.policies.own_policy import Policy, own_policy
 from smt.policies.prefix_waitk import WaitK
 from smt.policies.waitk import FULL, parse_k
-from sqa.core import own
 from sqa.core.errors import ConfigError
-from sqa.core.own import OwnPart
+from sqa.core.own.places import OwnPart, short
 from sqa.core.registry import POLICIES
 
 if TYPE_CHECKING:
@@ -50,7 +49,7 @@ def parse_policy(policy: PolicyConfig, k: int | str = "full", n: int | None = No
     """The policy of the values of a config's keys; see `policy_of`."""
     if isinstance(policy, OwnPart):
         if k != "full" or n is not None:
-            raise ConfigError(f"policy: {own.short(policy.name)} takes its own keys, inside `policy`, not k or n")
+            raise ConfigError(f"policy: {short(policy.name)} takes its own keys, inside `policy`, not k or n")
         return own_policy(policy)
     if policy == "wait-k":
         if n is not None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from smt.policies.shown import Words
-from sqa.core import own
 from sqa.core.errors import ConfigError
+from sqa.core.own.parts import OwnComponent
+from sqa.core.own.places import OwnPart, short
 from sqa.core.registry import POLICIES
 
 
@@ -30,28 +30,10 @@ class Policy(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class OwnPolicy:
-    """A policy from elsewhere; its `repr`, which fingerprints are made of, is its place, source and config."""
-
-    policy: Policy
-    said: str
-
-    @property
-    def start(self) -> int:
-        return self.policy.start
-
-    def show(self, shown: Words, translations: Sequence[Words], ended: bool) -> Words:
-        return self.policy.show(shown, translations, ended)
-
-    def __repr__(self) -> str:
-        return self.said
-
-
-def own_policy(part: own.OwnPart) -> OwnPolicy:
+def own_policy(part: OwnPart) -> Policy:
     """The policy that a place builds.  One that is none: ConfigError."""
-    built = POLICIES.build(part.name, part.options)
-    if not isinstance(built, Policy):
-        raise ConfigError(f"policy: {own.short(part.name)} made a {type(built).__name__}, which has no start and show")
-    source = own.part_digest(POLICIES.target(part.name), built)
-    return OwnPolicy(built, f"{own.short(part.name)} {source} {part.options!r}")
+    made: Any = POLICIES.build(part.name, part.options)
+    if not isinstance(made, Policy):
+        plain = made.own_part if isinstance(made, OwnComponent) else made
+        raise ConfigError(f"policy: {short(part.name)} made a {type(plain).__name__}, which has no start and show")
+    return made

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import importlib
 import inspect
 import sys
 import warnings
@@ -25,13 +24,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
-from importlib.util import module_from_spec, spec_from_file_location
 from operator import length_hint
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, NoReturn
 
 from sqa.core.errors import ConfigError, DataError, need
+from sqa.core.own.code import Code
+from sqa.core.own.places import in_file
+from sqa.core.own.worlds import own_file
 from sqa.core.types import Emission, Question
 from sqa.files.digest import file_digest
 
@@ -63,19 +63,22 @@ class SimulevalTranslator:
         with quiet_imports():
             from simuleval.data.segments import EmptySegment, Segment, TextSegment
 
-            agent_class = _agent_class(config.agent)
-            self.agent = _build_agent(agent_class, arguments)
+            agent_class, self._code = _agent_class(config.agent)
+            with self._code.running():
+                self.agent = _build_agent(agent_class, arguments)
+        self._code.built()
         self._empty, self._segment, self._text = EmptySegment, Segment, TextSegment
         medium = (self.agent.source_type, self.agent.target_type)
         if medium != ("text", "text"):
             raise ConfigError(
                 f"agent: {self.name} is {medium[0]} to {medium[1]}; only text to text can be asked questions"
             )
-        self._fingerprint = _fingerprint(agent_class, self.agent, arguments)
+        self._fingerprint = _fingerprint(agent_class, self.agent, arguments, self._code)
 
     def translate(self, source: Iterator[str]) -> Iterator[str]:
         """Words of one sentence; a word of `source` is pulled for every `pushpop` until the end was announced."""
-        self.agent.reset()
+        with self._code.running():
+            self.agent.reset()
         ended, step, idle = False, 0, 0
         while True:
             word = None if ended else next(source, None)
@@ -88,7 +91,8 @@ class SimulevalTranslator:
                     raise DataError("the source went on after the length that its __length_hint__ gave")
                 segment = self._text(index=step, content=word, finished=ended)
                 step += 1
-            output = self.agent.pushpop(segment)
+            with self._code.running():
+                output = self.agent.pushpop(segment)
             if not isinstance(output, self._segment):
                 raise DataError(f"{self.name}: pushpop returned {type(output).__name__}, not a SimulEval Segment")
             if not output.is_empty:
@@ -112,7 +116,7 @@ class SimulevalTranslator:
             yield Emission(index, token, len(sentence) - left, left == 0)
 
     def fingerprint(self) -> str:
-        """Hash of SimulEval's release, the agent's source file, its arguments and the files these name.
+        """Hash of SimulEval's release, the agent's code, its arguments and the files these name.
 
         An agent that depends on more may have a method `fingerprint() -> str`, which is hashed too.
         """
@@ -128,35 +132,23 @@ def build(config: SimulevalConfig) -> SimulevalTranslator:
 # ----------------------------------------------------------------------------------------------- building the agent
 
 
-def _agent_class(agent: str) -> type[GenericAgent]:
-    """The class that "file.py:Name" or "module:Name" names."""
+def _agent_class(agent: str) -> tuple[type[GenericAgent], Code]:
+    """The class that "file.py:Name" or "module:Name" names, and the code that it is in."""
     from simuleval.agents import GenericAgent
 
     place, _, name = agent.rpartition(":")
+    if in_file(agent) and not Path(place).is_file():
+        raise ConfigError(f"agent: no such file: {place}")
     try:
-        found = getattr(_module(place), name, None)
+        code = Code.at(agent)
     except ModuleNotFoundError as error:
         raise ConfigError(f"agent: {agent} needs the Python module {error.name!r}, which is not installed") from error
-    except SyntaxError as error:
-        raise ConfigError(f"agent: {error.filename}:{error.lineno}: {error.msg}") from error
+    except ConfigError as error:
+        raise ConfigError([f"agent: {problem}" for problem in error.problems]) from error
+    found = getattr(code.root, name, None)
     if not (inspect.isclass(found) and issubclass(found, GenericAgent)):
         raise ConfigError(f"agent: {place} has no SimulEval agent class {name!r} (a subclass of GenericAgent)")
-    return found
-
-
-def _module(place: str) -> ModuleType:
-    if not place.endswith(".py"):
-        return importlib.import_module(place)
-    path = Path(place).resolve()
-    if not path.is_file():
-        raise ConfigError(f"agent: no such file: {place}")
-    name = f"simuleval_agent_{hashlib.sha256(str(path).encode()).hexdigest()[:16]}"
-    spec = spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise ConfigError(f"agent: {place} cannot be imported")
-    module = sys.modules[name] = module_from_spec(spec)  # dataclasses look their module up there
-    spec.loader.exec_module(module)
-    return module
+    return found, code
 
 
 class _Parser(argparse.ArgumentParser):
@@ -203,10 +195,14 @@ def quiet_imports() -> Iterator[None]:
         yield
 
 
-def _fingerprint(agent_class: type[GenericAgent], agent: GenericAgent, arguments: list[str]) -> str:
+def _fingerprint(agent_class: type[GenericAgent], agent: GenericAgent, arguments: list[str], code: Code) -> str:
     digest = hashlib.sha256(f"{VERSION} {version('simuleval')} {agent_class.__name__} {arguments}".encode())
     named = [Path(argument.rpartition("=")[2]) for argument in arguments if argument.rpartition("=")[2]]
-    for path in (Path(inspect.getfile(agent_class)), *named):
+    with code.running():
+        source = inspect.getfile(agent_class)
+    if any(own_file(other) and other != source for other in code.loads):
+        digest.update(f"\0{code.digest}".encode())
+    for path in (Path(source), *named):
         files = sorted(path.rglob("*")) if path.is_dir() else [path]
         for file in files:
             if file.is_file():
@@ -214,5 +210,6 @@ def _fingerprint(agent_class: type[GenericAgent], agent: GenericAgent, arguments
                 digest.update(bytes.fromhex(file_digest(file)))
     own = getattr(agent, "fingerprint", None)
     if callable(own):
-        digest.update(f"\0{own()}".encode())
+        with code.running():
+            digest.update(f"\0{own()}".encode())
     return digest.hexdigest()

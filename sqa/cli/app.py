@@ -39,7 +39,7 @@ from sqa.cli.results import results_app
 from sqa.cli.runs import runs_app
 from sqa.cli.start import start_app
 from sqa.core.errors import ConfigError, SqaError, lacking, on_a_screen
-from sqa.core.own import PACKAGES
+from sqa.core.own.places import PACKAGES
 
 app = typer.Typer(help="Simultaneous translation evaluated by question answering.", **SETTINGS)
 data_app = typer.Typer(help="The data files: what there is, getting it, checking it.", **SETTINGS)

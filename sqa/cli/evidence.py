@@ -26,7 +26,7 @@ from sqa.cli.options import (
     call,
 )
 from sqa.core.errors import ConfigError, SqaError
-from sqa.core.own import located
+from sqa.core.own.places import located
 from sqa.core.paths import config_file
 from sqa.core.registry import Registry
 

@@ -9,7 +9,8 @@
                  signature, stats, score
 
 The fast paths (`translate_batch`, `guess_prefixes`, `score_many`) are optional: a conformance test proves each equal to
-the plain method.  Without `fingerprint` results are stored under the source of the part and its config.
+the plain method.  Results of a part of your own are stored under its code (sqa/core/own/code.py) and its config, and
+under its `fingerprint` if it has one.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ Kind = Literal["quality", "lag", "answers"]  # of a metric: what it measures
 
 @runtime_checkable
 class Fingerprinted(Protocol):
-    """Optional for every part: names what decides its output.
+    """Names what decides a part's output; a registered part has it.
 
-    Without it the part's source (its file, those beside it that it imports, those of its classes) and its config do,
-    which is not enough for one that reads models or other files.
+    Optional for a part of your own: all code that it loads and its config are known without it, models and other
+    files that it reads are not.  It is for these, and never takes the place of the code.
     """
 
     def fingerprint(self) -> str:

@@ -10,12 +10,21 @@ from __future__ import annotations
 import difflib
 import inspect
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, is_dataclass
+from importlib import import_module
 from typing import Any
 
-from sqa.core import own
 from sqa.core.errors import ConfigError, lacking
+from sqa.core.own import places
+from sqa.core.own.code import Code, at_home, called, shared, watching
+from sqa.core.own.parts import component
+
+
+@dataclass(frozen=True, slots=True)
+class NoKeys:
+    """The config of a part whose build function takes no parameter."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +43,8 @@ class Registry:
         """The "module:attribute" of a name; a name with a colon is its own target.  Unknown: ConfigError."""
         if name in self.entries:
             return self.entries[name]
-        if own.in_file(name):
-            return own.located(name)
+        if places.in_file(name):
+            return places.located(name)
         if ":" in name:
             moved = next((new for new, old in self.keyed.items() if old == name), None)
             return self.entries[moved] if moved else name
@@ -43,51 +52,84 @@ class Registry:
 
     def identity(self, name: str) -> str:
         """What store keys call a name: its "module:attribute", the first one it had, so that code can move."""
-        target = own.short(self.target(name))
+        target = places.short(self.target(name))
         known = next((new for new, place in self.entries.items() if place == target), name)
         return self.keyed.get(known, target)
 
     def resolve(self, name: str) -> Callable[..., Any]:
         """Import and return the build function of a name.  What is none is refused; it is never shown."""
         target = self.target(name)
-        module, _, attribute = target.rpartition(":") if own.in_file(target) else target.partition(":")
-        try:
-            found = own.attribute(target)
-        except ModuleNotFoundError as error:
-            missing = (error.name or "").partition(".")[0]
-            if missing in own.PACKAGES and name in self.entries:
-                raise
-            raise lacking(error, f"{self.kind} {name!r}") from error
-        except AttributeError as error:
-            raise ConfigError(f"{self.kind} {name!r}: module {module!r} has no {attribute!r}") from error
-        except ConfigError as error:  # of a file
-            raise ConfigError([f"{self.kind} {name!r}: {problem}" for problem in error.problems]) from error
-        except (ImportError, ValueError, TypeError) as error:  # a module without a name, or one that cannot be loaded
-            raise ConfigError(f"{self.kind} {name!r}: {module!r} cannot be imported: {error}") from error
-        if not callable(found):
-            raise ConfigError(
-                f"{self.kind} {name!r}: {self.target(name)} is no build function but a {type(found).__name__}"
-            )
-        build: Callable[..., Any] = found
-        return build
+        if places.is_own(target):
+            code, function = self._executed(name, shared)
+            return called(code, function)
+        with self._refusing(name, target):
+            home = import_module(places.split(target)[0])
+        return self._function(name, home)
 
     def config_class(self, name: str) -> type:
         """The dataclass of the config keys of a name, from the annotation of its build function."""
-        build = self.resolve(name)
+        target = self.target(name)
+        code, build = self._executed(name, shared) if places.is_own(target) else (None, self.resolve(name))
         try:
             parameters = list(inspect.signature(build).parameters)
             hint = typing.get_type_hints(build).get(parameters[0]) if len(parameters) == 1 else None
         except (TypeError, ValueError, NameError, AttributeError):  # not of Python, or an annotation nobody defined
-            hint = None
+            parameters, hint = ["?"], None
+        if not parameters and (inspect.isfunction(build) or inspect.isclass(build)):
+            return NoKeys
         if not (isinstance(hint, type) and is_dataclass(hint)):
             raise ConfigError(
-                f"{self.kind} {name!r}: {self.target(name)} must take one parameter annotated with a dataclass"
+                f"{self.kind} {name!r}: {target} must take one parameter annotated with a dataclass, or none"
             )
-        return hint
+        return hint if code is None else at_home(hint, code)
 
     def build(self, name: str, config: object) -> Any:
         """The component of a name, made from an instance of its config class."""
-        return self.resolve(name)(config)
+        target = self.target(name)
+        arguments = () if isinstance(config, NoKeys) else (config,)
+        if not places.is_own(target):
+            return self.resolve(name)(*arguments)
+        code, build = self._executed(name, Code.at)
+        with watching() as inner, code.running():
+            part = build(*map(code.moved, arguments))
+        code.built(inner)
+        return component(self.kind, code, part, config)
+
+    def _executed(self, name: str, execute: Callable[[str], Code]) -> tuple[Code, Callable[..., Any]]:
+        """The code of a part of your own, and the function that its place names."""
+        target = self.target(name)
+        with self._refusing(name, target):
+            code = execute(target)
+            with code.running():
+                return code, self._function(name, code.root)
+
+    @contextmanager
+    def _refusing(self, name: str, target: str) -> Iterator[None]:
+        """Says which part it is that cannot be imported, and why."""
+        module, _ = places.split(target)
+        try:
+            yield
+        except ModuleNotFoundError as error:
+            missing = (error.name or "").partition(".")[0]
+            if missing in places.PACKAGES and name in self.entries:
+                raise
+            raise lacking(error, f"{self.kind} {name!r}") from error
+        except ConfigError as error:  # of a file
+            start = f"{self.kind} {name!r}: "
+            raise ConfigError([start + problem.removeprefix(start) for problem in error.problems]) from error
+        except (ImportError, AttributeError, ValueError, TypeError) as error:  # a module that cannot be loaded, or none
+            raise ConfigError(f"{self.kind} {name!r}: {module!r} cannot be imported: {error}") from error
+
+    def _function(self, name: str, home: object) -> Callable[..., Any]:
+        """What the place of a name is in its module."""
+        target = self.target(name)
+        module, attribute = places.split(target)
+        if not hasattr(home, attribute):
+            raise ConfigError(f"{self.kind} {name!r}: module {module!r} has no {attribute!r}")
+        build: Callable[..., Any] = getattr(home, attribute)
+        if not callable(build):
+            raise ConfigError(f"{self.kind} {name!r}: {target} is no build function but a {type(build).__name__}")
+        return build
 
     def _known(self) -> str:
         return f"known: {', '.join(self.names())}, or your own 'module:build' or 'file.py:build'"

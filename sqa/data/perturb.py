@@ -25,9 +25,12 @@ import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from sqa.core import own
 from sqa.core.answers import key
 from sqa.core.errors import ConfigError
+from sqa.core.own import answers
+from sqa.core.own.answers import Call
+from sqa.core.own.parts import built
+from sqa.core.own.places import short
 from sqa.core.registry import did_you_mean
 from sqa.core.types import Question
 from sqa.data import perturb_words as words
@@ -84,14 +87,23 @@ def _own(place: str) -> Perturbation:
     if ":" not in place:
         known = f"{', '.join(PERTURBATIONS)}, or your own 'module:build' or 'file.py:build'"
         raise ConfigError(f"unknown {place!r}{did_you_mean(place, PERTURBATIONS)}; known: {known}")
-    made, said = own.built(place), own.short(place)
+    code, made = built(place)
+    said = short(place)
     if not isinstance(made, Perturbation):
         raise ConfigError(f"{said} made a {type(made).__name__}, expected a Perturbation")
+    if not isinstance(made.name, str) or not callable(made.change):
+        raise ConfigError(f"{said}: a Perturbation's name must be text and its change a function")
     if made.family not in FAMILIES:
         raise ConfigError(f"{said}: its family must be one of {', '.join(FAMILIES)}, got {made.family!r}")
     if not _NAME.fullmatch(made.name) or made.name in PERTURBATIONS:
         raise ConfigError(f"{said}: its name must be letters, digits and dashes, and not taken; got {made.name!r}")
-    return made
+    call = Call(f"{said}: the perturbation's change()")
+
+    def change(question: Question, rng: random.Random) -> Question:
+        with code.running():
+            return answers.question(call, made.change(question, rng), question)
+
+    return replace(made, change=change)
 
 
 def _each_word(question: Question, change: Callable[[str], str]) -> Question:

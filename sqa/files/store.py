@@ -2,6 +2,7 @@
 
     <root>/store/<stage>/<key>/manifest.json        what the key was made from
     <root>/store/<stage>/<key>/block-0003.parquet   the rows of the fourth block of questions
+    <root>/store/<stage>/<key>/loaded.json          code of one's own that was loaded while they were made
 
 The key is the sha256 of everything that can change the rows, so a file that is there never needs to be made again and
 a killed run continues with the blocks that are missing.  No file holds a time, a path or a random value: the same

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sqa.core import own
 from sqa.core.arrays import Floats
 from sqa.core.errors import ConfigError, DataError, NotComputable
+from sqa.core.own import places
 from sqa.metrics.latency import FORMULAS, metric_names
 from sqa.metrics.own_metrics import own_latency, own_metric
 
@@ -106,7 +106,7 @@ def located(name: str, folder: Path | None) -> str:
     if not is_own(name):
         return name
     formula, place = _split(name)
-    return f"{formula}@{own.located(place, folder)}" if formula else own.located(place, folder)
+    return f"{formula}@{places.located(place, folder)}" if formula else places.located(place, folder)
 
 
 def is_own(name: object) -> bool:

@@ -3,103 +3,153 @@
     metrics: [ew, "half.py:build", "al@mine.py:convention"]
 
 `build()` returns a `Metric` (sqa/core/interfaces.py) or a `Formula`, which is scored as a `Latency` (both in
-sqa/metrics/latency.py); of `al@...` a `Convention`.  The signature ends in a hash of the source, so that numbers of an
-edited file are neither taken from the store nor compared with those of the file before.
+sqa/metrics/latency.py); of `al@...` a `Convention`.  The signature ends in a hash of the code, so that numbers of
+edited files are neither taken from the store nor compared with those of the files before.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 import numpy as np
 
-from sqa.core import own
 from sqa.core.arrays import Floats
-from sqa.core.errors import ConfigError, NotComputable
-from sqa.metrics.latency import Convention, Formula, Latency
+from sqa.core.errors import ConfigError, DataError, NotComputable
+from sqa.core.own import answers
+from sqa.core.own.answers import Call
+from sqa.core.own.code import Code
+from sqa.core.own.parts import METRIC, asked, built, has
+from sqa.core.own.places import short
+from sqa.metrics.latency import FORMULAS, Convention, Formula, Latency
 
-if TYPE_CHECKING:
-    from sqa.core.interfaces import Metric
-
-NEEDED = ("name", "unit", "digits", "label", "kind", "higher_is_better", "signature", "stats", "score")
+METHODS = ("signature", "stats", "score")
 
 
 @dataclass(frozen=True, slots=True)
 class OwnMetric:
-    """A metric from elsewhere, its signature with the hash of its source."""
+    """A metric from elsewhere, its signature with the hash of its code; what it returns is checked."""
 
-    metric: Metric
-    source: str  # sha256, 64 hex digits
-
-    @property
-    def name(self) -> str:
-        return self.metric.name
-
-    @property
-    def unit(self) -> str:
-        return self.metric.unit
-
-    @property
-    def digits(self) -> int:
-        return self.metric.digits
-
-    @property
-    def label(self) -> str:
-        return self.metric.label
-
-    @property
-    def kind(self) -> str:
-        return self.metric.kind
-
-    @property
-    def higher_is_better(self) -> bool:
-        return self.metric.higher_is_better
+    metric: Any
+    code: Code
+    name: str
+    unit: str
+    digits: int
+    label: str
+    kind: str
+    higher_is_better: bool
+    _size: list[int] = field(default_factory=list)  # of its statistics: one number, once there are some
 
     def signature(self) -> str:
-        return f"{self.metric.signature()}|source:{self.source[:16]}"
+        """Its own, with all code that was executed."""
+        return f"{self._said()}|source:{self.code.whole[:16]}"
+
+    def identity(self) -> str:
+        """Its own, with the code that was executed until it was made."""
+        return f"{self._said()}|source:{self.code.digest[:16]}"
 
     def stats(self, trace: object) -> Floats:
-        return self.metric.stats(trace)
+        found = self._call("stats", answers.statistics, trace)
+        if self._size and self._size[0] != len(found):
+            where = f"{short(self.code.place)}: stats()"
+            raise DataError(f"{where} must return as many numbers for each question, got {self._size[0]}, {len(found)}")
+        self._size[:] = [len(found)]
+        return np.array(found, dtype=np.float64)
 
     def score(self, stats: Floats) -> float:
-        return self.metric.score(stats)
+        found: float = self._call("score", answers.finite, stats)
+        return found
 
     def score_many(self, stats: Floats) -> Floats:
         """(B, d) -> (B,): the metric's own fast path, else its `score` of each; nan where it has none."""
-        many = getattr(self.metric, "score_many", None)
-        if many is not None:
-            return np.asarray(many(stats))
+        if has(self.metric, "score_many"):
+            found: Floats = self._call("score_many", answers.scores, stats)
+            return found
         return np.array([self._score_or_nan(row) for row in stats], dtype=np.float64)
 
     def _score_or_nan(self, stats: Floats) -> float:
         try:
-            return self.metric.score(stats)
+            return self.score(stats)
         except NotComputable:
             return math.nan
+
+    def _said(self) -> str:
+        said: str = self._call("signature", answers.text)
+        return said
+
+    def _call(self, name: str, check: Any, *arguments: Any) -> Any:
+        return asked(self.code, self.metric, name, check, *arguments)
+
+
+def own_codes(metrics: Sequence[object]) -> list[Code]:
+    """The code of those metrics that are one's own."""
+    return [metric.code for metric in metrics if isinstance(metric, OwnMetric)]
 
 
 def own_metric(place: str) -> OwnMetric:
     """The metric that a place builds.  ConfigError says what is wrong with it."""
-    built = own.built(place)
-    metric = Latency(built) if isinstance(built, Formula) else built
-    lacking = [name for name in NEEDED if not hasattr(metric, name)]
+    code, made = built(place)
+    metric = Latency(_formula(code, made)) if isinstance(made, Formula) else made
+    lacking = [name for name in (*METRIC, *METHODS) if not has(metric, name)]
     if lacking:
-        raise ConfigError(f"{own.short(place)} made a {type(built).__name__}, which has no {', '.join(lacking)}")
-    part = None if isinstance(built, Formula) else built  # a formula's own class is ours, its function is the file's
-    return OwnMetric(metric, own.part_digest(own.located(place), part) or "unknown")
+        raise ConfigError(f"{short(place)} made a {type(made).__name__}, which has no {', '.join(lacking)}")
+    return _own(metric, code)
+
+
+def _own(metric: Any, code: Code) -> OwnMetric:
+    with code.running():
+        start = short(code.place)
+        try:
+            shown = {
+                name: check(Call(f"{start}: {name}", "must be"), getattr(metric, name))
+                for name, check in METRIC.items()
+            }
+        except DataError as error:
+            raise ConfigError(str(error)) from error
+    return OwnMetric(metric, code, **shown)
+
+
+def _formula(code: Code, formula: Formula) -> Formula:
+    """A formula whose values are checked."""
+    _check_types(short(code.place), formula)
+    call = Call(f"{short(code.place)}: the formula's compute()")
+
+    def compute(delays: Any, convention: Convention) -> Floats:
+        found: Floats = answers.scores(call, formula.compute(delays, convention), delays.source)
+        return found
+
+    return replace(formula, compute=compute)
 
 
 def own_latency(formula: str, place: str) -> OwnMetric:
     """A formula of FORMULAS under the convention that a place builds.  ConfigError says what is wrong."""
-    built = own_convention(place)
-    return OwnMetric(Latency(formula, built), own.part_digest(own.located(place), None) or "unknown")
+    code, _ = built(place)
+    return _own(Latency(formula, own_convention(place)), code)
 
 
 def own_convention(place: str) -> Convention:
     """The convention that a place builds.  ConfigError says what is wrong."""
-    built = own.built(place)
-    if not isinstance(built, Convention):
-        raise ConfigError(f"{own.short(place)} made a {type(built).__name__}, expected a Convention")
-    return built
+    _, made = built(place)
+    if not isinstance(made, Convention):
+        raise ConfigError(f"{short(place)} made a {type(made).__name__}, expected a Convention")
+    _check_types(short(place), made)
+    unknown = [name for name in made.formulas if name not in FORMULAS]
+    if unknown:
+        raise ConfigError(
+            f"{short(place)}: formulas must be among {', '.join(FORMULAS)}, got {answers.shown(unknown[0])}"
+        )
+    return made
+
+
+def _check_types(place: str, made: Formula | Convention) -> None:
+    """The fields of a value are of their types, else ConfigError."""
+    for each in fields(made):
+        value, wanted = getattr(made, each.name), _TYPES.get(str(each.type), Callable)
+        if not isinstance(value, wanted) or (wanted is int and isinstance(value, bool)):
+            what = "a function" if wanted is Callable else f"of type {each.type}"
+            raise ConfigError(f"{place}: {each.name} must be {what}, got {answers.shown(value)}")
+
+
+_TYPES: dict[str, Any] = {"str": str, "bool": bool, "int": int, "tuple[str, ...]": tuple}

@@ -11,8 +11,8 @@ from typing import Any
 
 import yaml
 
-from sqa.core import own
 from sqa.core.errors import ConfigError, DataError, SqaError
+from sqa.core.own.places import short
 from sqa.data import datasets, download
 from sqa.files.digest import file_digest
 from sqa.files.json_reader import parse_json
@@ -278,7 +278,7 @@ def described(component: ComponentConfig | None, *without: str) -> str:
     telling = (key for key in values if key in _TELLING or key not in defaults or values[key] != defaults[key])
     shown = [_short(key, values[key]) for key in telling if key not in without]
     shown = [text for text in shown if text not in ("", component.name)]  # bm25 of the model bm25
-    return " ".join([own.short(component.name), *shown])
+    return " ".join([short(component.name), *shown])
 
 
 def _defaults(options: Any) -> dict[str, Any]:
@@ -293,7 +293,7 @@ def _short(key: str, value: Any) -> str:
         return ""
     if isinstance(value, dict):  # a policy of your own
         settings = (_short(inner, setting) for inner, setting in value.items() if inner != "name")
-        return " ".join([f"{key}={own.short(str(value.get('name', '')))}", *settings])
+        return " ".join([f"{key}={short(str(value.get('name', '')))}", *settings])
     text = " ".join(map(str, value)) if isinstance(value, list) else str(value)
     text = Path(text).name if Path(text).is_absolute() else text
     return text if isinstance(value, list) or key in _MADE_FROM else f"{key}={text}"

@@ -26,15 +26,17 @@ import pyarrow as pa
 from sqa import metrics as metric_names
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.interfaces import ChecksTexts
+from sqa.core.own.code import Code
 from sqa.core.registry import BUZZERS, GUESSERS, TRANSLATORS
 from sqa.core.types import Question
 from sqa.files.json_reader import parse_json
 from sqa.files.store import Stage, Store, blocks_of, dataset_fingerprint, digest
+from sqa.metrics.own_metrics import own_codes
 from sqa.metrics.quality.text_metric import TextMetric
 from sqa.run import pipeline
 from sqa.run.config import DatasetConfig, RunConfig, to_mapping
 from sqa.run.folder import CONFIG, REPORT, SUMMARY, RunFolder, read
-from sqa.run.parts import Parts, check_questions
+from sqa.run.parts import Parts, check_questions, settled, written_down
 from sqa.run.pipeline import BLOCK_SIZE, STAGES
 from sqa.run.traces import Traces, read_emissions, read_guesses
 
@@ -57,7 +59,7 @@ class Workshop:
         self.store = store
         self.parts = Parts(COMPONENTS)
         self._datasets: dict[DatasetConfig, str] = {}  # fingerprints
-        self._plans: dict[str, Planned] = {}
+        self._plans: dict[str, tuple[Planned, tuple[Code, ...]]] = {}
         self._described: set[str] = set()  # keys of stages whose manifest is there
 
     def plan(self, config: RunConfig, until: str = "score", given: str | None = None) -> Planned:
@@ -67,25 +69,32 @@ class Workshop:
         """
         mapping = to_mapping(config)
         identity = digest([until, given, {key: mapping.get(key) for key in ("dataset", *_PARTS, "metrics")}])
-        if identity not in self._plans:
+        if identity not in self._plans or not all(code.current() for code in self._plans[identity][1]):
             self._plans[identity] = self._plan(config, until, given)
-        return self._plans[identity]
+        return self._plans[identity][0]
 
-    def _plan(self, config: RunConfig, until: str, given: str | None) -> Planned:
+    def _plan(self, config: RunConfig, until: str, given: str | None) -> tuple[Planned, tuple[Code, ...]]:
+        """The plan, and the code of one's own that it is made of."""
         questions, dataset = self._questions(config, given)
         translator = self.parts.component(TRANSLATORS, config.translator)
         check_questions(config.translator, translator, questions)
         stages: dict[str, Stage] = {}
         before: tuple[str, ...] = ()
-        for name, part, registry in zip(STAGES, _PARTS, (TRANSLATORS, GUESSERS, BUZZERS), strict=False):
+        codes: list[Code] = []
+        for name, part, registry in zip(STAGES, _PARTS, _REGISTRIES, strict=False):
             component = getattr(config, part)
             if component is not None and STAGES.index(name) <= STAGES.index(until):
                 built = self.parts.component(registry, component)
-                stages[name] = pipeline.stage_of(name, registry, component, built, before, dataset)
+                stage = pipeline.stage_of(name, registry, component, built, before, dataset)
+                stages[name] = settled(self.store, stage, self.parts.codes(built))
+                codes += self.parts.codes(built)
                 before = (stages[name].key,)
         if until == "score":
-            stages["score"] = pipeline.stage_of_scores(_of_traces(config), stages, dataset)
-        return Planned(tuple(stages.values()), len(blocks_of(questions, BLOCK_SIZE)))
+            metrics = _of_traces(config)
+            stage = pipeline.stage_of_scores(metrics, stages, dataset)
+            stages["score"] = settled(self.store, stage, own_codes(metrics))
+            codes += own_codes(metrics)
+        return Planned(tuple(stages.values()), len(blocks_of(questions, BLOCK_SIZE))), tuple(codes)
 
     def finished(self, config: RunConfig, folder: Path) -> RunFolder | None:
         """The folder of a run as `sqa.run.folder.save` would write it now, read back; None where it has to be made.
@@ -124,8 +133,16 @@ class Workshop:
         if wanted.key not in self._described:
             self.store.describe(wanted)
             self._described.add(wanted.key)
+        written_down(self.store, wanted, self._codes(config, wanted.name))
         self.store.write(wanted, index, table)
         return True
+
+    def _codes(self, config: RunConfig, stage: str) -> Sequence[Code]:
+        """The code of one's own of a stage."""
+        if stage == "score":
+            return own_codes(_of_traces(config))
+        name, registry = dict(zip(STAGES, zip(_PARTS, _REGISTRIES, strict=True), strict=False))[stage]
+        return self.parts.codes(self.parts.component(registry, getattr(config, name)))
 
     def _table(
         self, config: RunConfig, stages: Mapping[str, Stage], index: int, blocks: Sequence[Sequence[Question]]
@@ -197,6 +214,7 @@ def workshop_of(store: Store) -> Workshop:
 
 
 _PARTS = ("translator", "guesser", "buzzer")  # keys of a run's config, in the order of STAGES
+_REGISTRIES = (TRANSLATORS, GUESSERS, BUZZERS)
 
 
 def _of_traces(config: RunConfig) -> list[Any]:

@@ -14,8 +14,9 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from sqa.core import own
 from sqa.core.errors import ConfigError
+from sqa.core.own import places
+from sqa.core.own.code import around
 from sqa.core.registry import BUZZERS, GUESSERS, POLICIES, TRANSLATORS, Registry, did_you_mean
 from sqa.files.yaml_reader import parse_yaml
 from sqa.run import entries
@@ -231,7 +232,7 @@ def run_from_mapping(mapping: Mapping[str, Any], folder: Path | None = None) -> 
 
 def to_mapping(config: Any) -> Any:
     """Plain YAML values of a config: what `run_from_mapping` reads back to an equal config."""
-    if isinstance(config, (ComponentConfig, own.OwnPart)):
+    if isinstance(config, (ComponentConfig, places.OwnPart)):
         meant = {OTHER_LANGUAGES: True} if getattr(config, OTHER_LANGUAGES, False) else {}
         return {"name": config.name, **to_mapping(config.options), **meant}
     if isinstance(config, QualityConfig):
@@ -257,7 +258,7 @@ def _component(
     if not isinstance(value, Mapping) or not isinstance(value.get("name"), str):
         problems.append(f"{where}.name: expected one of {', '.join(registry.names())}")
         return None
-    name = own.located(value["name"], folder)
+    name = places.located(value["name"], folder)
     try:
         cls = registry.config_class(name)
     except ConfigError as error:
@@ -267,9 +268,10 @@ def _component(
     other = registry is TRANSLATORS and options.pop(OTHER_LANGUAGES, False)
     if not isinstance(other, bool):
         problems.append(f"{join(where, OTHER_LANGUAGES)}: expected true or false, got {kind_of(other)}")
-    if "policy" in options and "policy" in typing.get_type_hints(cls):
-        options = _with_policy(options, join(where, "policy"), problems, folder)
-    config = Reader(problems, SPECIAL).dataclass(cls, options, where)
+    with around(cls):
+        if "policy" in options and "policy" in typing.get_type_hints(cls):
+            options = _with_policy(options, join(where, "policy"), problems, folder)
+        config = Reader(problems, SPECIAL).dataclass(cls, options, where)
     return None if config is None else ComponentConfig(name, config, bool(other))
 
 
@@ -282,7 +284,7 @@ def _with_policy(options: Mapping[str, Any], where: str, problems: list[str], fo
     others = {key: option for key, option in options.items() if key != "policy"}
     if ":" in nested["name"]:
         part = _component(POLICIES, nested, where, problems, folder)
-        return others if part is None else {**others, "policy": own.OwnPart(part.name, part.options)}
+        return others if part is None else {**others, "policy": places.OwnPart(part.name, part.options)}
     inner = {key: option for key, option in nested.items() if key != "name"}
     for key in inner:
         if key not in ("k", "n"):
@@ -305,7 +307,7 @@ def _quality(value: Any, where: str, problems: list[str], folder: Path | None = 
             problems.append(f"{where}[{i}]: expected {{comet: {{model: folder}}}} or the like, got {kind_of(entry)}")
     found = []
     for i, (place, options) in enumerate(items):
-        kind = own.located(str(place), folder)
+        kind = places.located(str(place), folder)
         try:
             cls = QUALITY.config_class(kind)
         except ConfigError as error:
@@ -313,7 +315,8 @@ def _quality(value: Any, where: str, problems: list[str], folder: Path | None = 
             continue
         short = {"model": options} if isinstance(options, str) else {"command": options}
         mapping = short if isinstance(options, (str, list)) else options
-        config = Reader(problems).dataclass(cls, mapping, f"{where}[{i}].{place}")
+        with around(cls):
+            config = Reader(problems).dataclass(cls, mapping, f"{where}[{i}].{place}")
         found.append(QualityConfig(kind, config))
     return tuple(found)
 

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sqa.core import own
 from sqa.core.errors import ConfigError
+from sqa.core.own import places
 from sqa.core.registry import BUZZERS, GUESSERS, TRANSLATORS, did_you_mean
 from sqa.files.store import digest
 from sqa.files.yaml_reader import parse_yaml
@@ -149,7 +149,7 @@ def _place(whole: Mapping[str, Any], override: Override, folder: Path | None) ->
         if not isinstance(name, str):
             continue
         try:
-            options = [field.name for field in dataclasses.fields(registry.config_class(own.located(name, folder)))]
+            options = [field.name for field in dataclasses.fields(registry.config_class(places.located(name, folder)))]
         except ConfigError as error:  # an unknown part, told below or with the other problems of the config
             unknown += [f"{part}.name: {problem}" for problem in error.problems]
             continue

@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-from sqa.core import own
-from sqa.core.errors import ConfigError
+from sqa.core.errors import ConfigError, DataError, SqaError
 from sqa.core.interfaces import CONTRACTS, ChecksQuestions, Fingerprinted, KnowsLanguages
+from sqa.core.own.code import Code, Load, watching
+from sqa.core.own.parts import OwnComponent
+from sqa.core.own.places import short
 from sqa.core.registry import Registry
 from sqa.core.types import Question
 from sqa.data.datasets import load_questions
 from sqa.data.languages import code_of
-from sqa.files.store import digest
+from sqa.files.json_reader import parse_json
+from sqa.files.store import Stage, Store, digest
+from sqa.metrics.quality.text_metric import QUALITY, NotComputed
 from sqa.run.config import OTHER_LANGUAGES, ComponentConfig, DatasetConfig, QualityConfig, to_mapping
 
 
 class Parts:
     """Questions and components, each loaded once and shared by all runs that are given the same Parts.
 
-    `keep`: of components, that many used last are kept; None = all.
+    `keep`: of components, that many used last are kept; None = all.  One of edited code is made anew.
     """
 
     def __init__(self, keep: int | None = None) -> None:
-        self._components: dict[str, Any] = {}
+        self._components: dict[str, tuple[Any, tuple[Code, ...]]] = {}
         self._keep = keep
         self._questions: dict[DatasetConfig, list[Question]] = {}
 
@@ -37,44 +43,57 @@ class Parts:
     def component(self, registry: Registry, config: ComponentConfig) -> Any:
         """The component of a config.  One that cannot do what its kind does: ConfigError."""
         identity = digest([registry.kind, config.name, to_mapping(config.options)])
-        if identity not in self._components:
-            built = registry.build(config.name, config.options)
+        if not self._has(identity):
+            with watching() as codes:
+                built = registry.build(config.name, config.options)
             if not isinstance(built, CONTRACTS[registry.kind]):
-                made = f"{own.short(registry.target(config.name))} made a {type(built).__name__}"
+                plain = built.own_part if isinstance(built, OwnComponent) else built
+                made = f"{short(registry.target(config.name))} made a {type(plain).__name__}"
                 methods = " or ".join(contract.__name__ for contract in CONTRACTS[registry.kind])
                 raise ConfigError(
                     f"{registry.kind} {config.name!r}: {made}, which is no {methods} (sqa/core/interfaces.py)"
                 )
-            if not isinstance(built, Fingerprinted):
+            if isinstance(built, OwnComponent) and not built.says:
                 print(
-                    f"sqa: {registry.kind} {own.short(config.name)!r} has no fingerprint(); its results are stored "
+                    f"sqa: {registry.kind} {short(config.name)!r} has no fingerprint(); its results are stored "
                     "under its source and config, so give it one if it reads files or models",
                     file=sys.stderr,
                 )
-            self._components[identity] = built
+            self._components[identity] = built, tuple(codes)
         return self._used(identity)
 
     def quality(self, config: QualityConfig) -> Any:
-        """The metric of an entry of `quality:`."""
-        from sqa.run.quality_stage import metric_of
-
+        """The metric of an entry of `quality:`; where it cannot be had, a `NotComputed` that says why."""
         identity = digest(["quality", to_mapping(config)])
-        if identity not in self._components:
-            self._components[identity] = metric_of(config)
+        if not self._has(identity):
+            with watching() as codes:
+                try:
+                    built = QUALITY.build(config.kind, config.options)
+                except SqaError as error:
+                    built = NotComputed(config.name, in_a_line(error))
+            self._components[identity] = built, tuple(codes)
         return self._used(identity)
+
+    def codes(self, component: object) -> tuple[Code, ...]:
+        """The code of a component, or in it, that is one's own."""
+        return next((codes for built, codes in self._components.values() if built is component), ())
+
+    def _has(self, identity: str) -> bool:
+        """Whether a component is here, of code that was not edited since."""
+        return identity in self._components and all(code.current() for code in self._components[identity][1])
 
     def _used(self, identity: str) -> Any:
         """A component that is here, from now on the last one used."""
         found = self._components[identity] = self._components.pop(identity)
         while self._keep is not None and len(self._components) > self._keep:
             del self._components[next(iter(self._components))]
-        return found
+        return found[0]
 
 
 def check_questions(config: ComponentConfig, translator: Any, questions: Sequence[Question]) -> None:
     """Refuse questions that a translator cannot take: of another language, or not those of its file."""
     if isinstance(translator, KnowsLanguages) and not config.other_languages:
-        _check_languages(own.short(config.name), translator.languages, questions)
+        _check_languages(short(config.name), translator.languages, questions)
     if isinstance(translator, ChecksQuestions):
         translator.check(questions)
 
@@ -97,17 +116,65 @@ def _check_languages(name: str, pair: Any, questions: Sequence[Question]) -> Non
 
 
 def fingerprint_of(registry: Registry, config: ComponentConfig, component: Any) -> str:
-    """Everything but its inputs that a component's output depends on.
+    """Everything but its inputs that a component's output depends on; what it says itself."""
+    if not isinstance(component, Fingerprinted):
+        raise ConfigError(f"{registry.kind} {config.name!r}: a {type(component).__name__} has no fingerprint()")
+    return component.fingerprint()
 
-    What it says itself; of one in a file also the source; of one that says nothing its source and its config.
+
+def in_a_line(error: SqaError) -> str:
+    """An error's text without line breaks."""
+    return " ".join(str(error).split())
+
+
+# ------------------------------------------------------------------------------------------ code that is loaded late
+
+
+def settled(store: Store, stage: Stage, codes: Sequence[Code]) -> Stage:
+    """The stage whose results are those of the code as it is now.
+
+    What parts of your own load when they are at work is written down beside the results (`written_down`).  Where that
+    is not what they would load now, the results are those of other code, and the stage is another one.
     """
-    said = component.fingerprint() if isinstance(component, Fingerprinted) else None
-    target = registry.target(config.name)
-    if said is not None and not own.in_file(target):
-        return said
-    source = own.part_digest(target, component)
-    if source is None:
-        raise ConfigError(
-            f"{registry.kind} {config.name!r}: a {type(component).__name__} has neither fingerprint() nor a source file"
-        )
-    return digest([source, to_mapping(config.options) if said is None else said])
+    while codes and (kept := _kept(store, stage)):
+        now = [(code.label, code.now(kept.get(code.label, []))) for code in codes]
+        if all(found == [load.sha256 for load in kept.get(label, [])] for label, found in now):
+            for code in codes:
+                code.assumed = tuple(kept.get(code.label, ()))
+            return stage
+        stage = replace(stage, fingerprint=digest([stage.fingerprint, sorted(now)]))
+    return stage
+
+
+def written_down(store: Store, stage: Stage, codes: Sequence[Code]) -> None:
+    """Write down what was loaded late, before the results that it made.  Edited meanwhile: DataError."""
+    found = {code.label: code.late for code in codes if code.late}
+    if not found:
+        return
+    kept = _kept(store, stage)
+    whole = {label: list(dict.fromkeys([*kept.get(label, []), *found.get(label, [])])) for label in {*kept, *found}}
+    for label, loads in whole.items():
+        names: dict[Load, str] = {}
+        for load in loads:
+            if names.setdefault(replace(load, sha256=""), load.sha256) != load.sha256:
+                what = load.module or load.file
+                raise DataError(f"{label.partition(' ')[0]}: {what} was edited while it was at work; run again")
+    if whole != kept:
+        rows = {label: [load.row for load in whole[label]] for label in sorted(whole)}
+        store.place.write(_file(store, stage), (json.dumps(rows, indent=2) + "\n").encode())
+
+
+def _kept(store: Store, stage: Stage) -> dict[str, list[Load]]:
+    """What was loaded late, by label."""
+    file = _file(store, stage)
+    if not store.place.exists(file):
+        return {}
+    try:
+        rows = parse_json(store.place.read(file))
+        return {label: [Load.of(row) for row in loads] for label, loads in rows.items()}
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise DataError(f"{file}: damaged ({error}); delete its folder and run the config again") from error
+
+
+def _file(store: Store, stage: Stage) -> Any:
+    return store.folder(stage) / "loaded.json"

@@ -41,13 +41,15 @@ from sqa.core.interfaces import (
     OracleBuzzer,
     Translator,
 )
+from sqa.core.own.code import Code
 from sqa.core.progress import bar, under_way
 from sqa.core.registry import BUZZERS, GUESSERS, TRANSLATORS, Registry
 from sqa.core.trace import QuestionTrace, Score
 from sqa.core.types import Buzz, Emission, Guess, Question, Write
 from sqa.files.store import Stage, Store, blocks_of, dataset_fingerprint, digest
+from sqa.metrics.own_metrics import OwnMetric, own_codes
 from sqa.run.config import ComponentConfig, RunConfig
-from sqa.run.parts import Parts, check_questions, fingerprint_of
+from sqa.run.parts import Parts, check_questions, fingerprint_of, settled, written_down
 from sqa.run.traces import Traces, read_emissions, read_guesses
 
 BLOCK_SIZE = 64  # questions per block
@@ -132,7 +134,7 @@ def run(
     for stage, kind, component in (("guess", "guesser", config.guesser), ("buzz", "buzzer", config.buzzer)):
         if until == stage and component is None:
             raise ConfigError(f"{config.name}: names no {kind} to run")
-    worker = _Worker(store, questions, progress, config.name)
+    worker = _Worker(store, questions, progress, config.name, parts)
 
     translator = parts.component(TRANSLATORS, config.translator)
     check_questions(config.translator, translator, questions)
@@ -174,7 +176,7 @@ def _score_all(
     of_traces = [metric for metric in metrics if not isinstance(metric, TextMetric)]
     traces = Traces(worker.store, worker.blocks, dict(worker.stages))
     worker.work(
-        stage_of_scores(of_traces, worker.stages, worker.dataset),
+        worker.settled(stage_of_scores(of_traces, worker.stages, worker.dataset), own_codes(of_traces)),
         lambda index, block, tick: score(of_traces, traces.block(index), tick),
     )
     asked = [*of_texts, *(parts.quality(entry.for_run(config.name)) for entry in config.quality)]
@@ -197,7 +199,8 @@ def stage_of(
 
 def stage_of_scores(of_traces: Sequence[Metric], stages: Mapping[str, Stage], dataset: str) -> Stage:
     """The stage that scores the traces of the stages before it."""
-    implementation = " ".join(metric.signature() for metric in of_traces)
+    said = (metric.identity() if isinstance(metric, OwnMetric) else metric.signature() for metric in of_traces)
+    implementation = " ".join(said)
     upstream = tuple(stages[name].key for name in STAGES if name in stages)
     return Stage("score", implementation, str(VERSION), upstream, dataset, BLOCK_SIZE)
 
@@ -313,8 +316,9 @@ def _score(metric: Metric, trace: QuestionTrace) -> Score:
 class _Worker:
     """Makes the missing blocks of one stage after another."""
 
-    def __init__(self, store: Store, questions: list[Question], progress: bool, name: str) -> None:
-        self.store, self.questions, self.progress, self.name = store, questions, progress, name
+    def __init__(self, store: Store, questions: list[Question], progress: bool, name: str, parts: Parts) -> None:
+        self.store, self.questions, self.progress, self.name, self.parts = store, questions, progress, name, parts
+        self.codes: dict[str, Sequence[Code]] = {}  # by stage: those of one's own
         self.blocks = blocks_of(questions, BLOCK_SIZE)
         self.dataset = dataset_fingerprint(questions)
         self.stages: dict[str, Stage] = {}
@@ -326,7 +330,13 @@ class _Worker:
     ) -> Stage:
         """The stage of a component after the named ones."""
         keys = tuple(self.stages[before].key for before in upstream)
-        return stage_of(name, registry, config, component, keys, self.dataset)
+        stage = stage_of(name, registry, config, component, keys, self.dataset)
+        return self.settled(stage, self.parts.codes(component))
+
+    def settled(self, stage: Stage, codes: Sequence[Code]) -> Stage:
+        """The stage that a stage is with this code of one's own."""
+        self.codes[stage.name] = codes
+        return settled(self.store, stage, codes)
 
     def work(self, stage: Stage, make: Callable[[int, Sequence[Question], Tick], pa.Table]) -> None:
         """Make and write the blocks that the store lacks."""
@@ -340,7 +350,9 @@ class _Worker:
             start = time.perf_counter()
             with self._ticking(stage.name, todo) as tick:
                 for index in missing:
-                    self.store.write(stage, index, make(index, self.blocks[index], tick))
+                    table = make(index, self.blocks[index], tick)
+                    written_down(self.store, stage, self.codes[stage.name])
+                    self.store.write(stage, index, table)
                     self.made[stage.name] += 1
             if len(missing) == len(self.blocks):
                 self.seconds[stage.name] = time.perf_counter() - start

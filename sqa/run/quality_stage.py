@@ -11,17 +11,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from sqa.core.errors import NotComputable, SqaError
+from sqa.core.own.code import Code
+from sqa.core.own.parts import OwnComponent
 from sqa.core.progress import bar
 from sqa.core.trace import QuestionTrace, Score
 from sqa.files.store import Stage, Store, digest
 from sqa.metrics.quality.segment import Segment, segment_of
-from sqa.metrics.quality.text_metric import QUALITY, NotComputed, TextMetric
-from sqa.run.config import QualityConfig
+from sqa.metrics.quality.text_metric import NotComputed, TextMetric
+from sqa.run.parts import in_a_line, settled, written_down
 
 if TYPE_CHECKING:
     from sqa.core.interfaces import BuiltMetric
@@ -33,14 +35,6 @@ KEPT = pa.schema(
         pa.field("stats", pa.list_(pa.field("item", pa.float64(), nullable=False)), nullable=False),
     ]
 )
-
-
-def metric_of(config: QualityConfig) -> Any:
-    """The metric of an entry of `quality:`; where it cannot be had, a `NotComputed` that says why."""
-    try:
-        return QUALITY.build(config.kind, config.options)
-    except SqaError as error:
-        return NotComputed(config.name, _line(error))
 
 
 def score_texts(
@@ -58,7 +52,7 @@ def score_texts(
                 found = _measured(metric, list(segments.values()), store, progress)
                 rows = {id: Score(stats) for id, stats in zip(segments, found, strict=True)}
             except SqaError as error:
-                metric = NotComputed(metric.name, _line(error))
+                metric = NotComputed(metric.name, in_a_line(error))
         done[metric.name] = metric
         why = metric.reason if isinstance(metric, NotComputed) else ""
         for id in ids:
@@ -82,7 +76,8 @@ def _measured(metric: TextMetric, segments: Sequence[Segment], store: Store, pro
     identity = metric.fingerprint()
     if identity is None:
         return metric.measure(segments)
-    stage = Stage("quality", type(metric).__name__, identity, (), "any", 1)
+    codes = [metric.own_code] if isinstance(metric, OwnComponent) else []
+    stage = settled(store, Stage("quality", type(metric).__name__, identity, (), "any", 1), codes)
     keys = [digest([s.source, s.hypothesis, s.reference]) for s in segments]
     kept = _kept(store, stage)
     todo = {key: segment for key, segment in zip(keys, segments, strict=True) if key not in kept}
@@ -91,7 +86,7 @@ def _measured(metric: TextMetric, segments: Sequence[Segment], store: Store, pro
         for start in range(0, len(missing), CHUNK):
             chunk = missing[start : start + CHUNK]
             found = metric.measure([segment for _, segment in chunk])
-            kept = _keep(store, stage, dict(zip((key for key, _ in chunk), found, strict=True)))
+            kept = _keep(store, stage, codes, dict(zip((key for key, _ in chunk), found, strict=True)))
             tick(len(chunk))
     return [kept[key] for key in keys]
 
@@ -104,17 +99,16 @@ def _kept(store: Store, stage: Stage) -> dict[str, tuple[float, ...]]:
     return dict(zip(table.column("segment").to_pylist(), stats, strict=True))
 
 
-def _keep(store: Store, stage: Stage, found: Mapping[str, tuple[float, ...]]) -> dict[str, tuple[float, ...]]:
+def _keep(
+    store: Store, stage: Stage, codes: Sequence[Code], found: Mapping[str, tuple[float, ...]]
+) -> dict[str, tuple[float, ...]]:
     """Adds to what the store has by now (another run may have written) and returns all of it."""
     with store.working_on(stage):
+        written_down(store, stage, codes)
         rows = {**_kept(store, stage), **found}
         ordered = dict(sorted(rows.items()))
         store.write(stage, 0, pa.Table.from_pydict({"segment": [*ordered], "stats": [*ordered.values()]}, schema=KEPT))
     return rows
-
-
-def _line(error: SqaError) -> str:
-    return " ".join(str(error).split())
 
 
 @contextmanager

@@ -15,8 +15,8 @@ from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Literal, Union
 
-from sqa.core import own
 from sqa.core.errors import ConfigError
+from sqa.core.own.places import OwnPart
 from sqa.core.registry import did_you_mean
 
 Read = Callable[[Any, str], Any]  # (value, its place) -> what it means
@@ -97,10 +97,10 @@ class Reader:
         """The first member of a union that takes the value; the exact type before a wider one."""
         if value is None and type(None) in arguments:
             return None
-        if own.OwnPart in arguments:  # made before, or it is none
-            if isinstance(value, own.OwnPart):
+        if OwnPart in arguments:  # made before, or it is none
+            if isinstance(value, OwnPart):
                 return value
-            [plain] = (argument for argument in arguments if argument is not own.OwnPart)
+            [plain] = (argument for argument in arguments if argument is not OwnPart)
             return self.value(plain, value, where)
         for argument in sorted(arguments, key=lambda a: type(value) is not a):
             tried = Reader([], self.special)

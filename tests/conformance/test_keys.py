@@ -22,7 +22,7 @@ from smt.engines.pretrained import Pretrained
 from smt.policies.prefixes import PolicyTranslator
 from smt.statistical import translator as statistical
 from sqa.core.errors import ConfigError
-from sqa.core.own import OwnPart
+from sqa.core.own.places import OwnPart
 from sqa.core.paths import ROOT
 from sqa.core.registry import BUZZERS, GUESSERS, POLICIES, TRANSLATORS
 from sqa.metrics.quality import bertscore

@@ -269,7 +269,7 @@ def test_a_perturbation_of_your_own(mine: Path) -> None:
         ('guesser: "theirs.py:guesser"', "guesser.name: guesser 'theirs.py:guesser': theirs.py: no such file; it is"),
         ('guesser: "mine.py:guess"', "has no 'guess'"),
         ('guesser: "broken.py:build"', "broken.py:1: "),
-        ('translator: {name: command, command: [cat], policy: "mine.py:words"}', "policy.name: policy "),
+        ('translator: {name: command, command: [cat], policy: "mine.py:words"}', "Words, which has no start and show"),
         ('translator: {name: command, command: [cat], policy: {name: "mine.py:translator"}}', "no start and show"),
         ('translator: {name: command, command: [cat], k: 2, policy: {name: "mine.py:pairs"}}', "takes its own keys"),
         ('metrics: ["mine.py:nothing"]', "metrics[0]: "),

@@ -6,11 +6,11 @@ import tempfile
 from pathlib import Path
 
 import yaml
-from doubles import BuzzerConfig, EchoConfig, GuesserConfig
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sqa.core.errors import ConfigError
+from sqa.core.registry import BUZZERS, GUESSERS, TRANSLATORS
 from sqa.metrics import ALL
 from sqa.run.config import ComponentConfig, DatasetConfig, RunConfig, load_run, run_from_mapping, to_mapping
 
@@ -22,18 +22,22 @@ CONFIGS = st.builds(
     name=NAME,
     dataset=st.builds(DatasetConfig, st.sampled_from(["mini-es", "mini-pl"]), st.none() | st.integers(1, 9999)),
     translator=st.builds(
-        ComponentConfig, st.just("doubles:build_translator"), st.builds(EchoConfig, k=st.integers(1, 9))
+        ComponentConfig,
+        st.just("doubles:build_translator"),
+        st.builds(TRANSLATORS.config_class("doubles:build_translator"), k=st.integers(1, 9)),
     ),
     guesser=st.builds(
         ComponentConfig,
         st.just("doubles:build_guesser"),
-        st.builds(GuesserConfig, pages=st.lists(TEXT, max_size=3).map(tuple)),
+        st.builds(GUESSERS.config_class("doubles:build_guesser"), pages=st.lists(TEXT, max_size=3).map(tuple)),
     ),
     buzzer=st.none()
     | st.builds(
         ComponentConfig,
         st.just("doubles:build_buzzer"),
-        st.builds(BuzzerConfig, threshold=st.floats(allow_nan=False, allow_infinity=False)),
+        st.builds(
+            BUZZERS.config_class("doubles:build_buzzer"), threshold=st.floats(allow_nan=False, allow_infinity=False)
+        ),
     ),
     metrics=st.lists(st.sampled_from(ALL), min_size=1, unique=True).map(tuple),
     seed=st.integers(0, 2**31),

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
 
 from sqa.metrics.quality.segment import Segment
 from sqa.metrics.quality.text_metric import MeanOfSegments
 
-asked: list[str] = []  # questions, in the order in which they were scored
-refused: set[str] = set()  # questions at which it dies
+# a part of one's own is executed apart from what a test imports; a module without a file is the same for both
+_LOG: Any = sys.modules.setdefault("quality_log", SimpleNamespace(asked=[], refused=set()))  # type: ignore[arg-type]
+asked: list[str] = _LOG.asked  # questions, in the order in which they were scored
+refused: set[str] = _LOG.refused  # questions at which it dies
 
 
 @dataclass(frozen=True, slots=True)

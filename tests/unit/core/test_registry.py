@@ -7,7 +7,7 @@ import sys
 from dataclasses import dataclass, fields, is_dataclass
 
 import pytest
-from doubles import EchoConfig, EchoTranslator
+from doubles import EchoConfig
 
 from sqa.core.errors import ConfigError
 from sqa.core.registry import BUZZERS, GUESSERS, TRANSLATORS, Registry, did_you_mean
@@ -33,9 +33,12 @@ def test_unknown_names_get_the_nearest() -> None:
 
 
 def test_your_own_component_is_its_own_entry() -> None:
-    assert TRANSLATORS.config_class("doubles:build_translator") is EchoConfig
-    built = TRANSLATORS.build("doubles:build_translator", EchoConfig(k=3))
-    assert isinstance(built, EchoTranslator) and built.config.k == 3
+    """It is executed apart from what this process has imported; a config of either is a config of both."""
+    mine = TRANSLATORS.config_class("doubles:build_translator")
+    assert mine.__qualname__ == "EchoConfig" and mine is TRANSLATORS.config_class("doubles:build_translator")
+    for config in (EchoConfig(k=3), mine(k=3)):
+        built = TRANSLATORS.build("doubles:build_translator", config)
+        assert list(built.translate(iter("a b c d".split()))) == ["a", "b", "c", "d"] and built.own_part.config.k == 3
 
 
 def test_a_missing_package_is_named() -> None:

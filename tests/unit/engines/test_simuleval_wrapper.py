@@ -192,7 +192,7 @@ def test_its_fingerprint_holds_the_translators():
         for text in (ECHO, ECHO.replace("2", "3"))
     }
     assert len(prints) == 2
-    assert agent().fingerprint() == "echo 2"
+    assert agent().fingerprint() == agent().translator.fingerprint()
 
 
 def test_the_fingerprint_of_a_translator_that_has_none_is_that_of_its_source(tmp_path):

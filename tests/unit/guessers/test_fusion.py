@@ -38,6 +38,9 @@ class Fixed:
     def check_texts(self, texts) -> None:
         self.seen += texts
 
+    def fingerprint(self) -> str:
+        return repr(self.guesses)
+
 
 def fusion(*parts, weights=None, constant=5.0) -> FusionGuesser:
     return FusionGuesser([(BM25, part) for part in parts], weights, constant)
@@ -245,7 +248,7 @@ def test_a_damaged_folder_is_refused_by_name(weights, tmp_path):
 def test_the_fingerprint_names_the_parts_the_weights_and_the_constant():
     one, two = (ComponentConfig("bm25", Bm25Config(k1=k1)) for k1 in (1.0, 2.0))
     prints = {
-        FusionGuesser([(part, Fixed()) for part in parts], None, constant).fingerprint()
+        FusionGuesser([(part, Fixed(("a", part.options.k1))) for part in parts], None, constant).fingerprint()
         for parts in ((one, two), (two, one), (one, one))
         for constant in (5.0, 6.0)
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -12,7 +12,7 @@ from doubles import EchoConfig
 from sqa.core.errors import ConfigError
 from sqa.core.paths import ROOT
 from sqa.files.yaml_reader import parse_yaml
-from sqa.run.config import ComponentConfig, RunConfig, load, load_run, run_from_mapping, to_mapping, with_limit
+from sqa.run.config import RunConfig, load, load_run, run_from_mapping, to_mapping, with_limit
 
 GOOD = """
 dataset: {name: mini-es, limit: 5}
@@ -39,7 +39,8 @@ def problems(path: Path) -> list[str]:
 def test_a_good_file(tmp_path: Path) -> None:
     config = load_run(write(tmp_path, GOOD))
     assert (config.name, config.seed, config.metrics) == ("x", 3, ("ew", "bleu"))
-    assert config.translator == ComponentConfig("doubles:build_translator", EchoConfig(k=2))
+    assert config.translator.name == "doubles:build_translator"
+    assert asdict(config.translator.options) == asdict(EchoConfig(k=2))
     assert config.guesser is not None and config.guesser.options.pages == ("Spain",)
     assert config.buzzer is not None and config.buzzer.options.threshold == 0.5
 

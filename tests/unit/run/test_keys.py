@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from doubles import write_questions
 
-from sqa.core import own
 from sqa.files.store import Store
 from sqa.run import pipeline
 from sqa.run.config import run_from_mapping
@@ -46,31 +45,14 @@ def keys(tmp_path: Path, **changes: object) -> dict[str, str]:
 @pytest.mark.parametrize("in_file", [True, False])
 @pytest.mark.parametrize("said", [SAID, ""])
 def test_an_edited_part_of_ones_own_has_another_key(tmp_path, monkeypatch, said, in_file):
-    """A part in a file by its source, whatever it says of itself; one in a module by what it says, else the same."""
+    """A part by its source, whatever it says of itself, in a file or in a module."""
     module, found = f"own_copier_{in_file}_{bool(said)}", []
     file = tmp_path / f"{module}.py"
     monkeypatch.syspath_prepend(str(tmp_path))
     for note in ("one", "two", "one"):
         file.write_text(OWN.format(said=said, note=note), encoding="utf-8")
         found.append(keys(tmp_path, translator=f"{file}:build" if in_file else f"{module}:build")["translate"])
-    assert found[0] == found[2]
-    assert (found[0] == found[1]) == (bool(said) and not in_file)
-
-
-def test_what_a_part_imports_from_beside_it_is_of_its_source_but_for_the_projects_and_pythons_own(tmp_path):
-    """A file may lie in the root of the project; a file called as one of Python's modules is not what is imported."""
-    file = tmp_path / "own_copier_beside.py"
-    imports = "import beside_it\nimport json\nfrom smt import policies\n"
-    file.write_text(imports + OWN.format(said="", note=""), encoding="utf-8")
-    beside, others = tmp_path / "beside_it.py", (tmp_path / "json.py", tmp_path / "smt" / "policies.py")
-    beside.write_text("", encoding="utf-8")
-    before = own.source_digest(file)
-    for other in others:
-        other.parent.mkdir(exist_ok=True)
-        other.write_text("", encoding="utf-8")
-    assert own.source_digest(file) == before
-    beside.write_text("# edited", encoding="utf-8")
-    assert own.source_digest(file) != before
+    assert found[0] == found[2] != found[1]
 
 
 def test_the_config_of_a_part_that_says_nothing_is_in_its_key(tmp_path):

@@ -1,0 +1,411 @@
+"""The code of a part of your own: its modules, executed anew from their files, apart from those of any other.
+
+Own code is every Python file outside the standard library, site-packages and this project.  A part is given modules of
+its own, which only it sees while it works, so two projects may both have a `helper`, and an edited file is read again.
+What was executed is noted, however it was asked for; a digest of it is what the store keys of the part are made of.
+
+Files that a part loads when it is at work are known too late for that key.  They are written down beside the results,
+as `Load`s, and results are taken from the store only while these still mean the same code (`sqa.run.parts.settled`).
+Threads that work with different parts at once see the modules of the part that was entered last.
+"""
+
+from __future__ import annotations
+
+import copyreg
+import hashlib
+import importlib
+import importlib.util
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextvars import ContextVar
+from dataclasses import asdict, dataclass, fields, is_dataclass
+from functools import partial, wraps
+from importlib.machinery import BuiltinImporter, FrozenImporter, ModuleSpec, PathFinder, SourceFileLoader
+from operator import attrgetter
+from pathlib import Path
+from types import CodeType, ModuleType
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from sqa.core.errors import ConfigError
+from sqa.core.own.places import PACKAGES, in_file, short, split
+from sqa.core.own.worlds import (
+    Searched,
+    World,
+    content,
+    is_installed,
+    outside_modules,
+    outside_path,
+    own_file,
+    own_folders,
+    whole,
+)
+
+NAMESPACE = "namespace"  # in place of a sha256: a package without a file
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """A Python file that was loaded, or looked for in vain."""
+
+    module: str  # its name; "" of a file that was executed without being imported
+    sha256: str  # of its bytes; "" where nothing was found
+    file: str = ""  # of one without a name: relative to the part's folder
+    searched: tuple[
+        int | str, ...
+    ] = ()  # folders up to its own: numbers among those of the start, else from the part's
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> Load:
+        """The inverse of `row`."""
+        return cls(row["module"], row["sha256"], row["file"], tuple(row["searched"]))
+
+    @property
+    def row(self) -> dict[str, Any]:
+        """As JSON values."""
+        return {**asdict(self), "searched": list(self.searched)}
+
+
+class Code(World):
+    """The modules of one part.  A finder of modules too: what is imported while it is at work comes by here."""
+
+    def __init__(self, place: str) -> None:
+        super().__init__()
+        self.place, (self.home, self.attribute) = place, split(place)
+        self.file = Path(self.home).absolute() if in_file(place) else None
+        self.folder = self.file.parent if self.file else Path.cwd()
+        self.outside = outside_path()
+        self.path = Searched([str(self.folder), *self.outside] if self.file else self.outside)
+        self.start: list[str] = []  # own folders that are searched first whenever the part is made
+        self.root: ModuleType | None = None
+        self.early: frozenset[Load] = frozenset()  # what was loaded until the part was made
+        self.loads: dict[str, Load] = {}  # by file, or by the name of a module that was not found
+        self.assumed: tuple[Load, ...] = ()  # late ones of the run whose results are taken from the store
+        self.mentioned: set[str] = set()  # by the sources: names of modules, among others
+
+    # ------------------------------------------------------------------------------------------------- loading
+
+    @classmethod
+    def at(cls, place: str) -> Code:
+        """The code of a place, executed.  ConfigError about a file; of a module ImportError and the like.
+
+        A module of yours may be called like one of the standard library which the process has loaded (`sched.py`).
+        That one is out of sight as soon as a source names it and yours is in a folder that is searched.
+        """
+        code = cls(place)
+        with code.running():
+            importlib.invalidate_caches()
+            code.start = code._searched()
+            try:
+                code.root = code._root(code.file) if code.file else code._module(code.home)
+            except SyntaxError as error:
+                raise ConfigError(f"{error.filename}:{error.lineno}: {error.msg}") from error
+        return code
+
+    def _root(self, file: Path) -> ModuleType:
+        """The module in the part's file."""
+        name = f"own_{file.stem}"
+        try:
+            source = content(str(file))
+        except OSError as error:
+            raise ConfigError(f"{file}: cannot be read ({error})") from error
+        if source is None:
+            missing = "no such file; it is looked for beside the config, then in the current folder"
+            raise ConfigError(f"{self.home}: {missing}")
+        loader = _Anew(name, str(file), source)
+        self._note(str(file), source, name)
+        spec = importlib.util.spec_from_file_location(name, file, loader=loader)
+        assert spec is not None
+        module = sys.modules[name] = importlib.util.module_from_spec(spec)  # dataclasses look their module up there
+        loader.exec_module(module)
+        return module
+
+    def _module(self, name: str) -> ModuleType:
+        """A module by its name; one that cannot be executed again, as the process has it, with all that it has."""
+        there = outside_modules()
+        try:
+            module = importlib.import_module(name)
+        except ModuleNotFoundError:
+            if name not in there:
+                raise
+            module = there[name]
+        file = getattr(module, "__file__", None)
+        adopted = [*there.values(), module] if name == "__main__" or module is there.get(name) else []
+        sys.modules.update({} if not adopted else there)
+        if file:
+            inside = module.__name__.count(".") + (Path(file).stem == "__init__")
+            self.folder = Path(file).absolute().parents[inside]
+        top = name.partition(".")[0]
+        package = [found for known, found in list(sys.modules.items()) if known.partition(".")[0] == top]
+        for found in [*adopted, *package]:  # those that were not executed now
+            place = getattr(found, "__dict__", {}).get("__file__")
+            if isinstance(place, str) and place not in self.loads and (source := content(place)) is not None:
+                self._note(place, source, found.__name__)
+        return module
+
+    def searches(self) -> None:
+        """Modules that the sources name are out of sight where the part's folders have them too."""
+        found = set()
+        for name in self.mentioned - self.hidden - PACKAGES:
+            if is_installed(name) and not (BuiltinImporter.find_spec(name) or FrozenImporter.find_spec(name)):
+                spec = PathFinder.find_spec(name)
+                if spec is not None and spec.origin and own_file(spec.origin):
+                    found.add(name)
+        self.hide(frozenset(found))
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """The other finders' answer, its source to be read now, not from a cache; with a note of what it is."""
+        if name.partition(".")[0] in PACKAGES:
+            return None
+        spec = self._found(name, path)
+        origin = spec.origin if spec is not None and spec.has_location else None
+        if spec is None:
+            mine = path is None or own_folders(path)
+        else:
+            mine = own_file(origin) if origin else own_folders(spec.submodule_search_locations)
+        if not mine:
+            return spec
+        searched = () if path is not None else self._searched_for(origin)
+        source = content(origin) if origin else None
+        if origin is None or source is None:
+            self.loads[name] = Load(name, "" if spec is None else NAMESPACE, searched=searched)
+            return spec
+        self._note(origin, source, name, searched=searched)
+        if spec is not None and type(spec.loader) is SourceFileLoader:
+            spec.loader = _Anew(name, origin, source)
+        return spec
+
+    def _note(self, place: str, source: bytes, module: str, **where: Any) -> None:
+        """That a file is about to be executed.  It names modules, among other things."""
+        self.loads[place] = Load(module, _sha256(source), **where)
+        with suppress(SyntaxError, ValueError):
+            self.mentioned |= set(_mentioned(compile(source, place, "exec", dont_inherit=True)))
+        self.searches()
+
+    def opened(self, file: str) -> None:
+        """A Python file was opened while the part was at work: whoever executes it, it is its code."""
+        if "__pycache__" in file:
+            file = importlib.util.source_from_cache(file)
+        if own_file(file) and file not in self.loads and (source := content(file)) is not None:
+            self._note(file, source, "", file=os.path.relpath(file, self.folder))
+
+    def _found(self, name: str, path: Sequence[str] | None) -> ModuleSpec | None:
+        """What the other finders say."""
+        found = (finder.find_spec(name, path) for finder in sys.meta_path if finder is not self)
+        return next((spec for spec in found if spec is not None), None)
+
+    def _searched_for(self, origin: str | None) -> tuple[int | str, ...]:
+        """The own folders that are searched for a module, up to that of its file; all where there is none."""
+        home = None if origin is None else Path(origin).parents[Path(origin).stem == "__init__"]
+        found: list[int | str] = []
+        for folder in dict.fromkeys(self._searched()):
+            found.append(self.start.index(folder) if folder in self.start else os.path.relpath(folder, self.folder))
+            if Path(folder) == home:
+                break
+        return tuple(found)
+
+    def _searched(self) -> list[str]:
+        """The own folders that are searched now."""
+        return [whole(entry) for entry in sys.path if own_folders([whole(entry)])]
+
+    # ------------------------------------------------------------------------------------------------- what it is
+
+    def built(self, inner: Sequence[Code] = ()) -> None:
+        """The part is made: what is loaded from now on is loaded late.  Without a source file: ConfigError.
+
+        `inner` is the code of parts that it is made of, which is its own too.
+        """
+        with self.running():
+            self.start = self._searched()
+        self.early = frozenset(self.loads.values()).union(*(code.early for code in inner))
+        if not any(load.sha256 for load in self.early):
+            raise ConfigError(f"{short(self.place)}: has no source file that results could be stored under")
+        for codes in _WATCHED.get():
+            codes.append(self)
+
+    @property
+    def digest(self) -> str:
+        """sha256 (hex) over what was executed until the part was made: names and contents, not folders."""
+        return _digest(self.early)
+
+    @property
+    def label(self) -> str:
+        """What late loads are written down under."""
+        return f"{short(self.place)} {self.digest[:16]}"
+
+    @property
+    def late(self) -> list[Load]:
+        """What was loaded since, in that order."""
+        return [load for load in self.loads.values() if load not in self.early]
+
+    @property
+    def whole(self) -> str:
+        """sha256 (hex) over all that was executed so far, and what the run that left its results loaded late."""
+        late = {load for load in (*self.late, *self.assumed) if load.sha256}
+        return _sha256(f"{self.digest} {_digest(late)}".encode()) if late else self.digest
+
+    def current(self) -> bool:
+        """Whether its files still are what was executed, and its folders those that are searched."""
+        return self.outside == outside_path() and self.unchanged()
+
+    def executed(self) -> dict[str, str]:
+        """File -> sha256 of what was executed."""
+        return {file: load.sha256 for file, load in self.loads.items() if Path(file).is_absolute()}
+
+    def unchanged(self) -> bool:
+        """Whether its files still are what was executed."""
+        return all(_sha256(content(file) or b"") == sha256 for file, sha256 in self.executed().items())
+
+    def now(self, loads: Sequence[Load]) -> list[str]:
+        """The sha256 that each of these late loads would have if the part did it now."""
+        with self.running():
+            importlib.invalidate_caches()
+            located: dict[str, Sequence[str]] = {}
+            return [self._now(load, located) for load in loads]
+
+    def _now(self, load: Load, located: dict[str, Sequence[str]]) -> str:
+        if not load.module:
+            source = content(str(self.folder / load.file))
+            return "" if source is None else _sha256(source)
+        above = load.module.rpartition(".")[0]
+        path = [
+            os.path.normpath(self.folder / folder) if isinstance(folder, str) else self.start[folder]
+            for folder in load.searched
+            if isinstance(folder, str) or folder < len(self.start)
+        ]
+        if above:
+            path = list(located.get(above) or getattr(sys.modules.get(above), "__path__", []))
+        spec = self._found(load.module, path)
+        if spec is None:
+            return ""
+        located[load.module] = list(spec.submodule_search_locations or [])
+        return _sha256(content(spec.origin) or b"") if spec.has_location and spec.origin else NAMESPACE
+
+    # ------------------------------------------------------------------------------------------------- its values
+
+    def moved(self, value: Any) -> Any:
+        """A config made by another execution of the same files, as an instance of the classes of this one."""
+        if type(value) in (tuple, list):
+            return type(value)(self.moved(item) for item in value)
+        home = self.modules.get(type(value).__module__)
+        if not is_dataclass(value) or isinstance(value, type) or home is None:
+            return value
+        names = type(value).__qualname__.split(".")
+        cls: Any = home
+        for name in names:
+            cls = getattr(cls, name, None)
+        if cls is type(value) or not isinstance(cls, type):
+            return value
+        known = {field.name: self.moved(getattr(value, field.name)) for field in fields(value) if field.init}
+        try:
+            return cls(**known)
+        except TypeError as error:
+            raise ConfigError(f"{short(self.place)}: edited since its config was read; read it again") from error
+
+
+class _Anew(SourceFileLoader):
+    """Compiles what was read just now; a cached compilation is told from its source by size and second only."""
+
+    def __init__(self, name: str, file: str, source: bytes) -> None:
+        super().__init__(name, file)
+        self._source = source
+
+    def get_code(self, fullname: str) -> CodeType:
+        try:
+            compiled: CodeType = self.source_to_code(self._source, self.path)
+        except ValueError as error:  # a NUL
+            raise SyntaxError(str(error), (self.path, 1, None, None)) from error
+        return compiled
+
+
+def _mentioned(code: CodeType) -> Iterator[str]:
+    """The beginnings of dotted names in compiled source and in its texts."""
+    yield from (name.partition(".")[0] for name in code.co_names)
+    for value in code.co_consts:
+        if isinstance(value, CodeType):
+            yield from _mentioned(value)
+        elif isinstance(value, str):
+            yield value.partition(".")[0]
+
+
+def _digest(loads: frozenset[Load] | set[Load]) -> str:
+    rows = {(load.module or Path(load.file).name, load.sha256) for load in loads if load.sha256}
+    return _sha256(json.dumps(sorted(rows)).encode())
+
+
+def _sha256(source: bytes) -> str:
+    return hashlib.sha256(source).hexdigest()
+
+
+_WATCHED: ContextVar[tuple[list[Code], ...]] = ContextVar("watched", default=())
+
+
+@contextmanager
+def watching() -> Iterator[list[Code]]:
+    """The code of all parts of your own that are made in this context, those inside other parts too."""
+    codes: list[Code] = []
+    token = _WATCHED.set((*_WATCHED.get(), codes))
+    try:
+        yield codes
+    finally:
+        _WATCHED.reset(token)
+
+
+_SHARED: dict[str, Code] = {}  # by place
+_HOMES: WeakKeyDictionary[type, Code] = WeakKeyDictionary()  # class of a config -> where it is at home
+
+
+def shared(place: str) -> Code:
+    """The code of a place for what is read or made again and again; executed anew where a file was edited."""
+    known = _SHARED.get(place)
+    if known is None or not known.current():
+        code = Code.at(place)
+        if known is not None and code.executed().items() <= known.executed().items() and known.unchanged():
+            known.outside = code.outside  # other folders are searched, and the same is found
+        else:
+            _SHARED[place] = code
+            for name, module in code.modules.items():
+                for cls in vars(module).values():
+                    if isinstance(cls, type) and is_dataclass(cls) and cls.__module__ == name:
+                        copyreg.pickle(cls, partial(_packed, place))
+    return _SHARED[place]
+
+
+def at_home(cls: type, code: Code) -> type:
+    """A config's class, from now on with its code around it when a config is read."""
+    _HOMES[cls] = code
+    return cls
+
+
+def _packed(place: str, value: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """Of pickle: another process has no such module, but the place."""
+    cls = type(value)
+    known = {field.name: getattr(value, field.name) for field in fields(value) if field.init}
+    return _unpacked, (place, cls.__module__, cls.__qualname__, known)
+
+
+def _unpacked(place: str, module: str, qualname: str, known: Mapping[str, Any]) -> Any:
+    code = shared(place)
+    with code.running():
+        return attrgetter(qualname)(sys.modules[module])(**known)
+
+
+def around(cls: type) -> AbstractContextManager[None]:
+    """What a config's class is read in."""
+    return _HOMES[cls].running() if cls in _HOMES else nullcontext()
+
+
+def called(code: Code, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function with its code around its calls."""
+
+    @wraps(function)
+    def within(*arguments: Any, **options: Any) -> Any:
+        with code.running():
+            return function(*arguments, **options)
+
+    return within

@@ -1,0 +1,187 @@
+"""A part of your own as the project calls it: its code around each call, what it returns checked, its code in its key.
+
+A registered part is called as it stands; a part of your own stands behind one of these objects, which has the methods
+and attributes of its kind that the part has, and no others.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, is_dataclass
+from inspect import getattr_static
+from typing import Any
+
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.own import answers
+from sqa.core.own.answers import Call
+from sqa.core.own.code import Code, shared
+from sqa.core.own.places import located, short, split
+
+Check = Callable[..., Any]  # (call, what came, the call's arguments) -> what goes on
+
+
+def _ignored(call: Call, value: Any, *_: object) -> None:
+    """Whatever it returns, nobody reads it."""
+
+
+METRIC: Mapping[str, Check] = {  # attributes of every metric
+    "name": answers.title,
+    "unit": answers.title,
+    "digits": answers.digits,
+    "label": answers.title,
+    "kind": answers.kind,
+    "higher_is_better": answers.flag,
+}
+METHODS: Mapping[str, Mapping[str, Check]] = {
+    "translator": {"translate_batch": answers.emissions, "check": _ignored},
+    "guesser": {"guess": answers.guesses, "guess_prefixes": answers.prefix_guesses, "check_texts": _ignored},
+    "buzzer": {"decide": answers.buzzes, "decide_with_answer": answers.buzzes},
+    "policy": {"show": answers.words_shown},
+    "quality metric": {
+        "signature": answers.text,
+        "measure": answers.measured,
+        "stats": answers.statistics,
+        "score": answers.finite,
+        "score_many": answers.scores,
+    },
+}
+ATTRIBUTES: Mapping[str, Mapping[str, Check]] = {
+    "translator": {"languages": lambda _, pair: pair},  # whoever compares them with the questions' checks them
+    "guesser": {"pages": answers.pages},
+    "buzzer": {"oracle": answers.flag},
+    "policy": {"start": answers.start},
+    "quality metric": METRIC,
+}
+
+
+class OwnComponent:
+    """A part of your own; `component` makes them."""
+
+    registered: str  # the kind of its registry
+
+    def __init__(self, code: Code, part: Any, config: object) -> None:
+        self.own_code, self.own_part, self._config = code, part, config
+        self.says = has(part, "fingerprint")  # what else its output depends on
+
+    def call(self, name: str, check: Check, *arguments: Any, **options: Any) -> Any:
+        """What a method of the part returns, checked."""
+        return asked(self.own_code, self.own_part, name, check, *arguments, **options)
+
+    def fingerprint(self) -> str | None:
+        """sha256 (hex) of its code, its config, and of what it says itself."""
+        texts = self.registered == "quality metric"  # None: nothing of it is to be kept
+        said = self.call("fingerprint", answers.text_or_none if texts else answers.text) if self.says else ""
+        if said is None:
+            return None
+        values = asdict(self._config) if is_dataclass(self._config) else {}  # type: ignore[arg-type]
+        rows = json.dumps([self.own_code.digest, values, said], sort_keys=True, default=str)
+        return hashlib.sha256(rows.encode()).hexdigest()
+
+    def __repr__(self) -> str:
+        """Of a policy, which the fingerprints of translators hold."""
+        return f"{short(self.own_code.place)} {self.fingerprint()}"
+
+
+def asked(code: Code, part: Any, name: str, check: Check, *arguments: Any, **options: Any) -> Any:
+    """What a method of a part of your own returns, checked.  What cannot be called, and errors of data, name it."""
+    call = Call(f"{short(code.place)}: {name}()")
+    with code.running():
+        try:
+            found = getattr(part, name)(*arguments, **options)
+        except TypeError as error:
+            if error.__traceback__ is not None and error.__traceback__.tb_next is not None:  # from within it
+                raise
+            raise DataError(f"{call.where} cannot be called: {error}") from error
+        except DataError as error:
+            raise DataError(f"{call.where}: {error}") from error
+        return check(call, found, *arguments, **options)
+
+
+def component(kind: str, code: Code, part: Any, config: object) -> Any:
+    """A part of your own of a kind of registry."""
+    if kind not in METHODS or part is None:
+        return part
+    if kind == "quality metric" and (lacking := [name for name in (*METRIC, *METHODS[kind]) if not has(part, name)]):
+        raise ConfigError(f"{short(code.place)} made a {type(part).__name__}, which has no {', '.join(lacking)}")
+    members: dict[str, Any] = {"registered": kind}
+    for name, check in METHODS[kind].items():
+        if has(part, name):
+            members[name] = _method(name, check)
+    for name, check in ATTRIBUTES.get(kind, {}).items():
+        if has(part, name):
+            members[name] = _attribute(name, check)
+    if kind == "translator" and has(part, "translate"):
+        members["translate"] = _translate
+    if kind == "quality metric" and "signature" in members:
+        members["signature"] = _signature
+    return type(f"Own{kind.title().replace(' ', '')}", (OwnComponent,), members)(code, part, config)
+
+
+def has(part: object, name: str) -> bool:
+    """Whether a part has a method or an attribute, without computing it."""
+    try:
+        getattr_static(part, name)
+    except AttributeError:
+        return hasattr(part, name)
+    return True
+
+
+def _method(name: str, check: Check) -> Callable[..., Any]:
+    def method(self: OwnComponent, *arguments: Any, **options: Any) -> Any:
+        return self.call(name, check, *arguments, **options)
+
+    return method
+
+
+def _attribute(name: str, check: Check) -> property:
+    def attribute(self: OwnComponent) -> Any:
+        with self.own_code.running():
+            return check(Call(f"{short(self.own_code.place)}: {name}", "must be"), getattr(self.own_part, name))
+
+    return property(attribute)
+
+
+def _translate(self: OwnComponent, source: Iterator[str]) -> Iterator[Any]:
+    """What a translator writes, word by word."""
+    written, call = 0, Call(f"{short(self.own_code.place)}: translate()")
+    words = self.call("translate", lambda call, found, _: answers.words(call, found), source)
+    while True:
+        with self.own_code.running():
+            try:
+                word = answers.word(call, next(words), written)
+            except StopIteration:
+                return
+        written += bool(word if isinstance(word, str) else word.token) - (0 if isinstance(word, str) else word.erase)
+        yield word
+
+
+def _signature(self: OwnComponent) -> str:
+    """Its own, with its code: numbers of edited files are not compared with those of the files before."""
+    return f"{self.call('signature', answers.text)}|source:{self.own_code.whole[:16]}"
+
+
+def named(place: str) -> tuple[Code, Any]:
+    """What a place names, and the code that it is in; ConfigError says why there is no such thing."""
+    try:
+        code = shared(located(place))
+        with code.running():
+            return code, getattr(code.root, split(code.place)[1])
+    except (ImportError, AttributeError, ValueError, TypeError) as error:
+        raise ConfigError(f"{place!r} cannot be imported: {error}") from error
+
+
+def built(place: str) -> tuple[Code, Any]:
+    """What the function of a place returns, which takes no parameters, and its code; ConfigError says why not."""
+    code, build = named(place)
+    if not callable(build):
+        raise ConfigError(f"{place!r} is no build function but a {type(build).__name__}")
+    with code.running():
+        try:
+            made = build()
+        except TypeError as error:
+            raise ConfigError(f"{place!r}: build() without parameters failed: {error}") from error
+    if not code.early:
+        code.built()
+    return code, made

@@ -1,0 +1,250 @@
+"""What a part of one's own may return, and the one line that says what it returned instead."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from own_layouts import played
+
+from sqa.core.errors import SqaError
+from sqa.data import perturb
+from sqa.data.datasets import load_questions
+
+CASES = int(os.environ.get("SQA_OWN_CASES", "6"))  # random answers of each method
+SEED = int(os.environ.get("SQA_OWN_SEED", "20261123"))
+
+HEAD = """
+import math
+from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+
+from sqa.core.types import Buzz, Emission, Guess, Question, Write
+from sqa.data.perturb import Perturbation
+from sqa.metrics.latency import SIMULEVAL_1_1, Formula
+from sqa.metrics.quality.text_metric import MeanOfSegments
+
+
+class Odd:
+    def __repr__(self):
+        raise ValueError("no repr\\nat all")
+    def __len__(self):
+        return 3
+    def __eq__(self, other):
+        raise TypeError("incomparable")
+    __hash__ = None
+"""
+CODE = {  # method -> a part of which it returns EXPRESSION
+    "translate": "class P:\n    def translate(self, source):\n        read = list(source)\n        return EXPRESSION\n",
+    "word": "class P:\n    def translate(self, source):\n        for word in source:\n            yield EXPRESSION\n",
+    "translate_batch": "class P:\n    def translate_batch(self, questions):\n        q = questions\n"
+    "        return EXPRESSION\n",
+    "guess": "class P:\n    def guess(self, texts, n):\n        return EXPRESSION\n",
+    "guess itself": "class P:\n    guess = EXPRESSION\n",
+    "name": "class P:\n    label, unit, digits, kind, higher_is_better = 'M', 'u', 2, 'lag', True\n"
+    "    name = EXPRESSION\n    def signature(self):\n        return 'm'\n"
+    "    def stats(self, t):\n        return [1.0, 1.0]\n"
+    "    def score(self, s):\n        return 1.0\n",
+    "guess_prefixes": "class P:\n    def guess(self, texts, n):\n        return [[] for _ in texts]\n"
+    "    def guess_prefixes(self, texts, n):\n        return EXPRESSION\n",
+    "pages": "class P:\n    pages = property(lambda self: EXPRESSION)\n    def guess(self, texts, n):\n"
+    "        return [[] for _ in texts]\n",
+    "fingerprint": "class P:\n    def guess(self, texts, n):\n        return [[] for _ in texts]\n"
+    "    def fingerprint(self):\n        return EXPRESSION\n",
+    "decide": "class P:\n    def decide(self, h):\n        return EXPRESSION\n",
+    "decide_with_answer": "class P:\n    oracle = True\n    def decide_with_answer(self, h, page):\n"
+    "        return EXPRESSION\n",
+    "oracle": "class P:\n    oracle = property(lambda self: EXPRESSION)\n    def decide_with_answer(self, h, page):\n"
+    "        return [Buzz(0.5, False) for _ in h]\n",
+    "show": "class P:\n    start = 1\n    def show(self, shown, t, ended):\n        return EXPRESSION\n",
+    "start": "class P:\n    start = property(lambda self: EXPRESSION)\n    def show(self, shown, t, ended):\n"
+    "        return t[-1]\n",
+    "stats": "class P:\n    name, label, unit, digits, kind, higher_is_better = 'm', 'M', 'u', 2, 'lag', True\n"
+    "    def signature(self):\n        return 'm'\n    def stats(self, t):\n        return EXPRESSION\n"
+    "    def score(self, s):\n        return float(s[0])\n",
+    "score": "class P:\n    name, label, unit, digits, kind, higher_is_better = 'm', 'M', 'u', 2, 'lag', True\n"
+    "    def signature(self):\n        return 'm'\n    def stats(self, t):\n        return [1.0, 1.0]\n"
+    "    def score(self, s):\n        return EXPRESSION\n",
+    "signature": "class P:\n    name, label, unit, digits, kind, higher_is_better = 'm', 'M', 'u', 2, 'lag', True\n"
+    "    def signature(self):\n        return EXPRESSION\n    def stats(self, t):\n        return [1.0, 1.0]\n"
+    "    def score(self, s):\n        return 1.0\n",
+    "digits": "class P:\n    name, label, unit, kind, higher_is_better = 'm', 'M', 'u', 'lag', True\n"
+    "    digits = property(lambda self: EXPRESSION)\n    def signature(self):\n        return 'm'\n"
+    "    def stats(self, t):\n        return [1.0, 1.0]\n    def score(self, s):\n        return 1.0\n",
+    "compute": "def P():\n    return Formula('mine', 'Mine', lambda d, c: EXPRESSION)\n",
+    "convention": "def P():\n    return replace(SIMULEVAL_1_1, name='c', cut=EXPRESSION)\n",
+    "change": "def P():\n    return Perturbation('mine', 'robustness', lambda q, rng: EXPRESSION)\n",
+    "scores": "def P():\n    return MeanOfSegments('mine', 'mine', None, lambda segments: EXPRESSION)\n",
+}
+ANY = (
+    "None", "True", "0", "-1", "1.5", "math.nan", "math.inf", "10 ** 400", "''", "'Laser'", "'a b'", "'\\ud800'",
+    "b'x'", "()", "[]", "{}", "{'Laser': 1.0}", "{'Laser'}", "('Laser', 1.0)", "[('Laser', 1.0)]", "[[('Laser', 1.0)]]",
+    "[None]", "[[None]]", "[['Laser']]", "Odd()", "[Odd()]", "[[Odd()]]", "object", "lambda: 1", "iter([])", "range(3)",
+    "np.array(3.0)", "np.zeros(3)", "np.zeros((3, 3))", "np.array(['a'])", "Decimal(1)", "Fraction(1, 3)", "1j",
+    "[Guess('Laser', 1.0)]", "[Buzz(1.0, True)]", "Buzz(1.0, True)", "Guess('Laser', 1.0)", "NotImplemented", "...",
+    "Write('a', 1)", "Write('', 0)", "Write(None, 0)", "Write('a', True)", "'a\\tb'", "'a\\nb'", "'\\x00'",
+)  # fmt: skip
+ALSO = {  # answers of the right shape with something wrong inside
+    "guess": (
+        "[[('Laser', X)] for _ in texts]", "[[(X, 1.0)] for _ in texts]", "[[X] for _ in texts]", "[X for _ in texts]",
+        "[[('A', 1.0), ('B', 2.0)] for _ in texts]", "[[('A', 1.0), ('A', 1.0)] for _ in texts]",
+        "[[(str(i), 1.0) for i in range(99)] for _ in texts]", "[[('A', 1.0)] for _ in texts[1:]]",
+        "([] for _ in texts)",
+        "[[('A', 1, 2)] for _ in texts]", "[[['A', 1.0]] for _ in texts]",
+    ),
+    "decide": (
+        "[Buzz(X, True) for _ in h]", "[Buzz(1.0, X) for _ in h]", "[X for _ in h]", "[Buzz(1.0, True) for _ in h[1:]]",
+        "[(1.0, True) for _ in h]", "[True for _ in h]", "[0.5 for _ in h]",
+    ),
+    "translate_batch": (
+        "[[Emission(X, 'a', 1, False)] for _ in q]", "[[Emission(0, X, 1, False)] for _ in q]",
+        "[[Emission(0, 'a', X, False)] for _ in q]", "[[Emission(0, 'a', 1, X)] for _ in q]",
+        "[[Emission(0, 'a', 1, False, X)] for _ in q]", "[[X] for _ in q]", "[X for _ in q]", "[[] for _ in q[1:]]",
+    ),
+    "translate": ("[X for _ in read]", "(X for _ in read)", "[*read, X]"),
+    "show": ("(X,)", "t[-1] + (X,)"),
+    "stats": ("[X, 1.0]", "np.array([X, 1.0], dtype=object)", "[1.0] * (1 + ord(t.question.id[-1]) % 3)"),
+    "compute": ("[X] * len(d.source)", "np.array(d.source)[1:]"),
+    "change": (
+        "replace(q, sentences=X)", "replace(q, sentences=(X,))", "replace(q, sentences=((X,),))", "replace(q, page=X)",
+        "replace(q, reference=X)", "replace(q, reference=(X,))", "replace(q, language=X)", "replace(q, id=X)",
+    ),
+    "scores": ("[X for _ in segments]",),
+}  # fmt: skip
+ALSO |= {"guess_prefixes": ALSO["guess"], "decide_with_answer": ALSO["decide"], "word": ("X",)}
+
+
+def written(folder: Path, method: str, expression: str) -> None:
+    code = CODE[method].replace("EXPRESSION", expression)
+    build = "" if "def P" in code else "\n\ndef build():\n    return P()\n"
+    (folder / "mine.py").write_text(HEAD + code + (build or "\n\nbuild = P\n"), encoding="utf-8")
+
+
+def keys_of(method: str) -> dict[str, object]:
+    """The keys of a run's config that ask for a method."""
+    here, plain = "mine.py:build", "doubles:build_guesser"
+    if method in ("translate", "word", "translate_batch"):
+        return {"translator": here}
+    if method in ("guess", "guess itself", "guess_prefixes", "pages", "fingerprint"):
+        return {"guesser": here}
+    if method in ("decide", "decide_with_answer", "oracle"):
+        return {"guesser": plain, "buzzer": here}
+    if method in ("show", "start"):
+        return {"translator": {"name": "command", "command": ["cat"], "policy": {"name": here}}}
+    if method == "scores":
+        return {"quality": [{here: {}}]}
+    return {"metrics": ["al@mine.py:build" if method == "convention" else here]}
+
+
+def play(folder: Path, method: str) -> None:
+    """Everything that a run does with the part, its report included."""
+    from sqa.run.folder import save
+
+    if method == "change":
+        [kind] = perturb.chosen([f"{folder / 'mine.py'}:build"])
+        for question in load_questions("mini-es", 3):
+            perturb.perturb(question, kind, 0)
+        return
+    save(played(folder, folder / "runs", **keys_of(method)), folder / "runs")
+
+
+@pytest.mark.parametrize(
+    ("method", "expression", "line"),
+    [
+        ("guess", '("Laser", 1.0)', "mine.py:build: guess() must return a list of guesses (page, score) for each of"),
+        ("guess", '[("Laser", 1.0) for _ in texts]', "guess 1 of text 1 is str 'Laser'"),
+        ("guess", "[[('Laser', math.nan)] for _ in texts]", "the score of guess 1 of text 1 is float nan"),
+        ("guess", "[[(7, 1.0)] for _ in texts]", "the page of guess 1 of text 1 is int 7"),
+        ("guess", "None", "guess() must return a list of guesses (page, score) for each of the 10 texts, got None"),
+        ("guess", "type('L', (list,), {'__len__': lambda self: 10})()", "each of the 10 texts, got 0 of them"),
+        ("guess itself", "'x'", "mine.py:build: guess() cannot be called: 'str' object is not callable"),
+        ("guess itself", "lambda self, texts: []", "mine.py:build: guess() cannot be called: "),
+        ("name", "'  lag'", "name must be text of one line without blanks around it, got str ' lag'"),
+        ("guess_prefixes", "[[('A', 1.0), ('B', 2.0)] for _ in texts]", "must return the best guess first"),
+        ("pages", "3", "mine.py:build: pages must be the titles of pages, or None, got int 3"),
+        ("fingerprint", "7", "fingerprint() must return text of one line, got int 7"),
+        ("decide", "True", "decide() must return a Buzz(score, buzz) for each of the 10 steps, got bool True"),
+        ("decide", "[Buzz(1.0, 'yes') for _ in h]", "that of step 1 is str 'yes'"),
+        ("oracle", "'no'", "oracle must be True or False, got str 'no'"),
+        ("translate", "'un texto'", "translate() must return words one after the other"),
+        ("word", "None", "word 1 is None"),
+        ("word", "'dos palabras'", "word 1 is str 'dos palabras'"),
+        ("translate_batch", "1.5", "a list of Emission for each of the 2 questions, got float 1.5"),
+        ("show", "'texto'", "show() must return a tuple of words, got str 'texto'"),
+        ("start", "0", "start must be a whole number of words, 1 or more, got int 0"),
+        ("stats", "[math.nan, 1.0]", "stats() must return a list of finite numbers"),
+        ("score", "None", "score() must return a finite number"),
+        ("digits", "'two'", "digits must be a whole number of digits, 0 to 17, got str 'two'"),
+        ("compute", "1.0", "the formula's compute() must return a number for each of the 2 rows, got float 1.0"),
+        ("convention", "True", "cut must be of type str, got bool True"),
+        ("digits", "10 ** 5000", "digits must be a whole number of digits, 0 to 17, got int"),
+        ("change", "replace(q, page=np.array([]))", "the language of the one it was given; page is ndarray"),
+        ("change", "None", "change() must return a Question, got None"),
+    ],
+)  # fmt: skip
+def test_nonsense_is_one_line(tmp_path: Path, method: str, expression: str, line: str) -> None:
+    written(tmp_path, method, expression)
+    with pytest.raises(SqaError) as raised:
+        play(tmp_path, method)
+    said = str(raised.value)
+    assert line in said and "mine.py" in said and "\n" not in said and raised.value.exit_code in (2, 3)
+
+
+@pytest.mark.parametrize("method", CODE)
+def test_whatever_it_returns(tmp_path: Path, method: str) -> None:
+    """A run that is whole, or one line with an exit code."""
+    rng = random.Random(f"{SEED} {method}")
+    for case in range(CASES):
+        shape = rng.choice(ALSO[method]) if method in ALSO and rng.random() < 0.6 else "X"
+        expression = shape.replace("X", rng.choice(ANY))
+        folder = tmp_path / str(case)
+        folder.mkdir()
+        written(folder, method, expression)
+        try:
+            play(folder, method)
+        except SqaError as error:
+            assert error.exit_code in (2, 3) and "\n" not in str(error) and "mine.py" in str(error), expression
+        except Exception as error:
+            raise AssertionError(f"{method}: {expression}") from error
+
+
+def test_a_metric_of_texts_that_cannot_be_had_says_where(tmp_path: Path) -> None:
+    for place, (expression, line) in enumerate((
+        ("[1.0]", "mine.py:build: measure(): mine: 1 scores for 2 questions"),
+        ("['a', 'a']", "mine.py:build: measure(): mine: its model fails on these texts: could not convert"),
+    )):  # fmt: skip
+        folder = tmp_path / str(place)
+        folder.mkdir()
+        written(folder, "scores", expression)
+        play(folder, "scores")
+        assert line in (folder / "runs" / "mine" / "report.tsv").read_text(encoding="utf-8")
+    (tmp_path / "mine.py").write_text("def build():\n    return range(3)\n", encoding="utf-8")
+    play(tmp_path, "scores")
+    report = (tmp_path / "runs" / "mine" / "report.tsv").read_text(encoding="utf-8")
+    assert "mine.py:build made a range, which has no name, unit" in report
+
+
+def test_the_command_says_it_too(tmp_path: Path) -> None:
+    written(tmp_path, "guess", "True")
+    config = "dataset: {name: mini-es, limit: 1}\ntranslator: doubles:build_translator\nguesser: mine.py:build\n"
+    (tmp_path / "mine.yaml").write_text(config + "metrics: [accuracy]\n", encoding="utf-8")
+    command = [sys.executable, "-m", "sqa.cli", "run", str(tmp_path / "mine.yaml"), "--runs", str(tmp_path / "runs")]
+    doubles = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, Path(__file__).parents[2:4]))}
+    done = subprocess.run(command, env=doubles, capture_output=True, text=True)
+    assert done.returncode == 3 and "mine.py:build: guess() must return" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_pairs_are_guesses_and_build_may_take_nothing(tmp_path: Path) -> None:
+    written(tmp_path, "guess", "[[('Laser', 2), ('Maser', 1.5)] for _ in texts]")
+    result = played(tmp_path, tmp_path / "runs", guesser="mine.py:build")
+    assert [tuple(guess) for guess in result.traces[0].guesses[0]] == [("Laser", 2.0), ("Maser", 1.5)]  # type: ignore[index]
+    with pytest.raises(SqaError, match="guesser.k: unknown"):
+        played(tmp_path, tmp_path / "runs", guesser={"name": "mine.py:build", "k": 3})

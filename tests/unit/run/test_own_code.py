@@ -1,0 +1,302 @@
+"""What a part of one's own loads decides its store key, however it is loaded: nothing stale, nothing made twice."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pickle
+import random
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from doubles import write_questions
+from own_layouts import Project, drawn, played, project
+
+from sqa.core.errors import ConfigError, DataError, NotComputable
+from sqa.core.own import worlds
+from sqa.core.registry import GUESSERS, NoKeys
+from sqa.run.config import ComponentConfig
+from sqa.run.folder import compare, read, save
+from sqa.run.parts import Parts
+
+CASES = int(os.environ.get("SQA_OWN_CASES", "12"))  # of random projects
+SEED = int(os.environ.get("SQA_OWN_SEED", "20261123"))
+
+WAYS = {
+    "a package's file imports a helper beside the package": [
+        ("as", "pk.inner", False, False),
+        ("as", "helper", False, False),
+    ],
+    "called like a module of the standard library": [("as", "sched", False, False)],
+    "the same in a folder put into sys.path": [("as", "sched", False, True)],
+    "the same late": [("as", "sched", True, True)],
+    "importlib": [("importlib", "helper", False, False)],
+    "__import__": [("__import__", "helper", False, False)],
+    "sys.path.insert": [("as", "helper", False, True)],
+    "not registered": [("spec", "helper", False, False)],
+    "executed": [("exec", "helper", False, False)],
+    "late": [("as", "pk.inner", True, False), ("importlib", "helper", True, False)],
+    "late, from a folder put into sys.path late": [("from", "helper", True, True)],
+    "late, not registered": [("spec", "helper", True, False)],
+    "a package without __init__": [("from", "space.inner", False, False)],
+}
+
+
+def check(made: Project, store: Path, module: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twice the same, an edit, the same again, and back."""
+    monkeypatch.setattr(sys, "path", [*made.path, *sys.path])
+    first, blocks = made.run(store)
+    assert blocks == 1 and made.run(store) == (first, 0)
+    word = made.modules[module].read_text(encoding="utf-8").partition('WORD = "')[2].split('"')[0]
+    made.edit(module, word[:-1] + "z")  # of the same size, within the same second
+    edited = first.replace(word, word[:-1] + "z")
+    assert made.run(store) == (edited, 1) and made.run(store) == (edited, 0)
+    made.edit(module, word)
+    assert made.run(store) == (first, 0)
+    files = {name: str(getattr(found, "__file__", "")) for name, found in sys.modules.items()}
+    assert not [name for name, file in files.items() if file.startswith(str(made.folder))]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("constant", [False, True], ids=["says nothing", "constant fingerprint"])
+def test_an_edited_helper_is_never_answered_from_the_store(
+    tmp_path: Path, way: str, constant: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "sched", ModuleType("sched"))  # Python's, loaded by some library
+    made = project(tmp_path / "project", WAYS[way], constant)
+    check(made, tmp_path / "runs", len(WAYS[way]), monkeypatch)
+
+
+@pytest.mark.parametrize("names", [["mypk.words"], ["colorsys", "sched"]])
+def test_a_module_that_imports_its_own_package(
+    tmp_path: Path, names: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or others beside it, which take the places of Python's in it and nowhere else."""
+    monkeypatch.setitem(sys.modules, "sched", ModuleType("sched"))
+    monkeypatch.delitem(sys.modules, "colorsys", raising=False)
+    made = project(tmp_path / "project", [("from", name, name == "sched", False) for name in names], module="mypk.m")
+    check(made, tmp_path / "runs", 1, monkeypatch)
+
+
+@pytest.mark.parametrize("case", range(CASES))
+def test_any_project(tmp_path: Path, case: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SQA_OWN_CASES and SQA_OWN_SEED ask for more, and for others."""
+    rng = random.Random(f"{SEED} {case}")
+    made = drawn(tmp_path / "project", rng)
+    other = drawn(tmp_path / "other", rng)  # in the same process, with files of the same names
+    check(made, tmp_path / "runs", rng.randrange(len(made.modules)), monkeypatch)
+    if not other.path:
+        other.edit(0, "root-bb")
+        assert other.run(tmp_path / "runs")[0].startswith("root-bb")
+        assert made.run(tmp_path / "runs")[1] == 0
+
+
+def test_another_file_that_comes_first_is_other_code(tmp_path: Path) -> None:
+    """A late import is looked up again before results are taken from the store."""
+    made = project(tmp_path / "project", [("as", "helper", True, True)])
+    store = tmp_path / "runs"
+    assert made.run(store) == ("root-aa word-1a", 1)
+    text = made.modules[0].read_text(encoding="utf-8").replace("lib0", "lib9")
+    made.modules[0].write_text(text, encoding="utf-8")
+    (tmp_path / "project" / "helper.py").write_text("def page():\n    return 'beside'\n", encoding="utf-8")
+    assert made.run(store) == ("root-aa beside", 1)
+    (tmp_path / "project" / "lib9").mkdir()
+    (tmp_path / "project" / "lib9" / "helper.py").write_text("def page():\n    return 'before'\n", encoding="utf-8")
+    assert made.run(store) == ("root-aa before", 1)
+
+
+@pytest.mark.parametrize("how", ["insert(0, ", "insert(1, ", "append("])
+def test_a_folder_put_into_sys_path_late_comes_where_it_came(tmp_path: Path, how: str) -> None:
+    """A file beside the part is before a folder that is behind it, and behind one that is before it."""
+    made = project(tmp_path / "project", [("as", "helper", True, True)])
+    text = made.modules[0].read_text(encoding="utf-8").replace("insert(0, ", how)
+    made.modules[0].write_text(text, encoding="utf-8")
+    assert made.run(tmp_path / "runs") == ("root-aa word-1a", 1)
+    assert made.run(tmp_path / "runs") == ("root-aa word-1a", 0)
+    (tmp_path / "project" / "helper.py").write_text("def page():\n    return 'beside'\n", encoding="utf-8")
+    first = how == "insert(0, "
+    assert made.run(tmp_path / "runs") == ("root-aa word-1a" if first else "root-aa beside", 0 if first else 1)
+
+
+CHOOSES = """
+from dataclasses import dataclass
+from importlib import import_module
+
+from sqa.core.types import Guess
+
+
+@dataclass(frozen=True)
+class Config:
+    page: str
+
+
+class Mine:
+    def __init__(self, config):
+        assert isinstance(config, Config)
+        self.page = config.page
+
+    def guess(self, texts, n):
+        return [[Guess(import_module(self.page).PAGE, 1)] for _ in texts]
+
+    def fingerprint(self):
+        return "always the same"
+
+
+def build(config: Config):
+    return Mine(config)
+"""
+
+
+def test_two_configs_of_one_part_load_what_they_load(tmp_path: Path) -> None:
+    """What the one loads late is nothing to the other; a constant fingerprint does not hide another config."""
+    (tmp_path / "mine.py").write_text(CHOOSES, encoding="utf-8")
+    for name in ("one", "two"):
+        (tmp_path / f"{name}.py").write_text(f"PAGE = '{name}'\n", encoding="utf-8")
+    parts = Parts()
+
+    def chosen(page: str) -> tuple[str, int]:
+        result = played(tmp_path, tmp_path / "runs", parts, guesser={"name": "mine.py:build", "page": page})
+        return result.traces[0].guesses[-1][0].page, result.made["guess"]  # type: ignore[index]
+
+    assert [chosen(page) for page in ("one", "two", "one", "two")] == [("one", 1), ("two", 1), ("one", 0), ("two", 0)]
+    (tmp_path / "two.py").write_text("PAGE = 'TWO'\n", encoding="utf-8")
+    assert [chosen(page) for page in ("one", "two", "two")] == [("one", 0), ("TWO", 1), ("TWO", 0)]
+
+
+METRIC = """
+from sqa.metrics.quality.text_metric import MeanOfSegments
+
+
+class Mine:
+    name, label, unit, digits, kind, higher_is_better = "mine", "Mine", "words", 1, "lag", True
+
+    def signature(self):
+        return "mine"
+
+    def stats(self, trace):
+        import helper
+        return [helper.VALUE, 1.0]
+
+    def score(self, stats):
+        return stats[0] / stats[1]
+
+
+def score_of(segments):
+    import helper
+    return [helper.VALUE for _ in segments]
+
+
+def build():
+    return Mine()
+
+
+def texts():
+    return MeanOfSegments("mine-texts", "mine", "always the same", score_of)
+
+
+class Policy:
+    start = 1
+
+    def show(self, shown, translations, ended):
+        import helper
+        return translations[-1] if ended else translations[-1][:helper.VALUE]
+
+
+def policy():
+    return Policy()
+"""
+
+
+def test_metrics_and_policies_load_late_too(tmp_path: Path) -> None:
+    """Values of an edited helper are computed anew, and not compared with those before; unchanged ones are found."""
+    (tmp_path / "mine.py").write_text(METRIC, encoding="utf-8")
+    keys = {
+        "translator": {"name": "command", "command": ["cat"], "policy": {"name": "mine.py:policy"}},
+        "metrics": ["mine.py:build"],
+        "quality": [{"mine.py:texts": {}}],
+    }
+    parts, found = Parts(), []
+    for value in (1, 1, 2, 1):
+        (tmp_path / "helper.py").write_text(f"VALUE = {value}\n", encoding="utf-8")
+        result = played(tmp_path, tmp_path / "runs", parts, **keys)
+        found.append(result)
+        for name in ("mine", "mine-texts"):
+            assert result.stats[name][:, 0].tolist() == [value, value]
+        assert [emission.g for emission in result.traces[0].emissions][:value] == [1, 2][:value]
+    assert [set(result.made.values()) for result in found] == [{1}, {0}, {1}, {0}]
+    saved = [read(save(result, tmp_path / str(i))) for i, result in enumerate(found)]
+    both = ["mine"]
+    assert compare(saved[0], saved[3], 10, both)[0]
+    with pytest.raises(NotComputable, match="mine: left out, signatures differ"):
+        compare(saved[0], saved[2], 10, both)
+
+
+def test_code_that_is_edited_while_it_is_at_work_is_refused(tmp_path: Path) -> None:
+    """Two blocks by two versions of what is loaded late would be neither's results."""
+    (tmp_path / "mine.py").write_text(
+        "import importlib\n\nfrom sqa.core.types import Guess\n\n\nclass Mine:\n    def guess(self, texts, n):\n"
+        "        import helper\n        importlib.reload(helper)\n        helper.edit()\n"
+        "        return [[Guess('Peru', 1.0)] for _ in texts]\n\n\ndef build():\n    return Mine()\n",
+        encoding="utf-8",
+    )
+    (tmp_path / "helper.py").write_text(
+        "from pathlib import Path\n\n\ndef edit():\n    file = Path(__file__)\n"
+        "    file.write_text(file.read_text() + '# more\\n')\n",
+        encoding="utf-8",
+    )
+    (tmp_path / "questions.jsonl").unlink(missing_ok=True)
+    write_questions(tmp_path / "questions.jsonl", 70)  # two blocks
+    with pytest.raises(DataError, match=r"mine.py:build: helper was edited while it was at work; run again"):
+        played(tmp_path, tmp_path / "runs", guesser="mine.py:build")
+
+
+def test_what_the_process_has_is_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Modules, folders to search and finders: a notebook's own `helper` stays its own."""
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "helper.py").write_text("def page():\n    return 'theirs'\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path / "elsewhere"))
+    helper = importlib.import_module("helper")
+    monkeypatch.setitem(sys.modules, "sched", ModuleType("sched"))
+    made = project(tmp_path / "project", [("as", "helper", True, False), ("as", "sched", False, True)])
+    before = dict(sys.modules), list(sys.path), list(sys.meta_path), sys.dont_write_bytecode
+    assert made.run(tmp_path / "runs") == ("root-aa word-1a word-2a", 1)
+    assert (list(sys.path), list(sys.meta_path), sys.dont_write_bytecode) == before[1:]
+    assert sys.modules["helper"] is helper and {name for name in before[0] if name not in sys.modules} == set()
+    monkeypatch.delitem(sys.modules, "helper")
+
+
+def test_a_part_of_no_file_has_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = ModuleType("of_no_file")
+    exec("class Mine:\n    def guess(self, texts, n): return []\ndef build():\n    return Mine()", module.__dict__)
+    monkeypatch.setitem(sys.modules, "of_no_file", module)
+    with pytest.raises(ConfigError, match="of_no_file:build: has no source file that results could be stored under"):
+        GUESSERS.build("of_no_file:build", NoKeys())
+
+
+def test_what_is_own_code() -> None:
+    assert worlds.own_file(__file__) and worlds.own_file("/somewhere/helper.py")
+    for file in (os.__file__, pytest.__file__, worlds.__file__, "<string>", "/x/dist-packages/y.py"):
+        assert not worlds.own_file(file)
+
+
+def test_a_config_is_equal_to_itself_whatever_else_is_searched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its class is another one only after an edit."""
+    (tmp_path / "chooses.py").write_text(CHOOSES, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    before = GUESSERS.config_class("chooses:build")
+    monkeypatch.syspath_prepend(str(tmp_path / "elsewhere"))
+    assert GUESSERS.config_class("chooses:build") is before
+    (tmp_path / "chooses.py").write_text(CHOOSES + "# more\n", encoding="utf-8")
+    assert GUESSERS.config_class("chooses:build") is not before
+
+
+def test_a_config_of_ones_own_goes_to_another_process(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(CHOOSES, encoding="utf-8")
+    place = f"{tmp_path / 'mine.py'}:build"
+    config = ComponentConfig(place, GUESSERS.config_class(place)(page="one"))
+    code = "import pickle, sys; print(pickle.load(sys.stdin.buffer).options.page)"
+    done = subprocess.run([sys.executable, "-c", code], input=pickle.dumps(config), capture_output=True, check=True)
+    assert done.stdout == b"one\n" and pickle.loads(pickle.dumps(config)) == config
