@@ -135,7 +135,7 @@ ITEMS = (
             "table": pivot(
                 ("dataset", "translator", "k"),
                 [Column("ew", "EW"), Column("accuracy", "accuracy"), Column("stable-ew", "stable EW")],
-                contestant="difference",
+                contestant="difference", k="6", translator=("wait-k", "language model"),
             )
         },
     ),

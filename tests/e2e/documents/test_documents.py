@@ -114,14 +114,14 @@ def test_the_example_prints_what_the_readme_says(
 ) -> None:
     [config] = re.findall(r"```yaml\n(.*?)```", README, re.DOTALL)
     assert config == (ROOT / "docs/example/mine.yaml").read_text("utf-8") and len(config.splitlines()) == 4
-    [shown] = re.findall(r"^    \$ sqa run docs/example/mine.yaml \| cut -f 1-6\n((?:    .*\n)+)", README, re.MULTILINE)
+    [shown] = re.findall(r"^\$ sqa run docs/example/mine.yaml \| cut -f 1-6\n((?:.*\t.*\n)+)", README, re.MULTILINE)
     monkeypatch.chdir(ROOT)
     monkeypatch.setattr(sys, "argv", ["sqa", "run", "docs/example/mine.yaml", "--runs", str(tmp_path)])
     with pytest.raises(SystemExit) as stopped:
         cli.main()
     assert not stopped.value.code
     printed = [line.split("\t")[:6] for line in capsys.readouterr().out.splitlines()]
-    assert printed == [line.removeprefix("    ").split("\t") for line in shown.splitlines()]
+    assert printed == [line.split("\t") for line in shown.splitlines()]
 
 
 def test_the_citation_is_of_this_version() -> None:
