@@ -56,6 +56,8 @@ def own_texts(files: Sequence[Path]) -> list[Tossup]:
                 raise DataError(f"{where}: expected a text 'text' and the title of its page 'page', neither empty")
             if wrong := answers.unwritable(answers.canonical(page)):
                 raise DataError(f"{where}: 'page' holds {wrong}; a page title has no control characters")
+            if isinstance(id, str) and (wrong := answers.unwritable(id, answers.LINE_ENDS)):
+                raise DataError(f"{where}: 'id' holds {wrong}; an id is one line without tabs or control characters")
             if not isinstance(id, str) or id in found:
                 raise DataError(f"{where}: expected an 'id' of its own, a text, got {id!r}")
             found[id] = Tossup(id, " ".join(text.split()), answers.canonical(page), "", page, "", None)

@@ -35,12 +35,14 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from sqa.core.errors import DataError
+from sqa.core.registry import misspelt
 from sqa.core.types import Emission, Question
 from sqa.files.json_reader import parse_json
 from sqa.files.records import chunks, lines
 
 VERSION = 1  # raise when the emissions change
 EOS = "</s>"  # SimulEval 1.0's end of sentence
+KEYS = ("index", "prediction", "delays", "elapsed", "prediction_length", "source", "source_length")  # that are read
 Unit = Literal["sentence", "question"]
 Key = tuple[str | int, ...]  # what names a unit: (index,), (question id, sentence) or (question id,)
 HEADERS: dict[tuple[str, ...], tuple[Unit, ...]] = {  # of the TSV, and the units they can name
@@ -233,6 +235,8 @@ def _simuleval_records(path: Path, unit: Unit) -> Iterator[Record]:
 
 
 def _simuleval_record(where: str, number: int, row: dict[str, Any]) -> Record:
+    if wrong := misspelt(row, KEYS):
+        raise DataError(f"{where}: unknown key {wrong}")
     index, prediction, delays, source = (row.get(name) for name in ("index", "prediction", "delays", "source"))
     if isinstance(source, list):
         raise DataError(f"{where}: the source is speech and delays are in milliseconds; only text sources, in words")

@@ -26,6 +26,9 @@ def canonical(page: str) -> str:
     return " ".join(unicodedata.normalize("NFC", page).replace("_", " ").split())
 
 
+LINE_ENDS = "\u2028\u2029"  # besides control characters: an id that holds one would tear a table
+
+
 def unwritable(text: str, also: str = "") -> str:
     """The first control character of a title or an id, or one of `also`, as it is told; "" where there is none."""
     return next((ascii(c)[1:-1] for c in text if unicodedata.category(c) == "Cc" or c in also), "")

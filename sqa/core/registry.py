@@ -142,6 +142,20 @@ def did_you_mean(name: str, known: typing.Iterable[str]) -> str:
     return f", did you mean {folded[near[0]]!r}" if near else ""
 
 
+def misspelt(keys: typing.Iterable[str], known: typing.Iterable[str]) -> str:
+    """ "'idnex', did you mean 'index'" for the first of `keys` that is near one of `known` that lacks; "" for none.
+
+    For files of other programs, which may have keys that mean nothing here.
+    """
+    given, names = list(keys), list(known)
+    lacking = {name.lower(): name for name in names if name not in given}
+    for key in given:
+        near = [] if key in names else difflib.get_close_matches(key.lower(), lacking, n=1, cutoff=0.8)
+        if near:
+            return f"{key[:60]!r}, did you mean {lacking[near[0]]!r}"
+    return ""
+
+
 TRANSLATORS = Registry(
     "translator",
     {

@@ -32,7 +32,6 @@ MINI = DATA / "mini" / "questions.json"
 XQB_ALIASES: Mapping[str, str] = {"dna": "DNA"}  # XQB's spelling of a page -> the tossups' (manifest: xqb-aliases-*)
 _CODE = re.compile(r"[a-z]{2,3}")  # ISO 639
 OWN_KEYS = ("id", "language", "source", "reference", "page", "target_page", "meta")  # of a record of your own
-LINE_ENDS = "\u2028\u2029"  # besides control characters: an id that holds one would tear a table
 LONGEST_NAME = 1000  # characters of a name in a message
 
 
@@ -196,7 +195,7 @@ def _own_questions(path: Path) -> Iterator[Question]:
         given = record.get("id")
         if given is not None and (isinstance(given, bool) or not isinstance(given, (str, int)) or given == ""):
             raise DataError(f"{where}.id: expected a text or a whole number, got {repr(given)[:60]}")
-        if wrong := answers.unwritable(str(given), LINE_ENDS):
+        if wrong := answers.unwritable(str(given), answers.LINE_ENDS):
             raise DataError(f"{where}.id: holds {wrong}; an id is one line without tabs or control characters")
         yield _question(
             where,

@@ -27,6 +27,7 @@ from typing import Any, Literal
 import numpy as np
 
 from sqa.core.errors import ConfigError, DataError
+from sqa.core.registry import misspelt
 from sqa.data import download
 from sqa.files import records
 from sqa.files.digest import file_digest
@@ -80,25 +81,26 @@ def load_buzzes(source: str, beyond_end: BeyondEnd = "refuse", repeated: Repeate
     if not numbered:
         raise DataError(f"{path}: no buzzes in it")
     listed = [record for _, record in numbered]
+    places = [f"{path}:{line}: record {i}" for i, (line, _) in enumerate(numbered)]
     sha256 = file_digest(path)
     if repeated == "refuse" and sha256 not in {entry.sha256 for entry in download.entries()}:
         _refuse_repeated(path, numbered)
-    _require_columns(path, listed)
-    position = np.array([_position(path, i, record) for i, record in enumerate(listed)])
+    _require_columns(path, places, listed)
+    position = np.array([_position(*each) for each in zip(places, listed, strict=True)])
     found = Buzzes(
         name=path.name,
         sha256=sha256,
-        question=np.array([_id(path, i, record) for i, record in enumerate(listed)]),
+        question=np.array([_id(*each) for each in zip(places, listed, strict=True)]),
         position=position,
-        correct=np.array([_truth(path, i, record["correct"]) for i, record in enumerate(listed)]),
-        word=_optional_integers(path, listed, "word_index"),
-        words=_optional_integers(path, listed, "n_words"),
-        game=_groups(path, listed, ("tournament", "game")) if "game" in listed[0] else None,
+        correct=np.array([_truth(where, record["correct"]) for where, record in zip(places, listed, strict=True)]),
+        word=_optional_integers(places, listed, "word_index"),
+        words=_optional_integers(places, listed, "n_words"),
+        game=_groups(places, listed, ("tournament", "game")) if "game" in listed[0] else None,
         player=np.array([str(record["player"]) for record in listed]) if "player" in listed[0] else None,
         beyond_end=int((position > 1).sum()),
         treatment=beyond_end,
     )
-    return _treat(path, found)
+    return _treat(path, places, found)
 
 
 def first_of_game(buzzes: Buzzes) -> Buzzes:
@@ -176,83 +178,85 @@ def _refuse_repeated(path: Path, numbered: Sequence[tuple[int, dict[str, Any]]])
             )
 
 
-def _require_columns(path: Path, listed: Sequence[dict[str, Any]]) -> None:
+def _require_columns(path: Path, places: Sequence[str], listed: Sequence[dict[str, Any]]) -> None:
     """The needed columns are there, and every record has a value in each column of ours that the first one has."""
+    if wrong := misspelt(map(str, listed[0]), COLUMNS):
+        raise DataError(f"{places[0]}: unknown column {wrong}")
     there = [name for name in COLUMNS if name in listed[0]]
     missing = [name for name in ("qid", "correct") if name not in there]
     if "rel_pos" not in there and not {"word_index", "n_words"} <= set(there):
         missing.append("rel_pos (or word_index and n_words)")
     if missing:
         raise DataError(f"{path}: missing columns: {', '.join(missing)}; it has {', '.join(map(str, listed[0]))}")
-    for i, record in enumerate(listed):
+    for where, record in zip(places, listed, strict=True):
         lacking = [name for name in there if record.get(name) is None]
         if lacking:
-            raise DataError(f"{path}: record {i}: no value for {', '.join(lacking)}")
+            raise DataError(f"{where}: no value for {', '.join(lacking)}")
 
 
-def _position(path: Path, i: int, record: dict[str, Any]) -> float:
+def _position(where: str, record: dict[str, Any]) -> float:
     if "rel_pos" in record:
-        value = _number(path, i, "rel_pos", record["rel_pos"])
+        value = _number(where, "rel_pos", record["rel_pos"])
     else:
-        words = _number(path, i, "n_words", record["n_words"])
+        words = _number(where, "n_words", record["n_words"])
         if words < 1:
-            raise DataError(f"{path}: record {i}: n_words: must be >= 1, got {record['n_words']}")
-        value = _number(path, i, "word_index", record["word_index"]) / words
+            raise DataError(f"{where}: n_words: must be >= 1, got {record['n_words']}")
+        value = _number(where, "word_index", record["word_index"]) / words
     if value < 0:
-        raise DataError(f"{path}: record {i}: position {value:g} is outside 0 to 1")
+        raise DataError(f"{where}: position {value:g} is outside 0 to 1")
     return value
 
 
-def _number(path: Path, i: int, column: str, value: Any) -> float:
+def _number(where: str, column: str, value: Any) -> float:
     try:
         number = math.nan if isinstance(value, bool) else float(value)
     except (TypeError, ValueError):
         number = math.nan
     if not math.isfinite(number):
-        raise DataError(f"{path}: record {i}: {column}: expected a number, got {value!r}")
+        raise DataError(f"{where}: {column}: expected a number, got {value!r}")
     return number
 
 
-def _truth(path: Path, i: int, value: Any) -> bool:
+def _truth(where: str, value: Any) -> bool:
     found = value if isinstance(value, bool) else _TRUTH.get(str(value).strip().lower())
     if found is None:
-        raise DataError(f"{path}: record {i}: correct: expected true, false or prompt, got {value!r}")
+        raise DataError(f"{where}: correct: expected true, false or prompt, got {value!r}")
     return found
 
 
-def _id(path: Path, i: int, record: dict[str, Any]) -> str:
+def _id(where: str, record: dict[str, Any]) -> str:
     if not str(record["qid"]).strip():
-        raise DataError(f"{path}: record {i}: qid: is empty")
+        raise DataError(f"{where}: qid: is empty")
     return str(record["qid"])
 
 
-def _optional_integers(path: Path, listed: Sequence[dict[str, Any]], column: str) -> np.ndarray | None:
+def _optional_integers(places: Sequence[str], listed: Sequence[dict[str, Any]], column: str) -> np.ndarray | None:
     if column not in listed[0]:
         return None
     found = []
-    for i, record in enumerate(listed):
-        number = _number(path, i, column, record[column])
+    for where, record in zip(places, listed, strict=True):
+        number = _number(where, column, record[column])
         if not number.is_integer() or abs(number) > MOST_WORDS:
             problem = f"expected a whole number of words up to {MOST_WORDS}, got {record[column]!r}"
-            raise DataError(f"{path}: record {i}: {column}: {problem}")
+            raise DataError(f"{where}: {column}: {problem}")
         found.append(int(number))
     return np.array(found, dtype=np.int64)
 
 
-def _groups(path: Path, listed: Sequence[dict[str, Any]], columns: Sequence[str]) -> np.ndarray:
+def _groups(places: Sequence[str], listed: Sequence[dict[str, Any]], columns: Sequence[str]) -> np.ndarray:
     """(n,) int64: equal where the columns are."""
     numbers: dict[tuple[Any, ...], int] = {}
     found = []
-    for i, record in enumerate(listed):
+    for where, record in zip(places, listed, strict=True):
         key = tuple(record.get(column) for column in columns)
         for column, value in zip(columns, key, strict=True):
             if isinstance(value, (list, dict)):
-                raise DataError(f"{path}: record {i}: {column}: expected a text or a number, got {value!r}")
+                raise DataError(f"{where}: {column}: expected a text or a number, got {value!r}")
         found.append(numbers.setdefault(key, len(numbers)))
     return np.array(found, dtype=np.int64)
 
 
-def _treat(path: Path, buzzes: Buzzes) -> Buzzes:
+def _treat(path: Path, places: Sequence[str], buzzes: Buzzes) -> Buzzes:
     """Do with positions above 1 what the caller wants."""
     beyond = buzzes.position > 1
     if not beyond.any() or buzzes.treatment == "keep":
@@ -265,6 +269,6 @@ def _treat(path: Path, buzzes: Buzzes) -> Buzzes:
         return buzzes.take(~beyond)
     first = int(np.flatnonzero(beyond)[0])
     raise DataError(
-        f"{path}: record {first}: position {buzzes.position[first]:g} is outside 0 to 1, as are {beyond.sum() - 1} "
+        f"{places[first]}: position {buzzes.position[first]:g} is outside 0 to 1, as are {beyond.sum() - 1} "
         f"more of {len(buzzes)}; say what to do with those above 1: --beyond-end keep, clip or drop"
     )

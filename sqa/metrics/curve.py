@@ -21,8 +21,13 @@ import numpy as np
 
 from sqa.core.arrays import Floats
 from sqa.core.errors import ConfigError, DataError
+from sqa.core.registry import did_you_mean
 from sqa.files.records import json_document
 
+KEYS = (
+    *("kind", "version", "method", "coefficients", "knots"),
+    *("buzzes", "right", "questions", "points", "rmse", "largest_error", "rises", "data", "filters", "band"),
+)
 KIND, VERSION = "expected-wins curve", 1
 _LARGEST = 1 << 20  # bytes of a curve file
 _STEEPEST = 1e6  # coefficients at most, and one over the least step between two knots: no fit has more
@@ -119,6 +124,9 @@ def read_curve(path: Path) -> AnyCurve:
     document = json_document(path)
     if not isinstance(document, dict) or (document.get("kind"), document.get("version")) != (KIND, VERSION):
         raise DataError(f'{path}: not a curve: expected an object with kind "{KIND}" and version {VERSION}')
+    for key in document:
+        if key not in KEYS and not key.startswith("_"):
+            raise DataError(f"{path}: unknown key {key[:60]!r}{did_you_mean(key, KEYS)} in a curve")
     return curve_of(document, path)
 
 

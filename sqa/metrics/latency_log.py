@@ -33,11 +33,12 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
-from msgspec import DecodeError, Struct, ValidationError, field
+from msgspec import DecodeError, Struct, ValidationError, field, structs
 from msgspec.json import Decoder
 
 from sqa.core.arrays import Floats
 from sqa.core.errors import ConfigError, DataError
+from sqa.core.registry import misspelt
 from sqa.files import records
 from sqa.files.json_reader import parse_json
 from sqa.metrics.delays import Delays, pack
@@ -121,7 +122,8 @@ class _TimedLine(_Line, gc=False):
     other: list[int | float] | None = field(name="delays", default=None)
 
 
-_NAMES = [f'"{name}"'.encode() for name in _Line.__struct_encode_fields__]
+_KEYS = _Line.__struct_encode_fields__
+_NAMES = [f'"{name}"'.encode() for name in _KEYS]
 
 
 def score(path: str, options: LogOptions) -> Scored:
@@ -172,6 +174,8 @@ def _rows(path: str, kind: type[_Line]) -> list[_Line]:
             raise DataError(f"{path}:{number}: not JSON ({error})") from error
         except ValueError as error:
             raise DataError(f"{path}:{number}: {error}") from error
+    if wrong := misspelt(parse_json(lines[0]), _KEYS):
+        raise DataError(f"{path}:1: unknown key {wrong}")
     return rows
 
 
@@ -198,6 +202,7 @@ def _pack(path: str, rows: Sequence[_Line], options: LogOptions, convention: Con
         raise DataError(f"{path}:{number}: no reference_length and no reference, though other lines have one")
     if counted and not speech and not ends:
         delays = [[*row, length] for row, length in zip(delays, lengths, strict=True)]
+    _check_keys(path, rows)
     return pack(delays, lengths, known or None, speech)
 
 
@@ -238,6 +243,15 @@ def _odd(delays: Delays, rows: Sequence[_Line]) -> dict[int, str]:
         if length is not None and not delays.speech and len(row.delays) - 1 not in (length, length - 1):
             found.setdefault(line, f"prediction_length is {length}, but there are {len(row.delays)} delays")
     return dict(sorted(found.items()))
+
+
+def _check_keys(path: str, rows: Sequence[_Line]) -> None:
+    """What one line has all have: a key that is misspelt in one would leave it to be read by other rules."""
+    for key in structs.fields(rows[0]):
+        there = [getattr(row, key.name) is not None for row in rows]
+        if not all(there) and any(there):
+            lacks, has = there.index(False) + 1, there.index(True) + 1
+            raise DataError(f"{path}:{lacks}: no {key.encode_name}, which line {has} has; all lines have it, or none")
 
 
 def _check_lengths(path: str, key: str, lengths: Sequence[float | None]) -> None:

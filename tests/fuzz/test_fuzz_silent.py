@@ -67,6 +67,10 @@ READ["computation"] = ["elapsed", *READ["latency"]]
 KNOWN = {"questions": ["id", "language", "source", "reference", "page"], "pages": ["text", "page", "id"],
          "submission": ["question", "step", "token", "g", "guess", "buzz"]}  # fmt: skip
 
+COLUMNS = {"latency": [*READ["latency"], "elapsed"], "computation": [*READ["latency"], "elapsed"],
+           "recorded": ["index", "prediction", "delays", "elapsed", "prediction_length", "source", "source_length"],
+           "buzzes": ["correct", "rel_pos", "word_index", "n_words", "tournament", "game", "player"]}  # fmt: skip
+
 
 def misspelt(rng: random.Random, key: str) -> str:
     """A key with a letter left out, doubled, swapped with the next or in the other case."""
@@ -89,6 +93,14 @@ def misspell(rng: random.Random, reader: str, record: Record) -> str:
         pass
     optional = rng.random() < 0.5  # beside the right one, so that nothing is missing
     return json.dumps({**record, other: 1} if optional else {other if k == key else k: v for k, v in record.items()})
+
+
+def misspell_column(rng: random.Random, reader: str, record: Record) -> str:
+    """In a file of another program, which may have any others."""
+    key = rng.choice(COLUMNS[reader])
+    while (other := misspelt(rng, key)) in record:
+        pass
+    return json.dumps({other if k == key else k: v for k, v in record.items()})
 
 
 def twice(rng: random.Random, reader: str, record: Record) -> str:
@@ -115,9 +127,10 @@ def negative(rng: random.Random, reader: str, record: Record) -> str:
 
 KINDS: dict[str, tuple[Callable[[random.Random, str, Record], str], tuple[str, ...]]] = {
     "misspelt key": (misspell, ("questions", "pages", "submission")),
+    "misspelt column": (misspell_column, tuple(COLUMNS)),
     "key twice": (twice, tuple(READERS)),
     "control character": (control, ("questions", "pages", "submission")),
-    "torn id": (torn_id, ("questions",)),
+    "torn id": (torn_id, ("questions", "pages")),
     "negative elapsed": (negative, ("latency", "computation", "recorded")),
 }
 

@@ -131,7 +131,7 @@ def test_buzzes_with_odd_values(tmp_path: Path, odd: dict, message: str) -> None
     good = {"qid": "q", "correct": True, "rel_pos": 0.5, "word_index": 1, "n_words": 2, "game": 1, "tournament": "t"}
     path = tmp_path / "b.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in (good, good | odd)))
-    with pytest.raises(DataError, match=r"b\.jsonl: " + message):
+    with pytest.raises(DataError, match=r"b\.jsonl:2: " + message):
         load_buzzes(str(path))
     path.write_text(json.dumps(good | {"game": None}) + "\n")
     with pytest.raises(DataError, match=r"record 0: no value for game"):

@@ -284,6 +284,7 @@ def test_a_curve_in_a_file_scores_as_the_published_one(tmp_path: Path) -> None:
         ({**PUBLISHED, "method": "line"}, "method: expected 'cubic' or 'monotone', got 'line'"),
         ({**PUBLISHED, "coefficients": [1, 2, 3]}, "coefficients: expected 4 numbers"),
         ({**PUBLISHED, "coefficients": [1, 2, 3, "x"]}, "coefficients: expected a list of finite numbers"),
+        ({**PUBLISHED, "coeficients": [1, 0, 0, 0]}, "unknown key 'coeficients', did you mean 'coefficients'"),
         ({**STEPS, "knots": None}, "knots.t: expected a list of finite numbers"),
         ({**STEPS, "knots": {"t": [0, 0.5], "ew": [1, 0.5]}}, "t ascending from 0 to 1"),
         ({**STEPS, "knots": {"t": [0, 1], "ew": [0.5, 0.6]}}, "that never rise"),

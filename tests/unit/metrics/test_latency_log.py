@@ -106,7 +106,9 @@ def test_computing_time_counts_when_asked(tmp_path):
         (["[1]"], r":1: Expected `object`, got `array`"),
         ([row([1], 3), ""], r":2: not JSON"),
         ([{"source_length": 3}], r":1: Object missing required field `delays`"),
-        ([row([1], 2, 1), row([1], 2, 1, elapsed=[-3.5])], r":2: elapsed holds -3\.5; a time is 0 or more"),
+        ([row([1], 2, elapsed=[1]), row([1], 2, elapsed=[-3.5])], r":2: elapsed holds -3\.5; a time is 0 or more"),
+        ([row([1], 2, idnex=0)], r":1: unknown key 'idnex', did you mean 'index'"),
+        ([row([1], 2, index=0), row([1], 2, idnex=1)], r":2: no index, which line 1 has; all lines have it, or none"),
         ([row([1, True], 3)], r":1: Expected `int . float`, got `bool`"),
         ([row([-1], 3)], r":1: delay 0 is -1; delays are 0 or more"),
         ([row([1], 3), row([2, 3, -1], 3)], r":2: delay 2 is -1; delays are 0 or more"),
@@ -127,9 +129,9 @@ def test_what_is_wrong_is_named_by_line(tmp_path, rows, message):
 
 
 ODD = [  # a line, and how it is marked
-    (row([3, 2, 4, 1, 6], 6), r"delays[1]: 2 after 3: a delay falls"),
-    (row([1, 7], 6), r"delays[1]: 7 of 6 words: past the end"),
-    (row([1, 2.5], 6), r"delays[1]: 2.5 is no whole number of words"),
+    (row([3, 2, 4, 1, 6], 6, prediction_length=5), r"delays[1]: 2 after 3: a delay falls"),
+    (row([1, 7], 6, prediction_length=2), r"delays[1]: 7 of 6 words: past the end"),
+    (row([1, 2.5], 6, prediction_length=2), r"delays[1]: 2.5 is no whole number of words"),
     (row([1, 2], 6, prediction_length=5), r"prediction_length is 5, but there are 2 delays"),
 ]
 
