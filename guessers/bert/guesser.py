@@ -45,7 +45,7 @@ class BertConfig:
 
     model: str = "bert"  # a bundled model (folder of data/models) or a folder
     encoder: str | None = None  # folder or hub name of the encoder it was trained on; null = as the model says
-    revision: str | None = None  # of a hub encoder: branch, tag or commit; null = its default
+    revision: str | None = None  # of a hub encoder: branch, tag or commit; needed to fetch it
     download: bool = False  # fetch a hub encoder that is not in the local cache
     temperature: float = 1.0  # divides the logits before the softmax; > 1 flattens the scores, the order stays
     precision: Precision = "float32"  # of the encoder; int8 = CTranslate2's, faster on a CPU; bfloat16 needs hardware

@@ -43,7 +43,7 @@ class ReaderConfig:
     max_answer: int = 30  # pieces of an answer at most
     batch: int = 16  # windows read at once
     device: Literal["auto", "cpu", "cuda"] = "auto"  # auto = a GPU if there is one
-    revision: str | None = None  # of a hub model
+    revision: str | None = None  # of a hub model: branch, tag or commit; needed to fetch it
     download: bool = False  # fetch a hub model that is not in the local cache
 
     def __post_init__(self) -> None:

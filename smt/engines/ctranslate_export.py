@@ -1,6 +1,6 @@
 """Models as CTranslate2 folders: ours, and those of `transformers`.
 
-    sqa convert ctranslate2 MODEL FOLDER [--storage int8] [--revision REVISION] [--download]
+    sqa convert ctranslate2 MODEL FOLDER [--storage int8] [--download --revision REVISION]
 
 Our network maps onto CTranslate2's Transformer (pre-norm, ReLU, one embedding scaled by sqrt(width), sinusoidal
 positions from 0, the end of the source appended, the decoder begun with <s>), but for two things:

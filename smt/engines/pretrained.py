@@ -1,6 +1,6 @@
 """Pretrained sequence-to-sequence models of the `transformers` package: opus-mt, M2M100, NLLB, mBART.
 
-    translator: {name: pretrained, model: Helsinki-NLP/opus-mt-es-en, download: true}
+    translator: {name: pretrained, model: Helsinki-NLP/opus-mt-es-en, download: true, revision: main}
     translator: {name: pretrained, model: some/folder, source_language: pol_Latn, target_language: eng_Latn}
 
 They read whole texts.  Without a policy every word is written once the sentence is over (k = infinity); the keys
@@ -40,7 +40,7 @@ class PretrainedConfig:
     batch_tokens: int = 4096  # source pieces in a batch, padding included
     max_new_tokens: int = 256  # pieces written per text at most
     device: Literal["auto", "cpu", "cuda"] = "auto"  # auto = a GPU if there is one
-    revision: str | None = None  # of a hub model: branch, tag or commit; null = its default
+    revision: str | None = None  # of a hub model: branch, tag or commit; needed to fetch it
     download: bool = False  # fetch a hub model that is not in the local cache
     policy: PolicyConfig = "wait-k"  # when to write what: see smt/policies/prefixes.py
     k: int | str = "full"  # wait-k: source WORDS read before the first target word, or "full" = the whole sentence

@@ -43,7 +43,7 @@ PACKAGED = {
 }
 
 
-def base_folder(base: str, download: bool = False) -> Path:
+def base_folder(base: str, download: bool = False, revision: str | None = None) -> Path:
     """The folder of a model by any of its names.  Not to be had: ConfigError; damaged: DataError, ChecksumError."""
     path = Path(base).expanduser()
     if base in PACKAGED:
@@ -57,7 +57,7 @@ def base_folder(base: str, download: bool = False) -> Path:
         raise ConfigError(
             f"model {base} not found{near}: neither a packaged one ({', '.join(PACKAGED)}), a folder nor a .gguf file"
         )
-    return find_model(base, None, download, WANTED)
+    return find_model(base, revision, download, WANTED)
 
 
 def _packaged(base: str) -> Path:

@@ -55,6 +55,7 @@ class CausalLmConfig:
     bidirectional: bool = False  # the source looks at itself in both directions: full input only, adapters trained so
     copy_bonus: float = 0.0  # nats for pieces that spell a name of the source, see smt/models/copying.py
     precision: Literal["auto", "float32", "bfloat16", "int8"] = "auto"  # auto = bfloat16 if the processor multiplies it
+    revision: str | None = None  # of a hub model: branch, tag or commit; needed to fetch it
     download: bool = False  # fetch a hub model that is not in the local cache
 
     def __post_init__(self) -> None:
@@ -89,7 +90,7 @@ def resolve(config: CausalLmConfig) -> _Loaded:
         about = load_adapter(folder).config
         if config.source_language is not None:
             raise ConfigError(f"source_language: the adapter {config.model} knows its languages; leave it out")
-        base = base_folder(config.base or about["base"]["name"], config.download)
+        base = base_folder(config.base or about["base"]["name"], config.download, config.revision)
         if config.bidirectional and not about.get("bidirectional", False):
             raise ConfigError(f"bidirectional: {config.model} was not trained for it (train.bidirectional_share)")
         return _Loaded(base, folder, (about["source"], about["target"]), precision, config.bidirectional)
@@ -99,7 +100,7 @@ def resolve(config: CausalLmConfig) -> _Loaded:
         raise ConfigError(f"base: {config.model} is no adapter, so it takes none")
     if config.source_language is None:
         raise ConfigError(f"source_language: missing; the prompt for {config.model} names it (es, pl)")
-    base = base_folder(config.model, config.download)
+    base = base_folder(config.model, config.download, config.revision)
     return _Loaded(base, None, (config.source_language, config.target_language), precision, False)
 
 

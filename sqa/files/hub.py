@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 from sqa.core.errors import ConfigError, DataError, need
+from sqa.core.paths import DATA
 from sqa.files.digest import file_digest
 from sqa.files.records import json_document
 
 
-def find_model(model: str, revision: str | None, download: bool, wanted: Sequence[str]) -> Path:
+def find_model(model: str, revision: str | None, download: bool, wanted: Sequence[str], key: str = "revision") -> Path:
     """The folder of a model: `model` itself, or a hub name's files `wanted` (patterns), fetched only with `download`.
 
-    Not to be had: ConfigError that begins "model X not found"; fetching failed: DataError.
+    Not to be had: ConfigError that begins "model X not found"; fetching failed: DataError.  What is fetched is named by
+    its revision, the config's `key`: without one another day would fetch another model.
     """
     folder = Path(model).expanduser()
     if folder.is_dir():
         return folder.resolve()
     if model.startswith((".", "/", "~")) or model.count("/") > 1:
         raise ConfigError(f"model {model} not found: there is no such folder")
+    if wrong := unpinned(model, revision, download, key):
+        raise ConfigError(wrong)
     need("huggingface_hub", f"the model {model}")
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
@@ -37,8 +42,31 @@ def find_model(model: str, revision: str | None, download: bool, wanted: Sequenc
         at = f" at revision {revision}" if revision else ""
         raise ConfigError(
             f"model {model} not found{at}: neither a folder nor in the local Hugging Face cache; "
-            "download: true would fetch it"
+            f"download: true would fetch it, with `{key}: COMMIT` (https://huggingface.co/{model}/commits)"
         ) from error
+
+
+def unpinned(model: str, revision: str | None, download: bool, key: str = "revision") -> str:
+    """What is wrong with a hub model that would be fetched without saying which; "" where nothing is."""
+    if not download or revision or Path(model).expanduser().is_dir():
+        return ""
+    return (
+        f"{key}: missing; download: true takes what the hub has that day, so say which {model} is meant: "
+        f"`{key}: COMMIT`, one of https://huggingface.co/{model}/commits (`{key}: main` is the newest, and the run "
+        "says which that was)"
+    )
+
+
+def commit_of(model: str, revision: str | None) -> str | None:
+    """The commit of a hub model in the local cache; None of a folder, and of what is not there."""
+    bundled = (DATA / "models" / model).is_dir()
+    if bundled or Path(model).expanduser().exists() or find_spec("huggingface_hub") is None:
+        return None
+    try:
+        folder = find_model(model, revision, False, ("config.json",))
+    except ConfigError:
+        return None
+    return folder.name if folder.parent.name == "snapshots" else None
 
 
 def check_shards(folder: Path) -> None:

@@ -14,7 +14,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -28,6 +28,7 @@ from sqa.core.significance import Comparison, bootstrap, compare_many
 from sqa.core.trace import SCORES, Score, scores_rows, scores_table
 from sqa.core.types import Question
 from sqa.files.atomic import atomic, held
+from sqa.files.hub import commit_of
 from sqa.files.json_reader import parse_json
 from sqa.files.store import Store, blocks_of, dataset_fingerprint, read_table, write_table, write_text
 from sqa.run.config import RunConfig, load_run, to_mapping
@@ -207,6 +208,8 @@ def _save(result: RunResult, folder: Path) -> None:
         "refusals": result.refusals,
         "stages": result.keys,
     }
+    if models := hub_models(result.config):
+        summary["models"] = models
     times = _times(folder, result.keys) | result.seconds
     write_text(folder / CONFIG, yaml.safe_dump(to_mapping(result.config), sort_keys=False))
     scores = {q.id: result.scores[q.id] for q in result.questions}
@@ -214,6 +217,21 @@ def _save(result: RunResult, folder: Path) -> None:
     write_text(folder / SUMMARY, json.dumps(summary, indent=2, ensure_ascii=False) + "\n")
     write_text(folder / TIMES, json.dumps(times) + "\n")
     write_text(folder / REPORT, tsv(REPORT_HEADER, (row.cells() for row in report_rows(result))))
+
+
+def hub_models(config: object) -> dict[str, str]:
+    """Name -> commit of every model of the Hugging Face hub that a config names and this machine has."""
+    if isinstance(config, (tuple, list)):
+        return {name: commit for inner in config for name, commit in hub_models(inner).items()}
+    if not is_dataclass(config):
+        return {}
+    values = {field.name: getattr(config, field.name) for field in fields(config)}
+    found = {name: commit for inner in values.values() for name, commit in hub_models(inner).items()}
+    for key, revision in (("model", "revision"), ("base", "revision"), ("encoder", "encoder_revision")):
+        if "download" in values and isinstance(name := values.get(key), str):
+            commit = commit_of(name, values.get(revision, values.get("revision")))
+            found |= {name: commit} if commit else {}
+    return found
 
 
 def pack(result: RunResult) -> dict[str, bytes]:

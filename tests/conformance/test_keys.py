@@ -134,7 +134,7 @@ CHANGES: dict[tuple[str, str], tuple[Options, Options]] = {
     ("policy", "local-agreement"): ({"n": 2}, {"n": 3, **HELD}),
     ("policy", "retranslate"): ({"n": 2}, {"n": 3, **HELD}),
     ("quality metric", "comet"): ({"model": "@comet"}, {"model": "@comet-2", "encoder": "@bert"}),
-    ("quality metric", "bertscore"): ({"model": "roberta-large", "layer": 1}, {
+    ("quality metric", "bertscore"): ({"model": "roberta-large", "layer": 1, "revision": "v1"}, {
         "model": "@lm", "layer": 2, "baseline": True,
     }),
     ("quality metric", "bleurt"): ({"model": "@bleurt"}, {"model": "@bleurt-2"}),
@@ -146,7 +146,7 @@ MODEL_FIELDS = {"revision": ("main", FETCHED), "download": (True, FETCHED)}
 QUALITY_FIELDS = {**MODEL_FIELDS, "name": ("mine", RENAMED), "batch_size": (3, AT_ONCE), "device": (None, ELSEWHERE)}
 ASKING = {"timeout": (9.0, WAITING), "token_env": ("SQA_TEST_TOKEN", "who asks")}
 SAME: dict[tuple[str, str], Mapping[str, tuple[Any, str]]] = {
-    ("translator", "causal-lm"): {"download": MODEL_FIELDS["download"]},
+    ("translator", "causal-lm"): MODEL_FIELDS,
     ("translator", "pretrained"): {**MODEL_FIELDS, "batch_tokens": (99, AT_ONCE), "device": (None, ELSEWHERE)},
     ("translator", "ctranslate2"): {
         "batch_tokens": (99, AT_ONCE), "threads": (1, AT_ONCE), "device": (None, ELSEWHERE),
@@ -172,7 +172,7 @@ SAME: dict[tuple[str, str], Mapping[str, tuple[Any, str]]] = {
             "backoff": 9.0}.items()},
     },
     ("guesser", "qanta_service"): {**ASKING, "retries": (9, WAITING), "ready": (9.0, WAITING)},
-    ("quality metric", "comet"): QUALITY_FIELDS,
+    ("quality metric", "comet"): {**QUALITY_FIELDS, "encoder_revision": ("main", FETCHED)},
     ("quality metric", "bertscore"): QUALITY_FIELDS,
     ("quality metric", "bleurt"): QUALITY_FIELDS,
     ("quality metric", "external"): {

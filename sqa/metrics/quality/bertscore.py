@@ -28,7 +28,7 @@ class BertScoreConfig:
     name: str = "bertscore"  # in the report
     layer: int | None = None  # whose output is compared, from 1; null = the package's choice for that hub name
     baseline: bool = False  # rescale by the package's baseline for English and that hub name
-    revision: str | None = None  # of a hub model: branch, tag or commit; null = its default
+    revision: str | None = None  # of a hub model: branch, tag or commit; needed to fetch it
     download: bool = False  # fetch a hub model that is not in the local cache
     batch_size: int = 16  # questions at a time
     device: Device = "cpu"

@@ -25,7 +25,7 @@ class BleurtConfig:
 
     model: str  # folder, or a hub name: lucadiliello/BLEURT-20-D12
     name: str = "bleurt"  # in the report
-    revision: str | None = None  # of a hub model: branch, tag or commit; null = its default
+    revision: str | None = None  # of a hub model: branch, tag or commit; needed to fetch it
     download: bool = False  # fetch a hub model that is not in the local cache
     batch_size: int = 8  # questions at a time
     device: Device = "cpu"

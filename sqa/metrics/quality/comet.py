@@ -36,7 +36,8 @@ class CometConfig:
     model: str  # folder with hparams.yaml and checkpoints/, or a hub name: Unbabel/wmt22-comet-da
     name: str = "comet"  # in the report
     encoder: str | None = None  # folder or hub name of its encoder's tokenizer; null = what hparams.yaml names
-    revision: str | None = None  # of a hub model: branch, tag or commit; null = its default
+    revision: str | None = None  # of a hub model: branch, tag or commit; needed to fetch it
+    encoder_revision: str | None = None  # the same of the encoder
     download: bool = False  # fetch hub models that are not in the local cache
     batch_size: int = 8  # questions at a time
     device: Device = "cpu"
@@ -75,7 +76,7 @@ def build(config: CometConfig) -> MeanOfSegments:
     folder = find_model(config.model, config.revision, config.download, WANTED)
     checkpoint, hparams = _files(folder)
     encoder_name = config.encoder or str(hparams["pretrained_model"])
-    encoder = find_model(encoder_name, None, config.download, ENCODER_WANTED)
+    encoder = find_model(encoder_name, config.encoder_revision, config.download, ENCODER_WANTED, "encoder_revision")
     weights, pieces = file_digest(checkpoint), files_digest(encoder, ENCODER_WANTED)
     package = version("unbabel-comet")
     identity = f"comet {VERSION} {package} {weights} {file_digest(folder / 'hparams.yaml')} {pieces}"

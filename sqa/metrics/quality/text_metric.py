@@ -1,7 +1,7 @@
 """Quality metrics that look at texts only: a score per question, remembered by its texts, and their mean.
 
     quality:
-      - comet: {model: Unbabel/wmt22-comet-da}           # or a local folder; download: true fetches it
+      - comet: {model: Unbabel/wmt22-comet-da}           # or a local folder; download: true with a revision fetches it
       - bertscore: {model: roberta-large, baseline: true}
       - bleurt: {model: lucadiliello/BLEURT-20-D12}
       - external: [java, -jar, meteor-1.5.jar, "-", "-", -stdio, -l, en, -norm]
@@ -24,6 +24,7 @@ import numpy as np
 from sqa.core.arrays import Floats
 from sqa.core.errors import ConfigError, DataError, NotComputable
 from sqa.core.registry import Registry
+from sqa.files.hub import unpinned
 from sqa.metrics.quality.segment import Segment, segment_of
 from sqa.metrics.ratio import ratio, ratio_many
 
@@ -171,6 +172,8 @@ def check_sizes(config: Any, kind: str, *keys: str) -> None:
     wrong = [f"{kind}.{key}: must be >= 1, got {getattr(config, key)}" for key in keys if getattr(config, key) < 1]
     if not config.model:
         wrong.append(f"{kind}.model: a folder or a name on the Hugging Face hub is needed")
+    if problem := unpinned(config.model, config.revision, config.download):
+        wrong.append(f"{kind}.{problem}")
     if not config.name:
         wrong.append(f"{kind}.name: must not be empty")
     if wrong:

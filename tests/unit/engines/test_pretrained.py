@@ -24,7 +24,9 @@ from sqa.core.paths import ROOT
 from sqa.core.trace import check_emissions
 from sqa.data.datasets import load_questions
 from sqa.files.hub import find_model
-from sqa.run.config import read_yaml
+from sqa.metrics.quality.comet import CometConfig
+from sqa.run.config import read_yaml, run_from_mapping
+from sqa.run.folder import hub_models
 from sqa.run.pipeline import stream
 
 TEXTS = ["Este hombre fue el primero .", "¿ Quién ?", "For 10 points , name this city of the north .", "Una ciudad"]
@@ -268,8 +270,30 @@ def test_nothing_is_fetched_unless_asked(tmp_path, monkeypatch):
         find_model("some/model", None, False, WANTED)
     with pytest.raises(ConfigError, match="model ./model not found: there is no such folder"):
         find_model("./model", None, True, WANTED)
+    with pytest.raises(
+        ConfigError, match="revision: missing; .* which some/model is meant: `revision: COMMIT`, one of"
+    ):
+        find_model("some/model", None, True, WANTED)
+    with pytest.raises(ConfigError, match="translator.*revision: missing|^revision: missing"):
+        build(PretrainedConfig("some/model", download=True))
+    with pytest.raises(ConfigError, match=r"quality\[0\].comet.*revision: missing; "):
+        run_from_mapping({"name": "x", "dataset": {"name": "mini-es"}, "translator": "fixed",
+                          "quality": [{"comet": {"model": "some/model", "download": True}}]})  # fmt: skip
     with pytest.raises(ConfigError, match="nor a name on the Hugging Face hub"):
         find_model("not a name", None, False, WANTED)
+
+
+def test_a_run_names_the_commit_of_its_hub_models(tmp_path, monkeypatch):
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    commit, home = "0123456789abcdef" * 2 + "01234567", tmp_path / "models--some--model"
+    (home / "snapshots" / commit).mkdir(parents=True)
+    (home / "snapshots" / commit / "config.json").write_text("{}")
+    (home / "refs").mkdir()
+    (home / "refs" / "main").write_text(commit)
+    configs = (PretrainedConfig("some/model"), PretrainedConfig("some/model", revision=commit),
+               CometConfig("no/such", encoder="some/model", encoder_revision="main"))  # fmt: skip
+    assert [hub_models((config,)) for config in configs] == [{"some/model": commit}] * 3
+    assert hub_models((PretrainedConfig("no/such"), PretrainedConfig(str(tmp_path)))) == {}
 
 
 def test_a_text_too_long_is_named(folders):
