@@ -6,6 +6,7 @@ streaming and batched decoding see the same pieces.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Literal
 import numpy as np
 import sentencepiece
 
-from sqa.core.errors import DataError
+from sqa.core.errors import ConfigError, DataError
 
 PAD, UNK, BOS, EOS = 0, 1, 2, 3
 WORD_START = "\u2581"
@@ -84,26 +85,32 @@ class Vocabulary:
     def train(
         cls, lines: Iterable[str], size: int, seed_sentences: int = 400_000, kind: Literal["unigram", "bpe"] = "unigram"
     ) -> Vocabulary:
-        """Learn `size` pieces (byte fallback) from `lines` of both languages."""
+        """Learn `size` pieces (byte fallback) from `lines` of both languages.
+
+        More of them than the lines have, or fewer than their letters: ConfigError; no line: DataError.
+        """
         import io
 
         model = io.BytesIO()
-        sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=iter(lines),
-            model_writer=model,
-            vocab_size=size,
-            model_type=kind,
-            character_coverage=0.9997,
-            byte_fallback=True,
-            input_sentence_size=seed_sentences,
-            shuffle_input_sentence=True,
-            num_threads=2,
-            pad_id=PAD,
-            unk_id=UNK,
-            bos_id=BOS,
-            eos_id=EOS,
-            minloglevel=2,
-        )
+        try:
+            sentencepiece.SentencePieceTrainer.train(
+                sentence_iterator=iter(lines),
+                model_writer=model,
+                vocab_size=size,
+                model_type=kind,
+                character_coverage=0.9997,
+                byte_fallback=True,
+                input_sentence_size=seed_sentences,
+                shuffle_input_sentence=True,
+                num_threads=2,
+                pad_id=PAD,
+                unk_id=UNK,
+                bos_id=BOS,
+                eos_id=EOS,
+                minloglevel=2,
+            )
+        except RuntimeError as error:
+            raise _untrainable(size, str(error)) from error
         return cls(model.getvalue())
 
     def word(self, word: str) -> tuple[int, ...]:
@@ -123,3 +130,14 @@ class Vocabulary:
         """The word that a run of pieces spells; bytes that form no printable character are left out (may give "")."""
         text = self._processor.decode(list(ids))
         return "".join(c for c in text if c.isprintable() and not c.isspace() and c != "\ufffd")
+
+
+def _untrainable(size: int, said: str) -> ConfigError | DataError:
+    """What SentencePiece said, as the key of the config that it is about."""
+    if most := re.search(r"too high .*<= (\d+)", said):
+        return ConfigError(f"corpus.vocabulary_size: at most {most[1]} for these pairs, got {size}")
+    if least := re.search(r"smaller than required_chars. \d+ vs (\d+)", said):
+        return ConfigError(f"corpus.vocabulary_size: at least {least[1]} for the letters of these pairs, got {size}")
+    if "sentences_.empty()" in said or "all_chars_count" in said:
+        return DataError("no vocabulary can be learnt: no pair with a word in it is left")
+    return DataError(f"no vocabulary of {size} pieces can be learnt: {said.splitlines()[0]}")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
+from smt.models.vocab import Vocabulary
 from smt.models.waitk_translator import WaitKConfig, build
 from smt.train import main
 from smt.training.config import CorpusConfig, SmtConfig
@@ -97,3 +99,22 @@ def test_pairs_are_refused_by_line_and_spaced_where_the_language_has_no_blanks(t
 
 def test_the_projects_own_corpora_are_as_they_were() -> None:
     assert replace(CorpusConfig("es-en"), seed=1).train is None
+
+
+@pytest.mark.parametrize("kind", ["unigram", "bpe"])
+def test_pairs_too_few_for_the_vocabulary_say_how_large_it_may_be(folder: Path, kind: Any) -> None:
+    (folder / "pairs.tsv").write_text("le chat dort ici\tthe cat sleeps here\n" * 3)
+    corpus = load(config(folder, vocabulary_kind=kind), SmtConfig).corpus
+    with pytest.raises(ConfigError, match=r"^corpus\.vocabulary_size: at most \d+ for these pairs, got 600$"):
+        prepare(corpus, folder / "data")
+    lines = ["le chat dort ici", "the cat sleeps here"]
+    with pytest.raises(ConfigError) as caught:
+        Vocabulary.train(lines, 600, kind=kind)
+    most = int(str(caught.value).split()[3])
+    assert Vocabulary.train(lines, most, kind=kind).size == most
+    with pytest.raises(ConfigError, match=f"at most {most} for these pairs, got {most + 1}"):
+        Vocabulary.train(lines, most + 1, kind=kind)
+    with pytest.raises(ConfigError, match=r"at least \d+ for the letters of these pairs, got 100"):
+        Vocabulary.train(["le chat"], 100, kind=kind)
+    with pytest.raises(DataError, match="no vocabulary can be learnt: no pair with a word in it is left"):
+        Vocabulary.train([], 300, kind=kind)
