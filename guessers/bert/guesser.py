@@ -77,6 +77,12 @@ class EncoderName:
     revision: str | None
     sha256: str  # bert_encoder.weights_digest of its folder
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not isinstance(self.sha256, str):
+            raise TypeError("encoder: its name and sha256 must be texts")
+        if self.revision is not None and not isinstance(self.revision, str):
+            raise TypeError("encoder: its revision must be a text or null")
+
 
 class Head(nn.Module):
     """Sums over word pieces -> logits over pages."""

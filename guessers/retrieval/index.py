@@ -106,7 +106,7 @@ class Index:
         """Read what `save` wrote; DataError if it is damaged."""
         tensors, config = read_tensors(folder, "bm25", VERSION)
         analyzer = config.get("analyzer", "stems")
-        if analyzer not in ANALYZERS:
+        if not isinstance(analyzer, str) or analyzer not in ANALYZERS:
             raise DataError(f"{folder}: analyzer {analyzer!r} is none of {', '.join(ANALYZERS)}; train the model again")
         try:
             titles, words = unpack_strings(tensors["titles"]), unpack_strings(tensors["words"])

@@ -291,6 +291,10 @@ def rewritten(folder: Path, to: Path, change) -> Path:
         (lambda t, c: c["shape"].update(width=8), "not a BERT guesser of this version"),
         (lambda t, c: c["shape"].update(pages=2), "3 titles for 2 pages"),
         (lambda t, c: c.update(encoder="tiny"), "not a BERT guesser of this version"),
+        *(
+            (lambda t, c, key=key, value=value: c["encoder"].update({key: value}), "not a BERT guesser of this version")
+            for key, value in (("name", None), ("name", ["tiny"]), ("revision", 1), ("sha256", {}))
+        ),
         (lambda t, c: c.update(version=99), "expected a model of kind 'bert'"),
         (lambda t, c: t.update(weights=t["weights"][:-1].clone()), "the head has weights for"),
         (lambda t, c: t.update({"encoder.nowhere": torch.zeros(1, 4)}), "nowhere does not fit the encoder"),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -195,11 +197,12 @@ def test_a_guesser_reads_words_as_its_model_was_counted(tmp_path, analyzer, know
     assert [guess.page for guess in loaded.guess(["Founded,"], 5)[0]] == ["Lima"]
 
 
-def test_an_unknown_analyzer_is_one_clear_error(tmp_path):
+@pytest.mark.parametrize("analyzer", ["polish", [], {}, None, 1])
+def test_an_unknown_analyzer_is_one_clear_error(tmp_path, analyzer):
     Index.of(DOCS, 1).save(tmp_path)
     path = tmp_path / "config.json"
-    path.write_text(path.read_text().replace("stems", "polish"))
-    with pytest.raises(DataError, match="analyzer 'polish' is none of stems, standard, english"):
+    path.write_text(json.dumps({**json.loads(path.read_text()), "analyzer": analyzer}))
+    with pytest.raises(DataError, match=re.escape(f"analyzer {analyzer!r} is none of stems, standard, english")):
         Index.load(tmp_path)
 
 
