@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 from doubles import write_questions
 
+from smt.engines.pretrained import PretrainedConfig
 from sqa.core.errors import ConfigError, DataError, NotComputable
 from sqa.files.store import Store
 from sqa.run import folder as runs
-from sqa.run.config import load_run, run_from_mapping
+from sqa.run.config import ComponentConfig, load_run, run_from_mapping
 from sqa.run.pipeline import RunResult, run
 
 METRICS = ["ew", "accuracy", "bleu", "al"]
@@ -63,6 +64,16 @@ def test_saving_twice_gives_the_same_bytes_and_it_reads_back(tmp_path: Path) -> 
     assert {name: stats.tolist() for name, stats in saved.stats.items()} == {
         name: done.stats[name].tolist() for name in METRICS
     }
+
+
+def test_a_run_says_which_commit_of_a_hub_model_it_had(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runs, "commit_of", lambda name, revision: f"{name} at {revision}")
+    done = result(tmp_path)
+    assert "models" not in json.loads((runs.save(done, tmp_path / "runs") / "run.json").read_text())
+    pretrained = ComponentConfig("pretrained", PretrainedConfig("some/model", revision="v1", download=True))
+    done = replace(done, config=replace(done.config, translator=pretrained))
+    told = json.loads((runs.save(done, tmp_path / "runs") / "run.json").read_text())["models"]
+    assert told == {"some/model": "some/model at v1"}
 
 
 def test_a_refused_metric_has_no_number(tmp_path: Path) -> None:
