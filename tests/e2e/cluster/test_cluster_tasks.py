@@ -78,7 +78,7 @@ def test_the_table_of_translators_is_the_same_on_two_workers(
             translation_table.main(table, Path(folder))
         printed.append(capsys.readouterr())
     assert printed[0].out == printed[1].out and len(printed[0].out.splitlines()) == 8
-    assert "question/s" in printed[0].err and "question/s" not in printed[1].err  # nothing was made in this process
+    assert "70/70 question" in printed[0].err and "/70 question" not in printed[1].err  # nothing made here
     files = sorted(path.name for path in Path("alone/few").iterdir())
     assert "figure8.png" in files and "table.md" in files
     for name in files:
