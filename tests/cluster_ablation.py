@@ -24,7 +24,7 @@ def prepare(folder: Path, ks: Sequence[int] = (1, 2, 3), delay: float = 0.0) -> 
         "fallback": [],
         "k": list(ks),
         "translators": [
-            {"label": "copy", "language": "nl", "translator": {"name": "doubles:build_translator", "delay": delay}}
+            {"label": "copy", "language": "es", "translator": {"name": "doubles:build_translator", "delay": delay}}
         ],
         "contestants": [{"guesser": {"name": "doubles:build_guesser"}, "buzzer": {"name": "doubles:build_buzzer"}}],
         "metrics": ["ew", "oracle-ew", "accuracy", "mrr", "bleu", "dal"],
