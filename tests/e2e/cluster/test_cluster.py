@@ -96,7 +96,7 @@ def alone(runs: Path) -> tuple[dict[str, bytes], dict[str, bytes]]:
     """Results and store of an ablation in this process."""
     from experiments import grid
 
-    def pool(workers: int, _context: object, _start: object) -> ThreadPoolExecutor:
+    def pool(workers: int, *_: object) -> ThreadPoolExecutor:
         return ThreadPoolExecutor(1)
 
     with pytest.MonkeyPatch.context() as patch:
