@@ -8,7 +8,7 @@ from pathlib import Path
 
 from experiments.items.over_k import BEST
 from experiments.lab import grid_rows
-from experiments.lab.item import Item, inputs_of
+from experiments.lab.item import Item, config_inputs, inputs_of, model_digests
 from experiments.lab.ledger import Ledger, Row, row_of
 from experiments.lab.tables import Column, across, number, pivot, table
 from experiments.studies import contamination
@@ -36,6 +36,11 @@ def measure(config_path: Path, runs: Path) -> Iterator[Row]:
                 yield row_of(cell, metric.name, found, metric.unit, row.signatures[metric.name])
             for share in SHARES:
                 yield Row(cell, share, getattr(row, share), n=row.n, unit="share")
+
+
+def with_models(config_path: Path) -> dict[str, str]:
+    """Its config, and the bundled models that it names."""
+    return {**config_inputs(config_path), **model_digests(load(config_path, TableConfig))}
 
 
 def compared(ledger: Ledger) -> list[str]:
@@ -89,7 +94,8 @@ ITEMS = (
         "translation_table.yaml",
         COLUMNS,
         measure,
-        blocks={
+        with_models,
+        {
             "compared": compared,
             **{
                 pair: pivot(("test", "k"), of_card(pair), pair=pair, translator="wait-k") for pair in ("es-en", "pl-en")
