@@ -27,9 +27,10 @@ from sqa.run.config import read_yaml, to_mapping
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+    from PIL import Image
 
 Block = Callable[[Ledger], Sequence[str]]  # Markdown lines
-Drawing = Callable[[Ledger], "Figure"]
+Drawing = Callable[[Ledger], "Figure | Image.Image"]
 
 
 def config_inputs(config: Path) -> dict[str, str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import re
+import sys
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from io import BytesIO
@@ -18,12 +19,13 @@ from typing import TYPE_CHECKING
 from experiments.lab import ledger as ledgers
 from experiments.lab.item import Item, chosen
 from experiments.lab.ledger import DIGITS, Ledger
-from sqa.core.errors import DataError
+from sqa.core.errors import DataError, lacking
 from sqa.core.paths import ROOT
 from sqa.core.registry import did_you_mean
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+    from PIL import Image
 
 LEDGERS = ROOT / "experiments" / "ledger"
 PAGES = ("README.md", "docs/*.md", "data/models/*/README.md")
@@ -101,29 +103,37 @@ def drawn_from(picture: Path) -> str | None:
 
 
 def draw(item: Item) -> list[Path]:
-    """Draw the pictures of an item whose ledger has changed since; the files written."""
+    """Make the pictures of an item whose ledger has changed since; the files written.
+
+    One that this machine cannot make (no browser) is said on stderr and stays old.
+    """
     from sqa.report.figure_style import style
 
     written, digest = [], picture_digest(item)
     for name, drawing in item.figures.items():
         if drawn_from(ROOT / name) == digest:
             continue
-        with style():
-            from matplotlib import pyplot
-
-            figure = drawing(ledger_of(item.name))
-            _save(figure, ROOT / name, digest)
-            pyplot.close(figure)
-        written.append(ROOT / name)
+        try:
+            with style():
+                _save(drawing(ledger_of(item.name)), ROOT / name, digest)
+        except ImportError as error:
+            print(f"{name}: not made: {lacking(error.name or 'a package', 'it')}", file=sys.stderr)
+        else:
+            written.append(ROOT / name)
     return written
 
 
-def _save(figure: Figure, path: Path, digest: str) -> None:
+def _save(drawn: Figure | Image.Image, path: Path, digest: str) -> None:
     """A PNG of few colours, half as large, with the digest of its ledger."""
+    from matplotlib import pyplot
     from PIL import Image
     from PIL.PngImagePlugin import PngInfo
 
-    drawn, text = BytesIO(), PngInfo()
-    figure.savefig(drawn, format="png")
+    image, text = drawn, PngInfo()
+    if not isinstance(image, Image.Image):
+        file = BytesIO()
+        image.savefig(file, format="png")
+        pyplot.close(image)
+        image = Image.open(file)
     text.add_text(PICTURE, digest)
-    Image.open(drawn).convert("RGB").quantize(96, dither=Image.Dither.NONE).save(path, optimize=True, pnginfo=text)
+    image.convert("RGB").quantize(96, dither=Image.Dither.NONE).save(path, optimize=True, pnginfo=text)

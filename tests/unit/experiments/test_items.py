@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from experiments.items import error_rates
+from experiments.items import claims
 from experiments.items.claims import PRIMARY
 from experiments.items.delay_or_text import paced
 from experiments.items.lost_questions import auc
@@ -36,7 +36,7 @@ def test_languages_weigh_the_same_whatever_their_number_of_questions():
 
 def test_false_alarms_are_near_their_nominal_rate():
     ladder = _ladder()
-    held = error_rates.held(ladder, error_rates.without_effect(ladder, 600))[error_rates.ANY]
+    held = claims.held(ladder, claims.without_effect(ladder, 600))[claims.ANY]
     assert 0.02 <= held.mean() <= 0.08  # .05 within three standard errors of 600 sets
 
 
@@ -48,10 +48,10 @@ def test_a_planted_effect_is_found_and_a_difference_that_is_none_is_not():
 
 def test_planting_adds_what_it_says():
     ladder = _ladder()
-    tables = error_rates.planted(ladder, 50, [2, 3])
+    tables = claims.planted(ladder, 50, [2, 3])
     gained = (tables.sum(axis=0) / 2)[:, 0].mean(axis=1)  # (K,)
     others = gained[[0, 1, 4, 5]].mean()
-    assert gained[[2, 3]] - others == pytest.approx([error_rates.DIFFERENCE] * 2, abs=0.006)
+    assert gained[[2, 3]] - others == pytest.approx([claims.DIFFERENCE] * 2, abs=0.006)
 
 
 def test_a_text_at_wait_k_s_pace_keeps_its_words():
