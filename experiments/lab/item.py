@@ -22,7 +22,8 @@ from sqa.core.own.parts import named
 from sqa.core.own.places import in_file, short
 from sqa.core.paths import CONFIGS, DATA, config_file
 from sqa.core.registry import did_you_mean
-from sqa.files.digest import file_digest, joined_digest
+from sqa.files.digest import file_digest
+from sqa.files.model_files import files_digest
 from sqa.run.config import read_yaml, to_mapping
 
 if TYPE_CHECKING:
@@ -144,8 +145,7 @@ def model_digests(config: Any) -> dict[str, str]:
 
 def folder_digest(folder: Path) -> str:
     """First digits of the sha256 of a model's files; its card is not one of them."""
-    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != "README.md")
-    return joined_digest(files)[:DIGITS]
+    return files_digest(folder)[:DIGITS]
 
 
 def dataset_digests(names: Iterable[str]) -> dict[str, str]:

@@ -38,6 +38,7 @@ from sqa.cli.protocols import RAW, client_app, scorer, serve_app, validate_app
 from sqa.cli.results import results_app
 from sqa.cli.runs import runs_app
 from sqa.cli.start import start_app
+from sqa.cli.store import store_app
 from sqa.core.errors import ConfigError, SqaError, lacking, on_a_screen
 from sqa.core.own.places import PACKAGES
 
@@ -50,6 +51,7 @@ app.add_typer(runs_app)
 app.add_typer(evidence_app)
 app.add_typer(results_app, name="results")
 app.add_typer(data_app, name="data")
+app.add_typer(store_app, name="store")
 app.add_typer(train_app, name="train")
 app.add_typer(convert_app, name="convert")
 app.add_typer(curve_app, name="curve")

@@ -35,6 +35,19 @@ def resolve_model(model: str, prefix: str = "") -> Path:
     raise ConfigError(f"model: {model!r} is neither a bundled model nor a folder with a {CONFIG}{near}")
 
 
+def model_digest(model: str, prefix: str = "") -> str | None:
+    """sha256 (hex) of all files but the card of a bundled model or of a model's folder; None where it is neither."""
+    for folder in (DATA / "models" / model, DATA / "models" / f"{prefix}{model}", Path(model).expanduser()):
+        if (folder / CONFIG).is_file():
+            return files_digest(folder)
+    return None
+
+
+def files_digest(folder: Path) -> str:
+    """sha256 (hex) of a model's files; its card is not one of them."""
+    return joined_digest(sorted(path for path in folder.rglob("*") if path.is_file() and path.name != "README.md"))
+
+
 def write_tensors(folder: Path, tensors: Mapping[str, NDArray[Any]], config: Mapping[str, Any]) -> None:
     """Write both files whole or not at all, the config last."""
     arrays = {name: np.ascontiguousarray(array) for name, array in sorted(tensors.items())}

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 import yaml
 
+from sqa import __version__
 from sqa import metrics as metric_names
 from sqa.core.errors import ConfigError, DataError, NotComputable, RemoteProtocolError
 from sqa.core.significance import Comparison, bootstrap, compare_many
@@ -30,6 +31,7 @@ from sqa.core.types import Question
 from sqa.files.atomic import atomic, held
 from sqa.files.hub import commit_of
 from sqa.files.json_reader import parse_json
+from sqa.files.model_files import model_digest
 from sqa.files.store import Store, blocks_of, dataset_fingerprint, read_table, write_table, write_text
 from sqa.run.config import RunConfig, load_run, to_mapping
 from sqa.run.parts import Parts
@@ -207,6 +209,7 @@ def _save(result: RunResult, folder: Path) -> None:
         "signatures": {metric.name: metric.signature() for metric in result.metrics},
         "refusals": result.refusals,
         "stages": result.keys,
+        "made_with": {"version of sqa": __version__, **weights(result.config)},
     }
     if models := hub_models(result.config):
         summary["models"] = models
@@ -232,6 +235,26 @@ def hub_models(config: object) -> dict[str, str]:
             commit = commit_of(name, values.get(revision, values.get("revision")))
             found |= {name: commit} if commit else {}
     return found
+
+
+def weights(config: RunConfig) -> dict[str, str]:
+    """ "weights of the guesser" -> first digits of the digest of the files of each component's model."""
+    found = {}
+    for part in ("translator", "guesser", "buzzer"):
+        component = getattr(config, part)
+        model = getattr(component.options, "model", None) if component is not None else None
+        if isinstance(model, str) and (digest := model_digest(model, f"buzzer-{component.name}-")):
+            found[f"weights of the {part}"] = digest[:12]
+    return found
+
+
+def made_with(folder: Path) -> dict[str, str]:
+    """What `weights` and the version were when a run was finished; nothing where it did not write them down."""
+    try:
+        found = parse_json((folder / SUMMARY).read_bytes()).get("made_with", {})
+        return {str(key): str(value) for key, value in found.items()}
+    except (OSError, ValueError, AttributeError) as error:
+        raise DataError(f"{folder / SUMMARY}: damaged ({error}); run the config again") from error
 
 
 def pack(result: RunResult) -> dict[str, bytes]:

@@ -1,0 +1,56 @@
+"""`sqa store`: what lies in a folder of runs, who uses it, and why something was made again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sqa.cli.options import DEFAULT_RUNS, SETTINGS, Json, RunFolder, Runs, print_table
+
+if TYPE_CHECKING:
+    from sqa.run.stored import Held
+
+store_app = typer.Typer(help="The store of stages below a folder of runs.", **SETTINGS)
+COLUMNS = ("stage", "key", "blocks", "MB", "runs")
+REASONS = ("stage", "key", "nearest", "part", "now", "there")
+DIGITS = 12  # of a key
+
+
+def _print(columns: Sequence[str], rows: Sequence[Sequence[str]], as_json: bool) -> None:
+    print_table(columns, rows, [dict(zip(columns, row, strict=True)) for row in rows], as_json)
+
+
+def _cells(one: Held) -> list[str]:
+    return [one.stage, one.key[:DIGITS], str(one.blocks), f"{one.size / 1e6:.1f}", " ".join(one.runs) or "none"]
+
+
+@store_app.command("list")
+def listing(runs: Runs = DEFAULT_RUNS, as_json: Json = False) -> None:
+    """Every stored stage: its key, size, and the runs that use it."""
+    from sqa.run.stored import holdings
+
+    _print(COLUMNS, [_cells(one) for one in holdings(runs)], as_json)
+
+
+@store_app.command()
+def prune(
+    runs: Runs = DEFAULT_RUNS,
+    yes: Annotated[bool, typer.Option("--yes", help="Remove them; without it they are listed only.")] = False,
+) -> None:
+    """Remove the stages that no finished run of the folder uses.  Nothing else may be running there."""
+    from sqa.run.stored import holdings
+    from sqa.run.stored import prune as removed
+
+    unused = list(removed(runs)) if yes else [one for one in holdings(runs) if not one.runs]
+    _print(COLUMNS, [_cells(one) for one in unused], False)
+
+
+@store_app.command()
+def explain(run: RunFolder, as_json: Json = False) -> None:
+    """Which part of each stage's key is other than in the stored stage most like it: why it was made again."""
+    from sqa.run.stored import explain as reasons
+
+    rows = [[r.stage, r.key[:DIGITS], r.nearest[:DIGITS] or "none", r.part, r.now, r.then] for r in reasons(run)]
+    _print(REASONS, rows, as_json)

@@ -1,0 +1,145 @@
+"""What a store holds, who uses it, and why a stage of a run was made again."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sqa.core.errors import DataError
+from sqa.files.atomic import held as locked
+from sqa.files.json_reader import parse_json
+from sqa.files.store import Store
+from sqa.run import folder as folders
+from sqa.run.config import to_mapping
+
+COMPONENTS = {"translate": "translator", "guess": "guesser", "buzz": "buzzer"}  # stage -> key of a run's config
+PARTS = {  # of a stage's key -> what a reader calls it
+    "implementation": "code that makes it",
+    "dataset": "questions",
+    "block_size": "questions per block",
+    "schema_version": "version of the traces",
+}
+
+
+MOST = 50  # stored stages that are compared with
+
+
+class Held(NamedTuple):
+    """A stage's folder in a store."""
+
+    stage: str
+    key: str
+    blocks: int
+    size: int  # bytes
+    runs: tuple[str, ...]  # folders of runs that use it
+    folder: Path
+
+
+class Reason(NamedTuple):
+    """One part in which a stage's key differs from the nearest stored one of that stage."""
+
+    stage: str
+    key: str
+    nearest: str  # key; "" where there is no other
+    part: str
+    now: str
+    then: str
+
+
+def holdings(runs: Path) -> list[Held]:
+    """Every stage of a runs folder's store, with the runs there that use it."""
+    users: dict[str, list[str]] = {}
+    for name, summary in summaries(runs).items():
+        for key in summary["stages"].values():
+            users.setdefault(key, []).append(name)
+    found = []
+    for folder in sorted(path for path in (runs / "store").glob("*/*") if path.is_dir()):
+        files = [path for path in folder.iterdir() if path.is_file()]
+        if files:
+            blocks, size = sum(path.suffix == ".parquet" for path in files), sum(path.stat().st_size for path in files)
+            found.append(Held(folder.parent.name, folder.name, blocks, size, tuple(users.get(folder.name, ())), folder))
+    return found
+
+
+def summaries(runs: Path) -> dict[str, Mapping[str, Any]]:
+    """Folder name -> run.json of every finished run; one that is damaged: DataError."""
+    found = {}
+    for path in sorted(runs.glob(f"*/{folders.SUMMARY}")):
+        try:
+            summary = parse_json(path.read_bytes())
+            dict(summary["stages"])
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise DataError(f"{path}: damaged ({error}); run its config again") from error
+        found[path.parent.name] = summary
+    return found
+
+
+def prune(runs: Path) -> Iterator[Held]:
+    """Remove the stages that no finished run of the folder uses; each as it is removed."""
+    for one in holdings(runs):
+        if not one.runs:
+            with locked(one.folder):
+                shutil.rmtree(one.folder)
+            yield one
+
+
+def explain(run: Path) -> Iterator[Reason]:
+    """For each stage of a finished run, what is other than in the stored stage that is most like it."""
+    this = folders.read(run)
+    store, all_held = Store(run.parent), holdings(run.parent)
+    for name, key in this.stages.items():
+        mine = store.stage(name, key).inputs()
+        others = [
+            (one, store.stage(name, one.key).inputs()) for one in all_held if one.stage == name and one.key != key
+        ]
+        if not others:
+            yield Reason(name, key, "", "nothing to compare with", "", "")
+            continue
+        others.sort(key=lambda pair: (len(_differing(mine, pair[1])), -pair[0].folder.stat().st_mtime))
+        fewest = len(_differing(mine, others[0][1]))
+        like = [pair for pair in others if len(_differing(mine, pair[1])) == fewest][:MOST]
+        found = [(nearest, list(_reasons(run, this, name, nearest, _differing(mine, its)))) for nearest, its in like]
+        nearest, reasons = min(found, key=lambda pair: len(pair[1]))
+        yield from (Reason(name, key, nearest.key, *reason) for reason in reasons)
+
+
+def _reasons(
+    run: Path, this: folders.RunFolder, stage: str, nearest: Held, differing: Mapping[str, tuple[Any, Any]]
+) -> Iterator[tuple[str, str, str]]:
+    for part, (now, then) in differing.items():
+        if part == "fingerprint":
+            yield from _of_component(run, this, stage, nearest)
+        elif part == "upstream":
+            yield "what it reads", "another result of the stage before", ""
+        else:
+            yield PARTS[part], str(now), str(then)
+
+
+def _differing(a: Mapping[str, Any], b: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+    return {part: (a[part], b[part]) for part in a if a[part] != b[part]}
+
+
+def _of_component(run: Path, this: folders.RunFolder, stage: str, nearest: Held) -> list[tuple[str, str, str]]:
+    """What differs in a component: its config, else its weights, else the version of the program or its code."""
+    if stage not in COMPONENTS:
+        return [("its code", "other", "")]
+    if not nearest.runs:
+        return [("its config, weights or code", "other", "no run folder says of what")]
+    other, name = run.parent / nearest.runs[0], COMPONENTS[stage]
+    now, then = (_flat(to_mapping(getattr(folders.read(folder).config, name)), name) for folder in (run, other))
+    keys = [key for key in {**now, **then} if now.get(key) != then.get(key)]
+    if keys:
+        return [(key, now.get(key, "not there"), then.get(key, "not there")) for key in keys]
+    made = [folders.made_with(folder) for folder in (run, other)]
+    for part in (f"weights of the {name}", "version of sqa"):
+        if made[0].get(part) != made[1].get(part):
+            return [(part, made[0].get(part, "not recorded"), made[1].get(part, "not recorded"))]
+    return [("its code", "edited, or a raised VERSION", "")]
+
+
+def _flat(value: Any, at: str) -> dict[str, str]:
+    if isinstance(value, Mapping):
+        return {key: text for name, part in value.items() for key, text in _flat(part, f"{at}.{name}").items()}
+    return {at: str(value)}

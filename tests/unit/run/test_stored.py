@@ -1,0 +1,82 @@
+"""The store of a folder of runs: who uses what, what nobody uses, and why a stage was made again."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from guessers.retrieval import bm25
+from sqa.core.errors import DataError
+from sqa.core.paths import DATA
+from sqa.files.store import Store
+from sqa.run import folder as folders
+from sqa.run import stored
+from sqa.run.config import run_from_mapping
+from sqa.run.pipeline import run
+
+
+def make(runs: Path, name: str, guesser: dict | None = None, **changes: object) -> Path:
+    mapping = {"name": name, "dataset": {"name": "mini-es", "limit": 2}, "translator": {"name": "fixed"},
+               "guesser": guesser or {"name": "bm25"}, "buzzer": {"name": "oracle"}, "metrics": ["ew"]}  # fmt: skip
+    return folders.save(run(run_from_mapping(mapping | changes), Store(runs), progress=False), runs)
+
+
+def parts(folder: Path) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for reason in stored.explain(folder):
+        found.setdefault(reason.stage, set()).add(reason.part)
+    return found
+
+
+def test_what_is_stored_and_who_uses_it(tmp_path: Path) -> None:
+    make(tmp_path, "a")
+    make(tmp_path, "b", metrics=["ew", "accuracy"])
+    held = {(one.stage, one.runs) for one in stored.holdings(tmp_path)}
+    assert held == {
+        *((stage, ("a", "b")) for stage in ("translate", "guess", "buzz")),
+        ("score", ("a",)),
+        ("score", ("b",)),
+    }
+    assert all(one.blocks and one.size > 100 for one in stored.holdings(tmp_path))
+
+
+def test_only_what_nobody_uses_is_removed(tmp_path: Path) -> None:
+    make(tmp_path, "a")
+    shutil.rmtree(make(tmp_path, "b", {"name": "tfidf"}))
+    assert sorted(one.stage for one in stored.prune(tmp_path)) == ["buzz", "guess", "score"]
+    assert not list(stored.prune(tmp_path)) and {one.runs for one in stored.holdings(tmp_path)} == {("a",)}
+    folders.read(tmp_path / "a").open()  # still has all it needs
+
+
+def test_a_key_of_the_config_is_named_with_both_values(tmp_path: Path) -> None:
+    make(tmp_path, "a")
+    other = make(tmp_path, "b", {"name": "bm25", "b": 0.5})
+    [reason] = [one for one in stored.explain(other) if one.stage == "guess"]
+    assert (reason.part, reason.now) == ("guesser.b", "0.5") and float(reason.then) == bm25.Bm25Config().b
+    assert parts(other)["buzz"] == {"what it reads"} and parts(other)["translate"] == {"nothing to compare with"}
+
+
+def test_data_code_weights_and_version_are_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = Path(shutil.copytree(DATA / "models" / "bm25", tmp_path / "mine"))
+    guesser = {"name": "bm25", "model": str(model)}
+    make(tmp_path, "a", guesser)
+    assert parts(make(tmp_path, "data", guesser, dataset={"name": "mini-es", "limit": 1}))["guess"] >= {"questions"}
+    assert parts(make(tmp_path, "code", {"name": "tfidf"}))["guess"] >= {"code that makes it"}
+    config = json.loads((model / "config.json").read_text())
+    (model / "config.json").write_text(json.dumps(config, indent=2))
+    assert parts(make(tmp_path, "weights", guesser))["guess"] == {"weights of the guesser"}
+    monkeypatch.setattr(bm25, "VERSION", 999)
+    assert parts(make(tmp_path, "edited", guesser))["guess"] == {"its code"}
+    monkeypatch.setattr(bm25, "VERSION", 1000)
+    monkeypatch.setattr(folders, "__version__", "9.9")
+    assert parts(make(tmp_path, "version", guesser))["guess"] == {"version of sqa"}
+
+
+def test_a_damaged_run_is_named(tmp_path: Path) -> None:
+    path = make(tmp_path, "a") / folders.SUMMARY
+    path.write_text("{}")
+    with pytest.raises(DataError, match=r"a/run\.json: damaged"):
+        stored.holdings(tmp_path)
