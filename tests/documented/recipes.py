@@ -70,7 +70,6 @@ RECIPES: dict[str, Run | Serve | Cannot] = {
     "sqa run questions.yaml translator.model=runs/smt/fr-en/model": Run(after=("sqa train smt fr_en.yaml",), slow=True),
     "sqa run configs/xqb.yaml:es_apertium_retranslate": Run(slow=True, needs=("apertium",)),
     "sqa run configs/xqb.yaml:es_e5_source": Cannot("needs the multilingual vectors of the extra `e5` (91 MB)"),
-    "sqa run configs/xqb.yaml:es_lm_beam4": Cannot(LM, "unit/lm"),
     "sqa sweep CONFIG KEY=VALUE,VALUE": Run(("sqa sweep configs/mini_es_wait6_bm25.yaml k=3,6",)),
     "sqa questions NAME": Run(("sqa questions mini-es",)),
     "sqa questions xqb-es --sentences --output source.txt": Run(
@@ -90,7 +89,6 @@ RECIPES: dict[str, Run | Serve | Cannot] = {
     ),
     # ------------------------------------------------------------------------------------ tables and figures
     "sqa translations CONFIG": Run(("sqa translations configs/translation_table.yaml",), slow=True),
-    "sqa translations configs/translation_table.yaml": Run(slow=True),
     "sqa translations configs/studies.yaml:bonuses": Cannot(
         "needs the development sentences, a download", "e2e/paper/test_translation_table.py"
     ),
@@ -115,7 +113,6 @@ RECIPES: dict[str, Run | Serve | Cannot] = {
     ),
     "sqa ablation configs/ablation.yaml --scheduler slurm:cluster.yaml": SLURM,
     "sqa ablation configs/ablation.yaml --runs /shared/sqa/runs --scheduler slurm:cluster.yaml": SLURM,
-    "sqa ablation configs/studies.yaml:names": Run(slow=True),
     "sqa ablation configs/studies.yaml:seeds": Cannot(
         "needs the three adapters of a training with seeds", "e2e/paper/test_ablation_seeds.py"
     ),
@@ -310,9 +307,6 @@ RECIPES: dict[str, Run | Serve | Cannot] = {
     "python -m experiments.answer_aliases configs/xqb.yaml:answers_{es,pl}_{human,wait6}_{bm25,gru} --list": Run(
         ("python -m experiments.answer_aliases configs/mini_es_wait6_bm25.yaml --list",)
     ),
-    "python -m experiments.studies.fluent_or_right": Run(
-        ("python -m experiments.studies.fluent_or_right runs/mini_es_wait6_bm25 runs/other",)
-    ),
     "python -m experiments.studies.fluent_or_right RUN_A RUN_B": Run(
         ("python -m experiments.studies.fluent_or_right runs/mini_es_wait6_bm25 runs/other",)
     ),
@@ -322,7 +316,6 @@ RECIPES: dict[str, Run | Serve | Cannot] = {
     "python -m experiments.studies.planted_errors references:es --limit 40": Cannot(XQB, "e2e/test_diagnose_run.py"),
     "python -m experiments.planted.once es": Cannot(XQB, "unit/diagnose"),
     "python -m experiments.planted.handmade es": Cannot(LM, "unit/experiments/test_planted.py"),
-    "python -m experiments.ablation.false_alarms": Cannot("needs the finished runs of an ablation on all questions"),
     "python -m experiments.bench.cluster cost CONFIG": Run(
         ("python -m experiments.bench.cluster cost configs/ablation.yaml",), slow=True, needs=("distributed",)
     ),
