@@ -35,15 +35,6 @@ class NamedContestant:
     optional: bool = False
 
 
-class Comparison(Protocol):
-    """The keys that Figures 6 and 7 share."""
-
-    @property
-    def ablation(self) -> Path: ...
-    @property
-    def contestants(self) -> Sequence[NamedContestant]: ...
-
-
 class Labelled(Protocol):
     """What `sift` reads."""
 
@@ -114,7 +105,7 @@ class Runs(NamedTuple):
 
 
 def runs_of(
-    config: Comparison, config_path: Path, runs: Path, parts: Parts, metrics: Sequence[str] = (),
+    asked: Sequence[NamedContestant], ablation: Path, runs: Path, parts: Parts, metrics: Sequence[str] = (),
     language: str | None = None,
 ) -> Runs:  # fmt: skip
     """Run the wait-k models of the ablation's config with the contestants; what the store holds is not run again.
@@ -122,20 +113,20 @@ def runs_of(
     The runs have the ablation's own names and keys, so those of a finished `sqa ablation` are found.  `metrics` are
     those that the figure cannot do without; `language` that of the data sets wanted, all where it is None.
     """
-    base = load(config_path.parent / config.ablation, AblationConfig)
+    base = load(ablation, AblationConfig)
 
     def make(contestant: NamedContestant) -> None:
         guesser, buzzer = components(contestant.guesser, contestant.buzzer)
         parts.component(GUESSERS, guesser)
         parts.component(BUZZERS, buzzer)
 
-    present, left_out = sift(config.contestants, make)
+    present, left_out = sift(asked, make)
     problems = []
     if not present:
         problems += ["contestants: none of them can be had", *(f"{out.label}: {out.reason}" for out in left_out)]
     if "full" not in base.k:
-        problems.append(f"{config.ablation} k: needs full, which the others are compared with")
-    problems += [f"{config.ablation} metrics: needs {name}" for name in metrics if name not in base.metrics]
+        problems.append(f"{ablation.name} k: needs full, which the others are compared with")
+    problems += [f"{ablation.name} metrics: needs {name}" for name in metrics if name not in base.metrics]
     if problems:
         raise ConfigError(problems)
     contestants = tuple(Contestant(contestant.guesser, contestant.buzzer) for contestant in present)
@@ -151,6 +142,6 @@ def runs_of(
     datasets = [dataset for dataset in datasets if language in (None, language_of(dataset))]
     if not datasets:
         wanted_in = f" in {language}" if language else ""
-        raise ConfigError(f"{config.ablation} translators: no {WAIT_K} for a data set{wanted_in} that is here")
+        raise ConfigError(f"{ablation.name} translators: no {WAIT_K} for a data set{wanted_in} that is here")
     todo = [cell for cell in cells(base, datasets, {}, known) if (cell.family, cell.k) in wanted]
     return Runs(base, run_cells(todo, base, runs), labels, left_out)

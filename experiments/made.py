@@ -40,8 +40,7 @@ class Difference(NamedTuple):
 
     def cells(self) -> list[str]:
         """The cells of a TSV line; an empty one does not apply."""
-        numbers = ["" if x is None else f"{x:.6f}" for x in (self.value, self.low, self.high)]
-        return [*self[:5], *numbers, str(self.n) if self.n else "", self.note]
+        return [*self[:5], *map(_six, (self.value, self.low, self.high)), str(self.n) if self.n else "", self.note]
 
 
 def gap(dataset: str, translator: str, guesser: str, claim: str, found: Comparison, form: str = ".3f") -> Difference:
@@ -56,6 +55,10 @@ def of_row(row: Row, guesser: str | None = None) -> Difference:
     return Difference(dataset, translator, guesser or contestant, claim, between, row.value, row.low, row.high, row.n)
 
 
+def _six(x: float | None) -> str:
+    return "" if x is None else f"{x:.6f}"
+
+
 class Made:
     """The files that an item has written, in order."""
 
@@ -63,34 +66,34 @@ class Made:
         self.folder = folder
         self.paths: list[Path] = []
 
-    def table(self, name: str, head: Sequence[str], lines: Iterable[Sequence[str]]) -> None:
+    def table(self, name: str, head: Sequence[str], lines: Iterable[Sequence[str]], show: bool = False) -> None:
         """A tab-separated file."""
-        self._write(name, tsv(head, lines))
+        self._write(name, tsv(head, lines), show)
 
-    def csv(self, name: str, lines: Iterable[Sequence[str]]) -> None:
+    def csv(self, name: str, lines: Iterable[Sequence[str]], show: bool = False) -> None:
         """A comma-separated file, whole or not at all, the header being the first of `lines`."""
         text = io.StringIO()
         csv.writer(text, lineterminator="\n").writerows(lines)
-        self._write(name, text.getvalue())
+        self._write(name, text.getvalue(), show)
+
+    def rows(self, name: str, columns: Sequence[str], rows: Iterable[Row], show: bool = False) -> None:
+        """Numbers as CSV, a line each: what it is of, the metric, value, 95% interval, how many were counted, unit."""
+        lines = [
+            [*row.cell, row.metric, *map(_six, (row.value, row.low, row.high)), str(row.n), row.unit] for row in rows
+        ]
+        self.csv(name, [[*columns, "metric", "value", "low", "high", "n", "unit"], *lines], show)
 
     def page(self, name: str, lines: Iterable[str], show: bool = True) -> None:
-        """A Markdown page, printed if it is to be shown."""
-        text = "\n".join(lines).rstrip() + "\n"
-        self._write(name, text)
-        if show:
-            print(text, end="")
+        """A Markdown page."""
+        self._write(name, "\n".join(lines).rstrip() + "\n", show)
 
     def differences(
         self, found: Iterable[Difference], left_out: Iterable[LeftOut] = (), name: str = "differences.tsv",
         show: bool = True,
     ) -> None:  # fmt: skip
-        """A tab-separated file, printed if it is to be shown; one that is left out has a line with the reason."""
-        lines = [one.cells() for one in found]
-        lines += [Difference("all", "-", out.label, "-", "-", note=out.reason).cells() for out in left_out]
-        text = tsv(DIFFERENCES, lines)
-        self._write(name, text)
-        if show:
-            print(text, end="")
+        """A tab-separated file; one that is left out has a line with the reason."""
+        gone = [Difference("all", "-", out.label, "-", "-", note=out.reason) for out in left_out]
+        self.table(name, DIFFERENCES, [one.cells() for one in (*found, *gone)], show)
 
     def add(self, paths: Iterable[Path]) -> None:
         """Files that are written already."""
@@ -101,10 +104,13 @@ class Made:
         for path in self.paths:
             print(path)
 
-    def _write(self, name: str, text: str) -> None:
+    def _write(self, name: str, text: str, show: bool) -> None:
+        """Write a file; print it if it is to be shown."""
         path = self.folder / name
         write_text(path, text)
         self.paths.append(path)
+        if show:
+            print(text, end="")
 
 
 def sections(parts: Iterable[tuple[str, Sequence[str], Iterable[Sequence[str]]]]) -> list[str]:

@@ -7,17 +7,14 @@ from pathlib import Path
 
 from experiments.lab import grid_rows
 from experiments.lab.item import Item, config_inputs, elsewhere
-from experiments.lab.ledger import Row, row_of
+from experiments.lab.ledger import Row
 from experiments.lab.tables import Column, pivot
-from experiments.paper.figure6 import Mean
 from experiments.stepwise import errors
 from experiments.stepwise.examples import gap_of, sentence_gap, subjects, too_few, word_gap
 from sqa.core.paths import CONFIGS
-from sqa.core.significance import compare
 
 WORDS, OMISSIONS, SHORT = "hallucinated content words", "sentences with an omission", "under-translated sentences"
 COUNTED = ("hallucinated content words", "sentences with lost source")
-ALONE = ("least alone", "most alone")  # of the single alignments
 
 
 def inputs(config: Path) -> dict[str, str]:
@@ -42,19 +39,7 @@ def costs(config: Path, runs: Path) -> Iterator[Row]:
 
 def counts(config: Path, runs: Path) -> Iterator[Row]:
     """The share of each kind of error at each k, the range over single alignments, and the smallest k minus full."""
-    found = subjects(config, runs, counted=True)
-    for subject in found.subjects:
-        ends = errors.alignments(subject)
-        for (share, interval), alone in zip(errors.intervals(subject, found.ablation), ends, strict=True):
-            cell = (subject.dataset, f"k = {subject.k}", share.name)
-            yield row_of(cell, "share", interval, "share")
-            for name, value in zip(ALONE, alone, strict=True):
-                yield Row(cell, name, value, n=interval.n, unit="share")
-    for dataset in dict.fromkeys(subject.dataset for subject in found.subjects):
-        mine = [subject for subject in found.subjects if subject.dataset == dataset]
-        for a, b in zip(errors.shares(mine[0]), errors.shares(mine[-1]), strict=True):
-            gap = compare(a.stats, b.stats, Mean(a.name), found.ablation.resamples, found.ablation.seed)
-            yield row_of((dataset, f"k = {mine[0].k} minus {mine[-1].k}", a.name), "share", gap, "share")
+    return errors.counts(subjects(config, runs, counted=True))
 
 
 def _kinds(metric: str, head: str = "{}") -> list[Column]:
@@ -79,7 +64,7 @@ ITEMS = (
         "errors-over-k",
         "how many step-wise errors of each kind over k",
         "stepwise.yaml",
-        ("dataset", "k", "kind"),
+        errors.COLUMNS,
         counts,
         inputs,
         {
@@ -88,7 +73,7 @@ ITEMS = (
                 ("dataset", "k"),
                 [column for kind in COUNTED
                  for column in (Column("share", kind, cell={"kind": kind}),
-                                *(Column(end, end, cell={"kind": kind}) for end in ALONE))],
+                                *(Column(end, end, cell={"kind": kind}) for end in errors.ALONE))],
             ),
         },
     ),

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from experiments.lab.item import Item, elsewhere
-from experiments.lab.ledger import Row, row_of
+from experiments.lab.ledger import Row
 from experiments.lab.tables import Column, pivot
 from experiments.paper import table4
-from experiments.paper.table4_report import METRICS, differences_of, lines_of
+from experiments.paper.table4_report import COLUMNS, rows_of
 from experiments.paper.table4_rows import Table4Config
 from sqa.files.store import Store
 from sqa.run.config import load
@@ -22,13 +22,7 @@ HEADS = {"em": "EM", "f1": "F1", "f1.spans": "F1 spans", "em.yes_no": "EM yes/no
 def measure(config_path: Path, runs: Path) -> Iterator[Row]:
     """Every system and reader on every set and language, and the differences of every two systems."""
     config = load(config_path, Table4Config)
-    lines = lines_of(table4.measure(config, Store(runs))[0], config)
-    for line in lines:
-        for metric in METRICS:
-            if (found := line.scores[metric]) is not None:
-                yield row_of((line.set, line.language, line.system, line.reader), metric, found, "0-1")
-    for gap in differences_of(lines, config):
-        yield row_of((gap.set, gap.language, f"{gap.a} minus {gap.b}", gap.reader), gap.metric, gap.found, "0-1")
+    return rows_of(table4.measure(config, Store(runs))[0], config)
 
 
 def _of(reader: str, name: str, *metrics: str, head: str = "") -> list[Column]:
@@ -49,7 +43,7 @@ ITEMS = (
         "xor-tydi",
         "Table 4: answering Finnish and Russian questions through English",
         "table4.yaml",
-        ("set", "language", "system", "reader"),
+        COLUMNS,
         measure,
         blocks={
             "typed": pivot(

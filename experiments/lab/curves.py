@@ -1,4 +1,4 @@
-"""Pictures of values over k: a grid of panels, a line with its 95% band for each translator or contestant."""
+"""Pictures of values over k: a grid of panels, a line with its 95% band (where it has one) for each translator."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
     from experiments.lab.ledger import Row
 
-MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+MOST_MARKERS = 8  # of a line, about
 BESIDE = 0.12  # of the distance of two k, between lines of a single k
 
 
@@ -79,8 +80,10 @@ def _draw(axes: Axes, line: Line, x: Mapping[str, float], place: int) -> None:
         axes.errorbar(at, [rows[0].value], yerr=[[arm] for arm in rows[0].arms], color=colour, marker=marker,
                       linestyle="", elinewidth=0.8, capsize=1.5, label=line.label)  # fmt: skip
     elif rows:
-        low, high = ([row.value - row.arms[0] for row in rows], [row.value + row.arms[1] for row in rows])
-        axes.fill_between(at, low, high, color=colour, alpha=0.12, linewidth=0)
-        axes.plot(at, [row.value for row in rows], color=colour, marker=marker, label=line.label)
+        ends = [(row.low, row.high) for row in rows if row.low is not None and row.high is not None]
+        if len(ends) == len(rows):
+            axes.fill_between(at, *zip(*ends, strict=True), color=colour, alpha=0.12, linewidth=0)
+        every = max(1, len(at) // MOST_MARKERS)
+        axes.plot(at, [row.value for row in rows], color=colour, marker=marker, markevery=every, label=line.label)
     if line.human is not None:
         axes.axhline(line.human.value, color=colour, linestyle=":", linewidth=0.9)

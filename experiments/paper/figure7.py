@@ -17,7 +17,7 @@ again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
@@ -25,29 +25,26 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from experiments.contestant import components
 from experiments.contestants import NamedContestant, Runs, check_labels, runs_of
 from experiments.grid import workshop
-from experiments.lab import curves
-from experiments.lab.ledger import Row as Number
+from experiments.lab import curves, grid_rows
+from experiments.lab.ledger import Row
 from experiments.ladders import POOLED, differences, ladders
 from experiments.made import Difference, Made, of_row
-from experiments.studies.guesser_report import knows
+from experiments.paper.figure6 import nameable
 from sqa import metrics as metric_names
 from sqa.core.errors import ConfigError
-from sqa.core.registry import GUESSERS
 from sqa.core.significance import bootstrap_band, bootstrap_many
-from sqa.data.datasets import load_questions
 from sqa.report.figure_style import save, style
 from sqa.run.config import load
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from experiments.grid import Row
+    from experiments.grid import Row as GridRow
     from sqa.run.parts import Parts
 
-PANELS = (("ew", "expected wins (EW)"), ("oracle-ew", "oracle EW"), ("accuracy", "accuracy"))  # metric, y axis
+PANELS = {"ew": "expected wins (EW)", "oracle-ew": "oracle EW", "accuracy": "accuracy"}  # metric -> title
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,44 +66,37 @@ class Figure7Config:
 def main(config_path: Path, runs: Path) -> None:
     """`sqa reproduce fig7`: run what the store lacks; numbers, figures and differences; the last on stdout."""
     config, parts = load(config_path, Figure7Config), workshop(runs).parts
-    found = runs_of(config, config_path, runs, parts, [metric for metric, _ in PANELS], config.language)
+    ablation = config_path.parent / config.ablation
+    found = runs_of(config.contestants, ablation, runs, parts, list(PANELS), config.language)
     if config.questions == "matched":
         found = matched(found, config, parts)
     made = Made(runs / config.name)
     for dataset in found.datasets:
-        stem = f"{config.name}_{Path(dataset).name}"
-        made.csv(f"{stem}.csv", table(found, dataset))
+        stem, rows = f"{config.name}_{Path(dataset).name}", numbers(found, dataset)
+        made.rows(f"{stem}.csv", grid_rows.COLUMNS, rows)
         with style():
-            made.add(save(drawn(found, dataset, config.questions), made.folder, stem))
+            made.add(save(drawn(rows, config.questions), made.folder, stem))
     made.differences(differences_of(found), found.left_out)
     made.end()
 
 
 def matched(found: Runs, config: Figure7Config, parts: Parts) -> Runs:
-    """The same rows on the questions whose answer one of the guessers can name.  None says what it has: ConfigError."""
-    labels = set(found.labels.values())
-    guessers = [parts.component(GUESSERS, components(contestant.guesser)[0])
-                for contestant in config.contestants if contestant.label in labels]  # fmt: skip
-    masks: dict[str, np.ndarray] = {}
+    """The same rows on the questions whose answer one of the guessers can name."""
+    guessers = [one.guesser for one in config.contestants if one.label in found.labels.values()]
+    rows = []
     for dataset in found.datasets:
-        limit = next(row.cell.run.dataset.limit for row in found.rows if row.cell.dataset == dataset)
-        asked = load_questions(dataset, limit)
-        known = [mask for mask in (knows(guesser, asked) for guesser in guessers) if mask is not None]
-        if not known or not np.any(known):
-            raise ConfigError(f"questions: matched: no guesser is known to have an answer of {dataset}; set `all`")
-        masks[dataset] = np.any(known, axis=0)
-    return found._replace(rows=[_only(row, masks[row.cell.dataset], found) for row in found.rows])
+        mine = [row for row in found.rows if row.cell.dataset == dataset]
+        mask = nameable(guessers, parts.questions(mine[0].cell.run.dataset), config.questions, parts)
+        rows += [_only(row, mask, found) for row in mine]
+    return found._replace(rows=rows)
 
 
-def _only(row: Row, mask: np.ndarray, found: Runs) -> Row:
+def _only(row: GridRow, mask: np.ndarray, found: Runs) -> GridRow:
     """A row of some of its questions, with intervals over these."""
-    metrics = metric_names.build([name for name, _ in PANELS])
     stats = {name: values[mask] for name, values in row.stats.items()}
-    known = [stats[metric.name] for metric in metrics]
-    intervals = bootstrap_many(known, metrics, found.config.resamples, found.config.seed)
-    return replace(
-        row, n=int(mask.sum()), stats=stats, intervals={m.name: i for m, i in zip(metrics, intervals, strict=True)}
-    )
+    known = [stats[name] for name in PANELS]
+    intervals = bootstrap_many(known, metric_names.build(PANELS), found.config.resamples, found.config.seed)
+    return replace(row, n=int(mask.sum()), stats=stats, intervals=dict(zip(PANELS, intervals, strict=True)))
 
 
 # --------------------------------------------------------------------------------------------------- differences
@@ -138,7 +128,7 @@ def differences_of(found: Runs) -> Iterator[Difference]:
     for dataset in found.datasets:
         for a, b in combinations(found.labels, 2):
             who = f"{found.labels[a]}, {found.labels[b]}"
-            for metric, _ in PANELS:
+            for metric in PANELS:
                 rows = (*found.of(dataset, a), *found.of(dataset, b))
                 stats = np.hstack([row.stats[metric] for row in rows])  # (n, 4 K)
                 band = bootstrap_band(stats, Agreement(), resamples, seed)
@@ -150,37 +140,27 @@ def differences_of(found: Runs) -> Iterator[Difference]:
 # -------------------------------------------------------------------------------------------- numbers and figure
 
 
-def table(found: Runs, dataset: str) -> list[list[str]]:
-    """The drawn numbers: one line per guesser, translator and k, value and 95% interval of each panel."""
-    header = ["dataset", "guesser", "translator", "k", "questions"]
-    header += [f"{metric}{part}" for metric, _ in PANELS for part in ("", ".low", ".high")]
-    lines = [header]
-    for guesser, label in found.labels.items():
-        for row in (*found.of(dataset, guesser), *found.of(dataset, guesser, "reference")):
-            intervals = [row.intervals[metric] for metric, _ in PANELS]
-            numbers = [f"{x:.6f}" for i in intervals for x in (i.value, i.low, i.high)]
-            lines.append([dataset, label, row.cell.translator, str(row.cell.k), str(row.n), *numbers])
-    return lines
+def numbers(found: Runs, dataset: str) -> list[Row]:
+    """What is drawn: of each guesser the metrics of wait-k at every k and of the human translation."""
+    named = [
+        replace(row, cell=replace(row.cell, guesser=label))
+        for guesser, label in found.labels.items()
+        for row in (*found.of(dataset, guesser), *found.of(dataset, guesser, "reference"))
+    ]
+    return [row for row in grid_rows.rows_of(named) if row.metric in PANELS]
 
 
-def drawn(found: Runs, dataset: str, which: str) -> Figure:
+def drawn(rows: Sequence[Row], which: str) -> Figure:
     """One data set's figure: a panel for each metric, a line with its band for each guesser, dotted its value for the
     human translation."""
-    n = next(row.n for row in found.rows if row.cell.dataset == dataset)
     panels = []
-    for metric, name in PANELS:
+    for metric, name in PANELS.items():
         lines = []
-        for look, (guesser, label) in enumerate(found.labels.items()):
-            by_k = {str(row.cell.k): _number(row, metric) for row in found.of(dataset, guesser)}
-            [human] = found.of(dataset, guesser, "reference")
-            lines.append(curves.Line(label, look, by_k, _number(human, metric)))
+        for look, guesser in enumerate(dict.fromkeys(row.cell[3] for row in rows)):
+            *waiting, human = [row for row in rows if (row.metric, row.cell[3]) == (metric, guesser)]
+            lines.append(curves.Line(guesser, look, {row.cell[2]: row for row in waiting}, human))
         panels.append(curves.Panel(name, lines))
     figure = curves.over_k([panels], "k (source words read first); dotted: the human translation", 2.4)
     kind = "questions" if which == "all" else "questions with a matched answer"
-    figure.suptitle(f"{dataset}, {n} {kind}, 95% bands", fontsize=8)
+    figure.suptitle(f"{rows[0].cell[0]}, {rows[0].n} {kind}, 95% bands", fontsize=8)
     return figure
-
-
-def _number(row: Row, metric: str) -> Number:
-    i = row.intervals[metric]
-    return Number((), metric, i.value, i.low, i.high, i.n)

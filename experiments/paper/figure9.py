@@ -12,20 +12,18 @@ full input is better than the smallest k.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-import numpy as np
+from typing import TYPE_CHECKING, NamedTuple
 
 from experiments.grid import AblationConfig, language_of, systems, usable, workshop
 from experiments.lab import curves
-from experiments.lab.ledger import Row as Number
+from experiments.lab.ledger import Row, row_of
 from experiments.ladders import order
 from experiments.made import Difference, LeftOut, Made, gap
 from sqa.core.errors import ConfigError, NotComputable
-from sqa.core.significance import Interval, bootstrap, compare
+from sqa.core.significance import bootstrap, compare
 from sqa.files.store import Store
 from sqa.report.figure_style import save, style
 from sqa.run.config import QualityConfig, load, run_from_mapping, to_mapping
@@ -34,6 +32,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from sqa.run.parts import Parts
+    from sqa.run.pipeline import RunResult
+
+COLUMNS = ("dataset", "translator", "k")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,42 +57,36 @@ class Point(NamedTuple):
     dataset: str
     family: str
     k: int | str
-    metrics: dict[str, Any]  # by name, those that could be computed
-    stats: dict[str, np.ndarray]  # metric -> (n, d)
-    intervals: dict[str, Interval]
-    refusals: dict[str, str]
+    result: RunResult
 
 
 def main(config_path: Path, runs: Path) -> None:
     """`sqa reproduce fig9`: score what the store lacks; numbers, figures, differences; the last on stdout."""
     config = load(config_path, Figure9Config)
     base = replace(load(config_path.parent / config.ablation, AblationConfig), sweeps={})
-    points = measure(config, base, Store(runs), workshop(runs).parts)
+    points = list(measure(config, base, Store(runs), workshop(runs).parts))
     labels = {entry.name: label for entry, label in zip(config.quality, config.labels, strict=True)}
-    refusals = {name: point.refusals[name] for point in reversed(points) for name in labels if name in point.refusals}
-    left_out = [LeftOut(labels[name], " ".join(why.split())) for name, why in refusals.items()]
+    refusals = {name: why for point in reversed(points) for name, why in point.result.refusals.items()}
+    left_out = [LeftOut(label, " ".join(refusals[name].split())) for name, label in labels.items() if name in refusals]
     for out in left_out:
         print(f"{out.label}: not computed, {out.reason}", file=sys.stderr)
-    there = [name for name in labels if any(name in point.intervals for point in points)]
-    if not there:
+    rows = [row for point in points for row in rows_of(point, labels, base)]
+    if not rows:
         raise NotComputable("figure 9: " + "; ".join(f"{out.label}: {out.reason}" for out in left_out))
     made = Made(runs / config.name)
-    families = list(dict.fromkeys(point.family for point in points))
     for dataset in dict.fromkeys(point.dataset for point in points):
-        mine = [point for point in points if point.dataset == dataset]
-        stem = f"figure9_{Path(dataset).name}"
-        made.csv(f"{stem}.csv", table(mine, there))
+        stem, mine = f"figure9_{Path(dataset).name}", [row for row in rows if row.cell[0] == dataset]
+        made.rows(f"{stem}.csv", COLUMNS, mine)
         with style():
-            made.add(save(drawn(mine, {name: labels[name] for name in there}, families), made.folder, stem))
+            made.add(save(drawn(mine, labels, list(dict.fromkeys(row.cell[1] for row in rows))), made.folder, stem))
     made.differences(differences_of(points, labels, base), left_out)
     made.end()
 
 
-def measure(config: Figure9Config, base: AblationConfig, store: Store, parts: Parts) -> list[Point]:
+def measure(config: Figure9Config, base: AblationConfig, store: Store, parts: Parts) -> Iterator[Point]:
     """Every translator of the ablation at every k, on every data set, held against the human translation."""
     from sqa.run.pipeline import run
 
-    points = []
     for dataset in usable(base):
         for family, k, translator, _ in systems(base, language_of(dataset), []):
             if family == "reference":
@@ -102,60 +97,42 @@ def measure(config: Figure9Config, base: AblationConfig, store: Store, parts: Pa
                 "translator": translator, "metrics": ["bleu"], "seed": base.seed,
                 "quality": to_mapping(config.quality),
             })  # fmt: skip
-            result = run(wanted, store, parts=parts, progress=False)
-            names = {entry.name for entry in config.quality}
-            metrics = {m.name: m for m in result.metrics if m.name in names and m.name in result.stats}
-            stats = {name: result.stats[name] for name in metrics}
-            intervals = {name: bootstrap(stats[name], metrics[name], base.resamples, base.seed) for name in metrics}
-            refusals = {name: why for name, why in result.refusals.items() if name in names}
-            points.append(Point(dataset, family, k, metrics, stats, intervals, refusals))
-    return points
+            yield Point(dataset, family, k, run(wanted, store, parts=parts, progress=False))
 
 
-def ladder(points: Sequence[Point], dataset: str, family: str, metric: str) -> list[Point]:
-    """A translator's points that have a metric, from the smallest k to full input."""
-    mine = [p for p in points if (p.dataset, p.family) == (dataset, family) and metric in p.intervals]
-    return sorted(mine, key=lambda point: order(point.k))
+def rows_of(point: Point, labels: Mapping[str, str], base: AblationConfig) -> Iterator[Row]:
+    """The metrics that could be computed."""
+    stats = point.result.stats
+    for metric in point.result.metrics:
+        if metric.name in labels and metric.name in stats:
+            interval = bootstrap(stats[metric.name], metric, base.resamples, base.seed)
+            cell = (point.dataset, point.family, str(point.k))
+            yield row_of(cell, metric.name, interval, metric.unit, metric.signature())
 
 
-def differences_of(points: Sequence[Point], labels: dict[str, str], base: AblationConfig) -> Iterator[Difference]:
+def differences_of(points: Sequence[Point], labels: Mapping[str, str], base: AblationConfig) -> Iterator[Difference]:
     """The claim, for every data set, translator with several k, and metric."""
     for dataset, family in dict.fromkeys((point.dataset, point.family) for point in points):
+        mine = [point for point in points if (point.dataset, point.family) == (dataset, family)]
         for name, label in labels.items():
-            line = ladder(points, dataset, family, name)
+            line = sorted((p for p in mine if name in p.result.stats), key=lambda p: order(p.k))
             if len(line) > 1 and line[-1].k == "full":
-                small, full = line[0], line[-1]
-                found = compare(full.stats[name], small.stats[name], full.metrics[name], base.resamples, base.seed)
-                claim = f"{label} is better at k=full than at k={small.k}"
+                small, full = line[0].result, line[-1].result
+                [metric] = [metric for metric in full.metrics if metric.name == name]
+                found = compare(full.stats[name], small.stats[name], metric, base.resamples, base.seed)
+                claim = f"{label} is better at k=full than at k={line[0].k}"
                 yield gap(dataset, family, "-", claim, found, ".4f")
 
 
-def table(points: Sequence[Point], metrics: Sequence[str]) -> list[list[str]]:
-    """The drawn numbers: a line per translator, k and metric."""
-    rows = [["dataset", "translator", "k", "metric", "questions", "value", "low", "high", "signature"]]
-    for point in points:
-        for name in metrics:
-            if name in point.intervals:
-                i = point.intervals[name]
-                cells = [f"{x:.6f}" for x in (i.value, i.low, i.high)]
-                where = [point.dataset, point.family, str(point.k), name, str(i.n)]
-                rows.append([*where, *cells, point.metrics[name].signature()])
-    return rows
-
-
-def drawn(points: Sequence[Point], labels: dict[str, str], families: Sequence[str]) -> Figure:
+def drawn(rows: Sequence[Row], labels: Mapping[str, str], families: Sequence[str]) -> Figure:
     """One data set's figure: a panel for each metric; `families`: those of all data sets, in order of their looks."""
-    dataset, panels = points[0].dataset, []
+    panels = []
     for name, label in labels.items():
         lines = []
         for look, family in enumerate(families):
-            line = ladder(points, dataset, family, name)
-            if line:
-                rows = {str(p.k): Number((), name, i.value, i.low, i.high, i.n)
-                        for p in line for i in [p.intervals[name]]}  # fmt: skip
-                lines.append(curves.Line(family, look, rows))
-        panels.append(curves.Panel(label, lines))
+            by_k = {row.cell[2]: row for row in rows if (row.cell[1], row.metric) == (family, name)}
+            lines += [curves.Line(family, look, by_k)] if by_k else []
+        panels += [curves.Panel(label, lines)] if lines else []
     figure = curves.over_k([panels], "k (source words read first); no axis starts at 0", 2.6)
-    n = next(i.n for p in points for i in p.intervals.values())
-    figure.suptitle(f"{dataset}, {n} questions, 95% bands", fontsize=8)
+    figure.suptitle(f"{rows[0].cell[0]}, {rows[0].n} questions, 95% bands", fontsize=8)
     return figure

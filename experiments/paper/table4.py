@@ -5,7 +5,7 @@
 Each question is put into English as a whole (k = infinity), BM25 finds passages for it, and a reader takes a short
 answer from these.  Exact match and F1 by XOR-TyDi's official rule (`sqa.metrics.short_answers`), mean over fi and ru as
 the official script averages languages, 95% bootstrap intervals over questions, and paired differences of every two
-translations.
+translations, the better one first.
 
 Claims, after Table 4 of Han, Carpuat and Boyd-Graber (2022), judged for each set, language and reader by F1:
     - answers to a human translation are better than answers to the untranslated question (the floor);
@@ -29,21 +29,12 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from experiments.made import Made
-from experiments.paper.table4_answers import (
-    AnyReader,
-    Found,
-    Library,
-    answered,
-    build_reader,
-    gold,
-    retrieved,
-    translated,
-)
+from experiments.made import LeftOut, Made
+from experiments.paper.table4_answers import AnyReader, Found, Library, Steps, build_reader
+from experiments.paper.table4_report import COLUMNS, MINUS, claim, rows_of
 from experiments.paper.table4_rows import (
     ALL,
     GOLD,
@@ -54,20 +45,17 @@ from experiments.paper.table4_rows import (
     ReaderEntry,
     System,
     Table4Config,
-    is_yes_no,
     plain,
 )
-from sqa.core.errors import ConfigError, DataError, SqaError
-from sqa.core.registry import TRANSLATORS
+from sqa.core.errors import DataError, SqaError
 from sqa.data.xor_tydi import OpenQuestion, load_xor_tydi
 from sqa.files.store import Store, write_text
 from sqa.run.config import load
+from sqa.run.parts import Parts
 
 
 def main(config_path: Path, runs: Path) -> None:
-    """`sqa reproduce table4`: answer what the store lacks; tables, predictions, differences; the last on stdout."""
-    from experiments.paper.table4_report import write_all
-
+    """`sqa reproduce table4`: answer what the store lacks; table, predictions, differences; the last on stdout."""
     config = load(config_path, Table4Config)
     results, left_out = measure(config, Store(runs))
     made = Made(runs / config.name)
@@ -75,27 +63,29 @@ def main(config_path: Path, runs: Path) -> None:
         path = made.folder / "predictions" / "_".join([one.set, one.language, plain(one.system), plain(one.reader)])
         predictions = {q.id: answer for q, answer in zip(one.questions, one.answers, strict=True)}
         write_text(path.with_suffix(".json"), json.dumps(predictions, ensure_ascii=False, indent=0) + "\n")
-    write_all(made, results, left_out, config)
+    rows = list(rows_of(results, config))
+    made.rows("table4.csv", COLUMNS, rows)
+    out = [LeftOut(" ".join(one[:-1]), one.reason) for one in left_out]
+    made.differences((claim(row) for row in rows if MINUS in row.cell[2] and row.metric == "f1"), out)
     made.end()
 
 
 def measure(config: Table4Config, store: Store) -> tuple[list[Answered], list[NotComputed]]:
     """Every system and reader on every set and language, and what has no numbers.  None at all: DataError."""
-    library = Library(config.passages, config.depth)
-    built = _Built()
+    library, parts = Library(config.passages, config.depth), Parts()
     results: list[Answered] = []
     left_out: list[NotComputed] = []
     readers: dict[str, AnyReader] = {}  # by label
     for entry in config.readers:
         try:
             if entry.answer != YES:
-                readers[entry.label] = build_reader(entry.answer, entry.model, entry.lm)
+                readers[entry.label] = build_reader(entry)
         except SqaError as error:
             left_out += [NotComputed(name, ALL, ALL, entry.label, _line(error)) for name in config.sets]
     for name in config.sets:
         for language in config.languages:
-            questions = load_xor_tydi(name, language, config.limit)
-            for one in _one_set(name, language, questions, config, readers, library, store, built):
+            steps = Steps(load_xor_tydi(name, language, config.limit), library, store)
+            for one in _one_set(name, language, steps, config, readers, parts):
                 (results if isinstance(one, Answered) else left_out).append(one)
     if not any(one.system != NOTHING for one in results):
         reasons = [f"{o.set} {o.language} {o.system} {o.reader}: {o.reason}" for o in left_out]
@@ -103,39 +93,16 @@ def measure(config: Table4Config, store: Store) -> tuple[list[Answered], list[No
     return results, left_out
 
 
-class _Built:
-    """Translators, each loaded once; one that failed is not tried again."""
-
-    def __init__(self) -> None:
-        self._made: dict[str, Any] = {}
-
-    def get(self, key: str, make: Any) -> Any:
-        if key not in self._made:
-            try:
-                self._made[key] = make()
-            except SqaError as error:
-                self._made[key] = error
-        if isinstance(self._made[key], SqaError):
-            raise self._made[key]
-        return self._made[key]
-
-
 def _one_set(
-    name: str,
-    language: str,
-    questions: list[OpenQuestion],
-    config: Table4Config,
-    readers: Mapping[str, AnyReader],
-    library: Library,
-    store: Store,
-    built: _Built,
+    name: str, language: str, steps: Steps, config: Table4Config, readers: Mapping[str, AnyReader], parts: Parts
 ) -> Iterator[Answered | NotComputed]:
     """All of one set and language, in the order of the config."""
+    questions = steps.questions
     for entry in config.readers:
         if entry.answer == YES:
-            yield Answered(name, language, NOTHING, entry.label, questions, None, ["yes"] * len(questions), None)
+            yield Answered(name, language, NOTHING, entry.label, questions, ["yes"] * len(questions))
     entries = [entry for entry in config.readers if entry.label in readers]
-    given = gold(questions, library, store) if any(entry.passages == GOLD for entry in entries) else None
+    given = steps.gold() if any(entry.passages == GOLD for entry in entries) else None
     for entry in entries:
         if entry.passages == GOLD and given is None:
             reason = "no human translation to look up gold passages with"
@@ -144,11 +111,11 @@ def _one_set(
         if name not in system.sets or language not in system.languages:
             continue
         try:
-            texts = english(system, questions, store, built)
+            texts = english(system, steps, parts)
         except SqaError as error:
-            yield NotComputed(name, language, system.label, ALL, _reason(system, error))
+            yield NotComputed(name, language, system.label, ALL, _line(error))
             continue
-        found = retrieved(texts, questions, library, store)
+        found = steps.retrieved(texts)
         for entry in entries:
             passages = given if entry.passages == GOLD else found
             if passages is None:
@@ -158,9 +125,9 @@ def _one_set(
                 yield NotComputed(name, language, system.label, entry.label, "no passage says the answer of a question")
                 continue
             part, own, mine = [questions[i] for i in asked], [texts[i] for i in asked], [passages[i] for i in asked]
-            hits = np.array([np.nan if is_yes_no(q) else float(f.found > 0) for q, f in zip(part, mine, strict=True)])
-            answers = answered(readers[entry.label], own, mine, part, library, store)
-            yield Answered(name, language, system.label, entry.label, part, own, answers, hits)
+            answers = replace(steps, questions=part).answered(readers[entry.label], own, mine)
+            hits = [one.found > 0 for one in mine]
+            yield Answered(name, language, system.label, entry.label, part, answers, own, hits)
 
 
 def _asked(entry: ReaderEntry, passages: Sequence[Found], seed: int) -> list[int]:
@@ -169,14 +136,13 @@ def _asked(entry: ReaderEntry, passages: Sequence[Found], seed: int) -> list[int
     The sample depends on the questions alone: every system is asked the same ones.
     """
     places = [i for i, found in enumerate(passages) if entry.passages != GOLD or found.passages]
-    if entry.sample is None or entry.sample >= len(places):
-        return places
     drawn = np.random.default_rng(seed).permutation(len(places))[: entry.sample]
     return [places[i] for i in sorted(drawn.tolist())]
 
 
-def english(system: System, questions: Sequence[OpenQuestion], store: Store, built: _Built) -> list[str]:
+def english(system: System, steps: Steps, parts: Parts) -> list[str]:
     """Each question as the system puts it.  Not to be had: a SqaError that says why."""
+    questions: list[OpenQuestion] = steps.questions
     if system.question == "source":
         return [question.text for question in questions]
     if system.question == "human":
@@ -187,21 +153,9 @@ def english(system: System, questions: Sequence[OpenQuestion], store: Store, bui
     if system.question == "trained":
         from experiments.paper import xor_translator
 
-        language = questions[0].language
-        model = built.get(f"train {language}", lambda: xor_translator.model(language, store.root))
+        model = xor_translator.model(questions[0].language, steps.store.root)
         system = replace(system, question="translated", translator={"name": "pbmt", "model": str(model)})
-    component = system.component()
-    key = json.dumps(system.translator, sort_keys=True)
-    translator = built.get(f"translator {key}", lambda: TRANSLATORS.build(component.name, component.options))
-    return translated(component, questions, store, translator)
-
-
-def _reason(system: System, error: SqaError) -> str:
-    """Why a system has no numbers; a model that is nowhere is named first."""
-    model = system.translator.get("model")
-    if isinstance(error, ConfigError) and isinstance(model, str) and not Path(model).is_dir():
-        return f"model {model} not found: {_line(error).removeprefix('model: ')}"
-    return _line(error)
+    return steps.translated(system.component(), parts)
 
 
 def _line(error: SqaError) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -11,17 +10,18 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from experiments.contestant import Value
-from experiments.contestants import check_labels
 from guessers.open_qa.lm_reader import LmReaderConfig
 from guessers.open_qa.reader import ReaderConfig
 from sqa.core.errors import ConfigError
-from sqa.data.xor_tydi import LANGUAGES, SPLITS, OpenQuestion
+from sqa.data.xor_tydi import OpenQuestion
 from sqa.metrics.short_answers import exact_match, f1, normalise
 from sqa.run.config import ComponentConfig, run_from_mapping
 
 # human: XOR-TyDi's translators; source: as it stands, in its own language; trained:
 # experiments/paper/xor_translator.py, trained first where it is not; translated: by `translator`
 Question = Literal["human", "source", "trained", "translated"]
+Set = Literal["dev-engspan", "train-engspan"]
+Language = Literal["fi", "ru"]
 YES = "always-yes"
 GOLD = "gold"  # of `ReaderEntry.passages`
 ALL = "all"  # in place of a language, system or reader that something is missing for
@@ -35,15 +35,12 @@ class System:
     label: str
     question: Question = "translated"
     translator: dict[str, Value] = field(default_factory=dict)  # as in a run's config; for "translated"
-    languages: tuple[str, ...] = LANGUAGES  # those it is for
-    sets: tuple[str, ...] = SPLITS[:2]  # those it is for; a file of translations is of one set
+    languages: tuple[Language, ...] = ("fi", "ru")  # those it is for
+    sets: tuple[Set, ...] = ("dev-engspan", "train-engspan")  # those it is for; a file of translations is of one set
 
     def __post_init__(self) -> None:
-        wrong = _unknown(self)
         if (self.question == "translated") != bool(self.translator):
-            wrong.append("translator: needed for question: translated, and for nothing else")
-        if wrong:
-            raise ConfigError(wrong)
+            raise ConfigError("translator: needed for question: translated, and for nothing else")
         if self.translator:
             self.component()
 
@@ -70,10 +67,9 @@ class ReaderEntry:
             for key, given in (("model", self.model), ("lm", self.lm))
             if (self.answer == key) != (given is not None)
         ]
-        if self.sample is not None and self.sample < 1:
-            wrong.append(f"sample: must be >= 1 or null, got {self.sample}")
-        if self.answer == YES and (self.passages, self.sample) != ("retrieved", None):
-            wrong.append(f"passages, sample: {YES} reads nothing and costs nothing; leave them out")
+        wrong += (
+            [f"sample: must be >= 1 or null, got {self.sample}"] if self.sample is not None and self.sample < 1 else []
+        )
         if wrong:
             raise ConfigError(wrong)
 
@@ -85,8 +81,8 @@ class Table4Config:
     name: str
     systems: tuple[System, ...]
     readers: tuple[ReaderEntry, ...]
-    sets: tuple[str, ...] = SPLITS[:2]
-    languages: tuple[str, ...] = LANGUAGES
+    sets: tuple[Set, ...] = ("dev-engspan", "train-engspan")
+    languages: tuple[Language, ...] = ("fi", "ru")
     passages: Path | None = None
     depth: int = 10
     resamples: int = 1000
@@ -94,15 +90,11 @@ class Table4Config:
     limit: int | None = None
 
     def __post_init__(self) -> None:
-        wrong = _unknown(self)
-        for key, entries in (("systems", self.systems), ("readers", self.readers)):
-            labels = [] if entries else [f"{key}: at least one is needed"]
-            wrong += labels if key == "systems" else check_labels(self.readers, "readers")
-        for language in self.languages:
-            of = [(s.label, one) for s in self.systems if language in s.languages for one in s.sets]
-            twice = sorted({label for label, one in of if of.count((label, one)) > 1})
-            wrong += [f"systems: the label {label!r} is there twice for {language}" for label in twice]
-        wrong += [*_alike("systems", self.systems), *_alike("readers", self.readers)]
+        files = [("readers", plain(one.label), "") for one in self.readers]
+        files += [("systems", plain(one.label), f" for {language} of {name}")
+                  for one in self.systems for language in one.languages for name in one.sets]  # fmt: skip
+        wrong = [f"{key}: two labels give files of predictions the name {name!r}{where}"
+                 for key, name, where in dict.fromkeys(files) if files.count((key, name, where)) > 1]  # fmt: skip
         wrong += [
             f"{key}: must be >= 1, got {getattr(self, key)}"
             for key in ("depth", "resamples", "limit")
@@ -110,23 +102,6 @@ class Table4Config:
         ]
         if wrong:
             raise ConfigError(wrong)
-
-
-def _alike(key: str, entries: Sequence[System] | Sequence[ReaderEntry]) -> list[str]:
-    """Different labels that would give files of predictions the same name."""
-    labels: dict[str, str] = {}  # part of a file's name -> the first label that gives it
-    firsts = [(labels.setdefault(plain(entry.label), entry.label), entry.label) for entry in entries]
-    return [f"{key}: the labels {a!r} and {b!r} are too much alike for file names" for a, b in firsts if a != b]
-
-
-def _unknown(config: System | Table4Config) -> list[str]:
-    """Sets and languages that are none, and lists of them that are empty."""
-    wrong = []
-    for key, known in (("sets", SPLITS[:2]), ("languages", LANGUAGES)):
-        given = getattr(config, key)
-        wrong += [] if given else [f"{key}: at least one of {', '.join(known)} is needed"]
-        wrong += [f"{key}: expected {' or '.join(known)}, got {name!r}" for name in given if name not in known]
-    return wrong
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,14 +113,9 @@ class Answered:
     system: str  # label, or NOTHING
     reader: str  # label
     questions: list[OpenQuestion]
-    texts: list[str] | None  # the questions as the system puts them; None for NOTHING
     answers: list[str]  # "" = none
-    found: np.ndarray | None  # (n,) 1 if a retrieved passage has a right answer, else 0, nan = yes/no; None = no search
-
-    @cached_property
-    def spans(self) -> np.ndarray:
-        """(n,) bool: the answer is neither yes nor no."""
-        return np.array([not is_yes_no(question) for question in self.questions])
+    texts: list[str] | None = None  # the questions as the system puts them; None for NOTHING
+    found: list[bool] | None = None  # whether a retrieved passage has a right answer; None = no search
 
     @cached_property
     def em(self) -> np.ndarray:
@@ -156,6 +126,15 @@ class Answered:
     def f1(self) -> np.ndarray:
         """(n,) 0..1."""
         return np.array([f1(a, q.answers) for a, q in zip(self.answers, self.questions, strict=True)])
+
+    def values(self, metric: str) -> np.ndarray:
+        """(n,) 0..1, nan for questions that the metric leaves out."""
+        spans = np.array([not is_yes_no(question) for question in self.questions])
+        if metric == "found":
+            return np.full(len(spans), np.nan) if self.found is None else np.where(spans, self.found, np.nan)
+        values = self.em if metric.startswith("em") else self.f1
+        kept = {"yes_no": ~spans, "spans": spans}.get(metric.partition(".")[2], True)
+        return np.where(kept, values, np.nan)
 
 
 class NotComputed(NamedTuple):

@@ -1,8 +1,6 @@
 """A translator of Finnish or Russian questions for Table 4, learnt from XOR-TyDi's own human translations.
 
-    python -m experiments.paper.xor_translator fi ru
-
-    # makes the models runs/smt/xor-fi-en/model and runs/smt/xor-ru-en/model
+`sqa reproduce table4` makes the models runs/smt/xor-fi-en/model and runs/smt/xor-ru-en/model.
 
 Phrase-based (Thot, smt/statistical/train.py), from the translated questions that are in none of XOR-TyDi's splits here:
 about 2,500 Finnish and 2,800 Russian ones, names of countries, languages and currencies (Unicode CLDR), and nothing
@@ -12,7 +10,6 @@ without a download, far below a model trained on millions of sentences.
 
 from __future__ import annotations
 
-import argparse
 import json
 import shutil
 import sys
@@ -28,7 +25,7 @@ from smt.statistical.translator import Decoding, read_model, write_model
 from smt.statistical.tune import tune_language, tune_weights
 from smt.training.prepare import names
 from sqa.core.errors import SqaError, need
-from sqa.data.xor_tydi import LANGUAGES, SPLITS, load_translations, load_xor_tydi
+from sqa.data.xor_tydi import SPLITS, load_translations, load_xor_tydi
 from sqa.files.store import digest, write_text
 
 Pair = tuple[str, str]  # question, its English
@@ -100,17 +97,3 @@ def _write_text(folder: Path, pairs: list[Pair], entries: list[Pair], forms: lis
         lines = [tokens.truecase(tokens.tokenise(pair[side]), forms[side]) for pair in pairs]
         write_tokens(folder / name, [*lines, *(tokens.tokenise(entry[side]) for entry in entries)])
     write_tokens(folder / "language.txt", (tokens.truecase(tokens.tokenise(y), forms[1]) for _, y in pairs))
-
-
-def main() -> None:
-    """Train the languages named; print the models' folders."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("languages", nargs="+", choices=LANGUAGES)
-    parser.add_argument("--runs", type=Path, default=Path("runs"))
-    options = parser.parse_args()
-    for language in options.languages:
-        print(model(language, options.runs))
-
-
-if __name__ == "__main__":
-    main()

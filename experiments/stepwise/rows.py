@@ -5,40 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 from typing import Literal, NamedTuple
 
 import numpy as np
 
-from sqa.core.errors import ConfigError
 from sqa.core.trace import QuestionTrace
 from sqa.diagnose.step_errors import DiagnoseConfig, Finding, StepErrors, ranked
 from sqa.run.folder import FinishedRun
 
 RULES = DiagnoseConfig()
-
-
-@dataclass(frozen=True, slots=True)
-class StepwiseConfig:
-    """What the items on step-wise errors read; configs/stepwise.yaml explains each key."""
-
-    name: str
-    ablation: Path
-    guesser: str
-    k: int | str
-    counted: tuple[int | str, ...]
-    near: int = 7
-    recent: int = 10
-    examples: int = 3
-
-    def __post_init__(self) -> None:
-        wrong = [
-            f"{key}: must be >= 1, got {getattr(self, key)}"
-            for key in ("near", "recent", "examples")
-            if getattr(self, key) < 1
-        ]
-        if wrong:
-            raise ConfigError(wrong)
 
 
 class Line(NamedTuple):
@@ -94,8 +69,22 @@ class Subject:
         goes_on = (line.sentence == finding.sentence) & (line.read >= finding.span.stop)
         return "omission" if goes_on.any() else "under-translation"
 
+    def marks(self, finding: Finding) -> list[Finding]:
+        """The hallucinations of a finding's question as they were written: (1), (2), ... in pictures and texts."""
+        found = self.errors[self.place(finding)].findings
+        return sorted((f for f in found if f.kind == "hallucination"), key=lambda f: f.first)
+
+    def silence(self, finding: Finding) -> tuple[float, float]:
+        """The shares of the question's characters read when the last word before an under-translation was written, and
+        when the next one was, after its sentence; 1 where none follows."""
+        line = self.lines[self.place(finding)]
+        before = np.flatnonzero(line.sentence <= finding.sentence)
+        after = np.flatnonzero(line.sentence > finding.sentence)
+        start = float(line.fraction[before[-1]]) if len(before) else 0.0
+        return start, float(line.fraction[after[0]]) if len(after) else 1.0
+
     def cost(self, finding: Finding) -> float:
-        """Nats of log MRR lost by it, see the module's docstring."""
+        """Nats of log MRR lost by it, see experiments/stepwise/examples.py."""
         if finding.kind != "omission":
             return finding.loss
         return self.deficits(self.place(finding))[finding.sentence]

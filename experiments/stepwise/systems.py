@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -20,32 +21,59 @@ from sqa.diagnose.alignment import SEEDS, load_aligner
 from sqa.diagnose.detector import load_detector
 from sqa.diagnose.step_errors import TARGET, StepErrors, step_errors
 from sqa.metrics.qa import log_reciprocal_rank
+from sqa.run.config import load
 from sqa.run.folder import SUMMARY, FinishedRun, open_run
 
-Asked = Collection[tuple[str, int | str]]  # translator (its name in the ablation) and k
+
+class OfAblation(Protocol):
+    """The keys of a config that is about an ablation's runs."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def ablation(self) -> Path: ...
+    @property
+    def guesser(self) -> str: ...
 
 
-def check_guesser(base: AblationConfig, guesser: str, where: Path) -> list[str]:
-    """What is wrong with the name of a contestant."""
-    names = names_of(base.contestants).values()
-    known = ", ".join(names)
-    return [] if guesser in names else [f"guesser: {guesser!r} is no contestant of {where}, which has {known}"]
+C = TypeVar("C", bound=OfAblation)
 
 
-def systems(base: AblationConfig, guesser: str, asked: Asked, runs: Path) -> tuple[list[Subject], list[LeftOut]]:
-    """Every system asked for on every data set, in the order of the ablation; what the store lacks is run.
+class Found(NamedTuple, Generic[C]):
+    """What an item is made from."""
+
+    config: C
+    ablation: AblationConfig
+    subjects: list[Subject]
+    left_out: list[LeftOut]
+    folder: Path  # the item's results go here
+
+    @property
+    def datasets(self) -> list[str]:
+        return list(dict.fromkeys(subject.dataset for subject in self.subjects))
+
+
+def systems(config: C, config_path: Path, runs: Path, asked: Collection[tuple[str, int | str]]) -> Found[C]:
+    """Each (translator, k) on every data set, in the order of the config's ablation; what the store lacks is run.
 
     One whose words cannot be aligned is left out with the reason.  A translator that cannot be had has no systems.
     """
-    base = replace(base, sweeps={})
+    base = replace(load(config_path.parent / config.ablation, AblationConfig), sweeps={})
+    names = names_of(base.contestants).values()
+    wrong = [f"k: {k} is not in {config.ablation}" for k in dict.fromkeys(k for _, k in asked) if k not in base.k]
+    if config.guesser not in names:
+        wrong += [f"guesser: {config.guesser!r} is no contestant of {config.ablation}, which has {', '.join(names)}"]
+    if wrong:
+        raise ConfigError(wrong)
     wanted = {("reference", "full"), *asked}
-    todo = [cell for cell in cells(base, usable(base), {}) if cell.guesser == guesser]
+    todo = [cell for cell in cells(base, usable(base), {}) if cell.guesser == config.guesser]
     todo = [cell for cell in todo if (cell.family, cell.k) in wanted]
+    if missing := [cell for cell in todo if workshop(runs).finished(cell.run, runs / cell.run.name) is None]:
+        run_cells(missing, base, runs)
     found: list[Subject] = []
     left_out: list[LeftOut] = []
     human: dict[str, tuple[Line, ...]] = {}
-    rows = sorted(run_cells(todo, base, runs), key=lambda row: row.cell.family != "reference")
-    for cell in (row.cell for row in rows):
+    for cell in sorted(todo, key=lambda cell: cell.family != "reference"):
         folder, aligned = runs / cell.run.name, cell.family != "reference"
         try:
             run, lines, errors = _opened(folder, aligned, (folder / SUMMARY).read_bytes())
@@ -56,12 +84,12 @@ def systems(base: AblationConfig, guesser: str, asked: Asked, runs: Path) -> tup
             continue
         if aligned:
             places = {question.id: place for place, question in enumerate(run.questions)}
-            subject = Subject(cell.dataset, cell.k, guesser, run, errors, lines, human[cell.dataset], places,
+            subject = Subject(cell.dataset, cell.k, cell.guesser, run, errors, lines, human[cell.dataset], places,
                               cell.family)  # fmt: skip
             found.append(subject)
         else:
             human[cell.dataset] = lines
-    return found, left_out
+    return Found(config, base, found, left_out, runs / config.name)
 
 
 @lru_cache(maxsize=32)

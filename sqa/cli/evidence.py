@@ -34,9 +34,9 @@ evidence_app = typer.Typer(**SETTINGS)
 
 PAPER = {  # figure or table of the paper -> what makes it, and from which of configs/
     "fig3": ("experiments.ablation.over_k:main", "ablation.yaml"),
-    "fig5": ("experiments.paper.figure5:main", "examples.yaml"),
-    "table2": ("experiments.paper.table2:main", "examples.yaml"),  # of the same runs, which stay in memory
-    "table5": ("experiments.paper.table5:main", "examples.yaml"),
+    "fig5": ("experiments.paper.examples:figure5", "examples.yaml"),
+    "table2": ("experiments.paper.examples:table2", "examples.yaml"),
+    "table5": ("experiments.paper.examples:table5", "examples.yaml"),
     "fig6": ("experiments.paper.figure6:main", "figure6.yaml"),
     "fig7": ("experiments.paper.figure7:main", "figure7.yaml"),
     "fig10": ("experiments.paper.figure7:main", "figure10.yaml"),

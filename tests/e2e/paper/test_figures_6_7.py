@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import math
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 
 import doubles
@@ -19,7 +18,6 @@ from small_ablation import BUZZER, write_small_ablation
 from experiments import grid
 from experiments.ablation.over_k import main as ablation
 from experiments.contestants import MeanCurve, check_labels
-from experiments.drawing import spread
 from experiments.paper import figure6, figure7
 from experiments.paper.figure7 import Agreement
 from sqa.core.errors import ConfigError
@@ -70,16 +68,16 @@ def test_figure7(folder, runs, capsys):
     made = sorted(path.name for path in (runs / "figure7").iterdir())
     assert made == ["differences.tsv", "figure7_mini-es.csv", "figure7_mini-es.pdf", "figure7_mini-es.png"]
     lines = rows(runs / "figure7" / "figure7_mini-es.csv")
-    assert [(line["guesser"], line["translator"], line["k"]) for line in lines] == [
-        (guesser, *place)
+    assert sorted((line["contestant"], line["translator"], line["k"], line["metric"]) for line in lines) == sorted(
+        (guesser, *place, metric)
         for guesser in ("BM25", "Keyword")
         for place in (*(("wait-k", str(k)) for k in KS), ("reference", "full"))
-    ]
-    for line in lines[: len(KS)]:  # the numbers are the ablation's
+        for metric in figure7.PANELS
+    )
+    for line in lines[: 3 * len(KS)]:  # the numbers are the ablation's
         report = rows(runs / f"ablation-mini-es-wait-k-{line['k']}-bm25-limit4" / "report.tsv", "\t")
-        for metric in ("ew", "oracle-ew", "accuracy"):
-            assert line[metric] == next(row["value"] for row in report if row["metric"] == metric)
-            assert float(line[f"{metric}.low"]) <= float(line[metric]) <= float(line[f"{metric}.high"])
+        assert line["value"] == next(row["value"] for row in report if row["metric"] == line["metric"])
+        assert float(line["low"]) <= float(line["value"]) <= float(line["high"])
     new = {path for path in (runs / "store").glob("*/*") if path.parent.name != "translate"} - stages
     assert len(new) == 3 * (len(KS) + 1)  # Keyword's guesses, buzzes and scores; nothing of BM25 was made again
 
@@ -110,10 +108,10 @@ def test_finished_runs_start_no_process_and_give_the_same_rows(folder, runs, mon
 
 def test_no_text_of_figure_7_is_cut(folder, runs, capsys):
     config = load(folder / "figure7.yaml", figure7.Figure7Config)
-    found = figure7.runs_of(config, folder / "figure7.yaml", runs, grid.workshop(runs).parts)
+    found = figure7.runs_of(config.contestants, folder / "ablation.yaml", runs, grid.workshop(runs).parts)
     capsys.readouterr()
-    many = found._replace(rows=[replace(row, n=413) for row in found.rows])  # as many as make the title longest
-    figure = figure7.drawn(many, "mini-es", "matched")
+    many = [replace(row, n=413) for row in figure7.numbers(found, "mini-es")]  # as many as make the title longest
+    figure = figure7.drawn(many, "matched")
     figure.draw_without_rendering()
     texts = [text for text in figure.findobj(Text) if text.get_visible() and text.get_text().strip()]
     ends = {text.get_text(): text.get_window_extent().x1 for text in texts}
@@ -136,22 +134,16 @@ def test_figure6(folder, runs, capsys):
     traces = list(run(saved.config, Store(runs), progress=False).traces)
     mine = [line for line in lines if (line["guesser"], line["k"]) == ("BM25", "3")]
     for bin, line in enumerate(mine):
-        end, logs, pooled = (bin + 1) / 25, [], []
+        end, logs = (bin + 1) / 25, []
         for trace in traces:
             known = -4.0
             for fraction, rank in zip(trace.fraction, trace.rank, strict=True):
                 here = -4.0 if rank == 0 else -math.log(rank)
                 if fraction <= end + 1e-9:
                     known = here
-                if min(int(fraction * 25), 24) == bin:
-                    pooled.append(here)
             logs.append(known)
-        assert float(line["log_mrr"]) == pytest.approx(np.mean(logs), abs=1e-6)
-        if pooled:
-            assert float(line["by_step"]) == pytest.approx(np.mean(pooled), abs=1e-6)
-        else:
-            assert line["by_step"] == "n/a"
-        assert -4 <= float(line["low"]) <= float(line["log_mrr"]) <= float(line["high"]) <= 0
+        assert line["bin"] == str(bin + 1) and float(line["value"]) == pytest.approx(np.mean(logs), abs=1e-6)
+        assert -4 <= float(line["low"]) <= float(line["value"]) <= float(line["high"]) <= 0
     capsys.readouterr()
 
     before = {path: path.read_bytes() for path in (runs / "figure6").iterdir()}
@@ -168,11 +160,11 @@ def test_figure6_on_the_guessable_questions(folder, runs, tmp_path, capsys, monk
     figure6.main(tmp_path / "figure6.yaml", runs)
     capsys.readouterr()
     lines = rows(runs / "known" / "figure6_mini-es.csv")
-    assert {line["questions"] for line in lines} == {"3"}
+    assert {line["n"] for line in lines} == {"3"}
     saved = folders.read(runs / "ablation-mini-es-reference-full-bm25-limit4")
     logs = [-math.log(trace.rank[-1]) if trace.rank[-1] else -4.0 for trace in
             list(run(saved.config, Store(runs), progress=False).traces)[:3]]  # fmt: skip
-    assert (lines[-1]["k"], float(lines[-1]["log_mrr"])) == ("human", pytest.approx(np.mean(logs), abs=1e-6))
+    assert (lines[-1]["k"], float(lines[-1]["value"])) == ("human", pytest.approx(np.mean(logs), abs=1e-6))
 
 
 def test_a_guesser_that_does_not_say_what_it_knows_is_refused(folder, runs, tmp_path):
@@ -189,14 +181,14 @@ def test_figure10_is_of_one_language_and_of_the_matched_questions(folder, runs, 
     mapping |= {"ablation": str(folder / "ablation.yaml"), "contestants": mapping["contestants"][:1]}
     path = tmp_path / "figure10.yaml"
     path.write_text(yaml.safe_dump(mapping), encoding="utf-8")
-    monkeypatch.setattr(figure7, "knows", lambda guesser, questions: np.arange(len(questions)) > 0)
+    monkeypatch.setattr(figure6, "knows", lambda guesser, questions: np.arange(len(questions)) > 0)
     figure7.main(path, runs)
     capsys.readouterr()
     lines = rows(runs / "figure10" / "figure10_mini-es.csv")
     saved = folders.read(runs / "ablation-mini-es-wait-k-3-bm25-limit4")
     sums = saved.stats["oracle-ew"][1:].sum(axis=0)
-    assert (lines[1]["k"], lines[1]["questions"]) == ("3", "3")
-    assert float(lines[1]["oracle-ew"]) == pytest.approx(sums[0] / sums[1], abs=1e-6)
+    [line] = [line for line in lines if (line["k"], line["metric"]) == ("3", "oracle-ew")]
+    assert line["n"] == "3" and float(line["value"]) == pytest.approx(sums[0] / sums[1], abs=1e-6)
     path.write_text(yaml.safe_dump(mapping | {"language": "pl"}), encoding="utf-8")
     with pytest.raises(ConfigError, match="translators: no wait-k for a data set in pl that is here"):
         figure7.main(path, runs)
@@ -244,8 +236,9 @@ def test_one_guesser_with_two_buzzers_is_two_lines(folder, runs, tmp_path, capsy
     assert (runs / "ablation-mini-es-wait-k-3-bm25-limit4" / "report.tsv").read_bytes() == before
     assert (runs / "ablation-mini-es-wait-k-3-bm25+doubles:build_buzzer-limit4" / "report.tsv").is_file()
     lines = rows(runs / "figure7" / "figure7_mini-es.csv")
-    assert {line["ew"] for line in lines if line["guesser"] == "Silent"} == {"0.000000"}
-    assert {line["oracle-ew"] for line in lines if line["guesser"] == "Silent"} != {"0.000000"}
+    silent = [(line["metric"], line["value"]) for line in lines if line["contestant"] == "Silent"]
+    assert {value for metric, value in silent if metric == "ew"} == {"0.000000"}
+    assert {value for metric, value in silent if metric == "oracle-ew"} != {"0.000000"}
 
 
 def test_one_contestant_twice_is_refused(folder, tmp_path):
@@ -266,14 +259,6 @@ def test_agreement_is_kendalls_tau():
     tau = scipy_stats.kendalltau(values[0], values[1]).statistic
     assert Agreement().score_many(stats)[0, 0] == pytest.approx(tau)
     assert bootstrap_band(np.repeat(stats, 5, axis=0), Agreement(), 20).low[0] == pytest.approx(tau)
-
-
-def test_labels_are_moved_apart_in_order():
-    places = spread({"a": 0.5, "b": 0.51, "c": 0.99, "d": 1.0}, 0.1)
-    heights = [places[name] for name in "abcd"]
-    assert all(b - a >= 0.1 - 1e-9 for a, b in pairwise(heights)) and heights[-1] == 1
-    assert places["a"] == 0.5
-    assert spread({"a": 0.3, "b": 0.3, "c": 0.3}, 0.9) == {"a": 0.0, "b": 0.5, "c": 1.0}
 
 
 def test_check_labels_and_mean():

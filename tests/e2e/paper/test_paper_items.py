@@ -16,11 +16,12 @@ from small_ablation import write_small_ablation
 
 from experiments.ablation import correlation, models
 from experiments.ablation.over_k import main as ablation
-from experiments.paper import chosen, figure5, table2, table3, table5
+from experiments.paper import examples as paper
+from experiments.paper import table3
 from experiments.stepwise import errors as counting
 from experiments.stepwise import examples as stepwise
 from experiments.stepwise import systems
-from experiments.stepwise.figure import COLUMNS, columns, recent_share
+from experiments.stepwise.figure import red_curve
 from experiments.stepwise.rows import RULES
 from sqa.core.errors import ConfigError, DataError, NotComputable
 from sqa.core.paths import ROOT
@@ -28,7 +29,8 @@ from sqa.data.datasets import load_questions
 from sqa.diagnose.alignment import SEEDS, Alignment
 from sqa.diagnose.detector import load_detector
 from sqa.diagnose.step_errors import step_errors
-from sqa.run.config import load, read_yaml
+from sqa.run import folder as folders
+from sqa.run.config import read_yaml
 
 KS = [3, 6, "full"]
 LIMIT = 6
@@ -125,23 +127,6 @@ def test_the_figures_show_an_example_chosen_by_rule(folder, runs, capsys):
     assert drawn
 
 
-def test_what_is_drawn_around_a_finding(folder, runs):
-    [subject] = stepwise.subjects(folder / "stepwise.yaml", runs).subjects
-    for finding in subject.findings():
-        trace = subject.trace(finding)
-        shown = columns(trace, finding, near=4)
-        assert 0 < len(shown) <= COLUMNS
-        places = [c.source for c in shown if c.source is not None]
-        steps = [c.step for c in shown if c.step is not None]
-        assert places == list(range(places[0], places[-1] + 1)) and steps == sorted(set(steps))
-        if finding.span is not None:
-            assert places[0] <= finding.span.start
-    errors = subject.errors[0]
-    share = recent_share(errors, 3)
-    for step in range(len(errors.unaligned)):
-        assert share[step] == pytest.approx(np.mean(errors.unaligned[max(0, step - 2) : step + 1]))
-
-
 def test_the_means_behind_the_differences(folder, runs):
     [subject] = stepwise.subjects(folder / "stepwise.yaml", runs).subjects
     words, others = [], []
@@ -166,26 +151,24 @@ def test_errors_are_counted(folder, runs, capsys):
     counting.main(folder / "stepwise.yaml", runs)
     capsys.readouterr()
     made = runs / "stepwise"
-    counted = rows(made / "errors_counts.csv")
-    assert [line["system"] for line in counted] == ["wait-3"] * 4 + ["full input"] * 4
-    assert all(float(line["low"]) <= float(line["percent"]) <= float(line["high"]) for line in counted)
+    counted = {(row["k"], row["kind"], row["metric"]): row for row in rows(made / "errors_counts.csv")}
+    assert [k for k, kind, metric in counted if (kind, metric) == ("drops of log MRR", "share")] == [
+        "k = 3", "k = full", "k = 3 minus full"
+    ]  # fmt: skip
+    shares = [row for row in counted.values() if row["metric"] == "share"]
+    assert all(float(row["low"]) <= float(row["value"]) <= float(row["high"]) for row in shares)
     full = stepwise.subjects(folder / "stepwise.yaml", runs, counted=True).subjects[1]
     invented, words = (sum(sum(e.hallucinated) for e in full.errors), sum(len(e.unaligned) for e in full.errors))
-    line = counted[4]
-    assert (line["what"], line["count"], line["of"]) == ("hallucinated content words", str(invented), str(words))
-    assert float(line["percent"]) == pytest.approx(100 * invented / words, abs=1e-5)
+    what = "hallucinated content words"
+    assert float(counted["k = full", what, "share"]["value"]) == pytest.approx(invented / words, abs=1e-6)
     alone = []
     for seed in SEEDS:  # what one alignment finds alone
         errors = step_errors(full.run.traces, Diagonal("es-en", (seed,)), RULES, load_detector("es"))
-        alone.append(100 * sum(sum(one.hallucinated) for one in errors) / words)
-    assert float(line["alignments.low"]) == pytest.approx(min(alone), abs=1e-5)
-    assert float(line["alignments.high"]) == pytest.approx(max(alone), abs=1e-5)
-    assert any(float(one["alignments.low"]) < float(one["alignments.high"]) for one in counted)
-    said = rows(made / "errors_differences.tsv", "\t")
-    assert [row["claim"] for row in said[:2]] == [
-        "wait-3 has more hallucinated content words than full input",
-        "wait-3 has more sentences with lost source than full input",
-    ]
+        alone.append(sum(sum(one.hallucinated) for one in errors) / words)
+    ends = [float(counted["k = full", what, name]["value"]) for name in counting.ALONE]
+    assert ends == pytest.approx([min(alone), max(alone)], abs=1e-6) and ends[0] < ends[1]
+    gap = float(counted["k = 3", what, "share"]["value"]) - float(counted["k = full", what, "share"]["value"])
+    assert float(counted["k = 3 minus full", what, "share"]["value"]) == pytest.approx(gap, abs=2e-6)
     examples = rows(made / "errors_examples.csv")
     assert examples and {line["system"] for line in examples} == {"wait-3"}
     assert len({(line["kind"], line["question"]) for line in examples}) == len(examples)
@@ -206,7 +189,6 @@ def test_words_that_cannot_be_aligned_are_left_out(folder, tmp_path, runs, monke
     assert "mini-es, k=3: left out, no aligner here" in captured.err
     assert "all\t-\tmini-es, k=3\t-\t-\t\t\t\t\tno aligner here" in captured.out
     systems._opened.cache_clear()
-    stepwise._subjects.cache_clear()
 
 
 def test_a_stepwise_config_that_the_ablation_does_not_fit(folder, tmp_path):
@@ -215,57 +197,38 @@ def test_a_stepwise_config_that_the_ablation_does_not_fit(folder, tmp_path):
     (tmp_path / "stepwise.yaml").write_text(yaml.safe_dump(mapping), encoding="utf-8")
     with pytest.raises(ConfigError, match="k: 7 is not in ablation.yaml\nguesser: 'gru' is no contestant"):
         stepwise.subjects(tmp_path / "stepwise.yaml", tmp_path / "runs")
-    mapping["near"] = 0
-    (tmp_path / "stepwise.yaml").write_text(yaml.safe_dump(mapping), encoding="utf-8")
-    with pytest.raises(ConfigError, match="near: must be >= 1"):
-        load(tmp_path / "stepwise.yaml", stepwise.StepwiseConfig)
 
 
 def test_correlation(folder, runs, capsys):
     correlation.main(folder / "correlation.yaml", runs)
     printed = capsys.readouterr().out
     made = runs / "correlation"
-    names = [
-        "correlation.csv",
-        "correlation.md",
-        "correlation_mini-es.pdf",
-        "correlation_mini-es.png",
-        "correlation_tau.csv",
-    ]
+    names = ["correlation.csv", "correlation_mini-es.pdf", "correlation_mini-es.png", "correlation_tau.csv"]
     assert sorted(path.name for path in made.iterdir()) == names
     values = rows(made / "correlation.csv")
     report = rows(runs / f"ablation-mini-es-wait-k-6-bm25-limit{LIMIT}" / "report.tsv", "\t")
     for line in report:  # every metric of the runs is there, with the runs' own numbers
-        [found] = [v for v in values if (v["system"], v["k"], v["metric"]) == ("wait-k", "6", line["metric"])]
-        assert [found[key] for key in ("value", "low", "high", "unit")] == [
-            line[key] for key in ("value", "low", "high", "unit")
-        ]
+        found = [v for v in values if (v["translator"], v["k"], v["metric"]) == ("wait-k", "6", line["metric"])]
+        assert [v["value"] for v in found] == [line["value"]] * (line["unit"] not in folders.COUNTED)
     taus = rows(made / "correlation_tau.csv")
     [tau] = [t for t in taus if (t["metric"], t["with"]) == ("ew", "bleu")]
-    of = {
-        m: [float(v["value"]) for v in values if v["metric"] == m and v["system"] == "wait-k"] for m in ("ew", "bleu")
-    }
+    of = {m: [float(v["value"]) for v in values if v["metric"] == m and v["translator"] == "wait-k"]
+          for m in ("ew", "bleu")}  # fmt: skip
     expected = kendalltau(of["ew"], of["bleu"]).statistic
     assert tau["systems"] == "3" and (
         tau["tau"] == "n/a" if np.isnan(expected) else float(tau["tau"]) == pytest.approx(expected, abs=1e-6)
     )
-    text = (made / "correlation.md").read_text(encoding="utf-8")
-    assert "human translation" in text and "Kendall's tau-b over 3 systems" in text and printed.startswith(text)
+    assert any(v["translator"] == "reference" for v in values) and "\tew\tbleu\t" in printed
 
 
-def test_correlation_takes_more_runs_on_the_same_questions_only(folder, runs, tmp_path, capsys):
-    for name in ("ablation.yaml", "correlation.yaml"):
-        (tmp_path / name).write_text((folder / name).read_text(encoding="utf-8"), encoding="utf-8")
-    one = f"ablation-mini-es-reference-diagonal-bm25-limit{LIMIT}"
-    mapping = read_yaml(tmp_path / "correlation.yaml") | {"runs": [one], "name": "more"}
-    (tmp_path / "correlation.yaml").write_text(yaml.safe_dump(mapping), encoding="utf-8")
-    correlation.main(tmp_path / "correlation.yaml", runs)
-    assert {t["systems"] for t in rows(runs / "more" / "correlation_tau.csv")} == {"4"}
-    capsys.readouterr()
-    mapping["runs"] = ["nowhere"]
-    (tmp_path / "correlation.yaml").write_text(yaml.safe_dump(mapping), encoding="utf-8")
-    with pytest.raises(ConfigError, match="is not the folder of a finished run"):
-        correlation.main(tmp_path / "correlation.yaml", runs)
+def test_too_few_systems_have_no_correlation(folder, runs, tmp_path, capsys):
+    path = write_small_ablation(tmp_path, KS[:2], LIMIT)
+    (tmp_path / "correlation.yaml").write_text(
+        (folder / "correlation.yaml").read_text(encoding="utf-8").replace("name: correlation", "name: few"), "utf-8"
+    )
+    correlation.main(path.with_name("correlation.yaml"), runs)
+    assert "mini-es, bm25: not computed, a correlation needs at least 3 runs" in capsys.readouterr().err
+    assert sorted(path.name for path in (runs / "few").iterdir()) == ["correlation.csv", "correlation_tau.csv"]
 
 
 def test_models(folder, tmp_path, capsys):
@@ -297,10 +260,10 @@ def test_models_say_what_is_wrong(tmp_path):
 
 
 def test_the_examples_are_chosen_by_their_rule(folder, runs):
-    found = chosen.load_systems(folder / "examples.yaml", runs)
+    found = paper.load_systems(folder / "examples.yaml", runs)
     assert [(s.dataset, s.family, s.k) for s in found.subjects] == [("mini-es", "wait-k", k) for k in (3, 6)]
-    shown = {example.panel: example for example in chosen.chosen(found)}
-    for panel, kind in chosen.KINDS.items():
+    shown = {example.panel: example for example in paper.chosen(found)}
+    for panel, kind in paper.KINDS.items():
         possible = []
         for finding in found.subjects[0].findings():  # both panels are of k = 3 here
             place = found.subjects[0].place(finding)
@@ -313,16 +276,16 @@ def test_the_examples_are_chosen_by_their_rule(folder, runs):
             ):
                 continue
             if found.subjects[0].kind(finding) == kind and len(human) and human[-1] == 0:
-                start, end = chosen.silence(found.subjects[0], finding)
+                start, end = found.subjects[0].silence(finding)
                 possible.append(finding.loss if panel == "a" else end - start)
         large = [size for size in possible if size > (math.log(2) if panel == "a" else 0)]
         assert (panel in shown) == bool(large)
         assert panel not in shown or shown[panel].size == max(large)
-    assert len(shown) + len(chosen.missing(found, shown.values())) == 2 and shown
+    assert len(shown) + len(paper.missing(found, shown.values())) == 2 and shown
 
 
 def test_the_silence_of_an_under_translation(folder, runs):
-    found = chosen.load_systems(folder / "examples.yaml", runs)
+    found = paper.load_systems(folder / "examples.yaml", runs)
     subject = found.subjects[0]
     seen = 0
     for finding in subject.findings():
@@ -332,18 +295,18 @@ def test_the_silence_of_an_under_translation(folder, runs):
         trace = subject.trace(finding)
         before = [f for e, f in zip(trace.emissions, trace.fraction, strict=True) if e.sentence <= finding.sentence]
         after = [f for e, f in zip(trace.emissions, trace.fraction, strict=True) if e.sentence > finding.sentence]
-        assert chosen.silence(subject, finding) == (before[-1] if before else 0.0, after[0] if after else 1.0)
+        assert subject.silence(finding) == (before[-1] if before else 0.0, after[0] if after else 1.0)
     assert seen
 
 
 def test_figure5_and_table2_show_the_same_examples(folder, runs, capsys):
-    found = chosen.load_systems(folder / "examples.yaml", runs)
-    figure5.main(folder / "examples.yaml", runs)
+    found = paper.load_systems(folder / "examples.yaml", runs)
+    paper.figure5(folder / "examples.yaml", runs)
     capsys.readouterr()
-    table2.main(folder / "examples.yaml", runs)
+    paper.table2(folder / "examples.yaml", runs)
     text = capsys.readouterr().out
     texts = rows(found.folder / "table2.csv")
-    for example in chosen.chosen(found):
+    for example in paper.chosen(found):
         place = example.subject.place(example.finding)
         trace, step_errors = example.subject.trace(example.finding), example.subject.errors[place]
         lines = [line for line in rows(found.folder / f"{example.stem}.csv") if line["of"] == "wait-3"]
@@ -352,59 +315,58 @@ def test_figure5_and_table2_show_the_same_examples(folder, runs, capsys):
         assert all((found.folder / f"{example.stem}.{end}").stat().st_size > 5000 for end in ("png", "pdf"))
         of = {line["what"]: line["text"] for line in texts if line["panel"] == example.panel}
         assert of["human"] == trace.question.reference_text and of["source"].replace("**", "") == trace.question.text
-        assert all(f"({i})" in of["wait-3"] for i in range(1, len(chosen.marks(example)) + 1))
+        assert all(f"({i})" in of["wait-3"] for i in range(1, len(example.subject.marks(example.finding)) + 1))
         assert ("[silence]" in of["wait-3"]) == (example.panel == "b")
-        assert f"({example.panel}) {chosen.KINDS[example.panel]}: {trace.question.id}" in text
+        assert f"{example.panel},{example.subject.dataset},{trace.question.id},wait-3,source," in text
     shown = rows(found.folder / "figure5.tsv", "\t")
-    assert sum(line["shown"].startswith("5") for line in shown) == len(list(chosen.chosen(found)))
+    assert sum(line["shown"].startswith("5") for line in shown) == len(list(paper.chosen(found)))
 
 
 def test_the_red_curve_is_binary():
     places = np.array([0.25, 0.5, 0.5, 0.5])
-    x, y = figure5.red_curve(places, (False, False, True, False))
+    x, y = red_curve(places, (False, False, True, False))
     assert x.tolist() == [0, 0.25, 0.5, 1] and y.tolist() == [0, 0, 1, 1]
-    assert figure5.red_curve(np.array([]), ())[1].tolist() == [0, 0]
+    assert red_curve(np.array([]), ())[1].tolist() == [0, 0]
 
 
 def test_an_example_that_is_not_there_is_named(folder, tmp_path, runs, monkeypatch):
     for name in ("ablation.yaml", "examples.yaml"):
         (tmp_path / name).write_text((folder / name).read_text(encoding="utf-8"), encoding="utf-8")
-    for module in (chosen, table5):
-        monkeypatch.setattr(module, "known", lambda subject, place: False)
-    for module in (figure5, table2, table5):
+    monkeypatch.setattr(paper, "known", lambda subject, place: False)
+    for item in (paper.figure5, paper.table2, paper.table5):
         with pytest.raises(NotComputable, match="answer is known"):
-            module.main(tmp_path / "examples.yaml", runs)
+            item(tmp_path / "examples.yaml", runs)
 
 
 def test_table5_shows_the_texts(folder, runs, capsys):
-    table5.main(folder / "examples.yaml", runs)
+    paper.table5(folder / "examples.yaml", runs)
     capsys.readouterr()
-    found = chosen.load_systems(folder / "examples.yaml", runs)
+    found = paper.load_systems(folder / "examples.yaml", runs)
     texts = rows(found.folder / "table5.csv")
-    assert len({line["question"] for line in texts}) == table5.QUESTIONS
-    assert [line["what"] for line in texts] == ["source", "human", "wait-3", "wait-6"] * table5.QUESTIONS
+    assert len({line["question"] for line in texts}) == paper.QUESTIONS
+    assert [line["what"] for line in texts] == ["source", "human", "wait-3", "wait-6"] * paper.QUESTIONS
     traces = {trace.question.id: trace for trace in found.subjects[1].run.traces}
     for line in texts[3::4]:
         assert line["text"] == " ".join(s for s in traces[line["question"]].hypotheses if s)
 
 
 def test_table5_finds_the_questions_of_the_paper_by_their_answers(folder, runs):
-    found = chosen.load_systems(folder / "examples.yaml", runs)
+    found = paper.load_systems(folder / "examples.yaml", runs)
     page = found.subjects[0].run.questions[4].page
     named = found._replace(config=replace(found.config, pages=(page,)))
-    there = [found.subjects[0].run.questions[i].page for i in table5.places(named, found.subjects[0])]
+    there = [found.subjects[0].run.questions[i].page for i in paper.places(named, found.subjects[0])]
     assert there and set(there) == {page}
 
 
 def test_table3_counts_a_question_set(folder, tmp_path, capsys):
     table3.main(folder / "table3.yaml", tmp_path)
-    printed = capsys.readouterr().out
+    said = capsys.readouterr().err
     questions = load_questions("mini-es")
     values = {line["what"]: line["mini-es"] for line in rows(tmp_path / "table3" / "table3.csv")}
     assert values["questions"] == str(len(questions))
     assert values["source words"] == str(sum(len(q.text.split()) for q in questions))
     assert values["source sentences"] == str(sum(len(q.sentences) for q in questions))
-    assert "nowhere.jsonl: not computed" in printed
+    assert "nowhere.jsonl: not computed" in said
     (tmp_path / "table3.yaml").write_text("name: t\ndatasets: [nowhere.jsonl]\nguesser: {name: bm25}\n")
     with pytest.raises(NotComputable, match="table 3: nowhere.jsonl"):
         table3.main(tmp_path / "table3.yaml", tmp_path)

@@ -18,7 +18,6 @@ import yaml
 from experiments import grid as ablation_over_k
 from experiments.contestant import Contestant, identity, names_of
 from experiments.grid import AblationConfig, cells
-from experiments.paper.table4 import Table4Config
 from sqa.core import progress
 from sqa.core.errors import ConfigError, SqaError, TraceError
 from sqa.core.paths import ROOT
@@ -104,15 +103,6 @@ def test_runs_of_different_contestants_have_different_names(tmp_path):
 def test_what_cannot_be_run_is_refused_at_once(tmp_path, changes, problem):
     with pytest.raises(ConfigError, match=re.escape(problem)):
         ablation(tmp_path, **changes)
-
-
-def test_labels_that_give_one_file_of_predictions_are_refused(tmp_path):
-    mapping = read_yaml(ROOT / "configs" / "table4.yaml")
-    mapping["readers"] = [mapping["readers"][0] | {"label": label} for label in ("A b", "a-B")]
-    path = tmp_path / "table4.yaml"
-    path.write_text(yaml.safe_dump(mapping), encoding="utf-8")
-    with pytest.raises(ConfigError, match="'A b' and 'a-B' are too much alike"):
-        load(path, Table4Config)
 
 
 # ------------------------------------------------------------------------------------------------ between processes

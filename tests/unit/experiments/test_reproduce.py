@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from experiments.beside import beside
-from experiments.paper import chosen
+from experiments.paper import examples
 from sqa.cli import evidence
 from sqa.core.paths import CONFIGS
 from sqa.core.registry import Registry
@@ -85,5 +85,5 @@ def test_the_paper_stands_beside_each_of_its_items() -> None:
         assert [line.split(":")[0].rpartition(", ")[2] for line in lines] == ["paper", "ours", "why different"] * (
             len(lines) // 3
         )
-    assert len(beside("fig5")) == 3 * len(chosen.KINDS)
+    assert len(beside("fig5")) == 3 * len(examples.KINDS)
     assert not set(beside("fig1")) & set(beside("fig10")) and beside("hallucination") == []

@@ -1,0 +1,253 @@
+"""Figure 5, Tables 2 and 5: single questions, word by word and as text.
+
+    sqa reproduce fig5      # (a) a hallucination and (b) an under-translation, drawn by experiments/stepwise/figure.py
+    sqa reproduce table2    # their texts, the errors marked
+    sqa reproduce table5    # the paper's questions, and what wait-3 and wait-6 write
+
+Which questions are shown, by rule: nothing is picked by hand.  A question whose answer is not known shows nothing, for
+log MRR lies at its floor: those count whose answer comes first when the whole human translation has been read.  Of the
+systems asked for,
+
+    (a) the hallucination at which log MRR falls most: up to SHORT words, content words among them, that no source word
+        stands behind, in an output at most LONG times as long as the human translation (longer ones are loops)
+    (b) the under-translation with the longest silence while the answer is not first: words of the source are lost, and
+        nothing more is written of their sentence; the silence is the share of the question's characters read meanwhile
+
+is shown of each data set.  A translator that cannot be had is left out, so that the examples may be others.
+
+Claim, after Section 7 of Han, Carpuat and Boyd-Graber (2022): words that the translation invents mislead whoever
+answers; `sqa reproduce hallucination` and `under-translation` measure it over all questions of a run: a question alone
+proves nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from experiments.made import Made
+from experiments.stepwise.figure import draw, numbers, ranks
+from experiments.stepwise.rows import RULES, Kind, Subject
+from experiments.stepwise.systems import Found, systems
+from sqa.core.answers import key
+from sqa.core.errors import NotComputable
+from sqa.diagnose.step_errors import Finding
+from sqa.run.config import load
+
+SHORT = 5
+LONG = 1.5
+QUESTIONS = 2  # of Table 5, of a data set that has none of the paper's
+Panel = Literal["a", "b"]
+KINDS: dict[Panel, Kind] = {"a": "hallucination", "b": "under-translation"}
+
+
+@dataclass(frozen=True, slots=True)
+class ExamplesConfig:
+    """What Figure 5 and Tables 2 and 5 read; configs/examples.yaml explains each key."""
+
+    name: str
+    ablation: Path
+    guesser: str
+    translators: tuple[str, ...]
+    hallucination: int | str
+    under_translation: int | str
+    shown: tuple[int | str, ...]
+    pages: tuple[str, ...] = ()
+
+    def k(self, panel: Panel) -> int | str:
+        """Of the systems whose errors a panel is about."""
+        return self.hallucination if panel == "a" else self.under_translation
+
+
+class Example(NamedTuple):
+    """One error of one system."""
+
+    panel: Panel
+    subject: Subject
+    finding: Finding
+    size: float  # nats lost (a), or share of the question read in silence (b)
+
+    @property
+    def stem(self) -> str:
+        return f"figure5{self.panel}_{self.subject.dataset}"
+
+
+# --------------------------------------------------------------------------------------------------------- the rule
+
+
+def load_systems(config_path: Path, runs: Path) -> Found[ExamplesConfig]:
+    """The systems of a config, from the ablation's runs; what the store lacks is run."""
+    config = load(config_path, ExamplesConfig)
+    ks = (config.hallucination, config.under_translation, *config.shown)
+    return systems(config, config_path, runs, [(translator, k) for translator in config.translators for k in ks])
+
+
+def known(subject: Subject, place: int) -> bool:
+    """Whether the answer of a question comes first when its whole human translation has been read."""
+    log = subject.human[place].log_mrr
+    return bool(len(log)) and log[-1] == 0
+
+
+def tells(panel: Panel, subject: Subject, finding: Finding) -> bool:
+    """Whether an error can show anything, see the module's docstring."""
+    place = subject.place(finding)
+    line = subject.lines[place]
+    if not known(subject, place):
+        return False
+    if panel == "b":
+        before = np.flatnonzero(line.sentence <= finding.sentence)
+        return not (len(before) and line.log_mrr[before[-1]] == 0)
+    if len(finding.words) > SHORT or finding.loss <= RULES.drop:
+        return False
+    question = subject.run.questions[place]
+    return len(line.read) <= LONG * len(question.reference_text.split())
+
+
+def candidates(found: Found[ExamplesConfig], dataset: str, panel: Panel) -> list[Example]:
+    """The errors of a data set that a panel could show, largest first."""
+    examples = []
+    for subject in found.subjects:
+        if (subject.dataset, subject.k) != (dataset, found.config.k(panel)):
+            continue
+        for finding in subject.findings():
+            if subject.kind(finding) == KINDS[panel] and tells(panel, subject, finding):
+                start, end = subject.silence(finding)
+                examples.append(Example(panel, subject, finding, finding.loss if panel == "a" else end - start))
+    large = (example for example in examples if example.size > 0)
+    return sorted(large, key=lambda e: (-e.size, e.subject.system, e.finding.question, e.finding.first))
+
+
+def chosen(found: Found[ExamplesConfig]) -> list[Example]:
+    """The largest error of each data set and panel; nothing for a panel without one.  None at all: NotComputable."""
+    examples = [e for dataset in found.datasets for panel in KINDS for e in candidates(found, dataset, panel)[:1]]
+    if not examples:
+        raise NotComputable("figure 5, table 2: " + "; ".join(why for _, why in missing(found, examples)))
+    return examples
+
+
+def missing(found: Found[ExamplesConfig], examples: Iterable[Example]) -> list[tuple[str, str]]:
+    """(data set, why a panel of it is not there) of each panel that no example is of, and of each system left out."""
+    there = {(example.subject.dataset, example.panel) for example in examples}
+    names = ", ".join(found.config.translators)
+    gone = [
+        (dataset, f"5{panel}: {names} at k={found.config.k(panel)} have no {kind} in a question whose answer is known")
+        for dataset in found.datasets
+        for panel, kind in KINDS.items()
+        if (dataset, panel) not in there
+    ]
+    return [*gone, *found.left_out]
+
+
+# -------------------------------------------------------------------------------------------------------- the items
+
+
+def figure5(config_path: Path, runs: Path) -> None:
+    """`sqa reproduce fig5`: a figure and its numbers for each data set and panel."""
+    found = load_systems(config_path, runs)
+    made, examples = Made(found.folder), chosen(found)
+    lines = []
+    for example in examples:
+        subject, finding = example.subject, example.finding
+        made.csv(f"{example.stem}.csv", numbers(subject, finding))
+        made.add(draw(subject, finding, found.folder, example.stem, f"({example.panel}) "))
+        where = (subject.dataset, subject.system, subject.guesser)
+        lines.append((*where, f"5{example.panel}: {subject.kind(finding)}", _shown(example)))
+    lines += [(label, "-", found.config.guesser, "not computed", why) for label, why in missing(found, examples)]
+    made.table("figure5.tsv", ("dataset", "translator", "guesser", "shown", "what"), lines, show=True)
+    made.end()
+
+
+def _shown(example: Example) -> str:
+    finding = example.finding
+    if example.panel == "a":
+        what = f"{' '.join(finding.words)!r}: rank {ranks(finding)}, {example.size:.2f} nats lost"
+    else:
+        lost = " ".join(finding.span.words) if finding.span else ""
+        what = f"{lost!r} lost, {100 * example.size:.0f}% of the source read in silence"
+    return f"{finding.question} ({example.subject.trace(finding).question.page}): {what}"
+
+
+def table2(config_path: Path, runs: Path) -> None:
+    """`sqa reproduce table2`: of each example of Figure 5 source, human translation, answer and the system's output.
+
+    Its hallucinated stretches are bold and numbered as in the figure; in (b) so are the words of the source that were
+    lost, and [silence] stands where nothing was written for so long.
+    """
+    found = load_systems(config_path, runs)
+    examples = chosen(found)
+    rows = [["panel", "dataset", "question", "system", "what", "text"]]
+    for example in examples:
+        where = [example.panel, example.subject.dataset, example.finding.question, example.subject.system]
+        rows += [[*where, what, text] for what, text in texts(example)]
+    rows += [["", label, "", "", "not computed", why] for label, why in missing(found, examples)]
+    _texts(found, "table2.csv", rows)
+
+
+def texts(example: Example) -> Iterator[tuple[str, str]]:
+    """(what it is, its text in Markdown) of each row of an example."""
+    subject, finding = example.subject, example.finding
+    question = subject.trace(finding).question
+    lost = range(finding.span.start, finding.span.stop) if finding.span else range(0)
+    yield "source", " ".join(f"**{word}**" if i in lost else word for i, word in enumerate(question.words))
+    yield "human", question.reference_text
+    yield "answer", question.page.replace("_", " ")
+    yield subject.system, marked(example)
+    if example.panel == "a":
+        number = subject.marks(finding).index(finding) + 1
+        yield "error", f"({number}) {' '.join(finding.words)}: {example.size:.2f} nats of log MRR lost"
+    else:
+        yield "error", f"nothing written over {100 * example.size:.0f}% of the source"
+
+
+def marked(example: Example) -> str:
+    """The system's output: hallucinated stretches numbered and bold, the silence named."""
+    subject, finding = example.subject, example.finding
+    numbered = {mark.first: f"({number}) " for number, mark in enumerate(subject.marks(finding), 1)}
+    inside = {step for mark in subject.marks(finding) for step in range(mark.first, mark.last + 1)}
+    words = []
+    silent = example.panel == "b"
+    for step, emission in enumerate(subject.trace(finding).emissions):
+        if silent and emission.sentence > finding.sentence:
+            words.append("[silence]")
+            silent = False
+        words.append(numbered.get(step, "") + (f"**{emission.token}**" if step in inside else emission.token))
+    return " ".join([*words, *(["[silence]"] if silent else [])])
+
+
+def table5(config_path: Path, runs: Path) -> None:
+    """`sqa reproduce table5`: the questions that the paper shows, found by their answers, where the data set has them,
+    else the first QUESTIONS whose answer is known; every translator that can be had has its rows.
+    """
+    found = load_systems(config_path, runs)
+    rows = [["dataset", "question", "answer", "what", "text"]]
+    for dataset in found.datasets:
+        mine = [subject for subject in found.subjects if subject.dataset == dataset]
+        for place in places(found, mine[0]):
+            question = mine[0].run.questions[place]
+            where = [dataset, question.id, question.page]
+            rows += [[*where, "source", question.text], [*where, "human", question.reference_text]]
+            for subject in (subject for subject in mine if subject.k in found.config.shown):
+                written = " ".join(sentence for sentence in subject.run.traces[place].hypotheses if sentence)
+                rows.append([*where, subject.system, written])
+    if len(rows) == 1:
+        raise NotComputable("table 5: no question whose answer is known; take another guesser in its config")
+    rows += [[label, "", "", "not computed", why] for label, why in found.left_out]
+    _texts(found, "table5.csv", rows)
+
+
+def places(found: Found[ExamplesConfig], subject: Subject) -> list[int]:
+    """Which questions of a data set are shown, 0-based."""
+    wanted = {key(page) for page in found.config.pages}
+    questions = subject.run.questions
+    named = [place for place, question in enumerate(questions) if key(question.page) in wanted]
+    return named or [place for place in range(len(questions)) if known(subject, place)][:QUESTIONS]
+
+
+def _texts(found: Found[ExamplesConfig], name: str, rows: list[list[str]]) -> None:
+    made = Made(found.folder)
+    made.csv(name, rows, show=True)
+    made.end()
