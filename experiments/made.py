@@ -77,11 +77,12 @@ class Made:
         self._write(name, text.getvalue(), show)
 
     def rows(self, name: str, columns: Sequence[str], rows: Iterable[Row], show: bool = False) -> None:
-        """Numbers as CSV, a line each: what it is of, the metric, value, 95% interval, how many were counted, unit."""
-        lines = [
-            [*row.cell, row.metric, *map(_six, (row.value, row.low, row.high)), str(row.n), row.unit] for row in rows
-        ]
-        self.csv(name, [[*columns, "metric", "value", "low", "high", "n", "unit"], *lines], show)
+        """Numbers as CSV, a line each: its cell, metric, value, 95% interval, how many, unit, signature."""
+        lines = [[*columns, "metric", "value", "low", "high", "n", "unit", "signature"]]
+        for row in rows:
+            numbers = map(_six, (row.value, row.low, row.high))
+            lines.append([*row.cell, row.metric, *numbers, str(row.n), row.unit, row.signature])
+        self.csv(name, lines, show)
 
     def page(self, name: str, lines: Iterable[str], show: bool = True) -> None:
         """A Markdown page."""

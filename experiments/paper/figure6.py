@@ -41,7 +41,7 @@ from sqa.core.registry import GUESSERS
 from sqa.core.significance import Comparison, bootstrap_band, compare
 from sqa.metrics.qa import log_reciprocal_rank
 from sqa.metrics.ratio import ratio, ratio_many
-from sqa.report.figure_style import COLUMN, save, style
+from sqa.report.figure_style import save, style
 from sqa.run.config import load
 
 if TYPE_CHECKING:
@@ -197,12 +197,12 @@ def _compare(a: np.ndarray, b: np.ndarray, found: Runs) -> Comparison:
 
 
 def drawn(rows: Sequence[Row], config: Figure6Config) -> Figure:
-    """One data set's figure, one column wide: a panel for each guesser, a line for each k and the human translation.
+    """One data set's figure: a panel for each guesser, a line for each k and the human translation.
 
     The first k, full input and the human translation have their bands.
     """
     kind = "questions" if config.questions == "all" else "guessable questions"
-    grid = []
+    panels = []
     for guesser in dict.fromkeys(row.cell[1] for row in rows):
         mine = [row for row in rows if row.cell[1] == guesser]
         lines = []
@@ -212,6 +212,6 @@ def drawn(rows: Sequence[Row], config: Figure6Config) -> Figure:
                       for row in mine if row.cell[2] == k}  # fmt: skip
             lines.append(curves.Line(k if k == HUMAN else f"k = {k}", look, by_bin))
         ends = {number: Row((), "read", 100 * int(number) / config.bins) for number in lines[0].by_k}
-        title = f"{guesser}, {mine[0].cell[0]}, {mine[0].n} {kind}: average log MRR (nats)"
-        grid.append([curves.Panel(title, lines, lags=[ends] * len(lines))])
-    return curves.over_k(grid, "source read (% of its characters); three have 95% bands", 2.1, COLUMN)
+        title = f"{guesser}, {mine[0].cell[0]}, {mine[0].n} {kind}"
+        panels.append(curves.Panel(title, lines, "average log MRR (nats)", [ends] * len(lines)))
+    return curves.over_k([panels], "source read (% of its characters)", 2.4)

@@ -16,11 +16,10 @@ of all flagged words that belong to an error.
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
 from difflib import SequenceMatcher
 from pathlib import Path
+from typing import NamedTuple
 
 from experiments.studies.planted_errors import trace_of
 from sqa.core.errors import DataError
@@ -41,8 +40,7 @@ HEADER = ("language", "detector", "kind", "errors", "found", "flagged", "precisi
 Marked = list[list[tuple[str, str]]]  # per sentence its words, each with the kind of the error it belongs to, "" = none
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """How the errors of one kind, or of all, were found."""
 
     language: str
@@ -50,15 +48,14 @@ class Row:
     kind: str
     errors: int
     found: int
-    flagged: int | None  # words, right or wrong, in all questions; None for a kind alone
-    right: int | None  # of these, words of an error
+    flagged: int | None = None  # words, right or wrong, in all questions; None for a kind alone
+    right: int = 0  # of these, words of an error
 
     def cells(self) -> list[str]:
         """The cells of a TSV line."""
-        precision = f"{self.right / self.flagged:.3f}" if self.flagged and self.right is not None else "n/a"
+        precision = f"{self.right / self.flagged:.3f}" if self.flagged else "n/a"
         flagged = "n/a" if self.flagged is None else str(self.flagged)
-        recall = f"{self.found / self.errors:.3f}"
-        return [self.language, self.detector, self.kind, str(self.errors), str(self.found), flagged, precision, recall]
+        return [*map(str, self[:5]), flagged, precision, f"{self.found / self.errors:.3f}"]
 
 
 def handmade(language: str) -> list[tuple[Question, Marked]]:
@@ -110,7 +107,7 @@ def rows_of(language: str, detector: str, config: DiagnoseConfig | None = None) 
     rows = [Row(language, detector, "all", len(errors), sum(hit for _, hit in errors), flagged, right)]
     for kind in sorted({kind for kind, _ in errors}):
         hits = [hit for other, hit in errors if other == kind]
-        rows.append(Row(language, detector, kind, len(hits), sum(hits), None, None))
+        rows.append(Row(language, detector, kind, len(hits), sum(hits)))
     return rows
 
 
@@ -121,14 +118,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("languages", nargs="+", choices=("es", "pl"))
     parser.add_argument("--detector", choices=detectors, default="language-model")
     parser.add_argument("--probability", type=float, default=DiagnoseConfig().probability, help="threshold, 0..1")
-    parser.add_argument("--json", action="store_true", help="print JSON instead of TSV")
     given = parser.parse_args(arguments)
     config = DiagnoseConfig(probability=given.probability)
     rows = [row for language in given.languages for row in rows_of(language, given.detector, config)]
-    if given.json:
-        print(json.dumps([asdict(row) for row in rows], indent=1))
-    else:
-        print(tsv(HEADER, (row.cells() for row in rows)), end="")
+    print(tsv(HEADER, (row.cells() for row in rows)), end="")
 
 
 if __name__ == "__main__":

@@ -23,15 +23,16 @@ import numpy as np
 from experiments.planted.kinds import KINDS
 from experiments.planted.materials import Spoilt, material, plant
 from sqa.core.arrays import Floats
-from sqa.diagnose.alignment import Alignment, load_aligner
+from sqa.diagnose.alignment import load_aligner
 from sqa.diagnose.detector import FILE, VERSION, Network, read_networks
 from sqa.diagnose.function_words import is_content
-from sqa.diagnose.scores import SCORERS, KeptScorer, WordScorer, WordScores
+from sqa.diagnose.scores import SCORERS, WordScorer
 from sqa.diagnose.signals import DIRECT, GROUPS, SIGNS, TARGET, word_signals
-from sqa.files.store import digest, write_text
+from sqa.files.store import write_text
 
 RATES: tuple[int | float, ...] = (1, 1, 2, 0.05, 0.1, 0.2)  # errors of a text: so many, or this share of its words
 HIDDEN, MEMBERS, STEPS, DECAY, RATE = 8, 3, 200, 1e-3, 0.03
+TEXTS = 60  # of each corpus
 CALIBRATION = 5  # every fifth text sets the logistic curve
 ASKED = {"words": "transformer", "model": "transformer", "lm": "language-model"}  # whose scores are asked for a group
 
@@ -43,44 +44,32 @@ class Table:
     signals: Floats  # (N, F)
     kinds: np.ndarray  # (N,) of the planted error, "" = none
     texts: np.ndarray  # (N,) ids
-    words: np.ndarray  # (N,)
     group: str = "words"  # of `sqa.diagnose.signals.GROUPS`: names the F signals
 
     def rows(self, keep: np.ndarray) -> Table:
-        return Table(self.signals[keep], self.kinds[keep], self.texts[keep], self.words[keep], self.group)
+        return Table(self.signals[keep], self.kinds[keep], self.texts[keep], self.group)
 
 
-def table(spoilt: Sequence[Spoilt], language: str, scorer: WordScorer, work: Path | None = None) -> Table:
-    """The signals of every content word; `work` is a folder that keeps what the aligner and the model said."""
-    signals, kinds, texts, words = [], [], [], []
-    for one, (alignment, scores) in zip(spoilt, evidence(spoilt, language, scorer, work), strict=True):
-        found = word_signals(one.source, one.words, alignment, language, scores)
-        for j, word in enumerate(one.words):
-            if is_content(word, TARGET):
-                signals.append(found[j])
-                kinds.append(one.kinds[j])
-                texts.append(one.text)
-                words.append(word)
-    return Table(np.array(signals), np.array(kinds), np.array(texts), np.array(words), scorer.group)
-
-
-def evidence(
-    spoilt: Sequence[Spoilt], language: str, scorer: WordScorer, work: Path | None
-) -> list[tuple[Alignment, WordScores]]:
-    """The alignment and the scores of every sentence."""
+def table(spoilt: Sequence[Spoilt], language: str, scorer: WordScorer) -> Table:
+    """The signals of every content word."""
     pairs = [(one.source, one.words) for one in spoilt]
-    key = digest([language, scorer.fingerprint(), pairs])
-    aligner = load_aligner(f"{language}-{TARGET}", cache=work / f"{key}.links.json" if work else None)
-    asked = scorer if work is None else KeptScorer(scorer, work / f"{key}.scores.json")
-    return list(zip(aligner.align(pairs), asked.score(pairs), strict=True))
+    signals, kinds, texts = [], [], []
+    aligned = load_aligner(f"{language}-{TARGET}").align(pairs)
+    for one, alignment, scores in zip(spoilt, aligned, scorer.score(pairs), strict=True):
+        found = word_signals(one.source, one.words, alignment, language, scores)
+        content = [j for j, word in enumerate(one.words) if is_content(word, TARGET)]
+        signals += [found[j] for j in content]
+        kinds += [one.kinds[j] for j in content]
+        texts += [one.text] * len(content)
+    return Table(np.array(signals), np.array(kinds), np.array(texts), scorer.group)
 
 
 def of_group(given: Table, group: str) -> Table:
     """The same with the signals of a group only, which come first."""
-    return Table(given.signals[:, : len(GROUPS[group])], given.kinds, given.texts, given.words, group)
+    return replace(given, signals=given.signals[:, : len(GROUPS[group])], group=group)
 
 
-def fit(given: Table, without: Collection[str] = (), seed: int = 0) -> Network:
+def fit(given: Table, without: Collection[str] = ()) -> Network:
     """The network that tells planted words from others, no word of the kinds `without` seen."""
     known = given.rows(~np.isin(given.kinds, list(without)))
     ids = sorted(set(known.texts))
@@ -92,15 +81,13 @@ def fit(given: Table, without: Collection[str] = (), seed: int = 0) -> Network:
     signs = np.array([SIGNS.get(name, math.nan) for name in names])
     standard = (learnt.signals - mean) / deviation
     planted = learnt.kinds != ""
-    inner, inner_bias, outer, outer_bias, direct = _descend(learnt.signals, standard, prior, signs, planted, seed)
+    inner, inner_bias, outer, outer_bias, direct = _descend(learnt.signals, standard, prior, signs, planted)
     network = Network(mean, deviation, inner, inner_bias, outer, outer_bias, direct, slope=1.0, shift=0.0)
     slope, shift = _logistic(network.logits(known.signals[held]), known.kinds[held] != "")
     return replace(network, slope=slope, shift=shift)
 
 
-def _descend(
-    signals: Floats, x: Floats, prior: Floats, signs: Floats, planted: np.ndarray, seed: int
-) -> tuple[Floats, ...]:
+def _descend(signals: Floats, x: Floats, prior: Floats, signs: Floats, planted: np.ndarray) -> tuple[Floats, ...]:
     """Weights of MEMBERS networks, each from another random start, and of the direct signals, by Adam on all words.
 
     Direct signals start at their `prior`, are drawn back to it and never fall below 0.  The networks do not see them;
@@ -109,7 +96,7 @@ def _descend(
     import torch
     import torch.nn.functional as F
 
-    generator = torch.Generator().manual_seed(seed)
+    generator = torch.Generator().manual_seed(0)
     inputs, labels = torch.from_numpy(np.clip(x, -8, 8)).float(), torch.from_numpy(planted).float()
     shapes = ((MEMBERS, x.shape[1], HIDDEN), (MEMBERS, HIDDEN), (MEMBERS, HIDDEN), (MEMBERS,))
     parts = [torch.randn(shape, generator=generator) * 0.2 for shape in shapes]
@@ -155,9 +142,9 @@ def _logistic(logits: Floats, planted: np.ndarray) -> tuple[float, float]:
     return slope, shift
 
 
-def training_table(language: str, scorer: WordScorer, limit: int | None, work: Path | None = None) -> Table:
-    """The material that is no XQB, spoilt by all kinds."""
-    return table(plant(material(f"train:{language}", limit), RATES, tuple(KINDS), 0), language, scorer, work)
+def training_table(language: str, scorer: WordScorer) -> Table:
+    """The first TEXTS texts of each corpus that is no XQB, spoilt by all kinds."""
+    return table(plant(material(f"train:{language}", TEXTS), RATES, tuple(KINDS), 0), language, scorer)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -165,18 +152,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m experiments.planted.learn", description=__doc__.split("\n")[0])
     parser.add_argument("language", choices=("es", "pl"))
     parser.add_argument("folder", type=Path, help="detector.json is written there")
-    parser.add_argument("--work", type=Path, default=None, metavar="FOLDER", help="keeps alignments and scores")
-    parser.add_argument("--limit", type=int, default=60, metavar="N", help="the first N texts of each corpus")
-    parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--groups", nargs="+", choices=tuple(GROUPS), default=tuple(GROUPS), help="weights learnt")
     given = parser.parse_args(arguments)
     path = given.folder / FILE
     kept = read_networks(path) if set(given.groups) != set(GROUPS) else {}
     networks = {group: network.record() for group, network in kept.items()}
     for name, groups in asked_of(given.groups).items():
-        scorer = SCORERS.resolve(name)(f"{given.language}-{TARGET}")
-        found = training_table(given.language, scorer, given.limit, given.work)
-        networks |= {group: fit(of_group(found, group), seed=given.seed).record() for group in groups}
+        found = training_table(given.language, SCORERS.resolve(name)(f"{given.language}-{TARGET}"))
+        networks |= {group: fit(of_group(found, group)).record() for group in groups}
         planted = int((found.kinds != "").sum())
         print(f"learnt on {len(found.kinds)} content words, {planted} of them planted", file=sys.stderr)
     given.folder.mkdir(parents=True, exist_ok=True)

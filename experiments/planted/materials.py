@@ -37,7 +37,6 @@ class Spoilt:
     source: tuple[str, ...]
     words: tuple[str, ...]
     kinds: tuple[str, ...]  # per word: the kind of the error planted there, "" = none
-    dropped: tuple[str, ...] = ()  # the words that were left out
 
 
 class _Word(str):
@@ -107,7 +106,7 @@ def _strangers_of(text: Text, texts: Sequence[Text], rng: np.random.Generator) -
 def _spoil(text: Text, count: int, kinds: Sequence[str], others: Strangers, rng: np.random.Generator) -> list[Spoilt]:
     lines: list[list[str]] = [[_Word(word) for word in line] for line in text.lines]
     wrong: dict[int, str] = {}  # identity of a word -> kind
-    dropped: dict[int, tuple[str, ...]] = {}
+    dropped: set[int] = set()
     held: list[list[str]] = []  # so that no identity is given twice
     for _ in range(count):
         for kind in (kinds[i] for i in rng.permutation(len(kinds))):
@@ -120,12 +119,9 @@ def _spoil(text: Text, count: int, kinds: Sequence[str], others: Strangers, rng:
             lines[number] = [_Word(w) if bad else w for w, bad in zip(planted.words, planted.wrong, strict=True)]
             wrong |= {id(w): kind for w, bad in zip(lines[number], planted.wrong, strict=True) if bad}
             if planted.dropped:
-                dropped[number] = planted.dropped
+                dropped.add(number)
             break
     return [
-        Spoilt(
-            text.id, source, tuple(map(str, line)), tuple(wrong.get(id(word), "") for word in line),
-            dropped.get(number, ()),
-        )
-        for number, (source, line) in enumerate(zip(text.sources, lines, strict=True))
-    ]  # fmt: skip
+        Spoilt(text.id, source, tuple(map(str, line)), tuple(wrong.get(id(word), "") for word in line))
+        for source, line in zip(text.sources, lines, strict=True)
+    ]

@@ -12,10 +12,8 @@ threshold for F1 and at 0.5, each kind apart, and what the shipped detector flag
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,8 +29,7 @@ from sqa.run.folder import tsv
 HEADER = ("language", "signals", "kind", "threshold", "planted", "flagged", "found", "precision", "recall")
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """How errors of one kind, or of all, were found."""
 
     language: str
@@ -43,21 +40,11 @@ class Row:
     flagged: int
     found: int  # both
 
-    @property
-    def precision(self) -> float | None:
-        """Share of the flagged words that were planted, None where nothing was flagged."""
-        return self.found / self.flagged if self.flagged else None
-
-    @property
-    def recall(self) -> float | None:
-        """Share of the planted words that are flagged, None where nothing was planted."""
-        return self.found / self.planted if self.planted else None
-
     def cells(self) -> list[str]:
-        """The cells of a TSV line."""
-        shares = ("n/a" if x is None else f"{x:.3f}" for x in (self.precision, self.recall))
-        return [self.language, self.signals, self.kind, f"{self.threshold:.3f}",
-                *map(str, (self.planted, self.flagged, self.found)), *shares]  # fmt: skip
+        """The cells of a TSV line: precision is over the words flagged, recall over those planted."""
+        counts = (self.planted, self.flagged, self.found)
+        shares = [f"{self.found / n:.3f}" if n else "n/a" for n in (self.flagged, self.planted)]
+        return [self.language, self.signals, self.kind, f"{self.threshold:.3f}", *map(str, counts), *shares]
 
 
 def kind_of_text(given: Table) -> Mapping[str, str]:
@@ -113,24 +100,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m experiments.planted.once", description=__doc__.split("\n")[0])
     parser.add_argument("languages", nargs="+", choices=("es", "pl"))
     parser.add_argument("--limit", type=int, default=None, metavar="N", help="the first N questions")
-    parser.add_argument("--train", type=int, default=60, metavar="N", help="the first N texts of each training corpus")
-    parser.add_argument("--seed", type=int, default=0, help="of the planting")
-    parser.add_argument("--work", type=Path, default=None, metavar="FOLDER", help="keeps alignments and scores")
     parser.add_argument("--groups", nargs="+", choices=tuple(GROUPS), default=tuple(GROUPS), help="signals measured")
-    parser.add_argument("--json", action="store_true", help="print JSON instead of TSV")
     given = parser.parse_args(arguments)
     found: list[Row] = []
     for language in given.languages:
         texts = material(f"references:{language}", given.limit)
         for name, groups in asked_of(given.groups).items():
             scorer = SCORERS.resolve(name)(f"{language}-en")
-            train = training_table(language, scorer, given.train, given.work)
-            test, clean = (table(plant(texts, (n,), WORDS, given.seed), language, scorer, given.work) for n in (1, 0))
-            found += rows_of(language, groups, train, test, clean)
-    if given.json:
-        print(json.dumps([asdict(one) for one in found], indent=1))
-    else:
-        print(tsv(HEADER, (one.cells() for one in found)), end="")
+            test, clean = (table(plant(texts, (n,), WORDS, 0), language, scorer) for n in (1, 0))
+            found += rows_of(language, groups, training_table(language, scorer), test, clean)
+    print(tsv(HEADER, (one.cells() for one in found)), end="")
 
 
 if __name__ == "__main__":

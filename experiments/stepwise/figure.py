@@ -144,7 +144,7 @@ def _words(
         _word(axes, x, heights[0], word, "top", i in lost, i in lost)
     for i, (step, word) in enumerate(written.items()):
         x, bad = 100 * (i + 0.5) / len(written), errors.unaligned[step]
-        lead = ([100 * fraction[step], x, x], [top, top - LEADS, heights[1]])
+        lead = ([100 * fraction[step], x, x], [top, top - LEADS, top - LEADS if bad else heights[1]])
         axes.plot(*lead, color=RED if bad else GREY, linewidth=0.8 if bad else 0.5, zorder=1)
         for link in () if bad else errors.links[step]:
             axes.plot([x, at[link]], [heights[1], heights[0] + 1], color=GREY, linewidth=0.5, zorder=1)

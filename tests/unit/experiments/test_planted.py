@@ -146,7 +146,7 @@ def table(kind: str, texts: int = 30) -> Table:
     signals = np.zeros((4 * texts, len(GROUPS["words"])))
     signals[::4, 0] = 1.0
     kinds = np.array([kind if i % 4 == 0 else "" for i in range(4 * texts)])
-    return Table(signals, kinds, np.repeat([f"{kind}{i}" for i in range(texts)], 4), np.array(["w"] * 4 * texts))
+    return Table(signals, kinds, np.repeat([f"{kind}{i}" for i in range(texts)], 4))
 
 
 def test_the_network_learns_what_tells_and_is_the_same_again() -> None:
@@ -160,8 +160,7 @@ def test_the_network_learns_what_tells_and_is_the_same_again() -> None:
 def test_each_text_is_judged_by_the_network_that_never_saw_its_kind() -> None:
     names, nouns = table("name", 2), table("noun", 2)
     test = Table(*(np.concatenate(pair) for pair in zip(
-        (names.signals, names.kinds, names.texts, names.words),
-        (nouns.signals, nouns.kinds, nouns.texts, nouns.words), strict=True,
+        (names.signals, names.kinds, names.texts), (nouns.signals, nouns.kinds, nouns.texts), strict=True,
     )))  # fmt: skip
 
     class Says:
@@ -179,8 +178,7 @@ def test_counts_at_a_threshold() -> None:
     p, planted = np.array([0.9, 0.8, 0.7, 0.1]), np.array([True, False, True, False])
     assert row("es", "words", "all", 0.75, p, planted).cells()[3:] == ["0.750", "2", "2", "1", "0.500", "0.500"]
     assert best_threshold(p, planted) == 0.7
-    nothing = Row("es", "words", "none", 0.5, 0, 0, 0)
-    assert (nothing.precision, nothing.recall) == (None, None)
+    assert Row("es", "words", "none", 0.5, 0, 0, 0).cells()[-2:] == ["n/a", "n/a"]
 
 
 def test_each_group_asks_the_scorer_that_its_weights_know() -> None:
