@@ -10,10 +10,10 @@ from experiments.lab.item import Item, config_inputs, elsewhere
 from experiments.lab.ledger import Row
 from experiments.lab.tables import Column, pivot
 from experiments.stepwise import errors
-from experiments.stepwise.examples import gap_of, sentence_gap, subjects, too_few, word_gap
+from experiments.stepwise.examples import COLUMNS, subjects
+from experiments.stepwise.examples import ITEMS as KINDS
 from sqa.core.paths import CONFIGS
 
-WORDS, OMISSIONS, SHORT = "hallucinated content words", "sentences with an omission", "under-translated sentences"
 COUNTED = ("hallucinated content words", "sentences with lost source")
 
 
@@ -26,15 +26,8 @@ def costs(config: Path, runs: Path) -> Iterator[Row]:
     """Difference of log MRR between places with an error of a kind and all others; how many places."""
     found = subjects(config, runs)
     for subject in found.subjects:
-        for kind, stats in (
-            (WORDS, word_gap(subject)),
-            (OMISSIONS, sentence_gap(subject, "omission")),
-            (SHORT, sentence_gap(subject, "under-translation")),
-        ):
-            cell, n = (kind, subject.dataset), int(stats.sum(axis=0)[1])
-            yield Row(cell, "places", n, n=len(stats), unit="count")
-            if not too_few(stats):
-                yield Row(cell, "log MRR", *gap_of(stats, kind, found.ablation), len(stats), "nats")
+        for item in KINDS:
+            yield from item.cost(subject, found.ablation)
 
 
 def counts(config: Path, runs: Path) -> Iterator[Row]:
@@ -51,12 +44,12 @@ ITEMS = (
         "stepwise-costs",
         "what hallucinations, omissions and under-translations cost (log MRR)",
         "stepwise.yaml",
-        ("kind", "dataset"),
+        COLUMNS,
         costs,
         inputs,
         {
             "table": pivot(
-                ("kind", "dataset"), [Column("places", "places"), Column("log MRR", "log MRR, nats", sign=True)]
+                COLUMNS, [Column("places", "places"), Column("log MRR", "log MRR, nats", sign=True)]
             )
         },
     ),

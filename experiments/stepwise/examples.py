@@ -13,15 +13,18 @@ held against the human translation: how much more log MRR that one gained over t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from experiments.grid import AblationConfig
-from experiments.made import Difference, LeftOut, Made
+from experiments.lab.ledger import Row
+from experiments.made import Made
 from experiments.stepwise.figure import draw, numbers
 from experiments.stepwise.rows import RULES, Kind, Subject
 from experiments.stepwise.systems import Found, systems
@@ -66,17 +69,6 @@ class Gap:
         return means[:, :1] - means[:, 1:]
 
 
-def too_few(stats: np.ndarray) -> bool:
-    """Whether one of the two means is of less than FEW."""
-    return float(stats.sum(axis=0)[1::2].min()) < FEW
-
-
-def gap_of(stats: np.ndarray, name: str, ablation: AblationConfig) -> tuple[float, float, float]:
-    """A difference of means with its interval over questions."""
-    band = bootstrap_band(stats, Gap(name), ablation.resamples, ablation.seed)
-    return float(band.value[0]), float(band.low[0]), float(band.high[0])
-
-
 def sentence_gap(subject: Subject, kind: Kind) -> np.ndarray:
     """(n, 4): log MRR lost against the human translation over sentences with such an error and over those without."""
     rows = []
@@ -98,58 +90,52 @@ def word_gap(subject: Subject) -> np.ndarray:
     return np.array(rows, dtype=np.float64)
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(NamedTuple):
     """A figure of one example for each data set, and what errors of the kind cost over all questions.
 
     Claims, after Section 7 of Han, Carpuat and Boyd-Graber (2022): words that the translation invents mislead whoever
-    answers; what is left out, or no longer written, cannot be answered from.
+    answers (log MRR changes for the worse there); what is left out, or no longer written, cannot be answered from
+    (more log MRR is lost there against the human translation).
     """
 
     kind: Kind
     costly: bool  # only an example that cost RULES.drop or more
-    claim: str
-    unit: str
+    places: str
     gap: Callable[[Subject], np.ndarray]
-    sign: int  # the side of 0 on which the claim puts the difference
 
-    def difference(self, subject: Subject, ablation: AblationConfig) -> Difference:
-        """The claim on one data set, above 0 where it is so; too few places: a note."""
-        stats = self.gap(subject)
-        total, where = stats.sum(axis=0), (subject.dataset, subject.system, subject.guesser)
-        between = f"{total[1]:.0f} {self.unit} and {total[3]:.0f} others"
-        if too_few(stats):
-            return Difference(*where, self.claim, between, note=f"at least {FEW} of each are needed")
-        value, *ends = (self.sign * x for x in gap_of(stats, self.claim, ablation))
-        return Difference(*where, self.claim, between, value, min(ends), max(ends), len(stats))
+    def cost(self, subject: Subject, ablation: AblationConfig) -> Iterator[Row]:
+        """How many places have such an error, and log MRR there minus at all others if both are FEW or more."""
+        stats, cell = self.gap(subject), (self.places, subject.dataset)
+        counts = stats.sum(axis=0)[1::2]
+        yield Row(cell, "places", float(counts[0]), n=len(stats), unit="count")
+        if counts.min() >= FEW:
+            band = bootstrap_band(stats, Gap(self.places), ablation.resamples, ablation.seed)
+            value, low, high = (float(found[0]) for found in (band.value, band.low, band.high))
+            yield Row(cell, "log MRR", value, low, high, len(stats), "nats")
 
 
+COLUMNS = ("kind", "dataset")
 ITEMS = (
-    Item("hallucination", True, "log MRR changes for the worse at hallucinated content words", "hallucinated words",
-         word_gap, -1),
-    Item("omission", True, "over sentences with an omission more log MRR is lost against the human translation",
-         "sentences with one", partial(sentence_gap, kind="omission"), 1),
-    Item("under-translation", False,
-         "over under-translated sentences more log MRR is lost against the human translation", "such sentences",
-         partial(sentence_gap, kind="under-translation"), 1),
-)  # fmt: skip
+    Item("hallucination", True, "hallucinated content words", word_gap),
+    Item("omission", True, "sentences with an omission", partial(sentence_gap, kind="omission")),
+    Item("under-translation", False, "under-translated sentences", partial(sentence_gap, kind="under-translation")),
+)
 
 
 def make(item: Item, config_path: Path, runs: Path) -> None:
-    """Draw an example for each data set, write its numbers and the differences; the latter on stdout."""
+    """Draw an example for each data set, write its numbers and the costs; the latter on stdout."""
     found = subjects(config_path, runs)
-    made, differences, left_out = Made(found.folder), [], [*found.left_out]
+    made = Made(found.folder)
     for subject in found.subjects:
-        differences.append(item.difference(subject, found.ablation))
-        examples = subject.examples(item.kind, item.costly)
-        if not examples:
+        examples, stem = subject.examples(item.kind, item.costly), f"{item.kind}_{subject.dataset}"
+        if examples:
+            made.csv(f"{stem}.csv", numbers(subject, examples[0]))
+            made.add(draw(subject, examples[0], found.folder, stem))
+        else:
             cost = f" that cost {RULES.drop:.2f} nats or more" if item.costly else ""
-            left_out.append(LeftOut(f"{subject.dataset}, figure", f"no {item.kind}{cost} among its findings"))
-            continue
-        stem = f"{item.kind}_{subject.dataset}"
-        made.csv(f"{stem}.csv", numbers(subject, examples[0]))
-        made.add(draw(subject, examples[0], found.folder, stem))
-    made.differences(differences, left_out, f"{item.kind}_differences.tsv")
+            print(f"{subject.dataset}: no figure, no {item.kind}{cost} among its findings", file=sys.stderr)
+    rows = [row for subject in found.subjects for row in item.cost(subject, found.ablation)]
+    made.rows(f"{item.kind}_costs.csv", COLUMNS, rows, show=True)
     made.end()
 
 

@@ -101,14 +101,17 @@ def test_the_figures_show_an_example_chosen_by_rule(folder, runs, capsys):
     for item in stepwise.ITEMS:
         name, kind, costly = item.kind, item.kind, item.costly
         stepwise.make(item, folder / "stepwise.yaml", runs)
-        printed = capsys.readouterr().out
-        said = rows(runs / "stepwise" / f"{name}_differences.tsv", "\t")
-        assert "\t".join(said[0].values()) in printed and said[0]["claim"] == item.claim
+        printed = capsys.readouterr()
+        said = rows(runs / "stepwise" / f"{name}_costs.csv")
+        assert ",".join(said[0].values()) in printed.out and (said[0]["kind"], said[0]["metric"]) == (
+            item.places,
+            "places",
+        )
         examples = subject.examples(kind, costly)
         csv_file, png = (runs / "stepwise" / f"{name}_mini-es.{end}" for end in ("csv", "png"))
         assert csv_file.is_file() == png.is_file() == bool(examples)
         if not examples:
-            assert said[1]["guesser"] == "mini-es, figure" and "among its findings" in said[1]["note"]
+            assert f"mini-es: no figure, no {name}" in printed.err
             continue
         drawn += 1
         best = examples[0]
@@ -142,9 +145,11 @@ def test_the_means_behind_the_differences(folder, runs):
     # over the whole question the deficits add up to what the human translation knows more at the end
     for place, (human, line) in enumerate(zip(subject.human, subject.lines, strict=True)):
         assert sum(subject.deficits(place)) == pytest.approx(human.log_mrr[-1] - line.log_mrr[-1])
-    few = replace(stepwise.ITEMS[0], unit="words", gap=lambda _: np.array([[1.0, 9.0, 1.0, 99.0]]))
-    found = few.difference(subject, stepwise.subjects(folder / "stepwise.yaml", runs).ablation)
-    assert (found.between, found.value, found.note) == ("9 words and 99 others", None, "at least 10 of each are needed")
+    ablation = stepwise.subjects(folder / "stepwise.yaml", runs).ablation
+    for n, metrics in ((9, ["places"]), (10, ["places", "log MRR"])):
+        table = np.array([[1.0, n - 4, 1.0, 50], [1.0, 4, 1.0, 49]])
+        few = stepwise.ITEMS[0]._replace(gap=lambda _, table=table: table)
+        assert [row.metric for row in few.cost(subject, ablation)] == metrics
 
 
 def test_errors_are_counted(folder, runs, capsys):
@@ -187,7 +192,7 @@ def test_words_that_cannot_be_aligned_are_left_out(folder, tmp_path, runs, monke
     stepwise.hallucination(tmp_path / "stepwise.yaml", runs)
     captured = capsys.readouterr()
     assert "mini-es, k=3: left out, no aligner here" in captured.err
-    assert "all\t-\tmini-es, k=3\t-\t-\t\t\t\t\tno aligner here" in captured.out
+    assert captured.out.startswith("kind,dataset,metric,value") and "hallucinated" not in captured.out
     systems._opened.cache_clear()
 
 
