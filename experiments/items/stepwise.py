@@ -10,8 +10,6 @@ from experiments.lab.item import Item, config_inputs, elsewhere
 from experiments.lab.ledger import Row
 from experiments.lab.tables import Column, pivot
 from experiments.stepwise import errors
-from experiments.stepwise.examples import COLUMNS, subjects
-from experiments.stepwise.examples import ITEMS as KINDS
 from sqa.core.paths import CONFIGS
 
 COUNTED = ("hallucinated content words", "sentences with lost source")
@@ -24,15 +22,15 @@ def inputs(config: Path) -> dict[str, str]:
 
 def costs(config: Path, runs: Path) -> Iterator[Row]:
     """Difference of log MRR between places with an error of a kind and all others; how many places."""
-    found = subjects(config, runs)
+    found = errors.subjects(config, runs)
     for subject in found.subjects:
-        for item in KINDS:
+        for item in errors.ITEMS:
             yield from item.cost(subject, found.ablation)
 
 
 def counts(config: Path, runs: Path) -> Iterator[Row]:
     """The share of each kind of error at each k, the range over single alignments, and the smallest k minus full."""
-    return errors.counts(subjects(config, runs, counted=True))
+    return errors.counts(errors.subjects(config, runs, counted=True))
 
 
 def _kinds(metric: str, head: str = "{}") -> list[Column]:
@@ -44,12 +42,12 @@ ITEMS = (
         "stepwise-costs",
         "what hallucinations, omissions and under-translations cost (log MRR)",
         "stepwise.yaml",
-        COLUMNS,
+        errors.COSTS,
         costs,
         inputs,
         {
             "table": pivot(
-                COLUMNS, [Column("places", "places"), Column("log MRR", "log MRR, nats", sign=True)]
+                errors.COSTS, [Column("places", "places"), Column("log MRR", "log MRR, nats", sign=True)]
             )
         },
     ),
@@ -57,7 +55,7 @@ ITEMS = (
         "errors-over-k",
         "how many step-wise errors of each kind over k",
         "stepwise.yaml",
-        errors.COLUMNS,
+        errors.COUNTS,
         counts,
         inputs,
         {

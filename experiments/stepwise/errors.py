@@ -1,42 +1,160 @@
-"""Step-wise errors of wait-k translations: how many there are of each kind over k, and the worst of each.
+"""Step-wise errors of wait-k translations: the worst of each kind, what they cost, how many there are over k.
 
-    sqa reproduce errors
+    sqa reproduce hallucination|omission|under-translation     # an example, and what such errors cost in all questions
+    sqa reproduce errors                                       # how many over k, and the worst of each kind
 
-Claims, after Section 7 of Han, Carpuat and Boyd-Graber (2022), on hallucinations and omissions of wait-k models: the
-smallest k invents more content words than full input, and leaves stretches of source out in more sentences.
+Examples are chosen by rule, never by hand, from what `sqa diagnose` finds: of a kind the one that cost most log MRR, at
+least ln 2 nats (rank 1 to 2), or where no cost is asked for the first of the ranking.  Kinds:
+
+    hallucination      content words that no source word stands behind
+    omission           a stretch of source that no word translates, in a sentence whose translation goes on after it
+    under-translation  such a stretch after which nothing is written: the source is read on, the translation has ended
+
+A hallucination costs what log MRR fell while it was written.  A stretch that is left out writes nothing, so its cost is
+held against the human translation: how much more log MRR that one gained over the sentence.
+
+Claims, after Section 7 of Han, Carpuat and Boyd-Graber (2022): words that the translation invents mislead whoever
+answers (log MRR changes for the worse there); what is left out, or no longer written, cannot be answered from (more log
+MRR is lost there against the human translation); the smallest k invents more content words than full input, and leaves
+stretches of source out in more sentences.  The paper has no such table.
 
 Links between words are drawn with four seeds; what is counted uses their mean, and the metrics "least alone" and "most
-alone" say what the least and the most of them would count.
-
-What is counted is found by `sqa diagnose` (kinds and the rule by which examples are chosen:
-experiments/stepwise/examples.py); its precision is that of docs/errors.md, the same for every k.  The paper has
-no such table.
+alone" say what the least and the most of them would count.  The precision of what is counted is that of docs/errors.md,
+the same for every k.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
+from experiments.grid import AblationConfig
 from experiments.lab.ledger import Row, row_of
 from experiments.made import Made
 from experiments.paper.figure6 import Mean
-from experiments.stepwise.examples import StepwiseConfig, subjects
-from experiments.stepwise.rows import Kind, Subject
-from experiments.stepwise.systems import Found, errors_of_seeds
-from sqa.core.significance import bootstrap, compare
+from experiments.stepwise.figure import draw, numbers
+from experiments.stepwise.rows import RULES, Kind, Subject
+from experiments.stepwise.systems import Found, errors_of_seeds, systems
+from sqa.core.significance import bootstrap, bootstrap_band, compare
 from sqa.diagnose.alignment import SEEDS
 from sqa.diagnose.findings import cells as finding_cells
 from sqa.diagnose.step_errors import Finding
+from sqa.run.config import load
 
-KINDS: tuple[Kind, ...] = ("hallucination", "omission", "under-translation", "drop")
-COLUMNS = ("dataset", "k", "kind")
+FEW = 10  # sentences or words: a mean over fewer is not compared
+COSTS, COUNTS = ("kind", "dataset"), ("dataset", "k", "kind")  # columns
 ALONE = ("least alone", "most alone")  # of the single alignments
-_COSTLY = {"hallucination": True, "omission": True, "under-translation": False, "drop": True}
+
+
+@dataclass(frozen=True, slots=True)
+class StepwiseConfig:
+    """What the items on step-wise errors read; configs/stepwise.yaml explains each key."""
+
+    name: str
+    ablation: Path
+    guesser: str
+    k: int | str
+    counted: tuple[int | str, ...]
+    examples: int = 3
+
+
+def subjects(config_path: Path, runs: Path, counted: bool = False) -> Found[StepwiseConfig]:
+    """The systems of a config; `counted`: at all the k whose errors are counted."""
+    config = load(config_path, StepwiseConfig)
+    ks = config.counted if counted else (config.k,)
+    return systems(config, config_path, runs, [("wait-k", k) for k in ks])
+
+
+# ------------------------------------------------------------------------------------------------ what errors cost
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Difference of two means as a curve of one point, for `bootstrap_band`; stats (n, 4): sum, count, sum, count."""
+
+    name: str
+
+    def score_many(self, stats: np.ndarray) -> np.ndarray:
+        """(B, 4) -> (B, 1); nan where one of the two has no value."""
+        counts = stats[:, 1::2]
+        means = np.divide(stats[:, 0::2], counts, out=np.full(counts.shape, np.nan), where=counts > 0)
+        return means[:, :1] - means[:, 1:]
+
+
+def sentence_gap(subject: Subject, kind: Kind) -> np.ndarray:
+    """(n, 4): log MRR lost against the human translation over sentences with such an error and over those without."""
+    rows = []
+    for place, errors in enumerate(subject.errors):
+        bad = {f.sentence for f in errors.findings if subject.kind(f) == kind}
+        deficits = np.array(subject.deficits(place))
+        flags = np.array([sentence in bad for sentence in range(len(deficits))])
+        rows.append([deficits[flags].sum(), flags.sum(), deficits[~flags].sum(), (~flags).sum()])
+    return np.array(rows, dtype=np.float64)
+
+
+def word_gap(subject: Subject) -> np.ndarray:
+    """(n, 4): change of log MRR at hallucinated content words, and at all other words."""
+    rows = []
+    for errors, line in zip(subject.errors, subject.lines, strict=True):
+        change = np.diff(line.log_mrr, prepend=RULES.floor)
+        flags = np.array(errors.hallucinated, dtype=bool)
+        rows.append([change[flags].sum(), flags.sum(), change[~flags].sum(), (~flags).sum()])
+    return np.array(rows, dtype=np.float64)
+
+
+class Item(NamedTuple):
+    """A figure of one example for each data set, and what errors of the kind cost over all questions."""
+
+    kind: Kind
+    costly: bool  # only an example that cost RULES.drop or more
+    places: str
+    gap: Callable[[Subject], np.ndarray]
+
+    def cost(self, subject: Subject, ablation: AblationConfig) -> Iterator[Row]:
+        """How many places have such an error, and log MRR there minus at all others if both are FEW or more."""
+        stats, cell = self.gap(subject), (self.places, subject.dataset)
+        counts = stats.sum(axis=0)[1::2]
+        yield Row(cell, "places", float(counts[0]), n=len(stats), unit="count")
+        if counts.min() >= FEW:
+            band = bootstrap_band(stats, Gap(self.places), ablation.resamples, ablation.seed)
+            value, low, high = (float(found[0]) for found in (band.value, band.low, band.high))
+            yield Row(cell, "log MRR", value, low, high, len(stats), "nats")
+
+
+ITEMS = (
+    Item("hallucination", True, "hallucinated content words", word_gap),
+    Item("omission", True, "sentences with an omission", partial(sentence_gap, kind="omission")),
+    Item("under-translation", False, "under-translated sentences", partial(sentence_gap, kind="under-translation")),
+)
+
+
+def make(item: Item, config_path: Path, runs: Path) -> None:
+    """Draw an example for each data set, write its numbers and the costs; the latter on stdout."""
+    found = subjects(config_path, runs)
+    made = Made(found.folder)
+    for subject in found.subjects:
+        examples, stem = subject.examples(item.kind, item.costly), f"{item.kind}_{subject.dataset}"
+        if examples:
+            made.csv(f"{stem}.csv", numbers(subject, examples[0]))
+            made.add(draw(subject, examples[0], found.folder, stem))
+        else:
+            cost = f" that cost {RULES.drop:.2f} nats or more" if item.costly else ""
+            print(f"{subject.dataset}: no figure, no {item.kind}{cost} among its findings", file=sys.stderr)
+    rows = [row for subject in found.subjects for row in item.cost(subject, found.ablation)]
+    made.rows(f"{item.kind}_costs.csv", COSTS, rows, show=True)
+    made.end()
+
+
+hallucination, omission, under_translation = (partial(make, item) for item in ITEMS)  # of `sqa reproduce`
+
+
+# ----------------------------------------------------------------------------------------------- how many there are
 
 
 class Share(NamedTuple):
@@ -44,18 +162,6 @@ class Share(NamedTuple):
 
     name: str
     stats: np.ndarray
-
-
-def main(config_path: Path, runs: Path) -> None:
-    """`sqa reproduce errors`: counts and examples as CSV, the former on stdout."""
-    found = subjects(config_path, runs, counted=True)
-    made = Made(found.folder)
-    made.rows("errors_counts.csv", COLUMNS, counts(found), show=True)
-    made.csv("errors_examples.csv", examples(found))
-    made.end()
-
-
-# ------------------------------------------------------------------------------------------------------- counting
 
 
 def shares(subject: Subject) -> list[Share]:
@@ -102,12 +208,13 @@ def counts(found: Found[StepwiseConfig]) -> Iterator[Row]:
 
 def chosen(found: Found[StepwiseConfig]) -> Iterator[tuple[Subject, Kind, Finding]]:
     """The worst findings of each kind and data set of the config's k, one of a question at most."""
+    kinds: dict[Kind, bool] = {item.kind: item.costly for item in ITEMS} | {"drop": True}
     for subject in found.subjects:
         if subject.k != found.config.k:
             continue
-        for kind in KINDS:
+        for kind, costly in kinds.items():
             of_question: dict[str, Finding] = {}
-            for finding in subject.examples(kind, _COSTLY[kind]):
+            for finding in subject.examples(kind, costly):
                 of_question.setdefault(finding.question, finding)
             yield from ((subject, kind, f) for f in list(of_question.values())[: found.config.examples])
 
@@ -121,3 +228,12 @@ def examples(found: Found[StepwiseConfig]) -> list[list[str]]:
         where = [subject.dataset, subject.system, subject.guesser, kind, f"{subject.cost(finding):.6f}", page]
         rows.append([*where, *finding_cells(finding)])
     return rows
+
+
+def main(config_path: Path, runs: Path) -> None:
+    """`sqa reproduce errors`: counts and examples as CSV, the former on stdout."""
+    found = subjects(config_path, runs, counted=True)
+    made = Made(found.folder)
+    made.rows("errors_counts.csv", COUNTS, counts(found), show=True)
+    made.csv("errors_examples.csv", examples(found))
+    made.end()

@@ -84,7 +84,7 @@ class Subject:
         return start, float(line.fraction[after[0]]) if len(after) else 1.0
 
     def cost(self, finding: Finding) -> float:
-        """Nats of log MRR lost by it, see experiments/stepwise/examples.py."""
+        """Nats of log MRR lost by it, see experiments/stepwise/errors.py."""
         if finding.kind != "omission":
             return finding.loss
         return self.deficits(self.place(finding))[finding.sentence]

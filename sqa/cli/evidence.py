@@ -47,9 +47,9 @@ PAPER = {  # figure or table of the paper -> what makes it, and from which of co
     "table4": ("experiments.paper.table4:main", "table4.yaml"),
 }
 OURS = {  # the same of what the paper has not
-    "hallucination": ("experiments.stepwise.examples:hallucination", "stepwise.yaml"),
-    "omission": ("experiments.stepwise.examples:omission", "stepwise.yaml"),
-    "under-translation": ("experiments.stepwise.examples:under_translation", "stepwise.yaml"),
+    "hallucination": ("experiments.stepwise.errors:hallucination", "stepwise.yaml"),
+    "omission": ("experiments.stepwise.errors:omission", "stepwise.yaml"),
+    "under-translation": ("experiments.stepwise.errors:under_translation", "stepwise.yaml"),
     "errors": ("experiments.stepwise.errors:main", "stepwise.yaml"),
     "correlation": ("experiments.ablation.correlation:main", "correlation.yaml"),
     "models": ("experiments.ablation.models:main", "models.yaml"),

@@ -18,8 +18,7 @@ from experiments.ablation import correlation, models
 from experiments.ablation.over_k import main as ablation
 from experiments.paper import examples as paper
 from experiments.paper import table3
-from experiments.stepwise import errors as counting
-from experiments.stepwise import examples as stepwise
+from experiments.stepwise import errors as stepwise
 from experiments.stepwise import systems
 from experiments.stepwise.figure import red_curve
 from experiments.stepwise.rows import RULES
@@ -153,7 +152,7 @@ def test_the_means_behind_the_differences(folder, runs):
 
 
 def test_errors_are_counted(folder, runs, capsys):
-    counting.main(folder / "stepwise.yaml", runs)
+    stepwise.main(folder / "stepwise.yaml", runs)
     capsys.readouterr()
     made = runs / "stepwise"
     counted = {(row["k"], row["kind"], row["metric"]): row for row in rows(made / "errors_counts.csv")}
@@ -170,7 +169,7 @@ def test_errors_are_counted(folder, runs, capsys):
     for seed in SEEDS:  # what one alignment finds alone
         errors = step_errors(full.run.traces, Diagonal("es-en", (seed,)), RULES, load_detector("es"))
         alone.append(sum(sum(one.hallucinated) for one in errors) / words)
-    ends = [float(counted["k = full", what, name]["value"]) for name in counting.ALONE]
+    ends = [float(counted["k = full", what, name]["value"]) for name in stepwise.ALONE]
     assert ends == pytest.approx([min(alone), max(alone)], abs=1e-6) and ends[0] < ends[1]
     gap = float(counted["k = 3", what, "share"]["value"]) - float(counted["k = full", what, "share"]["value"])
     assert float(counted["k = 3 minus full", what, "share"]["value"]) == pytest.approx(gap, abs=2e-6)
@@ -201,7 +200,7 @@ def test_a_stepwise_config_that_the_ablation_does_not_fit(folder, tmp_path):
     mapping = read_yaml(folder / "stepwise.yaml") | {"guesser": "gru", "counted": [3, 7]}
     (tmp_path / "stepwise.yaml").write_text(yaml.safe_dump(mapping), encoding="utf-8")
     with pytest.raises(ConfigError, match="k: 7 is not in ablation.yaml\nguesser: 'gru' is no contestant"):
-        stepwise.subjects(tmp_path / "stepwise.yaml", tmp_path / "runs")
+        stepwise.subjects(tmp_path / "stepwise.yaml", tmp_path / "runs", counted=True)
 
 
 def test_correlation(folder, runs, capsys):

@@ -8,8 +8,8 @@ import json
 import pytest
 import yaml
 
-from experiments.paper import table4_answers, table4_report
-from experiments.paper.table4 import main
+from experiments.paper import table4_answers
+from experiments.paper.table4 import COLUMNS, main
 from experiments.paper.table4_rows import Table4Config
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
@@ -81,7 +81,7 @@ def rows(data):
     found = {}
     with (data / "runs" / "table4" / "table4.csv").open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
-            cell = found.setdefault(tuple(row[key] for key in table4_report.COLUMNS), {"questions": row["n"]})
+            cell = found.setdefault(tuple(row[key] for key in COLUMNS), {"questions": row["n"]})
             cell |= {
                 row["metric"] + end: row[name] for end, name in (("", "value"), (".low", "low"), (".high", "high"))
             }

@@ -1,7 +1,7 @@
 """YiSi-1 (Lo 2019): how well the words of the translation and of the human one find a similar word in each other.
 
     quality:
-      - experiments.paper.yisi:build: {idf: [xqb-es, xqb-pl]}
+      - guessers.bert.yisi:build: {idf: [xqb-es, xqb-pl]}
 
 Words are the pieces of an encoder, a piece's vector is its last hidden state in its text, similarity is the cosine.
 Precision is the mean over the translation's pieces of the best similarity with a piece of the human translation, recall
