@@ -136,10 +136,8 @@ def runs_of(
     base = replace(base, contestants=contestants, sweeps={},
                    translators=tuple(system for system in base.translators if system.label == WAIT_K))  # fmt: skip
     wanted = {(WAIT_K, k) for k in base.k} | {("reference", "full")}
-    datasets = [
-        dataset for dataset in usable(base) if language_of(dataset) in {system.language for system in base.translators}
-    ]
-    datasets = [dataset for dataset in datasets if language in (None, language_of(dataset))]
+    languages = {system.language for system in base.translators if language in (None, system.language)}
+    datasets = [dataset for dataset in usable(base) if language_of(dataset) in languages]
     if not datasets:
         wanted_in = f" in {language}" if language else ""
         raise ConfigError(f"{ablation.name} translators: no {WAIT_K} for a data set{wanted_in} that is here")
