@@ -11,7 +11,6 @@ from typing import NamedTuple
 from experiments.lab.ledger import Row
 from sqa.core.significance import Comparison
 from sqa.files.store import write_text
-from sqa.report import markdown
 from sqa.run.folder import tsv
 
 DIFFERENCES = ("dataset", "translator", "guesser", "claim", "between", "difference", "low", "high", "questions", "note")
@@ -112,11 +111,3 @@ class Made:
         self.paths.append(path)
         if show:
             print(text, end="")
-
-
-def sections(parts: Iterable[tuple[str, Sequence[str], Iterable[Sequence[str]]]]) -> list[str]:
-    """Markdown: a title and a table for each (title, head, rows)."""
-    lines: list[str] = []
-    for title, head, rows in parts:
-        lines += [f"## {title}", "", *markdown.table(head, rows), ""]
-    return lines

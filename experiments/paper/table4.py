@@ -42,7 +42,6 @@ from experiments.paper.table4_rows import (
     NOTHING,
     YES,
     Answered,
-    NotComputed,
     ReaderEntry,
     System,
     Table4Config,
@@ -80,37 +79,36 @@ def main(config_path: Path, runs: Path) -> None:
         write_text(path.with_suffix(".json"), json.dumps(predictions, ensure_ascii=False, indent=0) + "\n")
     rows = list(rows_of(results, config))
     made.rows("table4.csv", COLUMNS, rows)
-    out = [LeftOut(" ".join(one[:-1]), one.reason) for one in left_out]
-    made.differences((claim(row) for row in rows if MINUS in row.cell[2] and row.metric == "f1"), out)
+    made.differences((claim(row) for row in rows if MINUS in row.cell[2] and row.metric == "f1"), left_out)
     made.end()
 
 
-def measure(config: Table4Config, store: Store) -> tuple[list[Answered], list[NotComputed]]:
+def measure(config: Table4Config, store: Store) -> tuple[list[Answered], list[LeftOut]]:
     """Every system and reader on every set and language, and what has no numbers.  None at all: DataError."""
     library, parts = Library(config.passages, config.depth), Parts()
     results: list[Answered] = []
-    left_out: list[NotComputed] = []
+    left_out: list[LeftOut] = []
     readers: dict[str, AnyReader] = {}  # by label
     for entry in config.readers:
         try:
             if entry.answer != YES:
                 readers[entry.label] = build_reader(entry)
         except SqaError as error:
-            left_out += [NotComputed(name, ALL, ALL, entry.label, _line(error)) for name in config.sets]
+            left_out += [_gone(name, ALL, ALL, entry.label, str(error)) for name in config.sets]
     for name in config.sets:
         for language in config.languages:
             steps = Steps(load_xor_tydi(name, language, config.limit), library, store)
             for one in _one_set(name, language, steps, config, readers, parts):
                 (results if isinstance(one, Answered) else left_out).append(one)
     if not any(one.system != NOTHING for one in results):
-        reasons = [f"{o.set} {o.language} {o.system} {o.reader}: {o.reason}" for o in left_out]
+        reasons = [f"{out.label}: {out.reason}" for out in left_out]
         raise DataError("\n".join(["table4: no system could be measured", *reasons]))
     return results, left_out
 
 
 def _one_set(
     name: str, language: str, steps: Steps, config: Table4Config, readers: Mapping[str, AnyReader], parts: Parts
-) -> Iterator[Answered | NotComputed]:
+) -> Iterator[Answered | LeftOut]:
     """All of one set and language, in the order of the config."""
     questions = steps.questions
     for entry in config.readers:
@@ -121,14 +119,14 @@ def _one_set(
     for entry in entries:
         if entry.passages == GOLD and given is None:
             reason = "no human translation to look up gold passages with"
-            yield NotComputed(name, language, ALL, entry.label, reason)
+            yield _gone(name, language, ALL, entry.label, reason)
     for system in config.systems:
         if name not in system.sets or language not in system.languages:
             continue
         try:
             texts = english(system, steps, parts)
         except SqaError as error:
-            yield NotComputed(name, language, system.label, ALL, _line(error))
+            yield _gone(name, language, system.label, ALL, str(error))
             continue
         found = steps.retrieved(texts)
         for entry in entries:
@@ -137,7 +135,7 @@ def _one_set(
                 continue
             asked = _asked(entry, passages, config.seed)
             if not asked:
-                yield NotComputed(name, language, system.label, entry.label, "no passage says the answer of a question")
+                yield _gone(name, language, system.label, entry.label, "no passage says the answer of a question")
                 continue
             part, own, mine = [questions[i] for i in asked], [texts[i] for i in asked], [passages[i] for i in asked]
             answers = replace(steps, questions=part).answered(readers[entry.label], own, mine)
@@ -173,8 +171,9 @@ def english(system: System, steps: Steps, parts: Parts) -> list[str]:
     return steps.translated(system.component(), parts)
 
 
-def _line(error: SqaError) -> str:
-    return " ".join(str(error).split())
+def _gone(name: str, language: str, system: str, reader: str, why: str) -> LeftOut:
+    """What has no numbers; ALL stands for every language, system or reader."""
+    return LeftOut(f"{name} {language} {system} {reader}", " ".join(why.split()))
 
 
 # ---------------------------------------------------------------------------------------------------------- numbers

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 
@@ -135,16 +135,6 @@ class Answered:
         values = self.em if metric.startswith("em") else self.f1
         kept = {"yes_no": ~spans, "spans": spans}.get(metric.partition(".")[2], True)
         return np.where(kept, values, np.nan)
-
-
-class NotComputed(NamedTuple):
-    """A line of the table without numbers; ALL stands for every language, system or reader."""
-
-    set: str
-    language: str
-    system: str
-    reader: str
-    reason: str
 
 
 def is_yes_no(question: OpenQuestion) -> bool:

@@ -74,7 +74,7 @@ def draw(subject: Subject, finding: Finding, folder: Path, stem: str, panel: str
         logs.set_title(f"{title}; {trace.question.id}, answer: {answer}", loc="left")
         _logs(logs, subject, finding)
         _red(red, subject, finding)
-        _words(text, subject, finding, written, (below + 12, below + 12 + above - LINKS))
+        _words(text, subject, finding, written, (below + 12, below + 12 + above - LINKS, heights[-1]))
         return save(figure, folder, stem)
 
 
@@ -126,28 +126,28 @@ def red_curve(fraction: np.ndarray, unaligned: tuple[bool, ...]) -> tuple[np.nda
 
 
 def _words(
-    axes: Axes, subject: Subject, finding: Finding, written: dict[int, str], heights: tuple[float, float]
+    axes: Axes, subject: Subject, finding: Finding, written: dict[int, str], heights: tuple[float, float, float]
 ) -> None:
     """Every word written on a line from its place on the axis above, and its links to the source's words.
 
-    The y axis is in points; heights: of the upper ends of the source's words, and of the links.
+    The y axis is in points; heights: of the upper ends of the source's words, of the links, and of the whole.
     """
     place, source = subject.place(finding), subject.trace(finding).question.words
     errors, fraction = subject.errors[place], subject.lines[place].fraction
     lost = range(finding.span.start, finding.span.stop) if finding.span and finding.kind == "omission" else ()
-    top = axes.get_gridspec().get_height_ratios()[-1]
+    read, linked, top = heights
     axes.set_xlim(0, 100)
     axes.set_ylim(0, top)
     axes.axis("off")
     at = [100 * (i + 0.5) / len(source) for i in range(len(source))]
     for x, (i, word) in zip(at, enumerate(source), strict=True):
-        _word(axes, x, heights[0], word, "top", i in lost, i in lost)
+        _word(axes, x, read, word, "top", i in lost, i in lost)
     for i, (step, word) in enumerate(written.items()):
         x, bad = 100 * (i + 0.5) / len(written), errors.unaligned[step]
-        lead = ([100 * fraction[step], x, x], [top, top - LEADS, top - LEADS if bad else heights[1]])
+        lead = ([100 * fraction[step], x, x], [top, top - LEADS, top - LEADS if bad else linked])
         axes.plot(*lead, color=RED if bad else GREY, linewidth=0.8 if bad else 0.5, zorder=1)
         for link in () if bad else errors.links[step]:
-            axes.plot([x, at[link]], [heights[1], heights[0] + 1], color=GREY, linewidth=0.5, zorder=1)
+            axes.plot([x, at[link]], [linked, read + 1], color=GREY, linewidth=0.5, zorder=1)
         _word(axes, x, top - LEADS, word, "top", bad, errors.hallucinated[step])
     label = "source read (% of its characters), every word written and the source's words; red: it stands for none"
     axes.text(50, 0, label, ha="center", va="bottom", fontsize=8)
