@@ -19,6 +19,7 @@ from experiments.grid import AblationConfig, Row, cells, language_of, run_cells,
 from experiments.made import LeftOut
 from sqa.core.errors import ConfigError, SqaError
 from sqa.core.registry import BUZZERS, GUESSERS
+from sqa.data.languages import code_of
 from sqa.run.config import load
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ def runs_of(
     base = replace(base, contestants=contestants, sweeps={},
                    translators=tuple(system for system in base.translators if system.label == WAIT_K))  # fmt: skip
     wanted = {(WAIT_K, k) for k in base.k} | {("reference", "full")}
-    languages = {system.language for system in base.translators if language in (None, system.language)}
+    languages = {code_of(system.language) for system in base.translators if language in (None, system.language)}
     datasets = [dataset for dataset in usable(base) if language_of(dataset) in languages]
     if not datasets:
         wanted_in = f" in {language}" if language else ""

@@ -19,6 +19,7 @@ from sqa import metrics as metric_names
 from sqa.core import progress
 from sqa.core.errors import ConfigError, DataError, SqaError
 from sqa.core.significance import Interval, bootstrap_many
+from sqa.data.languages import code_of
 from sqa.files.processes import end_with_parent
 from sqa.run.config import (
     DatasetConfig,
@@ -51,7 +52,7 @@ class System:
     """A translator of the grid, at every k."""
 
     label: str  # its name in tables and figures
-    language: str  # ISO 639-1 code of the source language of the data sets it is for
+    language: str  # code of the source language of the data sets it is for: es, or spa
     translator: dict[str, Value]  # as in a run's config, without k
     k: tuple[int | str, ...] | None = None  # its values of k; null = those of the grid
     needs: Needs | None = None  # what has to be there; it is left out, with a line that says so, where it is not
@@ -104,8 +105,8 @@ class AblationConfig:
 
     def _alike(self) -> list[str]:
         """Translators of a language whose runs would have the same names."""
-        families = [("reference", language) for language in {system.language for system in self.translators}]
-        families += [(with_seed(system.label, system.seed), system.language) for system in self.translators]
+        families = [("reference", language) for language in {code_of(system.language) for system in self.translators}]
+        families += [(with_seed(system.label, system.seed), code_of(system.language)) for system in self.translators]
         names = [(part_of_name(family), language) for family, language in families]
         twice = [place for place, name in enumerate(names) if name in names[:place]]
         return [f"translators: {families[i][0]!r} is there twice for {families[i][1]}" for i in twice]
@@ -167,7 +168,7 @@ def usable(config: AblationConfig) -> list[str]:
                 raise
             print(f"{name}: left out, {str(error).splitlines()[0]}", file=sys.stderr)
         else:
-            if len(languages := dict.fromkeys(question.language for question in questions)) > 1:
+            if len(languages := dict.fromkeys(code_of(question.language) for question in questions)) > 1:
                 raise DataError(f"{name}: questions in {' and '.join(languages)}; give each language a file of its own")
             found.append(name)
             print(f"{name}: {len(questions)} questions", file=sys.stderr)
@@ -179,10 +180,10 @@ def usable(config: AblationConfig) -> list[str]:
 
 
 def language_of(dataset: str) -> str:
-    """The language of a data set's questions: that of the first, `usable` having seen that they share it."""
+    """The code of the language of a data set's questions: of the first, `usable` having seen that they share it."""
     from sqa.data import datasets
 
-    return datasets.load_questions(dataset, 1)[0].language
+    return code_of(datasets.load_questions(dataset, 1)[0].language)
 
 
 def cells(
@@ -218,7 +219,7 @@ def systems(
     for line in _without_rows(config, language):
         print(line, file=sys.stderr)
     for system in config.translators:
-        if system.language != language:
+        if code_of(system.language) != language:
             continue
         if missing := system.needs.missing() if system.needs else "":
             print(f"{system.label}: left out, {missing}", file=sys.stderr)
@@ -233,7 +234,7 @@ def systems(
 
 def _without_rows(config: AblationConfig, language: str) -> Iterator[str]:
     """A line for each translator of the config that is there for other languages only."""
-    offered = [(system.label, system.language) for system in config.translators]
+    offered = [(system.label, code_of(system.language)) for system in config.translators]
     for family in dict.fromkeys(family for family, _ in offered):
         languages = list(dict.fromkeys(known for other, known in offered if other == family))
         if language not in languages:

@@ -57,6 +57,17 @@ def test_the_language_is_the_questions_and_not_that_of_the_files_name(tmp_path, 
     )
 
 
+def test_a_language_has_several_codes(tmp_path, monkeypatch, capsys):
+    """spa is es, in questions and in the config; two of its codes in a file are one language."""
+    monkeypatch.chdir(tmp_path)
+    _write(tmp_path / "mine.jsonl", ["spa", "es"])
+    grid = config(
+        System("cat", "es", CAT), System("cow", "spa", CAT), System("dog", "pol", CAT), datasets=("mine.jsonl",)
+    )
+    assert {cell.family for cell in cells(grid, usable(grid), {})} == {"cat", "cow", "reference"}
+    assert "dog: no rows, the questions are in es and it is for pl" in capsys.readouterr().err
+
+
 def test_a_file_of_several_languages_is_refused_and_so_are_two_files_of_one_name(tmp_path):
     _write(tmp_path / "both.jsonl", ["es", "pl"])
     with pytest.raises(DataError, match="questions in es and pl; give each language a file of its own"):
