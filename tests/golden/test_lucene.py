@@ -1,7 +1,7 @@
 """The embedded BM25 beside Apache Lucene 8.8.1: same tokens, same stems, same ranking, scores to 1e-5 (from 100 on, to
 the last digit of Lucene's single precision, which is coarser there).
 
-The vectors were recorded by `python -m experiments.studies.record_lucene` from Debian's liblucene8-java; they hold no
+The vectors were recorded by `python -m tests.golden.record_lucene` from Debian's liblucene8-java; they hold no
 text of their own, the documents are the bundled questions.  Where Lucene and jpype are installed, the same is asked
 live, of more texts.
 """
@@ -16,11 +16,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments.studies import record_lucene
 from guessers.bonus import HeldOut
 from guessers.retrieval import lucene
 from guessers.retrieval.bm25 import Bm25Config, Bm25Guesser
 from sqa.core.paths import ROOT
+from tests.golden import record_lucene
 
 VECTORS = json.loads((Path(__file__).parent / "vectors" / "lucene_8.8.1.json").read_text(encoding="utf-8"))
 ANALYZERS = {"standard": lucene.standard, "english": lucene.english}
@@ -83,7 +83,7 @@ def test_lengths_through_a_byte():
 
 def ask(lines: str):
     """The JSON that Lucene answers with, in a process of its own (a JVM does not go away again)."""
-    program = f"import json, sys\nfrom experiments.studies import record_lucene as r\nl = r.Lucene()\n{lines}\n"
+    program = f"import json, sys\nfrom tests.golden import record_lucene as r\nl = r.Lucene()\n{lines}\n"
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     return json.loads(done.stdout.splitlines()[-1])
 

@@ -1,7 +1,7 @@
 """Asks a real Lucene for tokens, stems and scores, and records what tests/golden/test_lucene.py compares with.
 
     apt-get install liblucene8-java && pip install jpype1==1.7.1
-    python -m experiments.studies.record_lucene
+    python -m tests.golden.record_lucene
 
 The jars are taken from the folder $LUCENE_JARS, else from /usr/share/java, and Java from $JAVA_HOME or the path.  The
 file written is tests/golden/vectors/lucene_<version>.json; its texts are the bundled questions, all three languages of
@@ -133,7 +133,7 @@ def main() -> None:
     lucene = Lucene()
     documents, queries = documents_and_queries()
     recorded = {
-        "made_by": f"python -m experiments.studies.record_lucene, Lucene {lucene.version}",
+        "made_by": f"python -m tests.golden.record_lucene, Lucene {lucene.version}",
         "tokens": {name: dict(zip(WORDS, lucene.tokens(name, WORDS), strict=True)) for name in ("standard", "english")},
         "searches": [
             {
