@@ -17,28 +17,23 @@ fingerprint, block by block: a killed report goes on, and a guesser trained anew
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from tqdm import tqdm
 
-from experiments.contestant import components
-from experiments.contestants import MeanCurve, sift
+from experiments.contestant import Value, components
+from experiments.contestants import MeanCurve, check_labels, sift
 from experiments.grid import usable
-from experiments.studies.guesser_rows import (
-    ALL,
-    DEPTHS,
-    GUESSABLE,
-    DatasetRow,
-    Entry,
-    Report,
-    ReportConfig,
-    Row,
-)
+from experiments.lab import curves
+from experiments.lab.ledger import Row as Number
+from experiments.made import LeftOut, Made
 from guessers.evaluate import DEPTH, rank_of
+from sqa import __version__
 from sqa.core.answers import key as answer_key
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.interfaces import IncrementalGuesser
@@ -49,31 +44,125 @@ from sqa.data.datasets import MINI, load_guessdev, load_questions
 from sqa.files import records
 from sqa.files.store import Stage, Store, blocks_of, dataset_fingerprint, digest
 from sqa.metrics.curve import AnyCurve, curve_named
+from sqa.report.figure_style import COLUMN, save, style
 from sqa.run.config import load
 from sqa.run.parts import Parts
 from sqa.run.pipeline import BLOCK_SIZE
 
+DEPTHS = (1, 10, DEPTH)
+MEASURES = (*(f"acc@{depth}" for depth in DEPTHS), "mrr", "ew")  # the order of the statistics
+ALL, GUESSABLE = "all", "guessable"  # groups beside the categories
+STEM = "guessers_accuracy"
 VERSION = 1  # of how ranks are found; raise it when they change
 RANKS = pa.schema(
     [pa.field("question_id", pa.string(), nullable=False), pa.field("ranks", pa.list_(pa.int32()), nullable=False)]
 )
 
 
-def main(config_path: Path, runs: Path) -> None:
-    """`sqa guessers CONFIG`: guess what the store lacks; tables, report, figure; the table on stdout."""
-    from experiments.studies.guesser_report_figure import draw, table, table1, write_report
-    from sqa.files.store import write_text
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A guesser of the report."""
 
+    label: str  # in table and figure
+    guesser: dict[str, Value]  # as in a run's config
+    optional: bool = False  # left out, with the reason, where it cannot be had
+    every_word: bool = True  # ask it for all prefixes at once if it can; false = for those at the fractions only
+
+    def __post_init__(self) -> None:
+        if not self.optional:
+            components(self.guesser)
+
+
+@dataclass(frozen=True, slots=True)
+class ReportConfig:
+    """What `sqa guessers CONFIG` reads; configs/guessers.yaml explains each key."""
+
+    name: str
+    datasets: tuple[str, ...]
+    fallback: tuple[str, ...]
+    guessers: tuple[Entry, ...]
+    fractions: tuple[float, ...]
+    curve: str = "qanta2018"  # a published one, or a .json of `sqa curve fit`
+    resamples: int = 1000
+    seed: int = 0
+    limit: int | None = None
+
+    def __post_init__(self) -> None:
+        problems = check_labels(self.guessers, "guessers")
+        if list(self.fractions) != sorted(set(self.fractions)) or not all(0 < f <= 1 for f in self.fractions):
+            problems.append(f"fractions: must grow, above 0 and at most 1, got {list(self.fractions)}")
+        if not self.fractions or self.fractions[-1] != 1:
+            problems.append("fractions: the last must be 1, the complete question")
+        try:
+            curve_named(self.curve)
+        except ConfigError as error:
+            problems += error.problems
+        problems += [
+            f"{key}: must be >= 1, got {getattr(self, key)}"
+            for key in ("resamples", "limit")
+            if getattr(self, key) is not None and getattr(self, key) < 1
+        ]
+        if problems:
+            raise ConfigError(problems)
+
+
+class Row(NamedTuple):
+    """One guesser on one group of questions of one data set."""
+
+    dataset: str
+    group: str  # ALL, GUESSABLE or a category
+    guesser: str  # label
+    n: int  # questions of the group
+    band: Band | None  # (measures * fractions,), measure by measure; None where the group is empty
+
+    def at(self, measure: str, fraction: int) -> tuple[float, float, float] | None:
+        """Value, low and high of a measure at the fraction of an index (-1: the complete question)."""
+        if self.band is None:
+            return None
+        per = len(self.band.value) // len(MEASURES)
+        place = MEASURES.index(measure) * per + fraction % per
+        return float(self.band.value[place]), float(self.band.low[place]), float(self.band.high[place])
+
+    def numbers(self, measure: str, places: Iterable[str]) -> dict[str, Number]:
+        """A measure as a line of a figure: by the index of the fraction."""
+        found = {place: self.at(measure, int(place)) for place in places}
+        return {place: Number((self.guesser,), measure, *triple) for place, triple in found.items() if triple}
+
+
+class DatasetRow(NamedTuple):
+    """A line of Table 1."""
+
+    dataset: str
+    questions: int
+    source_words: float  # words per question
+    english_words: float  # words per question
+    pages: int  # different answers
+    guessable: dict[str, int | None]  # label -> questions whose page the guesser knows; None = it does not say
+    nobody: int | None  # questions whose page none of the guessers knows; None = one of them does not say
+
+
+class Report(NamedTuple):
+    """All there is to write."""
+
+    rows: list[Row]
+    datasets: list[DatasetRow]
+    left_out: list[LeftOut]
+    fingerprints: dict[str, str]  # label -> of the guesser: its weights, config and code version
+
+
+def main(config_path: Path, runs: Path) -> None:
+    """`sqa guessers CONFIG`: guess what the store lacks; tables and figure; the table on stdout."""
     config = load(config_path, ReportConfig)
-    report = measure(config, Store(runs))
-    folder = runs / config.name
-    text = table(report, config.fractions)
-    write_text(folder / "guessers.tsv", text)
-    write_text(folder / "table1.tsv", table1(report))
-    paths = [folder / "guessers.tsv", folder / "table1.tsv"]
-    paths += [*draw(report, config.fractions, folder), write_report(report, config, folder / "report.md")]
-    print(text, end="")
-    for path in paths:
+    report, made = measure(config, Store(runs)), Made(runs / config.name)
+    made.table("guessers.tsv", *table(report, config.fractions))
+    made.table("table1.tsv", *table1(report))
+    how = f"input:human-english|pos:target-char|top:{DEPTH}|curve:{curve_named(config.curve).name}"
+    how += f"|resamples:{config.resamples}|seed:{config.seed}|v:{__version__}"
+    made.table("signatures.tsv", ("guesser", "fingerprint", "signature"),
+               ([label, mark, how] for label, mark in report.fingerprints.items()))  # fmt: skip
+    made.add(draw(report, config.fractions, made.folder))
+    print(made.paths[0].read_text(encoding="utf-8"), end="")
+    for path in made.paths:
         print(f"sqa: {path}", file=sys.stderr)
 
 
@@ -222,3 +311,50 @@ def groups(name: str, questions: Sequence[Question], known: np.ndarray | None) -
     names, counts = np.unique(of[of != ""], return_counts=True)
     for category in names[np.lexsort((names, -counts))].tolist():
         yield category, of == category
+
+
+# ------------------------------------------------------------------------------------------------------- files
+
+
+def table(report: Report, fractions: Sequence[float]) -> tuple[list[str], list[list[str]]]:
+    """Header, and a line per guesser, data set, group and fraction; "n/a" where there is no question."""
+    header = ["dataset", "group", "questions", "guesser", "fraction"]
+    header += [f"{measure}{part}" for measure in MEASURES for part in ("", ".low", ".high")]
+    lines = []
+    for row in report.rows:
+        for place, fraction in enumerate(fractions):
+            cells = [row.dataset, row.group, str(row.n), row.guesser, f"{fraction:g}"]
+            for measure in MEASURES:
+                found = row.at(measure, place)
+                cells += ["n/a"] * 3 if found is None else [f"{x:.6f}" for x in found]
+            lines.append([*cells, ""])
+    blank = ["n/a"] * (3 * len(MEASURES) + 1)
+    lines += [["all", ALL, "n/a", out.label, *blank, f"left out: {out.reason}"] for out in report.left_out]
+    return [*header, "note"], lines
+
+
+def table1(report: Report) -> tuple[list[str], list[list[str]]]:
+    """Header, and a line per data set."""
+    labels = list(report.fingerprints)
+    header = ["dataset", "questions", "source_words", "english_words", "pages"]
+    lines = []
+    for line in report.datasets:
+        cells = [line.dataset, str(line.questions), f"{line.source_words:.2f}", f"{line.english_words:.2f}"]
+        known = [*(line.guessable[label] for label in labels), line.nobody]
+        lines.append([*cells, str(line.pages), *("n/a" if n is None else str(n) for n in known)])
+    return [*header, *(f"guessable.{label}" for label in (*labels, "nobody"))], lines
+
+
+def draw(report: Report, fractions: Sequence[float], folder: Path) -> list[Path]:
+    """Accuracy at 1 over the question, a panel per data set, one column wide; returns the PDF and the PNG."""
+    read = {str(i): Number((), "read", 100 * fraction) for i, fraction in enumerate(fractions)}
+    looks = {label: place for place, label in enumerate(report.fingerprints)}
+    panels = []
+    for line in report.datasets:
+        rows = [row for row in report.rows if (row.dataset, row.group) == (line.dataset, ALL)]
+        lines = [curves.Line(row.guesser, looks[row.guesser], row.numbers("acc@1", read)) for row in rows]
+        title = f"accuracy at 1, {line.dataset}, {line.questions} questions"
+        panels.append([curves.Panel(title, lines, [read] * len(lines))])
+    with style():
+        figure = curves.over_k(panels, "question read (% of its characters)", height=1.5, width=COLUMN)
+        return save(figure, folder, STEM)

@@ -34,7 +34,7 @@ from experiments.paper.figure6 import Figure6Config
 from experiments.paper.figure7 import Figure7Config
 from experiments.paper.table4_rows import Table4Config
 from experiments.stepwise.errors import StepwiseConfig
-from experiments.studies.guesser_rows import ReportConfig
+from experiments.studies.guesser_report import ReportConfig
 from experiments.studies.head_to_head import HeadToHeadConfig
 from experiments.studies.translation_table import TableConfig
 from guessers.gru.train import GruTraining
