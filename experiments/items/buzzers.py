@@ -29,7 +29,7 @@ AGAINST = "minus best threshold"
 def measure(_: Path, runs: Path) -> Iterator[Row]:
     """Each buzzer's expected wins and what happens at its answers."""
     for name, guesser, questions in PLAYED:
-        histories = report.questions_of(guesser, questions, None, runs)
+        histories = report.questions_of(guesser, questions, runs)
         found = report.outcomes(guesser, histories)
         wins = {outcome.name: float(outcome.won.mean()) for outcome in found}
         for line in report.lines(found, histories):

@@ -9,18 +9,15 @@ from pathlib import Path
 from experiments.items.over_k import BEST
 from experiments.lab import grid_rows
 from experiments.lab.item import Item, config_inputs, inputs_of, model_digests
-from experiments.lab.ledger import Ledger, Row, row_of
+from experiments.lab.ledger import Ledger, Row
 from experiments.lab.tables import Column, across, number, pivot, table
 from experiments.studies import contamination
-from experiments.studies.translation_table import TableConfig
+from experiments.studies.translation_table import COLUMNS, SHARES, TableConfig, numbers_of
 from experiments.studies.translation_table import measure as translated
-from sqa import metrics as metric_names
 from sqa.files.store import Store
 from sqa.report import markdown
 from sqa.run.config import load
 
-COLUMNS = ("pair", "test", "translator", "k")
-SHARES = ("empty", "copied", "looping")
 KS = ("3", "6", "full")
 
 
@@ -28,14 +25,8 @@ def measure(config_path: Path, runs: Path) -> Iterator[Row]:
     """BLEU, chrF, DAL and odd sentences of every translator on every test set of a config of `sqa translations`."""
     config = load(config_path, TableConfig)
     for test in config.sets:
-        rows, _ = translated(replace(config, sets=(test,)), Store(runs))
-        for row in rows:
-            cell = (test.pair, row.test, row.label, "-" if row.k is None else str(row.k))
-            for metric in metric_names.build(list(row.intervals)):
-                found = row.intervals[metric.name]
-                yield row_of(cell, metric.name, found, metric.unit, row.signatures[metric.name])
-            for share in SHARES:
-                yield Row(cell, share, getattr(row, share), n=row.n, unit="share")
+        for row in translated(replace(config, sets=(test,)), Store(runs))[0]:
+            yield from numbers_of(row)
 
 
 def with_models(config_path: Path) -> dict[str, str]:

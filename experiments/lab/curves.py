@@ -52,7 +52,7 @@ def over_k(grid: Sequence[Sequence[Panel]], xlabel: str, height: float = 2.0, wi
             ks = sorted({k for line in panel.lines for k in line.by_k}, key=order)
             for place, line in enumerate(panel.lines):
                 x = _lags(panel, place) if lag else {k: float(i) for i, k in enumerate(ks)}
-                _draw(axes, line, x, place)
+                _draw(axes, line, x, 0.0 if lag else BESIDE * (place + 1))
             if not lag:
                 axes.set_xticks(range(len(ks)), ks)
             axes.set_title(panel.title, loc="left")
@@ -70,13 +70,13 @@ def _lags(panel: Panel, place: int) -> dict[str, float]:
     return {k: row.value for k, row in (panel.lags or ())[place].items()}
 
 
-def _draw(axes: Axes, line: Line, x: Mapping[str, float], place: int) -> None:
+def _draw(axes: Axes, line: Line, x: Mapping[str, float], beside: float) -> None:
     colour, marker = COLOURS[line.look % len(COLOURS)], MARKERS[line.look % len(MARKERS)]
     ks = sorted((k for k in line.by_k if k in x), key=order)
     rows = [line.by_k[k] for k in ks]
     at = [x[k] for k in ks]
     if len(rows) == 1:
-        at = [at[0] + BESIDE * (place + 1)]
+        at = [at[0] + beside]
         axes.errorbar(at, [rows[0].value], yerr=[[arm] for arm in rows[0].arms], color=colour, marker=marker,
                       linestyle="", elinewidth=0.8, capsize=1.5, label=line.label)  # fmt: skip
     elif rows:

@@ -46,10 +46,10 @@ class Row:
 
     @property
     def arms(self) -> tuple[float, float]:
-        """How far its interval reaches below and above the value.  No interval: DataError."""
+        """How far its interval reaches below and above the value, 0 where the value is outside.  None: DataError."""
         if self.low is None or self.high is None:
             raise DataError(f"{' '.join(self.key)}: has no interval")
-        return self.value - self.low, self.high - self.value
+        return max(0.0, self.value - self.low), max(0.0, self.high - self.value)
 
 
 def row_of(

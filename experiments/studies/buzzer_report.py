@@ -1,8 +1,7 @@
 """How good is every buzzer of a guesser, and how far from the best that its guesses allow?
 
-`python -m experiments.studies.buzzer_report GUESSER [--questions dev|guessdev|RUN.yaml] [--reliability]` prints a table
-(TSV): expected wins, their part of the two oracles' expected wins, what happens at the answer, calibration, and the
-paired difference to the best fixed threshold.
+What the item `buzzers` measures: expected wins with those of the two oracles, what happens at the answer, calibration,
+and the paired difference to the best fixed threshold.
 
 That threshold is the best one of a grid on the very questions of the table, over all three signals of the threshold
 buzzer: no threshold chosen beforehand can win more, so a buzzer above it beats them all.
@@ -19,13 +18,11 @@ are those that learnt from translations too.
 
 from __future__ import annotations
 
-import argparse
 import itertools
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -35,22 +32,17 @@ from buzzers.histories import GuessHistory, guesser_of, histories_of
 from buzzers.learnt import all_features
 from buzzers.threshold import KIND, ThresholdBuzzer
 from buzzers.train import fold_tossups, load_config
-from sqa.core.errors import ConfigError, SqaError
+from sqa.core.errors import ConfigError
 from sqa.core.paths import DATA, ROOT
 from sqa.core.significance import Comparison, bootstrap, compare
 from sqa.data.datasets import load_guessdev
 from sqa.files.store import Store
 from sqa.metrics.qa import ExpectedWins, oracle_expected_wins, stable_expected_wins
 from sqa.run import pipeline
-from sqa.run.config import load_run, with_limit
+from sqa.run.config import load_run
 from sqa.run.entries import is_config
 
 NETWORKS = (recurrent.NETWORK, mlp.NETWORK, logistic.NETWORK)
-HEADER = (
-    "buzzer", "threshold", "ew", "ew_low", "ew_high", "of_oracle", "of_stable", "accuracy_at_buzz", "mean_position",
-    "never", "ece", "brier", "minus_best_threshold", "low", "high", "p",
-)  # fmt: skip
-RELIABILITY_HEADER = ("buzzer", "chance_low", "chance_high", "steps", "mean_chance", "share_right")
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,52 +159,23 @@ def _stats(outcome: Outcome) -> np.ndarray:
     return np.stack([outcome.won, np.ones(len(outcome.won))], axis=1)
 
 
-def cells(line: Line, stable: float, oracle: float) -> list[str]:
-    """The row as text; `stable` and `oracle` are those buzzers' expected wins."""
-    won, against = float(line.outcome.won.mean()), line.against
-    numbers = [
-        won, line.low, line.high, won / oracle if oracle else None, won / stable if stable else None,
-        line.accuracy_at_buzz, line.position, line.never, line.ece, line.brier,
-    ]  # fmt: skip
-    threshold = "-" if line.outcome.threshold is None else f"{line.outcome.threshold:.3g}"
-    difference = ["-"] * 4
-    if against is not None:
-        difference = [f"{value:+.4f}" for value in (against.diff, against.low, against.high)]
-        difference.append(f"{against.p_bootstrap:.3f}")
-    return [line.outcome.name, threshold, *("-" if x is None else f"{x:.4f}" for x in numbers), *difference]
-
-
-def reliability_rows(found: Sequence[Outcome], histories: Sequence[GuessHistory]) -> list[list[str]]:
-    """Per trained buzzer and tenth of the chances: steps, mean chance, share right; "-" where there are no steps."""
-    guessed = np.concatenate([one.guessed for one in histories])
-    right = np.concatenate([one.right for one in histories])[guessed]
-    rows = []
-    for outcome in found:
-        if outcome.chances is not None:
-            for row in calibration.reliability(np.concatenate(outcome.chances)[guessed], right):
-                means = [f"{row.chance:.3f}", f"{row.right:.3f}"] if row.steps else ["-", "-"]
-                rows.append([outcome.name, f"{row.low:.1f}", f"{row.high:.1f}", str(row.steps), *means])
-    return rows
-
-
-def questions_of(guesser: str, questions: str, limit: int | None, runs: Path) -> list[GuessHistory]:
+def questions_of(guesser: str, questions: str, runs: Path) -> list[GuessHistory]:
     """The questions as the guesser played them, from the stores where they are there."""
     if is_config(questions):
-        return translated(Path(questions), limit, runs)
+        return translated(Path(questions), runs)
     if questions not in ("dev", "guessdev"):
-        raise ConfigError(f"--questions: expected dev, guessdev or the .yaml of a run, got {questions!r}")
+        raise ConfigError(f"questions: expected dev, guessdev or the .yaml of a run, got {questions!r}")
     data = load_config(ROOT / "configs" / f"train_buzzers.yaml:mlp-{guesser}").data
     if questions == "guessdev":
         data, tossups = replace(data, model=guesser), [tossup for tossup in load_guessdev() if tossup.page is not None]
     else:
         tossups = fold_tossups("dev", None)
-    return histories_of(guesser_of(data), tossups[:limit], questions, data.cache)
+    return histories_of(guesser_of(data), tossups, questions, data.cache)
 
 
-def translated(path: Path, limit: int | None, runs: Path) -> list[GuessHistory]:
+def translated(path: Path, runs: Path) -> list[GuessHistory]:
     """The questions of a run, as its guesser played what its translator wrote."""
     config = load_run(path)
-    config = config if limit is None else with_limit(config, limit)
     if config.guesser is None:
         raise ConfigError(f"{path} guesser: missing; buzzers go by guesses")
     traces = pipeline.run(config, Store(runs), until="guess").traces
@@ -227,35 +190,3 @@ def translated(path: Path, limit: int | None, runs: Path) -> list[GuessHistory]:
         for trace in traces
         if len(trace.guesses)
     ]
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """The command; returns its exit code."""
-    parser = argparse.ArgumentParser(
-        prog="python -m experiments.studies.buzzer_report", description=__doc__.split("\n")[0]
-    )
-    parser.add_argument("guesser", help="bm25 or gru")
-    parser.add_argument("--questions", default="dev", metavar="dev|guessdev|RUN.yaml")
-    parser.add_argument("--runs", type=Path, default=Path("runs"), help="where the stages of a run are kept")
-    parser.add_argument("--limit", type=int, default=None, help="only the first so many questions")
-    parser.add_argument("--reliability", action="store_true", help="print the reliability table instead")
-    given = parser.parse_args(arguments)
-    try:
-        histories = questions_of(given.guesser, given.questions, given.limit, given.runs)
-        found = outcomes(given.guesser, histories)
-    except SqaError as error:
-        print("\n".join(f"sqa: {line}" for line in str(error).splitlines()), file=sys.stderr)
-        return error.exit_code
-    if given.reliability:
-        rows: list[list[Any]] = [list(RELIABILITY_HEADER), *reliability_rows(found, histories)]
-    else:
-        bound = {o.name: float(o.won.mean()) for o in found}
-        table = lines(found, histories)
-        rows = [list(HEADER), *(cells(line, bound["stable oracle"], bound["oracle"]) for line in table)]
-    print(f"sqa: {len(histories)} questions, curve {wins.CURVE.name}", file=sys.stderr)
-    print("\n".join("\t".join(row) for row in rows))
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,4 +1,4 @@
-"""Had the language model read the questions before?   python -m experiments.studies.contamination
+"""Had the language model read the questions before?  What the item `contamination` measures.
 
 The English side of XQB has been public for years and may be in a pretrained model's text, so a translation could be
 remembered instead of made.  Two measures, each beside younger questions (tournaments of 2023 to 2025, and of these the
@@ -10,8 +10,6 @@ has its 95% interval, and the largest share of one text stands last.
 
 from __future__ import annotations
 
-import argparse
-import sys
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 
@@ -24,7 +22,6 @@ from torch.nn.utils.rnn import pad_sequence
 from smt.lm.base import Base, base_folder, load_base
 from smt.lm.network import KeyValue, Seen, mask_of
 from smt.lm.translator import fast_precision
-from sqa.core.errors import returns_exit_code
 from sqa.data.datasets import load_questions
 from sqa.data.download import path_of
 from sqa.files.records import json_lines
@@ -33,21 +30,6 @@ NEXT = 12  # words that the model goes on with
 ROWS = 16  # texts read together
 AFTER = frozenset({"2024 ACF Fall", "2024 ACF Winter", "2024 Penn Bowl", "2025 ACF Regionals"})  # from October 2024 on
 SLICE = 256  # places whose logits are in memory at once: 270 MB at 262,144 pieces
-
-
-@returns_exit_code
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure and print: set, texts, nats per word and words continued alike with intervals, the most of one text."""
-    parser = argparse.ArgumentParser(
-        prog="python -m experiments.studies.contamination", description=(__doc__ or "").splitlines()[0]
-    )
-    parser.add_argument("--base", default="gemma3-270m", help="language model (default: %(default)s)")
-    parser.add_argument("--texts", type=int, default=147, help="of each set (default: %(default)s)")
-    options = parser.parse_args(arguments)
-    print("set", "texts", "nats per word", "low", "high", "continued", "low", "high", "most", sep="\t", flush=True)
-    for name, nats, alike in measured(options.base, options.texts):
-        cells = [f"{x:.3f}" for x in (*interval(nats), *interval(alike), alike.max())]
-        print(name, len(nats), *cells, sep="\t", flush=True)
 
 
 def measured(name: str, n: int) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
@@ -166,7 +148,3 @@ def greedy(base: Base, texts: Sequence[str], pieces: int) -> list[str]:
         states, new = base.network(written[-1][:, None], lengths + step, one, seen)
         last, seen = states[:, 0], [*seen, Seen(new, one)]
     return [base.tokens.decode(row) for row in torch.stack(written, 1).tolist()]
-
-
-if __name__ == "__main__":
-    sys.exit(main())

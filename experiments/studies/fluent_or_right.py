@@ -1,8 +1,8 @@
 """Two systems, one fluent and one right?   python -m experiments.studies.fluent_or_right RUN_A RUN_B
 
-Paired differences of two runs on the same questions, A - B, and then the questions that only one of them answers at
-their end: which names of the human translation the wrong one lost that the right one has, which it invented, and what
-the guesser said instead.  The example behind it: a language model with the higher BLEU and the fewer right answers.
+How far their scores differ says `sqa compare`; here are the questions that only one of two runs answers at their end:
+which names of the human translation the wrong one lost that the right one has, which it invented, and what the guesser
+said instead.  The example behind it: a language model with the higher BLEU and the fewer right answers.
 """
 
 from __future__ import annotations
@@ -20,13 +20,10 @@ from sqa.metrics.quality.segment import lines
 from sqa.report.markdown import head, row
 from sqa.run import folder as folders
 
-SHOWN = ("bleu", "chrf", "names", "names@copied", "names@invented", "accuracy", "accuracy@10", "ew", "oracle-ew",
-         "stable-ew")  # fmt: skip
-
 
 @returns_exit_code
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Print the differences, the four counts and the two lists as Markdown."""
+    """Print the four counts and the two lists as Markdown."""
     parser = argparse.ArgumentParser(
         prog="python -m experiments.studies.fluent_or_right", description=(__doc__ or "").splitlines()[0]
     )
@@ -34,10 +31,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("b", type=Path, help="folder of a run on the same questions with the same guesser")
     options = parser.parse_args(arguments)
     a, b = folders.read(options.a), folders.read(options.b)
-    rows, _ = folders.compare(a, b)
+    if (a.dataset, a.questions) != (b.dataset, b.questions):
+        raise ConfigError(f"{options.a} and {options.b}: not on the same questions")
     if a.config.guesser is None or a.config.guesser != b.config.guesser:
         raise ConfigError(f"{options.a} and {options.b}: need the same guesser, or the answers cannot be compared")
-    print(table(["metric", "A", "B", "A - B", "95% interval", "p"], sorted(differences(rows), key=lambda row: row[0])))
     pairs = list(zip(a.open().traces, b.open().traces, strict=True))
     print(table(["right at the end", "questions"], [[name, str(n)] for name, n in counts(pairs).items()]))
     for name, ordered in (("A", [(y, x) for x, y in pairs]), ("B", pairs)):
@@ -48,17 +45,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A Markdown table and a blank line."""
     return "\n".join([*head(columns), *map(row, rows), ""])
-
-
-def differences(rows: Sequence[folders.ComparisonRow]) -> Iterator[list[str]]:
-    """A row of the table for each of `SHOWN` that both runs have."""
-    for found in rows:
-        if found.metric in SHOWN:
-            digits = 2 if found.metric in ("bleu", "chrf") else 3
-            numbers = [f"{value:.{digits}f}" for value in (found.a, found.b)]
-            known = found.low is not None and found.high is not None
-            span = f"[{found.low:+.{digits}f}, {found.high:+.{digits}f}]" if known else ""
-            yield [found.metric, *numbers, f"{found.diff:+.{digits}f}", span, f"{found.p_randomization:.3f}"]
 
 
 def is_right(trace: QuestionTrace) -> bool:

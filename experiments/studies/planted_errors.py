@@ -1,6 +1,6 @@
 """Does `sqa diagnose` find errors that are known to be there?  Precision and recall on planted ones.
 
-    python -m experiments.studies.planted_errors references:es references:pl news:es news:pl run:RUN
+    python -m experiments.studies.planted_errors references:es references:pl
 
 A good translation is spoilt in two ways, each drawn by (seed, question id) alone:
 
@@ -11,40 +11,36 @@ A good translation is spoilt in two ways, each drawn by (seed, question id) alon
                    the sentence has an omission.  Judged by sentences that have such a clause.
 
 A free translation has words without a source word and leaves out others: those count as false alarms, so precision is
-a lower bound, and the last column says how often unspoilt text is flagged.  Materials: `references:es|pl` = the human
-references of XQB whose number of sentences is that of the source; `news:es|pl` = the held-out newstest2013 /
-newstest2020, ten sentences to a question; `run:FOLDER` = what a finished run translated.
+a lower bound, and the last column says how often unspoilt text is flagged.  The material is the human references of XQB
+whose number of sentences is that of the source.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice, pairwise
-from pathlib import Path
 
 import numpy as np
 
 from sqa.core.errors import ConfigError
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Emission, Question
-from sqa.data.datasets import load_parallel, load_questions
+from sqa.data.datasets import load_questions
 from sqa.diagnose.alignment import load_aligner
 from sqa.diagnose.detector import load_detector
 from sqa.diagnose.function_words import is_content, strip_edges
 from sqa.diagnose.priors import form
 from sqa.diagnose.step_errors import TARGET, DiagnoseConfig, StepErrors, step_errors
 from sqa.files.store import digest
-from sqa.run.folder import open_run, tsv
+from sqa.run.folder import tsv
 
 RATE = 0.1  # inserted words per target word
 CLAUSE = 4  # words: shorter stretches between commas are not deleted
-NEWS = {"es": "newstest2013", "pl": "newstest2020"}
-NEWS_SENTENCES = 10  # per question
+LANGUAGES = ("es", "pl")
 _BREAK = re.compile(r"[,;:—–]$")
 
 Lines = list[list[str]]  # the words of each sentence's translation
@@ -95,34 +91,12 @@ def references(language: str) -> Iterator[Translated]:
             yield Translated(question, [line.split() for line in question.reference])
 
 
-def news(language: str) -> Iterator[Translated]:
-    """Held-out news with human translations, ten sentences to a question."""
-    pairs = ((s.split(), t.split()) for s, t, _ in load_parallel(f"{language}-{TARGET}", NEWS[language]))
-    rows, number = (pair for pair in pairs if all(pair)), 0
-    while block := list(islice(rows, NEWS_SENTENCES)):
-        id, number = f"{NEWS[language]}-{number}", number + 1
-        sentences = tuple(tuple(source) for source, _ in block)
-        lines = [target for _, target in block]
-        question = Question(id, NEWS[language], language, sentences, tuple(map(" ".join, lines)), "News")
-        yield Translated(question, lines)
-
-
-def translations(folder: Path) -> Iterator[Translated]:
-    """What a finished run translated in the end."""
-    for trace in open_run(folder).traces:
-        yield Translated(trace.question, [line.split() for line in trace.hypotheses])
-
-
 def material(name: str, limit: int | None) -> list[Translated]:
-    """The material of a name such as "references:es"; at most `limit` questions."""
-    kind, _, which = name.partition(":")
-    if kind == "run":
-        found = translations(Path(which))
-    elif kind in ("references", "news") and which in NEWS:
-        found = {"references": references, "news": news}[kind](which)
-    else:
-        raise ConfigError(f"material: expected references:es|pl, news:es|pl or run:FOLDER, got {name!r}")
-    return list(islice(found, limit))
+    """The material of a name, "references:es" or "references:pl"; at most `limit` questions."""
+    kind, _, language = name.partition(":")
+    if kind != "references" or language not in LANGUAGES:
+        raise ConfigError(f"material: expected references:es or references:pl, got {name!r}")
+    return list(islice(references(language), limit))
 
 
 def trace_of(question: Question, lines: Lines) -> QuestionTrace:
@@ -189,7 +163,10 @@ def row(name: str, kind: str, judged: Sequence[tuple[bool, bool]]) -> Row:
 
 
 def rows_of(
-    name: str, translated: Sequence[Translated], find: Callable[[Sequence[QuestionTrace]], list[StepErrors]], seed: int
+    name: str,
+    translated: Sequence[Translated],
+    find: Callable[[Sequence[QuestionTrace]], list[StepErrors]],
+    seed: int = 0,
 ) -> list[Row]:
     """Both kinds of errors planted in one material, and found again by `find`."""
     pool = {t.question.id: [w for w in map(strip_edges, chain(*t.lines)) if is_content(w, TARGET)] for t in translated}
@@ -221,36 +198,25 @@ def _others(pool: Mapping[str, list[str]], question: str, rng: np.random.Generat
     return [word for i in sorted(chosen) for word in pool[ids[i]]]
 
 
+def measured(name: str, limit: int | None, config: DiagnoseConfig) -> list[Row]:
+    """Both rows of a material's first `limit` questions."""
+    translated, language = material(name, limit), name.partition(":")[2]
+    aligner, detector = load_aligner(f"{language}-{TARGET}"), load_detector(language)
+    return rows_of(name, translated, partial(step_errors, aligner=aligner, config=config, detector=detector))
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """The command of the module's docstring; TSV on stdout."""
     parser = argparse.ArgumentParser(
         prog="python -m experiments.studies.planted_errors", description=__doc__.split("\n")[0]
     )
-    parser.add_argument("materials", nargs="*", default=["references:es", "references:pl", "news:es", "news:pl"])
+    parser.add_argument("materials", nargs="*", default=[f"references:{language}" for language in LANGUAGES])
     parser.add_argument("--limit", type=int, default=None, metavar="N", help="the first N questions of each material")
     parser.add_argument("--probability", type=float, default=DiagnoseConfig().probability, help="see DiagnoseConfig")
-    parser.add_argument("--trust", type=float, default=DiagnoseConfig().trust, help="see DiagnoseConfig")
-    parser.add_argument("--omission-words", type=int, default=DiagnoseConfig().omission_words)
-    parser.add_argument("--priors", default=None, metavar="FOLDER", help="other priors than the bundled ones")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", action="store_true", help="print JSON instead of TSV")
     given = parser.parse_args(arguments)
-    chosen = {"probability": given.probability, "trust": given.trust, "omission_words": given.omission_words}
-    config = replace(DiagnoseConfig(), **chosen)
-    rows = []
-    for name in given.materials:
-        translated = material(name, given.limit)
-        if not translated:
-            raise ConfigError(f"{name}: has no translations")
-        language = translated[0].question.language
-        aligner, detector = load_aligner(f"{language}-{TARGET}", given.priors), load_detector(language)
-        rows += rows_of(
-            name, translated, partial(step_errors, aligner=aligner, config=config, detector=detector), given.seed
-        )
-    if given.json:
-        print(json.dumps([asdict(found) for found in rows], indent=1))
-    else:
-        print(tsv(HEADER, (found.cells() for found in rows)), end="")
+    config = DiagnoseConfig(probability=given.probability)
+    rows = [row for name in given.materials for row in measured(name, given.limit, config)]
+    print(tsv(HEADER, (row.cells() for row in rows)), end="")
 
 
 if __name__ == "__main__":

@@ -16,29 +16,38 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from experiments.grid import DECODED
+from experiments.lab import curves
+from experiments.lab.ledger import Ledger, row_of
+from experiments.lab.ledger import Row as Number
+from experiments.made import Made
 from experiments.needs import Needs
-from experiments.studies.translation_report import draw, table, write_report
-from experiments.studies.translation_rows import LeftOut, Row
+from sqa import __version__
+from sqa import metrics as metric_names
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.registry import did_you_mean
-from sqa.core.significance import bootstrap_many
+from sqa.core.significance import Interval, bootstrap_many
 from sqa.core.types import Question
 from sqa.data import datasets, download
-from sqa.files.store import Store, write_text
+from sqa.files.store import Store
+from sqa.report.figure_style import save, style
 from sqa.run.blocks import workshop_of
 from sqa.run.config import RunConfig, load, run_from_mapping
 from sqa.run.pipeline import run as run_stages
 from sqa.run.scheduler import current
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from sqa.core.trace import QuestionTrace
     from sqa.run.parts import Parts
     from sqa.run.scheduler import Scheduler
 
 METRICS = ("bleu", "chrf", "dal")
+SHARES = ("empty", "copied", "looping")
+COLUMNS = ("pair", "test", "translator", "k")  # of a ledger
 COPIED_FROM = 4  # words of a sentence that could be copied: shorter ones often are the same in both languages
 LOOP = re.compile(r"(\b[\w' ]{1,30}\b)(?:\W+\1\b){3,}|(\w{1,4})\2{5,}")  # a phrase 4 times, or 6 times some letters
 
@@ -110,8 +119,36 @@ class TestSet:
 
     name: str
     dataset: str  # what a run's config calls it
-    unit: str  # "questions" or "sentences"
     questions: list[Question]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One translator at one k on one test set."""
+
+    pair: str
+    test: str
+    n: int  # segments
+    label: str
+    k: int | str | None  # None: the translator takes none
+    intervals: dict[str, Interval]  # by metric; one that is undefined here (DAL of what retracts words) is absent
+    signatures: dict[str, str]
+    empty: float  # share of source sentences without a target word
+    copied: float  # share of sentences of COPIED_FROM words or more that are their own translation
+    looping: float  # share of sentences in whose translation a phrase or some letters come over and over (LOOP)
+
+    @property
+    def named_k(self) -> str:
+        """k in tables."""
+        return "-" if self.k is None else str(self.k)
+
+
+class LeftOut(NamedTuple):
+    """A translator, or (label "") a whole test set, that has no numbers."""
+
+    test: str
+    label: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,25 +156,24 @@ class Cell:
     """A row that can be made."""
 
     test: str
-    unit: str  # of the test set
     translator: TranslatorConfig
     k: int | str | None
     run: RunConfig  # on the questions of the test set, which are given to it
 
 
 def main(config_path: Path, runs: Path, sets: Sequence[str] = ()) -> None:
-    """`sqa translations CONFIG`: what the store lacks is translated; then table, report, figure; the table on stdout.
+    """`sqa translations CONFIG`: what the store lacks is translated; then table and figure; the table on stdout.
 
     `sets` names those of the config's test sets that are wanted; none = all.
     """
     config = _only(load(config_path, TableConfig), sets)
     rows, left_out = measure(config, Store(runs))
-    folder = runs / config.name
-    text = table(rows, left_out)
-    write_text(folder / "table.tsv", text)
-    paths = [folder / "table.tsv", *draw(rows, folder), write_report(rows, left_out, folder / "table.md")]
-    print(text, end="")
-    for path in paths:
+    made = Made(runs / config.name)
+    made.table("table.tsv", *table(rows, left_out))
+    numbers = tuple(number for row in rows for number in numbers_of(row))
+    made.add(draw(Ledger("translations", "", __version__, "", {}, COLUMNS, numbers), made.folder))
+    print(made.paths[0].read_text(encoding="utf-8"), end="")
+    for path in made.paths:
         print(f"sqa: {path}", file=sys.stderr)
 
 
@@ -189,7 +225,7 @@ def _wanted(config: TableConfig) -> tuple[list[tuple[Cell, TestSet]], list[LeftO
                 continue
             for k in translator.k or (None,):
                 run = run_from_mapping({**translator.run(k), "dataset": {"name": test.dataset}})
-                wanted.append((Cell(test.name, test.unit, translator, k, run), test))
+                wanted.append((Cell(test.name, translator, k, run), test))
     return wanted, left_out
 
 
@@ -245,7 +281,7 @@ def load_set(config: SetConfig, limit: int | None) -> TestSet:
     others = {question.language for question in questions} - {config.pair.partition("-")[0]}
     if others:
         raise ConfigError(f"sets: {config.name} is in {', '.join(sorted(others))}, its pair is {config.pair}")
-    return TestSet(config.name, config.name, "questions", questions)
+    return TestSet(config.name, config.name, questions)
 
 
 def _sentences(config: SetConfig, dataset: str, pairs: Iterator[datasets.Pair], limit: int | None) -> TestSet:
@@ -258,7 +294,7 @@ def _sentences(config: SetConfig, dataset: str, pairs: Iterator[datasets.Pair], 
         found.append(Question(f"{config.name}-{i}", config.name, language, (words,), (target,), page=""))
     if not found:
         raise DataError(f"{config.name}: no sentences in it")
-    return TestSet(config.name, dataset, "sentences", found)
+    return TestSet(config.name, dataset, found)
 
 
 def measure_one(
@@ -270,8 +306,8 @@ def measure_one(
     stats = [result.stats[metric.name] for metric in metrics]
     intervals = bootstrap_many(stats, metrics, config.resamples, config.seed)
     return Row(
+        cell.translator.pair,
         cell.test,
-        cell.unit,
         len(questions),
         cell.translator.label,
         cell.k,
@@ -294,3 +330,63 @@ def shares(sentences: Sequence[tuple[str, str]]) -> tuple[float, float, float]:
     copied = sum(source == target for source, target in long) / max(1, len(long))
     looping = sum(bool(LOOP.search(target)) for _, target in sentences) / len(sentences)
     return empty, copied, looping
+
+
+# ------------------------------------------------------------------------------------------------------- files
+
+
+def table(rows: Sequence[Row], left_out: Sequence[LeftOut]) -> tuple[list[str], list[list[str]]]:
+    """Header, and a line per row with value and 95% interval of each metric, shares and signatures; "n/a" for none.
+
+    What was left out has a line too, with the reason in the column `note`.
+    """
+    header = ["test", "segments", "translator", "k"]
+    header += [f"{name}{part}" for name in METRICS for part in ("", ".low", ".high")]
+    header += [*SHARES, *(f"{name}.signature" for name in METRICS), "note"]
+    lines = []
+    for row in rows:
+        cells = [row.test, str(row.n), row.label, row.named_k]
+        for name in METRICS:
+            i = row.intervals.get(name)
+            cells += ["n/a"] * 3 if i is None else [f"{x:.6f}" for x in (i.value, i.low, i.high)]
+        cells += [f"{getattr(row, share):.6f}" for share in SHARES]
+        lines.append([*cells, *(row.signatures.get(name, "n/a") for name in METRICS), ""])
+    for out in left_out:
+        blank = ["n/a"] * (len(header) - 4)
+        lines.append([out.test, "n/a", out.label or "all", *blank, f"left out: {out.reason}"])
+    return header, [[cell.replace("\t", " ") for cell in line] for line in lines]
+
+
+def numbers_of(row: Row) -> Iterator[Number]:
+    """The same for a ledger: a number for each metric and share."""
+    cell = (row.pair, row.test, row.label, row.named_k)
+    for metric in metric_names.build(list(row.intervals)):
+        yield row_of(cell, metric.name, row.intervals[metric.name], metric.unit, row.signatures[metric.name])
+    for share in SHARES:
+        yield Number(cell, share, getattr(row, share), n=row.n, unit="share")
+
+
+def draw(ledger: Ledger, folder: Path) -> list[Path]:
+    """Figure 8 as PDF and PNG; returns both paths.  No translator with a lag: no figure."""
+    if not ledger.where("dal"):
+        return []
+    with style():
+        return save(quality_over_lag(ledger), folder, "figure8")
+
+
+def quality_over_lag(ledger: Ledger) -> Figure:
+    """Figure 8: BLEU over DAL, a panel for each test set, a line through the k of each translator that has a lag."""
+
+    def by_k(metric: str, test: str, label: str) -> dict[str, Number]:
+        return {row.cell[3]: row for row in ledger.where(metric, test=test, translator=label)}
+
+    looks = {label: place for place, label in enumerate(ledger.values("translator"))}
+    panels = []
+    for test in dict.fromkeys(row.cell[1] for row in ledger.where("dal")):
+        found = ledger.where("dal", test=test)
+        labels = dict.fromkeys(row.cell[2] for row in found)
+        lines = [curves.Line(label, looks[label], by_k("bleu", test, label)) for label in labels]
+        lags = [by_k("dal", test, label) for label in labels]
+        panels.append(curves.Panel(f"BLEU, {test}, {found[0].n:,}", lines, lags))
+    grid = [panels[i : i + 2] for i in range(0, len(panels), 2)]
+    return curves.over_k(grid, "lag (DAL, source words); a point for each k", height=2.6)

@@ -310,9 +310,6 @@ RECIPES: dict[str, Run | Serve | Cannot] = {
     "python -m experiments.studies.fluent_or_right RUN_A RUN_B": Run(
         ("python -m experiments.studies.fluent_or_right runs/mini_es_wait6_bm25 runs/other",)
     ),
-    "python -m experiments.studies.contamination": Cannot(LM, "unit/experiments/test_contamination.py"),
-    "python -m experiments.studies.buzzer_report bm25": Cannot(TOSSUPS, "unit/buzzers"),
-    "python -m experiments.studies.buzzer_report bm25 --questions configs/xqb.yaml:es_wait6_translated": Run(slow=True),
     "python -m experiments.studies.planted_errors references:es --limit 40": Cannot(XQB, "e2e/test_diagnose_run.py"),
     "python -m experiments.planted.once es": Cannot(XQB, "unit/diagnose"),
     "python -m experiments.planted.handmade es": Cannot(LM, "unit/experiments/test_planted.py"),

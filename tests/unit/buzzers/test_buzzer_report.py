@@ -105,27 +105,13 @@ def test_the_oracles_answer_where_they_win(histories):
     assert (stable.won <= oracle.won + 1e-12).all()
 
 
-def test_rows_have_as_many_cells_as_the_header(histories, models):
-    found = report.outcomes("made", histories, models)
-    for line in report.lines(found, histories, resamples=20):
-        cells = report.cells(line, stable=0.5, oracle=0.8)
-        assert len(cells) == len(report.HEADER)
-        assert cells[2] == f"{line.outcome.won.mean():.4f}"
-    rows = report.reliability_rows(found, histories)
-    assert len(rows) == 10 and {len(row) for row in rows} == {len(report.RELIABILITY_HEADER)}
-    assert sum(int(row[3]) for row in rows) == sum(len(one.right) for one in histories)
-
-
-def test_no_share_of_nothing(histories, models):
-    line = report.lines(report.outcomes("made", histories, models), histories, resamples=20)[0]
-    assert report.cells(line, stable=0.0, oracle=0.0)[5:7] == ["-", "-"]
-
-
 def test_a_guesser_without_a_buzzer_is_said(histories, tmp_path):
     with pytest.raises(ConfigError, match="made: no trained buzzer"):
         report.outcomes("made", histories, tmp_path)
 
 
-def test_the_command_says_what_is_wrong(capsys):
-    assert report.main(["bm52"]) == 2
-    assert "train_buzzers.yaml: no entry 'mlp-bm52', did you mean 'mlp-bm25'" in capsys.readouterr().err
+def test_an_unknown_guesser_or_set_of_questions_is_said(tmp_path):
+    with pytest.raises(ConfigError, match="no entry 'mlp-bm52', did you mean 'mlp-bm25'"):
+        report.questions_of("bm52", "dev", tmp_path)
+    with pytest.raises(ConfigError, match="questions: expected dev, guessdev or the .yaml of a run, got 'deb'"):
+        report.questions_of("bm25", "deb", tmp_path)
