@@ -1,11 +1,10 @@
-"""What many machines cost and bring: `python -m experiments.bench.cluster cost|scaling|plan [...]`.
+"""What many machines cost and bring: `python -m experiments.bench.cluster cost|scaling [...]`.
 
     cost CONFIG       an ablation in this machine's processes and on as many local workers of Dask: seconds of wall time
                       and of processor time (which a busy machine changes less), and their ratio
     scaling           a stage that only sleeps, on 1, 2 and 4 workers: speed-up over one, by the number of workers
-    plan RUNS         bytes and seconds for a question in the stages of finished runs; a million questions x 100 systems
 
-Prints TSV.
+Prints TSV.  What a million questions x 100 systems would take, by finished runs, is the item `cluster-plan`.
 """
 
 from __future__ import annotations
@@ -96,13 +95,9 @@ def scaling() -> None:
         record = {"language": "es", "source": ["a"], "reference": ["a"], "page": "A"}
         lines = (json.dumps({"id": str(i), **record}) for i in range(BLOCKS * BLOCK_SIZE))
         questions.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-        mapping = {
-            "name": "sleep",
-            "dataset": {"name": str(questions)},
-            "translator": {"name": "experiments.bench.cluster:build", "seconds": SECONDS},
-            "metrics": ["bleu"],
-        }
-        job = Job(run_from_mapping(mapping), _nothing, "translate")
+        translator = {"name": "experiments.bench.cluster:build", "seconds": SECONDS}
+        run = {"name": "sleep", "dataset": {"name": str(questions)}, "translator": translator, "metrics": ["bleu"]}
+        job = Job(run_from_mapping(run), _nothing, "translate")
         for workers in SIZES:
             with scheduled(f"local:{workers}", Path(scratch) / str(workers)):
                 scheduler = current()
@@ -125,15 +120,6 @@ def _nothing(store: Store, parts: Parts) -> None:
 def _warm(config: RunConfig, store: Store) -> None:
     """What a worker does before its first block, whatever the block takes: imports, questions, models."""
     workshop_of(store).plan(config, "translate")
-
-
-def plan(runs: Path) -> None:
-    """Print bytes and seconds for a question, by stage."""
-    print("stage", "bytes/question", "s/question", "TB", "hours on 1 worker", sep="\t")
-    pairs = QUESTIONS * SYSTEMS
-    for stage, size, seconds in planned(runs):
-        whole = f"{size * pairs / 1e12:.2f}", f"{seconds * pairs / 3600:.0f}"
-        print(stage, f"{size:.0f}", f"{seconds:.5f}", *whole, sep="\t")
 
 
 def planned(runs: Path) -> Iterator[tuple[str, float, float]]:
@@ -161,16 +147,14 @@ def planned(runs: Path) -> Iterator[tuple[str, float, float]]:
 
 @returns_exit_code
 def main(arguments: Sequence[str]) -> None:
-    """`cost CONFIG`, `scaling` or `plan RUNS`."""
+    """`cost CONFIG` or `scaling`."""
     match list(arguments):
         case ["cost", config]:
             cost(Path(config))
         case ["scaling"]:
             scaling()
-        case ["plan", runs]:
-            plan(Path(runs))
         case _:
-            raise ConfigError("expected: cost CONFIG, scaling, or plan RUNS")
+            raise ConfigError("expected: cost CONFIG, or scaling")
 
 
 if __name__ == "__main__":

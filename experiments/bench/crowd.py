@@ -10,18 +10,14 @@ clients waited (and without the others), what failed, what the server logged, an
 from __future__ import annotations
 
 import asyncio
-import re
 import resource
-import signal
-import socket
-import subprocess
 import sys
 import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
 
-from experiments.bench.connection import Connection
+from experiments.bench.servers import Connection, memory, server
 from sqa.core.errors import ConfigError, DataError, returns_exit_code
 
 SLOW, IDLE, HONEST = 500, 500, 50
@@ -29,17 +25,11 @@ FILES = 1024  # that the server may open
 PACE = 1.0  # seconds between two requests of an honest client
 
 
-def command(server: str, port: int, folder: Path) -> tuple[list[str], str]:
-    """The server's arguments, and a path to ask for.  Unknown server: ConfigError."""
-    (folder / "text").write_text("one two three\n" * 100, encoding="utf-8")
-    text, at = str(folder / "text"), ["--port", str(port)]
-    if server == "iwslt":
-        return ["serve", "iwslt", "--src-file", text, "--tgt-file", text, *at], "/src?sent_id=1"
-    if server == "board":
-        return ["board", "--board", str(folder / "board"), "serve", *at], "/api/tasks"
-    if server == "qanta":
-        return ["serve", "qanta", *at], "/api/1.0/quizbowl/status"
-    raise ConfigError(f"crowd: iwslt, board or qanta, got {server!r}")
+SERVERS = {  # arguments, and a path to ask for; FOLDER is one to write in
+    "iwslt": ("serve iwslt --src-file FOLDER/text --tgt-file FOLDER/text", "/src?sent_id=1"),
+    "board": ("board --board FOLDER/board serve", "/api/tasks"),
+    "qanta": ("serve qanta", "/api/1.0/quizbowl/status"),
+}
 
 
 async def bad(netloc: str, drips: bool, end: float) -> None:
@@ -91,37 +81,20 @@ async def crowd(netloc: str, path: str, seconds: float, others: int) -> tuple[li
     return waited, failed
 
 
-def memory(process: int) -> float:
-    """MiB that a process has now (Linux)."""
-    found = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{process}/status").read_text(encoding="ascii"))
-    return int(found[1]) / 1024 if found else 0.0
-
-
-def measure(server: str, seconds: float) -> str:
-    """One line of figures."""
-    with tempfile.TemporaryDirectory() as name, socket.socket() as free:
-        folder = Path(name)
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-        free.close()
-        arguments, path = command(server, port, folder)
-        with (folder / "log").open("wb") as log:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "sqa.cli", *arguments], stderr=log,
-                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (FILES, FILES)),
-            )  # fmt: skip
-            try:
-                wait_for(port, process)
-                before = memory(process.pid)
-                alone, _ = asyncio.run(crowd(f"127.0.0.1:{port}", path, seconds / 2, 0))
-                waited, failed = asyncio.run(crowd(f"127.0.0.1:{port}", path, seconds, SLOW + IDLE))
-                after = memory(process.pid)
-            finally:
-                process.send_signal(signal.SIGTERM)
-                process.wait(60)
-        logged = (folder / "log").stat().st_size
+def measure(name: str, seconds: float) -> str:
+    """One line of figures.  Unknown server: ConfigError."""
+    if name not in SERVERS:
+        raise ConfigError(f"crowd: {', '.join(SERVERS)}, got {name!r}")
+    arguments, path = SERVERS[name]
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "text").write_text("one two three\n" * 100, encoding="utf-8")
+        with server(*arguments.replace("FOLDER", folder).split(), files=FILES) as (netloc, process, log):
+            before = memory(process)
+            alone, _ = asyncio.run(crowd(netloc, path, seconds / 2, 0))
+            waited, failed = asyncio.run(crowd(netloc, path, seconds, SLOW + IDLE))
+            after, logged = memory(process), log.stat().st_size
     return (
-        f"{server}: {len(waited)} answers, {len(failed)} failed, p99 {late(waited):.0f} ms (alone {late(alone):.0f}), "
+        f"{name}: {len(waited)} answers, {len(failed)} failed, p99 {late(waited):.0f} ms (alone {late(alone):.0f}), "
         f"log {logged} bytes, memory {before:.0f} then {after:.0f} MiB"
     )
 
@@ -131,22 +104,10 @@ def late(waited: list[float]) -> float:
     return sorted(waited)[int(len(waited) * 0.99)] * 1000 if waited else float("nan")
 
 
-def wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
-    """Until something listens.  The server ended: DataError."""
-    while True:
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=60).close()
-            return
-        except OSError as error:
-            if process.poll() is not None:
-                raise DataError(f"the server ended with {process.returncode}") from error
-            time.sleep(0.1)
-
-
 @returns_exit_code
 def main() -> None:
     """Measure the servers that are named, or all."""
-    names = [word for word in sys.argv[1:] if not word.isdigit()] or ["iwslt", "board", "qanta"]
+    names = [word for word in sys.argv[1:] if not word.isdigit()] or SERVERS
     seconds = float(next((word for word in sys.argv[1:] if word.isdigit()), "20"))
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(4 * FILES, hard), hard))  # for this end of the connections

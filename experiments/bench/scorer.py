@@ -17,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from itertools import cycle, islice
 from pathlib import Path
 
+from experiments.bench.servers import memory
 from sqa.core.errors import ConfigError
 from sqa.data.datasets import available, load_questions
 from sqa.protocols import meteor
@@ -30,13 +31,6 @@ def requests() -> Iterator[bytes]:
     for number, (own, other) in enumerate(cycle(pairs)):
         words = [other[i % len(other)] if i % 3 == 2 else word for i, word in enumerate(own)]
         yield f"SCORE ||| {' '.join(own)} {number} ||| {' '.join(words)} {number}\n".encode()  # no line comes twice
-
-
-def memory(pid: int) -> float:
-    """MiB resident."""
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    [kilobytes] = [line.split()[1] for line in lines if line.startswith("VmRSS:")]
-    return int(kilobytes) / 1024
 
 
 def processor(pid: int) -> float:

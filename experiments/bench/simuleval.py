@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import time
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import yaml
 
+from experiments.bench.speed import MODEL, K, Pair
 from smt.simuleval.agent import quiet_imports
 from sqa.core.errors import DataError
 from sqa.core.registry import TRANSLATORS
 from sqa.core.types import Question
 
-K = 6
 AGENT_QUESTIONS = 6  # the agent is slow: this many questions are enough to time it
 
 
@@ -26,13 +26,6 @@ class Written(NamedTuple):
 
     words: list[str]
     delays: list[int]
-
-
-class Speed(NamedTuple):
-    """Target words per second of wall time."""
-
-    agent: float
-    batched: float
 
 
 def evaluate(agent: object, sources: Sequence[str]) -> list[Written]:
@@ -56,10 +49,16 @@ def agent_around(model: str, k: int | str) -> object:
     return TranslatorAgent(Namespace(translator=yaml.safe_dump({"name": "waitk", "model": model, "k": k})))
 
 
+def pairs(questions: Sequence[Question]) -> Iterator[Pair]:
+    """Both on the bundled Spanish model."""
+    both = words_per_second(questions, MODEL, K)
+    yield "wait-k: SimulEval agent around our model, batched", "words/s", *both
+
+
 def words_per_second(
-    questions: Sequence[Question], model: str, k: int | str, agent_questions: int | None = AGENT_QUESTIONS
-) -> Speed:
-    """Both speeds on the same questions; the agent gets the first `agent_questions` of them (None = all).
+    questions: Sequence[Question], model: str, k: int | str, agent_questions: int = AGENT_QUESTIONS
+) -> tuple[float, float]:
+    """Target words per second of the agent, which gets the first `agent_questions`, and of the batch.
 
     A word or a delay that differs: DataError.
     """
@@ -81,5 +80,4 @@ def words_per_second(
     different = [i for i, (a, b) in enumerate(zip(recorded, ours, strict=True)) if a != b]
     if different:
         raise DataError(f"the agent and the batch differ in {len(different)} sentences, first in {different[0]}")
-    words = sum(len(sentence.words) for sentence in recorded)
-    return Speed(words / (middle - start), sum(map(len, batch)) / (end - middle))
+    return sum(len(one.words) for one in recorded) / (middle - start), sum(map(len, batch)) / (end - middle)

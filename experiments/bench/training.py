@@ -1,7 +1,5 @@
 """Training steps of the small Transformer: float32 on one core beside bfloat16 on all, target pieces per second.
 
-    python -m experiments.bench.training
-
 The same batches of random pieces, the sizes of configs/smt_es_en.yaml without its lexicon; a process of its own for
 each, since a program sets its threads once.
 """
@@ -9,42 +7,28 @@ each, since a program sets its threads once.
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 
-from experiments.bench.speed import Pair, print_pairs
-from sqa.core.errors import SqaError, returns_exit_code
+from experiments.bench.speed import Pair
+from sqa.core.types import Question
 
 STEPS, WARM = 6, 2
 
 
-@returns_exit_code
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure and print: what, unit, plain, fast, ratio."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    if given:
-        print(pieces_per_second(given[0], int(given[1])))
-        return
-    print_pairs([speed()])
-
-
-def speed() -> Pair:
+def pairs(_: Sequence[Question]) -> Iterator[Pair]:
     """The plain and the fast way."""
     cores = len(os.sched_getaffinity(0))
     plain, fast = (measured(*setting) for setting in (("float32", 1), ("bfloat16", cores)))
-    return f"training: float32 on 1 core, bfloat16 on {cores}", "pieces/s", plain, fast
+    yield f"training: float32 on 1 core, bfloat16 on {cores}", "pieces/s", plain, fast
 
 
 def measured(precision: str, threads: int) -> float:
     """Target pieces per second of one setting, in a new process."""
-    command = [sys.executable, "-m", "experiments.bench.training", precision, str(threads)]
-    environment = os.environ | {"OMP_NUM_THREADS": str(threads)}
-    done = subprocess.run(command, capture_output=True, text=True, env=environment)
-    if done.returncode:
-        raise SqaError(done.stderr.strip().splitlines()[-1])
-    return float(done.stdout)
+    with ProcessPoolExecutor(1, get_context("spawn")) as process:
+        return process.submit(pieces_per_second, precision, threads).result()
 
 
 def pieces_per_second(precision: str, threads: int) -> float:
@@ -80,7 +64,3 @@ def pieces_per_second(precision: str, threads: int) -> float:
             optimizer.step()
             optimizer.zero_grad(set_to_none=True)
     return STEPS * rows * length / (time.perf_counter() - began)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from experiments.bench import cluster, iwslt, speed, training
+from experiments.bench import cluster, iwslt, speed
 from experiments.bench.speed import Pair
 from experiments.lab.item import Block, Item
 from experiments.lab.ledger import Row
@@ -23,9 +23,8 @@ def _rows(pairs: Iterable[Pair]) -> Iterator[Row]:
 
 
 def speeds(_: Path, __: Path) -> Iterator[Row]:
-    """Every pair of `make bench`, and a training step."""
+    """Every pair of `make bench`."""
     yield from _rows(speed.speeds())
-    yield from _rows([training.speed()])
 
 
 def clients(_: Path, __: Path) -> Iterator[Row]:

@@ -316,11 +316,8 @@ RECIPES: dict[str, Run | Serve | Cannot] = {
     "python -m experiments.bench.cluster cost CONFIG": Run(
         ("python -m experiments.bench.cluster cost configs/ablation.yaml",), slow=True, needs=("distributed",)
     ),
-    "python -m experiments.bench.cluster plan RUNS": Run(("python -m experiments.bench.cluster plan runs",)),
     "python -m experiments.bench.scorer": Run(
         ("python -m experiments.bench.scorer --lines 200 --jar-lines 20",), slow=True, needs=("pycocoevalcap", "java")
     ),
-    "python -m experiments.bench.iwslt": Cannot(MEASURES),
     "python -m experiments.bench.crowd": Cannot(MEASURES),
-    "python -m experiments.bench.training": Cannot(MEASURES),
 }

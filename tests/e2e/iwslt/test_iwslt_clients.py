@@ -16,7 +16,8 @@ pytest.importorskip("uvicorn", reason="needs the extra: pip install 'sqa[serve]'
 from stand_ins.iwslt_loopback import serving
 
 from experiments.bench import iwslt as bench_iwslt
-from experiments.bench.iwslt import Client, at_once, peak_memory, server
+from experiments.bench.iwslt import Client, at_once
+from experiments.bench.servers import memory, server
 from sqa.core.errors import DataError
 from sqa.core.interfaces import Buzzer, Guesser
 from sqa.core.trace import QuestionTrace
@@ -96,11 +97,11 @@ def test_bad_clients_harm_nobody(tmp_path: Path) -> None:
     with ExitStack() as stack:
         (tmp_path / "source").write_text("".join(" ".join(words) + "\n" for words in corpus), encoding="utf-8")
         files = ("--src-file", str(tmp_path / "source"), "--tgt-file", str(tmp_path / "source"))
-        url, process = stack.enter_context(server(*files))
-        host, port = url.removeprefix("http://").split(":")
+        netloc, process, _ = stack.enter_context(server("serve", "iwslt", *files))
+        url, (host, port) = f"http://{netloc}", netloc.split(":")
         good = Client(3, (0, 1, 2, 3))
         [before] = asyncio.run(at_once(url, [good], corpus))
-        memory = peak_memory(process)
+        small = memory(process, most=True)
         for _ in range(50):  # stall, in the middle of a body and of a header
             for start in (
                 b"PUT /hypo?sent_id=0 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\nhalf",
@@ -134,7 +135,7 @@ def test_bad_clients_harm_nobody(tmp_path: Path) -> None:
         assert requests.delete(f"{url}/sessions/client-3", timeout=30).status_code == 200
         assert requests.put(f"{url}/hypo?sent_id=0", data=b"\xff\xfe", timeout=30).status_code == 500
         [after] = asyncio.run(at_once(url, [good], corpus))
-        grown = peak_memory(process) - memory
+        grown = memory(process, most=True) - small
     assert after == before
     assert grown < 48, f"{grown:.0f} MiB more"
 
@@ -172,9 +173,9 @@ def _megabytes(number: int) -> Iterator[bytes]:
 
 
 @pytest.mark.slow
-def test_the_benchmark(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_benchmark(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (("CLIENTS", 4), ("ALONE", 1), ("available", lambda _: False)):
         monkeypatch.setattr(bench_iwslt, name, value)
-    bench_iwslt.main()
-    lines = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
-    assert len(lines) == 4 and all(float(line[3]) > float(line[2]) for line in lines[2:])
+    measured = list(bench_iwslt.measured())
+    assert len(measured) == 3 and all(together > alone for (_, _, alone, together), *_ in measured[1:])
+    assert all(before <= most for _, before, most in measured)

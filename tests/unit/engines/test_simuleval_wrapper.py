@@ -257,5 +257,4 @@ def test_retractions_are_refused(monkeypatch):
 def test_the_benchmark_compares_words_before_it_reports(tmp_path):
     save_model(smt_models.random_model(), smt_models.vocabulary(), tmp_path, {})
     short = [question(id, sentences=("Por 10 puntos, nombre", "este país")) for id in ("q1", "q2")]
-    speed = words_per_second(short, str(tmp_path), 3, 1)
-    assert speed.agent > 0 and speed.batched > 0
+    assert min(words_per_second(short, str(tmp_path), 3, 1)) > 0
