@@ -7,9 +7,7 @@ Printed (TSV): the share of intervals that hold the truth, percentile and BCa, a
 
 from __future__ import annotations
 
-import argparse
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -74,18 +72,14 @@ def covered(population: Population, trials: int = TRIALS, seed: int = 0) -> tupl
     return float(percentile), float(corrected)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """The exit code."""
-    parser = argparse.ArgumentParser(prog="python -m experiments.ablation.coverage")
-    parser.add_argument("--trials", type=int, default=TRIALS, help="samples of questions (default: %(default)s)")
-    trials = parser.parse_args(arguments).trials
+def main(trials: int = TRIALS) -> None:
+    """Print the table, each population with so many samples of questions."""
     lines = []
     for one in POPULATIONS:
         shares = (f"{share:.3f}" for share in covered(one, trials))
         lines.append((one.what, str(one.questions), f"{one.truth:.4f}", *shares, one.used))
     print(tsv(HEADER, lines), end="")
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -9,16 +9,16 @@ its column is the recipe of configs/*_paper*.yaml, whose comments say where each
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import Any
 
 from experiments.made import Made
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
-from sqa.report.markdown import head, row
+from sqa.files.records import json_document
 from sqa.run.config import load, read_yaml
 
 WEIGHTS = "model.safetensors"
@@ -41,7 +41,6 @@ class ModelsConfig:
     name: str
     columns: tuple[Column, ...]
     prefixes: tuple[str, ...] = ()
-    hidden: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         keys = [(column.part, column.label) for column in self.columns]
@@ -63,13 +62,12 @@ class Setting:
 
 
 def main(config_path: Path, runs: Path) -> None:
-    """`sqa reproduce models`: settings and sizes as CSV and Markdown; nothing is run."""
+    """`sqa reproduce models`: settings and sizes as CSV; nothing is run."""
     config = load(config_path, ModelsConfig)
     found = {(column.part, column.label): settings(column, config.prefixes) for column in config.columns}
     made = Made(runs / config.name)
     rows = [[*key, name, s.value, s.source] for key, mine in found.items() for name, s in mine.items()]
     made.csv("models.csv", [["part", "model", "setting", "value", "source"], *rows])
-    made.page("models.md", report(config, found))
     made.end()
 
 
@@ -77,13 +75,11 @@ def settings(column: Column, prefixes: Sequence[str] = ()) -> dict[str, Setting]
     """Every setting of a model by its dotted name, then its measured size."""
     found: dict[str, Setting] = {}
     for file in column.files:
-        path = file if file.is_absolute() else ROOT / file
-        for key, value in _flat(_read(path), ""):
+        for key, value in _flat(_read(ROOT / file), ""):
             name = next((key.removeprefix(f"{p}.") for p in prefixes if key.startswith(f"{p}.")), key)
             found.setdefault(name, Setting(_shown(value), str(file)))
     if column.model is not None:
-        folder = column.model if column.model.is_absolute() else ROOT / column.model
-        numbers, size = measure(folder)
+        numbers, size = measure(ROOT / column.model)
         found["numbers stored"] = Setting(f"{numbers:,}", "measured")
         found["size (MB)"] = Setting(f"{size / 1e6:.3g}", "measured")
     return found
@@ -92,10 +88,7 @@ def settings(column: Column, prefixes: Sequence[str] = ()) -> dict[str, Setting]
 def _read(path: Path) -> dict[str, Any]:
     if path.suffix != ".json":
         return read_yaml(path)
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise DataError(f"{path}: cannot be read: {error}") from error
+    found = json_document(path)
     if not isinstance(found, dict):
         raise DataError(f"{path}: expected an object, got {type(found).__name__}")
     return found
@@ -129,26 +122,5 @@ def measure(folder: Path) -> tuple[int, int]:
             shapes = [tensors.get_slice(name).get_shape() for name in tensors.keys()]
     except (OSError, SafetensorError) as error:
         raise DataError(f"{folder / WEIGHTS}: cannot be read: {error}") from error
-    count = 0
-    for shape in shapes:
-        size = 1
-        for length in shape:
-            size *= length
-        count += size
-    return count, sum(path.stat().st_size for path in folder.iterdir() if path.is_file() and path.suffix != ".md")
-
-
-def report(config: ModelsConfig, found: Mapping[tuple[str, str], Mapping[str, Setting]]) -> Iterator[str]:
-    """Markdown: a table per part, settings in the rows; "-" where a column has no such setting."""
-    yield from ("# The models as trained", "", "The paper gives a recipe in Section 4.2, but no such table.")
-    for part in dict.fromkeys(column.part for column in config.columns):
-        mine = [column for column in config.columns if column.part == part]
-        names = dict.fromkeys(name for column in mine for name in found[part, column.label])
-        shown = [name for name in names if not any(f"{name}.".startswith(f"{h}.") for h in config.hidden)]
-        yield from ("", f"## {part}", "")
-        yield from head(["setting", *(column.label for column in mine)])
-        for name in shown:
-            values = [found[part, column.label].get(name) for column in mine]
-            yield row([name, *("-" if value is None else value.value for value in values)])
-        for column in mine:
-            yield f"\n{column.label}: {', '.join(map(str, column.files))}"
+    files = (path for path in folder.iterdir() if path.is_file() and path.suffix != ".md")
+    return sum(map(prod, shapes)), sum(path.stat().st_size for path in files)

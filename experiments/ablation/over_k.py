@@ -47,7 +47,7 @@ def main(config_path: Path, runs: Path) -> None:
     for dataset in datasets:
         made.add(_figure(config, of, found, dataset, made.folder))
     made.page("report.md", _report(config, datasets, of, said, made.paths, rows), show=False)
-    made.add(write_seeds(rows, made.folder))
+    write_seeds(rows, made)
     for line in said:
         print(line)
     made.end()

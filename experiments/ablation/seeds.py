@@ -6,28 +6,23 @@ The statistics are those of experiments/ablation/trainings.py; p-values are corr
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, NamedTuple
 
 from experiments.ablation.trainings import Difference, compare_trainings, over_questions
 from experiments.grid import CONTINUED, SEPARATE
+from experiments.ladders import order
+from experiments.made import Difference as Told
+from experiments.made import Made
 from sqa import metrics as metric_names
 from sqa.core.permutation import holm
-from sqa.files.store import write_text
-from sqa.report import markdown
-from sqa.report.figure_style import COLOURS, GREY, PAGE, save, style
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from experiments.grid import Row
 
 SHIPPED = "wait-k"  # the bundled model, which they began with
-SHOWN = (("bleu", "BLEU", 1), ("ew", "EW", 3), ("oracle-ew", "oracle EW", 3), ("accuracy", "accuracy", 3))
-_MARKERS = "os^Dv"
-_SHOWN_NAMES = tuple(name for name, _, _ in SHOWN)
-_NAMES = {SEPARATE: "a model for each k", CONTINUED: "one multi-path model", SHIPPED: "the shipped model"}
+SHOWN = ("bleu", "ew", "oracle-ew", "accuracy")
+ENDS = ("", ".sd", ".questions")  # of columns
 
 
 class Over(NamedTuple):
@@ -63,7 +58,7 @@ def _over(group: Sequence[Row], metric: str) -> Over:
     intervals = [row.intervals[metric] for row in group]
     values = [interval.value for interval in intervals]
     questions = None
-    if metric in _SHOWN_NAMES:
+    if metric in SHOWN:
         [built] = metric_names.build([metric])
         questions = over_questions([row.stats[metric] for row in group], built, intervals[0].resamples, 0)
     return Over(len(values), fmean(values), stdev(values) if len(values) > 1 else None, questions)
@@ -94,7 +89,7 @@ def trends(groups: Mapping[Key, Sequence[Row]], metric: str) -> dict[tuple[Key, 
             ladders.setdefault((key[0], key[1], key[3]), []).append(key)
     found: dict[tuple[Key, Key], Difference] = {}
     for keys in ladders.values():
-        least, most = min(keys, key=_order), max(keys, key=_order)
+        least, most = (pick(keys, key=lambda key: order(key[2])) for pick in (min, max))
         below, above = ({row.cell.seed: row for row in groups[key]} for key in (least, most))
         seeds = [seed for seed in above if seed in below]
         if least != most and seeds:
@@ -104,36 +99,19 @@ def trends(groups: Mapping[Key, Sequence[Row]], metric: str) -> dict[tuple[Key, 
     return found
 
 
-def _order(key: Key) -> tuple[bool, int]:
-    """The place of a key's k among others."""
-    return isinstance(key[2], str), 0 if isinstance(key[2], str) else key[2]
-
-
-def write_seeds(rows: Sequence[Row], folder: Path) -> list[Path]:
-    """seeds.tsv, and seeds.md with a table and a figure per data set; nothing where no row has a seed."""
+def write_seeds(rows: Sequence[Row], made: Made) -> None:
+    """seeds.tsv, and seeds_differences.tsv with p in the column `note`; nothing where no row has a seed."""
     if all(row.cell.seed is None for row in rows):
-        return []
-    summary, groups = over_seeds(rows), groups_of(rows)
+        return
+    summary = over_seeds(rows)
     names = list(dict.fromkeys(name for values in summary.values() for name in values))
-    lines = [
-        "\t".join(
-            [
-                "dataset",
-                "translator",
-                "k",
-                "guesser",
-                "seeds",
-                *(f"{n}{p}" for n in names for p in ("", ".sd", ".questions")),
-            ]
-        )
-    ]
+    head = ["dataset", "translator", "k", "guesser", "seeds", *(f"{n}{p}" for n in names for p in ENDS)]
+    lines = []
     for (dataset, family, k, guesser), values in summary.items():
         numbers = [cell for name in names for cell in _cells(values.get(name))]
-        lines.append("\t".join([dataset, family, str(k), guesser, str(next(iter(values.values())).n), *numbers]))
-    write_text(folder / "seeds.tsv", "\n".join(lines) + "\n")
-    figures = [path for dataset in dict.fromkeys(key[0] for key in summary) for path in draw(summary, dataset, folder)]
-    write_text(folder / "seeds.md", "\n".join(_report(summary, groups, figures)) + "\n")
-    return [folder / "seeds.tsv", *figures, folder / "seeds.md"]
+        lines.append([dataset, family, str(k), guesser, str(next(iter(values.values())).n), *numbers])
+    made.table("seeds.tsv", head, lines)
+    made.differences(_told(groups_of(rows)), name="seeds_differences.tsv", show=False)
 
 
 def _cells(over: Over | None) -> tuple[str, ...]:
@@ -141,89 +119,17 @@ def _cells(over: Over | None) -> tuple[str, ...]:
     return tuple("n/a" if value is None else f"{value:.6f}" for value in values)
 
 
-def _report(
-    summary: Mapping[Key, Mapping[str, Over]], groups: Mapping[Key, Sequence[Row]], figures: Sequence[Path]
-) -> Iterator[str]:
-    """Markdown: mean and deviations over seeds and over questions, and what separate models gain over the others."""
-    yield "# Over seeds\n"
-    yield "Mean ± standard deviation over trainings (± over questions, of one training). Differences of means with 95%"
-    yield "intervals over questions and trainings; p by approximate randomisation over both, with Holm over"
-    yield "the k where translators are compared."
-    for dataset, guesser in dict.fromkeys((key[0], key[3]) for key in summary):
-        yield f"\n## {dataset}, {guesser}\n"
-        yield from (f"![{f.stem}]({f.name})\n" for f in figures if f.suffix == ".png" and dataset in f.stem)
-        yield from markdown.head(["translator", "k", "seeds", *(name for _, name, _ in SHOWN)])
-        mine = {key[1:3]: values for key, values in summary.items() if (key[0], key[3]) == (dataset, guesser)}
-        for (family, k), values in mine.items():
-            cells = [_shown(values.get(metric), digits) for metric, _, digits in SHOWN]
-            yield markdown.row([str(family), str(k), str(next(iter(values.values())).n), *cells])
-        yield ""
-        here = {key: rows for key, rows in groups.items() if (key[0], key[3]) == (dataset, guesser)}
-        yield from _trends(here)
-        for other in (CONTINUED, SHIPPED):
-            yield from _gains(here, other)
-
-
-def _shown(over: Over | None, digits: int) -> str:
-    if over is None:
-        return "n/a"
-    spread = "" if over.deviation is None else f" ± {over.deviation:.{digits}f}"
-    return f"{over.mean:.{digits}f}{spread}" + ("" if over.questions is None else f" (± {over.questions:.{digits}f})")
-
-
-def _gains(groups: Mapping[Key, Sequence[Row]], other: str) -> Iterator[str]:
-    """A sentence per metric: mean difference separate - other at each k, its interval and corrected p."""
-    for metric, name, digits in SHOWN:
-        found = differences(groups, other, metric)
-        if found:
-            each = ", ".join(
-                f"{key[2]}:{d.value:+.{digits}f} [{d.low:+.{digits}f}, {d.high:+.{digits}f}] p={p:.3f}"
-                for key, (d, p) in found.items()
-            )
-            yield f"- {name}, {SEPARATE} minus {'the shipped model' if other == SHIPPED else other}: {each}"
-
-
-def _trends(groups: Mapping[Key, Sequence[Row]]) -> Iterator[str]:
-    """A sentence per metric and translator: its largest k minus its smallest."""
-    for metric, name, digits in SHOWN:
+def _told(groups: Mapping[Key, Sequence[Row]]) -> Iterator[Told]:
+    """What the largest k gains over the smallest, and separate models over the others."""
+    for metric in SHOWN:
         for (least, most), d in trends(groups, metric).items():
-            yield (
-                f"- {name}, {most[1]}, k = {most[2]} minus k = {least[2]}: "
-                f"{d.value:+.{digits}f} [{d.low:+.{digits}f}, {d.high:+.{digits}f}] p={d.p:.3f}"
-            )
+            yield _line(most, metric, f"k = {most[2]} minus k = {least[2]}", d, d.p)
+        for other in (CONTINUED, SHIPPED):
+            for key, (d, p) in differences(groups, other, metric).items():
+                named = "the shipped model" if other == SHIPPED else other
+                yield _line(key, metric, f"{SEPARATE} minus {named}, k = {key[2]}", d, p)
 
 
-def draw(summary: Mapping[tuple, Mapping[str, Over]], dataset: str, folder: Path) -> list[Path]:
-    """Expected wins of each guesser and BLEU over k, mean and standard deviation over seeds; PDF and PNG."""
-    from matplotlib import pyplot
-
-    guessers = list(dict.fromkeys(key[3] for key in summary if key[0] == dataset))
-    panels = [(guesser, "ew", f"expected wins, {guesser}") for guesser in guessers] + [(guessers[0], "bleu", "BLEU")]
-    with style():
-        figure, axes = pyplot.subplots(1, len(panels), figsize=(PAGE, 2.4), layout="constrained", squeeze=False)
-        for axis, (guesser, metric, label) in zip(axes[0], panels, strict=True):
-            _panel(axis, {key[1:3]: v for key, v in summary.items() if key[0] == dataset and key[3] == guesser}, metric)
-            axis.set_ylabel(label)
-            axis.set_xlabel("k (source words read first)")
-        handles, labels = axes[0][0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside upper center", ncols=max(1, len(labels)), handlelength=2)
-        return save(figure, folder, f"seeds_{Path(dataset).name}")
-
-
-def _panel(axis: Axes, mine: Mapping[tuple, Mapping[str, Over]], metric: str) -> None:
-    ks = sorted({k for _, k in mine}, key=lambda k: 10**9 if k == "full" else int(k))
-    families = list(dict.fromkeys(family for family, _ in mine))
-    trained = [family for family in families if family != SHIPPED]
-    for place, family in enumerate(families):
-        aside = 0.16 * (place - (len(families) - 1) / 2)  # else the bars hide one another
-        look = trained.index(family) if family in trained else None
-        at = [i for i, k in enumerate(ks) if metric in mine.get((family, k), ())]
-        found = [mine[family, ks[i]][metric] for i in at]
-        if found:
-            axis.errorbar(
-                [i + aside for i in at], [o.mean for o in found], [o.deviation or 0.0 for o in found],
-                color=GREY if look is None else COLOURS[look % len(COLOURS)],
-                marker="" if look is None else _MARKERS[look % len(_MARKERS)],
-                label=_NAMES.get(family, family), capsize=2,
-            )  # fmt: skip
-    axis.set_xticks(range(len(ks)), list(map(str, ks)))
+def _line(key: Key, metric: str, between: str, found: Difference, p: float) -> Told:
+    dataset, family, _, guesser = key
+    return Told(dataset, family, guesser, metric, between, found.value, found.low, found.high, note=f"p={p:.3f}")

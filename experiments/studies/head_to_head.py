@@ -29,7 +29,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from experiments.contestants import NamedContestant, check_labels, sift
 from experiments.lab.ledger import Row, row_of
+from experiments.made import Made
 from experiments.studies import overlap
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.significance import bootstrap_many
@@ -48,16 +50,6 @@ from sqa.run.pipeline import run as run_stages
 POINTS = (10, -15, -5, -10, 15, 5)
 MEASURES = ("points", "beaten", "lost-to", "neither", "buzzes-first", "right-when-first", "beatable")
 HEADER = ("contestant", "measure", "value", "low", "high", "questions", "opponents", "signature")
-Value = str | int | float | bool | None
-
-
-@dataclass(frozen=True, slots=True)
-class Contestant:
-    """A guesser and its buzzer, as in a run's YAML."""
-
-    label: str  # its name in the table
-    guesser: dict[str, Value]
-    buzzer: dict[str, Value]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +60,7 @@ class HeadToHeadConfig:
     dataset: str
     buzzes: str
     training: tuple[str, ...]
-    contestants: tuple[Contestant, ...]
+    contestants: tuple[NamedContestant, ...]
     metrics: tuple[str, ...]
     opponents: Literal["all", "first"] = "all"
     first_word: int = 0
@@ -77,21 +69,17 @@ class HeadToHeadConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        wrong = []
+        wrong = check_labels(self.contestants, "contestants")
         if self.first_word not in (0, 1):
             wrong.append(f"first_word: must be 0 or 1, got {self.first_word}")
         if self.resamples < 1:
             wrong.append(f"resamples: must be >= 1, got {self.resamples}")
-        labels = [contestant.label for contestant in self.contestants]
-        if not labels:
-            wrong.append("contestants: at least one is needed")
-        wrong += [f"contestants: {label!r} is there twice" for label in set(labels) if labels.count(label) > 1]
         if wrong:
             raise ConfigError(wrong)
         for contestant in self.contestants:
             self.run(contestant)  # raises ConfigError
 
-    def run(self, contestant: Contestant) -> RunConfig:
+    def run(self, contestant: NamedContestant) -> RunConfig:
         """The run of a contestant: it reads the English text word by word."""
         mapping: dict[str, Any] = {
             "name": f"{self.name}-{contestant.label}",
@@ -139,14 +127,14 @@ class Mean:
 def main(config_path: Path, runs: Path) -> None:
     """Play, score, print the table; it and the list of questions left out go to the folder of the config's name."""
     rows, counts, listed = played(config_path, runs)
-    folder = runs / load(config_path, HeadToHeadConfig).name
     lines = [(*r.cell, r.metric, *(f"{x:.6f}" for x in (r.value, r.low, r.high)), str(r.n),
               str(counts["opponents"]), r.signature) for r in rows]  # fmt: skip
-    write_text(folder / "head_to_head.tsv", tsv(HEADER, lines))
-    write_text(folder / "left_out.tsv", tsv(("question", "training_text", "share", "runs"), listed))
-    write_text(folder / "counts.json", json.dumps(counts, indent=1) + "\n")
+    made = Made(runs / load(config_path, HeadToHeadConfig).name)
+    made.table("head_to_head.tsv", HEADER, lines)
+    made.table("left_out.tsv", ("question", "training_text", "share", "runs"), listed)
+    write_text(made.folder / "counts.json", json.dumps(counts, indent=1) + "\n")
     print(tsv(HEADER, lines), end="")
-    print(f"sqa: {json.dumps(counts)}; {folder}", file=sys.stderr)
+    print(f"sqa: {json.dumps(counts)}; {made.folder}", file=sys.stderr)
 
 
 def played(config_path: Path, runs: Path) -> tuple[list[Row], dict[str, float], list[tuple[str, ...]]]:
@@ -163,10 +151,13 @@ def played(config_path: Path, runs: Path) -> tuple[list[Row], dict[str, float], 
     kept = [q.id for q in questions if q.id in opponents and q.id not in left_out]
     if not kept:
         raise DataError(f"{config_path}: no question has a recorded buzz and is not in the training data")
-    rows = []
-    for contestant in config.contestants:
+    rows: list[Row] = []
+
+    def play(contestant: NamedContestant) -> None:
         result = run_stages(config.run(contestant), store, parts=parts)
-        rows += rows_of(contestant.label, result, {id: opponents[id] for id in kept}, config)
+        rows.extend(rows_of(contestant.label, result, {id: opponents[id] for id in kept}, config))
+
+    sift(config.contestants, play)
     listed = [(r.question, r.text, f"{r.share:.3f}", str(r.runs)) for r in repeats.values() if r.excluded]
     counts = {
         "questions with an answer page": len(questions),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import re
 from pathlib import Path
 from statistics import fmean, stdev
 
@@ -45,7 +44,7 @@ def test_seeds_have_rows_means_and_deviations(tmp_path, capsys):
 
     folder = tmp_path / "ablation-sweep"
     files = {Path(line).name for line in printed.out.splitlines() if line.startswith(str(folder))}
-    assert {"table.tsv", "seeds.tsv", "seeds_mini-es.png", "seeds_mini-es.pdf", "seeds.md"} <= files
+    assert {"table.tsv", "seeds.tsv", "seeds_differences.tsv"} <= files
     table, seeds = (_rows(folder / name) for name in ("table.tsv", "seeds.tsv"))
     assert [row["translator"] for row in table if row["k"] == "2"] == [
         "wait-k", "separate wait-k, seed 0", "separate wait-k, seed 1", "multi-path wait-k, seed 0",
@@ -63,11 +62,11 @@ def test_seeds_have_rows_means_and_deviations(tmp_path, capsys):
     assert float(shipped["bleu.questions"]) > 0  # of two questions that differ
     alone = [row for row in seeds if row["translator"] in ("wait-k", "multi-path wait-k")]
     assert len(alone) == 4 and {(row["seeds"], row["bleu.sd"]) for row in alone} == {("1", "n/a")}
-    report = (folder / "seeds.md").read_text()
-    assert "BLEU, separate wait-k minus multi-path wait-k: 2:" in report and "minus the shipped model" in report
-    gains = re.search(r"BLEU, separate wait-k minus the shipped model: 2:(\S+) \[(\S+), (\S+)\] p=(\S+), full:", report)
-    value, low, high, p = (float(number) for number in gains.groups())
-    assert low <= value <= high < 0 and 0 < p <= 1  # random weights lose to trained ones
+    gains = {(row["claim"], row["between"]): row for row in _rows(folder / "seeds_differences.tsv")}
+    assert ("bleu", "separate wait-k minus multi-path wait-k, k = 2") in gains
+    row = gains["bleu", "separate wait-k minus the shipped model, k = 2"]
+    value, low, high = (float(row[name]) for name in ("difference", "low", "high"))
+    assert low <= value <= high < 0 and 0 < float(row["note"].removeprefix("p=")) <= 1  # random weights lose
 
 
 def test_any_translator_may_have_been_trained_several_times(tmp_path, capsys):
@@ -91,13 +90,13 @@ def test_any_translator_may_have_been_trained_several_times(tmp_path, capsys):
         assert (row["translator"], row["seeds"]) == ("mine", "2")
         assert float(row["chrf"]) == pytest.approx(fmean(chrf[row["k"]]), abs=2e-6)
         assert float(row["chrf.sd"]) == pytest.approx(stdev(chrf[row["k"]]), abs=2e-6)
-    report = (tmp_path / "ablation-sweep" / "seeds.md").read_text()
+    gaps = _rows(tmp_path / "ablation-sweep" / "seeds_differences.tsv")
     bleu = {k: [float(row["bleu"]) for row in table if row["k"] == k and "mine" in row["translator"]]
             for k in ("1", "full")}  # fmt: skip
-    value, low, high = re.search(r"BLEU, mine, k = full minus k = 1: (\S+) \[(\S+), (\S+)\]", report).groups()
-    assert float(value) == pytest.approx(fmean(bleu["full"]) - fmean(bleu["1"]), abs=0.051)
-    assert float(low) <= float(value) <= float(high)
-    assert "minus the shipped model" not in report
+    [row] = [gap for gap in gaps if (gap["translator"], gap["claim"]) == ("mine", "bleu")]
+    assert row["between"] == "k = full minus k = 1"
+    assert float(row["difference"]) == pytest.approx(fmean(bleu["full"]) - fmean(bleu["1"]), abs=2e-6)
+    assert float(row["low"]) <= float(row["difference"]) <= float(row["high"])
 
 
 def _rows(path: Path) -> list[dict[str, str]]:

@@ -36,7 +36,7 @@ def test_a_run_has_bca_and_a_comparison_percentiles():
 
 
 def test_the_table(capsys):
-    assert main(["--trials", "3"]) == 0
+    main(trials=3)
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split("\t") == ["what", "questions", "truth", "percentile", "bca", "used"]
     assert len(lines) == 1 + len(POPULATIONS)
