@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from experiments.contestant import Contestant, Value, names_of
+from experiments.contestant import Contestant, Value, below_one, names_of
 from experiments.needs import Needs
 from sqa import metrics as metric_names
 from sqa.core import progress
@@ -88,11 +88,7 @@ class AblationConfig:
     quality: tuple[QualityConfig, ...] = ()
 
     def __post_init__(self) -> None:
-        wrong = [
-            f"{key}: must be >= 1, got {getattr(self, key)}"
-            for key in ("resamples", "workers", "limit")
-            if getattr(self, key) is not None and getattr(self, key) < 1
-        ]
+        wrong = below_one(self, "resamples", "workers", "limit")
         wrong += [f"{key}: at least one is needed" for key in ("k", "contestants") if not getattr(self, key)]
         wrong += [f"k: {k} is there twice" for k in dict.fromkeys(self.k) if self.k.count(k) > 1]
         for key in ("datasets", "fallback"):  # whose names are in those of runs and figures

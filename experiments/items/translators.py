@@ -12,7 +12,7 @@ from experiments.lab.item import Item, config_inputs, inputs_of, model_digests
 from experiments.lab.ledger import Ledger, Row
 from experiments.lab.tables import Column, across, number, pivot, table
 from experiments.studies import contamination
-from experiments.studies.translation_table import COLUMNS, SHARES, TableConfig, numbers_of
+from experiments.studies.translation_table import COLUMNS, SHARES, TableConfig
 from experiments.studies.translation_table import measure as translated
 from sqa.files.store import Store
 from sqa.report import markdown
@@ -25,8 +25,7 @@ def measure(config_path: Path, runs: Path) -> Iterator[Row]:
     """BLEU, chrF, DAL and odd sentences of every translator on every test set of a config of `sqa translations`."""
     config = load(config_path, TableConfig)
     for test in config.sets:
-        for row in translated(replace(config, sets=(test,)), Store(runs))[0]:
-            yield from numbers_of(row)
+        yield from translated(replace(config, sets=(test,)), Store(runs))[0]
 
 
 def with_models(config_path: Path) -> dict[str, str]:

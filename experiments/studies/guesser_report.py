@@ -26,7 +26,7 @@ import numpy as np
 import pyarrow as pa
 from tqdm import tqdm
 
-from experiments.contestant import Value, components
+from experiments.contestant import Value, below_one, components
 from experiments.contestants import MeanCurve, check_labels, sift
 from experiments.grid import usable
 from experiments.lab import curves
@@ -97,11 +97,7 @@ class ReportConfig:
             curve_named(self.curve)
         except ConfigError as error:
             problems += error.problems
-        problems += [
-            f"{key}: must be >= 1, got {getattr(self, key)}"
-            for key in ("resamples", "limit")
-            if getattr(self, key) is not None and getattr(self, key) < 1
-        ]
+        problems += below_one(self, "resamples", "limit")
         if problems:
             raise ConfigError(problems)
 

@@ -29,6 +29,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from experiments.contestant import below_one
 from experiments.contestants import NamedContestant, check_labels, sift
 from experiments.lab.ledger import Row, row_of
 from experiments.made import Made
@@ -69,11 +70,9 @@ class HeadToHeadConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        wrong = check_labels(self.contestants, "contestants")
+        wrong = check_labels(self.contestants, "contestants") + below_one(self, "resamples", "limit")
         if self.first_word not in (0, 1):
             wrong.append(f"first_word: must be 0 or 1, got {self.first_word}")
-        if self.resamples < 1:
-            wrong.append(f"resamples: must be >= 1, got {self.resamples}")
         if wrong:
             raise ConfigError(wrong)
         for contestant in self.contestants:

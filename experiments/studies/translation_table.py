@@ -18,17 +18,15 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from experiments.grid import DECODED
+from experiments.contestant import below_one
+from experiments.grid import DECODED, intervals_of
 from experiments.lab import curves
-from experiments.lab.ledger import Ledger, row_of
-from experiments.lab.ledger import Row as Number
+from experiments.lab.ledger import Ledger, Row, row_of
 from experiments.made import Made
 from experiments.needs import Needs
 from sqa import __version__
-from sqa import metrics as metric_names
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.registry import did_you_mean
-from sqa.core.significance import Interval, bootstrap_many
 from sqa.core.types import Question
 from sqa.data import datasets, download
 from sqa.files.store import Store
@@ -94,19 +92,14 @@ class TableConfig:
     limit: int | None = None
 
     def __post_init__(self) -> None:
-        wrong = [
-            f"{key}: must be >= 1, got {getattr(self, key)}"
-            for key in ("resamples", "limit")
-            if getattr(self, key) is not None and getattr(self, key) < 1
-        ]
+        wrong = below_one(self, "resamples", "limit")
         wrong += [f"{key}: at least one is needed" for key in ("sets", "translators") if not getattr(self, key)]
         for key, names in (
             ("sets", [(s.name, s.pair) for s in self.sets]),
             ("translators", [(t.label, t.pair) for t in self.translators]),
         ):
-            wrong += [
-                f"{key}: {name} of {pair} is there twice" for name, pair in set(names) if names.count((name, pair)) > 1
-            ]
+            twice = {name for name in names if names.count(name) > 1}
+            wrong += [f"{key}: {name} of {pair} is there twice" for name, pair in twice]
         if wrong:
             raise ConfigError(wrong)
 
@@ -120,27 +113,6 @@ class TestSet:
     name: str
     dataset: str  # what a run's config calls it
     questions: list[Question]
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One translator at one k on one test set."""
-
-    pair: str
-    test: str
-    n: int  # segments
-    label: str
-    k: int | str | None  # None: the translator takes none
-    intervals: dict[str, Interval]  # by metric; one that is undefined here (DAL of what retracts words) is absent
-    signatures: dict[str, str]
-    empty: float  # share of source sentences without a target word
-    copied: float  # share of sentences of COPIED_FROM words or more that are their own translation
-    looping: float  # share of sentences in whose translation a phrase or some letters come over and over (LOOP)
-
-    @property
-    def named_k(self) -> str:
-        """k in tables."""
-        return "-" if self.k is None else str(self.k)
 
 
 class LeftOut(NamedTuple):
@@ -168,10 +140,9 @@ def main(config_path: Path, runs: Path, sets: Sequence[str] = ()) -> None:
     """
     config = _only(load(config_path, TableConfig), sets)
     rows, left_out = measure(config, Store(runs))
-    made = Made(runs / config.name)
-    made.table("table.tsv", *table(rows, left_out))
-    numbers = tuple(number for row in rows for number in numbers_of(row))
-    made.add(draw(Ledger("translations", "", __version__, "", {}, COLUMNS, numbers), made.folder))
+    ledger, made = Ledger(config.name, "", __version__, "", {}, COLUMNS, tuple(rows)), Made(runs / config.name)
+    made.table("table.tsv", *table(ledger, left_out))
+    made.add(draw(ledger, made.folder))
     print(made.paths[0].read_text(encoding="utf-8"), end="")
     for path in made.paths:
         print(f"sqa: {path}", file=sys.stderr)
@@ -200,11 +171,11 @@ def measure(config: TableConfig, store: Store) -> tuple[list[Row], list[LeftOut]
     scheduler = current()
     if scheduler is not None:
         return _spread(scheduler, wanted, config), left_out
-    rows = []
+    rows: list[Row] = []
     for cell, test in wanted:
         at = "" if cell.k is None else f", k = {cell.k}"
         print(f"sqa: {cell.test}: {cell.translator.label}{at}", file=sys.stderr)
-        rows.append(measure_one(cell, config, test.questions, store, workshop_of(store).parts))
+        rows += measure_one(cell, config, test.questions, store, workshop_of(store).parts)
     return rows, left_out
 
 
@@ -243,15 +214,15 @@ def _spread(scheduler: Scheduler, wanted: Sequence[tuple[Cell, TestSet]], config
         job = Job(cell.run, partial(_finish, cell, config, given[id(test)]), given=given[id(test)])
         chains.setdefault((id(test), cell.translator.label, apart), []).append((place, job))
     of_jobs = list(chains.values())
-    rows: dict[int, Row] = {}
+    rows: dict[int, list[Row]] = {}
     with progress.bar("translations", len(wanted), unit="row") as bar:
-        for (chain, at), row in spread(scheduler, [[job for _, job in jobs] for jobs in of_jobs], PROCESSES):
-            rows[of_jobs[chain][at][0]] = row
+        for (chain, at), its in spread(scheduler, [[job for _, job in jobs] for jobs in of_jobs], PROCESSES):
+            rows[of_jobs[chain][at][0]] = its
             bar.update()
-    return [rows[place] for place in range(len(wanted))]
+    return [row for place in range(len(wanted)) for row in rows[place]]
 
 
-def _finish(cell: Cell, config: TableConfig, given: str, store: Store, parts: Parts) -> Row:
+def _finish(cell: Cell, config: TableConfig, given: str, store: Store, parts: Parts) -> list[Row]:
     """On a worker, when all blocks of a row are in the store."""
     from sqa.run.blocks import kept
 
@@ -299,22 +270,20 @@ def _sentences(config: SetConfig, dataset: str, pairs: Iterator[datasets.Pair], 
 
 def measure_one(
     cell: Cell, config: TableConfig, questions: Sequence[Question], store: Store, parts: Parts, progress: bool = True
-) -> Row:
-    """Translate (what the store lacks) and score."""
+) -> list[Row]:
+    """Translate (what the store lacks) and score: a row for each metric and each share of odd sentences.
+
+    A metric that is undefined here (DAL of what retracts words) has none.
+    """
     result = run_stages(cell.run, store, parts=parts, questions=questions, progress=progress)
-    metrics = [metric for metric in result.metrics if metric.name in result.stats]
-    stats = [result.stats[metric.name] for metric in metrics]
-    intervals = bootstrap_many(stats, metrics, config.resamples, config.seed)
-    return Row(
-        cell.translator.pair,
-        cell.test,
-        len(questions),
-        cell.translator.label,
-        cell.k,
-        {metric.name: interval for metric, interval in zip(metrics, intervals, strict=True)},
-        {metric.name: metric.signature() for metric in metrics},
-        *shares([pair for trace in result.traces for pair in _pairs(trace)]),
-    )
+    _, intervals, signatures = intervals_of(result.metrics, result.stats, config.resamples, config.seed)
+    key = (cell.translator.pair, cell.test, cell.translator.label, "-" if cell.k is None else str(cell.k))
+    units = {metric.name: metric.unit for metric in result.metrics}
+    odd = shares([pair for trace in result.traces for pair in _pairs(trace)])
+    return [
+        *(row_of(key, name, found, units[name], signatures[name]) for name, found in intervals.items()),
+        *(Row(key, name, share, n=len(questions), unit="share") for name, share in zip(SHARES, odd, strict=True)),
+    ]
 
 
 def _pairs(trace: QuestionTrace) -> Iterator[tuple[str, str]]:
@@ -335,7 +304,7 @@ def shares(sentences: Sequence[tuple[str, str]]) -> tuple[float, float, float]:
 # ------------------------------------------------------------------------------------------------------- files
 
 
-def table(rows: Sequence[Row], left_out: Sequence[LeftOut]) -> tuple[list[str], list[list[str]]]:
+def table(ledger: Ledger, left_out: Sequence[LeftOut]) -> tuple[list[str], list[list[str]]]:
     """Header, and a line per row with value and 95% interval of each metric, shares and signatures; "n/a" for none.
 
     What was left out has a line too, with the reason in the column `note`.
@@ -344,26 +313,18 @@ def table(rows: Sequence[Row], left_out: Sequence[LeftOut]) -> tuple[list[str], 
     header += [f"{name}{part}" for name in METRICS for part in ("", ".low", ".high")]
     header += [*SHARES, *(f"{name}.signature" for name in METRICS), "note"]
     lines = []
-    for row in rows:
-        cells = [row.test, str(row.n), row.label, row.named_k]
+    for cell in dict.fromkeys(row.cell for row in ledger.rows):
+        found = {row.metric: row for row in ledger.rows if row.cell == cell}
+        cells = [cell[1], str(found["empty"].n), *cell[2:]]
         for name in METRICS:
-            i = row.intervals.get(name)
-            cells += ["n/a"] * 3 if i is None else [f"{x:.6f}" for x in (i.value, i.low, i.high)]
-        cells += [f"{getattr(row, share):.6f}" for share in SHARES]
-        lines.append([*cells, *(row.signatures.get(name, "n/a") for name in METRICS), ""])
+            row = found.get(name)
+            cells += ["n/a"] * 3 if row is None else [f"{x:.6f}" for x in (row.value, row.low, row.high)]
+        cells += [f"{found[share].value:.6f}" for share in SHARES]
+        lines.append([*cells, *(found[name].signature if name in found else "n/a" for name in METRICS), ""])
     for out in left_out:
         blank = ["n/a"] * (len(header) - 4)
         lines.append([out.test, "n/a", out.label or "all", *blank, f"left out: {out.reason}"])
     return header, [[cell.replace("\t", " ") for cell in line] for line in lines]
-
-
-def numbers_of(row: Row) -> Iterator[Number]:
-    """The same for a ledger: a number for each metric and share."""
-    cell = (row.pair, row.test, row.label, row.named_k)
-    for metric in metric_names.build(list(row.intervals)):
-        yield row_of(cell, metric.name, row.intervals[metric.name], metric.unit, row.signatures[metric.name])
-    for share in SHARES:
-        yield Number(cell, share, getattr(row, share), n=row.n, unit="share")
 
 
 def draw(ledger: Ledger, folder: Path) -> list[Path]:
@@ -377,7 +338,7 @@ def draw(ledger: Ledger, folder: Path) -> list[Path]:
 def quality_over_lag(ledger: Ledger) -> Figure:
     """Figure 8: BLEU over DAL, a panel for each test set, a line through the k of each translator that has a lag."""
 
-    def by_k(metric: str, test: str, label: str) -> dict[str, Number]:
+    def by_k(metric: str, test: str, label: str) -> dict[str, Row]:
         return {row.cell[3]: row for row in ledger.where(metric, test=test, translator=label)}
 
     looks = {label: place for place, label in enumerate(ledger.values("translator"))}
