@@ -65,7 +65,7 @@ def spread(ledger: Ledger, dataset: str = "xqb-es", guesser: str = "bm25") -> Fi
             rows = {row.cell[2]: row for row in ledger.where(metric, **cell) if row.cell[2] in sd}
             around = {k: replace(r, low=r.value - sd[k], high=r.value + sd[k]) for k, r in rows.items()}
             lines.append(curves.Line(translator, look, around))
-        panels.append(curves.Panel(title, lines, from_zero=False))
+        panels.append(curves.Panel(title, lines))
     return curves.over_k([panels], "k (source words read first)", height=2.4)
 
 

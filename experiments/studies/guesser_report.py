@@ -350,7 +350,7 @@ def draw(report: Report, fractions: Sequence[float], folder: Path) -> list[Path]
         rows = [row for row in report.rows if (row.dataset, row.group) == (line.dataset, ALL)]
         lines = [curves.Line(row.guesser, looks[row.guesser], row.numbers("acc@1", read)) for row in rows]
         title = f"accuracy at 1, {line.dataset}, {line.questions} questions"
-        panels.append([curves.Panel(title, lines, [read] * len(lines))])
+        panels.append([curves.Panel(title, lines, lags=[read] * len(lines))])
     with style():
         figure = curves.over_k(panels, "question read (% of its characters)", height=1.5, width=COLUMN)
         return save(figure, folder, STEM)

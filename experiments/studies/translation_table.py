@@ -348,6 +348,6 @@ def quality_over_lag(ledger: Ledger) -> Figure:
         labels = dict.fromkeys(row.cell[2] for row in found)
         lines = [curves.Line(label, looks[label], by_k("bleu", test, label)) for label in labels]
         lags = [by_k("dal", test, label) for label in labels]
-        panels.append(curves.Panel(f"BLEU, {test}, {found[0].n:,}", lines, lags))
+        panels.append(curves.Panel(f"BLEU, {test}, {found[0].n:,}", lines, lags=lags))
     grid = [panels[i : i + 2] for i in range(0, len(panels), 2)]
     return curves.over_k(grid, "lag (DAL, source words); a point for each k", height=2.6)
