@@ -125,23 +125,11 @@ class Row(NamedTuple):
         return {place: Number((self.guesser,), measure, *triple) for place, triple in found.items() if triple}
 
 
-class DatasetRow(NamedTuple):
-    """A line of Table 1."""
-
-    dataset: str
-    questions: int
-    source_words: float  # words per question
-    english_words: float  # words per question
-    pages: int  # different answers
-    guessable: dict[str, int | None]  # label -> questions whose page the guesser knows; None = it does not say
-    nobody: int | None  # questions whose page none of the guessers knows; None = one of them does not say
-
-
 class Report(NamedTuple):
     """All there is to write."""
 
     rows: list[Row]
-    datasets: list[DatasetRow]
+    datasets: list[dict[str, str]]  # lines of Table 1
     left_out: list[LeftOut]
     fingerprints: dict[str, str]  # label -> of the guesser: its weights, config and code version
 
@@ -151,7 +139,7 @@ def main(config_path: Path, runs: Path) -> None:
     config = load(config_path, ReportConfig)
     report, made = measure(config, Store(runs)), Made(runs / config.name)
     made.table("guessers.tsv", *table(report, config.fractions))
-    made.table("table1.tsv", *table1(report))
+    made.table("table1.tsv", list(report.datasets[0]), (list(line.values()) for line in report.datasets))
     how = f"input:human-english|pos:target-char|top:{DEPTH}|curve:{curve_named(config.curve).name}"
     how += f"|resamples:{config.resamples}|seed:{config.seed}|v:{__version__}"
     made.table("signatures.tsv", ("guesser", "fingerprint", "signature"),
@@ -276,15 +264,23 @@ def knows(guesser: Any, questions: Sequence[Question]) -> np.ndarray | None:
     return np.array([answer_key(q.page) in known for q in questions])
 
 
-def describe(name: str, questions: Sequence[Question], known: dict[str, np.ndarray | None]) -> DatasetRow:
-    """The data set's line of Table 1."""
+def describe(name: str, questions: Sequence[Question], known: dict[str, np.ndarray | None]) -> dict[str, str]:
+    """The data set's line of Table 1: words per question, different answers, questions whose page each guesser knows.
+
+    "n/a" is said of a guesser that does not say which pages it has, and then of those that nobody knows.
+    """
     n = len(questions)
-    source = sum(len(q.words) for q in questions) / n
-    english = sum(len(q.reference_text.split()) for q in questions) / n
-    guessable = {label: None if mask is None else int(mask.sum()) for label, mask in known.items()}
+    counts = {label: None if mask is None else int(mask.sum()) for label, mask in known.items()}
     masks = [mask for mask in known.values() if mask is not None]
-    nobody = int((~np.any(masks, axis=0)).sum()) if len(masks) == len(known) else None
-    return DatasetRow(name, n, source, english, len({answer_key(q.page) for q in questions}), guessable, nobody)
+    counts["nobody"] = int((~np.any(masks, axis=0)).sum()) if len(masks) == len(known) else None
+    return {
+        "dataset": name,
+        "questions": str(n),
+        "source_words": f"{sum(len(q.words) for q in questions) / n:.2f}",
+        "english_words": f"{sum(len(q.reference_text.split()) for q in questions) / n:.2f}",
+        "pages": str(len({answer_key(q.page) for q in questions})),
+        **{f"guessable.{label}": "n/a" if count is None else str(count) for label, count in counts.items()},
+    }
 
 
 def categories(name: str) -> dict[str, str]:
@@ -329,27 +325,15 @@ def table(report: Report, fractions: Sequence[float]) -> tuple[list[str], list[l
     return [*header, "note"], lines
 
 
-def table1(report: Report) -> tuple[list[str], list[list[str]]]:
-    """Header, and a line per data set."""
-    labels = list(report.fingerprints)
-    header = ["dataset", "questions", "source_words", "english_words", "pages"]
-    lines = []
-    for line in report.datasets:
-        cells = [line.dataset, str(line.questions), f"{line.source_words:.2f}", f"{line.english_words:.2f}"]
-        known = [*(line.guessable[label] for label in labels), line.nobody]
-        lines.append([*cells, str(line.pages), *("n/a" if n is None else str(n) for n in known)])
-    return [*header, *(f"guessable.{label}" for label in (*labels, "nobody"))], lines
-
-
 def draw(report: Report, fractions: Sequence[float], folder: Path) -> list[Path]:
     """Accuracy at 1 over the question, a panel per data set, one column wide; returns the PDF and the PNG."""
     read = {str(i): Number((), "read", 100 * fraction) for i, fraction in enumerate(fractions)}
     looks = {label: place for place, label in enumerate(report.fingerprints)}
     panels = []
     for line in report.datasets:
-        rows = [row for row in report.rows if (row.dataset, row.group) == (line.dataset, ALL)]
+        rows = [row for row in report.rows if (row.dataset, row.group) == (line["dataset"], ALL)]
         lines = [curves.Line(row.guesser, looks[row.guesser], row.numbers("acc@1", read)) for row in rows]
-        title = f"accuracy at 1, {line.dataset}, {line.questions} questions"
+        title = f"accuracy at 1, {line['dataset']}, {line['questions']} questions"
         panels.append([curves.Panel(title, lines, lags=[read] * len(lines))])
     with style():
         figure = curves.over_k(panels, "question read (% of its characters)", height=1.5, width=COLUMN)
