@@ -10,7 +10,7 @@ import typer
 from sqa.cli.options import DEFAULT_RUNS, SETTINGS, Json, RunFolder, Runs, print_table
 
 if TYPE_CHECKING:
-    from sqa.run.stored import Held
+    from sqa.report.stored import Held
 
 store_app = typer.Typer(help="The store of stages below a folder of runs.", **SETTINGS)
 COLUMNS = ("stage", "key", "blocks", "MB", "runs")
@@ -29,7 +29,7 @@ def _cells(one: Held) -> list[str]:
 @store_app.command("list")
 def listing(runs: Runs = DEFAULT_RUNS, as_json: Json = False) -> None:
     """Every stored stage: its key, size, and the runs that use it."""
-    from sqa.run.stored import holdings
+    from sqa.report.stored import holdings
 
     _print(COLUMNS, [_cells(one) for one in holdings(runs)], as_json)
 
@@ -40,8 +40,8 @@ def prune(
     yes: Annotated[bool, typer.Option("--yes", help="Remove them; without it they are listed only.")] = False,
 ) -> None:
     """Remove the stages that no finished run of the folder uses.  Nothing else may be running there."""
-    from sqa.run.stored import holdings
-    from sqa.run.stored import prune as removed
+    from sqa.report.stored import holdings
+    from sqa.report.stored import prune as removed
 
     unused = list(removed(runs)) if yes else [one for one in holdings(runs) if not one.runs]
     _print(COLUMNS, [_cells(one) for one in unused], False)
@@ -50,7 +50,7 @@ def prune(
 @store_app.command()
 def explain(run: RunFolder, as_json: Json = False) -> None:
     """Which part of each stage's key is other than in the stored stage most like it: why it was made again."""
-    from sqa.run.stored import explain as reasons
+    from sqa.report.stored import explain as reasons
 
     rows = [[r.stage, r.key[:DIGITS], r.nearest[:DIGITS] or "none", r.part, r.now, r.then] for r in reasons(run)]
     _print(REASONS, rows, as_json)

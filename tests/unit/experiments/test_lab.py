@@ -15,7 +15,6 @@ from experiments.lab.item import Item, folder_digest, items
 from experiments.lab.ledger import Ledger, Row
 from experiments.lab.tables import Column, across, pivot, table
 from sqa.core.errors import ConfigError, DataError
-from sqa.core.paths import ROOT
 
 PAGE = """# Results
 
@@ -220,10 +219,5 @@ def test_every_item_of_the_project_says_what_it_hangs_on():
         assert item.config or item.kept or item.inputs(item.path())
 
 
-@pytest.mark.parametrize("path", pages.pages(), ids=lambda path: str(path.relative_to(ROOT)))
-def test_pages_show_what_the_ledgers_hold(path: Path):
-    assert list(pages.stale_lines(path)) == []
-
-
-def test_no_ledger_was_edited_by_hand():
-    assert [path.name for path in pages.LEDGERS.glob("*.tsv") if ledgers.edited(path)] == []
+def test_the_lab_book_of_the_project_is_up_to_date(capsys):
+    assert main.check() == 0, capsys.readouterr().err

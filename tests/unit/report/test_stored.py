@@ -12,8 +12,8 @@ from guessers.retrieval import bm25
 from sqa.core.errors import DataError
 from sqa.core.paths import DATA
 from sqa.files.store import Store
+from sqa.report import stored
 from sqa.run import folder as folders
-from sqa.run import stored
 from sqa.run.config import run_from_mapping
 from sqa.run.pipeline import run
 
