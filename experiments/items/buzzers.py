@@ -11,6 +11,7 @@ from experiments.lab.item import Item, elsewhere, inputs_of
 from experiments.lab.ledger import Row, row_of
 from experiments.lab.tables import Column, pivot
 from experiments.studies import buzzer_report as report
+from experiments.studies.buzzer_report import AGAINST
 from sqa import metrics as metric_names
 from sqa.core.paths import CONFIGS
 from sqa.core.significance import compare
@@ -23,31 +24,13 @@ PLAYED = (  # what the rows call the questions, guesser, what the report calls t
     ("xqb-pl", "bm25", f"{CONFIGS}/xqb.yaml:pl_wait6_translated"),
 )
 CONTESTANTS, METRICS = ("rerank", "bm25"), ("ew", "accuracy", "stable-ew")
-AGAINST = "minus best threshold"
 
 
 def measure(_: Path, runs: Path) -> Iterator[Row]:
     """Each buzzer's expected wins and what happens at its answers."""
     for name, guesser, questions in PLAYED:
         histories = report.questions_of(guesser, questions, runs)
-        found = report.outcomes(guesser, histories)
-        wins = {outcome.name: float(outcome.won.mean()) for outcome in found}
-        for line in report.lines(found, histories):
-            cell, won = (name, guesser, line.outcome.name), wins[line.outcome.name]
-            yield Row(cell, "ew", won, line.low, line.high, len(histories), "0-1")
-            for metric, value, unit in (
-                ("of stable", won / wins["stable oracle"], "share"),
-                ("of oracle", won / wins["oracle"], "share"),
-                ("right at answer", line.accuracy_at_buzz, "share"),
-                ("position", line.position, "share"),
-                ("never", line.never, "share"),
-                ("ece", line.ece, "0-1"),
-                ("brier", line.brier, "0-1"),
-            ):
-                if value is not None:
-                    yield Row(cell, metric, value, n=len(histories), unit=unit)
-            if line.against is not None:
-                yield row_of(cell, AGAINST, line.against, "0-1")
+        yield from report.rows((name, guesser), report.outcomes(guesser, histories), histories)
 
 
 def both(config: Path, runs: Path) -> Iterator[Row]:

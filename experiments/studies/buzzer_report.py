@@ -19,10 +19,9 @@ are those that learnt from translations too.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
@@ -32,9 +31,10 @@ from buzzers.histories import GuessHistory, guesser_of, histories_of
 from buzzers.learnt import all_features
 from buzzers.threshold import KIND, ThresholdBuzzer
 from buzzers.train import fold_tossups, load_config
+from experiments.lab.ledger import Row, row_of
 from sqa.core.errors import ConfigError
 from sqa.core.paths import DATA, ROOT
-from sqa.core.significance import Comparison, bootstrap, compare
+from sqa.core.significance import bootstrap, compare
 from sqa.data.datasets import load_guessdev
 from sqa.files.store import Store
 from sqa.metrics.qa import ExpectedWins, oracle_expected_wins, stable_expected_wins
@@ -43,6 +43,7 @@ from sqa.run.config import load_run
 from sqa.run.entries import is_config
 
 NETWORKS = (recurrent.NETWORK, mlp.NETWORK, logistic.NETWORK)
+AGAINST = "minus best threshold"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,24 +51,9 @@ class Outcome:
     """One buzzer on n questions."""
 
     name: str
-    threshold: float | None  # of its score; None for an oracle
     won: np.ndarray  # (n,) expected wins
     steps: np.ndarray  # (n,) where it answered, the number of steps where it never did
     chances: list[np.ndarray] | None = None  # per question, chance of being right at each step; None where it has none
-
-
-class Line(NamedTuple):
-    """One row of the table; None where a buzzer has no such number."""
-
-    outcome: Outcome
-    low: float  # of the expected wins
-    high: float
-    accuracy_at_buzz: float | None  # right answers / answers; None if it never answers
-    position: float | None  # mean fraction of the characters read at the answer
-    never: float  # questions without an answer / questions
-    ece: float | None
-    brier: float | None
-    against: Comparison | None  # this minus the best threshold; None for that itself
 
 
 def outcomes(guesser: str, histories: Sequence[GuessHistory], models: Path = DATA / "models") -> list[Outcome]:
@@ -108,8 +94,8 @@ def oracles(histories: Sequence[GuessHistory]) -> list[Outcome]:
     stable = [stable_expected_wins(wins.CURVE, one.fraction, one.right, 0.0) for one in histories]
     oracle = [oracle_expected_wins(wins.CURVE, one.fraction, one.right, 0.0) for one in histories]
     return [
-        Outcome("stable oracle", None, np.array(stable), np.array(lasting)),
-        Outcome("oracle", None, np.array(oracle), np.array(first)),
+        Outcome("stable oracle", np.array(stable), np.array(lasting)),
+        Outcome("oracle", np.array(oracle), np.array(first)),
     ]
 
 
@@ -124,34 +110,38 @@ def _answered(
     steps = [int(wins.first_answers(one, score, at)[0]) for one, score in zip(histories, scores, strict=True)]
     if at_end:  # an unanswered question is answered at its last step, if there is a guess
         steps = [min(step, len(o.right) - bool(o.guessed[-1])) for step, o in zip(steps, histories, strict=True)]
-    return Outcome(name, threshold, wins.wins(histories, scores, at, at_end)[:, 0], np.array(steps))
+    return Outcome(name, wins.wins(histories, scores, at, at_end)[:, 0], np.array(steps))
 
 
-def lines(found: Sequence[Outcome], histories: Sequence[GuessHistory], resamples: int = 1000) -> list[Line]:
-    """The table: each buzzer against the best of the fixed thresholds on these questions."""
+def rows(
+    cell: tuple[str, ...], found: Sequence[Outcome], histories: Sequence[GuessHistory], resamples: int = 1000
+) -> Iterator[Row]:
+    """What each buzzer wins and does, and how far it is from the best of the fixed thresholds on these questions.
+
+    A number that a buzzer has not (what happens at the answer, if it never answers) has no row.
+    """
     best = max((o for o in found if o.name.startswith("best ")), key=lambda outcome: outcome.won.mean())
-    metric = ExpectedWins()
+    wins_of = {outcome.name: float(outcome.won.mean()) for outcome in found}
+    metric, n = ExpectedWins(), len(histories)
     guessed = np.concatenate([one.guessed for one in histories])
     right = np.concatenate([one.right for one in histories])[guessed]
-    table = []
     for outcome in found:
-        interval = bootstrap(_stats(outcome), metric, resamples)
+        at, won, interval = (*cell, outcome.name), wins_of[outcome.name], bootstrap(_stats(outcome), metric, resamples)
+        yield Row(at, "ew", won, interval.low, interval.high, n, "0-1")
+        for name, oracle in (("of stable", "stable oracle"), ("of oracle", "oracle")):
+            if wins_of[oracle]:
+                yield Row(at, name, won / wins_of[oracle], n=n, unit="share")
         hits = [(o.right[s], o.fraction[s]) for o, s in zip(histories, outcome.steps, strict=True) if s < len(o.right)]
-        chance = None if outcome.chances is None else np.concatenate(outcome.chances)[guessed]
-        table.append(
-            Line(
-                outcome,
-                interval.low,
-                interval.high,
-                accuracy_at_buzz=float(np.mean([hit for hit, _ in hits])) if hits else None,
-                position=float(np.mean([place for _, place in hits])) if hits else None,
-                never=1 - len(hits) / len(histories),
-                ece=None if chance is None else calibration.expected_calibration_error(chance, right),
-                brier=None if chance is None else calibration.brier(chance, right),
-                against=None if outcome is best else compare(_stats(outcome), _stats(best), metric, resamples),
-            )
-        )
-    return table
+        if hits:
+            yield Row(at, "right at answer", float(np.mean([hit for hit, _ in hits])), n=n, unit="share")
+            yield Row(at, "position", float(np.mean([place for _, place in hits])), n=n, unit="share")
+        yield Row(at, "never", 1 - len(hits) / n, n=n, unit="share")
+        if outcome.chances is not None:
+            chance = np.concatenate(outcome.chances)[guessed]
+            yield Row(at, "ece", calibration.expected_calibration_error(chance, right), n=n, unit="0-1")
+            yield Row(at, "brier", calibration.brier(chance, right), n=n, unit="0-1")
+        if outcome is not best:
+            yield row_of(at, AGAINST, compare(_stats(outcome), _stats(best), metric, resamples), "0-1")
 
 
 def _stats(outcome: Outcome) -> np.ndarray:

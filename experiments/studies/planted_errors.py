@@ -19,13 +19,15 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice, pairwise
+from typing import NamedTuple
 
 import numpy as np
 
+from experiments.planted.materials import rng_for
 from sqa.core.errors import ConfigError
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Emission, Question
@@ -35,7 +37,6 @@ from sqa.diagnose.detector import load_detector
 from sqa.diagnose.function_words import is_content, strip_edges
 from sqa.diagnose.priors import form
 from sqa.diagnose.step_errors import TARGET, DiagnoseConfig, StepErrors, step_errors
-from sqa.files.store import digest
 from sqa.run.folder import tsv
 
 RATE = 0.1  # inserted words per target word
@@ -54,8 +55,7 @@ class Translated:
     lines: Lines
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """How one kind of planted error was found in one material."""
 
     material: str
@@ -63,9 +63,23 @@ class Row:
     planted: int
     flagged: int  # among all that were judged, planted or not
     found: int  # both
-    precision: float | None  # 0-1, None: nothing was flagged
-    recall: float | None  # 0-1, None: nothing was planted
-    false_alarms: float | None  # 0-1: share of what was NOT planted that is flagged
+    judged: int
+
+    @property
+    def precision(self) -> float | None:
+        """0-1; None: nothing was flagged."""
+        return self.found / self.flagged if self.flagged else None
+
+    @property
+    def recall(self) -> float | None:
+        """0-1; None: nothing was planted."""
+        return self.found / self.planted if self.planted else None
+
+    @property
+    def false_alarms(self) -> float | None:
+        """Share, 0-1, of what was NOT planted that is flagged; None: all was planted."""
+        rest = self.judged - self.planted
+        return (self.flagged - self.found) / rest if rest else None
 
     def cells(self) -> list[str]:
         """The cells of a TSV line."""
@@ -76,27 +90,13 @@ class Row:
 HEADER = ("material", "kind", "planted", "flagged", "found", "precision", "recall", "false_alarms")
 
 
-def rng_for(seed: int, question: str, kind: str) -> np.random.Generator:
-    """Random numbers that depend on the question, not on its place in the data set."""
-    return np.random.default_rng(int(digest([seed, question, kind])[:16], 16))
-
-
-# ---------------------------------------------------------------------------------------------------------- materials
-
-
-def references(language: str) -> Iterator[Translated]:
-    """XQB's questions with as many English sentences as source sentences."""
-    for question in load_questions(f"xqb-{language}"):
-        if len(question.reference) == len(question.sentences):
-            yield Translated(question, [line.split() for line in question.reference])
-
-
 def material(name: str, limit: int | None) -> list[Translated]:
-    """The material of a name, "references:es" or "references:pl"; at most `limit` questions."""
+    """XQB's questions with as many English sentences as source sentences, of "references:es" or "references:pl"."""
     kind, _, language = name.partition(":")
     if kind != "references" or language not in LANGUAGES:
         raise ConfigError(f"material: expected references:es or references:pl, got {name!r}")
-    return list(islice(references(language), limit))
+    whole = (q for q in load_questions(f"xqb-{language}") if len(q.reference) == len(q.sentences))
+    return [Translated(question, [line.split() for line in question.reference]) for question in islice(whole, limit)]
 
 
 def trace_of(question: Question, lines: Lines) -> QuestionTrace:
@@ -150,16 +150,8 @@ def delete_clauses(lines: Lines, rng: np.random.Generator) -> tuple[Lines, dict[
 
 def row(name: str, kind: str, judged: Sequence[tuple[bool, bool]]) -> Row:
     """A row from (planted, flagged) of everything that was judged."""
-    planted = sum(p for p, _ in judged)
-    flagged = sum(f for _, f in judged)
-    found = sum(p and f for p, f in judged)
-    rest = len(judged) - planted
-    return Row(
-        name, kind, planted, flagged, found,
-        found / flagged if flagged else None,
-        found / planted if planted else None,
-        (flagged - found) / rest if rest else None,
-    )  # fmt: skip
+    planted, flagged = sum(p for p, _ in judged), sum(f for _, f in judged)
+    return Row(name, kind, planted, flagged, sum(p and f for p, f in judged), len(judged))
 
 
 def rows_of(

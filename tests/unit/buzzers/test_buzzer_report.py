@@ -50,6 +50,14 @@ def models(tmp_path):
     return tmp_path
 
 
+def numbers(found, histories):
+    """Buzzer -> metric -> row."""
+    lines = {}
+    for row in report.rows(("made", "made"), found, histories, resamples=50):
+        lines.setdefault(row.cell[2], {})[row.metric] = row
+    return lines
+
+
 def test_every_buzzer_has_its_line_and_its_own_numbers(histories, models):
     found = report.outcomes("made", histories, models)
     names = [outcome.name for outcome in found]
@@ -58,13 +66,15 @@ def test_every_buzzer_has_its_line_and_its_own_numbers(histories, models):
     buzz = [one.signals[:, 2] >= 0.5 for one in histories]
     direct = [expected_wins(wins.CURVE, o.fraction, o.right, b) for o, b in zip(histories, buzz, strict=True)]
     np.testing.assert_allclose(found[1].won, direct, rtol=1e-12)
-    line = report.lines(found, histories, resamples=50)[1]
+    line = numbers(found, histories)["threshold (margin)"]
     answered = [(o.right[b][0], o.fraction[b][0]) for o, b in zip(histories, buzz, strict=True) if b.any()]
-    assert line.accuracy_at_buzz == pytest.approx(np.mean([hit for hit, _ in answered]))
-    assert line.position == pytest.approx(np.mean([place for _, place in answered]))
-    assert line.never == pytest.approx(1 - len(answered) / len(histories))
-    assert line.low <= np.mean(direct) <= line.high
-    assert line.ece is line.brier is None
+    assert line["right at answer"].value == pytest.approx(np.mean([hit for hit, _ in answered]))
+    assert line["position"].value == pytest.approx(np.mean([place for _, place in answered]))
+    assert line["never"].value == pytest.approx(1 - len(answered) / len(histories))
+    assert line["ew"].low <= np.mean(direct) <= line["ew"].high
+    assert line["ew"].value == pytest.approx(np.mean(direct))
+    assert line["of oracle"].value == pytest.approx(np.mean(direct) / found[-1].won.mean())
+    assert not {"ece", "brier"} & line.keys()
 
 
 def test_a_buzzer_that_learnt_to_answer_at_the_end_has_a_line_by_the_papers_rule_and_one_by_its_own(histories, models):
@@ -80,19 +90,18 @@ def test_a_buzzer_that_learnt_to_answer_at_the_end_has_a_line_by_the_papers_rule
         at_once[-1] = True
     direct = [expected_wins(wins.CURVE, o.fraction, o.right, b) for o, b in zip(histories, buzz, strict=True)]
     np.testing.assert_allclose(answer.won, direct, rtol=1e-12)
-    lines = {line.outcome.name: line for line in report.lines(list(found.values()), histories, resamples=50)}
-    assert lines["logistic-translated"].never == 0 < lines["logistic-translated, silent"].never
-    assert lines["logistic-translated"].ece is not None
+    lines = numbers(list(found.values()), histories)
+    assert lines["logistic-translated"]["never"].value == 0 < lines["logistic-translated, silent"]["never"].value
+    assert "ece" in lines["logistic-translated"]
 
 
 def test_differences_are_to_the_best_threshold_on_these_questions(histories, models):
     found = report.outcomes("made", histories, models)
     best = max(found[2:5], key=lambda outcome: outcome.won.mean())
-    for line in report.lines(found, histories, resamples=50):
-        if line.outcome is best:
-            assert line.against is None
-        else:
-            assert line.against.diff == pytest.approx(line.outcome.won.mean() - best.won.mean())
+    lines = numbers(found, histories)
+    assert report.AGAINST not in lines[best.name]
+    for outcome in (outcome for outcome in found if outcome is not best):
+        assert lines[outcome.name][report.AGAINST].value == pytest.approx(outcome.won.mean() - best.won.mean())
 
 
 def test_the_oracles_answer_where_they_win(histories):
