@@ -138,14 +138,13 @@ def main(config_path: Path, runs: Path) -> None:
     """`sqa guessers CONFIG`: guess what the store lacks; tables and figure; the table on stdout."""
     config = load(config_path, ReportConfig)
     report, made = measure(config, Store(runs)), Made(runs / config.name)
-    made.table("guessers.tsv", *table(report, config.fractions))
+    made.table("guessers.tsv", *table(report, config.fractions), show=True)
     made.table("table1.tsv", list(report.datasets[0]), (list(line.values()) for line in report.datasets))
     how = f"input:human-english|pos:target-char|top:{DEPTH}|curve:{curve_named(config.curve).name}"
     how += f"|resamples:{config.resamples}|seed:{config.seed}|v:{__version__}"
     made.table("signatures.tsv", ("guesser", "fingerprint", "signature"),
                ([label, mark, how] for label, mark in report.fingerprints.items()))  # fmt: skip
     made.add(draw(report, config.fractions, made.folder))
-    print(made.paths[0].read_text(encoding="utf-8"), end="")
     for path in made.paths:
         print(f"sqa: {path}", file=sys.stderr)
 

@@ -43,7 +43,6 @@ from sqa.data.human_buzzes import Buzzes
 from sqa.files.store import Store, write_text
 from sqa.metrics.ratio import ratio, ratio_many
 from sqa.run.config import RunConfig, load, run_from_mapping
-from sqa.run.folder import tsv
 from sqa.run.parts import Parts
 from sqa.run.pipeline import RunResult
 from sqa.run.pipeline import run as run_stages
@@ -129,10 +128,9 @@ def main(config_path: Path, runs: Path) -> None:
     lines = [(*r.cell, r.metric, *(f"{x:.6f}" for x in (r.value, r.low, r.high)), str(r.n),
               str(counts["opponents"]), r.signature) for r in rows]  # fmt: skip
     made = Made(runs / load(config_path, HeadToHeadConfig).name)
-    made.table("head_to_head.tsv", HEADER, lines)
+    made.table("head_to_head.tsv", HEADER, lines, show=True)
     made.table("left_out.tsv", ("question", "training_text", "share", "runs"), listed)
     write_text(made.folder / "counts.json", json.dumps(counts, indent=1) + "\n")
-    print(tsv(HEADER, lines), end="")
     print(f"sqa: {json.dumps(counts)}; {made.folder}", file=sys.stderr)
 
 

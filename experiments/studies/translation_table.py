@@ -141,9 +141,8 @@ def main(config_path: Path, runs: Path, sets: Sequence[str] = ()) -> None:
     config = _only(load(config_path, TableConfig), sets)
     rows, left_out = measure(config, Store(runs))
     ledger, made = Ledger(config.name, "", __version__, "", {}, COLUMNS, tuple(rows)), Made(runs / config.name)
-    made.table("table.tsv", *table(ledger, left_out))
+    made.table("table.tsv", *table(ledger, left_out), show=True)
     made.add(draw(ledger, made.folder))
-    print(made.paths[0].read_text(encoding="utf-8"), end="")
     for path in made.paths:
         print(f"sqa: {path}", file=sys.stderr)
 
