@@ -27,11 +27,11 @@ CLAUSE = (4, 9)  # words of a clause that is dropped, in the middle of a sentenc
 
 
 class Planted(NamedTuple):
-    """A spoilt sentence."""
+    """What stands in place of the words from `start` to `stop` of a sentence: wrong words, or nothing."""
 
+    start: int
+    stop: int
     words: list[str]
-    wrong: list[bool]  # per word: it was planted
-    dropped: tuple[str, ...] = ()  # words left out
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +65,7 @@ def _edged(word: str, new: str) -> str:
 def _replaced(line: list[str], place: int | None, new: str | None) -> Planted | None:
     if place is None or new is None:
         return None
-    words = [*line[:place], _edged(line[place], new), *line[place + 1 :]]
-    return Planted(words, [j == place for j in range(len(line))])
+    return Planted(place, place + 1, [_edged(line[place], new)])
 
 
 def _stranger(pool: Sequence[str], have: Sequence[str], rng: np.random.Generator) -> str | None:
@@ -106,9 +105,7 @@ def _noun(source: Sequence[str], line: list[str], others: Strangers, rng: np.ran
 def _inserted(source: Sequence[str], line: list[str], others: Strangers, rng: np.random.Generator) -> Planted | None:
     pool = others.names if rng.random() < 0.3 else others.nouns
     new, place = _stranger(pool, [*source, *line], rng), int(rng.integers(len(line) + 1))
-    if new is None:
-        return None
-    return Planted([*line[:place], new, *line[place:]], [j == place for j in range(len(line) + 1)])
+    return None if new is None else Planted(place, place, [new])
 
 
 def _garbled(source: Sequence[str], line: list[str], others: Strangers, rng: np.random.Generator) -> Planted | None:
@@ -160,8 +157,7 @@ def _repeated(source: Sequence[str], line: list[str], others: Strangers, rng: np
     if place is None:
         return None
     stop = place + size
-    said = [strip_edges(word) for word in line[place:stop]]
-    return Planted([*line[:stop], *said, *line[stop:]], [stop <= j < stop + size for j in range(len(line) + size)])
+    return Planted(stop, stop, [strip_edges(word) for word in line[place:stop]])
 
 
 def _dropped(source: Sequence[str], line: list[str], others: Strangers, rng: np.random.Generator) -> Planted | None:
@@ -169,8 +165,7 @@ def _dropped(source: Sequence[str], line: list[str], others: Strangers, rng: np.
     if len(line) < 2 * size:
         return None
     place = int(rng.integers(len(line) - size + 1))
-    rest = [*line[:place], *line[place + size :]]
-    return Planted(rest, [False] * len(rest), tuple(line[place : place + size]))
+    return Planted(place, place + size, [])
 
 
 KINDS: dict[str, Kind] = {

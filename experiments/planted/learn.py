@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from experiments.planted.kinds import KINDS
-from experiments.planted.materials import Spoilt, material, plant
+from experiments.planted.materials import Spoilt, plant, training
 from sqa.core.arrays import Floats
 from sqa.diagnose.alignment import load_aligner
 from sqa.diagnose.detector import FILE, VERSION, Network, read_networks
@@ -144,7 +144,7 @@ def _logistic(logits: Floats, planted: np.ndarray) -> tuple[float, float]:
 
 def training_table(language: str, scorer: WordScorer) -> Table:
     """The first TEXTS texts of each corpus that is no XQB, spoilt by all kinds."""
-    return table(plant(material(f"train:{language}", TEXTS), RATES, tuple(KINDS), 0), language, scorer)
+    return table(plant(training(language, TEXTS), RATES, tuple(KINDS), 0), language, scorer)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

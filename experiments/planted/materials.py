@@ -10,7 +10,6 @@ from math import ceil
 import numpy as np
 
 from experiments.planted.kinds import KINDS, Strangers, strangers
-from sqa.core.errors import ConfigError
 from sqa.data.datasets import load_parallel, load_questions
 from sqa.files.store import digest
 
@@ -39,12 +38,6 @@ class Spoilt:
     kinds: tuple[str, ...]  # per word: the kind of the error planted there, "" = none
 
 
-class _Word(str):
-    """A word with an identity of its own, so that it is known again after others were planted around it."""
-
-    __slots__ = ()
-
-
 def rng_for(*key: object) -> np.random.Generator:
     """Random numbers that depend on the key alone."""
     return np.random.default_rng(int(digest(list(key))[:16], 16))
@@ -67,15 +60,9 @@ def parallel(language: str, name: str) -> Iterator[Text]:
         number += 1
 
 
-def material(name: str, limit: int | None = None) -> list[Text]:
-    """The texts of "references:es", "train:es" (all of TRAINING) or "newstest2013:es"; `limit` of each set."""
-    kind, _, language = name.partition(":")
-    if language not in TRAINING:
-        raise ConfigError(f"material: expected NAME:es or NAME:pl, got {name!r}")
-    if kind == "references":
-        return list(islice(references(language), limit))
-    names = TRAINING[language] if kind == "train" else (kind,)
-    return [text for each in names for text in islice(parallel(language, each), limit)]
+def training(language: str, limit: int) -> list[Text]:
+    """The first texts of each corpus of TRAINING."""
+    return [text for name in TRAINING[language] for text in islice(parallel(language, name), limit)]
 
 
 # ------------------------------------------------------------------------------------------------------------ planting
@@ -104,24 +91,21 @@ def _strangers_of(text: Text, texts: Sequence[Text], rng: np.random.Generator) -
 
 
 def _spoil(text: Text, count: int, kinds: Sequence[str], others: Strangers, rng: np.random.Generator) -> list[Spoilt]:
-    lines: list[list[str]] = [[_Word(word) for word in line] for line in text.lines]
-    wrong: dict[int, str] = {}  # identity of a word -> kind
+    lines, wrong = [list(line) for line in text.lines], [[""] * len(line) for line in text.lines]
     dropped: set[int] = set()
-    held: list[list[str]] = []  # so that no identity is given twice
     for _ in range(count):
         for kind in (kinds[i] for i in rng.permutation(len(kinds))):
             number = int(rng.integers(len(lines)))
             # what was left out once stays whole otherwise, so that it can be told what is missing
             planted = None if number in dropped else KINDS[kind](text.sources[number], lines[number], others, rng)
-            if planted is None:
-                continue
-            held.append(lines[number])
-            lines[number] = [_Word(w) if bad else w for w, bad in zip(planted.words, planted.wrong, strict=True)]
-            wrong |= {id(w): kind for w, bad in zip(lines[number], planted.wrong, strict=True) if bad}
-            if planted.dropped:
-                dropped.add(number)
-            break
+            if planted is not None:
+                place = slice(planted.start, planted.stop)
+                lines[number][place] = planted.words
+                wrong[number][place] = [kind] * len(planted.words)
+                if not planted.words:
+                    dropped.add(number)
+                break
     return [
-        Spoilt(text.id, source, tuple(map(str, line)), tuple(wrong.get(id(word), "") for word in line))
-        for source, line in zip(text.sources, lines, strict=True)
+        Spoilt(text.id, source, tuple(line), tuple(of_words))
+        for source, line, of_words in zip(text.sources, lines, wrong, strict=True)
     ]

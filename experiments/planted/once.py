@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 
 from experiments.planted.kinds import WORDS
 from experiments.planted.learn import Table, asked_of, fit, of_group, table, training_table
-from experiments.planted.materials import material, plant
+from experiments.planted.materials import plant, references
 from sqa.core.arrays import Floats
 from sqa.diagnose.detector import Network, load_detector
 from sqa.diagnose.scores import SCORERS
@@ -104,7 +105,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     found: list[Row] = []
     for language in given.languages:
-        texts = material(f"references:{language}", given.limit)
+        texts = list(islice(references(language), given.limit))
         for name, groups in asked_of(given.groups).items():
             scorer = SCORERS.resolve(name)(f"{language}-en")
             test, clean = (table(plant(texts, (n,), WORDS, 0), language, scorer) for n in (1, 0))

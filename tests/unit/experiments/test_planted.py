@@ -11,9 +11,9 @@ import pytest
 from experiments.planted import handmade
 from experiments.planted.kinds import KINDS, WORDS, Strangers
 from experiments.planted.learn import ASKED, Table, asked_of, fit
-from experiments.planted.materials import Text, material, plant, rng_for
+from experiments.planted.materials import Text, plant, rng_for
 from experiments.planted.once import Row, best_threshold, row, unseen
-from sqa.core.errors import ConfigError, DataError
+from sqa.core.errors import DataError
 from sqa.core.trace import QuestionTrace
 from sqa.diagnose.function_words import strip_edges
 from sqa.diagnose.scores import SCORERS
@@ -29,15 +29,12 @@ OTHERS = Strangers(("Vienna", "Goethe"), ("mountain", "painter"))
 @pytest.mark.parametrize("seed", range(5))
 def test_what_is_not_marked_is_what_was_there(kind: str, seed: int) -> None:
     planted = KINDS[kind](SOURCE, list(LINE), OTHERS, rng_for(seed))
-    assert planted is not None
-    assert any(planted.wrong) and len(planted.wrong) == len(planted.words)
-    new = [word for word, bad in zip(planted.words, planted.wrong, strict=True) if bad]
-    rest = [word for word, bad in zip(planted.words, planted.wrong, strict=True) if not bad]
+    assert planted is not None and planted.words
+    new = planted.words
     if kind in ("inserted", "repeated"):
-        assert rest == LINE
+        assert planted.start == planted.stop
     else:
-        assert len(new) == 1 and len(rest) == len(LINE) - 1
-        assert sum(a != b for a, b in zip(planted.words, LINE, strict=True)) == 1
+        assert len(new) == 1 == planted.stop - planted.start and new[0] != LINE[planted.start]
     pools = {"name": OTHERS.names, "noun": OTHERS.nouns, "inserted": (*OTHERS.names, *OTHERS.nouns)}
     if kind in pools:
         assert strip_edges(new[0]) in pools[kind]
@@ -51,8 +48,8 @@ def test_what_is_not_marked_is_what_was_there(kind: str, seed: int) -> None:
 
 def test_a_dropped_clause_is_told() -> None:
     planted = KINDS["dropped"](SOURCE, list(LINE), OTHERS, rng_for(1))
-    assert planted is not None
-    assert len(planted.words) + len(planted.dropped) == len(LINE) and not any(planted.wrong)
+    assert planted is not None and not planted.words
+    assert 4 <= planted.stop - planted.start < 9 and planted.stop <= len(LINE)
 
 
 @pytest.mark.parametrize("language", ["es", "pl"])
@@ -134,11 +131,6 @@ def test_what_is_planted_depends_on_seed_and_text_alone() -> None:
     assert plant(texts, (0,), WORDS, 0)[0].words == texts[0].lines[0]
     few, many = (plant(texts, (rate,), ("garbled",), 0) for rate in (1, 0.4))
     assert sum(map(bool, few[0].kinds)) == 1 < sum(map(bool, many[0].kinds))
-
-
-def test_an_unknown_material_is_refused() -> None:
-    with pytest.raises(ConfigError, match="material: expected NAME:es or NAME:pl, got 'references'"):
-        material("references")
 
 
 def table(kind: str, texts: int = 30) -> Table:
