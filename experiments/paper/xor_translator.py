@@ -20,7 +20,7 @@ from smt.models.vocab import normalise
 from smt.statistical import tokens
 from smt.statistical.config import LanguageConfig, PhraseConfig, TuningConfig
 from smt.statistical.phrase_table import write_tokens
-from smt.statistical.train import make_alignment, make_language, make_phrases
+from smt.statistical.train import make_alignment, make_language, make_phrases, write_corpus
 from smt.statistical.translator import Decoding, read_model, write_model
 from smt.statistical.tune import tune_language, tune_weights
 from smt.training.prepare import names
@@ -75,8 +75,7 @@ def train(config: XorTraining, questions: list[Pair], key: str, folder: Path) ->
     pairs = [(normalise(x), normalise(y)) for x, y in questions]
     development, pairs = pairs[:HELD_BACK], pairs[HELD_BACK:]
     entries = [(normalise(x), normalise(y)) for x, y, _ in names(language)]
-    forms = [tokens.usual_forms(tokens.count_forms(tokens.tokenise(pair[side]) for pair in pairs)) for side in (0, 1)]
-    _write_text(folder, pairs, entries, forms)
+    forms = write_corpus(folder, pairs, entries, [y for _, y in pairs])
     for side, name in enumerate(("dev.source", "dev.target")):
         write_tokens(folder / name, (tokens.truecase(tokens.tokenise(pair[side]), forms[side]) for pair in development))
     write_text(folder / "dev.json", json.dumps(development, ensure_ascii=False))
@@ -89,11 +88,3 @@ def train(config: XorTraining, questions: list[Pair], key: str, folder: Path) ->
     about = {"key": key, "training": asdict(config), "tuning": rounds}
     write_model(folder / "model", weights, config.decoding, forms[0], about)
     print(f"sqa: {config.pair}: {len(pairs)} questions, {len(entries)} names", file=sys.stderr)
-
-
-def _write_text(folder: Path, pairs: list[Pair], entries: list[Pair], forms: list[dict[str, str]]) -> None:
-    """train.source and train.target, names last; language.txt, the English questions alone."""
-    for side, name in enumerate(("train.source", "train.target")):
-        lines = [tokens.truecase(tokens.tokenise(pair[side]), forms[side]) for pair in pairs]
-        write_tokens(folder / name, [*lines, *(tokens.tokenise(entry[side]) for entry in entries)])
-    write_tokens(folder / "language.txt", (tokens.truecase(tokens.tokenise(y), forms[1]) for _, y in pairs))

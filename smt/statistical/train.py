@@ -84,15 +84,24 @@ def make_corpus(config: PbmtConfig, folder: Path) -> None:
     chosen = choose(pairs, part.pairs, part.max_words)
     entries = [(normalise(s), normalise(t), c) for s, t, c in [*lexicon_pairs(part.pair), *names(part.pair[:2])]]
     english = sorted({pair[1] for pair in pairs})
+    forms = write_corpus(folder, chosen, entries, english)
+    write_text(folder / "forms.json", json.dumps(forms, ensure_ascii=False))
+
+
+def write_corpus(
+    folder: Path, pairs: Sequence[Sequence[str]], entries: Sequence[Sequence[str]], english: Sequence[str]
+) -> list[dict[str, str]]:
+    """train.source and train.target, names and the like (`entries`) last, language.txt; the usual case of words, per
+    side."""
     forms = [
         tokens.usual_forms(tokens.count_forms(map(tokens.tokenise, lines)))
-        for lines in ([pair[0] for pair in chosen], english)
+        for lines in ([pair[0] for pair in pairs], english)
     ]
     for side, name in enumerate(("train.source", "train.target")):
-        lines = [tokens.truecase(tokens.tokenise(pair[side]), forms[side]) for pair in chosen]
+        lines = [tokens.truecase(tokens.tokenise(pair[side]), forms[side]) for pair in pairs]
         write_tokens(folder / name, [*lines, *(tokens.tokenise(entry[side]) for entry in entries)])
     write_tokens(folder / "language.txt", (tokens.truecase(tokens.tokenise(line), forms[1]) for line in english))
-    write_text(folder / "forms.json", json.dumps(forms, ensure_ascii=False))
+    return forms
 
 
 # ------------------------------------------------------------------------------------- language model, phrases
