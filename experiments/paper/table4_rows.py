@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from experiments.contestant import Value
+from experiments.contestant import Value, below_one
 from guessers.open_qa.lm_reader import LmReaderConfig
 from guessers.open_qa.reader import ReaderConfig
 from sqa.core.errors import ConfigError
@@ -67,9 +67,7 @@ class ReaderEntry:
             for key, given in (("model", self.model), ("lm", self.lm))
             if (self.answer == key) != (given is not None)
         ]
-        wrong += (
-            [f"sample: must be >= 1 or null, got {self.sample}"] if self.sample is not None and self.sample < 1 else []
-        )
+        wrong += below_one(self, "sample")
         if wrong:
             raise ConfigError(wrong)
 
@@ -95,11 +93,7 @@ class Table4Config:
                   for one in self.systems for language in one.languages for name in one.sets]  # fmt: skip
         wrong = [f"{key}: two labels give files of predictions the name {name!r}{where}"
                  for key, name, where in dict.fromkeys(files) if files.count((key, name, where)) > 1]  # fmt: skip
-        wrong += [
-            f"{key}: must be >= 1, got {getattr(self, key)}"
-            for key in ("depth", "resamples", "limit")
-            if getattr(self, key) is not None and getattr(self, key) < 1
-        ]
+        wrong += below_one(self, "depth", "resamples", "limit")
         if wrong:
             raise ConfigError(wrong)
 
