@@ -83,9 +83,9 @@ class Made:
             lines.append([*row.cell, row.metric, *numbers, str(row.n), row.unit, row.signature])
         self.csv(name, lines, show)
 
-    def page(self, name: str, lines: Iterable[str], show: bool = True) -> None:
+    def page(self, name: str, lines: Iterable[str]) -> None:
         """A Markdown page."""
-        self._write(name, "\n".join(lines).rstrip() + "\n", show)
+        self._write(name, "\n".join(lines).rstrip() + "\n")
 
     def differences(
         self, found: Iterable[Difference], left_out: Iterable[LeftOut] = (), name: str = "differences.tsv",
@@ -104,7 +104,7 @@ class Made:
         for path in self.paths:
             print(path)
 
-    def _write(self, name: str, text: str, show: bool) -> None:
+    def _write(self, name: str, text: str, show: bool = False) -> None:
         """Write a file; print it if it is to be shown."""
         path = self.folder / name
         write_text(path, text)

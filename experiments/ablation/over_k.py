@@ -46,7 +46,7 @@ def main(config_path: Path, runs: Path) -> None:
     made.differences((of_row(gap) for each in gaps.values() for gap in each), show=False)
     for dataset in datasets:
         made.add(_figure(config, of, found, dataset, made.folder))
-    made.page("report.md", _report(config, datasets, of, said, made.paths, rows), show=False)
+    made.page("report.md", _report(config, datasets, of, said, made.paths, rows))
     write_seeds(rows, made)
     for line in said:
         print(line)
