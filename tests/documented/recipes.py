@@ -184,6 +184,7 @@ RECIPES: dict[str, Run | Serve | Cannot] = {
     "sqa scorer ter": Run(stdin=SCORED[:30]),
     "sqa scorer meteor": METEOR,
     "sqa scorer meteor -l en -norm": METEOR,
+    "sqa validate sqa": Cannot("names the command; the next two lines run it", "e2e/board/test_board_cli.py"),
     "sqa validate sqa SUBMISSION": Run(("sqa validate sqa submission.jsonl --questions mini-es",)),
     "sqa validate sqa SUBMISSION --questions mini-es": Run(("sqa validate sqa submission.jsonl --questions mini-es",)),
     "sqa validate vist SUBMISSION": Run(
@@ -279,6 +280,19 @@ RECIPES: dict[str, Run | Serve | Cannot] = {
     "sqa board export sqa-es --examples robustness-mini": Run(after=REGISTERED, needs=BOARD),
     # ---------------------------------------------------------------------------------------- data, the machine
     "sqa data fetch": Cannot("needs the network", "unit/data/test_download.py"),
+    **dict.fromkeys(
+        (
+            "sqa results update",
+            "sqa results update --runs runs",
+            "sqa results update buzzers",
+            "sqa results update cluster-plan --runs RUNS",
+            "sqa results update contamination",
+            "sqa results update many-clients",
+            "sqa results update seeds",
+            "sqa results update words-ahead",
+        ),
+        PAGES,
+    ),
     "sqa bench": Cannot(MEASURES),
     "sqa --install-completion": Cannot("changes the start file of the user's shell"),
     "sqa --show-completion": Cannot("asks which shell has started it, and a test has none"),
