@@ -2,26 +2,32 @@
 
 Questions count whose answer the guesser has first once the whole human translation is read.  A system keeps the answer
 if it is first at the end of its own translation, too.  AUC .5 is chance, 1 means that every question kept has a better
-score than every question lost (Mann and Whitney 1947; ties count half).
+score than every question lost (Mann and Whitney 1947; ties count half).  The metrics of Figure 9 count where they are
+installed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import mannwhitneyu
 
-from experiments.grid import Row as GridRow
+from experiments.grid import AblationConfig, workshop
 from experiments.items.over_k import BEST
 from experiments.lab import grid_rows
-from experiments.lab.item import Item
+from experiments.lab.item import Item, config_inputs
 from experiments.lab.ledger import Ledger, Row
 from experiments.lab.tables import number
+from experiments.paper import figure9
 from sqa import metrics as metric_names
 from sqa.core.arrays import Bools, Floats
+from sqa.core.paths import CONFIGS
+from sqa.files.store import Store
 from sqa.report import markdown
+from sqa.run.config import load
 
 SCORES = ("bleu", "chrf", "names", "names@invented")
 RESAMPLES = 1000
@@ -42,35 +48,58 @@ def auc(score: Floats, kept: Bools) -> float:
     return float(u / (kept.sum() * (~kept).sum()))
 
 
+class System(NamedTuple):
+    """A translator at one k: what each question adds to its metrics."""
+
+    dataset: str
+    translator: str
+    k: str
+    stats: Mapping[str, Floats]  # metric -> (n, d)
+
+
 def measure(config_path: Path, runs: Path) -> Iterator[Row]:
     """A row for each system and metric; then the mean over the systems of a data set, questions resampled together."""
-    grid = [row for row in grid_rows.finished(config_path, runs) if row.cell.guesser == BEST]
+    config = load(config_path, figure9.Figure9Config)
+    ablation = config_path.parent / config.ablation
+    grid = [row for row in grid_rows.finished(ablation, runs) if row.cell.guesser == BEST]
+    metrics: dict[str, Any] = {metric.name: metric for metric in metric_names.build(SCORES)}
+    scored: dict[tuple[str, str, int | str], dict[str, Floats]] = {}
+    for point in figure9.measure(config, load(ablation, AblationConfig), Store(runs), workshop(runs).parts):
+        stats = point.result.stats
+        asked = {entry.name for entry in config.quality}
+        metrics |= {m.name: m for m in point.result.metrics if m.name in asked & stats.keys()}
+        scored[point.dataset, point.family, point.k] = {name: stats[name] for name in metrics if name in stats}
     for dataset in dict.fromkeys(row.cell.dataset for row in grid):
         rows = [row for row in grid if row.cell.dataset == dataset]
         human = next(row for row in rows if row.cell.family == "reference" and row.cell.k == "full")
         known = human.stats["accuracy"][:, 0] > 0
-        yield from _dataset(dataset, [row for row in rows if row.cell.family != "reference"], known)
+        systems = [
+            System(dataset, row.cell.translator, str(row.cell.k),
+                   scored.get((dataset, row.cell.family, row.cell.k), {}) | row.stats)
+            for row in rows if row.cell.family != "reference"
+        ]  # fmt: skip
+        yield from _dataset(dataset, systems, known, metrics)
 
 
-def _dataset(dataset: str, systems: Sequence[GridRow], known: Bools) -> Iterator[Row]:
+def _dataset(dataset: str, systems: Sequence[System], known: Bools, metrics: Mapping[str, Any]) -> Iterator[Row]:
     rng, n = np.random.default_rng(0), int(known.sum())
     draws = [np.arange(n), *(rng.integers(0, n, n) for _ in range(RESAMPLES))]
     means: dict[str, Floats] = {}  # over the systems, of the questions and of each resample
-    for metric in metric_names.build(SCORES):
+    for name, metric in metrics.items():
         found = []
-        for row in systems:
-            kept = row.stats["accuracy"][known, 0] > 0
-            if metric.name not in row.stats or min(kept.sum(), (~kept).sum()) < LEAST:
+        for system in systems:
+            kept = system.stats["accuracy"][known, 0] > 0
+            if name not in system.stats or min(kept.sum(), (~kept).sum()) < LEAST:
                 continue
             sign = 1 if metric.higher_is_better else -1
-            score = sign * metric.score_many(row.stats[metric.name][known])
+            score = sign * metric.score_many(system.stats[name][known])
             found.append(np.array([auc(score[draw], kept[draw]) for draw in draws]))
-            yield _row((dataset, row.cell.translator, str(row.cell.k)), metric.name, found[-1], n)
+            yield _row(system[:3], name, found[-1], n)
         if found:
-            means[metric.name] = np.nanmean(found, axis=0)
-            yield _row((dataset, MEAN, "all"), metric.name, means[metric.name], n)
-    for name in SCORES[1:]:
-        if name in means:
+            means[name] = np.nanmean(found, axis=0)
+            yield _row((dataset, MEAN, "all"), name, means[name], n)
+    for name in means:
+        if name != SCORES[0]:
             gap = means[name] - means[SCORES[0]]
             yield _row((dataset, f"{name} minus {SCORES[0]}", "all"), "auc-difference", gap, n)
 
@@ -86,7 +115,7 @@ def block(ledger: Ledger) -> list[str]:
     lines = []
     for dataset in ledger.values("dataset"):
         where = {"dataset": dataset, "translator": MEAN}
-        for name in SCORES:
+        for name in (row.metric for row in ledger.where(**where)):
             row = ledger.one(name, **where)
             gap = ledger.one("auc-difference", dataset=dataset, translator=f"{name} minus {SCORES[0]}")
             if row is not None:
@@ -94,12 +123,17 @@ def block(ledger: Ledger) -> list[str]:
     return markdown.table(["data set", "questions", "metric", "AUC, mean of all systems", f"minus {SCORES[0]}"], lines)
 
 
+def inputs(config: Path) -> dict[str, str]:
+    """Those of the ablation's runs, and the metrics beside theirs."""
+    return {**config_inputs(config), **grid_rows.inputs(CONFIGS / "ablation.yaml")}
+
+
 ITEM = Item(
     name="lost-questions",
     shows="which metric of texts knows which question is lost (AUC per question)",
-    config="ablation.yaml",
+    config="figure9.yaml",
     columns=("dataset", "translator", "k"),
     measure=measure,
-    inputs=grid_rows.inputs,
+    inputs=inputs,
     blocks={"table": block},
 )
