@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from experiments.grid import AblationConfig, cells, run_cells, usable
+from experiments.grid import AblationConfig, Row, cells, run_cells, usable
 from experiments.lab import grid_rows
 from experiments.made import Made
 from sqa.core.errors import ConfigError, NotComputable
@@ -62,12 +62,7 @@ class Group(NamedTuple):
 def main(config_path: Path, runs: Path) -> None:
     """`sqa reproduce correlation`: run what the store lacks; numbers and figures; the taus drawn on stdout."""
     config = load(config_path, CorrelationConfig)
-    base = replace(load(config_path.parent / config.ablation, AblationConfig), sweeps={})
-    finished = run_cells([cell for cell in cells(base, usable(base), {}) if cell.k != "diagonal"], base, runs)
-    ranked: dict[tuple[str, str], list[folders.RunFolder]] = {}
-    for cell in (row.cell for row in finished if row.cell.family != "reference"):
-        ranked.setdefault((cell.dataset, cell.guesser), []).append(folders.read(runs / cell.run.name))
-    groups = [group_of(*key, mine, config.resamples) for key, mine in ranked.items()]
+    finished, groups = ranked(config_path, runs)
     made, head = Made(runs / config.name), ["dataset", "guesser", *HEADER]
     made.rows("correlation.csv", grid_rows.COLUMNS, grid_rows.rows_of(finished))
     lines = [[group.dataset, group.guesser, *tau.cells()] for group in groups for tau in group.taus]
@@ -80,6 +75,17 @@ def main(config_path: Path, runs: Path) -> None:
              if tau.a in SHORT and tau.b in group.drawn}  # fmt: skip
     print(folders.tsv(head, [line for line in lines if tuple(line[:4]) in shown]), end="")
     made.end()
+
+
+def ranked(config_path: Path, runs: Path) -> tuple[list[Row], list[Group]]:
+    """All finished cells, and the correlations of each data set and guesser; what the store lacks is run."""
+    config = load(config_path, CorrelationConfig)
+    base = replace(load(config_path.parent / config.ablation, AblationConfig), sweeps={})
+    finished = run_cells([cell for cell in cells(base, usable(base), {}) if cell.k != "diagonal"], base, runs)
+    found: dict[tuple[str, str], list[folders.RunFolder]] = {}
+    for cell in (row.cell for row in finished if row.cell.family != "reference"):
+        found.setdefault((cell.dataset, cell.guesser), []).append(folders.read(runs / cell.run.name))
+    return finished, [group_of(*key, mine, config.resamples) for key, mine in found.items()]
 
 
 def group_of(dataset: str, guesser: str, ranked: list[folders.RunFolder], resamples: int) -> Group:

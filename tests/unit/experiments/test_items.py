@@ -8,7 +8,7 @@ import pytest
 from experiments.items import claims
 from experiments.items.claims import PRIMARY
 from experiments.items.delay_or_text import paced
-from experiments.items.lost_questions import auc
+from experiments.items.which_metric import auc
 from experiments.ladders import POOLED, Ladder, difference, p_of
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Emission, Question

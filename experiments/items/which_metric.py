@@ -1,4 +1,6 @@
-"""Which metric knows which question is lost?  AUC per question for keeping an answer that the human translation gets.
+"""Which metric knows which question is lost, and which ranks the systems as answers do?
+
+Per question: AUC for keeping an answer that the human translation gets.
 
 Questions count whose answer the guesser has first once the whole human translation is read.  A system keeps the answer
 if it is first at the end of its own translation, too.  AUC .5 is chance, 1 means that every question kept has a better
@@ -15,12 +17,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import mannwhitneyu
 
+from experiments.ablation import correlation
 from experiments.grid import AblationConfig, workshop
 from experiments.items.over_k import BEST
 from experiments.lab import grid_rows
 from experiments.lab.item import Item, config_inputs
 from experiments.lab.ledger import Ledger, Row
-from experiments.lab.tables import number
+from experiments.lab.tables import Column, number, pivot
 from experiments.paper import figure9
 from sqa import metrics as metric_names
 from sqa.core.arrays import Bools, Floats
@@ -128,12 +131,39 @@ def inputs(config: Path) -> dict[str, str]:
     return {**config_inputs(config), **grid_rows.inputs(CONFIGS / "ablation.yaml")}
 
 
-ITEM = Item(
-    name="lost-questions",
-    shows="which metric of texts knows which question is lost (AUC per question)",
-    config="figure9.yaml",
-    columns=("dataset", "translator", "k"),
-    measure=measure,
-    inputs=inputs,
-    blocks={"table": block},
+def agreement(config_path: Path, runs: Path) -> Iterator[Row]:
+    """Kendall's tau of each answer metric with each other metric, over the systems."""
+    for group in correlation.ranked(config_path, runs)[1]:
+        for tau in group.taus:
+            if tau.tau is not None and "@" not in tau.b:
+                cell = (group.dataset, group.guesser, tau.b, tau.a)
+                yield Row(cell, "tau", tau.tau, tau.low, tau.high, tau.n, "tau")
+
+
+ITEMS = (
+    Item(
+        name="lost-questions",
+        shows="which metric of texts knows which question is lost (AUC per question)",
+        config="figure9.yaml",
+        columns=("dataset", "translator", "k"),
+        measure=measure,
+        inputs=inputs,
+        blocks={"table": block},
+    ),
+    Item(
+        name="correlation",
+        shows="do quality and lag rank the systems as answers do (Kendall's tau over systems)",
+        config="correlation.yaml",
+        columns=("dataset", "contestant", "metric", "with"),
+        measure=agreement,
+        inputs=inputs,
+        blocks={
+            "table": pivot(
+                ("dataset", "metric"),
+                [Column("tau", answer, 2, cell={"with": answer}) for answer in correlation.SHORT],
+                contestant=BEST,
+                metric=("bleu", "chrf", "names", "dal"),
+            )
+        },
+    ),
 )
