@@ -154,15 +154,15 @@ ITEMS = (
         name="correlation",
         shows="do quality and lag rank the systems as answers do (Kendall's tau over systems)",
         config="correlation.yaml",
-        columns=("dataset", "contestant", "metric", "with"),
+        columns=("dataset", "contestant", "by", "with"),
         measure=agreement,
         inputs=inputs,
         blocks={
             "table": pivot(
-                ("dataset", "metric"),
+                ("dataset", "by"),
                 [Column("tau", answer, 2, cell={"with": answer}) for answer in correlation.SHORT],
                 contestant=BEST,
-                metric=("bleu", "chrf", "names", "dal"),
+                by=("bleu", "chrf", "names", "dal"),
             )
         },
     ),
