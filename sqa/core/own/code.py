@@ -139,7 +139,7 @@ class Code(World):
             inside = module.__name__.count(".") + (Path(file).stem == "__init__")
             self.folder = Path(file).absolute().parents[inside]
         top = name.partition(".")[0]
-        package = [found for known, found in list(sys.modules.items()) if known.partition(".")[0] == top]
+        package = [found for known, found in sys.modules.copy().items() if known.partition(".")[0] == top]
         for found in [*adopted, *package]:  # those that were not executed now
             place = getattr(found, "__dict__", {}).get("__file__")
             if isinstance(place, str) and place not in self.loads and (source := content(place)) is not None:

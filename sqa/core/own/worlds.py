@@ -49,17 +49,24 @@ class World:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Its modules are seen, and its folders searched."""
+        """Its modules are seen, and its folders searched.
+
+        sys.modules is the process's: while another thread is in another world this one waits for it, PATIENCE at most,
+        since that thread may wait for this one.
+        """
         _listen()
+        me = threading.get_ident()
         with _SWITCHED:
-            _ENTERED.append(self)
+            _SWITCHED.wait_for(lambda: all(world is self or thread == me for thread, world in _ENTERED), PATIENCE)
+            _ENTERED.append((me, self))
             _show(self)
         try:
             yield
         finally:
             with _SWITCHED:
-                del _ENTERED[len(_ENTERED) - 1 - _ENTERED[::-1].index(self)]
-                _show(_ENTERED[-1] if _ENTERED else OUTSIDE)
+                del _ENTERED[len(_ENTERED) - 1 - _ENTERED[::-1].index((me, self))]
+                _show(_ENTERED[-1][1] if _ENTERED else OUTSIDE)
+                _SWITCHED.notify_all()
 
     def opened(self, file: str) -> None:
         """A Python file was opened meanwhile."""
@@ -77,14 +84,14 @@ class World:
     def hide(self, names: frozenset[str]) -> None:
         """Put installed modules out of sight, with what is in them."""
         self.hidden |= names
-        found = [name for name in sys.modules if name.partition(".")[0] in names] if names else []
+        found = [name for name in sys.modules.copy() if name.partition(".")[0] in names] if names else []
         self._displaced |= {name: sys.modules.pop(name) for name in found}
         _STATE["mark"] = None
 
     def take(self, names: list[str]) -> None:
         """Out of them; `names` are those of own modules."""
         if self.hidden:
-            names = [*names, *(name for name in sys.modules if name.partition(".")[0] in self.hidden)]
+            names = [*names, *(name for name in sys.modules.copy() if name.partition(".")[0] in self.hidden)]
         self.modules = {name: sys.modules.pop(name) for name in dict.fromkeys(names)}
         sys.modules.update(self._displaced)
         self._displaced = {}
@@ -92,8 +99,9 @@ class World:
 
 
 OUTSIDE = World()  # the process's
-_SWITCHED = threading.RLock()
-_ENTERED: list[World] = []
+PATIENCE = 30.0  # seconds
+_SWITCHED = threading.Condition()
+_ENTERED: list[tuple[int, World]] = []  # thread, world
 _STATE: dict[str, Any] = {"shown": OUTSIDE, "mark": None, "own": [], "bytecode": False, "reading": False}
 _INSTALLED: dict[str, object] = {}  # modules that are no own code
 

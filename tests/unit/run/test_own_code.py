@@ -8,6 +8,7 @@ import pickle
 import random
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from types import ModuleType
 
@@ -300,3 +301,31 @@ def test_a_config_of_ones_own_goes_to_another_process(tmp_path: Path) -> None:
     code = "import pickle, sys; print(pickle.load(sys.stdin.buffer).options.page)"
     done = subprocess.run([sys.executable, "-c", code], input=pickle.dumps(config), capture_output=True, check=True)
     assert done.stdout == b"one\n" and pickle.loads(pickle.dumps(config)) == config
+
+
+def test_a_thread_waits_while_another_is_in_another_world(monkeypatch: pytest.MonkeyPatch) -> None:
+    """sys.modules is the process's: the modules of one part must not go while it is being built."""
+    inside, second = threading.Event(), threading.Event()
+    first, other = worlds.World(), worlds.World()
+    first.modules["own_first"] = ModuleType("own_first")
+
+    def enter_other() -> None:
+        inside.wait()
+        with other.running():
+            second.set()
+
+    thread = threading.Thread(target=enter_other)
+    thread.start()
+    with first.running():
+        inside.set()
+        assert not second.wait(0.2) and "own_first" in sys.modules
+        with other.running():  # the same thread may
+            pass
+    assert second.wait(10) and "own_first" not in sys.modules
+    thread.join()
+    monkeypatch.setattr(worlds, "PATIENCE", 0.01)  # one that never leaves does not hold the others up for ever
+    with first.running():
+        late = threading.Thread(target=enter_other)
+        late.start()
+        late.join(10)
+        assert not late.is_alive()
