@@ -5,26 +5,36 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from threading import Thread
+from typing import TYPE_CHECKING, Any
 
 from experiments.lab.item import Item, config_inputs, inputs_of
 from experiments.lab.ledger import Ledger, Row
 from sqa.core.paths import CONFIGS, ROOT
 from sqa.files.digest import file_digest
 from sqa.files.store import Store
-from sqa.run.config import load_run
+from sqa.run.config import load_run, with_limit
 from sqa.run.folder import REPORT_HEADER, ReportRow, report_rows, save
 from sqa.run.pipeline import run
 
 if TYPE_CHECKING:
     from PIL import Image
+    from playwright.sync_api import Page
 
 EXAMPLE = "docs/example/mine.yaml"
 LOG = ROOT / "docs/example/instances.log"
 WATCHED, QUESTION, MOMENT = "mini_es_wait6_bm25.yaml", "mini-039-es", "37.30"  # words read, words written
+PLAYED = (  # what the player waits for, and the keys that follow: agree, a game against the system, one question, Peru
+    ("document.activeElement.id == 'agree'", ["Enter"]),
+    ("document.activeElement.id == 'run'", ["Tab", "ArrowDown", "Tab", "Tab", "Tab", "1", "Enter"]),
+    ("document.activeElement.id == 'next'", ["Enter"]),
+    ("document.querySelector('#words').textContent.split(' ').length >= 20", [" "]),
+    ("document.activeElement.id == 'answer'", [*"Peru", "Enter"]),
+)
 SHOWN = 6  # columns; the last one, the signatures, is cut off
 
 
@@ -57,35 +67,66 @@ def watched(config: Path, runs: Path) -> Iterator[Row]:
         yield Row((QUESTION, str(step)), "rank", float(rank), n=1, unit="rank")
 
 
-def screenshot(_: Ledger) -> Image.Image:
-    """The viewer's page in Chromium (`SQA_CHROMIUM`, or on the PATH), at the moment when the answer becomes known."""
-    from PIL import Image
+@contextmanager
+def _page(folder: str, limit: int | None, **look: Any) -> Iterator[tuple[Page, Path]]:
+    """A page of Chromium (`SQA_CHROMIUM`, or on the PATH), and a run of the first questions to show in it."""
     from playwright.sync_api import sync_playwright
 
+    config = load_run(CONFIGS / WATCHED)
+    config = config if limit is None else with_limit(config, limit)
+    finished = save(run(config, Store(Path(folder)), progress=False), Path(folder))
+    browser = os.environ.get("SQA_CHROMIUM") or shutil.which("chromium")
+    with sync_playwright() as playwright:
+        yield playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"]).new_page(**look), finished
+
+
+def _picture(page: Page) -> Image.Image:
+    from PIL import Image
+
+    return Image.open(BytesIO(page.screenshot()))
+
+
+def screenshot(_: Ledger) -> Image.Image:
+    """The viewer's page at the moment when the answer becomes known."""
     from sqa.report import viewer
 
-    browser = os.environ.get("SQA_CHROMIUM") or shutil.which("chromium")
-    with TemporaryDirectory() as folder, sync_playwright() as playwright:
-        runs = Path(folder)
-        result = run(load_run(CONFIGS / WATCHED), Store(runs), progress=False)
-        save(result, runs)
-        viewer.main([runs / result.config.name], runs / "view.html")
-        page = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"]).new_page(
-            viewport={"width": 1440, "height": 1090}
-        )
-        page.goto(f"{(runs / 'view.html').as_uri()}#q={QUESTION}&m={MOMENT}&s=1")
-        return Image.open(BytesIO(page.screenshot()))
+    with TemporaryDirectory() as folder, _page(folder, None, viewport={"width": 1440, "height": 1090}) as (page, shown):
+        viewer.main([shown], shown / "view.html")
+        page.goto(f"{(shown / 'view.html').as_uri()}#q={QUESTION}&m={MOMENT}&s=1")
+        return _picture(page)
+
+
+def game(_: Ledger) -> Image.Image:
+    """The first question of `sqa play` against the system, played by keys: the page after the answer."""
+    from sqa.net.connections import bind, server_of
+    from sqa.play.server import PlayConfig, Rooms, make_app
+
+    look = {"viewport": {"width": 900, "height": 700}, "color_scheme": "dark"}
+    with TemporaryDirectory() as folder, _page(folder, 1, **look) as (page, shown):
+        config = PlayConfig((shown,), Path(folder, "games"))
+        server, [listening] = server_of(make_app(Rooms(config), config)), bind("127.0.0.1", 0)
+        Thread(target=server.run, args=([listening],), daemon=True).start()
+        while not server.started:
+            page.wait_for_timeout(10)  # milliseconds
+        page.goto(f"http://127.0.0.1:{listening.getsockname()[1]}")
+        for waits, keys in PLAYED:
+            page.wait_for_function(f"() => {waits}")
+            for key in keys:
+                page.keyboard.press(key)
+        page.wait_for_selector("#result:not([hidden])")
+        picture, server.should_exit = _picture(page), True
+        return picture
 
 
 ITEMS = (
     Item("example", "the README's example, as it is printed", "", (), measure, inputs, {"printed": printed}),
     Item(
         "viewer",
-        "a question in `sqa view`, at the word that makes the answer known",
+        "a question in `sqa view`, at the word that makes the answer known, and in `sqa play`, after the answer",
         WATCHED,
         ("question", "step"),
         watched,
         lambda config: {**config_inputs(config), **inputs_of(("es-en", "bm25", "buzzer-mlp-bm25"))(config)},
-        figures={"docs/view.png": screenshot},
+        figures={"docs/view.png": screenshot, "docs/play.png": game},
     ),
 )
