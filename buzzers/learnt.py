@@ -1,13 +1,12 @@
-"""A trained buzzer, whatever its network: standardised features -> logit -> calibrated chance -> answer or wait.
+"""The learnt buzzers `logistic`, `mlp` and `recurrent`: one, but for the network between features and chance.
 
-The networks are evaluated in numpy, one step after another, so that a step's chance is the same to the last bit
-whether the question goes on after it or not.
+Standardised features -> logit (buzzers/networks.py) -> calibrated chance of being right -> answer or wait.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -16,6 +15,7 @@ import numpy as np
 
 from buzzers import calibration
 from buzzers import features as qanta
+from buzzers.networks import LOGISTIC, MLP, RECURRENT, Network, Tensors
 from buzzers.shape import N_SHAPE, shape
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.types import Buzz, Guess
@@ -25,18 +25,23 @@ VERSION = 2  # of the files and of the code that turns guesses into buzzes
 WIDTHS = {"qanta": qanta.N_FEATURES, "all": qanta.N_FEATURES + N_SHAPE}  # numbers per step by set of features
 CLIP = 8.0  # standardised features are kept within so many deviations
 
-Tensors = Mapping[str, np.ndarray]
 End = Literal["answer", "silent"]  # what a question that ends unanswered gets: the top guess, or nothing (the paper)
 # A buzzer cannot know that a question is over, so which of the two it gets is the metric's (`ew`, `ew@answer-at-end`).
 
 
 @dataclass(frozen=True, slots=True)
-class Network:
-    """A kind of network: how it is called, which tensors it has, what it computes."""
+class LearntConfig:
+    """What `buzzer: {name: mlp, ...}` takes, and `logistic` and `recurrent`."""
 
-    kind: str  # "mlp"
-    shapes: Callable[[int, Tensors], dict[str, tuple[int, ...]]]  # (features, tensors) -> shape each tensor must have
-    logits: Callable[[Tensors, np.ndarray], np.ndarray]  # (tensors, (n, d) standardised) -> (n,)
+    model: str = "bm25"  # the guesser it was trained for (bundled: bm25, gru), or a model folder
+    threshold: float | None = None  # chance of being right at which to answer, 0..1; null = the model's own
+    end: End | None = field(
+        default=None, metadata={"written": "if any"}
+    )  # the rule whose best threshold it takes: silent (the paper's; null) or answer (ew@answer-at-end)
+
+    def __post_init__(self) -> None:
+        if self.threshold is not None and not 0 <= self.threshold <= 1:
+            raise ConfigError(f"threshold: must be in 0..1 or null, got {self.threshold}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,11 +138,6 @@ def standardise(rows: np.ndarray, mean: np.ndarray, deviation: np.ndarray) -> np
     return np.clip((rows - mean) / deviation, -CLIP, CLIP)
 
 
-def affine(rows: np.ndarray, weight: np.ndarray, bias: np.ndarray) -> np.ndarray:
-    """(n, d), (h, d), (h,) -> (n, h), each row by a product of its own: the same bits whatever n is."""
-    return np.matmul(rows[:, None, :], weight.T)[:, 0] + bias
-
-
 def load(network: Network, folder: Path, threshold: float | None = None, end: End | None = None) -> LearntBuzzer:
     """Read what `save` wrote; DataError if it is damaged."""
     tensors, config = read_tensors(folder, f"buzzer-{network.kind}", VERSION)
@@ -148,12 +148,22 @@ def load(network: Network, folder: Path, threshold: float | None = None, end: En
         raise DataError(f"{folder}: not a {network.kind} buzzer ({error}); restore or train it again") from error
 
 
-def bundled(network: Network, model: str, threshold: float | None, end: End | None) -> LearntBuzzer:
+def bundled(network: Network, config: LearntConfig) -> LearntBuzzer:
     """The bundled buzzer of that kind for the guesser `model`, or the one in the folder `model`.  ConfigError."""
-    return load(network, resolve_model(model, prefix=f"buzzer-{network.kind}-"), threshold, end)
+    folder = resolve_model(config.model, prefix=f"buzzer-{network.kind}-")
+    return load(network, folder, config.threshold, config.end)
 
 
-def check_threshold(threshold: float | None) -> None:
-    """ConfigError unless it is a chance or None."""
-    if threshold is not None and not 0 <= threshold <= 1:
-        raise ConfigError(f"threshold: must be in 0..1 or null, got {threshold}")
+def logistic(config: LearntConfig) -> LearntBuzzer:
+    """A weighted sum of the features of a step."""
+    return bundled(LOGISTIC, config)
+
+
+def mlp(config: LearntConfig) -> LearntBuzzer:
+    """One layer of rectified units over the features of a step."""
+    return bundled(MLP, config)
+
+
+def recurrent(config: LearntConfig) -> LearntBuzzer:
+    """A GRU or an LSTM that reads the features of one step after the other."""
+    return bundled(RECURRENT, config)

@@ -17,19 +17,20 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from tqdm import tqdm
 
-from buzzers import calibration, logistic, mlp, recurrent, wins
+from buzzers import calibration, wins
 from buzzers.features import SIGNALS
 from buzzers.fit import FitConfig, StateNetwork, StepNetwork, fit
 from buzzers.histories import DataChoice, GuessHistory, guesser_of, histories_of
-from buzzers.learnt import Card, End, LearntBuzzer, Network
+from buzzers.learnt import Card, End, LearntBuzzer
+from buzzers.networks import LOGISTIC, MLP, RECURRENT
 from buzzers.threshold import ThresholdBuzzer
 from sqa.core.errors import ConfigError, DataError, SqaError
 from sqa.data.datasets import Tossup, load_tossups
@@ -47,28 +48,17 @@ ENDS: tuple[End, ...] = ("answer", "silent")
 
 
 @dataclass(frozen=True, slots=True)
-class MlpShape:
-    """Keys under `network` of an MLP."""
+class NetworkShape:
+    """Keys under `network`, those that the kind has; see configs/train_buzzers.yaml."""
 
-    hidden: int  # rectified units
-
-    def __post_init__(self) -> None:
-        if self.hidden < 1:
-            raise ConfigError(f"hidden: must be >= 1, got {self.hidden}")
-
-
-@dataclass(frozen=True, slots=True)
-class RecurrentShape:
-    """Keys under `network` of a recurrent buzzer."""
-
-    cell: Literal["gru", "lstm"]
-    hidden: int  # units of the state
-    dropout: float  # part of the state left out in training, 0..1
-    skip: bool  # the output sees the step's features beside the state
+    hidden: int | None = None  # rectified units, or units of the state
+    cell: Literal["gru", "lstm"] | None = None
+    dropout: float | None = None  # part of the state left out in training, 0..1
+    skip: bool | None = None  # the output sees the step's features beside the state
 
     def __post_init__(self) -> None:
-        problems = [f"hidden: must be >= 1, got {self.hidden}"] if self.hidden < 1 else []
-        if not 0 <= self.dropout < 1:
+        problems = [f"hidden: must be >= 1, got {self.hidden}"] if self.hidden is not None and self.hidden < 1 else []
+        if self.dropout is not None and not 0 <= self.dropout < 1:
             problems.append(f"dropout: must be at least 0 and below 1, got {self.dropout}")
         if problems:
             raise ConfigError(problems)
@@ -84,47 +74,33 @@ class ThresholdTraining:
 
 
 @dataclass(frozen=True, slots=True)
-class LogisticTraining:
+class Learning:
     """Keys of configs/train_buzzers.yaml; see there for meanings and units."""
 
-    kind: Literal["logistic"]
+    kind: Literal["logistic", "mlp", "recurrent"]
     output: Path
     data: DataChoice
     training: FitConfig
+    network: NetworkShape = NetworkShape()
     end: End = "silent"
 
+    def __post_init__(self) -> None:
+        expected = SHAPES[self.kind]
+        given = [field.name for field in fields(NetworkShape) if getattr(self.network, field.name) is not None]
+        if given != expected:
+            raise ConfigError(f"network: {self.kind} takes {', '.join(expected) or 'none'}, got {', '.join(given)}")
 
-@dataclass(frozen=True, slots=True)
-class MlpTraining:
-    """Keys of configs/train_buzzers.yaml; see there for meanings and units."""
-
-    kind: Literal["mlp"]
-    output: Path
-    data: DataChoice
-    network: MlpShape
-    training: FitConfig
-    end: End = "silent"
-
-
-@dataclass(frozen=True, slots=True)
-class RecurrentTraining:
-    """Keys of configs/train_buzzers.yaml; see there for meanings and units."""
-
-    kind: Literal["recurrent"]
-    output: Path
-    data: DataChoice
-    network: RecurrentShape
-    training: FitConfig
-    end: End = "silent"
+    def untrained(self, width: int) -> nn.Module:
+        """The network to fit, for so many features."""
+        shape = self.network
+        if shape.cell is None:
+            return StepNetwork(width, shape.hidden or 0)
+        return StateNetwork(width, shape.hidden or 0, shape.cell, shape.dropout or 0.0, bool(shape.skip))
 
 
-Learning = LogisticTraining | MlpTraining | RecurrentTraining
-KINDS: dict[str, type] = {
-    "threshold": ThresholdTraining,
-    "logistic": LogisticTraining,
-    "mlp": MlpTraining,
-    "recurrent": RecurrentTraining,
-}
+NETWORKS = {network.kind: network for network in (LOGISTIC, MLP, RECURRENT)}
+SHAPES = {"logistic": [], "mlp": ["hidden"], "recurrent": ["hidden", "cell", "dropout", "skip"]}
+KINDS: dict[str, type] = {"threshold": ThresholdTraining, **dict.fromkeys(NETWORKS, Learning)}
 
 
 def main(config_path: Path, output: Path | None = None) -> Path:
@@ -222,8 +198,8 @@ def learn(
     tuning: Sequence[GuessHistory],
 ) -> tuple[LearntBuzzer, int]:
     """The fitted, calibrated and tuned buzzer, and the epoch it is of."""
-    network, make = _network(config)
-    fitted = fit(config.training, make, learnt, kept, config.end == "answer")
+    network = NETWORKS[config.kind]
+    fitted = fit(config.training, config.untrained, learnt, kept, config.end == "answer")
     logits = fitted.logits(kept)
     guessed = np.concatenate([one.guessed for one in kept])
     right = np.concatenate([one.right for one in kept])
@@ -234,16 +210,6 @@ def learn(
     best: dict[str, float] = {end: wins.best_threshold(tuning, chances, end == "answer")[0] for end in ENDS}
     card = replace(untuned, threshold=best[config.end], thresholds=best if config.end == "answer" else {})
     return LearntBuzzer(network, tensors, card), fitted.epoch
-
-
-def _network(config: Learning) -> tuple[Network, Callable[[int], nn.Module]]:
-    """What evaluates it, and what makes the one to fit from the number of features."""
-    if isinstance(config, LogisticTraining):
-        return logistic.NETWORK, lambda width: StepNetwork(width, 0)
-    if isinstance(config, MlpTraining):
-        return mlp.NETWORK, lambda width: StepNetwork(width, config.network.hidden)
-    shape = config.network
-    return recurrent.NETWORK, lambda width: StateNetwork(width, shape.hidden, shape.cell, shape.dropout, shape.skip)
 
 
 def quality(histories: Sequence[GuessHistory], chances: Sequence[np.ndarray]) -> dict[str, float]:

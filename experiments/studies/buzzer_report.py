@@ -25,10 +25,11 @@ from pathlib import Path
 
 import numpy as np
 
-from buzzers import calibration, learnt, logistic, mlp, recurrent, wins
+from buzzers import calibration, learnt, wins
 from buzzers.features import SIGNALS, signals
 from buzzers.histories import GuessHistory, guesser_of, histories_of
 from buzzers.learnt import all_features
+from buzzers.networks import LOGISTIC, MLP, RECURRENT
 from buzzers.threshold import KIND, ThresholdBuzzer
 from buzzers.train import fold_tossups, load_config
 from experiments.lab.ledger import Row, row_of
@@ -42,7 +43,7 @@ from sqa.run import pipeline
 from sqa.run.config import load_run
 from sqa.run.entries import is_config
 
-NETWORKS = (recurrent.NETWORK, mlp.NETWORK, logistic.NETWORK)
+NETWORKS = (RECURRENT, MLP, LOGISTIC)
 AGAINST = "minus best threshold"
 
 

@@ -214,12 +214,17 @@ BUZZERS = Registry(
     "buzzer",
     {
         "threshold": "buzzers.threshold:build",
-        "logistic": "buzzers.logistic:build",
-        "mlp": "buzzers.mlp:build",
-        "recurrent": "buzzers.recurrent:build",
+        "logistic": "buzzers.learnt:logistic",
+        "mlp": "buzzers.learnt:mlp",
+        "recurrent": "buzzers.learnt:recurrent",
         "oracle": "buzzers.oracle:build",
         "person": "sqa.play.people:build_buzzer",
         "qanta_service": "buzzers.qanta_service:build",
+    },
+    keyed={
+        "logistic": "buzzers.logistic:build",
+        "mlp": "buzzers.mlp:build",
+        "recurrent": "buzzers.recurrent:build",
     },
 )
 POLICIES = Registry(  # around full-input systems; an entry is the class itself, smt/policies/chosen.py reads its keys

@@ -23,8 +23,8 @@ import zstandard
 from fuzz import good_files as good
 from fuzz import mutations as by
 
-from buzzers.mlp import MlpConfig
-from buzzers.mlp import build as build_mlp
+from buzzers.learnt import LearntConfig
+from buzzers.learnt import mlp as build_mlp
 from buzzers.threshold import ThresholdBuzzer
 from buzzers.train import load_config as load_buzzer_training
 from experiments.ablation.correlation import CorrelationConfig
@@ -346,8 +346,8 @@ def _of_models() -> list[Reader]:
     models = DATA / "models"
     found = []
     for name, file, changes, read in (
-        ("buzzer-mlp-bm25", "config.json", JSON, lambda f: build_mlp(MlpConfig(model=str(f)))),
-        ("buzzer-mlp-bm25", "model.safetensors", TENSORS, lambda f: build_mlp(MlpConfig(model=str(f)))),
+        ("buzzer-mlp-bm25", "config.json", JSON, lambda f: build_mlp(LearntConfig(model=str(f)))),
+        ("buzzer-mlp-bm25", "model.safetensors", TENSORS, lambda f: build_mlp(LearntConfig(model=str(f)))),
         ("buzzer-threshold-bm25", "config.json", JSON, lambda f: ThresholdBuzzer.load(f)),
         ("buzzer-threshold-bm25", "model.safetensors", TENSORS, lambda f: ThresholdBuzzer.load(f)),
         ("align-es-en", "config.json", JSON, lambda f: read_tensors(f, *ALIGNER)),

@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 import torch
 
-from buzzers import calibration, recurrent, train, wins
+from buzzers import calibration, train, wins
 from buzzers.features import SIGNALS
 from buzzers.fit import FitConfig, StateNetwork, StepNetwork, batch_of, fit, loss, soft_wins
 from buzzers.histories import DataChoice, GuessHistory
 from buzzers.learnt import WIDTHS
+from buzzers.networks import RECURRENT
 from sqa.core.errors import ConfigError
 from sqa.metrics.qa import expected_wins
 
@@ -123,9 +124,9 @@ def test_the_state_in_numpy_is_torchs(cell, skip):
     with torch.no_grad():
         expected = network(rows).numpy()
     tensors = {name: tensor.numpy() for name, tensor in network.state_dict().items()}
-    assert recurrent.shapes(7, tensors) == {name: array.shape for name, array in tensors.items()}
+    assert RECURRENT.shapes(7, tensors) == {name: array.shape for name, array in tensors.items()}
     for question, logits in zip(rows.numpy(), expected, strict=True):
-        np.testing.assert_allclose(recurrent.logits(tensors, question), logits, atol=1e-5)
+        np.testing.assert_allclose(RECURRENT.logits(tensors, question), logits, atol=1e-5)
 
 
 def test_gates_of_no_known_cell_are_refused():
@@ -135,7 +136,7 @@ def test_gates_of_no_known_cell_are_refused():
         "cell.bias_hh_l0": np.zeros(10),
     }
     with pytest.raises(ValueError, match="neither a GRU nor an LSTM"):
-        recurrent.shapes(7, tensors)
+        RECURRENT.shapes(7, tensors)
 
 
 @pytest.mark.parametrize("objective", ["wins", "label"])
@@ -156,7 +157,7 @@ def test_fitting_finds_the_feature_that_tells(objective, units):
 def test_a_trained_buzzer_answers_at_the_best_threshold_of_its_own_chances(end):
     learnt, kept, tuning = made_up(96), made_up(32, seed=9), made_up(40, seed=7)
     data = DataChoice("bm25", "bm25", None, 0.0, Path())
-    config = train.LogisticTraining("logistic", Path(), data, CONFIG, end)
+    config = train.Learning("logistic", Path(), data, CONFIG, end=end)
     buzzer, _ = train.learn(config, learnt, kept, tuning)
     chances = [buzzer.chances(one.rows) for one in tuning]
     best = {each: wins.best_threshold(tuning, chances, each == "answer")[0] for each in ("answer", "silent")}

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from buzzers import learnt, logistic, wins
+from buzzers import learnt, wins
 from buzzers.features import SIGNALS
 from buzzers.histories import GuessHistory
 from buzzers.learnt import Card, LearntBuzzer
+from buzzers.networks import LOGISTIC
 from buzzers.threshold import ThresholdBuzzer
 from experiments.studies import buzzer_report as report
 from sqa.core.errors import ConfigError
@@ -44,7 +45,7 @@ def models(tmp_path):
         "output.weight": weight,
         "output.bias": np.zeros(1, np.float32),
     }
-    buzzer = LearntBuzzer(logistic.NETWORK, tensors, Card("made", "all", 0.6, {}))
+    buzzer = LearntBuzzer(LOGISTIC, tensors, Card("made", "all", 0.6, {}))
     buzzer.save(tmp_path / "buzzer-logistic-made")
     ThresholdBuzzer(0.5, "margin").save(tmp_path / "buzzer-threshold-made", "made")
     return tmp_path
@@ -78,7 +79,7 @@ def test_every_buzzer_has_its_line_and_its_own_numbers(histories, models):
 
 
 def test_a_buzzer_that_learnt_to_answer_at_the_end_has_a_line_by_the_papers_rule_and_one_by_its_own(histories, models):
-    plain = learnt.load(logistic.NETWORK, models / "buzzer-logistic-made")
+    plain = learnt.load(LOGISTIC, models / "buzzer-logistic-made")
     card = Card("made", "all", 0.9, {}, "answer", {"answer": 0.9, "silent": 0.6})
     LearntBuzzer(plain.network, plain.tensors, card).save(models / "buzzer-logistic-made-translated")
     found = {outcome.name: outcome for outcome in report.outcomes("made", histories, models)}

@@ -11,8 +11,9 @@ import yaml
 import buzzers.train
 import guessers.lessons
 import guessers.train
-from buzzers import learnt, logistic, mlp, recurrent
+from buzzers import learnt
 from buzzers.histories import DataChoice, histories_of
+from buzzers.networks import LOGISTIC, MLP, RECURRENT
 from buzzers.threshold import ThresholdBuzzer
 from guessers import evaluate, paired
 from guessers.bert.train import BertTraining
@@ -104,9 +105,9 @@ TRAINING = """training:
   seed: 0
 """
 NETWORKS = {
-    "logistic": (logistic.NETWORK, TRAINING),
-    "mlp": (mlp.NETWORK, "network: {hidden: 8}\n" + TRAINING),
-    "recurrent": (recurrent.NETWORK, "network: {cell: gru, hidden: 8, dropout: 0.4, skip: true}\n" + TRAINING),
+    "logistic": (LOGISTIC, TRAINING),
+    "mlp": (MLP, "network: {hidden: 8}\n" + TRAINING),
+    "recurrent": (RECURRENT, "network: {cell: gru, hidden: 8, dropout: 0.4, skip: true}\n" + TRAINING),
 }
 
 
@@ -157,7 +158,7 @@ def test_translations_are_learnt_from_and_an_unanswered_question_is_answered(gue
     monkeypatch.setattr(buzzers.train, "histories_of", histories)
     config = buzzer_config(tmp_path, guesser, "mlp", "end: answer\n" + NETWORKS["mlp"][1])
     text = config.read_text("utf-8").replace("data: {", f"data: {{half: first, translated: [{file}], ")
-    buzzer = learnt.load(mlp.NETWORK, buzzers.train.main(write(config, text)), end="answer")
+    buzzer = learnt.load(MLP, buzzers.train.main(write(config, text)), end="answer")
     assert buzzer.card.end == "answer" and set(buzzer.card.thresholds) == {"answer", "silent"}
     names = {"buzzer", "dev", "buzzer translated.jsonl"}
     assert set(played) == names | {f"{name} spoilt" for name in names}
@@ -248,10 +249,24 @@ def test_a_mistyped_key_gets_the_nearest(tmp_path):
 
 def test_sizes_are_checked():
     with pytest.raises(ConfigError, match="hidden: must be >= 1, got 0"):
-        buzzers.train.MlpShape(hidden=0)
+        buzzers.train.NetworkShape(hidden=0)
     with pytest.raises(ConfigError) as caught:
-        buzzers.train.RecurrentShape(cell="gru", hidden=0, dropout=1.0, skip=False)
+        buzzers.train.NetworkShape(cell="gru", hidden=0, dropout=1.0, skip=False)
     assert len(caught.value.problems) == 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "network", "takes"),
+    [
+        ("logistic", "{hidden: 8}", "none, got hidden"),
+        ("mlp", "{hidden: 8, skip: true}", "hidden, got hidden, skip"),
+        ("recurrent", "{cell: gru, hidden: 8}", "hidden, cell, dropout, skip, got hidden, cell"),
+    ],
+)
+def test_a_kind_of_buzzer_takes_the_keys_of_its_network_and_no_others(kind, network, takes, tmp_path):
+    path = buzzer_config(tmp_path, "bm25", kind, f"network: {network}\n{TRAINING}")
+    with pytest.raises(ConfigError, match=f"network: {kind} takes {takes}"):
+        buzzers.train.load_config(path)
 
 
 def test_evaluation_counts_unknown_pages_as_wrong(capsys):
