@@ -26,6 +26,7 @@ from simuleval.agents.actions import Action, ReadAction, WriteAction
 from simuleval.utils import entrypoint
 
 from sqa.core.errors import ConfigError
+from sqa.core.own.worlds import waiting
 from sqa.core.registry import TRANSLATORS
 from sqa.core.types import Write
 from sqa.run.named import translator_config, translator_from
@@ -77,7 +78,8 @@ class Pushed:
         After a finished turn comes the next sentence's first word.  An exception of the translator is raised here.
         """
         self._to.put(word)
-        turn = self._from.get()
+        with waiting():
+            turn = self._from.get()
         if turn.error is not None:
             raise turn.error
         return turn
@@ -115,7 +117,8 @@ class Pushed:
             yield word
             self._from.put(Turn(self._written, False))
             self._written = []
-            pushed = self._to.get()
+            with waiting():
+                pushed = self._to.get()
             if isinstance(pushed, _Signal):
                 raise _Abandoned(pushed)
             word = pushed

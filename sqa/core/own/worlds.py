@@ -58,15 +58,13 @@ class World:
         me = threading.get_ident()
         with _SWITCHED:
             _SWITCHED.wait_for(lambda: all(world is self or thread == me for thread, world in _ENTERED), PATIENCE)
-            _ENTERED.append((me, self))
-            _show(self)
+            _enter([*_ENTERED, (me, self)])
         try:
             yield
         finally:
             with _SWITCHED:
-                del _ENTERED[len(_ENTERED) - 1 - _ENTERED[::-1].index((me, self))]
-                _show(_ENTERED[-1][1] if _ENTERED else OUTSIDE)
-                _SWITCHED.notify_all()
+                last = len(_ENTERED) - 1 - _ENTERED[::-1].index((me, self))
+                _enter([*_ENTERED[:last], *_ENTERED[last + 1 :]])
 
     def opened(self, file: str) -> None:
         """A Python file was opened meanwhile."""
@@ -96,6 +94,29 @@ class World:
         sys.modules.update(self._displaced)
         self._displaced = {}
         self.path = sys.path
+
+
+@contextmanager
+def waiting() -> Iterator[None]:
+    """While this thread waits for another one, it is in no world: the other one may need its turn."""
+    me = threading.get_ident()
+    with _SWITCHED:
+        left = [entry for entry in _ENTERED if entry[0] == me]
+        _enter([entry for entry in _ENTERED if entry[0] != me])
+    try:
+        yield
+    finally:
+        if left:
+            with _SWITCHED:
+                _SWITCHED.wait_for(lambda: all(world is left[-1][1] for _, world in _ENTERED), PATIENCE)
+                _enter([*_ENTERED, *left])
+
+
+def _enter(entries: list[tuple[int, World]]) -> None:
+    """The last of these threads shows its world."""
+    _ENTERED[:] = entries
+    _show(entries[-1][1] if entries else OUTSIDE)
+    _SWITCHED.notify_all()
 
 
 OUTSIDE = World()  # the process's

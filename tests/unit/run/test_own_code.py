@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import pickle
+import queue
 import random
 import subprocess
 import sys
@@ -329,3 +330,24 @@ def test_a_thread_waits_while_another_is_in_another_world(monkeypatch: pytest.Mo
         late.start()
         late.join(10)
         assert not late.is_alive()
+
+
+def test_a_thread_that_waits_for_another_leaves_its_world_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A translator and whoever pushes words to it take turns: each waits in a thread of its own."""
+    monkeypatch.setattr(worlds, "PATIENCE", None)  # nobody is let in by the clock
+    asked, answered, first, other = queue.SimpleQueue(), queue.SimpleQueue(), worlds.World(), worlds.World()
+    first.modules["own_first"] = ModuleType("own_first")
+
+    def answer() -> None:
+        with other.running():
+            answered.put(asked.get(timeout=10))
+
+    thread = threading.Thread(target=answer, daemon=True)
+    with first.running():
+        thread.start()
+        asked.put("own_first" in sys.modules)
+        with worlds.waiting():
+            assert answered.get(timeout=10) is True
+        assert "own_first" in sys.modules
+    thread.join()
+    assert "own_first" not in sys.modules
