@@ -7,7 +7,6 @@ from typing import Any, Protocol, runtime_checkable
 
 from smt.policies.shown import Words
 from sqa.core.errors import ConfigError
-from sqa.core.own.parts import OwnComponent
 from sqa.core.own.places import OwnPart, short
 from sqa.core.registry import POLICIES
 
@@ -34,6 +33,6 @@ def own_policy(part: OwnPart) -> Policy:
     """The policy that a place builds.  One that is none: ConfigError."""
     made: Any = POLICIES.build(part.name, part.options)
     if not isinstance(made, Policy):
-        plain = made.own_part if isinstance(made, OwnComponent) else made
+        plain = getattr(made, "own_part", made)
         raise ConfigError(f"policy: {short(part.name)} made a {type(plain).__name__}, which has no start and show")
     return made

@@ -14,12 +14,13 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, is_dataclass
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqa.core.errors import ConfigError, lacking
 from sqa.core.own import places
-from sqa.core.own.code import Code, at_home, called, shared, watching
-from sqa.core.own.parts import component
+
+if TYPE_CHECKING:
+    from sqa.core.own.code import Code
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +61,9 @@ class Registry:
         """Import and return the build function of a name.  What is none is refused; it is never shown."""
         target = self.target(name)
         if places.is_own(target):
-            code, function = self._executed(name, shared)
-            return called(code, function)
+            from sqa.core.own.code import called, shared
+
+            return called(*self._executed(name, shared))
         with self._refusing(name, target):
             home = import_module(places.split(target)[0])
         return self._function(name, home)
@@ -69,7 +71,13 @@ class Registry:
     def config_class(self, name: str) -> type:
         """The dataclass of the config keys of a name, from the annotation of its build function."""
         target = self.target(name)
-        code, build = self._executed(name, shared) if places.is_own(target) else (None, self.resolve(name))
+        code: Code | None = None
+        if places.is_own(target):
+            from sqa.core.own.code import at_home, shared
+
+            code, build = self._executed(name, shared)
+        else:
+            build = self.resolve(name)
         try:
             parameters = list(inspect.signature(build).parameters)
             hint = typing.get_type_hints(build).get(parameters[0]) if len(parameters) == 1 else None
@@ -89,8 +97,11 @@ class Registry:
         arguments = () if isinstance(config, NoKeys) else (config,)
         if not places.is_own(target):
             return self.resolve(name)(*arguments)
+        from sqa.core.own.code import Code
+        from sqa.core.own.parts import component
+
         code, build = self._executed(name, Code.at)
-        with watching() as inner, code.running():
+        with places.watching() as inner, code.running():
             part = build(*map(code.moved, arguments))
         code.built(inner)
         return component(self.kind, code, part, config)

@@ -25,7 +25,6 @@ from sqa.core.arrays import Floats
 from sqa.core.errors import ConfigError, DataError, NotComputable
 from sqa.core.own import places
 from sqa.metrics.latency import FORMULAS, metric_names
-from sqa.metrics.own_metrics import own_latency, own_metric
 
 if TYPE_CHECKING:
     from sqa.core.interfaces import BuiltMetric, Metric
@@ -124,6 +123,8 @@ def _own_problems(name: str) -> list[str]:
 
 def _own(name: str) -> BuiltMetric:
     formula, place = _split(name)
+    from sqa.metrics.own_metrics import own_latency, own_metric
+
     return own_latency(formula, place) if formula else own_metric(place)
 
 

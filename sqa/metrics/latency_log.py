@@ -43,7 +43,6 @@ from sqa.files import records
 from sqa.files.json_reader import parse_json
 from sqa.metrics.delays import Delays, pack
 from sqa.metrics.latency import CONVENTIONS, FORMULAS, Convention, degeneracy, scored_by, takes_reference
-from sqa.metrics.own_metrics import own_convention
 
 EOS = "</s>"
 MAX_BYTES = 1 << 30  # of a log
@@ -95,6 +94,8 @@ class Scored:
 def convention_named(name: str) -> Convention:
     """The convention of a name or of its unambiguous beginning, or your own in `file.py:build`; else ConfigError."""
     if ":" in name:
+        from sqa.metrics.own_metrics import own_convention
+
         return own_convention(name)
     found = [name] if name in CONVENTIONS else [known for known in CONVENTIONS if known.startswith(name)]
     if len(found) != 1:

@@ -10,7 +10,7 @@ edited files are neither taken from the store nor compared with those of the fil
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -33,7 +33,7 @@ class OwnMetric:
     """A metric from elsewhere, its signature with the hash of its code; what it returns is checked."""
 
     metric: Any
-    code: Code
+    own_code: Code
     name: str
     unit: str
     digits: int
@@ -44,16 +44,16 @@ class OwnMetric:
 
     def signature(self) -> str:
         """Its own, with all code that was executed."""
-        return f"{self._said()}|source:{self.code.whole[:16]}"
+        return f"{self._said()}|source:{self.own_code.whole[:16]}"
 
     def identity(self) -> str:
         """Its own, with the code that was executed until it was made."""
-        return f"{self._said()}|source:{self.code.digest[:16]}"
+        return f"{self._said()}|source:{self.own_code.digest[:16]}"
 
     def stats(self, trace: object) -> Floats:
         found = self._call("stats", answers.statistics, trace)
         if self._size and self._size[0] != len(found):
-            where = f"{short(self.code.place)}: stats()"
+            where = f"{short(self.own_code.place)}: stats()"
             raise DataError(f"{where} must return as many numbers for each question, got {self._size[0]}, {len(found)}")
         self._size[:] = [len(found)]
         return np.array(found, dtype=np.float64)
@@ -80,12 +80,7 @@ class OwnMetric:
         return said
 
     def _call(self, name: str, check: Any, *arguments: Any) -> Any:
-        return asked(self.code, self.metric, name, check, *arguments)
-
-
-def own_codes(metrics: Sequence[object]) -> list[Code]:
-    """The code of those metrics that are one's own."""
-    return [metric.code for metric in metrics if isinstance(metric, OwnMetric)]
+        return asked(self.own_code, self.metric, name, check, *arguments)
 
 
 def own_metric(place: str) -> OwnMetric:

@@ -19,19 +19,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from sqa import metrics as metric_names
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.interfaces import ChecksTexts
-from sqa.core.own.code import Code
+from sqa.core.own.places import own_codes
 from sqa.core.registry import BUZZERS, GUESSERS, TRANSLATORS
 from sqa.core.types import Question
 from sqa.files.json_reader import parse_json
 from sqa.files.store import Stage, Store, blocks_of, dataset_fingerprint, digest
-from sqa.metrics.own_metrics import own_codes
 from sqa.metrics.quality.text_metric import TextMetric
 from sqa.run import pipeline
 from sqa.run.config import DatasetConfig, RunConfig, to_mapping
@@ -39,6 +38,9 @@ from sqa.run.folder import CONFIG, REPORT, SUMMARY, RunFolder, read
 from sqa.run.parts import Parts, check_questions, settled, written_down
 from sqa.run.pipeline import BLOCK_SIZE, STAGES
 from sqa.run.traces import Traces, read_emissions, read_guesses
+
+if TYPE_CHECKING:
+    from sqa.core.own.code import Code
 
 COMPONENTS = 24  # kept by a process: models of the runs it works on, not of a thousand runs before
 GIVEN = 8  # question sets of `keep` that a process holds in memory

@@ -16,7 +16,6 @@ from typing import Any, Literal, TypeVar
 
 from sqa.core.errors import ConfigError
 from sqa.core.own import places
-from sqa.core.own.code import around
 from sqa.core.registry import BUZZERS, GUESSERS, POLICIES, TRANSLATORS, Registry, did_you_mean
 from sqa.files.yaml_reader import parse_yaml
 from sqa.run import entries
@@ -268,7 +267,7 @@ def _component(
     other = registry is TRANSLATORS and options.pop(OTHER_LANGUAGES, False)
     if not isinstance(other, bool):
         problems.append(f"{join(where, OTHER_LANGUAGES)}: expected true or false, got {kind_of(other)}")
-    with around(cls):
+    with places.around(cls):
         if "policy" in options and "policy" in typing.get_type_hints(cls):
             options = _with_policy(options, join(where, "policy"), problems, folder)
         config = Reader(problems, SPECIAL).dataclass(cls, options, where)
@@ -315,7 +314,7 @@ def _quality(value: Any, where: str, problems: list[str], folder: Path | None = 
             continue
         short = {"model": options} if isinstance(options, str) else {"command": options}
         mapping = short if isinstance(options, (str, list)) else options
-        with around(cls):
+        with places.around(cls):
             config = Reader(problems).dataclass(cls, mapping, f"{where}[{i}].{place}")
         found.append(QualityConfig(kind, config))
     return tuple(found)

@@ -6,13 +6,11 @@ import json
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqa.core.errors import ConfigError, DataError, SqaError
 from sqa.core.interfaces import CONTRACTS, ChecksQuestions, Fingerprinted, KnowsLanguages
-from sqa.core.own.code import Code, Load, watching
-from sqa.core.own.parts import OwnComponent
-from sqa.core.own.places import short
+from sqa.core.own.places import short, watching
 from sqa.core.registry import Registry
 from sqa.core.types import Question
 from sqa.data.datasets import load_questions
@@ -21,6 +19,9 @@ from sqa.files.json_reader import parse_json
 from sqa.files.store import Stage, Store, digest
 from sqa.metrics.quality.text_metric import QUALITY, NotComputed
 from sqa.run.config import OTHER_LANGUAGES, ComponentConfig, DatasetConfig, QualityConfig, to_mapping
+
+if TYPE_CHECKING:
+    from sqa.core.own.code import Code, Load
 
 
 class Parts:
@@ -47,13 +48,13 @@ class Parts:
             with watching() as codes:
                 built = registry.build(config.name, config.options)
             if not isinstance(built, CONTRACTS[registry.kind]):
-                plain = built.own_part if isinstance(built, OwnComponent) else built
+                plain = getattr(built, "own_part", built)
                 made = f"{short(registry.target(config.name))} made a {type(plain).__name__}"
                 methods = " or ".join(contract.__name__ for contract in CONTRACTS[registry.kind])
                 raise ConfigError(
                     f"{registry.kind} {config.name!r}: {made}, which is no {methods} (sqa/core/interfaces.py)"
                 )
-            if isinstance(built, OwnComponent) and not built.says:
+            if not getattr(built, "says", True):
                 print(
                     f"sqa: {registry.kind} {short(config.name)!r} has no fingerprint(); its results are stored "
                     "under its source and config, so give it one if it reads files or models",
@@ -169,6 +170,8 @@ def _kept(store: Store, stage: Stage) -> dict[str, list[Load]]:
     file = _file(store, stage)
     if not store.place.exists(file):
         return {}
+    from sqa.core.own.code import Load
+
     try:
         rows = parse_json(store.place.read(file))
         return {label: [Load.of(row) for row in loads] for label, loads in rows.items()}

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -41,16 +41,18 @@ from sqa.core.interfaces import (
     OracleBuzzer,
     Translator,
 )
-from sqa.core.own.code import Code
+from sqa.core.own.places import own_codes
 from sqa.core.progress import bar, under_way
 from sqa.core.registry import BUZZERS, GUESSERS, TRANSLATORS, Registry
 from sqa.core.trace import QuestionTrace, Score
 from sqa.core.types import Buzz, Emission, Guess, Question, Write
 from sqa.files.store import Stage, Store, blocks_of, dataset_fingerprint, digest
-from sqa.metrics.own_metrics import OwnMetric, own_codes
 from sqa.run.config import ComponentConfig, RunConfig
 from sqa.run.parts import Parts, check_questions, fingerprint_of, settled, written_down
 from sqa.run.traces import Traces, read_emissions, read_guesses
+
+if TYPE_CHECKING:
+    from sqa.core.own.code import Code
 
 BLOCK_SIZE = 64  # questions per block
 N_GUESSES = 50  # guesses kept per step
@@ -199,7 +201,7 @@ def stage_of(
 
 def stage_of_scores(of_traces: Sequence[Metric], stages: Mapping[str, Stage], dataset: str) -> Stage:
     """The stage that scores the traces of the stages before it."""
-    said = (metric.identity() if isinstance(metric, OwnMetric) else metric.signature() for metric in of_traces)
+    said = (getattr(metric, "identity", metric.signature)() for metric in of_traces)  # the former: your own ones
     implementation = " ".join(said)
     upstream = tuple(stages[name].key for name in STAGES if name in stages)
     return Stage("score", implementation, str(VERSION), upstream, dataset, BLOCK_SIZE)

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from sqa.core.errors import NotComputable, SqaError
-from sqa.core.own.code import Code
-from sqa.core.own.parts import OwnComponent
+from sqa.core.own.places import own_codes
 from sqa.core.progress import bar
 from sqa.core.trace import QuestionTrace, Score
 from sqa.files.store import Stage, Store, digest
@@ -27,6 +26,7 @@ from sqa.run.parts import in_a_line, settled, written_down
 
 if TYPE_CHECKING:
     from sqa.core.interfaces import BuiltMetric
+    from sqa.core.own.code import Code
 
 CHUNK = 16  # segments after which what is measured is kept
 KEPT = pa.schema(
@@ -76,7 +76,7 @@ def _measured(metric: TextMetric, segments: Sequence[Segment], store: Store, pro
     identity = metric.fingerprint()
     if identity is None:
         return metric.measure(segments)
-    codes = [metric.own_code] if isinstance(metric, OwnComponent) else []
+    codes = own_codes([metric])
     stage = settled(store, Stage("quality", type(metric).__name__, identity, (), "any", 1), codes)
     keys = [digest([s.source, s.hypothesis, s.reference]) for s in segments]
     kept = _kept(store, stage)

@@ -19,8 +19,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from contextvars import ContextVar
+from contextlib import suppress
 from dataclasses import asdict, dataclass, fields, is_dataclass
 from functools import partial, wraps
 from importlib.machinery import BuiltinImporter, FrozenImporter, ModuleSpec, PathFinder, SourceFileLoader
@@ -28,10 +27,9 @@ from operator import attrgetter
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from sqa.core.errors import ConfigError
-from sqa.core.own.places import PACKAGES, in_file, short, split
+from sqa.core.own.places import HOMES, PACKAGES, WATCHED, in_file, short, split
 from sqa.core.own.worlds import (
     Searched,
     World,
@@ -225,7 +223,7 @@ class Code(World):
         self.early = frozenset(self.loads.values()).union(*(code.early for code in inner))
         if not any(load.sha256 for load in self.early):
             raise ConfigError(f"{short(self.place)}: has no source file that results could be stored under")
-        for codes in _WATCHED.get():
+        for codes in WATCHED.get():
             codes.append(self)
 
     @property
@@ -342,22 +340,7 @@ def _sha256(source: bytes) -> str:
     return hashlib.sha256(source).hexdigest()
 
 
-_WATCHED: ContextVar[tuple[list[Code], ...]] = ContextVar("watched", default=())
-
-
-@contextmanager
-def watching() -> Iterator[list[Code]]:
-    """The code of all parts of your own that are made in this context, those inside other parts too."""
-    codes: list[Code] = []
-    token = _WATCHED.set((*_WATCHED.get(), codes))
-    try:
-        yield codes
-    finally:
-        _WATCHED.reset(token)
-
-
 _SHARED: dict[str, Code] = {}  # by place
-_HOMES: WeakKeyDictionary[type, Code] = WeakKeyDictionary()  # class of a config -> where it is at home
 
 
 def shared(place: str) -> Code:
@@ -378,7 +361,7 @@ def shared(place: str) -> Code:
 
 def at_home(cls: type, code: Code) -> type:
     """A config's class, from now on with its code around it when a config is read."""
-    _HOMES[cls] = code
+    HOMES[cls] = code
     return cls
 
 
@@ -393,11 +376,6 @@ def _unpacked(place: str, module: str, qualname: str, known: Mapping[str, Any]) 
     code = shared(place)
     with code.running():
         return attrgetter(qualname)(sys.modules[module])(**known)
-
-
-def around(cls: type) -> AbstractContextManager[None]:
-    """What a config's class is read in."""
-    return _HOMES[cls].running() if cls in _HOMES else nullcontext()
 
 
 def called(code: Code, function: Callable[..., Any]) -> Callable[..., Any]:

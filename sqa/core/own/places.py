@@ -1,13 +1,18 @@
 """Parts of your own, by their place: `module:attribute` or `path/to/file.py:attribute`.
 
 A file is looked for beside the config that names it, then in the current folder; it may import the files beside it.
+What a run without such parts needs of them is here; the rest of this package is imported when a config names one.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 PACKAGES = frozenset({"sqa", "smt", "guessers", "buzzers", "experiments"})  # the project's, which versions itself
 
@@ -49,3 +54,28 @@ def located(place: str, folder: Path | None = None) -> str:
 def short(place: str) -> str:
     """A place as store keys and reports have it: a file without its folder."""
     return place if not in_file(place) else f"{Path(split(place)[0]).name}:{split(place)[1]}"
+
+
+WATCHED: ContextVar[tuple[list[Any], ...]] = ContextVar("watched", default=())
+HOMES: WeakKeyDictionary[type, Any] = WeakKeyDictionary()  # class of a config -> the `Code` it is at home in
+
+
+@contextmanager
+def watching() -> Iterator[list[Any]]:
+    """The `Code` of all parts of your own that are made in this context, those inside other parts too."""
+    codes: list[Any] = []
+    token = WATCHED.set((*WATCHED.get(), codes))
+    try:
+        yield codes
+    finally:
+        WATCHED.reset(token)
+
+
+def around(cls: type) -> AbstractContextManager[None]:
+    """What a config's class is read in."""
+    return HOMES[cls].running() if cls in HOMES else nullcontext()
+
+
+def own_codes(parts: Iterable[Any]) -> list[Any]:
+    """The `Code` of those parts that are one's own."""
+    return [part.own_code for part in parts if hasattr(part, "own_code")]
