@@ -20,13 +20,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits, softplus
-from tqdm import tqdm
 
 from buzzers import wins
 from buzzers.histories import GuessHistory
 from buzzers.learnt import WIDTHS, standardise
 from sqa.core.errors import ConfigError
-from sqa.files.finite import finite_loss
+from sqa.training.trainer import Trainer
 
 GRADIENT_NORM = 1.0  # longer gradients are cut to this
 AT_ONCE = 256  # questions scored at a time
@@ -129,26 +128,18 @@ def fit(
     decay = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, config.epochs)
     by_length = sorted(learnt, key=lambda one: len(one.right))
     batches = [batch_of(by_length[i : i + config.batch], scale, at_end) for i in range(0, len(by_length), config.batch)]
-    best, state, at = -1.0, network.state_dict(), 0
-    bar = tqdm(range(1, config.epochs + 1), "training", mininterval=2)
-    for epoch in bar:
+    trainer = Trainer("training", optimiser, {"network": network}, clip=GRADIENT_NORM)
+    for _ in trainer.rounds(config.epochs):
         network.train()
-        for place in torch.randperm(len(batches)).tolist():
-            optimiser.zero_grad()
-            objective = loss(network(batches[place].rows), batches[place], config)
-            finite_loss(objective.item(), f"training: epoch {epoch}")
-            objective.backward()
-            nn.utils.clip_grad_norm_(network.parameters(), GRADIENT_NORM)
-            optimiser.step()
+        for number in torch.randperm(len(batches)).tolist():
+            trainer.descend([loss(network(batches[number].rows), batches[number], config)])
         decay.step()
-        _, reached = wins.best_threshold(kept, logits_of(network, kept, scale), at_end)
-        if reached > best:
-            best, at = reached, epoch
-            state = {name: tensor.clone() for name, tensor in network.state_dict().items()}
-        bar.set_postfix(wins=f"{reached:.4f}", best=f"{best:.4f}")
-    network.load_state_dict(state)
-    tensors = {name: tensor.numpy() for name, tensor in state.items()} | {"mean": scale[0], "deviation": scale[1]}
-    return Fitted(tensors, lambda histories: logits_of(network, histories, scale), at)
+        trainer.judge(wins.best_threshold(kept, logits_of(network, kept, scale), at_end)[1])
+        trainer.say(best=f"{trainer.best_score:.4f}")
+    trainer.take_best()
+    tensors = {name: tensor.numpy() for name, tensor in network.state_dict().items()}
+    tensors |= {"mean": scale[0], "deviation": scale[1]}
+    return Fitted(tensors, lambda histories: logits_of(network, histories, scale), trainer.done - trainer.stale)
 
 
 def batch_of(histories: Sequence[GuessHistory], scale: tuple[np.ndarray, np.ndarray], at_end: bool = False) -> Batch:

@@ -40,7 +40,8 @@ def pieces_per_second(precision: str, threads: int) -> float:
     from smt.models.vocab import BOS
     from smt.policies.waitk import FULL
     from smt.training.batches import Batch
-    from smt.training.train import arithmetic, denormals_flushed, losses
+    from smt.training.train import arithmetic, losses
+    from sqa.training.trainer import denormals_flushed
 
     torch.set_num_threads(threads)
     torch.manual_seed(0)

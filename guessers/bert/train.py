@@ -20,7 +20,7 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 from tqdm import tqdm
 
 from guessers.bert.encoder import Device, Encoder, Precision, find_encoder, load_encoder, rarity, weights_digest
@@ -28,8 +28,8 @@ from guessers.bert.guesser import BertGuesser, EncoderName, Head, Parts, Shape, 
 from guessers.bert.reading import SHARD, Lesson, Material, Reading, Sums, read
 from guessers.lessons import texts_identity
 from sqa.core.errors import ConfigError
-from sqa.files.checkpoints import Checkpoints
-from sqa.files.finite import finite_loss
+from sqa.training.checkpoints import Checkpoints
+from sqa.training.trainer import Part, Trainer
 
 CHECKPOINT, TUNING = "head.pt", "tuning.pt"  # in the work folder
 SAVE_EVERY = 100  # updates between two savings of step 3
@@ -129,47 +129,6 @@ def _draw(reading: Reading, start: int, rng: np.random.Generator) -> list[int]:
     return rows
 
 
-class _Run:
-    """What a training has to remember, saved whole or not at all."""
-
-    def __init__(
-        self, path: Path, identity: dict[str, Any], modules: dict[str, nn.Module], optimiser: torch.optim.Optimizer
-    ) -> None:
-        self.checkpoints = Checkpoints(path, identity=identity)
-        self.modules, self.optimiser = modules, optimiser
-        self.done, self.stale, self.best_accuracy = 0, 0, -1.0
-        self.best: dict[str, Any] = {}
-
-    def states(self) -> dict[str, Any]:
-        """Copies of what is trained, by module."""
-        return {
-            name: {key: value.clone() for key, value in module.state_dict().items()}
-            for name, module in self.modules.items()
-        }
-
-    def judge(self, accuracy: float) -> None:
-        """Keep the best states, the later of equals; count the times without a better accuracy."""
-        self.stale = 0 if accuracy > self.best_accuracy else self.stale + 1
-        if accuracy >= self.best_accuracy:
-            self.best_accuracy, self.best = accuracy, self.states()
-
-    def save(self) -> None:
-        """Write all of it."""
-        content = {"now": self.states(), "best": self.best, "optimiser": self.optimiser.state_dict()}
-        self.checkpoints.write(self.done, content | {"counts": (self.done, self.stale, self.best_accuracy)})
-
-    def resume(self) -> None:
-        """Go on from what was saved, if anything was. ConfigError if it is another config's."""
-        saved = self.checkpoints.newest()
-        if saved is None:
-            return
-        for name, module in self.modules.items():
-            module.load_state_dict(saved["now"][name])
-        self.optimiser.load_state_dict(saved["optimiser"])
-        self.best = saved["best"]
-        self.done, self.stale, self.best_accuracy = saved["counts"]
-
-
 # --- all of it -------------------------------------------------------------------------------------------------------
 
 
@@ -209,45 +168,33 @@ def _weights(model: Any, tokenizer: Any, lessons: Sequence[Lesson]) -> np.ndarra
 def train_head(config: BertTraining, head: Head, material: Material, sums: Sums, kept: Sums) -> Head:
     """Step 2. Returns the head that was best on the dev texts."""
     optimiser = torch.optim.AdamW(head.parameters(), config.learning_rate, weight_decay=config.weight_decay)
-    run = _Run(config.work / CHECKPOINT, _identity(config), {"head": head}, optimiser)
-    run.resume()
-    if not run.done and not run.best:
+    checkpoints = Checkpoints(config.work / CHECKPOINT, identity=_identity(config))
+    trainer = Trainer(config.work, optimiser, {"head": head, "optimiser": optimiser}, checkpoints)
+    if not trainer.resume():
         start_from_means(head, sums, material.train)
-        run.judge(_report(0, head, material, kept))
-    while run.done < config.epochs and run.stale < config.stop_after:
-        _epoch(config, run.done, head, optimiser, material.train, sums)
-        run.done += 1
-        run.judge(_report(run.done, head, material, kept))
-        run.save()
-    head.load_state_dict(run.best["head"])
+        trainer.judge(_report(0, head, material, kept), later=True)
+    for epoch in trainer.rounds(config.epochs, stopped=lambda: trainer.stale >= config.stop_after):
+        trainer.set_rate(config.learning_rate * (1 - epoch / config.epochs))
+        _epoch(config, trainer, head, material.train, sums, epoch)
+        trainer.judge(_report(epoch + 1, head, material, kept), later=True)
+    trainer.take_best()
     return head
 
 
 def _epoch(
-    config: BertTraining,
-    epoch: int,
-    head: Head,
-    optimiser: torch.optim.Optimizer,
-    readings: Sequence[Reading],
-    sums: Sums,
+    config: BertTraining, trainer: Trainer, head: Head, readings: Sequence[Reading], sums: Sums, epoch: int
 ) -> None:
     """One pass over the texts. Random by seed and epoch only."""
     rng = np.random.default_rng([config.seed, epoch])
     torch.manual_seed(config.seed * 1000 + epoch)
-    rate = config.learning_rate * (1 - epoch / config.epochs)
-    for group in optimiser.param_groups:
-        group["lr"] = rate
     criterion = nn.CrossEntropyLoss(label_smoothing=config.label_smoothing)
     head.train()
     order = rng.permutation(len(readings))
-    for start in tqdm(range(0, len(order) - 1, config.batch), f"epoch {epoch + 1}", mininterval=4, leave=False):
+    for start in range(0, len(order) - 1, config.batch):
         chosen = order[start : start + config.batch].tolist()
         rows = [_draw(readings[i], int(sums.starts[i]), rng) for i in chosen]
-        optimiser.zero_grad(set_to_none=True)
         loss = criterion(head(sums.added(rows)), torch.tensor([readings[i].page for i in chosen]))
-        finite_loss(loss.item(), f"{config.work}: epoch {epoch + 1}")
-        loss.backward()
-        optimiser.step()
+        trainer.say(loss=f"{trainer.descend([loss]):.3f}")
 
 
 def _report(epoch: int, head: Head, material: Material, kept: Sums) -> float:
@@ -279,28 +226,21 @@ def tune(config: BertTraining, encoder: Encoder, head: Head, material: Material,
     ]
     optimiser = torch.optim.AdamW(groups, weight_decay=config.weight_decay)
     identity = _identity(config, "tuned_layers", "tuning_batch", "tuning_rate")
-    run = _Run(config.work / TUNING, identity, {"head": head, "layers": layers}, optimiser)
-    run.resume()
+    checkpoints = Checkpoints(config.work / TUNING, identity=identity)
+    parts: dict[str, Part] = {"head": head, "layers": layers, "optimiser": optimiser}
+    trainer = Trainer(config.work, optimiser, parts, checkpoints, unit="update")
+    trainer.resume()
     head.train()
     head.norm.eval()  # its statistics are those of whole passes; a few texts would shake them
-    for update in tqdm(range(run.done, config.tuning_updates), "tuning", mininterval=4):
-        _tuning_update(config, update, encoder, head, optimiser, material.train, sums)
-        run.done = update + 1
-        if run.done % SAVE_EVERY == 0 or run.done == config.tuning_updates:
-            run.save()
+    for update in trainer.rounds(config.tuning_updates, SAVE_EVERY, label="tuning"):
+        trainer.descend([_tuning_loss(config, update, encoder, head, material.train, sums)])
     after = {name: weight.detach().cpu() for name, weight in encoder.model.named_parameters() if weight.requires_grad}
     return tuned_tensors(before, after)
 
 
-def _tuning_update(
-    config: BertTraining,
-    update: int,
-    encoder: Encoder,
-    head: Head,
-    optimiser: torch.optim.Optimizer,
-    readings: Sequence[Reading],
-    sums: Sums,
-) -> None:
+def _tuning_loss(
+    config: BertTraining, update: int, encoder: Encoder, head: Head, readings: Sequence[Reading], sums: Sums
+) -> Tensor:
     rng = np.random.default_rng([config.seed, 1, update])
     torch.manual_seed(config.seed * 1000 + update)
     chosen = rng.choice(len(readings), min(config.tuning_batch, len(readings)), replace=False).tolist()
@@ -310,13 +250,9 @@ def _tuning_update(
         words = readings[i].whole[min(rows[-1] - int(sums.starts[i]), len(readings[i].whole) - 1)].split()
         anew.append(" ".join(words[: 1 + int(rng.integers(len(words)))] if rng.random() < 0.5 else words))
         before.append(rows[:-1])
-    optimiser.zero_grad(set_to_none=True)
     logits = head(sums.added(before) + encoder.sums_with_gradients(anew))
     pages = torch.tensor([readings[i].page for i in chosen])
-    loss = nn.functional.cross_entropy(logits, pages, label_smoothing=config.label_smoothing)
-    finite_loss(loss.item(), f"{config.work}: update {update + 1}")
-    loss.backward()
-    optimiser.step()
+    return nn.functional.cross_entropy(logits, pages, label_smoothing=config.label_smoothing)
 
 
 def last_layers(model: Any, count: int) -> nn.ModuleList:

@@ -10,10 +10,9 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from torch import Tensor, nn
-from tqdm import tqdm
 
 from guessers.fusion.judge import CLIP
-from sqa.files.finite import finite_loss
+from sqa.training.trainer import Trainer
 
 KEPT_BACK = 8  # one in so many texts chooses the epoch
 
@@ -67,23 +66,16 @@ def fitted(config: Teaching, learnt: Sequence[Lesson], kept: Sequence[Lesson]) -
     decay = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, config.epochs)
     batches = [joined(learnt[i : i + config.batch], scale) for i in range(0, len(learnt), config.batch)]
     checked = [joined(kept[i : i + config.batch], scale) for i in range(0, len(kept), config.batch)]
-    best, state = float("inf"), network.state_dict()
-    bar = tqdm(range(1, config.epochs + 1), "training", mininterval=2)
-    for epoch in bar:
-        for place in torch.randperm(len(batches)).tolist():
-            optimiser.zero_grad()
-            loss = cross_entropy(network, batches[place])
-            finite_loss(loss.item(), f"training: epoch {epoch}")
-            loss.backward()
-            optimiser.step()
+    trainer = Trainer("training", optimiser, {"network": network})
+    for _ in trainer.rounds(config.epochs):
+        for number in torch.randperm(len(batches)).tolist():
+            trainer.descend([cross_entropy(network, batches[number])])
         decay.step()
         with torch.no_grad():
-            reached = float(np.mean([cross_entropy(network, batch).item() for batch in checked]))
-        if reached < best:
-            best, state = reached, {name: tensor.clone() for name, tensor in network.state_dict().items()}
-        bar.set_postfix(entropy=f"{reached:.4f}", best=f"{best:.4f}")
+            trainer.judge(-float(np.mean([cross_entropy(network, batch).item() for batch in checked])))
+        trainer.say(best=f"{-trainer.best_score:.4f}")
     names = {"0.weight": "hidden.weight", "0.bias": "hidden.bias", "2.weight": "output.weight", "2.bias": "output.bias"}
-    tensors = {names[name]: tensor.numpy() for name, tensor in state.items()}
+    tensors = {names[name]: tensor.numpy() for name, tensor in trainer.best["network"].items()}
     return tensors | {"mean": scale[0], "deviation": scale[1]}
 
 

@@ -7,7 +7,6 @@ matrix of the same tossups, or at random.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -17,7 +16,7 @@ import numpy as np
 import torch
 from scipy import sparse
 from scipy.sparse.linalg import svds
-from torch import Tensor, nn
+from torch import nn
 from tqdm import tqdm
 
 from guessers.gru import vectors
@@ -26,8 +25,8 @@ from guessers.gru.guesser import GruGuesser, Unit
 from guessers.gru.network import Direction, Network, PrefixGru, Shape, network_of
 from guessers.lessons import texts_identity
 from sqa.core.errors import ConfigError, DataError
-from sqa.files.checkpoints import Checkpoints
-from sqa.files.finite import finite_loss
+from sqa.training.checkpoints import Checkpoints
+from sqa.training.trainer import Trainer, denormals_flushed
 
 CHECKPOINT = "checkpoint.pt"  # in the work folder
 
@@ -113,11 +112,8 @@ class GruTraining:
 def train(config: GruTraining, material: Material) -> GruGuesser:
     """Train to the end, resuming from `config.work`/checkpoint.pt if there is one; returns the best guesser."""
     torch.manual_seed(config.seed)
-    torch.set_flush_denormal(True)  # the gradients of rare words are tiny, and tiny numbers are slow
-    try:
+    with denormals_flushed():
         return _train(config, material)
-    finally:
-        torch.set_flush_denormal(False)
 
 
 def _train(config: GruTraining, material: Material) -> GruGuesser:
@@ -129,70 +125,28 @@ def _train(config: GruTraining, material: Material) -> GruGuesser:
     words, pages = material.words, material.pages
     sizes = (len(words), len(pages), config.embedding, config.hidden, config.bottleneck or 0)
     network = network_of(Shape(*sizes, config.dropout, config.direction))
-    run = _Run(config, network)
-    if not run.resume():
+    optimiser = torch.optim.Adam(network.parameters(), lr=config.learning_rate, fused=True)
+    schedule = torch.optim.lr_scheduler.ReduceLROnPlateau(
+        optimiser, mode="max", factor=config.rate_factor, patience=config.patience
+    )
+    parts = {"network": network, "optimiser": optimiser, "schedule": schedule}
+    checkpoints = Checkpoints(config.work / CHECKPOINT, identity=_identity(config))
+    trainer = Trainer(config.work, optimiser, parts, checkpoints, config.clip)
+    if not trainer.resume():
         set_start(network, config, material)
-    while run.epoch < config.epochs and run.stale < config.stop_after:
-        loss = _epoch(run, material)
+    for epoch in trainer.rounds(config.epochs, stopped=lambda: trainer.stale >= config.stop_after):
+        loss = _epoch(config, trainer, network, material, epoch)
         accuracy = dev_accuracy(network, material.dev, config.batch)
-        run.finish_epoch(sum(accuracy.values()) / len(accuracy))
+        mean = sum(accuracy.values()) / len(accuracy)
+        trainer.judge(mean)
+        schedule.step(mean)
         shares = "  ".join(f"{fraction:.2f}: {value:.4f}" for fraction, value in accuracy.items())
         tqdm.write(
-            f"epoch {run.epoch}  loss {loss:.3f}  dev accuracy by fraction read  {shares}  lr {run.rate():.1e}  "
-            f"core minutes {run.seconds / 60:.1f}"
+            f"epoch {epoch + 1}  loss {loss:.3f}  dev accuracy by fraction read  {shares}  "
+            f"lr {optimiser.param_groups[0]['lr']:.1e}  core minutes {trainer.seconds / 60:.1f}"
         )
-    network.load_state_dict(run.best)
+    trainer.take_best()
     return GruGuesser(network, words, pages, config.units)
-
-
-class _Run:
-    """What a training has to remember: network, optimiser, schedule, best weights. Saved after every epoch."""
-
-    def __init__(self, config: GruTraining, network: Network) -> None:
-        self.config, self.network = config, network
-        self.optimiser = torch.optim.Adam(network.parameters(), lr=config.learning_rate, fused=True)
-        self.schedule = torch.optim.lr_scheduler.ReduceLROnPlateau(
-            self.optimiser, mode="max", factor=config.rate_factor, patience=config.patience
-        )
-        self.epoch, self.stale, self.best_accuracy = 0, 0, -1.0
-        self.seconds, self._since = 0.0, time.process_time()  # of processor time in all runs so far
-        self.best: dict[str, Tensor] = {}
-        self.checkpoints = Checkpoints(config.work / CHECKPOINT, identity=_identity(config))
-
-    def rate(self) -> float:
-        """The present learning rate."""
-        return float(self.optimiser.param_groups[0]["lr"])
-
-    def finish_epoch(self, accuracy: float) -> None:
-        """Count the epoch, keep the best weights, step the schedule, save."""
-        self.epoch += 1
-        self.stale += 1
-        now = time.process_time()
-        self.seconds, self._since = self.seconds + now - self._since, now
-        if accuracy > self.best_accuracy:
-            self.best_accuracy, self.stale = accuracy, 0
-            self.best = {name: tensor.clone() for name, tensor in self.network.state_dict().items()}
-        self.schedule.step(accuracy)
-        content = {
-            "network": self.network.state_dict(),
-            "best": self.best,
-            "optimiser": self.optimiser.state_dict(),
-            "schedule": self.schedule.state_dict(),
-            "counts": (self.epoch, self.stale, self.best_accuracy, self.seconds),
-        }
-        self.checkpoints.write(self.epoch, content)
-
-    def resume(self) -> bool:
-        """Go on from the checkpoint; False if there is none. ConfigError if it is another config's."""
-        saved = self.checkpoints.newest()
-        if saved is None:
-            return False
-        self.network.load_state_dict(saved["network"])
-        self.optimiser.load_state_dict(saved["optimiser"])
-        self.schedule.load_state_dict(saved["schedule"])
-        self.best = saved["best"]
-        self.epoch, self.stale, self.best_accuracy, self.seconds = saved["counts"]
-        return True
 
 
 def _identity(config: GruTraining) -> dict[str, Any]:
@@ -202,24 +156,17 @@ def _identity(config: GruTraining) -> dict[str, Any]:
     return {key: value for key, value in asdict(config).items() if key not in skip} | texts
 
 
-def _epoch(run: _Run, material: Material) -> float:
+def _epoch(config: GruTraining, trainer: Trainer, network: Network, material: Material, epoch: int) -> float:
     """One pass over the tossups; returns the mean loss per point asked. Random by seed and epoch only."""
-    config, network = run.config, run.network
-    torch.manual_seed(config.seed * 1000 + run.epoch)
+    torch.manual_seed(config.seed * 1000 + epoch)
     criterion = nn.CrossEntropyLoss(label_smoothing=config.label_smoothing)
     network.train()
     total = count = 0.0
-    bar = tqdm(list(batches(material, config.drawing(), run.epoch)), f"epoch {run.epoch + 1}", mininterval=4)
-    for ids, rows, columns, pages in bar:
-        network.zero_grad(set_to_none=True)
+    for ids, rows, columns, pages in batches(material, config.drawing(), epoch):
         logits = network.logits(network.features_at(ids, rows, columns))  # (N, P)
-        loss = criterion(logits, pages)
-        finite_loss(loss.detach().item(), f"{config.work}: epoch {run.epoch + 1}")
-        loss.backward()
-        nn.utils.clip_grad_norm_(network.parameters(), config.clip)
-        run.optimiser.step()
-        total, count = total + loss.detach().item() * len(pages), count + len(pages)
-        bar.set_postfix(loss=f"{total / count:.3f}", refresh=False)
+        total += trainer.descend([criterion(logits, pages)]) * len(pages)
+        count += len(pages)
+        trainer.say(loss=f"{total / count:.3f}")
     return total / count
 
 

@@ -25,17 +25,17 @@ from smt.lm.data import Pairs, frequent
 from smt.lm.decode import Writer
 from smt.lm.layout import Layout
 from smt.lm.train_config import LmConfig
-from smt.lm.trainer import LmTrainer
+from smt.lm.trainer import LmTraining
 from smt.training.clean import Pair, Report
 from smt.training.identity import CORPUS
 from smt.training.prepare import cleaned, lexicon_pairs, names
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import DATA
 from sqa.files.atomic import claimed, held
-from sqa.files.checkpoints import Checkpoints
 from sqa.files.json_reader import read_json
 from sqa.files.store import write_text
 from sqa.run.config import load
+from sqa.training.checkpoints import Checkpoints
 
 _TRAIN = {"bidirectional_share": 0.0, "copy_weight": 1.0}  # keys that run.json was written without once
 
@@ -114,14 +114,14 @@ def train(config: LmConfig, folder: Path, data: Path, fresh: bool = False) -> Pa
         check_identity(folder, identity(config, base))
         with held(data, wait=True):
             pairs, pieces = prepared(config, base, layout, data)
-        trainer = LmTrainer(base.network, pairs, layout, pieces, config.train, folder, base.tokens)
+        training = LmTraining(base.network, pairs, layout, pieces, config.train, folder, base.tokens)
         if config.start is not None:
-            begin_with(trainer, config.start, base)
-        trainer.resume()
+            begin_with(training, config.start, base)
+        training.trainer.resume()
         writer = Writer.of(base.network, base.tokens, layout, pieces)
-        if not trainer.run(folder / "stop", lambda: development_bleu(writer, config)):
+        if not training.run(folder / "stop", lambda: development_bleu(writer, config)):
             return None
-        about = {"training": asdict(config), "steps": trainer.step, "pairs": len(pairs)}
+        about = {"training": asdict(config), "steps": config.train.steps, "pairs": len(pairs)}
         return save_adapter(
             folder / "model",
             tensors(base.network),
@@ -135,12 +135,12 @@ def train(config: LmConfig, folder: Path, data: Path, fresh: bool = False) -> Pa
         )
 
 
-def begin_with(trainer: LmTrainer, start: str, base: Base) -> None:
+def begin_with(training: LmTraining, start: str, base: Base) -> None:
     """Take over an adapter's factors.  ConfigError for one of another base or rank."""
     folder = DATA / "models" / start
     adapter = load_adapter(folder if (folder / PEFT).is_file() else Path(start))
-    ours = tensors(trainer.model)
-    if adapter.config["base"]["identity"] != base.identity or adapter.config["rank"] != trainer.config.rank:
+    ours = tensors(training.model)
+    if adapter.config["base"]["identity"] != base.identity or adapter.config["rank"] != training.config.rank:
         raise ConfigError(f"start: {start} has another base or rank {adapter.config['rank']}")
     with torch.no_grad():
         for name, value in ours.items():

@@ -28,11 +28,11 @@ from smt.training.train import prepared_data, train_in, work_folder
 from sqa.core import progress
 from sqa.core.errors import ConfigError, DataError
 from sqa.files.atomic import empty, held
-from sqa.files.checkpoints import Checkpoints
 from sqa.files.json_reader import parse_json
 from sqa.files.store import write_text
 from sqa.run.scheduler import current
 from sqa.run.spread import PROCESSES, each
+from sqa.training.checkpoints import Checkpoints
 
 MULTI = "multi"  # in place of a k: one model for every k of `train.k`
 HEADER = ("model", "k", "seeds", "bleu_mean", "bleu_sd", "bleu", "minutes_mean")

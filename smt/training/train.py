@@ -7,12 +7,11 @@ resumed sees the same batches, the same k and the same dropout as one that was n
 
 from __future__ import annotations
 
-import json
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +19,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
-from tqdm import tqdm
 
 from smt.models.bundle import load_model, model_folder, save_model
 from smt.models.transformer import Transformer
@@ -31,13 +29,12 @@ from smt.training.batches import Batch, Batches, seen_by
 from smt.training.config import SmtConfig, TrainConfig
 from smt.training.corpus import Packed
 from smt.training.prepare import is_prepared, prepare
+from smt.training.steps import run_steps
 from sqa.core.errors import ConfigError
-from sqa.core.progress import beating
 from sqa.files.atomic import claimed
-from sqa.files.checkpoints import Checkpoints, moments, restore_moments
-from sqa.files.finite import check_weights, finite_loss
-from sqa.files.store import write_text
 from sqa.run.config import folder_name
+from sqa.training.checkpoints import Checkpoints, Moments
+from sqa.training.trainer import Trainer, denormals_flushed
 
 
 def summed_entropy(
@@ -94,41 +91,24 @@ def arithmetic(device: str, precision: str) -> Iterator[None]:
         yield
 
 
-@contextmanager
-def denormals_flushed() -> Iterator[None]:
-    """Tiny numbers count as 0 in here: the gradients of rare pieces make a step several times slower otherwise."""
-    for kind in (np.float32, np.float64):
-        np.finfo(kind)  # numpy computes its limits once, and warns if denormals are flushed by then
-    torch.set_flush_denormal(True)
-    try:
-        yield
-    finally:
-        torch.set_flush_denormal(False)
-
-
-class Trainer:
-    """The state of a training: model, optimiser, step."""
+class SmtTraining:
+    """A training of a Transformer: model, optimiser, batches."""
 
     def __init__(self, config: SmtConfig, folder: Path, data: Path | None = None) -> None:
         self.config, self.folder = config, folder
-        self.log = StepLog(folder / "steps.tsv")
-        self.checkpoints = Checkpoints(folder, config.train.keep)
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        if config.train.threads:
-            torch.set_num_threads(config.train.threads)
-        torch.manual_seed(config.train.seed)
+        t = config.train
+        if t.threads:
+            torch.set_num_threads(t.threads)
+        torch.manual_seed(t.seed)
         data = data or folder / "data"
         self.vocabulary = Vocabulary.load(data / "vocabulary.model")
         self.model = Transformer(config.model)
-        if config.model.lexicon_width:
-            width = config.model.lexicon_width
-            self.model.lexicon_ids.copy_(torch.from_numpy(np.load(data / "lexicon_ids.npy")[:, :width]))
-            self.model.lexicon_probabilities.copy_(
-                torch.from_numpy(np.load(data / "lexicon_probabilities.npy")[:, :width])
-            )
+        if width := config.model.lexicon_width:
+            for name in ("lexicon_ids", "lexicon_probabilities"):
+                getattr(self.model, name).copy_(torch.from_numpy(np.load(data / f"{name}.npy")[:, :width]))
         self.model.to(self.device)
-        t = config.train
-        self.optimizer = torch.optim.AdamW(
+        optimiser = torch.optim.AdamW(
             self.model.parameters(),
             lr=t.learning_rate,
             betas=(0.9, 0.98),
@@ -136,56 +116,42 @@ class Trainer:
             weight_decay=t.weight_decay,
             fused=True,
         )
+        parts = {"model": self.model, "optimizer": Moments(optimiser, self.model.named_parameters())}
+        self.trainer = Trainer(folder, optimiser, parts, Checkpoints(folder, t.keep), t.clip, "step")
         packed = Packed.load(data / "packed")
         self.batches = Batches(packed, self.vocabulary.starts_word, t.batch_pieces, t.seed)
-        self.step = 0
         self.ks = tuple(parse_k(k) for k in t.k)
         self.entropy_of = torch.compile(summed_entropy, dynamic=True) if t.compile else summed_entropy
 
-    def train_step(self) -> tuple[float, int]:
+    def step(self, number: int) -> tuple[float, int]:
         """One optimiser step; returns the mean cross-entropy (nats per piece, smoothed) and the target pieces."""
         t = self.config.train
-        torch.manual_seed(t.seed * 1_000_003 + self.step)
-        rng = np.random.default_rng((t.seed, 1, self.step))
+        torch.manual_seed(t.seed * 1_000_003 + number)
+        rng = np.random.default_rng((t.seed, 1, number))
         self.model.train()
-        for group in self.optimizer.param_groups:
-            group["lr"] = rate(t, self.step)
-        total, pieces = 0.0, 0
-        group_batches = [self.batches.at(self.step * t.accumulate + i) for i in range(t.accumulate)]
-        expected = sum(int((batch.target != PAD).sum()) for batch in group_batches)
-        for batch in group_batches:
-            batch = batch.to(self.device)
-            k = draw_k(self.ks, t.k_weights or (1.0,) * len(self.ks), rng)
-            with arithmetic(self.device.type, t.precision):
-                entropy, guided, n = losses(self.model, batch, k, t.label_smoothing, self.entropy_of, t.emission_rate)
-            loss = entropy / expected
-            if guided is not None:
-                loss = loss + t.alignment_weight * guided / t.accumulate
-            loss.backward()
-            total, pieces = total + float(entropy.detach()), pieces + n
-        where = f"{self.folder}: step {self.step + 1}"
-        finite_loss(total, where)
-        finite_loss(float(torch.nn.utils.clip_grad_norm_(self.model.parameters(), t.clip)), f"{where}, its gradient")
-        self.optimizer.step()
-        self.optimizer.zero_grad(set_to_none=True)
-        self.step += 1
-        return total / pieces, pieces
+        batches = [self.batches.at(number * t.accumulate + i) for i in range(t.accumulate)]
+        expected = sum(int((batch.target != PAD).sum()) for batch in batches)
+        entropies: list[float] = []
 
-    def save(self) -> Path:
-        """Write checkpoint-<step> whole or not at all, and drop the oldest beyond `keep`; no NaN is ever written."""
-        check_weights(f"{self.folder}: step {self.step}", self.model.named_parameters())
-        kept = moments(self.optimizer, self.model.named_parameters())
-        return self.checkpoints.write(self.step, {"model": self.model.state_dict(), "optimizer": kept})
+        def summands() -> Iterator[Tensor]:
+            for batch in batches:
+                batch = batch.to(self.device)
+                k = draw_k(self.ks, t.k_weights or (1.0,) * len(self.ks), rng)
+                with arithmetic(self.device.type, t.precision):
+                    entropy, guided, _ = losses(
+                        self.model, batch, k, t.label_smoothing, self.entropy_of, t.emission_rate
+                    )
+                entropies.append(float(entropy.detach()))
+                loss = entropy / expected
+                yield loss if guided is None else loss + t.alignment_weight * guided / t.accumulate
+
+        self.trainer.descend(summands())
+        return sum(entropies) / expected, expected
 
     def resume(self) -> None:
         """Continue from the newest checkpoint; without one, begin with the weights of `start`, if that is given."""
-        if (kept := self.checkpoints.newest()) is not None:
-            self.model.load_state_dict(kept["model"])
-            restore_moments(self.optimizer, self.model.named_parameters(), kept["optimizer"])
-            self.step = kept["step"]
-        elif self.config.start is not None:
+        if not self.trainer.resume() and self.config.start is not None:
             self.start_from(model_folder(self.config.start, "start"))
-        self.log.cut(self.step)
 
     def start_from(self, folder: Path) -> None:
         """Take over a model's weights.  They fit if the sizes do: a causal encoder's also start a bidirectional one."""
@@ -204,67 +170,17 @@ class Trainer:
         self.model.load_state_dict(model.state_dict())
 
     def run(self, stop: Path | None = None) -> bool:
-        """Train to the last step with a progress bar, checkpoints, development BLEU and log lines.
-
-        A file at `stop` ends the training after the current step, with a checkpoint; returns whether the last step
-        was reached.
-        """
+        """Train to the last step, see `run_steps`."""
+        t, stop = self.config.train, stop or self.folder / "stop"
         with denormals_flushed():
-            return self._run(stop or self.folder / "stop")
-
-    def _run(self, stop: Path) -> bool:
-        t = self.config.train
-        bar = tqdm(total=t.steps, initial=self.step, unit="step", dynamic_ncols=True, file=sys.stderr)
-        bleu: dict[str, float] = {}
-        since, pieces = time.monotonic(), 0
-        window: list[float] = []
-        with bar, beating(bar):
-            while self.step < t.steps and not stop.exists():
-                began = time.monotonic()
-                loss, n = self.train_step()
-                self.log.add(self.step, loss, n, rate(t, self.step - 1), time.monotonic() - began)
-                pieces, window = pieces + n, [*window[-99:], loss]
-                bar.update()
-                elapsed = time.monotonic() - since
-                bar.set_postfix(loss=f"{np.mean(window):.3f}", pieces_s=f"{pieces / elapsed:.0f}", **bleu)
-                if self.step % t.checkpoint_every == 0 or self.step == t.steps:
-                    self.save()
-                if t.evaluate_every and (self.step % t.evaluate_every == 0 or self.step == t.steps):
-                    bleu = {f"bleu_{k}": round(v, 2) for k, v in self.evaluate().items()}
-                    row = {"step": self.step, "loss": float(np.mean(window)), "pieces_per_s": pieces / elapsed, **bleu}
-                    with (self.folder / "log.jsonl").open("a") as file:
-                        file.write(json.dumps(row) + "\n")
-                    since, pieces = time.monotonic(), 0
-        if self.step < t.steps:
-            self.save()
-        return self.step == t.steps
+            return run_steps(self.trainer, t, self.folder, partial(rate, t), self.step, self.evaluate, stop)
 
     def evaluate(self) -> dict[str, float]:
         """Development BLEU per k of `evaluate_k`."""
         from smt.training.evaluate import bleu_by_k
 
-        return bleu_by_k(self.model, self.vocabulary, self.config, self.config.train.evaluate_k)
-
-
-class StepLog:
-    """steps.tsv: one line per optimiser step; after a kill it goes on where the training does."""
-
-    HEADER = "step\tloss\tpieces\tlearning_rate\tseconds\n"
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def cut(self, step: int) -> None:
-        """Drop what was logged after `step`: it will be done again."""
-        lines = self.path.read_text().splitlines(keepends=True)[1:] if self.path.exists() else []
-        kept = [line for line in lines if line.endswith("\n") and int(line.split("\t")[0]) <= step]
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        write_text(self.path, "".join([self.HEADER, *kept]))
-
-    def add(self, step: int, loss: float, pieces: int, learning_rate: float, seconds: float) -> None:
-        """One step: number from 1, smoothed cross-entropy (nats per piece), target pieces, learning rate, time."""
-        with self.path.open("a") as file:
-            file.write(f"{step}\t{loss!r}\t{pieces}\t{learning_rate:.6g}\t{seconds:.4f}\n")
+        bleu = bleu_by_k(self.model, self.vocabulary, self.config, self.config.train.evaluate_k)
+        return {f"bleu_{k}": score for k, score in bleu.items()}
 
 
 def work_folder(config: SmtConfig, runs: Path) -> Path:
@@ -304,13 +220,15 @@ def train(config: SmtConfig, runs: Path, fresh: bool = False) -> Path | None:
 
 def train_in(folder: Path, config: SmtConfig, data: Path, stop: Path | None = None) -> Path | None:
     """Train (resuming), average, and write the finished model; its folder, or None if a stop file ended it early."""
-    trainer = Trainer(config, folder, data)
-    trainer.resume()
-    if not trainer.run(stop or folder / "stop"):
+    training = SmtTraining(config, folder, data)
+    training.resume()
+    if not training.run(stop):
         return None
     model = Transformer(replace(config.model, dropout=0.0))
     model.load_state_dict(Checkpoints(folder).average(config.train.keep))
-    return save_model(model, trainer.vocabulary, folder / "model", {"training": asdict(config), "steps": trainer.step})
+    return save_model(
+        model, training.vocabulary, folder / "model", {"training": asdict(config), "steps": config.train.steps}
+    )
 
 
 def main(config_path: Path, runs: Path, fresh: bool = False) -> None:

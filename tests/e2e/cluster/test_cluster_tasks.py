@@ -22,7 +22,7 @@ from doubles import write_questions
 import smt.training.sweep
 import sqa.data.datasets
 from smt.training.sweep import sweep
-from smt.training.train import Trainer
+from smt.training.train import SmtTraining
 from sqa.cli import main
 from sqa.core.errors import DataError
 from sqa.core.paths import ROOT
@@ -197,15 +197,15 @@ def test_trainings_on_two_workers_give_the_same_models(
     alone, spread = prepared_runs
     expected = swept(alone, None)
     assert [run[:2] for run in expected] == [(2, 0), (2, 1), ("multi", 0), ("multi", 1)]
-    steps, kept = [], Trainer.train_step
+    steps, kept = [], SmtTraining.step
 
-    def counted(self: Trainer) -> tuple[float, int]:
-        steps.append((self.folder.name, self.step))
+    def counted(self: SmtTraining, number: int) -> tuple[float, int]:
+        steps.append((self.folder.name, number))
         if len(steps) == STEPS:  # once: after the checkpoint of the training that was first to begin
             raise OSError("the worker is gone")
-        return kept(self)
+        return kept(self, number)
 
-    monkeypatch.setattr(Trainer, "train_step", counted)
+    monkeypatch.setattr(SmtTraining, "step", counted)
     with pytest.raises(OSError, match="the worker is gone"):
         swept(spread, scheduler)
     first = steps[0][0]

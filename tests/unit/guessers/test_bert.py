@@ -193,7 +193,7 @@ def test_a_training_that_was_cut_short_ends_as_one_that_was_not(config, tmp_path
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr("guessers.bert.train._tuning_update", broken)
+        patch.setattr("guessers.bert.train._tuning_loss", broken)
         train(cut, TOSSUPS, TOSSUPS[::3])
     sums = bert_encoder.Encoder.sums
     with monkeypatch.context() as patch:  # everything was read before: nothing is read again

@@ -193,20 +193,6 @@ def test_the_command_reads_the_noisy_texts(config, monkeypatch, tmp_path):
     assert [list(found) for found in seen] == [[TOSSUPS[0].id]]
 
 
-def test_a_checkpoint_as_it_was_written_before_is_gone_on_with(config, material):
-    """It called the identity "config", and at first had no keys."""
-    train(dataclasses.replace(config, epochs=1), material)
-    path = config.work / CHECKPOINT
-    content = torch.load(path, weights_only=True)
-    content["config"] = content.pop("identity")
-    del content["keys"]
-    torch.save(content, path)
-    done = train(dataclasses.replace(config, epochs=1), material)  # no epoch is left
-    assert "config" in torch.load(path, weights_only=True) and done.pages
-    with pytest.raises(ConfigError, match=r"checkpoint\.pt belongs to another config;"):
-        train(dataclasses.replace(config, hidden=5), material)
-
-
 def test_a_checkpoint_of_another_config_is_refused(config, material):
     train(dataclasses.replace(config, epochs=1), material)
     with pytest.raises(ConfigError, match=r"belongs to another config \(hidden differ\); remove it"):

@@ -18,7 +18,7 @@ from smt.lm.decode import Sentences, Writer
 from smt.lm.layout import Layout
 from smt.lm.train import begin_with, check_identity, sampled
 from smt.lm.train_config import LmConfig, LmTrainConfig
-from smt.lm.trainer import LmTrainer
+from smt.lm.trainer import LmTraining
 from smt.policies.waitk import FULL
 from smt.training.identity import CORPUS
 from smt.training.prepare import CorpusConfig
@@ -46,7 +46,7 @@ def parts(folder, runs, **settings):
     pairs = Pairs.of(TEXTS * 4, base.tokens, layout, 50)
     pieces = frequent(pairs, base.tokens, layout, 100)
     config = LmTrainConfig(**(SETTINGS | settings))
-    return base, layout, pairs, LmTrainer(base.network, pairs, layout, pieces, config, runs, base.tokens)
+    return base, layout, pairs, LmTraining(base.network, pairs, layout, pieces, config, runs, base.tokens)
 
 
 def never() -> float:
@@ -113,7 +113,7 @@ def test_names_and_numbers_that_are_copied_weigh_more(tmp_path):
     def loss(weight):
         config = LmTrainConfig(**(SETTINGS | {"copy_weight": weight}))
         network = load_base(folder, torch.float32).network
-        trainer = LmTrainer(network, pairs, layout, pieces, config, tmp_path, base.tokens)
+        trainer = LmTraining(network, pairs, layout, pieces, config, tmp_path, base.tokens)
         return trainer.loss(trainer.batches.make(np.arange(2), np.random.default_rng(0)), torch.tensor([FULL, FULL]))
 
     (plain, n), (nearly, _), (high, _) = loss(1.0), loss(1 + 1e-9), loss(1e6)
@@ -135,26 +135,24 @@ def test_padding_teaches_nothing(folder, tmp_path):
 
 def test_a_resumed_training_equals_an_undisturbed_one(folder, tmp_path):
     *_, whole = parts(folder, tmp_path / "whole")
-    whole.resume()
     whole.run(tmp_path / "stop", never)
     *_, first = parts(folder, tmp_path / "cut")
-    while first.step < 4:
-        first.train_step()
-        if first.step % 2 == 0:
-            first.save()
-    first.train_step()  # lost with the process
+    for number in first.trainer.rounds(6, every=2):
+        first.trainer.set_rate(first.rate(number))
+        first.step(number)
+        if number == 4:  # lost with the process
+            break
     *_, second = parts(folder, tmp_path / "cut")
-    second.resume()
-    assert second.step == 4
+    second.trainer.resume()
+    assert second.trainer.done == 4
     second.run(tmp_path / "stop", never)
-    for (name, a), b in zip(whole.parameters.items(), second.parameters.values(), strict=True):
-        assert torch.equal(a, b), name
+    for name, a in whole.trainer.parts["model"].state_dict().items():
+        assert torch.equal(a, second.trainer.parts["model"].state_dict()[name]), name
     assert (tmp_path / "whole" / "steps.tsv").read_text().count("\n") == 7
 
 
 def test_it_learns(folder, tmp_path):
     *_, trainer = parts(folder, tmp_path, steps=60, cooldown=10)
-    trainer.resume()
     trainer.run(tmp_path / "stop", never)
     losses = [float(line.split("\t")[1]) for line in (tmp_path / "steps.tsv").read_text().splitlines()[1:]]
     assert np.mean(losses[-5:]) < 0.5 * np.mean(losses[:3])
@@ -165,7 +163,7 @@ def test_a_loss_that_is_no_number_stops_it(folder, tmp_path):
     with torch.no_grad():
         base.network.norm.weight.fill_(float("nan"))
     with pytest.raises(NotComputable, match="the loss is nan"):
-        trainer.train_step()
+        trainer.step(0)
 
 
 def test_another_config_is_not_gone_on_with(tmp_path):
@@ -180,7 +178,7 @@ def test_another_config_is_not_gone_on_with(tmp_path):
 
 def test_it_can_begin_with_an_adapter(folder, tmp_path):
     base, _, _, trainer = parts(folder, tmp_path)
-    trainer.train_step()
+    trainer.step(0)
     path = save_adapter(tmp_path / "a", tensors(base.network), trainer.choice, base, ("es", "en"), "tiny", 2.0, {})
     other, *_, fresh = parts(folder, tmp_path / "again")
     begin_with(fresh, str(path), other)

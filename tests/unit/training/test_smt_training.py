@@ -15,12 +15,12 @@ from smt.models.decode import decode_batch
 from smt.models.transformer import ModelConfig
 from smt.training.config import CorpusConfig, SmtConfig, TrainConfig
 from smt.training.corpus import lexicon, pack
-from smt.training.train import Trainer, losses, rate
+from smt.training.train import SmtTraining, losses, rate
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
 from sqa.data.datasets import load_questions
-from sqa.files.checkpoints import Checkpoints
 from sqa.run.config import load
+from sqa.training.checkpoints import Checkpoints
 from tests.smt_models import random_model, vocabulary
 
 CONFIG = SmtConfig(
@@ -51,54 +51,52 @@ def folder(tmp_path: Path) -> Path:
 
 def test_loss_falls(folder):
     config = replace(CONFIG, train=replace(CONFIG.train, steps=60, cooldown=0, learning_rate=5e-3, schedule="constant"))
-    trainer = Trainer(config, folder)
-    losses = [trainer.train_step()[0] for _ in range(60)]
+    training = SmtTraining(config, folder)
+    losses = [training.step(number)[0] for number in range(60)]
     assert np.mean(losses[-5:]) < np.mean(losses[:5]) - 1.0
 
 
 def test_resuming_gives_the_same_next_losses(folder):
-    whole = Trainer(CONFIG, folder)
-    expected = [whole.train_step()[0] for _ in range(6)]
-    first = Trainer(CONFIG, folder)
-    for _ in range(3):
-        first.train_step()
-    first.save()
-    second = Trainer(CONFIG, folder)
+    whole = SmtTraining(CONFIG, folder)
+    expected = [whole.step(number)[0] for number in range(6)]
+    first = SmtTraining(CONFIG, folder)
+    for number in first.trainer.rounds(3):
+        first.step(number)
+    second = SmtTraining(CONFIG, folder)
     second.resume()
-    assert second.step == 3
-    assert [second.train_step()[0] for _ in range(3)] == expected[3:]
+    assert second.trainer.done == 3
+    assert [second.step(number)[0] for number in second.trainer.rounds(6)] == expected[3:]
 
 
 def test_accumulation_is_one_large_batch(folder, monkeypatch):
     """Two accumulated batches give the gradient of their pieces taken together, not a mean of means."""
     one_k = replace(CONFIG.train, accumulate=2, k=(3,), alignment_weight=0.0, clip=1e9)
-    trainer = Trainer(replace(CONFIG, model=replace(CONFIG.model, dropout=0.0), train=one_k), folder)
-    batches = [trainer.batches.at(i) for i in range(2)]
-    results = [losses(trainer.model, batch, 3, one_k.label_smoothing) for batch in batches]
+    training = SmtTraining(replace(CONFIG, model=replace(CONFIG.model, dropout=0.0), train=one_k), folder)
+    batches, weight = [training.batches.at(i) for i in range(2)], training.model.embedding.weight
+    results = [losses(training.model, batch, 3, one_k.label_smoothing) for batch in batches]
     pieces = sum(n for _, _, n in results)
     mean = sum(entropy for entropy, _, _ in results) / pieces
-    expected = torch.autograd.grad(mean, trainer.model.embedding.weight)[0]
+    expected = torch.autograd.grad(mean, weight)[0]
     seen = []
-    monkeypatch.setattr(trainer.optimizer, "step", lambda: seen.append(trainer.model.embedding.weight.grad.clone()))
-    loss, n = trainer.train_step()
+    monkeypatch.setattr(training.trainer.optimiser, "step", lambda: seen.append(weight.grad.clone()))
+    loss, n = training.step(0)
     assert n == pieces and loss == pytest.approx(float(mean.detach()), rel=1e-5)
     torch.testing.assert_close(seen[0], expected, rtol=1e-4, atol=1e-6)
 
 
 def test_unfinished_checkpoints_do_not_count(folder):
-    trainer = Trainer(CONFIG, folder)
-    trainer.train_step()
-    kept = trainer.save()
+    training = SmtTraining(CONFIG, folder)
+    for number in training.trainer.rounds(1):
+        training.step(number)
     (folder / "checkpoint-0000009.part").mkdir()
     (folder / "checkpoint-0000009").mkdir()
-    assert Checkpoints(folder).found() == [kept]
+    assert Checkpoints(folder).found() == [folder / "checkpoint-0000001"]
 
 
 def test_average_is_the_mean(folder):
-    trainer = Trainer(CONFIG, folder)
-    for _ in range(2):
-        trainer.train_step()
-        trainer.save()
+    training = SmtTraining(CONFIG, folder)
+    for number in training.trainer.rounds(2):
+        training.step(number)
     from safetensors.torch import load_file
 
     a, b = (load_file(path / "model.safetensors")["decoder_norm.weight"] for path in Checkpoints(folder).found())

@@ -110,14 +110,14 @@ def test_fresh_does_not_take_away_what_another_process_trains(runs):
 
 def test_a_stop_file_ends_a_sweep_with_a_checkpoint(runs, monkeypatch, capsys):
     stop = runs / "smt" / "tiny" / "stop"
-    kept = smt.training.train.Trainer.train_step
+    kept = smt.training.train.SmtTraining.step
 
-    def third_step_is_the_last(self):
-        if self.step == 1:
+    def second_step_is_the_last(self, number):
+        if number == 1:
             stop.touch()
-        return kept(self)
+        return kept(self, number)
 
-    monkeypatch.setattr(smt.training.train.Trainer, "train_step", third_step_is_the_last)
+    monkeypatch.setattr(smt.training.train.SmtTraining, "step", second_step_is_the_last)
     assert sweep(config(), (2, "full"), 1, runs) == []
     assert [path.name for path in stop.parent.glob("*/checkpoint-*")] == ["checkpoint-0000002"]
     assert "delete it" in capsys.readouterr().err

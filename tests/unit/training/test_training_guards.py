@@ -25,11 +25,11 @@ from smt.training.train import train
 from sqa.core.errors import ConfigError, DataError, NotComputable
 from sqa.core.paths import DATA, ROOT
 from sqa.files.atomic import claimed
-from sqa.files.checkpoints import Checkpoints
 from sqa.files.model_files import read_tensors, write_tensors
 from sqa.files.store import Store
 from sqa.run.config import load, read_yaml, run_from_mapping, to_mapping
 from sqa.run.pipeline import run
+from sqa.training.checkpoints import Checkpoints
 from tests.smt_models import random_model, vocabulary
 from tests.sweep_process import config, prepared, sentence_pairs
 

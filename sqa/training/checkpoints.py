@@ -24,7 +24,6 @@ from sqa.files.atomic import atomic
 from sqa.files.json_reader import parse_json
 
 TENSORS = ("model", "optimizer")  # what of a folder is tensors; the rest is plain values in state.json
-MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # what Adam keeps of each parameter
 
 
 class Checkpoints:
@@ -47,7 +46,7 @@ class Checkpoints:
     def write(self, step: int, content: Mapping[str, Any]) -> Path:
         """Write what is to be remembered after `step` and drop the oldest beyond `keep`; returns its file or folder."""
         if self.in_file:
-            known = {"identity": repr(self.identity), "keys": self._keys(), **content}
+            known = {"identity": repr(self.identity), "keys": self._keys(), "step": step, **content}
             with atomic(self.place) as partial:
                 torch.save(known, partial)
             return self.place
@@ -67,9 +66,9 @@ class Checkpoints:
         return target
 
     def newest(self) -> dict[str, Any] | None:
-        """What the newest one holds (of a folder with its `step`), None where there is none.
+        """What the newest one holds, with its `step`, None where there is none.
 
-        Damaged: DataError; a file of another config: ConfigError naming the keys in which they differ.
+        Damaged, or of an earlier version: DataError; a file of another config: ConfigError naming the keys that differ.
         """
         found = self.found()
         if not found:
@@ -102,12 +101,14 @@ class Checkpoints:
         return {key: repr(value) for key, value in (self.identity or {}).items()}
 
     def _check_identity(self, content: Mapping[str, Any]) -> None:
-        before, now = content.get("keys") or {}, self._keys()
-        if content.get("identity", content.get("config")) == repr(self.identity):  # "config": of the GRU guesser, once
-            return
-        keys = [key for key in now if before.get(key) != now[key]] if before else []  # an old one does not say
-        other = f" ({', '.join(keys)} differ)" if keys else ""
-        raise ConfigError(f"work: {self.place} belongs to another config{other}; remove it or name another folder")
+        before, now = content.get("keys", {}), self._keys()
+        if "step" not in content:
+            raise DataError(f"{self.place}: the checkpoint is of an earlier version; remove it to start again")
+        if content["identity"] != repr(self.identity):
+            keys = ", ".join(key for key in now if before.get(key) != now[key])
+            raise ConfigError(
+                f"work: {self.place} belongs to another config ({keys} differ); remove it or name another folder"
+            )
 
 
 def _read_file(path: Path) -> dict[str, Any]:
@@ -128,15 +129,20 @@ def _remove(path: Path) -> None:
     shutil.rmtree(path)
 
 
-def moments(optimiser: torch.optim.Optimizer, parameters: Iterable[tuple[str, nn.Parameter]]) -> dict[str, Tensor]:
-    """What Adam keeps of parameters, by "name.key"."""
-    kept = {name: optimiser.state[parameter] for name, parameter in parameters}
-    return {f"{name}.{key}": value for name, state in kept.items() for key, value in state.items()}
+class Moments:
+    """What Adam keeps of parameters, by "name.key", as a part of a training."""
 
+    def __init__(self, optimiser: torch.optim.Optimizer, parameters: Iterable[tuple[str, nn.Parameter]]) -> None:
+        self.optimiser, self.parameters = optimiser, dict(parameters)
 
-def restore_moments(
-    optimiser: torch.optim.Optimizer, parameters: Iterable[tuple[str, nn.Parameter]], kept: Mapping[str, Tensor]
-) -> None:
-    """Give an optimiser back what `moments` took of it."""
-    for name, parameter in parameters:
-        optimiser.state[parameter] = {key: kept[f"{name}.{key}"].to(parameter.device) for key in MOMENTS}
+    def state_dict(self) -> dict[str, Tensor]:
+        """The tensors."""
+        kept = {name: self.optimiser.state[parameter] for name, parameter in self.parameters.items()}
+        return {f"{name}.{key}": value for name, state in kept.items() for key, value in state.items()}
+
+    def load_state_dict(self, kept: Mapping[str, Tensor]) -> None:
+        """Give the optimiser back what `state_dict` took of it."""
+        for name, parameter in self.parameters.items():
+            self.optimiser.state[parameter] = {
+                key: kept[f"{name}.{key}"].to(parameter.device) for key in ("step", "exp_avg", "exp_avg_sq")
+            }

@@ -1,0 +1,1 @@
+"""What every training by gradients shares: the loop over its rounds, and checkpoints."""

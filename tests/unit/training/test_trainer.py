@@ -1,0 +1,105 @@
+"""The loop that all trainings share: checkpoints when they are due, the best round, the same end after a kill."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from sqa.core.errors import ConfigError, DataError, NotComputable
+from sqa.training.checkpoints import Checkpoints
+from sqa.training.trainer import Trainer
+
+X = torch.linspace(-1, 1, 12).reshape(6, 2)
+
+
+def trainer(checkpoints: Checkpoints | None = None, clip: float | None = 1.0) -> tuple[nn.Linear, Trainer]:
+    torch.manual_seed(0)
+    network = nn.Linear(2, 1)
+    optimiser = torch.optim.Adam(network.parameters(), lr=0.1)
+    return network, Trainer("made", optimiser, {"network": network, "optimiser": optimiser}, checkpoints, clip)
+
+
+def loss(network: nn.Linear, number: int) -> torch.Tensor:
+    torch.manual_seed(number)
+    return (network(X + torch.randn(6, 2)) - X.sum(1, keepdim=True)).square().mean()
+
+
+@pytest.mark.parametrize("every", [1, 3])
+def test_a_training_that_was_cut_ends_as_one_that_was_not(tmp_path, every):
+    whole, one = trainer()
+    for number in one.rounds(10, every):
+        one.descend([loss(whole, number)])
+        one.judge(-loss(whole, 99).item())
+    _, cut = trainer(Checkpoints(tmp_path / "c.pt", identity={"a": 1}))
+    network = cut.modules()[0][1]
+    for number in cut.rounds(10, every):
+        cut.descend([loss(network, number)])
+        cut.judge(-loss(network, 99).item())
+        if number == 7:  # lost with the process
+            break
+    again, second = trainer(Checkpoints(tmp_path / "c.pt", identity={"a": 1}))
+    assert second.resume() and second.done == 7 // every * every
+    for number in second.rounds(10, every):
+        second.descend([loss(again, number)])
+        second.judge(-loss(again, 99).item())
+    assert torch.equal(whole.weight, again.weight) and (one.stale, one.best_score) == (second.stale, second.best_score)
+    assert torch.equal(one.best["network"]["weight"], second.best["network"]["weight"])
+
+
+def test_a_training_that_is_told_to_stop_leaves_a_checkpoint(tmp_path):
+    network, one = trainer(Checkpoints(tmp_path / "c.pt"))
+    for number in one.rounds(10, every=4, stopped=lambda: one.done == 6):
+        one.descend([loss(network, number)])
+    _, second = trainer(Checkpoints(tmp_path / "c.pt"))
+    assert second.resume() and second.done == 6
+
+
+def test_the_best_round_is_the_first_of_equals_or_the_last(tmp_path):
+    for later, expected in ((False, 1), (True, 3)):
+        network, one = trainer()
+        for number, score in enumerate([0.1, 0.5, 0.2, 0.5]):
+            network.weight.data.fill_(number)
+            one.judge(score, later)
+        one.take_best()
+        assert network.weight[0, 0] == expected and one.stale == 2
+
+
+def test_the_step_is_down_the_sum_of_the_losses():
+    (whole, one), (parts, two) = trainer(clip=None), trainer(clip=None)
+    total = one.descend([loss(whole, 0)])
+    assert two.descend(loss(parts, 0) * share for share in (0.25, 0.75)) == pytest.approx(total)
+    torch.testing.assert_close(whole.weight, parts.weight)
+
+
+def test_no_step_is_made_with_numbers_that_are_not_finite():
+    network, one = trainer()
+    before = network.weight.detach().clone()
+    with pytest.raises(NotComputable, match="made: epoch 1: the loss is nan"):
+        one.descend([loss(network, 0) * math.nan])
+    with pytest.raises(NotComputable, match="made: epoch 1, its gradient: the loss is (nan|inf)"):
+        one.descend([network.weight.sub(network.weight.detach()).abs().sqrt().sum()])  # 0, and steep
+    assert torch.equal(network.weight, before)
+
+
+def test_no_checkpoint_is_written_of_weights_that_are_not_finite(tmp_path):
+    network, one = trainer(Checkpoints(tmp_path / "c.pt"))
+    network.weight.data.fill_(math.inf)
+    with pytest.raises(DataError, match="made: epoch 0: weight holds numbers"):
+        one.save()
+    assert not (tmp_path / "c.pt").exists()
+
+
+def test_a_checkpoint_of_another_config_or_of_an_earlier_version_is_refused(tmp_path):
+    _, one = trainer(Checkpoints(tmp_path / "c.pt", identity={"a": 1, "b": 2}))
+    one.save()
+    _, other = trainer(Checkpoints(tmp_path / "c.pt", identity={"a": 1, "b": 3}))
+    with pytest.raises(ConfigError, match=r"belongs to another config \(b differ\)"):
+        other.resume()
+    content = torch.load(tmp_path / "c.pt", weights_only=True)
+    del content["step"]
+    torch.save(content, tmp_path / "c.pt")
+    with pytest.raises(DataError, match="of an earlier version; remove it to start again"):
+        one.resume()
