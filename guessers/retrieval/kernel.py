@@ -1,4 +1,4 @@
-"""The loop over a text's postings, compiled by numba: BM25's fast path.
+"""The loop over a text's postings, BM25's fast path, as machine code where numba is installed.
 
 Only `Bm25Guesser.guess_prefixes` imports this module.  The import and the first call take half a second, and two more
 where no earlier process has left the machine code.
@@ -6,21 +6,12 @@ where no earlier process has left the machine code.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-import numba
 import numpy as np
 
-
-def _compiled(function: Callable) -> Callable:
-    """The function as machine code, kept beside this file or, where that is read-only, in the user's cache folder."""
-    try:
-        return numba.njit(cache=True)(function)
-    except RuntimeError:  # neither can be written: every process compiles for itself
-        return numba.njit(function)
+from sqa.core.compiled import compiled
 
 
-@_compiled
+@compiled
 def _climb(pages: np.ndarray, scores: np.ndarray, records: np.ndarray, place: int) -> None:
     """Move what stands at `place` up to where it belongs: best first, equal scores by page number."""
     page, score, record = pages[place], scores[place], records[place]
@@ -30,7 +21,7 @@ def _climb(pages: np.ndarray, scores: np.ndarray, records: np.ndarray, place: in
     pages[place], scores[place], records[place] = page, score, record
 
 
-@_compiled
+@compiled
 def best_pages(
     terms: np.ndarray,
     ends: np.ndarray,

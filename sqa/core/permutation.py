@@ -10,7 +10,6 @@ as at least as large.  (Pitman 1937; the maximum: Westfall and Young 1993.)
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -50,25 +49,13 @@ def _sums(table: Floats, seeds: Any) -> Floats:
     table = np.asarray(table, dtype=np.float64)
     differs = table != table[:, :1]  # what is alike under all conditions stays as it is
     questions, columns = np.flatnonzero(differs.any(axis=(1, 2))), np.flatnonzero(differs.any(axis=(0, 1)))
-    moving = np.ascontiguousarray(table[questions][..., columns])
+    moving = table[questions][..., columns]
     part = np.zeros((len(seeds), table.shape[1], len(columns)))
-    _compiled()(moving, questions, seeds, part)
+    _permute(moving, questions, seeds, part)
     sums = np.repeat(table[~differs.any(axis=(1, 2))].sum(axis=0)[None], len(seeds), axis=0)
     sums += table[questions].sum(axis=0) * ~differs.any(axis=(0, 1))
     sums[..., columns] += part
     return sums
-
-
-@cache
-def _compiled() -> Callable[[Floats, Any, Any, Floats], None]:
-    """The loop as machine code, kept on disk where that can be written; numba takes a while to import."""
-    import numba
-
-    try:
-        compiled: Callable[[Floats, Any, Any, Floats], None] = numba.njit(cache=True)(_permute)
-    except RuntimeError:
-        compiled = numba.njit(_permute)
-    return compiled
 
 
 def _permute(table: Floats, questions: Any, seeds: Any, sums: Floats) -> None:
@@ -77,25 +64,20 @@ def _permute(table: Floats, questions: Any, seeds: Any, sums: Floats) -> None:
     Fisher and Yates's shuffle, by the upper 32 bits of Marsaglia's xorshift, which begins at Steele's mixture of the
     seed and the question's number (n,): an order depends on nothing else.
     """
-    n, m, c = table.shape
-    order = np.empty(m, np.int64)
-    for b in range(len(seeds)):
-        for i in range(n):
-            state = seeds[b] + np.uint64(questions[i]) * np.uint64(0x9E3779B97F4A7C15)
-            state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-            state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-            state ^= state >> np.uint64(31)
-            for place in range(m):
-                order[place] = place
-            for last in range(m - 1, 0, -1):
-                other = np.int64(((state >> np.uint64(32)) * np.uint64(last + 1)) >> np.uint64(32))
-                order[last], order[other] = order[other], order[last]
-                state ^= state << np.uint64(13)
-                state ^= state >> np.uint64(7)
-                state ^= state << np.uint64(17)
-            for place in range(m):
-                for column in range(c):
-                    sums[b, place, column] += table[i, order[place], column]
+    rows, upper = np.arange(len(seeds)), np.uint64(32)
+    for question, values in zip(questions, table, strict=True):
+        state = seeds + np.array([question], np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+        state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        state ^= state >> np.uint64(31)
+        order = np.tile(np.arange(len(values)), (len(seeds), 1))  # (b, m)
+        for last in range(len(values) - 1, 0, -1):
+            other = (((state >> upper) * np.uint64(last + 1)) >> upper).astype(np.int64)
+            order[rows, other], order[:, last] = order[:, last].copy(), order[rows, other]
+            state ^= state << np.uint64(13)
+            state ^= state >> np.uint64(7)
+            state ^= state << np.uint64(17)
+        sums += values.take(order, axis=0)
 
 
 def p_values(table: Floats, statistic: Statistic, observed: Floats, permutations: int, seed: int) -> Floats:

@@ -1,4 +1,6 @@
-"""The loops of the word aligner, compiled by numba: forward and backward passes of an HMM over one sentence pair.
+"""The loops of the word aligner, as machine code where numba is installed.
+
+Forward and backward passes of an HMM over one sentence pair.
 
 States are the words of the side that is picked from, each once as a link and once as "no link" (the picking word has no
 counterpart, and the place stays where it was: Och and Ney 2003).
@@ -6,10 +8,9 @@ counterpart, and the place stays where it was: Och and Ney 2003).
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-import numba
 import numpy as np
+
+from sqa.core.compiled import compiled
 
 WIDEST = 10  # jumps farther than this many words count as this far
 
@@ -109,13 +110,5 @@ def _all_posteriors(
             jumped[d] += weights[n] * steps[d]
 
 
-def _compiled(function: Callable) -> Callable:
-    """Kept on disk where that can be written."""
-    try:
-        return numba.njit(cache=True)(function)
-    except RuntimeError:
-        return numba.njit(function)
-
-
-posteriors = _compiled(_posteriors)
-all_posteriors = _compiled(_all_posteriors)
+posteriors = compiled(_posteriors)
+all_posteriors = compiled(_all_posteriors)

@@ -20,8 +20,9 @@ from hypothesis import strategies as st
 from guessers.retrieval import tfidf
 from guessers.retrieval.bm25 import Bm25Config, Bm25Guesser, build
 from guessers.retrieval.index import Index
-from guessers.retrieval.kernel import _compiled, best_pages
+from guessers.retrieval.kernel import best_pages
 from guessers.retrieval.tfidf import TfidfConfig
+from sqa.core.compiled import compiled
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
 from sqa.core.types import Guess
@@ -173,7 +174,7 @@ def test_where_no_machine_code_can_be_kept_it_is_compiled_again(monkeypatch):
         return function
 
     monkeypatch.setattr(numba, "njit", njit)
-    assert _compiled(len) is len
+    assert compiled(len) is len
 
 
 def test_the_last_word_of_a_text_makes_no_pair_with_the_next_text():

