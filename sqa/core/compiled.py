@@ -1,4 +1,4 @@
-"""Loops over numbers as machine code where numba is installed (`pip install 'sqa[fast]'`), else as they are written."""
+"""Loops over numbers as machine code where numba is installed (the extra `fast`), else as they are written."""
 
 from __future__ import annotations
 

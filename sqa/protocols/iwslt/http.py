@@ -341,6 +341,7 @@ class Server:
     async def _frozen(self, session: Session, method: str, *arguments: Any) -> Any:
         """What a method of the session gives on a copy, of which there is one at a time; its scored questions stay."""
         async with self._copy:
+            await self._score(int)  # what the one thread was working out is among the session's rows now
             copy, rows = session.frozen(), session.rows
             found = await self._score(getattr(copy, method), *arguments)
         rows |= {index: row for index, row in copy.rows.items() if row[0] >= rows.get(index, (0,))[0]}
