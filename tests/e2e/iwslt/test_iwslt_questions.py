@@ -106,6 +106,7 @@ def test_answers_are_named_after_every_word(tmp_path: Path) -> None:
     """Not only when a result is asked for: the guesser has seen each prefix soon after it was sent."""
     scorer, seen = double_scorer(tmp_path, 1), []
     inner = scorer.row
+
     def row(index: int, emissions: object) -> object:
         seen.append(len(emissions))
         time.sleep(0.3)  # whoever asks for scores meanwhile waits
