@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
-
-F = TypeVar("F", bound=Callable[..., object])
+from typing import Any
 
 
-def compiled(function: F) -> F:
+def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function, with the same results; machine code is kept beside its file or in the user's cache folder.
 
     The import of numba takes half a second, so modules that call this are imported where their loops are needed.
@@ -17,9 +15,8 @@ def compiled(function: F) -> F:
         import numba
     except ModuleNotFoundError:
         return function
-    machine: F
     try:
-        machine = numba.njit(cache=True)(function)
+        machine: Callable[..., Any] = numba.njit(cache=True)(function)
     except RuntimeError:  # neither folder can be written: every process compiles for itself
         machine = numba.njit(function)
     return machine
