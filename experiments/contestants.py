@@ -16,6 +16,7 @@ import numpy as np
 
 from experiments.contestant import Contestant, Value, components, names_of
 from experiments.grid import AblationConfig, Row, cells, language_of, run_cells, usable
+from experiments.ladders import order
 from experiments.made import LeftOut
 from sqa.core.errors import ConfigError, SqaError
 from sqa.core.registry import BUZZERS, GUESSERS
@@ -98,11 +99,11 @@ class Runs(NamedTuple):
         """Those that could be had."""
         return list(dict.fromkeys(row.cell.dataset for row in self.rows))
 
-    def of(self, dataset: str, guesser: str, family: str = WAIT_K) -> list[Row]:
-        """Rows of one line of a figure, from the smallest k to full input."""
-        wanted = (dataset, guesser, family)
-        rows = [row for row in self.rows if (row.cell.dataset, row.cell.guesser, row.cell.family) == wanted]
-        return sorted(rows, key=lambda row: float("inf") if row.cell.k == "full" else int(row.cell.k))
+    def of(self, dataset: str, guesser: str = "", family: str = "") -> list[Row]:
+        """Rows of a data set, guesser and translator ("": all), from the smallest k to full input, then the human's."""
+        wanted = (("dataset", dataset), ("guesser", guesser), ("family", family))
+        rows = [row for row in self.rows if all(name in ("", getattr(row.cell, key)) for key, name in wanted)]
+        return sorted(rows, key=lambda row: (row.cell.family == "reference", order(row.cell.k)))
 
 
 def runs_of(

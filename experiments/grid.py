@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -40,7 +40,9 @@ if TYPE_CHECKING:
     from sqa.run.parts import Parts
     from sqa.run.pipeline import RunResult
     from sqa.run.scheduler import Scheduler
+    from sqa.run.spread import Job
 
+K = TypeVar("K")
 DECODED = ("waitk", "causal-lm")  # translators that share no work between one k and another
 COSTS = {"fixed": 0.0, "waitk": 1.5, "command": 4.0, "causal-lm": 30.0}  # of translating; guessing and scoring: 1
 SEPARATE = "separate wait-k"  # one model per k
@@ -357,17 +359,27 @@ def spread_cells(
 ) -> list[Row]:
     """`run_cells` on the workers of a scheduler; the run folders are written here."""
     from sqa.run.folder import unpack
-    from sqa.run.spread import Job, spread
+    from sqa.run.spread import Job
 
-    chains = [[Job(cell.run, partial(finish_cell, cell, config.resamples, config.seed)) for cell in group]
-              for group in groups]  # fmt: skip
+    chains = [[(cell.run.name, Job(cell.run, partial(finish_cell, cell, config.resamples, config.seed)))
+               for cell in group] for group in groups]  # fmt: skip
     rows: dict[str, Row] = {}
-    with progress.bar("ablation", len(todo), unit="run") as bar:
-        for _, (row, files) in spread(scheduler, chains, config.workers):
-            unpack(files, runs / row.cell.run.name)
-            rows[row.cell.run.name] = row
-            bar.update()
+    for name, (row, files) in scattered(scheduler, chains, config.workers, "ablation"):
+        unpack(files, runs / name)
+        rows[name] = row
     return [rows[cell.run.name] for cell in todo]
+
+
+def scattered(
+    scheduler: Scheduler, chains: Sequence[Sequence[tuple[K, Job]]], workers: int, what: str
+) -> Iterator[tuple[K, Any]]:
+    """(name, result) of each job, as workers finish them; the jobs of a chain stay together."""
+    from sqa.run.spread import spread
+
+    with progress.bar(what, sum(map(len, chains)), unit="run") as bar:
+        for (chain, at), result in spread(scheduler, [[job for _, job in jobs] for jobs in chains], workers):
+            yield chains[chain][at][0], result
+            bar.update()
 
 
 def finish_cell(cell: Cell, resamples: int, seed: int, store: Store, parts: Parts) -> tuple[Row, dict[str, bytes]]:

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from experiments.lab.ledger import Row
+from experiments.lab.ledger import Row, row_of
 from sqa.core.significance import Comparison
 from sqa.files.store import write_text
+from sqa.report.figure_style import save, style
 from sqa.run.folder import tsv
 
-DIFFERENCES = ("dataset", "translator", "guesser", "claim", "between", "difference", "low", "high", "questions", "note")
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+CLAIM = ("dataset", "translator", "guesser", "claim", "between")  # columns of a difference
+DIFFERENCES = (*CLAIM, "difference", "low", "high", "questions", "note")
 
 
 class LeftOut(NamedTuple):
@@ -23,39 +28,10 @@ class LeftOut(NamedTuple):
     reason: str
 
 
-class Difference(NamedTuple):
-    """How far one value is above another: a claim as a number.  Where it cannot be had, `note` says why."""
-
-    dataset: str
-    translator: str
-    guesser: str  # "-" where it is about the translation alone
-    claim: str  # in words, true where the difference is above 0
-    between: str
-    value: float | None = None
-    low: float | None = None
-    high: float | None = None
-    n: int = 0
-    note: str = ""
-
-    def cells(self) -> list[str]:
-        """The cells of a TSV line; an empty one does not apply."""
-        return [*self[:5], *map(_six, (self.value, self.low, self.high)), str(self.n) if self.n else "", self.note]
-
-
-def gap(dataset: str, translator: str, guesser: str, claim: str, found: Comparison, form: str = ".3f") -> Difference:
-    """The difference of a paired comparison."""
+def gap(dataset: str, translator: str, guesser: str, claim: str, found: Comparison, form: str = ".3f") -> Row:
+    """A paired comparison as a claim in words, true where the difference is above 0; guesser "-": of the text alone."""
     between = f"{found.a:{form}} and {found.b:{form}}"
-    return Difference(dataset, translator, guesser, claim, between, found.diff, found.low, found.high, found.n)
-
-
-def of_row(row: Row, guesser: str | None = None) -> Difference:
-    """The difference in a row of `experiments.ladders.differences`."""
-    dataset, translator, contestant, claim, between = row.cell
-    return Difference(dataset, translator, guesser or contestant, claim, between, row.value, row.low, row.high, row.n)
-
-
-def _six(x: float | None) -> str:
-    return "" if x is None else f"{x:.6f}"
+    return row_of((dataset, translator, guesser, claim, between), "difference", found)
 
 
 class Made:
@@ -65,49 +41,43 @@ class Made:
         self.folder = folder
         self.paths: list[Path] = []
 
-    def table(self, name: str, head: Sequence[str], lines: Iterable[Sequence[str]], show: bool = False) -> None:
-        """A tab-separated file."""
-        self._write(name, tsv(head, lines), show)
-
     def csv(self, name: str, lines: Iterable[Sequence[str]], show: bool = False) -> None:
         """A comma-separated file, whole or not at all, the header being the first of `lines`."""
         text = io.StringIO()
         csv.writer(text, lineterminator="\n").writerows(lines)
-        self._write(name, text.getvalue(), show)
+        self.write(name, text.getvalue(), show)
 
     def rows(self, name: str, columns: Sequence[str], rows: Iterable[Row], show: bool = False) -> None:
         """Numbers as CSV, a line each: its cell, metric, value, 95% interval, how many, unit, signature."""
         lines = [[*columns, "metric", "value", "low", "high", "n", "unit", "signature"]]
-        for row in rows:
-            numbers = map(_six, (row.value, row.low, row.high))
-            lines.append([*row.cell, row.metric, *numbers, str(row.n), row.unit, row.signature])
+        lines += [[*row.cell, row.metric, *_numbers(row), str(row.n), row.unit, row.signature] for row in rows]
         self.csv(name, lines, show)
 
-    def page(self, name: str, lines: Iterable[str]) -> None:
-        """A Markdown page."""
-        self._write(name, "\n".join(lines).rstrip() + "\n")
+    def differences(self, found: Iterable[Row], left_out: Iterable[LeftOut] = (), show: bool = True) -> None:
+        """A tab-separated file of claims; what is left out has a line with the reason."""
+        lines = [[*row.cell, *_numbers(row), str(row.n), ""] for row in found]
+        lines += [["all", "-", out.label, "-", "-", "", "", "", "", out.reason] for out in left_out]
+        self.write("differences.tsv", tsv(DIFFERENCES, lines), show)
 
-    def differences(
-        self, found: Iterable[Difference], left_out: Iterable[LeftOut] = (), name: str = "differences.tsv",
-        show: bool = True,
-    ) -> None:  # fmt: skip
-        """A tab-separated file; one that is left out has a line with the reason."""
-        gone = [Difference("all", "-", out.label, "-", "-", note=out.reason) for out in left_out]
-        self.table(name, DIFFERENCES, [one.cells() for one in (*found, *gone)], show)
-
-    def add(self, paths: Iterable[Path]) -> None:
-        """Files that are written already."""
-        self.paths += paths
+    def picture(self, stem: str, drawing: Callable[..., Figure], *given: Any) -> None:
+        """PDF and PNG of what a drawing makes of what it is given."""
+        with style():
+            self.paths += save(drawing(*given), self.folder, stem)
 
     def end(self) -> None:
         """Name all files."""
         for path in self.paths:
             print(path)
 
-    def _write(self, name: str, text: str, show: bool = False) -> None:
+    def write(self, name: str, text: str, show: bool = False) -> None:
         """Write a file; print it if it is to be shown."""
         path = self.folder / name
         write_text(path, text)
         self.paths.append(path)
         if show:
             print(text, end="")
+
+
+def _numbers(row: Row) -> list[str]:
+    """Value and interval, empty where there is none."""
+    return ["" if x is None else f"{x:.6f}" for x in (row.value, row.low, row.high)]

@@ -24,7 +24,7 @@ from experiments.lab import grid_rows
 from experiments.made import Made
 from sqa.core.errors import ConfigError, NotComputable
 from sqa.report.correlation import HEADER, Correlation, correlate_runs
-from sqa.report.figure_style import COLOURS, COLUMN, GREY, save, style
+from sqa.report.figure_style import COLOURS, COLUMN, GREY
 from sqa.run import folder as folders
 from sqa.run.config import load
 
@@ -68,9 +68,8 @@ def main(config_path: Path, runs: Path) -> None:
     lines = [[group.dataset, group.guesser, *tau.cells()] for group in groups for tau in group.taus]
     made.csv("correlation_tau.csv", [head, *lines])
     for dataset in dict.fromkeys(group.dataset for group in groups if group.taus):
-        stem = f"correlation_{Path(dataset).name}"
-        with style():
-            made.add(save(drawn([group for group in groups if group.dataset == dataset], dataset), made.folder, stem))
+        mine = [group for group in groups if group.dataset == dataset]
+        made.picture(f"correlation_{Path(dataset).name}", drawn, mine, dataset)
     shown = {(group.dataset, group.guesser, tau.a, tau.b) for group in groups for tau in group.taus
              if tau.a in SHORT and tau.b in group.drawn}  # fmt: skip
     print(folders.tsv(head, [line for line in lines if tuple(line[:4]) in shown]), end="")

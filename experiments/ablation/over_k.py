@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import date
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import sqa
-from experiments.ablation.seeds import write_seeds
+from experiments.ablation import seeds
 from experiments.grid import AblationConfig, Row, cells, run_cells, trained, usable
 from experiments.items.over_k import PANELS, drawn_over, every_k
 from experiments.lab import grid_rows
@@ -19,12 +20,13 @@ from experiments.lab.ledger import Ledger
 from experiments.lab.ledger import Row as Number
 from experiments.lab.tables import number
 from experiments.ladders import FALL, LATER, RISE, Ladder, differences, ladders
-from experiments.made import Made, of_row
+from experiments.made import Made
 from sqa import metrics as metric_names
-from sqa.report.figure_style import save, style
 from sqa.run.config import load
 
-HEAD = ("dataset", "translator", "k", "guesser", "questions", "unknown_pages", "empty_sentences")
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 MOST_LINES = 7  # translators in one figure
 SENTENCES = {RISE: "EW rises by", FALL: "to full input it falls by", "oracle rise": "oracle EW rises by",
              "oracle fall": "and falls by"}  # fmt: skip
@@ -42,12 +44,15 @@ def main(config_path: Path, runs: Path) -> None:
     found = ladders(once)
     gaps = {ladder[:3]: list(differences(ladder)) for ladder in found}
     said = list(came_out(config, datasets, of, found, gaps))
-    made.table("table.tsv", *_table(rows))
-    made.differences((of_row(gap) for each in gaps.values() for gap in each), show=False)
+    made.rows("table.csv", grid_rows.COLUMNS, grid_rows.rows_of(rows))
+    made.differences((gap for each in gaps.values() for gap in each), show=False)
     for dataset in datasets:
-        made.add(_figure(config, of, found, dataset, made.folder))
-    made.page("report.md", _report(config, datasets, of, said, made.paths, rows))
-    write_seeds(rows, made)
+        mine = [ladder for ladder in found if ladder.dataset == dataset]
+        if mine and any(of.where(metric, dataset=dataset) for metric, _ in PANELS):
+            made.picture(f"figure3_{Path(dataset).name}", figure, of, mine, title(config, dataset))
+    made.write("report.md", "\n".join(_report(config, datasets, of, said, made.paths, rows)) + "\n")
+    if len(once) < len(rows):
+        made.rows("seeds.csv", seeds.COLUMNS, seeds.rows_of(rows))
     for line in said:
         print(line)
     made.end()
@@ -104,32 +109,13 @@ def _of_best(of: Ledger, top: Ladder, gaps: Sequence[Number]) -> Iterator[str]:
 # ------------------------------------------------------------------------------------------------------------- files
 
 
-def _figure(config: AblationConfig, of: Ledger, found: Sequence[Ladder], dataset: str, folder: Path) -> list[Path]:
-    """A row of panels for each contestant, PDF and PNG; nothing where no translator has several k."""
-    mine = [ladder for ladder in found if ladder.dataset == dataset]
+def figure(of: Ledger, mine: Sequence[Ladder], said: str) -> Figure:
+    """A data set's figure: a row of panels for each contestant."""
     drawn = list(dict.fromkeys(ladder.translator for ladder in mine))[:MOST_LINES]
-    rows = [(dataset, contestant, contestant) for contestant in dict.fromkeys(ladder.contestant for ladder in mine)]
-    if not rows or not any(of.where(metric, dataset=dataset) for metric, _ in PANELS):
-        return []
-    with style():
-        figure = drawn_over(of, rows, drawn)
-        figure.suptitle(title(config, dataset))
-        return save(figure, folder, f"figure3_{Path(dataset).name}")
-
-
-def _table(rows: Sequence[Row]) -> tuple[Sequence[str], list[list[str]]]:
-    """Header, and a line for each run: value, low and high of every metric (95% over questions), six digits."""
-    names = list(dict.fromkeys(name for row in rows for name in row.intervals))
-    lines = []
-    for row in rows:
-        unknown = "n/a" if row.unknown_pages is None else str(row.unknown_pages)
-        line = [row.cell.dataset, row.cell.translator, str(row.cell.k), row.cell.guesser, str(row.n), unknown,
-                str(row.empty_sentences)]  # fmt: skip
-        for name in names:
-            i = row.intervals.get(name)
-            line += ["n/a"] * 3 if i is None else [f"{x:.6f}" for x in (i.value, i.low, i.high)]
-        lines.append(line)
-    return (*HEAD, *(f"{name}{part}" for name in names for part in ("", ".low", ".high"))), lines
+    answered = dict.fromkeys(ladder.contestant for ladder in mine)
+    made = drawn_over(of, [(mine[0].dataset, contestant, contestant) for contestant in answered], drawn)
+    made.suptitle(said)
+    return made
 
 
 def _report(
@@ -140,9 +126,9 @@ def _report(
     yield from ("# Expected wins and translation quality over k", "", *(f"- {line}" for line in said))
     for dataset in datasets:
         yield from ("", f"## {title(config, dataset)}", "")
-        for figure in figures:
-            if figure.name == f"figure3_{Path(dataset).name}.png":
-                yield from (f"![{dataset}]({figure.name})", "")
+        for path in figures:
+            if path.name == f"figure3_{Path(dataset).name}.png":
+                yield from (f"![{dataset}]({path.name})", "")
         mine = [row for row in rows if row.cell.dataset == dataset]
         for contestant in dict.fromkeys(row.cell.guesser for row in mine):
             yield from (f"Answered by {contestant}:", "", *every_k(of, dataset, contestant), "")

@@ -1,135 +1,121 @@
-"""Translators trained several times in the ablation over k: means over seeds, variance, differences as in MultEval.
+"""Translators trained several times: means and deviations over trainings, and differences whichever one happens to get.
 
-The statistics are those of experiments/ablation/trainings.py; p-values are corrected (Holm) for the ks of a comparison.
+The interval of a difference resamples questions and trainings together; with a single training of a system it knows
+nothing of its variance.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean, stdev
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from experiments.ablation.trainings import Difference, compare_trainings, over_questions
+import numpy as np
+
 from experiments.grid import CONTINUED, SEPARATE
+from experiments.lab.ledger import Row
+from experiments.lab.tables import DEVIATION
 from experiments.ladders import order
-from experiments.made import Difference as Told
-from experiments.made import Made
 from sqa import metrics as metric_names
-from sqa.core.permutation import holm
+from sqa.core.arrays import Floats
+from sqa.core.errors import DataError
+from sqa.core.significance import Interval, Resampled
 
 if TYPE_CHECKING:
-    from experiments.grid import Row
+    from experiments.grid import Row as GridRow
 
 SHIPPED = "wait-k"  # the bundled model, which they began with
 SHOWN = ("bleu", "ew", "oracle-ew", "accuracy")
-ENDS = ("", ".sd", ".questions")  # of columns
-
-
-class Over(NamedTuple):
-    """One metric of one translator, k and guesser over seeds."""
-
-    n: int
-    mean: float
-    deviation: float | None  # n - 1; None with one seed
-    questions: float | None = None  # standard deviation over questions; None where the metric is not among SHOWN
-
+COLUMNS = ("dataset", "translator", "k", "guesser")
+_QUESTIONS, _TRAININGS = 5, 6  # streams of random numbers that share a seed with those of sqa/core
 
 Key = tuple[str, str, int | str, str]  # data set, family, k, guesser
+Groups = Mapping[Key, Sequence["GridRow"]]
 
 
-def groups_of(rows: Sequence[Row]) -> dict[Key, list[Row]]:
+def groups_of(rows: Sequence[GridRow]) -> dict[Key, list[GridRow]]:
     """The trainings of each translator, k and guesser; the shipped model counts as one."""
-    groups: dict[Key, list[Row]] = {}
+    groups: dict[Key, list[GridRow]] = {}
     for row in rows:
         if row.cell.seed is not None or row.cell.family == SHIPPED:
             groups.setdefault((row.cell.dataset, row.cell.family, row.cell.k, row.cell.guesser), []).append(row)
     return groups
 
 
-def over_seeds(rows: Sequence[Row]) -> dict[Key, dict[str, Over]]:
-    """(data set, family, k, guesser) -> metric -> mean and deviations."""
-    return {
-        key: {name: _over(group, name) for name in group[0].intervals if all(name in row.intervals for row in group)}
-        for key, group in groups_of(rows).items()
-    }
+def rows_of(grid: Sequence[GridRow]) -> Iterator[Row]:
+    """Means and deviations (n - 1) over trainings; largest k minus smallest; separate models minus the others."""
+    groups, metrics = groups_of(grid), metric_names.build(SHOWN)
+    for (dataset, family, k, guesser), mine in groups.items():
+        for name, unit in ((m.name, m.unit) for m in metrics if all(m.name in row.intervals for row in mine)):
+            values, cell = [row.intervals[name].value for row in mine], (dataset, family, str(k), guesser)
+            yield Row(cell, name, fmean(values), n=len(values), unit=unit)
+            if len(values) > 1:
+                yield Row(cell, name + DEVIATION, stdev(values), n=len(values), unit=unit)
+    for metric in metrics:
+        there = {key: mine for key, mine in groups.items() if all(metric.name in row.stats for row in mine)}
+        for found in (trends(there, metric), models(there, metric)):
+            for cell, i in found:
+                yield Row(cell, metric.name, i.value, i.low, i.high, unit=metric.unit)
 
 
-def _over(group: Sequence[Row], metric: str) -> Over:
-    intervals = [row.intervals[metric] for row in group]
-    values = [interval.value for interval in intervals]
-    questions = None
-    if metric in SHOWN:
-        [built] = metric_names.build([metric])
-        questions = over_questions([row.stats[metric] for row in group], built, intervals[0].resamples, 0)
-    return Over(len(values), fmean(values), stdev(values) if len(values) > 1 else None, questions)
-
-
-def differences(groups: Mapping[Key, Sequence[Row]], other: str, metric: str) -> dict[Key, tuple[Difference, float]]:
-    """Key of the separate models -> they minus `other` at the same k, and p corrected for all k of the same guesser."""
-    [built] = metric_names.build([metric])
-    found: dict[Key, tuple[Difference, float]] = {}
-    for dataset, guesser in dict.fromkeys((key[0], key[3]) for key in groups):
-        pairs: dict[Key, Difference] = {}
-        for key, mine in groups.items():
-            theirs = groups.get((dataset, other, key[2], guesser), [])
-            if (key[0], key[3]) == (dataset, guesser) and key[1] == SEPARATE and theirs:
-                if all(metric in row.stats for row in (*mine, *theirs)):
-                    tables = [row.stats[metric] for row in mine], [row.stats[metric] for row in theirs]
-                    pairs[key] = compare_trainings(*tables, built, mine[0].intervals[metric].resamples)
-        found |= dict(zip(pairs, zip(pairs.values(), holm([d.p for d in pairs.values()]), strict=True), strict=True))
-    return found
-
-
-def trends(groups: Mapping[Key, Sequence[Row]], metric: str) -> dict[tuple[Key, Key], Difference]:
-    """(least k, largest k) of a translator with several trainings -> largest minus least, by the same seeds."""
-    [built] = metric_names.build([metric])
+def trends(groups: Groups, metric: Resampled) -> Iterator[tuple[tuple[str, ...], Interval]]:
+    """Largest k minus smallest k of a translator with several trainings, by the same seeds."""
     ladders: dict[tuple[str, str, str], list[Key]] = {}
     for key, mine in groups.items():
-        if len(mine) > 1 and all(metric in row.stats for row in mine):
+        if len(mine) > 1:
             ladders.setdefault((key[0], key[1], key[3]), []).append(key)
-    found: dict[tuple[Key, Key], Difference] = {}
-    for keys in ladders.values():
+    for (dataset, family, guesser), keys in ladders.items():
         least, most = (pick(keys, key=lambda key: order(key[2])) for pick in (min, max))
         below, above = ({row.cell.seed: row for row in groups[key]} for key in (least, most))
         seeds = [seed for seed in above if seed in below]
         if least != most and seeds:
-            high, low = ([rows[seed].stats[metric] for seed in seeds] for rows in (above, below))
-            resamples = groups[most][0].intervals[metric].resamples
-            found[least, most] = compare_trainings(high, low, built, resamples, same=most[1] != SEPARATE)
-    return found
+            high, low = ([rows[seed] for seed in seeds] for rows in (above, below))
+            found = compared(high, low, metric, same=family != SEPARATE)
+            yield (dataset, family, f"{most[2]} minus {least[2]}", guesser), found
 
 
-def write_seeds(rows: Sequence[Row], made: Made) -> None:
-    """seeds.tsv, and seeds_differences.tsv with p in the column `note`; nothing where no row has a seed."""
-    if all(row.cell.seed is None for row in rows):
-        return
-    summary = over_seeds(rows)
-    names = list(dict.fromkeys(name for values in summary.values() for name in values))
-    head = ["dataset", "translator", "k", "guesser", "seeds", *(f"{n}{p}" for n in names for p in ENDS)]
-    lines = []
-    for (dataset, family, k, guesser), values in summary.items():
-        numbers = [cell for name in names for cell in _cells(values.get(name))]
-        lines.append([dataset, family, str(k), guesser, str(next(iter(values.values())).n), *numbers])
-    made.table("seeds.tsv", head, lines)
-    made.differences(_told(groups_of(rows)), name="seeds_differences.tsv", show=False)
+def models(groups: Groups, metric: Resampled) -> Iterator[tuple[tuple[str, ...], Interval]]:
+    """The models trained for one k minus those trained for all, and minus the shipped one, at the same k."""
+    for other in (CONTINUED, SHIPPED):
+        for (dataset, family, k, guesser), mine in groups.items():
+            if family == SEPARATE and (theirs := groups.get((dataset, other, k, guesser))):
+                yield (dataset, f"{SEPARATE} minus {other}", str(k), guesser), compared(mine, theirs, metric)
 
 
-def _cells(over: Over | None) -> tuple[str, ...]:
-    values = (None, None, None) if over is None else (over.mean, over.deviation, over.questions)
-    return tuple("n/a" if value is None else f"{value:.6f}" for value in values)
+def compared(a: Sequence[GridRow], b: Sequence[GridRow], metric: Resampled, same: bool = False) -> Interval:
+    """`compare_trainings` of finished cells."""
+    tables = [row.stats[metric.name] for row in a], [row.stats[metric.name] for row in b]
+    return compare_trainings(*tables, metric, a[0].intervals[metric.name].resamples, same=same)
 
 
-def _told(groups: Mapping[Key, Sequence[Row]]) -> Iterator[Told]:
-    """What the largest k gains over the smallest, and separate models over the others."""
-    for metric in SHOWN:
-        for (least, most), d in trends(groups, metric).items():
-            yield _line(most, metric, f"k = {most[2]} minus k = {least[2]}", d, d.p)
-        for other in (CONTINUED, SHIPPED):
-            for key, (d, p) in differences(groups, other, metric).items():
-                named = "the shipped model" if other == SHIPPED else other
-                yield _line(key, metric, f"{SEPARATE} minus {named}, k = {key[2]}", d, p)
+def compare_trainings(
+    a: Sequence[Floats], b: Sequence[Floats], metric: Resampled, resamples: int = 1000, seed: int = 0,
+    same: bool = False,
+) -> Interval:  # fmt: skip
+    """Mean score over the trainings of one system minus that of another.
+
+    `a` and `b`: the statistics (n, d) of each training; row i of all of them is the same question.  same: table i of
+    both comes from the same training (one model at two k), so both are drawn together.
+    """
+    tables = [np.asarray(table, dtype=np.float64) for table in (*a, *b)]
+    if not a or not b or len({table.shape for table in tables}) != 1:
+        shapes = ", ".join(str(table.shape) for table in tables)
+        raise DataError(f"{metric.name}: expected trainings of two systems on the same questions, got {shapes}")
+    if same and len(a) != len(b):
+        raise DataError(f"{metric.name}: expected the same trainings on both sides, got {len(a)} and {len(b)}")
+    n = len(tables[0])
+    value = _gap(metric.score_many(np.stack([table.sum(axis=0) for table in tables]))[None], len(a))[0]
+    weights = np.random.default_rng([seed, _QUESTIONS]).multinomial(n, np.full(n, 1 / n), size=resamples)
+    scores = np.stack([metric.score_many(weights.astype(float) @ table) for table in tables], axis=1)  # (resamples, t)
+    rng = np.random.default_rng([seed, _TRAININGS])
+    drawn = [first + rng.integers(0, count, (resamples, count)) for first, count in ((0, len(a)), (len(a), len(b)))]
+    if same:
+        drawn[1] = drawn[0] + len(a)
+    low, high = np.nanpercentile(_gap(np.take_along_axis(scores, np.hstack(drawn), axis=1), len(a)), [2.5, 97.5])
+    return Interval(float(value), float(low), float(high), n, resamples=resamples)
 
 
-def _line(key: Key, metric: str, between: str, found: Difference, p: float) -> Told:
-    dataset, family, _, guesser = key
-    return Told(dataset, family, guesser, metric, between, found.value, found.low, found.high, note=f"p={p:.3f}")
+def _gap(scores: Floats, size: int) -> Floats:
+    """(B, trainings) -> (B,): mean of the first `size` minus mean of the others."""
+    gap: Floats = scores[:, :size].mean(axis=1) - scores[:, size:].mean(axis=1)
+    return gap

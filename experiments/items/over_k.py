@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from experiments.lab import curves, grid_rows
 from experiments.lab.item import Item
-from experiments.lab.ledger import Ledger, Row
+from experiments.lab.ledger import Ledger
 from experiments.lab.tables import Cell, Column, table
 
 if TYPE_CHECKING:
@@ -77,13 +77,8 @@ def _cell(dataset: str, translator: str, k: str, contestant: str = BEST) -> Cell
 
 def lines(ledger: Ledger, metric: str, dataset: str, contestant: str, drawn: Sequence[str]) -> list[curves.Line]:
     """A line for each translator drawn that has the metric."""
-    found = []
-    for look, translator in enumerate(drawn):
-        rows = ledger.where(metric, dataset=dataset, translator=translator, contestant=contestant)
-        if rows:
-            by_k: dict[str, Row] = {row.cell[2]: row for row in rows}
-            found.append(curves.Line(NAMES.get(translator, translator), look, by_k))
-    return found
+    rows = (row for row in ledger.where(metric, dataset=dataset, contestant=contestant) if row.cell[1] in drawn)
+    return curves.lines(rows, 1, 2, drawn, lambda name: NAMES.get(name, name))
 
 
 def by_k(ledger: Ledger) -> Figure:

@@ -16,7 +16,6 @@ from experiments.lab.item import Item
 from experiments.lab.ledger import Ledger, Row
 from experiments.lab.tables import DEVIATION, Column, pivot
 from smt.training.sweep import MULTI, finished
-from sqa import metrics as metric_names
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -40,18 +39,7 @@ def development(_: Path, runs: Path) -> Iterator[Row]:
 
 def answers(config: Path, runs: Path) -> Iterator[Row]:
     """Means and deviations over trainings by question answering, and the largest k minus the smallest."""
-    groups = grid_rows.finished(config, runs)
-    units = {metric.name: metric.unit for metric in metric_names.build(seeds.SHOWN)}
-    for (dataset, family, k, guesser), values in seeds.over_seeds(groups).items():
-        for name in seeds.SHOWN:
-            over, cell = values[name], (dataset, family, str(k), guesser)
-            yield Row(cell, name, over.mean, n=over.n, unit=units[name])
-            if over.deviation is not None:
-                yield Row(cell, name + DEVIATION, over.deviation, n=over.n, unit=units[name])
-    for name, found in ((name, seeds.trends(seeds.groups_of(groups), name)) for name in seeds.SHOWN):
-        for (least, most), gap in found.items():
-            cell = (most[0], most[1], f"{most[2]} minus {least[2]}", most[3])
-            yield Row(cell, name, gap.value, gap.low, gap.high, unit=units[name])
+    return seeds.rows_of(grid_rows.finished(config, runs))
 
 
 def spread(ledger: Ledger, dataset: str = "xqb-es", guesser: str = "bm25") -> Figure:
@@ -73,7 +61,6 @@ def _ladder(metric: str, dataset: str, guesser: str = "bm25") -> list[Column]:
     return [Column(metric, f"k = {k}", cell={"k": k, "dataset": dataset, "guesser": guesser}) for k in KS]
 
 
-COLUMNS = ("dataset", "translator", "k", "guesser")
 ITEMS = (
     Item(
         "sweep-flores",
@@ -88,7 +75,7 @@ ITEMS = (
         "sweep-xqb",
         "the same models by question answering",
         "studies.yaml:sweep",
-        COLUMNS,
+        seeds.COLUMNS,
         answers,
         blocks={
             f"{metric} {dataset}": pivot(("translator",), _ladder(metric, dataset), (f"{label}, {dataset}",))
@@ -101,7 +88,7 @@ ITEMS = (
         "seeds",
         "the Spanish language model trained three times: how much of a number is luck",
         "studies.yaml:seeds",
-        COLUMNS,
+        seeds.COLUMNS,
         answers,
         blocks={
             guesser: pivot(

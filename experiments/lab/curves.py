@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from experiments.ladders import order
@@ -36,6 +36,17 @@ class Panel(NamedTuple):
     lines: Sequence[Line]
     ylabel: str = ""
     lags: Sequence[Mapping[str, Row]] | None = None  # of each line, the lag that each k gives: the x axis
+
+
+def lines(
+    rows: Iterable[Row], name: int, x: int, looks: Sequence[str] = (), label: Callable[[str], str] = str
+) -> list[Line]:
+    """A line for each value in column `name`, over those in column `x`; `looks`: the names in order of their looks."""
+    found: dict[str, dict[str, Row]] = {}
+    for row in rows:
+        found.setdefault(row.cell[name], {})[row.cell[x]] = row
+    order = list(looks or found)
+    return [Line(label(one), order.index(one), found[one]) for one in sorted(found, key=order.index)]
 
 
 def over_k(grid: Sequence[Sequence[Panel]], xlabel: str, height: float = 2.0, width: float = PAGE) -> Figure:

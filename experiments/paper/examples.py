@@ -153,11 +153,11 @@ def figure5(config_path: Path, runs: Path) -> None:
     for example in examples:
         subject, finding = example.subject, example.finding
         made.csv(f"{example.stem}.csv", numbers(subject, finding))
-        made.add(draw(subject, finding, found.folder, example.stem, f"({example.panel}) "))
+        made.picture(example.stem, draw, subject, finding, f"({example.panel}) ")
         where = (subject.dataset, subject.system, subject.guesser)
         lines.append((*where, f"5{example.panel}: {subject.kind(finding)}", _shown(example)))
     lines += [(label, "-", found.config.guesser, "not computed", why) for label, why in missing(found, examples)]
-    made.table("figure5.tsv", ("dataset", "translator", "guesser", "shown", "what"), lines, show=True)
+    made.csv("figure5.csv", [("dataset", "translator", "guesser", "shown", "what"), *lines], show=True)
     made.end()
 
 

@@ -21,11 +21,10 @@ from experiments.grid import AblationConfig, language_of, systems, usable, works
 from experiments.lab import curves
 from experiments.lab.ledger import Row, row_of
 from experiments.ladders import order
-from experiments.made import Difference, LeftOut, Made, gap
+from experiments.made import LeftOut, Made, gap
 from sqa.core.errors import ConfigError, NotComputable
 from sqa.core.significance import bootstrap, compare
 from sqa.files.store import Store
-from sqa.report.figure_style import save, style
 from sqa.run.config import QualityConfig, load, run_from_mapping, to_mapping
 
 if TYPE_CHECKING:
@@ -74,11 +73,11 @@ def main(config_path: Path, runs: Path) -> None:
     if not rows:
         raise NotComputable("figure 9: " + "; ".join(f"{out.label}: {out.reason}" for out in left_out))
     made = Made(runs / config.name)
+    families = list(dict.fromkeys(row.cell[1] for row in rows))
     for dataset in dict.fromkeys(point.dataset for point in points):
         stem, mine = f"figure9_{Path(dataset).name}", [row for row in rows if row.cell[0] == dataset]
         made.rows(f"{stem}.csv", COLUMNS, mine)
-        with style():
-            made.add(save(drawn(mine, labels, list(dict.fromkeys(row.cell[1] for row in rows))), made.folder, stem))
+        made.picture(stem, drawn, mine, labels, families)
     made.differences(differences_of(points, labels, base), left_out)
     made.end()
 
@@ -110,7 +109,7 @@ def rows_of(point: Point, labels: Mapping[str, str], base: AblationConfig) -> It
             yield row_of(cell, metric.name, interval, metric.unit, metric.signature())
 
 
-def differences_of(points: Sequence[Point], labels: Mapping[str, str], base: AblationConfig) -> Iterator[Difference]:
+def differences_of(points: Sequence[Point], labels: Mapping[str, str], base: AblationConfig) -> Iterator[Row]:
     """The claim, for every data set, translator with several k, and metric."""
     for dataset, family in dict.fromkeys((point.dataset, point.family) for point in points):
         mine = [point for point in points if (point.dataset, point.family) == (dataset, family)]
@@ -128,10 +127,7 @@ def drawn(rows: Sequence[Row], labels: Mapping[str, str], families: Sequence[str
     """One data set's figure: a panel for each metric; `families`: those of all data sets, in order of their looks."""
     panels = []
     for name, label in labels.items():
-        lines = []
-        for look, family in enumerate(families):
-            by_k = {row.cell[2]: row for row in rows if (row.cell[1], row.metric) == (family, name)}
-            lines += [curves.Line(family, look, by_k)] if by_k else []
+        lines = curves.lines((row for row in rows if row.metric == name), 1, 2, families)
         panels += [curves.Panel(label, lines)] if lines else []
     figure = curves.over_k([panels], "k (source words read first); no axis starts at 0", 2.6)
     figure.suptitle(f"{rows[0].cell[0]}, {rows[0].n} questions, 95% bands", fontsize=8)

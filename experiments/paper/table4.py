@@ -34,7 +34,7 @@ from pathlib import Path
 import numpy as np
 
 from experiments.lab.ledger import Row, row_of
-from experiments.made import Difference, LeftOut, Made
+from experiments.made import LeftOut, Made
 from experiments.paper.table4_answers import AnyReader, Found, Library, Steps, build_reader
 from experiments.paper.table4_rows import (
     ALL,
@@ -237,9 +237,9 @@ def _bleu(results: Sequence[Answered], config: Table4Config) -> Iterator[Row]:
         yield row_of((*cell, "-"), "bleu", bootstrap(stats, rule, config.resamples, config.seed), "0-100")
 
 
-def claim(row: Row) -> Difference:
+def claim(row: Row) -> Row:
     """A difference of two systems as a claim."""
     name, language, between, reader = row.cell
     better, _, worse = between.partition(MINUS)
     words = f"answers to {better} are better than to {worse} (F1)"
-    return Difference(f"{name} {language}", better, reader, words, between, row.value, row.low, row.high, row.n)
+    return replace(row, cell=(f"{name} {language}", better, reader, words, between))

@@ -11,12 +11,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 from tqdm import tqdm
 
 from experiments.paper.table4_rows import ReaderEntry, is_yes_no
+from experiments.stored import stored
 from guessers.open_qa import passages as shelf
 from guessers.open_qa import short_answers
 from guessers.open_qa.lm_reader import LmReader
@@ -24,7 +25,6 @@ from guessers.open_qa.passages import Passage, PassageIndex
 from guessers.open_qa.reader import Reader
 from guessers.retrieval.index import VERSION as INDEX_VERSION
 from sqa.core import trace
-from sqa.core.errors import DataError
 from sqa.core.registry import TRANSLATORS
 from sqa.core.reveal import hypotheses
 from sqa.data.xor_tydi import OpenQuestion
@@ -37,16 +37,6 @@ from sqa.run.pipeline import BLOCK_SIZE, translate
 VERSION = 1  # of the steps; raise it when the same parts would give other rows
 
 Make = Callable[[slice], Sequence[Mapping[str, Any]]]  # a block of questions -> a row for each
-
-
-def _schema(**columns: pa.DataType) -> pa.Schema:
-    fields = {"question_id": pa.string(), **columns}
-    return pa.schema([pa.field(name, kind, nullable=False) for name, kind in fields.items()])
-
-
-TEXTS, ANSWERS = _schema(text=pa.string()), _schema(answer=pa.string())
-# numbers in the order of the file, best first; rank of the first that has a right answer, 0 = none has
-PASSAGES = _schema(passages=pa.list_(pa.int32()), found=pa.int32())
 
 
 class Found(NamedTuple):
@@ -89,11 +79,10 @@ class Library:
         return [hit.passage for hit in self.index.search(text, self.depth)]
 
 
-class RuleReader:
+class RuleReader(NamedTuple):
     """Answers by rule: `guessers.open_qa.short_answers`."""
 
-    def __init__(self, kind: Literal["title", "typed"]) -> None:
-        self.kind = kind
+    kind: str
 
     def answer(self, question: str, passages: Sequence[Passage]) -> str:
         """The answer, "" without a passage."""
@@ -112,9 +101,7 @@ def build_reader(entry: ReaderEntry) -> AnyReader:
     """The reader of a config; a model that is not there is a ConfigError."""
     if entry.model is not None:
         return Reader(entry.model)
-    if entry.lm is not None:
-        return LmReader(entry.lm)
-    return RuleReader("title" if entry.answer == "title" else "typed")
+    return RuleReader(entry.answer) if entry.lm is None else LmReader(entry.lm)
 
 
 @dataclass(frozen=True)
@@ -136,7 +123,8 @@ class Steps:
             final = [hypotheses(question, emissions.get(question.id, ())) for question in sources[block]]
             return [{"text": " ".join(line for line in lines if line)} for lines in final]
 
-        rows = self._rows("texts", TRANSLATORS.identity(config.name), translator.fingerprint(), (), TEXTS, make)
+        place, mark = TRANSLATORS.identity(config.name), translator.fingerprint()
+        rows = self._rows("texts", place, mark, (), make, text=pa.string())
         return [row["text"] for row in rows]
 
     def retrieved(self, texts: Sequence[str]) -> list[Found]:
@@ -186,32 +174,20 @@ class Steps:
             return [{"answer": reader.answer(*pair)} for pair in zip(asked, read, strict=True)]
 
         upstream = (self.library.fingerprint, digest([list(texts), [item.passages for item in found]]))
-        rows = self._rows("answers", type(reader).__name__, reader.fingerprint(), upstream, ANSWERS, make)
+        rows = self._rows("answers", type(reader).__name__, reader.fingerprint(), upstream, make, answer=pa.string())
         return [row["answer"] for row in rows]
 
     def _looked_up(self, name: str, upstream: tuple[str, ...], make: Make) -> list[Found]:
-        rows = self._rows(name, "guessers.passages", self.library.fingerprint, upstream, PASSAGES, make)
+        rows = self._rows(name, "guessers.passages", self.library.fingerprint, upstream, make,
+                          passages=pa.list_(pa.int32()), found=pa.int32())  # fmt: skip
         return [Found(tuple(row["passages"]), row["found"]) for row in rows]
 
     def _rows(
-        self, name: str, implementation: str, fingerprint: str, upstream: tuple[str, ...], schema: pa.Schema, make: Make
-    ) -> list[dict[str, Any]]:
+        self, name: str, implementation: str, fingerprint: str, upstream: tuple[str, ...], make: Make,
+        **columns: pa.DataType,
+    ) -> list[dict[str, Any]]:  # fmt: skip
         """One row for each question, in order; `make` makes those of a block that the store lacks."""
         content = digest([[q.id, q.split, q.language, q.text, q.answers, q.translation] for q in self.questions])
-        identity = digest([VERSION, fingerprint])
-        stage = Stage(f"table4-{name}", implementation, identity, upstream, content, BLOCK_SIZE)
-        blocks = [slice(start, start + BLOCK_SIZE) for start in range(0, len(self.questions), BLOCK_SIZE)]
-        if self.store.missing(stage, len(blocks)):
-            with self.store.working_on(stage):
-                missing = self.store.missing(stage, len(blocks))
-                where = f"{self.questions[0].split} {self.questions[0].language} {name}"
-                for index in tqdm(missing, desc=where, unit="block", mininterval=2):
-                    ids = [question.id for question in self.questions[blocks[index]]]
-                    rows = [{"question_id": id, **row} for id, row in zip(ids, make(blocks[index]), strict=True)]
-                    self.store.write(stage, index, pa.Table.from_pylist(rows, schema=schema))
-        rows = [row for index in range(len(blocks)) for row in self.store.read(stage, index, schema).to_pylist()]
-        if [row["question_id"] for row in rows] != [question.id for question in self.questions]:
-            raise DataError(
-                f"{self.store.folder(stage)}: its rows are not those of the questions; delete it, run again"
-            )
-        return rows
+        stage = Stage(f"table4-{name}", implementation, digest([VERSION, fingerprint]), upstream, content, BLOCK_SIZE)
+        what = f"{self.questions[0].split} {self.questions[0].language} {name}"
+        return stored(self.store, stage, [q.id for q in self.questions], make, what, **columns)

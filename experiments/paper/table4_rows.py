@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache
 from pathlib import Path
 from typing import Literal
 
@@ -111,24 +111,15 @@ class Answered:
     texts: list[str] | None = None  # the questions as the system puts them; None for NOTHING
     found: list[bool] | None = None  # whether a retrieved passage has a right answer; None = no search
 
-    @cached_property
-    def em(self) -> np.ndarray:
-        """(n,) 0 or 1."""
-        return np.array([exact_match(a, q.answers) for a, q in zip(self.answers, self.questions, strict=True)])
-
-    @cached_property
-    def f1(self) -> np.ndarray:
-        """(n,) 0..1."""
-        return np.array([f1(a, q.answers) for a, q in zip(self.answers, self.questions, strict=True)])
-
+    @cache  # noqa: B019 as long as the results, which are all compared with one another
     def values(self, metric: str) -> np.ndarray:
         """(n,) 0..1, nan for questions that the metric leaves out."""
         spans = np.array([not is_yes_no(question) for question in self.questions])
         if metric == "found":
             return np.full(len(spans), np.nan) if self.found is None else np.where(spans, self.found, np.nan)
-        values = self.em if metric.startswith("em") else self.f1
-        kept = {"yes_no": ~spans, "spans": spans}.get(metric.partition(".")[2], True)
-        return np.where(kept, values, np.nan)
+        score = exact_match if metric.startswith("em") else f1
+        values = [score(a, q.answers) for a, q in zip(self.answers, self.questions, strict=True)]
+        return np.where({"yes_no": ~spans, "spans": spans}.get(metric.partition(".")[2], True), values, np.nan)
 
 
 def is_yes_no(question: OpenQuestion) -> bool:

@@ -37,14 +37,14 @@ import numpy as np
 from experiments.grid import AblationConfig
 from experiments.lab.ledger import Row, row_of
 from experiments.made import Made
-from experiments.paper.figure6 import Mean
 from experiments.stepwise.figure import draw, numbers
 from experiments.stepwise.rows import RULES, Kind, Subject
 from experiments.stepwise.systems import Found, errors_of_seeds, systems
-from sqa.core.significance import bootstrap, bootstrap_band, compare
+from sqa.core.significance import bootstrap, compare
 from sqa.diagnose.alignment import SEEDS
 from sqa.diagnose.findings import cells as finding_cells
 from sqa.diagnose.step_errors import Finding
+from sqa.metrics.ratio import Mean
 from sqa.run.config import load
 
 FEW = 10  # sentences or words: a mean over fewer is not compared
@@ -72,19 +72,6 @@ def subjects(config_path: Path, runs: Path, counted: bool = False) -> Found[Step
 
 
 # ------------------------------------------------------------------------------------------------ what errors cost
-
-
-@dataclass(frozen=True, slots=True)
-class Gap:
-    """Difference of two means as a curve of one point, for `bootstrap_band`; stats (n, 4): sum, count, sum, count."""
-
-    name: str
-
-    def score_many(self, stats: np.ndarray) -> np.ndarray:
-        """(B, 4) -> (B, 1); nan where one of the two has no value."""
-        counts = stats[:, 1::2]
-        means = np.divide(stats[:, 0::2], counts, out=np.full(counts.shape, np.nan), where=counts > 0)
-        return means[:, :1] - means[:, 1:]
 
 
 def sentence_gap(subject: Subject, kind: Kind) -> np.ndarray:
@@ -122,9 +109,8 @@ class Item(NamedTuple):
         counts = stats.sum(axis=0)[1::2]
         yield Row(cell, "places", float(counts[0]), n=len(stats), unit="count")
         if counts.min() >= FEW:
-            band = bootstrap_band(stats, Gap(self.places), ablation.resamples, ablation.seed)
-            value, low, high = (float(found[0]) for found in (band.value, band.low, band.high))
-            yield Row(cell, "log MRR", value, low, high, len(stats), "nats")
+            gap = compare(stats[:, :2], stats[:, 2:], Mean(self.places), ablation.resamples, ablation.seed)
+            yield row_of(cell, "log MRR", gap, "nats")
 
 
 ITEMS = (
@@ -142,7 +128,7 @@ def make(item: Item, config_path: Path, runs: Path) -> None:
         examples, stem = subject.examples(item.kind, item.costly), f"{item.kind}_{subject.dataset}"
         if examples:
             made.csv(f"{stem}.csv", numbers(subject, examples[0]))
-            made.add(draw(subject, examples[0], found.folder, stem))
+            made.picture(stem, draw, subject, examples[0])
         else:
             cost = f" that cost {RULES.drop:.2f} nats or more" if item.costly else ""
             print(f"{subject.dataset}: no figure, no {item.kind}{cost} among its findings", file=sys.stderr)
@@ -157,30 +143,22 @@ hallucination, omission, under_translation = (partial(make, item) for item in IT
 # ----------------------------------------------------------------------------------------------- how many there are
 
 
-class Share(NamedTuple):
-    """Something counted: stats (n, 2) = how often, out of how many."""
-
-    name: str
-    stats: np.ndarray
-
-
-def shares(subject: Subject) -> list[Share]:
-    """What is counted of one system, per question."""
+def shares(subject: Subject) -> dict[str, np.ndarray]:
+    """What is counted of one system, (n, 2): how often in each question, out of how many."""
     words = [len(errors.unaligned) for errors in subject.errors]
     sentences = [len(question.sentences) for question in subject.run.questions]
-    invented = [sum(errors.hallucinated) for errors in subject.errors]
-    drops = [sum(f.kind == "drop" for f in errors.findings) for errors in subject.errors]
 
     def lost(*kinds: Kind) -> list[int]:
         return [len({f.sentence for f in e.findings if subject.kind(f) in kinds}) for e in subject.errors]
 
-    counted = (
-        ("hallucinated content words", invented, words),
-        ("sentences with lost source", lost("omission", "under-translation"), sentences),
-        ("under-translated sentences", lost("under-translation"), sentences),
-        ("drops of log MRR", drops, words),
-    )
-    return [Share(name, np.column_stack([often, of]).astype(np.float64)) for name, often, of in counted]
+    drops = [sum(f.kind == "drop" for f in errors.findings) for errors in subject.errors]
+    counted = {
+        "hallucinated content words": ([sum(errors.hallucinated) for errors in subject.errors], words),
+        "sentences with lost source": (lost("omission", "under-translation"), sentences),
+        "under-translated sentences": (lost("under-translation"), sentences),
+        "drops of log MRR": (drops, words),
+    }
+    return {name: np.column_stack(counts).astype(np.float64) for name, counts in counted.items()}
 
 
 def counts(found: Found[StepwiseConfig]) -> Iterator[Row]:
@@ -189,18 +167,19 @@ def counts(found: Found[StepwiseConfig]) -> Iterator[Row]:
     config = found.ablation
     for subject in found.subjects:
         seeds = [shares(replace(subject, errors=errors)) for errors in errors_of_seeds(subject.run, SEEDS)]
-        for share, *alone in zip(shares(subject), *seeds, strict=True):
-            cell = (subject.dataset, f"k = {subject.k}", share.name)
-            values = [Mean(share.name).score(one.stats.sum(axis=0)) for one in alone]
-            interval = bootstrap(share.stats, Mean(share.name), config.resamples, config.seed)
+        for name, stats in shares(subject).items():
+            cell = (subject.dataset, f"k = {subject.k}", name)
+            values = [Mean(name).score(alone[name].sum(axis=0)) for alone in seeds]
+            interval = bootstrap(stats, Mean(name), config.resamples, config.seed)
             yield row_of(cell, "share", interval, "share")
-            for name, value in zip(ALONE, (min(values), max(values)), strict=True):
-                yield Row(cell, name, value, n=interval.n, unit="share")
+            for metric, value in zip(ALONE, (min(values), max(values)), strict=True):
+                yield Row(cell, metric, value, n=interval.n, unit="share")
     for dataset in found.datasets:
-        mine = [subject for subject in found.subjects if subject.dataset == dataset]
-        for a, b in zip(shares(mine[0]), shares(mine[-1]), strict=True):
-            gap = compare(a.stats, b.stats, Mean(a.name), config.resamples, config.seed)
-            yield row_of((dataset, f"k = {mine[0].k} minus {mine[-1].k}", a.name), "share", gap, "share")
+        first, *_, last = [subject for subject in found.subjects if subject.dataset == dataset]
+        full = shares(last)
+        for name, stats in shares(first).items():
+            gap = compare(stats, full[name], Mean(name), config.resamples, config.seed)
+            yield row_of((dataset, f"k = {first.k} minus {last.k}", name), "share", gap, "share")
 
 
 # -------------------------------------------------------------------------------------------------------- examples

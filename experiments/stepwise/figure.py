@@ -9,16 +9,16 @@ the links of the word aligner; lost ones are red.  (1), (2), ... are the halluci
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from experiments.stepwise.rows import RULES, Subject
-from sqa.report.figure_style import COLOURS, GREY, PAGE, save, style
+from sqa.report.figure_style import COLOURS, GREY, PAGE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from sqa.diagnose.step_errors import Finding
 
@@ -53,8 +53,8 @@ def ranks(finding: Finding) -> str:
     return " to ".join(str(rank or f"> {RULES.top}") for rank in (finding.rank_before, finding.rank_after))
 
 
-def draw(subject: Subject, finding: Finding, folder: Path, stem: str, panel: str = "") -> list[Path]:
-    """The figure of one finding, as wide as its words need; returns the PDF and the PNG."""
+def draw(subject: Subject, finding: Finding, panel: str = "") -> Figure:
+    """The figure of one finding, as wide as its words need."""
     from matplotlib import pyplot
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
@@ -64,18 +64,15 @@ def draw(subject: Subject, finding: Finding, folder: Path, stem: str, panel: str
     below = LETTER * SIZE * max(map(len, trace.question.words))
     above = LINKS + LETTER * SIZE * max(map(len, written.values()), default=0)
     heights = (96, 26, LEADS + above + below + 12)  # points
-    with style():
-        widest = max(len(written), len(trace.question.words))
-        size = (max(PAGE, (widest * STEP + 110) / 72), (sum(heights) + FRAME) / 72)
-        layout = ConstrainedLayoutEngine(h_pad=0.01, hspace=0.0)
-        figure, (logs, red, text) = pyplot.subplots(3, 1, figsize=size, layout=layout, height_ratios=heights)
-        answer = trace.question.page.replace("_", " ")
-        title = f"{panel}{subject.kind(finding)}: {subject.system}, answered by {subject.guesser}"
-        logs.set_title(f"{title}; {trace.question.id}, answer: {answer}", loc="left")
-        _logs(logs, subject, finding)
-        _red(red, subject, finding)
-        _words(text, subject, finding, written, (below + 12, below + 12 + above - LINKS, heights[-1]))
-        return save(figure, folder, stem)
+    size = (max(PAGE, (max(len(written), len(trace.question.words)) * STEP + 110) / 72), (sum(heights) + FRAME) / 72)
+    layout = ConstrainedLayoutEngine(h_pad=0.01, hspace=0.0)
+    figure, (logs, red, text) = pyplot.subplots(3, 1, figsize=size, layout=layout, height_ratios=heights)
+    title = f"{panel}{subject.kind(finding)}: {subject.system}, answered by {subject.guesser}"
+    logs.set_title(f"{title}; {trace.question.id}, answer: {trace.question.page.replace('_', ' ')}", loc="left")
+    _logs(logs, subject, finding)
+    _red(red, subject, finding)
+    _words(text, subject, finding, written, (below + 12, below + 12 + above - LINKS, heights[-1]))
+    return figure
 
 
 def _logs(axes: Axes, subject: Subject, finding: Finding) -> None:

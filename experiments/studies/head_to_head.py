@@ -20,7 +20,6 @@ listed.
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -34,14 +33,15 @@ from experiments.contestants import NamedContestant, check_labels, sift
 from experiments.lab.ledger import Row, row_of
 from experiments.made import Made
 from experiments.studies import overlap
+from experiments.studies.overlap import Repeat
 from sqa.core.errors import ConfigError, DataError
-from sqa.core.significance import bootstrap_many
+from sqa.core.significance import Resampled, bootstrap_many
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Question
 from sqa.data import human_buzzes
 from sqa.data.human_buzzes import Buzzes
-from sqa.files.store import Store, write_text
-from sqa.metrics.ratio import ratio, ratio_many
+from sqa.files.store import Store
+from sqa.metrics.ratio import Mean
 from sqa.run.config import RunConfig, load, run_from_mapping
 from sqa.run.parts import Parts
 from sqa.run.pipeline import RunResult
@@ -49,7 +49,7 @@ from sqa.run.pipeline import run as run_stages
 
 POINTS = (10, -15, -5, -10, 15, 5)
 MEASURES = ("points", "beaten", "lost-to", "neither", "buzzes-first", "right-when-first", "beatable")
-HEADER = ("contestant", "measure", "value", "low", "high", "questions", "opponents", "signature")
+COLUMNS = ("contestant",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,33 +109,18 @@ class Play:
     first_right: float  # words read when the top guess was right for the first time; inf = never
 
 
-@dataclass(frozen=True, slots=True)
-class Mean:
-    """Mean over questions; stats = [sum, questions].  For `right-when-first` the sum of shares, and of shares first."""
-
-    name: str
-
-    def score(self, stats: np.ndarray) -> float:
-        return ratio(stats, self.name)
-
-    def score_many(self, stats: np.ndarray) -> np.ndarray:
-        return ratio_many(stats)
-
-
 def main(config_path: Path, runs: Path) -> None:
     """Play, score, print the table; it and the list of questions left out go to the folder of the config's name."""
-    rows, counts, listed = played(config_path, runs)
-    lines = [(*r.cell, r.metric, *(f"{x:.6f}" for x in (r.value, r.low, r.high)), str(r.n),
-              str(counts["opponents"]), r.signature) for r in rows]  # fmt: skip
+    rows, repeats = played(config_path, runs)
     made = Made(runs / load(config_path, HeadToHeadConfig).name)
-    made.table("head_to_head.tsv", HEADER, lines, show=True)
-    made.table("left_out.tsv", ("question", "training_text", "share", "runs"), listed)
-    write_text(made.folder / "counts.json", json.dumps(counts, indent=1) + "\n")
-    print(f"sqa: {json.dumps(counts)}; {made.folder}", file=sys.stderr)
+    made.rows("head_to_head.csv", COLUMNS, rows, show=True)
+    lines = sorted([repeat.question, repeat.text, f"{repeat.share:.3f}", str(repeat.runs)] for repeat in repeats)
+    made.csv("left_out.csv", [["question", "training_text", "share", "runs"], *lines])
+    made.end()
 
 
-def played(config_path: Path, runs: Path) -> tuple[list[Row], dict[str, float], list[tuple[str, ...]]]:
-    """The rows of every contestant, what was counted, and the questions left out with the text that they repeat."""
+def played(config_path: Path, runs: Path) -> tuple[list[Row], list[Repeat]]:
+    """The rows of every contestant, and the questions left out with the text that they repeat."""
     config = load(config_path, HeadToHeadConfig)
     parts, store = Parts(), Store(runs)
     questions = parts.questions(config.run(config.contestants[0]).dataset)
@@ -143,27 +128,21 @@ def played(config_path: Path, runs: Path) -> tuple[list[Row], dict[str, float], 
     if config.opponents == "first":
         buzzes = human_buzzes.first_of_game(buzzes)
     opponents = opponents_of(buzzes, questions, config.first_word)
-    repeats = overlap.nearest(questions, config.training)
-    left_out = {id for id, repeat in repeats.items() if repeat.excluded}
-    kept = [q.id for q in questions if q.id in opponents and q.id not in left_out]
+    repeats = [repeat for repeat in overlap.nearest(questions, config.training).values() if repeat.excluded]
+    left_out = {repeat.question for repeat in repeats}
+    kept = {q.id: opponents[q.id] for q in questions if q.id in opponents and q.id not in left_out}
     if not kept:
         raise DataError(f"{config_path}: no question has a recorded buzz and is not in the training data")
+    unknown, people = sum(q.id not in opponents for q in questions), sum(len(them.heard) for them in kept.values())
+    print(f"{len(kept)} of {len(questions)} questions, {people} opponents; {unknown} without a recorded buzz, "
+          f"{len(left_out)} in the training data", file=sys.stderr)  # fmt: skip
     rows: list[Row] = []
 
     def play(contestant: NamedContestant) -> None:
-        result = run_stages(config.run(contestant), store, parts=parts)
-        rows.extend(rows_of(contestant.label, result, {id: opponents[id] for id in kept}, config))
+        rows.extend(rows_of(contestant.label, run_stages(config.run(contestant), store, parts=parts), kept, config))
 
     sift(config.contestants, play)
-    listed = [(r.question, r.text, f"{r.share:.3f}", str(r.runs)) for r in repeats.values() if r.excluded]
-    counts = {
-        "questions with an answer page": len(questions),
-        "without a recorded buzz": sum(q.id not in opponents for q in questions),
-        "left out, in the training data": len(left_out),
-        "greatest share of runs among those kept": max((repeats[id].share for id in kept if id in repeats), default=0),
-    }
-    counts["opponents"] = sum(len(opponents[id].heard) for id in kept)
-    return rows, counts, sorted(listed)
+    return rows, repeats
 
 
 def opponents_of(buzzes: Buzzes, questions: Sequence[Question], first_word: int) -> dict[str, Opponents]:
@@ -242,18 +221,16 @@ def measures(play: Play, opponents: Opponents) -> dict[str, tuple[float, float]]
 def rows_of(label: str, result: RunResult, opponents: dict[str, Opponents], config: HeadToHeadConfig) -> list[Row]:
     """The lines of one contestant: the measures, then the run's metrics on the same questions."""
     found = [measures(play_of(t), opponents[t.question.id]) for t in result.traces if t.question.id in opponents]
-    names = [*MEASURES, *(f"{value:+d}" for value in POINTS)]
-    stats = [np.array([one[name] for one in found]) for name in names]
-    defined = [i for i, table in enumerate(stats) if table[:, 1].sum() > 0]  # never first: no right-when-first
+    tables = {name: np.array([one[name] for one in found]) for name in (*MEASURES, *(f"{p:+d}" for p in POINTS))}
+    how = f"opponents:{config.opponents}|first-word:{config.first_word}|tie:opponent|mean:question"
     there = np.array([question.id in opponents for question in result.questions])
-    metrics = [metric for metric in result.metrics if metric.name in result.stats]
-    signature = f"opponents:{config.opponents}|first-word:{config.first_word}|tie:opponent|mean:question"
-    signatures = [f"{names[i]}|{signature}" for i in defined] + [metric.signature() for metric in metrics]
-    intervals = bootstrap_many(
-        [*(stats[i] for i in defined), *(result.stats[metric.name][there] for metric in metrics)],
-        [*(Mean(names[i]) for i in defined), *metrics],
-        config.resamples,
-        config.seed,
-    )
-    labels = [*(names[i] for i in defined), *(metric.name for metric in metrics)]
-    return [row_of((label,), name, i, "", its) for name, i, its in zip(labels, intervals, signatures, strict=True)]
+    scored: list[tuple[Resampled, np.ndarray, str]] = [
+        (Mean(name), table, f"{name}|{how}")
+        for name, table in tables.items()
+        if table[:, 1].sum() > 0  # never first: no right-when-first
+    ]
+    scored += [(m, result.stats[m.name][there], m.signature()) for m in result.metrics if m.name in result.stats]
+    metrics, stats, signatures = zip(*scored, strict=True)
+    intervals = bootstrap_many(stats, metrics, config.resamples, config.seed)
+    return [row_of((label,), metric.name, interval, "", signature)
+            for metric, interval, signature in zip(metrics, intervals, signatures, strict=True)]  # fmt: skip

@@ -11,26 +11,24 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from experiments.contestant import below_one
-from experiments.grid import DECODED, intervals_of
+from experiments.contestant import Value, below_one
+from experiments.grid import DECODED, intervals_of, scattered
 from experiments.lab import curves
-from experiments.lab.ledger import Ledger, Row, row_of
-from experiments.made import Made
+from experiments.lab.ledger import Row, row_of
+from experiments.made import LeftOut, Made
 from experiments.needs import Needs
-from sqa import __version__
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.registry import did_you_mean
 from sqa.core.types import Question
 from sqa.data import datasets, download
 from sqa.files.store import Store
-from sqa.report.figure_style import save, style
 from sqa.run.blocks import workshop_of
 from sqa.run.config import RunConfig, load, run_from_mapping
 from sqa.run.pipeline import run as run_stages
@@ -39,7 +37,6 @@ from sqa.run.scheduler import current
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from sqa.core.trace import QuestionTrace
     from sqa.run.parts import Parts
     from sqa.run.scheduler import Scheduler
 
@@ -48,8 +45,6 @@ SHARES = ("empty", "copied", "looping")
 COLUMNS = ("pair", "test", "translator", "k")  # of a ledger
 COPIED_FROM = 4  # words of a sentence that could be copied: shorter ones often are the same in both languages
 LOOP = re.compile(r"(\b[\w' ]{1,30}\b)(?:\W+\1\b){3,}|(\w{1,4})\2{5,}")  # a phrase 4 times, or 6 times some letters
-
-Value = str | int | float | bool | tuple[str, ...] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,27 +99,7 @@ class TableConfig:
             raise ConfigError(wrong)
 
 
-@dataclass(frozen=True, slots=True)
-class TestSet:
-    """A test set that is here."""
-
-    __test__ = False  # not a test of pytest's
-
-    name: str
-    dataset: str  # what a run's config calls it
-    questions: list[Question]
-
-
-class LeftOut(NamedTuple):
-    """A translator, or (label "") a whole test set, that has no numbers."""
-
-    test: str
-    label: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
+class Cell(NamedTuple):
     """A row that can be made."""
 
     test: str
@@ -133,30 +108,28 @@ class Cell:
     run: RunConfig  # on the questions of the test set, which are given to it
 
 
+Wanted = tuple[Cell, Sequence[Question]]
+
+
 def main(config_path: Path, runs: Path, sets: Sequence[str] = ()) -> None:
     """`sqa translations CONFIG`: what the store lacks is translated; then table and figure; the table on stdout.
 
     `sets` names those of the config's test sets that are wanted; none = all.
     """
-    config = _only(load(config_path, TableConfig), sets)
-    rows, left_out = measure(config, Store(runs))
-    ledger, made = Ledger(config.name, "", __version__, "", {}, COLUMNS, tuple(rows)), Made(runs / config.name)
-    made.table("table.tsv", *table(ledger, left_out), show=True)
-    made.add(draw(ledger, made.folder))
-    for path in made.paths:
-        print(f"sqa: {path}", file=sys.stderr)
-
-
-def _only(config: TableConfig, names: Sequence[str]) -> TableConfig:
+    config = load(config_path, TableConfig)
     known = [test.name for test in config.sets]
-    wrong = [
-        f"sets: no {name!r}{did_you_mean(name, known)}; known: {', '.join(known)}"
-        for name in names
-        if name not in known
-    ]
+    wrong = [f"sets: no {name!r}{did_you_mean(name, known)}; known: {', '.join(known)}"
+             for name in sets if name not in known]  # fmt: skip
     if wrong:
         raise ConfigError(wrong)
-    return replace(config, sets=tuple(test for test in config.sets if test.name in names)) if names else config
+    config = replace(config, sets=tuple(test for test in config.sets if test.name in (sets or known)))
+    rows, left_out = measure(config, Store(runs))
+    made = Made(runs / config.name)
+    made.rows("table.csv", COLUMNS, rows, show=True)
+    if any(row.metric == "dal" for row in rows):
+        made.picture("figure8", quality_over_lag, rows)
+    made.differences((), left_out, show=False)
+    made.end()
 
 
 def measure(config: TableConfig, store: Store) -> tuple[list[Row], list[LeftOut]]:
@@ -164,60 +137,54 @@ def measure(config: TableConfig, store: Store) -> tuple[list[Row], list[LeftOut]
 
     Inside `scheduled(...)` they are made by the workers of a scheduler, whose store then takes the place of `store`.
     """
-    wanted, left_out = _wanted(config)
+    found = list(_wanted(config))
+    wanted = [one for one in found if not isinstance(one, LeftOut)]
+    left_out = [one for one in found if isinstance(one, LeftOut)]
+    for out in left_out:
+        print(f"{out.label}: left out, {out.reason}", file=sys.stderr)
     if not wanted:
-        raise DataError("\n".join(["nothing to measure", *(f"{o.test} {o.label}: {o.reason}" for o in left_out)]))
+        raise DataError("\n".join(["nothing to measure", *(f"{out.label}: {out.reason}" for out in left_out)]))
     scheduler = current()
     if scheduler is not None:
         return _spread(scheduler, wanted, config), left_out
     rows: list[Row] = []
-    for cell, test in wanted:
+    for cell, questions in wanted:
         at = "" if cell.k is None else f", k = {cell.k}"
         print(f"sqa: {cell.test}: {cell.translator.label}{at}", file=sys.stderr)
-        rows += measure_one(cell, config, test.questions, store, workshop_of(store).parts)
+        rows += measure_one(cell, config, questions, store, workshop_of(store).parts)
     return rows, left_out
 
 
-def _wanted(config: TableConfig) -> tuple[list[tuple[Cell, TestSet]], list[LeftOut]]:
+def _wanted(config: TableConfig) -> Iterator[Wanted | LeftOut]:
     """The rows that can be made, in the order of the config, and what cannot."""
-    wanted: list[tuple[Cell, TestSet]] = []
-    left_out: list[LeftOut] = []
     for asked in config.sets:
         try:
-            test = load_set(asked, config.limit)
+            dataset, questions = load_set(asked, config.limit)
         except DataError as error:
-            left_out.append(LeftOut(asked.name, "", str(error).splitlines()[0]))
+            yield LeftOut(asked.name, str(error).splitlines()[0])
             continue
         for translator in (t for t in config.translators if t.pair == asked.pair):
-            reason = translator.needs.missing() if translator.needs else ""
-            if reason:
-                left_out.append(LeftOut(asked.name, translator.label, reason))
+            if reason := translator.needs.missing() if translator.needs else "":
+                yield LeftOut(f"{asked.name} {translator.label}", reason)
                 continue
             for k in translator.k or (None,):
-                run = run_from_mapping({**translator.run(k), "dataset": {"name": test.dataset}})
-                wanted.append((Cell(test.name, translator, k, run), test))
-    return wanted, left_out
+                run = run_from_mapping({**translator.run(k), "dataset": {"name": dataset}})
+                yield Cell(asked.name, translator, k, run), questions
 
 
-def _spread(scheduler: Scheduler, wanted: Sequence[tuple[Cell, TestSet]], config: TableConfig) -> list[Row]:
+def _spread(scheduler: Scheduler, wanted: Sequence[Wanted], config: TableConfig) -> list[Row]:
     """The rows, made by workers; these find the questions in the store, and need no data of their own."""
-    from sqa.core import progress
     from sqa.run.blocks import keep
-    from sqa.run.spread import PROCESSES, Job, spread
+    from sqa.run.spread import PROCESSES, Job
 
-    given = {id(test): keep(scheduler.store, test.questions) for _, test in wanted}
+    given = {id(questions): keep(scheduler.store, questions) for _, questions in wanted}
     chains: dict[tuple[Any, ...], list[tuple[int, Job]]] = {}
-    for place, (cell, test) in enumerate(wanted):
+    for place, (cell, questions) in enumerate(wanted):
         # prefix translations of a program are remembered within a process, so its k stay together
-        apart = cell.k if cell.run.translator.name in DECODED else None
-        job = Job(cell.run, partial(_finish, cell, config, given[id(test)]), given=given[id(test)])
-        chains.setdefault((id(test), cell.translator.label, apart), []).append((place, job))
-    of_jobs = list(chains.values())
-    rows: dict[int, list[Row]] = {}
-    with progress.bar("translations", len(wanted), unit="row") as bar:
-        for (chain, at), its in spread(scheduler, [[job for _, job in jobs] for jobs in of_jobs], PROCESSES):
-            rows[of_jobs[chain][at][0]] = its
-            bar.update()
+        apart, kept = cell.k if cell.run.translator.name in DECODED else None, given[id(questions)]
+        job = Job(cell.run, partial(_finish, cell, config, kept), given=kept)
+        chains.setdefault((kept, cell.translator.label, apart), []).append((place, job))
+    rows = dict(scattered(scheduler, list(chains.values()), PROCESSES, "translations"))
     return [row for place in range(len(wanted)) for row in rows[place]]
 
 
@@ -228,43 +195,42 @@ def _finish(cell: Cell, config: TableConfig, given: str, store: Store, parts: Pa
     return measure_one(cell, config, kept(store, given), store, parts, progress=False)
 
 
-def load_set(config: SetConfig, limit: int | None) -> TestSet:
-    """The segments of a test set.  Not to be had: DataError; not known, or in another language: ConfigError."""
-    parts = datasets.parallel_parts(config.pair)
-    if config.name in parts:
-        pairs = datasets.load_parallel(config.pair, config.name)
-        return _sentences(config, download.entry(f"mt-{config.pair}-{config.name}").path, pairs, limit)
-    if config.name.endswith(".tsv"):
-        from sqa.files.records import table as read_table
+def load_set(config: SetConfig, limit: int | None) -> tuple[str, list[Question]]:
+    """What a run's config calls a test set, and its segments: those of a question set, or sentences as questions.
 
-        path = Path(config.name)
+    Not to be had: DataError; not known, or in another language: ConfigError.
+    """
+    language, name, path = config.pair.partition("-")[0], config.name, Path(config.name)
+    parts = datasets.parallel_parts(config.pair)
+    if name in parts:
+        pairs = ((pair.source, pair.target) for pair in datasets.load_parallel(config.pair, name))
+        return str(download.entry(f"mt-{config.pair}-{name}").path), _sentences(name, language, pairs, limit)
+    if path.suffix == ".tsv":
+        from sqa.files.records import table
+
         if not path.is_file():
             raise DataError(f"{path}: there is no such file of sentences")
-        pairs = (datasets.Pair(source, target, path.stem) for source, target in read_table(path, 2))
-        return _sentences(config, config.name, pairs, limit)
-    if config.name not in datasets.question_sets() and not Path(config.name).suffix:
+        return name, _sentences(name, language, ((row[0], row[1]) for row in table(path, 2)), limit)
+    if name not in datasets.question_sets() and not path.suffix:
         known = (*datasets.question_sets(), *parts)
-        raise ConfigError(
-            f"sets: no test set {config.name!r}{did_you_mean(config.name, known)}; known: {', '.join(known)}"
-        )
-    questions = datasets.load_questions(config.name, limit)
-    others = {question.language for question in questions} - {config.pair.partition("-")[0]}
-    if others:
-        raise ConfigError(f"sets: {config.name} is in {', '.join(sorted(others))}, its pair is {config.pair}")
-    return TestSet(config.name, config.name, questions)
+        raise ConfigError(f"sets: no test set {name!r}{did_you_mean(name, known)}; known: {', '.join(known)}")
+    questions = datasets.load_questions(name, limit)
+    if others := {question.language for question in questions} - {language}:
+        raise ConfigError(f"sets: {name} is in {', '.join(sorted(others))}, its pair is {config.pair}")
+    return name, questions
 
 
-def _sentences(config: SetConfig, dataset: str, pairs: Iterator[datasets.Pair], limit: int | None) -> TestSet:
+def _sentences(name: str, language: str, pairs: Iterable[tuple[str, str]], limit: int | None) -> list[Question]:
     """Each pair as a question of one sentence."""
-    language, found = config.pair.partition("-")[0], []
-    for i, pair in enumerate(islice(pairs, limit)):
-        words, target = tuple(pair.source.split()), pair.target.strip()
-        if not words or not target:
-            raise DataError(f"{config.name}: line {i + 1} has an empty side")
-        found.append(Question(f"{config.name}-{i}", config.name, language, (words,), (target,), page=""))
+    found = []
+    for i, (source, target) in enumerate(islice(pairs, limit)):
+        words, english = tuple(source.split()), target.strip()
+        if not words or not english:
+            raise DataError(f"{name}: line {i + 1} has an empty side")
+        found.append(Question(f"{name}-{i}", name, language, (words,), (english,), page=""))
     if not found:
-        raise DataError(f"{config.name}: no sentences in it")
-    return TestSet(config.name, dataset, found)
+        raise DataError(f"{name}: no sentences in it")
+    return found
 
 
 def measure_one(
@@ -278,17 +244,12 @@ def measure_one(
     _, intervals, signatures = intervals_of(result.metrics, result.stats, config.resamples, config.seed)
     key = (cell.translator.pair, cell.test, cell.translator.label, "-" if cell.k is None else str(cell.k))
     units = {metric.name: metric.unit for metric in result.metrics}
-    odd = shares([pair for trace in result.traces for pair in _pairs(trace)])
+    odd = shares([(" ".join(words), target) for trace in result.traces
+                  for words, target in zip(trace.question.sentences, trace.hypotheses, strict=True)])  # fmt: skip
     return [
         *(row_of(key, name, found, units[name], signatures[name]) for name, found in intervals.items()),
         *(Row(key, name, share, n=len(questions), unit="share") for name, share in zip(SHARES, odd, strict=True)),
     ]
-
-
-def _pairs(trace: QuestionTrace) -> Iterator[tuple[str, str]]:
-    """(source, translation) of each sentence of a question."""
-    sources = (" ".join(words) for words in trace.question.sentences)
-    return zip(sources, trace.hypotheses, strict=True)
 
 
 def shares(sentences: Sequence[tuple[str, str]]) -> tuple[float, float, float]:
@@ -300,53 +261,15 @@ def shares(sentences: Sequence[tuple[str, str]]) -> tuple[float, float, float]:
     return empty, copied, looping
 
 
-# ------------------------------------------------------------------------------------------------------- files
-
-
-def table(ledger: Ledger, left_out: Sequence[LeftOut]) -> tuple[list[str], list[list[str]]]:
-    """Header, and a line per row with value and 95% interval of each metric, shares and signatures; "n/a" for none.
-
-    What was left out has a line too, with the reason in the column `note`.
-    """
-    header = ["test", "segments", "translator", "k"]
-    header += [f"{name}{part}" for name in METRICS for part in ("", ".low", ".high")]
-    header += [*SHARES, *(f"{name}.signature" for name in METRICS), "note"]
-    lines = []
-    for cell in dict.fromkeys(row.cell for row in ledger.rows):
-        found = {row.metric: row for row in ledger.rows if row.cell == cell}
-        cells = [cell[1], str(found["empty"].n), *cell[2:]]
-        for name in METRICS:
-            row = found.get(name)
-            cells += ["n/a"] * 3 if row is None else [f"{x:.6f}" for x in (row.value, row.low, row.high)]
-        cells += [f"{found[share].value:.6f}" for share in SHARES]
-        lines.append([*cells, *(found[name].signature if name in found else "n/a" for name in METRICS), ""])
-    for out in left_out:
-        blank = ["n/a"] * (len(header) - 4)
-        lines.append([out.test, "n/a", out.label or "all", *blank, f"left out: {out.reason}"])
-    return header, [[cell.replace("\t", " ") for cell in line] for line in lines]
-
-
-def draw(ledger: Ledger, folder: Path) -> list[Path]:
-    """Figure 8 as PDF and PNG; returns both paths.  No translator with a lag: no figure."""
-    if not ledger.where("dal"):
-        return []
-    with style():
-        return save(quality_over_lag(ledger), folder, "figure8")
-
-
-def quality_over_lag(ledger: Ledger) -> Figure:
+def quality_over_lag(rows: Sequence[Row]) -> Figure:
     """Figure 8: BLEU over DAL, a panel for each test set, a line through the k of each translator that has a lag."""
-
-    def by_k(metric: str, test: str, label: str) -> dict[str, Row]:
-        return {row.cell[3]: row for row in ledger.where(metric, test=test, translator=label)}
-
-    looks = {label: place for place, label in enumerate(ledger.values("translator"))}
+    looks = list(dict.fromkeys(row.cell[2] for row in rows))
     panels = []
-    for test in dict.fromkeys(row.cell[1] for row in ledger.where("dal")):
-        found = ledger.where("dal", test=test)
-        labels = dict.fromkeys(row.cell[2] for row in found)
-        lines = [curves.Line(label, looks[label], by_k("bleu", test, label)) for label in labels]
-        lags = [by_k("dal", test, label) for label in labels]
-        panels.append(curves.Panel(f"BLEU, {test}, {found[0].n:,}", lines, lags=lags))
+    for test in dict.fromkeys(row.cell[1] for row in rows if row.metric == "dal"):
+        lags = [row for row in rows if (row.cell[1], row.metric) == (test, "dal")]
+        timed = {row.cell for row in lags}
+        lines = curves.lines((row for row in rows if row.metric == "bleu" and row.cell in timed), 2, 3, looks)
+        over = [line.by_k for line in curves.lines(lags, 2, 3, looks)]
+        panels.append(curves.Panel(f"BLEU, {test}, {lags[0].n:,}", lines, lags=over))
     grid = [panels[i : i + 2] for i in range(0, len(panels), 2)]
     return curves.over_k(grid, "lag (DAL, source words); a point for each k", height=2.6)

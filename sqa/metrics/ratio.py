@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from sqa.core.arrays import Floats
@@ -20,3 +22,21 @@ def ratio_many(stats: Floats) -> Floats:
     values = np.full(len(stats), np.nan)
     np.divide(stats[:, 0], stats[:, 1], out=values, where=stats[:, 1] > 0)
     return values
+
+
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """A mean for `sqa.core.significance`: stats = [sum of values, number of values]; undefined where there are none."""
+
+    name: str
+
+    def score(self, stats: Floats) -> float:
+        return ratio(stats, self.name)
+
+    def score_many(self, stats: Floats) -> Floats:
+        return ratio_many(stats)
+
+
+def means(values: Floats) -> Floats:
+    """(n,) values -> (n, 2) statistics of `Mean`."""
+    return np.stack([values, np.ones(len(values))], axis=1)

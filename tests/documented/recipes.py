@@ -318,15 +318,9 @@ RECIPES: dict[str, Run | Serve | Cannot] = {
     "python -m guessers.llm CONFIG": Cannot(LM, "unit/guessers"),
     "python -m guessers.llm.fit": Cannot(LM, "unit/guessers"),
     "python -m sqa.module sqa.data.answer_aliases": Cannot(TOSSUPS, "unit/data"),
-    "python -m experiments.answer_aliases configs/xqb.yaml:answers_{es,pl}_{human,wait6}_{bm25,gru} --list": Run(
-        ("python -m experiments.answer_aliases configs/mini_es_wait6_bm25.yaml --list",)
-    ),
-    "python -m experiments.studies.fluent_or_right RUN_A RUN_B": Run(
-        ("python -m experiments.studies.fluent_or_right runs/mini_es_wait6_bm25 runs/other",)
-    ),
-    "python -m experiments.studies.planted_errors references:es --limit 40": Cannot(XQB, "e2e/test_diagnose_run.py"),
+    "python -m experiments.planted.found es --plant inserted 0.1 --limit 40": Cannot(XQB, "e2e/test_diagnose_run.py"),
     "python -m experiments.planted.once es": Cannot(XQB, "unit/diagnose"),
-    "python -m experiments.planted.handmade es": Cannot(LM, "unit/experiments/test_planted.py"),
+    "python -m experiments.planted.found es": Cannot(LM, "unit/experiments/test_planted.py"),
     "python -m experiments.bench.cluster cost CONFIG": Run(
         ("python -m experiments.bench.cluster cost configs/ablation.yaml",), slow=True, needs=("distributed",)
     ),

@@ -10,14 +10,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from experiments.studies import planted_errors
+from experiments.planted import found as planted
 from sqa.core.errors import ConfigError, DataError
-from sqa.core.trace import QuestionTrace
 from sqa.data.datasets import load_questions
 from sqa.diagnose import findings
 from sqa.diagnose.findings import HEADER, LINKS, main
 from sqa.diagnose.scores import WordScores
-from sqa.diagnose.step_errors import DiagnoseConfig, StepErrors
 from sqa.files.store import Store
 from sqa.run import folder as runs
 from sqa.run.config import load_run
@@ -114,73 +112,14 @@ def test_other_questions_than_the_run_had(finished: Path) -> None:
         open_run(finished)
 
 
-# ------------------------------------------------------------------------------------------------- planted errors
-
-
-def translated(n: int = 4) -> list[planted_errors.Translated]:
-    source = (tuple("uno dos tres cuatro, cinco seis siete ocho".split()),)
-    words = ("alpha", "beta", "gamma", "delta")
-    lines = [f"{w}one {w}two {w}three {w}four, {w}five {w}six {w}seven {w}eight".split() for w in words]
-    base = planted_errors.Question
-    return [planted_errors.Translated(base(f"q{i}", "t", "es", source, ("x",), "Page"), [lines[i]]) for i in range(n)]
-
-
-def test_a_perfect_detector_scores_one_and_an_idle_one_nothing() -> None:
-    own = {t.question.id: set(t.lines[0]) for t in translated()}
-
-    def perfect(traces: list[QuestionTrace]) -> list[StepErrors]:
-        return [found(t, [e.token not in own[t.question.id] for e in t.emissions]) for t in traces]
-
-    def idle(traces: list[QuestionTrace]) -> list[StepErrors]:
-        return [found(t, [False] * len(t.emissions)) for t in traces]
-
-    words, sentences = planted_errors.rows_of("t", translated(), perfect, 0)
-    assert (words.kind, words.planted, words.precision, words.recall, words.false_alarms) == (
-        "hallucination", 4, 1.0, 1.0, 0.0,
-    )  # fmt: skip
-    assert (sentences.kind, sentences.flagged, sentences.precision) == ("omission", 0, None)
-    words, _ = planted_errors.rows_of("t", translated(), idle, 0)
-    assert (words.precision, words.recall) == (None, 0.0)
-
-
-def found(trace: QuestionTrace, flags: list[bool]) -> StepErrors:
-    return StepErrors(trace.question.id, None, tuple(flags), tuple(flags), ((),) * len(flags), ())
-
-
-def test_what_is_planted_depends_on_seed_and_question_alone() -> None:
-    lines = translated()[0].lines
-    pool = ["stranger", "guest", "intruder"]
-
-    def drawn(seed: int, question: str) -> tuple:
-        return planted_errors.insert_words(lines, pool, planted_errors.rng_for(seed, question, "insert"))
-
-    assert drawn(0, "q1") == drawn(0, "q1")
-    assert len({str(drawn(seed, "q1")) for seed in range(9)}) > 1
-    spoilt, marks = drawn(0, "q1")
-    assert sum(marks) == 1
-    assert [w for w, planted in zip(spoilt[0], marks, strict=True) if not planted] == lines[0]
-
-
-def test_clauses_lie_between_commas() -> None:
-    assert planted_errors.clauses("a b c d, e f, g h i j k".split()) == [(0, 4), (6, 11)]
-    assert planted_errors.clauses("one clause only, no".split()) == []
-    assert planted_errors.clauses("no comma in it at all".split()) == []
-
-
-@pytest.mark.parametrize("name", ["references:xx", "book:es", "es"])
-def test_an_unknown_material_is_refused(name: str) -> None:
-    with pytest.raises(ConfigError, match="expected references:es or references:pl"):
-        planted_errors.material(name, None)
-
-
 @pytest.mark.mirror
 @pytest.mark.slow
-def test_planted_words_are_found() -> None:
-    config = DiagnoseConfig(probability=0.1)  # one word in ten is wrong
-    words, sentences = planted_errors.measured("references:es", 40, config)
-    assert words.recall >= 0.8
-    assert words.precision >= 0.6
-    assert sentences.recall >= 0.8
+@pytest.mark.parametrize(("kind", "rate", "probability"), [("inserted", "0.1", "0.1"), ("dropped", "2", "0.5")])
+def test_planted_errors_are_found(kind: str, rate: str, probability: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """One word in ten is wrong, or two clauses of a question are gone; judged by alignment and spelling alone."""
+    planted.main(["es", "--detector", "words", "--plant", kind, rate, "--limit", "40", "--probability", probability])
+    [_, line, *_] = (line.split("\t") for line in capsys.readouterr().out.splitlines())
+    assert float(line[6]) >= 0.6 and float(line[7]) >= 0.8
 
 
 class Scorer:

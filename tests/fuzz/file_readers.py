@@ -30,8 +30,7 @@ from buzzers.train import load_config as load_buzzer_training
 from experiments.ablation.correlation import CorrelationConfig
 from experiments.ablation.models import ModelsConfig
 from experiments.grid import AblationConfig
-from experiments.paper.figure6 import Figure6Config
-from experiments.paper.figure7 import Figure7Config
+from experiments.paper.contestants_over_k import FigureConfig
 from experiments.paper.table4_rows import Table4Config
 from experiments.stepwise.errors import StepwiseConfig
 from experiments.studies.guesser_report import ReportConfig
@@ -172,7 +171,7 @@ CONFIGS: dict[str, Callable[[Path], object]] = {
     **{
         name: functools.partial(load, cls=cls)
         for name, cls in {
-            "ablation.yaml": AblationConfig, "figure6.yaml": Figure6Config, "figure7.yaml": Figure7Config,
+            "ablation.yaml": AblationConfig, "figure6.yaml": FigureConfig, "figure7.yaml": FigureConfig,
             "guessers.yaml": ReportConfig, "head_to_head.yaml": HeadToHeadConfig, "lm_es_en.yaml": LmConfig,
             "pbmt_es_en.yaml": PbmtConfig, "stepwise.yaml": StepwiseConfig,
             "correlation.yaml": CorrelationConfig, "table4.yaml": Table4Config, "models.yaml": ModelsConfig,

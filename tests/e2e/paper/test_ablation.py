@@ -46,16 +46,17 @@ def test_ablation(config, tmp_path, capsys):
     [rise] = [row for row in _table(Path(gaps)) if row["claim"] == "rise"]
     assert (rise["dataset"], rise["translator"], rise["guesser"]) == ("mini-es", "wait-k", "bm25")
     assert float(rise["low"]) <= float(rise["difference"]) <= float(rise["high"])
-    with Path(table).open(encoding="utf-8") as file:
-        rows = list(csv.DictReader(file, delimiter="\t"))
-    assert [row["k"] for row in rows] == [*map(str, KS), "full", "diagonal"]
-    for row in rows:
-        assert float(row["ew.low"]) <= float(row["ew"]) <= float(row["ew.high"])
-        assert float(row["ew"]) <= float(row["oracle-ew"])
-    dal = [float(row["dal"]) for row in rows[: len(KS)]]
+    of = {(row["translator"], row["k"], row["metric"]): row for row in _table(Path(table))}
+    cells = list(dict.fromkeys(key[:2] for key in of))
+    assert [k for _, k in cells] == [*map(str, KS), "full", "diagonal"]
+    value = {key: float(row["value"]) for key, row in of.items()}
+    for cell in cells:
+        assert float(of[*cell, "ew"]["low"]) <= value[*cell, "ew"] <= float(of[*cell, "ew"]["high"])
+        assert value[*cell, "ew"] <= value[*cell, "oracle-ew"]
+    dal = [value[*cell, "dal"] for cell in cells[: len(KS)]]
     assert dal == sorted(dal)
-    human = next(row for row in rows if row["translator"] == "reference")
-    assert float(human["bleu"]) == pytest.approx(100) and float(human["bleu"]) > float(rows[0]["bleu"])
+    human, least = value["reference", "full", "bleu"], value["wait-k", "1", "bleu"]
+    assert human == pytest.approx(100) and human > least
 
     before = {path: Path(path).read_bytes() for path in (table, gaps, pdf, png, report)}
     main(config, tmp_path)
@@ -64,8 +65,8 @@ def test_ablation(config, tmp_path, capsys):
 
 
 def _table(path: Path) -> list[dict[str, str]]:
-    with path.open(encoding="utf-8") as file:
-        return list(csv.DictReader(file, delimiter="\t"))
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file, delimiter="," if path.suffix == ".csv" else "\t"))
 
 
 def test_contestants_that_share_a_guesser_have_their_own_numbers(tmp_path, capsys):
@@ -77,9 +78,10 @@ def test_contestants_that_share_a_guesser_have_their_own_numbers(tmp_path, capsy
         path = write_small_ablation(tmp_path, ["full"], 12)
         path.write_text(yaml.safe_dump(read_yaml(path) | {"contestants": together}), encoding="utf-8")
         main(path, tmp_path / "runs")
-        numbers.append([row["ew"] for row in _table(tmp_path / "runs" / "ablation" / "table.tsv")])
+        table = _table(tmp_path / "runs" / "ablation" / "table.csv")
+        numbers.append([row["value"] for row in table if row["metric"] == "ew"])
         if together is contestants:
-            names = {row["guesser"] for row in _table(tmp_path / "runs" / "ablation" / "table.tsv")}
+            names = {row["contestant"] for row in table}
     capsys.readouterr()
     assert numbers[0] == [ew for row in zip(*numbers[1:], strict=True) for ew in row]
     assert set(numbers[2]) == {"0.000000"} and set(numbers[3]) != {"0.000000"}
@@ -99,7 +101,8 @@ def test_what_was_not_measured_is_not_claimed_or_drawn(tmp_path, capsys, ks, met
     path.write_text(yaml.safe_dump(read_yaml(path) | {"metrics": metrics}), encoding="utf-8")
     main(path, tmp_path / "runs")
     said = capsys.readouterr().out.splitlines()
-    table, gaps = (next(line for line in said if line.endswith(name)) for name in ("table.tsv", "differences.tsv"))
+    table, gaps = (next(line for line in said if line.endswith(name)) for name in ("table.csv", "differences.tsv"))
     assert {row["claim"] for row in _table(Path(gaps))} == claims
     assert sum(line.endswith(".png") for line in said) == pictures
-    assert [row["k"] for row in _table(Path(table))] == [*map(str, ks), "full", "diagonal"]
+    found = dict.fromkeys((row["translator"], row["k"]) for row in _table(Path(table)))
+    assert [k for _, k in found] == [*map(str, ks), "full", "diagonal"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from itertools import product
 from pathlib import Path
 from statistics import fmean, stdev
 
@@ -44,29 +45,22 @@ def test_seeds_have_rows_means_and_deviations(tmp_path, capsys):
 
     folder = tmp_path / "ablation-sweep"
     files = {Path(line).name for line in printed.out.splitlines() if line.startswith(str(folder))}
-    assert {"table.tsv", "seeds.tsv", "seeds_differences.tsv"} <= files
-    table, seeds = (_rows(folder / name) for name in ("table.tsv", "seeds.tsv"))
-    assert [row["translator"] for row in table if row["k"] == "2"] == [
+    assert {"table.csv", "seeds.csv"} <= files
+    table, seeds = (_rows(folder / name) for name in ("table.csv", "seeds.csv"))
+    assert list(dict.fromkeys(translator for translator, k, _ in table if k == "2")) == [
         "wait-k", "separate wait-k, seed 0", "separate wait-k, seed 1", "multi-path wait-k, seed 0",
     ]  # fmt: skip
-    for k in ("2", "full"):
-        both = [row for row in table if row["k"] == k and row["translator"].startswith("separate")]
-        mean = next(row for row in seeds if row["k"] == k and row["translator"] == "separate wait-k")
-        assert mean["seeds"] == "2"
-        for name in METRICS:
-            values = [float(row[name]) for row in both]
-            assert float(mean[name]) == pytest.approx(fmean(values), abs=2e-6)
-            assert float(mean[f"{name}.sd"]) == pytest.approx(stdev(values), abs=2e-6)
-            assert float(mean[f"{name}.questions"]) >= 0
-    shipped = next(row for row in seeds if row["translator"] == "wait-k")
-    assert float(shipped["bleu.questions"]) > 0  # of two questions that differ
-    alone = [row for row in seeds if row["translator"] in ("wait-k", "multi-path wait-k")]
-    assert len(alone) == 4 and {(row["seeds"], row["bleu.sd"]) for row in alone} == {("1", "n/a")}
-    gains = {(row["claim"], row["between"]): row for row in _rows(folder / "seeds_differences.tsv")}
-    assert ("bleu", "separate wait-k minus multi-path wait-k, k = 2") in gains
-    row = gains["bleu", "separate wait-k minus the shipped model, k = 2"]
-    value, low, high = (float(row[name]) for name in ("difference", "low", "high"))
-    assert low <= value <= high < 0 and 0 < float(row["note"].removeprefix("p=")) <= 1  # random weights lose
+    for k, name in product(("2", "full"), METRICS):
+        values = [float(table[f"separate wait-k, seed {seed}", k, name]["value"]) for seed in (0, 1)]
+        mean, deviation = seeds["separate wait-k", k, name], seeds["separate wait-k", k, f"{name} sd"]
+        assert mean["n"] == deviation["n"] == "2"
+        assert float(mean["value"]) == pytest.approx(fmean(values), abs=2e-6)
+        assert float(deviation["value"]) == pytest.approx(stdev(values), abs=2e-6)
+    alone = [row for (name, _, _), row in seeds.items() if name in ("wait-k", "multi-path wait-k")]
+    assert {row["n"] for row in alone} == {"1"} and not any(row["metric"].endswith(" sd") for row in alone)
+    assert ("separate wait-k minus multi-path wait-k", "2", "bleu") in seeds
+    row = seeds["separate wait-k minus wait-k", "2", "bleu"]
+    assert float(row["low"]) <= float(row["value"]) <= float(row["high"]) < 0  # random weights lose
 
 
 def test_any_translator_may_have_been_trained_several_times(tmp_path, capsys):
@@ -83,25 +77,20 @@ def test_any_translator_may_have_been_trained_several_times(tmp_path, capsys):
     main(config, tmp_path)
     capsys.readouterr()
 
-    table, seeds = (_rows(tmp_path / "ablation-sweep" / name) for name in ("table.tsv", "seeds.tsv"))
-    assert {row["translator"] for row in table} == {"mine, seed 4", "mine, seed 7", "reference"}
-    chrf = {k: [float(row["chrf"]) for row in table if row["k"] == k and "mine" in row["translator"]] for k in "13"}
-    for row in seeds[:2]:
-        assert (row["translator"], row["seeds"]) == ("mine", "2")
-        assert float(row["chrf"]) == pytest.approx(fmean(chrf[row["k"]]), abs=2e-6)
-        assert float(row["chrf.sd"]) == pytest.approx(stdev(chrf[row["k"]]), abs=2e-6)
-    gaps = _rows(tmp_path / "ablation-sweep" / "seeds_differences.tsv")
-    bleu = {k: [float(row["bleu"]) for row in table if row["k"] == k and "mine" in row["translator"]]
-            for k in ("1", "full")}  # fmt: skip
-    [row] = [gap for gap in gaps if (gap["translator"], gap["claim"]) == ("mine", "bleu")]
-    assert row["between"] == "k = full minus k = 1"
-    assert float(row["difference"]) == pytest.approx(fmean(bleu["full"]) - fmean(bleu["1"]), abs=2e-6)
-    assert float(row["low"]) <= float(row["difference"]) <= float(row["high"])
+    table, seeds = (_rows(tmp_path / "ablation-sweep" / name) for name in ("table.csv", "seeds.csv"))
+    assert {translator for translator, _, _ in table} == {"mine, seed 4", "mine, seed 7", "reference"}
+    bleu = {k: [float(table[f"mine, seed {seed}", k, "bleu"]["value"]) for seed in (4, 7)] for k in ("1", "3", "full")}
+    for k, values in bleu.items():
+        assert float(seeds["mine", k, "bleu"]["value"]) == pytest.approx(fmean(values), abs=2e-6)
+        assert float(seeds["mine", k, "bleu sd"]["value"]) == pytest.approx(stdev(values), abs=2e-6)
+    row = seeds["mine", "full minus 1", "bleu"]
+    assert float(row["value"]) == pytest.approx(fmean(bleu["full"]) - fmean(bleu["1"]), abs=2e-6)
+    assert float(row["low"]) <= float(row["value"]) <= float(row["high"])
 
 
-def _rows(path: Path) -> list[dict[str, str]]:
-    with path.open(encoding="utf-8") as file:
-        return list(csv.DictReader(file, delimiter="\t"))
+def _rows(path: Path) -> dict[tuple[str, str, str], dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return {(row["translator"], row["k"], row["metric"]): row for row in csv.DictReader(file)}
 
 
 def test_without_sweeps_there_is_nothing_to_report(tmp_path):

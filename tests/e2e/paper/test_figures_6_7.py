@@ -18,8 +18,8 @@ from small_ablation import BUZZER, write_small_ablation
 from experiments import grid
 from experiments.ablation.over_k import main as ablation
 from experiments.contestants import MeanCurve, check_labels
-from experiments.paper import figure6, figure7
-from experiments.paper.figure7 import Agreement
+from experiments.paper import contestants_over_k as paper
+from experiments.paper.contestants_over_k import Agreement
 from sqa.core.errors import ConfigError
 from sqa.core.paths import ROOT
 from sqa.core.significance import bootstrap_band
@@ -63,7 +63,7 @@ def rows(path: Path, delimiter: str = ",") -> list[dict[str, str]]:
 
 def test_figure7(folder, runs, capsys):
     stages = {path for path in (runs / "store").glob("*/*") if path.parent.name != "translate"}
-    figure7.main(folder / "figure7.yaml", runs)
+    paper.figure7(folder / "figure7.yaml", runs)
     printed = capsys.readouterr()
     made = sorted(path.name for path in (runs / "figure7").iterdir())
     assert made == ["differences.tsv", "figure7_mini-es.csv", "figure7_mini-es.pdf", "figure7_mini-es.png"]
@@ -72,7 +72,7 @@ def test_figure7(folder, runs, capsys):
         (guesser, *place, metric)
         for guesser in ("BM25", "Keyword")
         for place in (*(("wait-k", str(k)) for k in KS), ("reference", "full"))
-        for metric in figure7.PANELS
+        for metric in paper.PANELS
     )
     for line in lines[: 3 * len(KS)]:  # the numbers are the ablation's
         report = rows(runs / f"ablation-mini-es-wait-k-{line['k']}-bm25-limit4" / "report.tsv", "\t")
@@ -107,11 +107,11 @@ def test_finished_runs_start_no_process_and_give_the_same_rows(folder, runs, mon
 
 
 def test_no_text_of_figure_7_is_cut(folder, runs, capsys):
-    config = load(folder / "figure7.yaml", figure7.Figure7Config)
-    found = figure7.runs_of(config.contestants, folder / "ablation.yaml", runs, grid.workshop(runs).parts)
+    config = load(folder / "figure7.yaml", paper.FigureConfig)
+    found = paper.runs_of(config.contestants, folder / "ablation.yaml", runs, grid.workshop(runs).parts)
     capsys.readouterr()
-    many = [replace(row, n=413) for row in figure7.numbers(found, "mini-es")]  # as many as make the title longest
-    figure = figure7.drawn(many, "matched")
+    many = [replace(row, n=413) for row in paper.over_k(found, "mini-es")]  # as many as make the title longest
+    figure = paper.by_guesser(many, "matched")
     figure.draw_without_rendering()
     texts = [text for text in figure.findobj(Text) if text.get_visible() and text.get_text().strip()]
     ends = {text.get_text(): text.get_window_extent().x1 for text in texts}
@@ -121,7 +121,7 @@ def test_no_text_of_figure_7_is_cut(folder, runs, capsys):
 
 
 def test_figure6(folder, runs, capsys):
-    figure6.main(folder / "figure6.yaml", runs)
+    paper.figure6(folder / "figure6.yaml", runs)
     made = sorted(path.name for path in (runs / "figure6").iterdir())
     assert made == ["differences.tsv", "figure6_mini-es.csv", "figure6_mini-es.pdf", "figure6_mini-es.png"]
     lines = rows(runs / "figure6" / "figure6_mini-es.csv")
@@ -147,7 +147,7 @@ def test_figure6(folder, runs, capsys):
     capsys.readouterr()
 
     before = {path: path.read_bytes() for path in (runs / "figure6").iterdir()}
-    figure6.main(folder / "figure6.yaml", runs)
+    paper.figure6(folder / "figure6.yaml", runs)
     assert {path: path.read_bytes() for path in before} == before
 
 
@@ -156,8 +156,8 @@ def test_figure6_on_the_guessable_questions(folder, runs, tmp_path, capsys, monk
     mapping |= {"ablation": str(folder / "ablation.yaml"), "contestants": mapping["contestants"][:1]}
     (tmp_path / "figure6.yaml").write_text(yaml.safe_dump(mapping), encoding="utf-8")
     asked = load_questions("mini-es", 4)
-    monkeypatch.setattr(figure6, "knows", lambda guesser, questions: np.array([q in asked[:3] for q in questions]))
-    figure6.main(tmp_path / "figure6.yaml", runs)
+    monkeypatch.setattr(paper, "knows", lambda guesser, questions: np.array([q in asked[:3] for q in questions]))
+    paper.figure6(tmp_path / "figure6.yaml", runs)
     capsys.readouterr()
     lines = rows(runs / "known" / "figure6_mini-es.csv")
     assert {line["n"] for line in lines} == {"3"}
@@ -168,12 +168,12 @@ def test_figure6_on_the_guessable_questions(folder, runs, tmp_path, capsys, monk
 
 
 def test_a_guesser_that_does_not_say_what_it_knows_is_refused(folder, runs, tmp_path):
-    for name, module, word in (("figure6", figure6, "guessable"), ("figure7", figure7, "matched")):
+    for name, main, word in (("figure6", paper.figure6, "guessable"), ("figure7", paper.figure7, "matched")):
         mapping = read_yaml(folder / f"{name}.yaml") | {"questions": word}
         mapping |= {"ablation": str(folder / "ablation.yaml"), "contestants": mapping["contestants"][1:2]}
         (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump(mapping), encoding="utf-8")
         with pytest.raises(ConfigError, match=f"questions: {word}: .*all"):
-            module.main(tmp_path / f"{name}.yaml", runs)
+            main(tmp_path / f"{name}.yaml", runs)
 
 
 def test_figure10_is_of_one_language_and_of_the_matched_questions(folder, runs, tmp_path, capsys, monkeypatch):
@@ -181,8 +181,8 @@ def test_figure10_is_of_one_language_and_of_the_matched_questions(folder, runs, 
     mapping |= {"ablation": str(folder / "ablation.yaml"), "contestants": mapping["contestants"][:1]}
     path = tmp_path / "figure10.yaml"
     path.write_text(yaml.safe_dump(mapping), encoding="utf-8")
-    monkeypatch.setattr(figure6, "knows", lambda guesser, questions: np.arange(len(questions)) > 0)
-    figure7.main(path, runs)
+    monkeypatch.setattr(paper, "knows", lambda guesser, questions: np.arange(len(questions)) > 0)
+    paper.figure7(path, runs)
     capsys.readouterr()
     lines = rows(runs / "figure10" / "figure10_mini-es.csv")
     saved = folders.read(runs / "ablation-mini-es-wait-k-3-bm25-limit4")
@@ -191,7 +191,7 @@ def test_figure10_is_of_one_language_and_of_the_matched_questions(folder, runs, 
     assert line["n"] == "3" and float(line["value"]) == pytest.approx(sums[0] / sums[1], abs=1e-6)
     path.write_text(yaml.safe_dump(mapping | {"language": "pl"}), encoding="utf-8")
     with pytest.raises(ConfigError, match="translators: no wait-k for a data set in pl that is here"):
-        figure7.main(path, runs)
+        paper.figure7(path, runs)
 
 
 def test_a_full_input_line_stands_still_within_a_sentence():
@@ -203,10 +203,10 @@ def test_a_full_input_line_stands_still_within_a_sentence():
     )
     second = (Guess("France", 2.0), Guess("Spain", 1.0))
     guesses = ((), second, second, second, second[1:])
-    values = figure6.at_bin_ends(QuestionTrace(question, emissions, guesses), 25)
+    values = paper.at_bin_ends(QuestionTrace(question, emissions, guesses), 25)
     assert values.tolist() == [-4.0] * 6 + [-math.log(2)] * 18 + [0.0]
     silent = QuestionTrace(question, (), ())
-    assert figure6.at_bin_ends(silent, 5).tolist() == [-4.0] * 5
+    assert paper.at_bin_ends(silent, 5).tolist() == [-4.0] * 5
 
 
 def test_contenders_that_cannot_be_had_stop_the_command_unless_optional(folder, tmp_path):
@@ -216,11 +216,11 @@ def test_contenders_that_cannot_be_had_stop_the_command_unless_optional(folder, 
     path = tmp_path / "figure7.yaml"
     path.write_text(yaml.safe_dump(mapping), encoding="utf-8")
     with pytest.raises(ConfigError, match="'nowhere' is neither a bundled model"):
-        figure7.main(path, tmp_path / "runs")
+        paper.figure7(path, tmp_path / "runs")
     mapping["contestants"] = [{**mapping["contestants"][2], "optional": True}]
     path.write_text(yaml.safe_dump(mapping), encoding="utf-8")
     with pytest.raises(ConfigError, match="none of them can be had"):
-        figure7.main(path, tmp_path / "runs")
+        paper.figure7(path, tmp_path / "runs")
 
 
 def test_one_guesser_with_two_buzzers_is_two_lines(folder, runs, tmp_path, capsys):
@@ -231,7 +231,7 @@ def test_one_guesser_with_two_buzzers_is_two_lines(folder, runs, tmp_path, capsy
     path = tmp_path / "figure7.yaml"
     path.write_text(yaml.safe_dump(mapping), encoding="utf-8")
     before = (runs / "ablation-mini-es-wait-k-3-bm25-limit4" / "report.tsv").read_bytes()
-    figure7.main(path, runs)
+    paper.figure7(path, runs)
     capsys.readouterr()
     assert (runs / "ablation-mini-es-wait-k-3-bm25-limit4" / "report.tsv").read_bytes() == before
     assert (runs / "ablation-mini-es-wait-k-3-bm25+doubles:build_buzzer-limit4" / "report.tsv").is_file()
@@ -248,7 +248,7 @@ def test_one_contestant_twice_is_refused(folder, tmp_path):
     path = tmp_path / "figure7.yaml"
     path.write_text(yaml.safe_dump(mapping), encoding="utf-8")
     with pytest.raises(ConfigError, match="the same guesser and buzzer are there already"):
-        figure7.main(path, tmp_path / "runs")
+        paper.figure7(path, tmp_path / "runs")
 
 
 def test_agreement_is_kendalls_tau():
@@ -267,7 +267,6 @@ def test_check_labels_and_mean():
 
 
 def test_the_bundled_configs_are_valid():
-    of = {"figure6": figure6.Figure6Config, "figure7": figure7.Figure7Config, "figure10": figure7.Figure7Config}
-    for name, cls in of.items():
-        config = load(ROOT / "configs" / f"{name}.yaml", cls)
+    for name in ("figure6", "figure7", "figure10"):
+        config = load(ROOT / "configs" / f"{name}.yaml", paper.FigureConfig)
         assert (ROOT / "configs" / config.ablation).is_file() and config.name == name

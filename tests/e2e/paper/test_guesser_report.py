@@ -15,7 +15,7 @@ from experiments.studies import guesser_report
 from experiments.studies.guesser_report import MEASURES, ReportConfig, guesses_at, knows, main, values, words_at
 from guessers.evaluate import evaluate
 from sqa.core import answers
-from sqa.core.errors import ConfigError
+from sqa.core.errors import ConfigError, NotComputable
 from sqa.core.paths import ROOT
 from sqa.core.registry import GUESSERS
 from sqa.data.datasets import load_questions
@@ -50,7 +50,13 @@ def changed(config: Path, **keys: object) -> Path:
 
 
 def lines(text: str) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(text), delimiter="\t", quoting=csv.QUOTE_NONE))
+    return list(csv.DictReader(io.StringIO(text.split("\n/")[0])))
+
+
+def found(text: str, *columns: str, **cell: str) -> dict[tuple[str, ...], float]:
+    """Some columns and the metric of a line -> its value, of the lines with these cells."""
+    rows = [row for row in lines(text) if all(row[key] == value for key, value in cell.items())]
+    return {(*(row[key] for key in columns), row["metric"]): float(row["value"]) for row in rows}
 
 
 def bm25():
@@ -61,39 +67,49 @@ def test_report(config, tmp_path, capsys):
     main(config, tmp_path / "runs")
     printed = capsys.readouterr()
     folder = tmp_path / "runs" / "guessers"
-    made = ["guessers.tsv", "guessers_accuracy.pdf", "guessers_accuracy.png", "signatures.tsv", "table1.tsv"]
+    made = ["differences.tsv", "guessers.csv", "guessers_accuracy.pdf", "guessers_accuracy.png", "table1.csv"]
     assert sorted(path.name for path in folder.iterdir()) == made
-    assert printed.out == (folder / "guessers.tsv").read_text(encoding="utf-8")
-    rows = lines(printed.out)
-    for row in rows[:-1]:
-        for measure in MEASURES:
-            if row[measure] != "n/a":
-                assert float(row[f"{measure}.low"]) <= float(row[measure]) <= float(row[f"{measure}.high"])
-    assert rows[-1]["guesser"] == "Gone" and "'nowhere' is neither" in rows[-1]["note"]
+    text = (folder / "guessers.csv").read_text(encoding="utf-8")
+    assert printed.out.startswith(text)
+    rows = lines(text)
+    assert {row["metric"] for row in rows} == set(MEASURES)
+    assert all(float(row["low"]) <= float(row["value"]) <= float(row["high"]) for row in rows)
+    assert "'nowhere' is neither" in (folder / "differences.tsv").read_text(encoding="utf-8")
 
     questions = load_questions("mini-es", N)
-    whole = [row for row in rows if row["group"] == "all" and row["fraction"] == "1"]
+    whole = found(text, group="all", read="1", guesser="BM25")
     texts, pages = [q.reference_text for q in questions], [q.page for q in questions]
-    assert [float(whole[0][m]) for m in ("acc@1", "acc@10", "acc@50", "mrr")] == pytest.approx(
-        evaluate(bm25(), texts, pages), abs=1e-6
-    )
-    assert float(whole[0]["ew"]) == pytest.approx(CURVES["qanta2018"](1.0) * float(whole[0]["acc@1"]), abs=1e-5)
+    plain = [whole[m,] for m in ("acc@1", "acc@10", "acc@50", "mrr")]
+    assert plain == pytest.approx(evaluate(bm25(), texts, pages), abs=1e-6)
+    assert whole["ew",] == pytest.approx(CURVES["qanta2018"](1.0) * whole["acc@1",], abs=1e-5)
 
-    [table1] = lines((folder / "table1.tsv").read_text(encoding="utf-8"))
+    [table1] = lines((folder / "table1.csv").read_text(encoding="utf-8"))
     known = sum(any(answers.is_right(page, q.page) for page in ("Peru", "Iceland")) for q in questions)
     assert (int(table1["questions"]), int(table1["pages"]), int(table1["guessable.Two"])) == (N, N, known)
     indexed = {answers.key(page) for page in bm25().pages}
     assert int(table1["guessable.nobody"]) == sum(answers.key(q.page) not in indexed for q in questions)
-    assert float(table1["source_words"]) == pytest.approx(np.mean([len(q.words) for q in questions]), abs=0.01)
-    guessable = next(row for row in rows if (row["guesser"], row["group"]) == ("Two", "guessable"))
-    assert int(guessable["questions"]) == known > 0
+    assert table1["source_words"] == str(sum(len(q.words) for q in questions))
+    assert table1["source_sentences"] == str(sum(len(q.sentences) for q in questions))
+    assert float(table1["source_words_a_question"]) == pytest.approx(
+        np.mean([len(q.words) for q in questions]), abs=0.01
+    )
+    assert {row["n"] for row in rows if (row["guesser"], row["group"]) == ("Two", "guessable")} == {str(known)}
 
-    by_category = {row["group"]: int(row["questions"]) for row in rows if row["guesser"] == "BM25"}
+    by_category = {row["group"]: int(row["n"]) for row in rows if row["guesser"] == "BM25"}
     assert by_category.pop("all") == N and by_category.pop("guessable") <= N
     assert sum(by_category.values()) == N and list(by_category.values()) == sorted(by_category.values(), reverse=True)
-    signatures = lines((folder / "signatures.tsv").read_text(encoding="utf-8"))
-    assert {row["guesser"]: row["fingerprint"] for row in signatures}["BM25"] == bm25().fingerprint()
-    assert all("curve:qanta2018|resamples:50|seed:0" in row["signature"] for row in signatures)
+    assert {row["signature"].split("|")[0] for row in rows if row["guesser"] == "BM25"} == {
+        f"guesser:{bm25().fingerprint()}"
+    }
+    assert all("curve:qanta2018|v:" in row["signature"] for row in rows)
+
+
+def test_table3_counts_question_sets(config, tmp_path, capsys):
+    guesser_report.table3(changed(config, name="table3", guessers=read_yaml(config)["guessers"][:1]), tmp_path)
+    [line] = lines(capsys.readouterr().out)
+    assert (line["dataset"], line["questions"]) == ("mini-es", str(N)) and int(line["guessable.BM25"]) <= N
+    with pytest.raises(NotComputable, match="table3: none of"):
+        guesser_report.table3(changed(config, datasets=[], fallback=[]), tmp_path)
 
 
 def test_a_second_report_asks_no_guesser_and_gives_the_same_files(config, tmp_path, capsys, monkeypatch):
@@ -106,7 +122,7 @@ def test_a_second_report_asks_no_guesser_and_gives_the_same_files(config, tmp_pa
 
     monkeypatch.setattr(guesser_report, "guesses_at", refuse)
     main(config, tmp_path)
-    assert "question/s" not in capsys.readouterr().err
+    assert "block/s" not in capsys.readouterr().err
     changed_files = {path.name for path in before if path.read_bytes() != before[path]}
     assert not changed_files
 
@@ -117,11 +133,11 @@ def test_a_killed_report_goes_on_with_the_missing_block(config, tmp_path, capsys
     monkeypatch.setattr(guesser_report, "BLOCK_SIZE", 16)
     real = guesses_at
 
-    def until_killed(guesser, words, fractions, every_word):
+    def until_killed(guesser, words, fractions):
         asked.append(words)
         if len(asked) == 20:
             raise KeyboardInterrupt
-        return real(guesser, words, fractions, every_word)
+        return real(guesser, words, fractions)
 
     monkeypatch.setattr(guesser_report, "guesses_at", until_killed)
     with pytest.raises(KeyboardInterrupt):
@@ -139,13 +155,14 @@ def test_words_at():
         assert words_at(even, (1.0,)).tolist() == [n]
 
 
-def test_both_ways_of_asking_give_the_same_guesses():
+def test_guesses_after_some_words_are_those_for_these_words():
     question, guesser = load_questions("mini-es", 1)[0], bm25()
-    words = question.reference_text.split()
-    every, few = (guesses_at(guesser, words, (0.01, 0.3, 1.0), way) for way in (True, False))
-    assert [[g.page for g in row] for row in every] == [[g.page for g in row] for row in few]
-    assert every[0] == [] and few[0] == []
-    assert [g.page for g in every[2]] == [g.page for g in guesser.guess([question.reference_text], 50)[0]]
+    few = guesses_at(guesser, question.reference_text.split(), (0.01, 0.3, 1.0))
+    every = guesser.guess_prefixes(question.reference_text.split(), 50)
+    at = words_at(question.reference_text.split(), (0.3,))[0]
+    assert few[0] == [] and [[g.page for g in row] for row in few[1:]] == [
+        [g.page for g in row] for row in (every[at - 1], every[-1])
+    ]
 
 
 def test_values():
@@ -160,9 +177,8 @@ def test_values():
 def test_a_guesser_that_does_not_say_what_it_knows(config, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(guesser_report, "knows", lambda guesser, questions: None)
     main(config, tmp_path)
-    rows = lines(capsys.readouterr().out)
-    assert "guessable" not in {row["group"] for row in rows}
-    [table1] = lines((tmp_path / "guessers" / "table1.tsv").read_text(encoding="utf-8"))
+    assert "guessable" not in {row["group"] for row in lines(capsys.readouterr().out)}
+    [table1] = lines((tmp_path / "guessers" / "table1.csv").read_text(encoding="utf-8"))
     assert table1["guessable.BM25"] == table1["guessable.Two"] == table1["guessable.nobody"] == "n/a"
 
 
@@ -177,9 +193,8 @@ def test_a_guesser_without_any_answer_has_no_guessable_numbers(config, tmp_path,
     mapping = read_yaml(config)["guessers"]
     mapping[1]["guesser"]["pages"] = ["Nowhere at all"]
     main(changed(config, guessers=mapping), tmp_path)
-    rows = lines(capsys.readouterr().out)
-    empty = [row for row in rows if (row["guesser"], row["group"]) == ("Two", "guessable")]
-    assert {row["acc@1"] for row in empty} == {"n/a"} and {row["questions"] for row in empty} == {"0"}
+    text = capsys.readouterr().out
+    assert found(text, guesser="Two", group="all") and not found(text, guesser="Two", group="guessable")
 
 
 def test_a_missing_guesser_stops_the_report_unless_optional(config, tmp_path):

@@ -17,14 +17,12 @@ from small_ablation import write_small_ablation
 from experiments.ablation import correlation, models
 from experiments.ablation.over_k import main as ablation
 from experiments.paper import examples as paper
-from experiments.paper import table3
 from experiments.stepwise import errors as stepwise
 from experiments.stepwise import systems
 from experiments.stepwise.figure import red_curve
 from experiments.stepwise.rows import RULES
 from sqa.core.errors import ConfigError, DataError, NotComputable
 from sqa.core.paths import ROOT
-from sqa.data.datasets import load_questions
 from sqa.diagnose.alignment import SEEDS, Alignment
 from sqa.diagnose.detector import load_detector
 from sqa.diagnose.step_errors import step_errors
@@ -67,9 +65,8 @@ def folder(tmp_path_factory):
         "correlation": {"resamples": 200},
         "stepwise": {"k": 3, "counted": [3, "full"]},
         "examples": {"hallucination": 3, "translators": ["wait-k"], "pages": ["Nowhere"]},
-        "table3": {"datasets": ["mini-es", "nowhere.jsonl"], "guesser": {"name": "bm25"}},
     }
-    for name in ("stepwise", "correlation", "models", "examples", "table3"):
+    for name in ("stepwise", "correlation", "models", "examples"):
         mapping = read_yaml(ROOT / "configs" / f"{name}.yaml") | changed.get(name, {})
         (folder / f"{name}.yaml").write_text(yaml.safe_dump(mapping), encoding="utf-8")
     return folder
@@ -321,7 +318,7 @@ def test_figure5_and_table2_show_the_same_examples(folder, runs, capsys):
         assert all(f"({i})" in of["wait-3"] for i in range(1, len(example.subject.marks(example.finding)) + 1))
         assert ("[silence]" in of["wait-3"]) == (example.panel == "b")
         assert f"{example.panel},{example.subject.dataset},{trace.question.id},wait-3,source," in text
-    shown = rows(found.folder / "figure5.tsv", "\t")
+    shown = rows(found.folder / "figure5.csv")
     assert sum(line["shown"].startswith("5") for line in shown) == len(list(paper.chosen(found)))
 
 
@@ -359,17 +356,3 @@ def test_table5_finds_the_questions_of_the_paper_by_their_answers(folder, runs):
     named = found._replace(config=replace(found.config, pages=(page,)))
     there = [found.subjects[0].run.questions[i].page for i in paper.places(named, found.subjects[0])]
     assert there and set(there) == {page}
-
-
-def test_table3_counts_a_question_set(folder, tmp_path, capsys):
-    table3.main(folder / "table3.yaml", tmp_path)
-    said = capsys.readouterr().err
-    questions = load_questions("mini-es")
-    values = {line["what"]: line["mini-es"] for line in rows(tmp_path / "table3" / "table3.csv")}
-    assert values["questions"] == str(len(questions))
-    assert values["source words"] == str(sum(len(q.text.split()) for q in questions))
-    assert values["source sentences"] == str(sum(len(q.sentences) for q in questions))
-    assert "nowhere.jsonl: not computed" in said
-    (tmp_path / "table3.yaml").write_text("name: t\ndatasets: [nowhere.jsonl]\nguesser: {name: bm25}\n")
-    with pytest.raises(NotComputable, match="table 3: nowhere.jsonl"):
-        table3.main(tmp_path / "table3.yaml", tmp_path)

@@ -67,58 +67,63 @@ def config(tmp_path):
     return path
 
 
-def lines(text: str) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(text), delimiter="\t", quoting=csv.QUOTE_NONE))
+def lines(text: str) -> dict[tuple[str, ...], dict[str, str]]:
+    """(test, translator, k, metric) -> a line of the table."""
+    rows = list(csv.DictReader(io.StringIO(text.split("\n/")[0])))
+    return {(row["test"], row["translator"], row["k"], row["metric"]): row for row in rows}
 
 
 def test_table(config, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    runs = tmp_path / "runs"
-    main(config, runs)
+    folder = tmp_path / "runs" / "few"
+    main(config, tmp_path / "runs")
     printed = capsys.readouterr()
-    folder = runs / "few"
-    assert printed.out == (folder / "table.tsv").read_text(encoding="utf-8")
-    assert sorted(path.name for path in folder.iterdir()) == ["figure8.pdf", "figure8.png", "table.tsv"]
+    assert printed.out.startswith((folder / "table.csv").read_text(encoding="utf-8"))
+    names = ["differences.tsv", "figure8.pdf", "figure8.png", "table.csv"]
+    assert sorted(path.name for path in folder.iterdir()) == names
     made = str(tmp_path / "made.tsv")
     rows = lines(printed.out)
-    numbers = {(row["test"], row["translator"], row["k"]): row for row in rows if not row["note"]}
     expected = [("foolish", "2"), ("foolish", "full"), ("human", "-")]
-    assert list(numbers) == [(test, *row) for test in ("mini-es", made) for row in expected]
-    for row in numbers.values():
-        for metric in ("bleu", "chrf", "dal"):
-            assert float(row[f"{metric}.low"]) <= float(row[metric]) <= float(row[f"{metric}.high"])
-        assert row["bleu.signature"].endswith(f"version:{sacrebleu.__version__}")
+    assert list(dict.fromkeys(key[:3] for key in rows)) == [
+        (test, *row) for test in ("mini-es", made) for row in expected
+    ]
+    for (*_, metric), row in rows.items():
+        if metric in ("bleu", "chrf", "dal"):
+            assert float(row["low"]) <= float(row["value"]) <= float(row["high"])
+        if metric == "bleu":
+            assert row["signature"].endswith(f"version:{sacrebleu.__version__}")
 
-    left_out = {(row["test"], row["translator"]): row["note"] for row in rows if row["note"]}
-    assert left_out[made, "absent"] == "left out: the program no-such-program is not installed"
-    assert left_out["mini-es", "untrained"] == f"left out: there is no folder {tmp_path / 'nowhere'}"
-    assert left_out["gone.tsv", "all"].startswith("left out: gone.tsv")
-    assert len(left_out) == 5
+    with (folder / "differences.tsv").open(encoding="utf-8", newline="") as file:
+        left_out = {row["guesser"]: row["note"] for row in csv.DictReader(file, delimiter="\t")}
+    assert left_out[f"{made} absent"] == "the program no-such-program is not installed"
+    assert left_out["mini-es untrained"] == f"there is no folder {tmp_path / 'nowhere'}"
+    assert left_out["gone.tsv"].startswith("gone.tsv") and len(left_out) == 5
+    assert "mini-es absent: left out, the program" in printed.err
 
 
 def test_numbers_are_sacrebleus_on_the_same_lines(config, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     main(config, tmp_path / "runs")
-    rows = {(r["test"], r["translator"], r["k"]): r for r in lines(capsys.readouterr().out)}
+    rows = lines(capsys.readouterr().out)
     questions = load_questions("mini-es", 4)
+    made = str(tmp_path / "made.tsv")
     texts = {
         "mini-es": (
             [" ".join(translated(" ".join(words)) for words in q.sentences) for q in questions],
             [q.reference_text for q in questions],
         ),
-        str(tmp_path / "made.tsv"): ([translated(s) for s, _ in SENTENCES], [t for _, t in SENTENCES]),
+        made: ([translated(s) for s, _ in SENTENCES], [t for _, t in SENTENCES]),
     }
     for test, (hypotheses, references) in texts.items():
-        row = rows[test, "foolish", "full"]
-        assert int(row["segments"]) == len(references)
-        assert float(row["bleu"]) == pytest.approx(sacrebleu.corpus_bleu(hypotheses, [references]).score, abs=1e-6)
-        assert float(row["chrf"]) == pytest.approx(sacrebleu.corpus_chrf(hypotheses, [references]).score, abs=1e-6)
-    made = str(tmp_path / "made.tsv")
-    assert float(rows[made, "human", "-"]["bleu"]) == pytest.approx(100)
-    sizes = [len(source.split()) for source, _ in SENTENCES]
-    assert float(rows[made, "foolish", "full"]["dal"]) == pytest.approx(sum(sizes) / len(sizes))  # all was read first
-    assert float(rows[made, "foolish", "full"]["copied"]) == 0
-    assert float(rows["mini-es", "foolish", "full"]["looping"]) > 0
+        scores = sacrebleu.corpus_bleu(hypotheses, [references]), sacrebleu.corpus_chrf(hypotheses, [references])
+        for metric, score in zip(("bleu", "chrf"), scores, strict=True):
+            row = rows[test, "foolish", "full", metric]
+            assert int(row["n"]) == len(references) and float(row["value"]) == pytest.approx(score.score, abs=1e-6)
+    assert float(rows[made, "human", "-", "bleu"]["value"]) == pytest.approx(100)
+    sizes = [len(source.split()) for source, _ in SENTENCES]  # all was read first
+    assert float(rows[made, "foolish", "full", "dal"]["value"]) == pytest.approx(sum(sizes) / len(sizes))
+    assert float(rows[made, "foolish", "full", "copied"]["value"]) == 0
+    assert float(rows["mini-es", "foolish", "full", "looping"]["value"]) > 0
 
 
 def test_second_run_translates_nothing_and_gives_the_same_files(config, tmp_path, capsys, monkeypatch):
@@ -134,7 +139,7 @@ def test_second_run_translates_nothing_and_gives_the_same_files(config, tmp_path
 
 def test_one_set_only(config, tmp_path, capsys):
     main(config, tmp_path / "runs", ["mini-es"])
-    assert {row["test"] for row in lines(capsys.readouterr().out)} == {"mini-es"}
+    assert {key[0] for key in lines(capsys.readouterr().out)} == {"mini-es"}
     with pytest.raises(ConfigError, match="did you mean 'mini-es'"):
         main(config, tmp_path / "runs", ["mini-e"])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -172,21 +173,19 @@ def config(tmp_path: Path, **changes: Any) -> Path:
 
 def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     h2h.main(config(tmp_path), tmp_path / "runs")
-    out = capsys.readouterr().out
-    header, *lines = (line.split("\t") for line in out.splitlines())
-    assert tuple(header) == h2h.HEADER
-    values = {line[1]: float(line[2]) for line in lines}
-    assert {line[5] for line in lines} == {"7"} and {line[6] for line in lines} == {"14"}
+    printed = capsys.readouterr()
+    text = (tmp_path / "runs" / "mine" / "head_to_head.csv").read_text()
+    assert printed.out.startswith(text)
+    lines = list(csv.DictReader(text.splitlines()))
+    values = {line["metric"]: float(line["value"]) for line in lines}
+    assert {line["n"] for line in lines} == {"7"}
+    assert "7 of 9 questions, 14 opponents; 1 without a recorded buzz, 1 in the training data" in printed.err
     assert values["beaten"] + values["lost-to"] + values["neither"] == pytest.approx(1, abs=1e-5)
     assert values["points"] == pytest.approx(sum(v * values[f"{v:+d}"] for v in h2h.POINTS), abs=1e-4)
     # 4 of 7 answers (Spain, France) are named in word 8 of 9, the third never; opponents hear 4 and 9 words
     assert values["accuracy"] == pytest.approx(4 / 7, abs=1e-5)
     assert "ew" in values and values["beatable"] >= values["beaten"]
-    folder = tmp_path / "runs" / "mine"
-    assert (folder / "head_to_head.tsv").read_text() == out
-    assert (folder / "left_out.tsv").read_text().splitlines()[1].split("\t")[0] == "q0"
-    counts = json.loads((folder / "counts.json").read_text())
-    assert counts["left out, in the training data"] == 1 and counts["without a recorded buzz"] == 1
+    assert (tmp_path / "runs" / "mine" / "left_out.csv").read_text().splitlines()[1].split(",")[0] == "q0"
     h2h.main(config(tmp_path, opponents="first", buzzes=str(tmp_path / "buzzes.jsonl")), tmp_path / "runs")
     assert "opponents:first" in capsys.readouterr().out
 

@@ -1,18 +1,19 @@
-"""The table of what other names of answers change: values, paired differences, and what was taken."""
+"""What other names of answers change: the strict value and the paired difference."""
 
 from __future__ import annotations
 
-import csv
 import json
 from pathlib import Path
 
-import pytest
 import yaml
 
-from experiments.answer_aliases import main
+from experiments.items.answers import MEASURES, MORE, STRICT, both_rules
+from sqa.files.store import Store
+from sqa.run.config import load_run
+from sqa.run.parts import Parts
 
 
-def test_both_rules_side_by_side(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_both_rules_side_by_side(tmp_path: Path) -> None:
     questions = tmp_path / "questions.jsonl"
     pages = ("Spain (country)", "France", "Rome", "The Spains")
     records = (
@@ -24,11 +25,8 @@ def test_both_rules_side_by_side(tmp_path: Path, capsys: pytest.CaptureFixture[s
               "guesser": "doubles:build_guesser", "buzzer": "doubles:build_buzzer", "metrics": ["bleu"]}  # fmt: skip
     path = tmp_path / "made.yaml"
     path.write_text(yaml.safe_dump(config))
-    assert main([str(path), "--runs", str(tmp_path / "runs"), "--list"]) in (None, 0)
-    table, listed = capsys.readouterr().out.split("\trun\t")
-    rows = {row["metric"]: row for row in csv.DictReader(table.splitlines(), delimiter="\t")}
-    accuracy = rows["accuracy"]
-    assert (accuracy["strict"], accuracy["aliases"], accuracy["difference"]) == ("0.250000", "0.500000", "0.250000")
-    assert (accuracy["n"], accuracy["changed"], accuracy["low"]) == ("4", "1", "0.000000")
-    assert 0.25 < float(accuracy["high"]) <= 1 and float(rows["ew"]["difference"]) > 0 and len(rows) == 5
-    assert listed.splitlines()[1:] == ["\tmade\tq0\tSpain (country)\tSpain"]
+    rows = {row.key: row for row in both_rules(("d",), load_run(path), Store(tmp_path / "runs"), Parts())}
+    strict, more = rows["d", STRICT, "accuracy"], rows["d", MORE, "accuracy"]
+    assert (strict.value, more.value, more.n, more.low) == (0.25, 0.25, 4, 0.0)  # "Spain" is right of "Spain (country)"
+    assert more.high is not None and 0.25 < more.high <= 1
+    assert rows["d", MORE, "ew"].value > 0 and len(rows) == 2 * len(MEASURES)

@@ -8,13 +8,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from experiments.planted import handmade
+from experiments.planted import found
 from experiments.planted.kinds import KINDS, WORDS, Strangers
 from experiments.planted.learn import ASKED, Table, asked_of, fit
 from experiments.planted.materials import Text, plant, rng_for
 from experiments.planted.once import Row, best_threshold, row, unseen
 from sqa.core.errors import DataError
 from sqa.core.trace import QuestionTrace
+from sqa.core.types import Question
 from sqa.diagnose.function_words import strip_edges
 from sqa.diagnose.scores import SCORERS
 from sqa.diagnose.signals import GROUPS
@@ -55,7 +56,7 @@ def test_a_dropped_clause_is_told() -> None:
 @pytest.mark.parametrize("language", ["es", "pl"])
 def test_handmade_errors_stand_in_the_bundled_questions(language: str) -> None:
     errors = []
-    for question, lines in handmade.handmade(language):
+    for question, lines in found.handmade(language):
         for line, reference in zip(lines, question.reference, strict=True):
             before, kept = reference.split(), [word for word, kind in line if not kind]
             kinds = {kind for _, kind in line} - {""}
@@ -66,12 +67,12 @@ def test_handmade_errors_stand_in_the_bundled_questions(language: str) -> None:
 
 
 def test_an_error_is_marked_where_it_is_seen() -> None:
-    found = {
+    marked = {
         (tuple(word for word, kind in line if kind), kind)
-        for _, lines in handmade.handmade("es") for line in lines for _, kind in line if kind
+        for _, lines in found.handmade("es") for line in lines for _, kind in line if kind
     }  # fmt: skip
-    assert (("stopped",), "negation") in found  # "never" was left out before it
-    assert (("Rome", "Hannibal"), "swapped") in found and (("marble",), "adjective") in found
+    assert (("stopped",), "negation") in marked  # "never" was left out before it
+    assert (("Rome", "Hannibal"), "swapped") in marked and (("marble",), "adjective") in marked
 
 
 def test_handmade_errors_are_counted_by_error_and_flags_by_word(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,13 +80,26 @@ def test_handmade_errors_are_counted_by_error_and_flags_by_word(monkeypatch: pyt
         flags = [[emission.token in ("Rome", "Hannibal", "Lima") for emission in trace.emissions] for trace in traces]
         return [SimpleNamespace(hallucinated=row) for row in flags]
 
-    monkeypatch.setattr(handmade, "step_errors", judged)
-    every, *kinds = handmade.rows_of("es", "words")
-    swapped = next(row for row in kinds if row.kind == "swapped")
-    assert (every.errors, every.found, every.right) == (72, 1, 2)
-    assert every.flagged is not None and every.flagged > 2
-    assert swapped.cells() == ["es", "words", "swapped", "8", "1", "n/a", "n/a", "0.125"]
-    assert every.cells()[6:] == [f"{2 / every.flagged:.3f}", "0.014"]
+    monkeypatch.setattr(found, "step_errors", judged)
+    given = found.handmade("es")
+    judgement = found.of_words(given, found.diagnosed("es", "words", given, None), together=True)
+    every, *kinds = found.lines_of("es", "words", judgement)
+    assert every[2:5] == ["all", "72", "1"] and int(every[5]) > 2
+    assert every[6:] == [f"{2 / int(every[5]):.3f}", "0.014"]  # of one error both words
+    assert next(line for line in kinds if line[2] == "swapped")[3:] == ["8", "1", "n/a", "n/a", "0.125"]
+
+
+def test_planted_words_are_errors_of_their_own_and_dropped_clauses_are_sentences(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    question = Question("q", "d", "es", (("uno", "dos"), ("tres",)), ("one two", "three four"), "Page")
+    lines = [[("one", ""), ("new", "inserted"), ("other", "inserted"), ("two", "")], [("three", "")]]
+    omitted = SimpleNamespace(kind="omission", sentence=1)
+    errors = [SimpleNamespace(hallucinated=[True, True, False, False, False], findings=[omitted])]
+    words = list(found.lines_of("es", "words", found.of_words([(question, lines)], errors, together=False)))
+    assert words == [["es", "words", "all", "2", "1", "2", "0.500", "0.500"],
+                     ["es", "words", "inserted", "2", "1", "n/a", "n/a", "0.500"]]  # fmt: skip
+    assert found.of_sentences([(question, lines)], errors) == [("", False, (0, 0)), ("dropped", True, (0, 1))]
 
 
 def test_handmade_errors_are_judged_at_the_threshold_that_is_asked_for(
@@ -94,15 +108,15 @@ def test_handmade_errors_are_judged_at_the_threshold_that_is_asked_for(
     def judged(traces: list[QuestionTrace], _: object, config: DiagnoseConfig, *__: object) -> list[SimpleNamespace]:
         return [SimpleNamespace(hallucinated=[config.probability < 0.5] * len(one.emissions)) for one in traces]
 
-    monkeypatch.setattr(handmade, "step_errors", judged)
-    for options, found in ([], "0"), (["--probability", "0.2"], "72"):
-        handmade.main(["es", "--detector", "words", *options])
-        assert capsys.readouterr().out.splitlines()[1].split("\t")[:5] == ["es", "words", "all", "72", found]
+    monkeypatch.setattr(found, "step_errors", judged)
+    for options, hits in ([], "0"), (["--probability", "0.2"], "72"):
+        found.main(["es", "--detector", "words", *options])
+        assert capsys.readouterr().out.splitlines()[1].split("\t")[:5] == ["es", "words", "all", "72", hits]
 
 
 def test_a_line_that_does_not_fit_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "handmade.tsv"
-    monkeypatch.setattr(handmade, "FILE", path)
+    monkeypatch.setattr(found, "FILE", path)
     for line, message in (
         (
             "noun\tes\tmini-001\t2\tLondon\tParis",
@@ -112,7 +126,7 @@ def test_a_line_that_does_not_fit_is_named(tmp_path: Path, monkeypatch: pytest.M
     ):
         path.write_text(f"{line}\n", encoding="utf-8")
         with pytest.raises(DataError, match=message):
-            handmade.handmade("es")
+            found.handmade("es")
 
 
 def test_what_cannot_be_planted_gives_way() -> None:
@@ -162,8 +176,8 @@ def test_each_text_is_judged_by_the_network_that_never_saw_its_kind() -> None:
         def probabilities(self, signals: np.ndarray) -> np.ndarray:
             return np.full(len(signals), self.p)
 
-    found = unseen(test, {"name": Says(0.25), "noun": Says(0.75)}, Says(0.5))  # type: ignore[dict-item, arg-type]
-    assert found.tolist() == [0.25] * 8 + [0.75] * 8
+    judged = unseen(test, {"name": Says(0.25), "noun": Says(0.75)}, Says(0.5))  # type: ignore[dict-item, arg-type]
+    assert judged.tolist() == [0.25] * 8 + [0.75] * 8
 
 
 def test_counts_at_a_threshold() -> None:

@@ -1,0 +1,290 @@
+"""Figures 6, 7 and 10: wait-k's models of the ablation answered by several contestants.
+
+    sqa reproduce fig6        # average log MRR over the source read: each k, full input, the human translation
+    sqa reproduce fig7        # EW, oracle EW and accuracy over k, a line per guesser (Polish)
+    sqa reproduce fig10       # the same (Spanish)
+
+Figure 6: the source is cut into bins of equal length in characters.  A question's value in a bin is the natural log of
+1 / rank of its answer at the newest target word once the bin has been read; -4 where the answer is not among the first
+50 (ln(1/50) = -3.9) or no target word was written yet.  A line is the mean over questions, each of which has a value in
+every bin, and its 95% band is over questions (in the numbers for every line, drawn for three: seven would hide one
+another).  The other reading of "average", all steps of all questions that fall into the bin, is a run's metric
+log-mrr-curve.  The human translation is read as full input reads, a sentence at a time.
+
+`questions: guessable` are those whose answer the guesser can name (Table 1 counts them), `matched` those whose answer
+any of the guessers compared can name, as the paper takes those whose answer its English training questions have.
+
+Claims, after Figures 6 and 7 of Han, Carpuat and Boyd-Graber (2022).  Log MRR rises for every k as more is read; in the
+first half a small k knows more than full input, which waits for the end of each sentence; at the end it knows less;
+after the first third k = 9 is above the other k.  For each guesser EW rises, peaks and falls with k; oracle EW peaks at
+a smaller k than EW; full input has the worse EW and the better accuracy.  For each pair of guessers: they order the k
+alike (Kendall's tau over k).  The differences are printed and written beside the figures.
+
+The runs are those of `sqa ablation`; one that is in the store is not made again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from experiments.contestant import Value, components
+from experiments.contestants import MeanCurve, NamedContestant, Runs, check_labels, runs_of
+from experiments.grid import Row as GridRow
+from experiments.grid import workshop
+from experiments.lab import curves, grid_rows
+from experiments.lab.ledger import Row
+from experiments.ladders import POOLED, differences, ladders
+from experiments.made import Made, gap
+from experiments.studies.guesser_report import knows
+from sqa import metrics as metric_names
+from sqa.core.errors import ConfigError
+from sqa.core.registry import GUESSERS
+from sqa.core.significance import Comparison, bootstrap_band, bootstrap_many, compare
+from sqa.metrics.qa import log_reciprocal_rank
+from sqa.metrics.ratio import Mean, means
+from sqa.run import folder as folders
+from sqa.run.config import load
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from sqa.core.trace import QuestionTrace
+    from sqa.core.types import Question
+    from sqa.run.parts import Parts
+
+HUMAN = "human"
+BEST = 9  # the k that the paper finds on top in Figure 6
+FLOOR = -4.0  # log reciprocal rank of an answer that is not listed
+BINS = ("dataset", "guesser", "k", "bin")  # columns of Figure 6
+PANELS = {"ew": "expected wins (EW)", "oracle-ew": "oracle EW", "accuracy": "accuracy"}  # of Figure 7: metric -> title
+
+Lines = Mapping[int | str, np.ndarray]  # k, or HUMAN -> (n, bins) log reciprocal ranks
+
+
+@dataclass(frozen=True, slots=True)
+class FigureConfig:
+    """What `sqa reproduce fig6`, fig7 and fig10 read; configs/figure6.yaml and figure7.yaml explain each key."""
+
+    name: str
+    ablation: Path
+    contestants: tuple[NamedContestant, ...]
+    questions: Literal["guessable", "matched", "all"] = "all"
+    bins: int = 25  # of Figure 6
+    language: str | None = None  # of Figure 7
+
+    def __post_init__(self) -> None:
+        problems = check_labels(self.contestants, "contestants")
+        problems += [] if self.bins >= 2 else [f"bins: must be >= 2, got {self.bins}"]
+        if problems:
+            raise ConfigError(problems)
+
+
+def figure6(config_path: Path, runs: Path) -> None:
+    """`sqa reproduce fig6`: run what the store lacks; numbers, figures and differences; the last on stdout."""
+    config, parts = load(config_path, FigureConfig), workshop(runs).parts
+    found = runs_of(config.contestants, config_path.parent / config.ablation, runs, parts)
+    lines = lines_of(found, config, runs, parts)
+    made = Made(runs / config.name)
+    for dataset in found.datasets:
+        rows = [row for guesser in found.labels for row in binned(found, dataset, guesser, lines[dataset, guesser])]
+        stem = f"figure6_{Path(dataset).name}"
+        made.rows(f"{stem}.csv", BINS, rows)
+        made.picture(stem, over_source, rows, config)
+    made.differences(of_lines(found, lines), found.left_out)
+    made.end()
+
+
+def figure7(config_path: Path, runs: Path) -> None:
+    """`sqa reproduce fig7`: run what the store lacks; numbers, figures and differences; the last on stdout."""
+    config, parts = load(config_path, FigureConfig), workshop(runs).parts
+    ablation = config_path.parent / config.ablation
+    found = runs_of(config.contestants, ablation, runs, parts, list(PANELS), config.language)
+    found = found if config.questions == "all" else matched(found, config, parts)
+    made = Made(runs / config.name)
+    for dataset in found.datasets:
+        stem, rows = f"{config.name}_{Path(dataset).name}", over_k(found, dataset)
+        made.rows(f"{stem}.csv", grid_rows.COLUMNS, rows)
+        made.picture(stem, by_guesser, rows, config.questions)
+    made.differences(of_guessers(found), found.left_out)
+    made.end()
+
+
+def nameable(guessers: Sequence[Mapping[str, Value]], asked: Sequence[Question], word: str, parts: Parts) -> np.ndarray:
+    """(n,) bool: the questions whose answer one of some guessers can name.
+
+    None of them says which answers it has, or has one of these: ConfigError, which calls such questions by `word`.
+    """
+    masks = [knows(parts.component(GUESSERS, components(guesser)[0]), asked) for guesser in guessers]
+    known = [mask for mask in masks if mask is not None]
+    if not np.any(known):
+        names = ", ".join(str(guesser["name"]) for guesser in guessers)
+        why = f"is known to have an answer of {asked[0].dataset}; set `questions: all`"
+        raise ConfigError(f"questions: {word}: no guesser of {names} {why}")
+    return np.any(known, axis=0)
+
+
+# ------------------------------------------------------------------------------------------------------ Figure 6
+
+
+def at_bin_ends(trace: QuestionTrace, bins: int) -> np.ndarray:
+    """(bins,): log reciprocal rank at the newest step when (b + 1) / bins of the source was read, FLOOR before any."""
+    logs = np.concatenate([[FLOOR], log_reciprocal_rank(trace.rank, floor=FLOOR)])  # (steps + 1,)
+    ends = np.arange(1, bins + 1) / bins
+    steps = np.searchsorted(trace.fraction, ends + 1e-9, side="right")  # fraction never decreases; 1e-9: its rounding
+    return logs[steps]
+
+
+def lines_of(found: Runs, config: FigureConfig, runs: Path, parts: Parts) -> dict[tuple[str, str], Lines]:
+    """(data set, guesser) -> its lines, of the traces of every run; that of the human translation is the last one."""
+    guessers = {contestant.label: contestant.guesser for contestant in config.contestants}
+    lines: dict[tuple[str, str], Lines] = {}
+    for dataset, guesser in ((dataset, guesser) for dataset in found.datasets for guesser in found.labels):
+        mine: dict[int | str, np.ndarray] = {}
+        for row in found.of(dataset, guesser):
+            traces = list(folders.open_run(runs / row.cell.run.name, parts).traces)
+            name = HUMAN if row.cell.family == "reference" else row.cell.k
+            mine[name] = np.array([at_bin_ends(trace, config.bins) for trace in traces])
+        if config.questions != "all":
+            asked = [trace.question for trace in traces]
+            kept = nameable([guessers[found.labels[guesser]]], asked, config.questions, parts)
+            mine = {name: values[kept] for name, values in mine.items()}
+        lines[dataset, guesser] = mine
+    return lines
+
+
+def binned(found: Runs, dataset: str, guesser: str, lines: Lines) -> Iterator[Row]:
+    """The value of every line in every bin, with its band over questions."""
+    for k, values in lines.items():
+        stats = np.hstack([values, np.ones((len(values), 1))])
+        band = bootstrap_band(stats, MeanCurve("log-mrr"), found.config.resamples, found.config.seed)
+        for number, (value, low, high) in enumerate(zip(band.value, band.low, band.high, strict=True), 1):
+            cell = (dataset, found.labels[guesser], str(k), str(number))
+            yield Row(cell, "log-mrr", float(value), float(low), float(high), band.n, "nats")
+
+
+def of_lines(found: Runs, lines: Mapping[tuple[str, str], Lines]) -> Iterator[Row]:
+    """Figure 6's claims as differences, for every data set and guesser."""
+
+    def minus(a: np.ndarray, b: np.ndarray) -> Comparison:
+        return compare(means(a), means(b), Mean("log-mrr"), found.config.resamples, found.config.seed)
+
+    for (dataset, guesser), mine in lines.items():
+        where = (dataset, "wait-k", found.labels[guesser])
+        waiting = {k: values for k, values in mine.items() if k != HUMAN}
+        (least, small), *_, (_, full) = waiting.items()
+        half, third = small.shape[1] // 2, -(-small.shape[1] // 3)
+        for k, values in waiting.items():
+            rise = minus(values[:, -1], values[:, 0])
+            yield gap(*where, f"k={k}: log MRR rises from the first to the last bin", rise, ".2f")
+        early = minus(small[:, :half].mean(axis=1), full[:, :half].mean(axis=1))
+        yield gap(*where, f"in the first half k={least} knows more than full input", early, ".2f")
+        late = minus(full[:, -1], small[:, -1])
+        yield gap(*where, f"at the end full input knows more than k={least}", late, ".2f")
+        others = [values for k, values in waiting.items() if k not in (BEST, "full")]
+        if BEST in waiting and others:
+            top = minus(*(values[:, third:].mean(axis=1) for values in (waiting[BEST], np.mean(others, axis=0))))
+            yield gap(*where, f"after the first third k={BEST} knows more than the mean of the other k", top, ".2f")
+
+
+def over_source(rows: Sequence[Row], config: FigureConfig) -> Figure:
+    """One data set's Figure 6: a panel for each guesser, a line for each k and the human translation.
+
+    The first k, full input and the human translation have their bands.
+    """
+    kind = "questions" if config.questions == "all" else "guessable questions"
+    panels = []
+    for guesser in dict.fromkeys(row.cell[1] for row in rows):
+        mine = [row for row in rows if row.cell[1] == guesser]
+        banded = (mine[0].cell[2], "full", HUMAN)
+        shown = [row if row.cell[2] in banded else replace(row, low=None, high=None) for row in mine]
+        lines = curves.lines(shown, 2, 3, label=lambda k: k if k == HUMAN else f"k = {k}")
+        ends = {number: Row((), "read", 100 * int(number) / config.bins) for number in lines[0].by_k}
+        title = f"{guesser}, {mine[0].cell[0]}, {mine[0].n} {kind}"
+        panels.append(curves.Panel(title, lines, "average log MRR (nats)", [ends] * len(lines)))
+    return curves.over_k([panels], "source read (% of its characters)", 2.4)
+
+
+# ----------------------------------------------------------------------------------------------- Figures 7 and 10
+
+
+def matched(found: Runs, config: FigureConfig, parts: Parts) -> Runs:
+    """The same rows on the questions whose answer one of the guessers can name, with intervals over these."""
+    guessers = [one.guesser for one in config.contestants if one.label in found.labels.values()]
+    masks = {
+        dataset: nameable(guessers, parts.questions(found.of(dataset)[0].cell.run.dataset), config.questions, parts)
+        for dataset in found.datasets
+    }
+
+    def only(row: GridRow) -> GridRow:
+        mask = masks[row.cell.dataset]
+        stats = {name: values[mask] for name, values in row.stats.items()}
+        known, metrics = [stats[name] for name in PANELS], metric_names.build(PANELS)
+        intervals = bootstrap_many(known, metrics, found.config.resamples, found.config.seed)
+        return replace(row, n=int(mask.sum()), stats=stats, intervals=dict(zip(PANELS, intervals, strict=True)))
+
+    return found._replace(rows=list(map(only, found.rows)))
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """Kendall's tau (a) of two guessers' values over K values of k: a curve of one point, for `bootstrap_band`.
+
+    stats (n, 4 K): sum and count of each k for the first guesser, then for the second.
+    """
+
+    name: str = "agreement"
+
+    def score_many(self, stats: np.ndarray) -> np.ndarray:
+        """(B, 4 K) -> (B, 1), -1 to 1; a tie counts for neither side."""
+        values = (stats[:, 0::2] / stats[:, 1::2]).reshape(len(stats), 2, -1)  # (B, 2, K)
+        one, other = np.triu_indices(values.shape[2], 1)
+        signs = np.sign(values[:, :, one] - values[:, :, other])  # (B, 2, pairs)
+        return (signs[:, 0] * signs[:, 1]).mean(axis=1, keepdims=True)
+
+
+def of_guessers(found: Runs) -> Iterator[Row]:
+    """Figure 7's claims on every data set, with labels for the guessers' names."""
+    for ladder in ladders(found.rows):
+        if ladder.dataset != POOLED:
+            for row in differences(ladder):
+                yield replace(row, cell=(*row.cell[:2], found.labels[ladder.contestant], *row.cell[3:]))
+    for dataset in found.datasets:
+        for a, b in combinations(found.labels, 2):
+            for metric in PANELS:
+                rows = [row for guesser in (a, b) for row in found.of(dataset, guesser, "wait-k")]
+                stats = np.hstack([row.stats[metric] for row in rows])  # (n, 4 K)
+                band = bootstrap_band(stats, Agreement(), found.config.resamples, found.config.seed)
+                claim = f"the guessers order the k alike by {metric} (Kendall's tau)"
+                cell = (dataset, "wait-k", f"{found.labels[a]}, {found.labels[b]}", claim, f"{len(rows) // 2} k")
+                yield Row(cell, "tau", *(float(x[0]) for x in (band.value, band.low, band.high)), n=len(stats))
+
+
+def over_k(found: Runs, dataset: str) -> list[Row]:
+    """What is drawn: of each guesser the metrics of wait-k at every k and of the human translation."""
+    named = [
+        replace(row, cell=replace(row.cell, guesser=label))
+        for guesser, label in found.labels.items()
+        for row in found.of(dataset, guesser)
+    ]
+    return [row for row in grid_rows.rows_of(named) if row.metric in PANELS]
+
+
+def by_guesser(rows: Sequence[Row], which: str) -> Figure:
+    """One data set's Figure 7: a panel for each metric, a line with its band for each guesser, dotted its value for the
+    human translation."""
+    panels = []
+    for metric, name in PANELS.items():
+        mine = [row for row in rows if row.metric == metric]
+        human = {row.cell[3]: row for row in mine if row.cell[1] == "reference"}
+        lines = curves.lines((row for row in mine if row.cell[1] != "reference"), 3, 2)
+        panels.append(curves.Panel(name, [line._replace(human=human[line.label]) for line in lines]))
+    figure = curves.over_k([panels], "k (source words read first); dotted: the human translation", 2.4)
+    kind = "questions" if which == "all" else "questions with a matched answer"
+    figure.suptitle(f"{rows[0].cell[0]}, {rows[0].n} {kind}, 95% bands", fontsize=8)
+    return figure
