@@ -9,7 +9,7 @@ from experiments.grid import Row as GridRow
 from experiments.lab import grid_rows
 from experiments.lab.item import Item, elsewhere, inputs_of
 from experiments.lab.ledger import Row, row_of
-from experiments.lab.tables import Column, pivot
+from experiments.lab.tables import Column, columns, pivot
 from experiments.studies import buzzer_report as report
 from experiments.studies.buzzer_report import AGAINST
 from sqa import metrics as metric_names
@@ -49,19 +49,13 @@ def both(config: Path, runs: Path) -> Iterator[Row]:
 
 
 LONG = [
-    Column("ew", "EW", interval=False),
-    Column("of stable", "of stable"),
-    Column("right at answer", "right at answer"),
-    Column("position", "position"),
-    Column("never", "never"),
-    Column("ece", "ECE"),
-    Column("brier", "Brier"),
-    Column(AGAINST, AGAINST, sign=True),
+    *columns("ew: EW", interval=False),
+    *columns("of stable", "right at answer", "position", "never", "ece: ECE", "brier: Brier"),
+    *columns(AGAINST, sign=True),
 ]
-SHORT = [Column("ew", "EW", interval=False), Column(AGAINST, AGAINST, sign=True)]
 ORACLES = ("stable oracle", "oracle")
+SHOWN = ("recurrent", "mlp", "logistic", "best share threshold here", "best margin threshold here", *ORACLES)
 TRAINED = ("mlp-bert", "mlp-fusion", "mlp-rerank", "mlp-rerank-translated")
-TOLD = ("ew", "stable ew", "of stable", "ece")
 BUZZERS = ("recurrent", "mlp", "logistic", "threshold")
 
 ITEMS = (
@@ -76,15 +70,13 @@ ITEMS = (
             "dev": pivot(
                 ("buzzer",),
                 [column._replace(head=f"{guesser}: {column.head}", cell={"guesser": guesser})
-                 for guesser in ("bm25", "gru") for column in SHORT],
+                 for guesser in ("bm25", "gru") for column in (LONG[0], LONG[-1])],
                 questions="dev",
-                buzzer=("recurrent", "mlp", "logistic", "best share threshold here", "best margin threshold here",
-                        *ORACLES),
+                buzzer=SHOWN,
             ),
-            "bm25": pivot(("buzzer",), LONG, questions="dev", guesser="bm25"),
-            "gru": pivot(("buzzer",), LONG, questions="dev", guesser="gru"),
+            **{name: pivot(("buzzer",), LONG, questions="dev", guesser=name) for name in ("bm25", "gru")},
             "others": pivot(
-                ("questions", "guesser", "buzzer"), [Column("ew", "EW")], questions=("guessdev", "xqb-es", "xqb-pl")
+                ("questions", "guesser", "buzzer"), columns("ew: EW"), questions=("guessdev", "xqb-es", "xqb-pl")
             ),
             "translated": pivot(
                 ("buzzer",),
@@ -103,7 +95,7 @@ ITEMS = (
         ("buzzer", "tossups"),
         elsewhere("`sqa train buzzer` prints them"),
         blocks={
-            name: pivot(("tossups",), [Column(metric, metric) for metric in TOLD], buzzer=name) for name in TRAINED
+            name: pivot(("tossups",), columns("ew", "stable ew", "of stable", "ece"), buzzer=name) for name in TRAINED
         },
         kept="trainings",
     ),
@@ -117,7 +109,7 @@ ITEMS = (
         {
             "table": pivot(
                 ("dataset", "translator", "k"),
-                [Column("ew", "EW"), Column("accuracy", "accuracy"), Column("stable-ew", "stable EW")],
+                columns("ew: EW", "accuracy", "stable-ew: stable EW"),
                 contestant="difference", k="6", translator=("wait-k", "language model"),
             )
         },

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from experiments.lab.item import Item, elsewhere, inputs_of
 from experiments.lab.ledger import Row, row_of
-from experiments.lab.tables import Column, pivot
+from experiments.lab.tables import Column, columns, pivot
 from guessers import evaluate, paired
 
 SETS = evaluate.DATASETS
@@ -52,17 +52,14 @@ ITEMS = (
         {
             "short": pivot(
                 ("guesser",),
-                [
-                    Column("acc@1", "guessdev at 1", cell={"dataset": "guessdev"}),
-                    Column("acc@10", "at 10", cell={"dataset": "guessdev"}),
-                    Column("acc@1", "XQB Spanish at 1", cell={"dataset": "xqb-es"}),
-                    Column("acc@1", "XQB Polish at 1", cell={"dataset": "xqb-pl"}),
-                ],
+                columns("acc@1: guessdev at 1", "acc@10: at 10", cell={"dataset": "guessdev"})
+                + columns("acc@1: XQB Spanish at 1", cell={"dataset": "xqb-es"})
+                + columns("acc@1: XQB Polish at 1", cell={"dataset": "xqb-pl"}),
             ),
             **{
                 guesser: pivot(
                     ("dataset",),
-                    [Column(name, name) for name in evaluate.SCORES],
+                    columns(*evaluate.SCORES),
                     ("human English text, complete questions",),
                     guesser=guesser,
                 )
@@ -85,12 +82,7 @@ ITEMS = (
         "",
         ("questions", "contestant"),
         elsewhere("one run for each row, configs in docs/contestants.md"),
-        blocks={
-            "table": pivot(
-                ("questions", "contestant"),
-                [Column("accuracy", "accuracy"), Column("oracle-ew", "oracle EW"), Column("ew", "EW")],
-            )
-        },
+        blocks={"table": pivot(("questions", "contestant"), columns("accuracy", "oracle-ew: oracle EW", "ew: EW"))},
         kept="a language model is asked for hours",
     ),
 )

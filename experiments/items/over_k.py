@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 from experiments.lab import curves, grid_rows
 from experiments.lab.item import Item
 from experiments.lab.ledger import Ledger
-from experiments.lab.tables import Cell, Column, table
+from experiments.lab.tables import Cell, columns, table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 BEST = "rerank"
 ES, PL = "xqb-es", "xqb-pl"
-ANSWERS = (Column("ew", "EW"), Column("oracle-ew", "oracle EW"), Column("accuracy", "accuracy"))
-TEXT = (Column("bleu", "BLEU", 1, interval=False), Column("dal", "DAL", 1, interval=False))
+ANSWERS = columns("ew: EW", "oracle-ew: oracle EW", "accuracy")
+TEXT = columns("bleu: BLEU", "dal: DAL", digits=1, interval=False)
 PANELS = (("bleu", "BLEU"), ("ew", "expected wins"), ("oracle-ew", "oracle expected wins"))
 DRAWN = ("language model", "apertium wait-k", "wait-k", "language model, catch-up")
 NAMES = {"wait-k": "small Transformer", "apertium wait-k": "Apertium"}
@@ -50,7 +50,7 @@ def story(ledger: Ledger) -> list[str]:
         (PL, "Polish, human translation", "reference", ("diagonal",)),
     ):
         rows += [([name, k], _cell(dataset, translator, k)) for k in ks]
-    answers = (ANSWERS[0], Column("ew@answer-at-end", "EW, at the end"), *ANSWERS[1:])
+    answers = [ANSWERS[0], *columns("ew@answer-at-end: EW, at the end"), *ANSWERS[1:]]
     return table(ledger, ["translator", "k"], rows, [*answers, *TEXT])
 
 
@@ -61,7 +61,7 @@ def every_k(ledger: Ledger, dataset: str, contestant: str = BEST) -> list[str]:
 
 def card(ledger: Ledger, dataset: str, start: str) -> list[str]:
     """What a model's card shows: its rows and those of its variants, with the names that it keeps and invents."""
-    names = (Column("names", "names kept", 2, interval=False), Column("names@invented", "invented", 2, interval=False))
+    names = columns("names: names kept", "names@invented: invented", digits=2, interval=False)
     rows = [row for row in _ladder(ledger, dataset, BEST) if row[0][0].startswith(start)]
     return table(ledger, ["translator", "k"], rows, [*ANSWERS, *TEXT, *names])
 

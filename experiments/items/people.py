@@ -7,7 +7,7 @@ from pathlib import Path
 
 from experiments.lab.item import Item, inputs_of
 from experiments.lab.ledger import Row
-from experiments.lab.tables import Column, across, pivot
+from experiments.lab.tables import across, columns, pivot
 from experiments.studies import head_to_head
 from sqa.metrics.curve_fit import METHODS, FitConfig, fit
 
@@ -25,11 +25,6 @@ def curves(_: Path, __: Path) -> Iterator[Row]:
             yield Row((method, f"{t:g}"), "ew", float(fitted.curve(t)), low, high, n, "0-1")
 
 
-def against_people(config: Path, runs: Path) -> list[Row]:
-    """The shares of opponents beaten, points, and the run's metrics on the same questions."""
-    return head_to_head.played(config, runs)[0]
-
-
 ITEMS = (
     Item(
         "curves",
@@ -45,27 +40,19 @@ ITEMS = (
         "how many recorded opponents each contestant beats on the questions that people played",
         "head_to_head.yaml",
         ("contestant",),
-        against_people,
+        lambda config, runs: head_to_head.played(config, runs)[0],
         blocks={
             "table": pivot(
                 ("contestant",),
-                [
-                    Column("beaten", "opponents beaten"),
-                    Column("points", "points a game", 2),
-                    Column("ew", "EW", interval=False),
-                    Column("stable-ew", "stable EW", interval=False),
-                    Column("beatable", "a perfect buzzer would beat", interval=False),
-                ],
+                columns("beaten: opponents beaten")
+                + columns("points: points a game", digits=2)
+                + columns("ew: EW", "stable-ew: stable EW", "beatable: a perfect buzzer would beat", interval=False),
             ),
             "details": pivot(
                 ("contestant",),
-                [
-                    Column("buzzes-first", "first against", interval=False),
-                    Column("right-when-first", "right when first", interval=False),
-                    Column("accuracy", "right at the end"),
-                    Column("ew@cubic", "EW, fitted cubic curve", interval=False),
-                    Column("ew@monotone", "EW, fitted monotone curve", interval=False),
-                ],
+                columns("buzzes-first: first against", "right-when-first: right when first", interval=False)
+                + columns("accuracy: right at the end")
+                + columns("ew@cubic: EW, fitted cubic curve", "ew@monotone: EW, fitted monotone curve", interval=False),
             ),
         },
         kept="a quarter of an hour of a core",

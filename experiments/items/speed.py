@@ -9,9 +9,8 @@ from experiments.bench import cluster, iwslt, speed
 from experiments.bench.speed import Pair
 from experiments.lab.item import Block, Item
 from experiments.lab.ledger import Row
-from experiments.lab.tables import Column, pivot
+from experiments.lab.tables import columns, pivot
 
-RATES = (Column("plain", "plain"), Column("fast", "fast"), Column("ratio", "ratio"))
 IDLE = "needs an idle machine"
 
 
@@ -45,9 +44,8 @@ def plan(_: Path, runs: Path) -> Iterator[Row]:
         yield Row((stage,), "hours", seconds * pairs / 3600, unit="count")
 
 
-def _pairs(*heads: str, more: Iterable[Column] = ()) -> Block:
-    columns = [Column(name, head) for name, head in zip(("plain", "fast"), heads, strict=True)]
-    return pivot(("what", "unit"), [*columns, RATES[2], *more])
+def _pairs(*said: str) -> Block:
+    return pivot(("what", "unit"), columns(*said))
 
 
 ITEMS = (
@@ -57,7 +55,7 @@ ITEMS = (
         "",
         ("what", "unit"),
         speeds,
-        blocks={"table": _pairs("plain", "fast")},
+        blocks={"table": _pairs("plain", "fast", "ratio")},
         kept=IDLE,
     ),
     Item(
@@ -66,11 +64,7 @@ ITEMS = (
         "",
         ("what", "unit"),
         clients,
-        blocks={
-            "table": _pairs(
-                "one cursor", "sessions", more=[Column(name, name) for name in ("MiB before", "MiB at most")]
-            )
-        },
+        blocks={"table": _pairs("plain: one cursor", "fast: sessions", "ratio", "MiB before", "MiB at most")},
         kept=IDLE,
     ),
     Item(
@@ -82,12 +76,9 @@ ITEMS = (
         blocks={
             "table": pivot(
                 ("stage",),
-                [
-                    Column("bytes a question", "bytes a question"),
-                    Column("seconds a question", "seconds a question"),
-                    Column("TB", "10^8 questions: TB", 2),
-                    Column("hours", "hours on 1 worker"),
-                ],
+                columns("bytes a question", "seconds a question")
+                + columns("TB: 10^8 questions: TB", digits=2)
+                + columns("hours: hours on 1 worker"),
             )
         },
         kept="reads whatever runs it is given",

@@ -8,7 +8,7 @@ from pathlib import Path
 from experiments.lab import grid_rows
 from experiments.lab.item import Item, config_inputs, elsewhere
 from experiments.lab.ledger import Row
-from experiments.lab.tables import Column, pivot
+from experiments.lab.tables import across, columns, pivot
 from experiments.stepwise import errors
 from sqa.core.paths import CONFIGS
 
@@ -33,10 +33,6 @@ def counts(config: Path, runs: Path) -> Iterator[Row]:
     return errors.counts(errors.subjects(config, runs, counted=True))
 
 
-def _kinds(metric: str, head: str = "{}") -> list[Column]:
-    return [Column(metric, head.format(kind), cell={"kind": kind}) for kind in COUNTED]
-
-
 ITEMS = (
     Item(
         "stepwise-costs",
@@ -46,9 +42,7 @@ ITEMS = (
         costs,
         inputs,
         {
-            "table": pivot(
-                errors.COSTS, [Column("places", "places"), Column("log MRR", "log MRR, nats", sign=True)]
-            )
+            "table": pivot(errors.COSTS, columns("places") + columns("log MRR: log MRR, nats", sign=True))
         },
     ),
     Item(
@@ -59,12 +53,11 @@ ITEMS = (
         counts,
         inputs,
         {
-            "over-k": pivot(("dataset", "k"), _kinds("share")),
+            "over-k": pivot(("dataset", "k"), across("share", "kind", COUNTED)),
             "alignments": pivot(
                 ("dataset", "k"),
                 [column for kind in COUNTED
-                 for column in (Column("share", kind, cell={"kind": kind}),
-                                *(Column(end, end, cell={"kind": kind}) for end in errors.ALONE))],
+                 for column in columns(f"share: {kind}", *errors.ALONE, cell={"kind": kind})],
             ),
         },
     ),
@@ -75,10 +68,7 @@ ITEMS = (
         ("language", "signals"),
         elsewhere("`python -m experiments.planted.once es pl`"),
         blocks={
-            "table": pivot(
-                ("language", "signals"),
-                [Column(name, name) for name in ("planted words", "precision", "recall")],
-            )
+            "table": pivot(("language", "signals"), columns("planted words", "precision", "recall"))
         },
         kept="trains a detector for each kind",
     ),

@@ -14,7 +14,7 @@ from experiments.grid import CONTINUED, SEPARATE
 from experiments.lab import curves, grid_rows
 from experiments.lab.item import Item
 from experiments.lab.ledger import Ledger, Row
-from experiments.lab.tables import DEVIATION, Column, pivot
+from experiments.lab.tables import DEVIATION, across, columns, pivot
 from smt.training.sweep import MULTI, finished
 
 if TYPE_CHECKING:
@@ -57,10 +57,6 @@ def spread(ledger: Ledger, dataset: str = "xqb-es", guesser: str = "bm25") -> Fi
     return curves.over_k([panels], "k (source words read first)", height=2.4)
 
 
-def _ladder(metric: str, dataset: str, guesser: str = "bm25") -> list[Column]:
-    return [Column(metric, f"k = {k}", cell={"k": k, "dataset": dataset, "guesser": guesser}) for k in KS]
-
-
 ITEMS = (
     Item(
         "sweep-flores",
@@ -68,7 +64,7 @@ ITEMS = (
         "sweep_es_en.yaml",
         ("language", "models", "k"),
         development,
-        blocks={"table": pivot(("language", "models"), [Column("bleu", f"k = {k}", 2, cell={"k": k}) for k in KS])},
+        blocks={"table": pivot(("language", "models"), across("bleu", "k", KS, "k = {}", 2))},
         kept="42 trainings",
     ),
     Item(
@@ -78,7 +74,11 @@ ITEMS = (
         seeds.COLUMNS,
         answers,
         blocks={
-            f"{metric} {dataset}": pivot(("translator",), _ladder(metric, dataset), (f"{label}, {dataset}",))
+            f"{metric} {dataset}": pivot(
+                ("translator",),
+                across(metric, "k", KS, "k = {}", dataset=dataset, guesser="bm25"),
+                (f"{label}, {dataset}",),
+            )
             for (metric, label), dataset in product((("bleu", "BLEU"), ("ew", "EW, BM25")), ("xqb-es", "xqb-pl"))
         },
         figures={"docs/sweep_xqb-es.png": spread},
@@ -93,8 +93,7 @@ ITEMS = (
         blocks={
             guesser: pivot(
                 ("k",),
-                [Column("bleu", "BLEU"), *(Column(m, h) for m, h in (("ew", "EW"), ("oracle-ew", "oracle EW"),
-                                                                     ("accuracy", "accuracy")))],
+                columns("bleu: BLEU", "ew: EW", "oracle-ew: oracle EW", "accuracy"),
                 (f"k, {guesser}",),
                 guesser=guesser,
             )

@@ -10,7 +10,7 @@ from experiments.items.over_k import BEST
 from experiments.lab import grid_rows
 from experiments.lab.item import Item, config_inputs, inputs_of, model_digests
 from experiments.lab.ledger import Ledger, Row
-from experiments.lab.tables import Column, across, number, pivot, table
+from experiments.lab.tables import across, columns, number, pivot, table
 from experiments.studies import contamination
 from experiments.studies.translation_table import COLUMNS, SHARES, TableConfig
 from experiments.studies.translation_table import measure as translated
@@ -54,20 +54,13 @@ def remembered(_: Path, __: Path) -> Iterator[Row]:
         yield Row((name,), "most of one text", float(alike.max()), n=len(alike), unit="share")
 
 
-def of_card(pair: str) -> list[Column]:
-    """What a translator's card shows."""
-    return [Column("bleu", "BLEU", interval=False), Column("chrf", "chrF", 1, interval=False),
-            *(Column(share, share) for share in SHARES)]  # fmt: skip
-
-
-NAMES = (
-    Column("ew", "EW"),
-    Column("oracle-ew", "oracle EW"),
-    Column("bleu", "BLEU", 1),
-    Column("names", "names kept", 2, interval=False),
-    Column("names@copied", "of those spelt alike", 2, interval=False),
-    Column("names@invented", "invented", 2, interval=False),
-)
+CARD = columns("bleu: BLEU", interval=False) + columns("chrf: chrF", digits=1, interval=False) + columns(*SHARES)
+NAMES = [
+    *columns("ew: EW", "oracle-ew: oracle EW"),
+    *columns("bleu: BLEU", digits=1),
+    *columns("names: names kept", "names@copied: of those spelt alike", "names@invented: invented", digits=2,
+             interval=False),
+]  # fmt: skip
 
 
 def names_block(ledger: Ledger) -> list[str]:
@@ -87,9 +80,7 @@ ITEMS = (
         with_models,
         {
             "compared": compared,
-            **{
-                pair: pivot(("test", "k"), of_card(pair), pair=pair, translator="wait-k") for pair in ("es-en", "pl-en")
-            },
+            **{pair: pivot(("test", "k"), CARD, pair=pair, translator="wait-k") for pair in ("es-en", "pl-en")},
         },
         kept="the news tests take half an hour",
     ),
@@ -119,9 +110,7 @@ ITEMS = (
         "studies.yaml:bonuses",
         COLUMNS,
         measure,
-        blocks={
-            "table": pivot(("pair", "translator"), [Column("bleu", "BLEU"), Column("chrf", "chrF", interval=False)])
-        },
+        blocks={"table": pivot(("pair", "translator"), columns("bleu: BLEU") + columns("chrf: chrF", interval=False))},
         kept="an hour of the language model",
     ),
     Item(
@@ -134,11 +123,7 @@ ITEMS = (
         {
             "table": pivot(
                 ("texts",),
-                [
-                    Column("nats a word", "nats a word", 2),
-                    Column("continued", "of the next 12 words"),
-                    Column("most of one text", "most of one text"),
-                ],
+                columns("nats a word", digits=2) + columns("continued: of the next 12 words", "most of one text"),
             )
         },
         kept="minutes of the language model",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from experiments.lab.item import Item, elsewhere
 from experiments.lab.ledger import Row
-from experiments.lab.tables import Column, pivot
+from experiments.lab.tables import Column, across, columns, pivot
 from experiments.paper import table4
 from experiments.paper.table4 import COLUMNS, rows_of
 from experiments.paper.table4_rows import Table4Config
@@ -26,8 +26,8 @@ def measure(config_path: Path, runs: Path) -> Iterator[Row]:
 
 
 def _of(reader: str, name: str, *metrics: str, head: str = "") -> list[Column]:
-    cell = {"set": name, "reader": reader}
-    return [Column(metric, f"{head or name}: {HEADS[metric]}", cell=cell) for metric in metrics]
+    said = (f"{metric}: {head or name}: {HEADS[metric]}" for metric in metrics)
+    return columns(*said, cell={"set": name, "reader": reader})
 
 
 LM, SAMPLE, GOLD = "Gemma 3 270M", "typed, the same questions", ", gold"
@@ -51,9 +51,7 @@ ITEMS = (
                 [column for name in SETS for column in _of("typed", name, "f1", "f1.spans", "found")],
                 language="mean",
             ),
-            "floor": pivot(
-                ("reader",), [Column("f1", name, cell={"set": name}) for name in SETS], language="mean", system="-"
-            ),
+            "floor": pivot(("reader",), across("f1", "set", SETS), language="mean", system="-"),
             "lm": pivot(("system",), READ, language="mean"),
         },
         kept="ten minutes of a language model",
@@ -64,9 +62,7 @@ ITEMS = (
         "",
         ("translation",),
         elsewhere("typed from Table 4 of Han, Carpuat and Boyd-Graber (2022)"),
-        blocks={
-            "table": pivot(("translation",), [Column(name, name, 2) for name in PAPER]),
-        },
+        blocks={"table": pivot(("translation",), columns(*PAPER, digits=2))},
         kept="typed from the paper",
     ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from experiments.lab.item import Block
 from experiments.lab.ledger import Ledger, Row
@@ -24,6 +24,12 @@ class Column(NamedTuple):
     interval: bool = True
     sign: bool = False  # with + where it is above 0
     cell: Cell = MappingProxyType({})  # of the rows shown here, beside what the table's row says
+
+
+def columns(*said: str, **given: Any) -> list[Column]:
+    """Columns from "metric", or "metric: head"; `given`: what else they share."""
+    parts = (one.partition(": ") for one in said)
+    return [Column(metric, head or metric, **given) for metric, _, head in parts]
 
 
 def number(row: Row | None, digits: int | None = None, interval: bool = True, sign: bool = False) -> str:
@@ -76,6 +82,8 @@ def pivot(
     return block
 
 
-def across(metric: str, column: str, values: Iterable[str | int], head: str = "{}", **cell: str) -> list[Column]:
+def across(
+    metric: str, column: str, values: Iterable[str | int], head: str = "{}", digits: int | None = None, **cell: str
+) -> list[Column]:
     """A metric as one column for each value of a column of the ledger."""
-    return [Column(metric, head.format(value), cell={column: value, **cell}) for value in values]
+    return [Column(metric, head.format(value), digits, cell={column: value, **cell}) for value in values]
