@@ -10,17 +10,15 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
-
-import numpy as np
+from typing import TYPE_CHECKING, NamedTuple
 
 from experiments.contestant import Contestant, Value, components, names_of
 from experiments.grid import AblationConfig, Row, cells, language_of, run_cells, usable
-from experiments.ladders import order
 from experiments.made import LeftOut
 from sqa.core.errors import ConfigError, SqaError
 from sqa.core.registry import BUZZERS, GUESSERS
 from sqa.data.languages import code_of
+from sqa.report.lines import order
 from sqa.run.config import load
 
 if TYPE_CHECKING:
@@ -29,28 +27,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class NamedContestant:
-    """A guesser and its buzzer, as in a run's YAML, with the name they go by."""
+    """A guesser and perhaps its buzzer, as in a run's YAML, with the name they go by."""
 
     label: str  # in figures and tables
     guesser: dict[str, Value]
-    buzzer: dict[str, Value]
+    buzzer: dict[str, Value] | None = None
     optional: bool = False
 
-
-class Labelled(Protocol):
-    """What `sift` reads."""
-
-    @property
-    def label(self) -> str: ...
-    @property
-    def optional(self) -> bool: ...
+    def __post_init__(self) -> None:
+        if not self.optional:
+            components(self.guesser, self.buzzer)
 
 
 WAIT_K = "wait-k"  # the translator that Figures 6, 7 and 10 are about
-C = TypeVar("C", bound=Labelled)
 
 
-def check_labels(contestants: Sequence[Labelled], where: str) -> list[str]:
+def check_labels(contestants: Sequence[NamedContestant], where: str) -> list[str]:
     """What is wrong with a list of contestants: none at all, or a label twice."""
     labels = [contestant.label for contestant in contestants]
     if not labels:
@@ -58,9 +50,11 @@ def check_labels(contestants: Sequence[Labelled], where: str) -> list[str]:
     return [f"{where}: the label {label!r} is there twice" for label in sorted(set(labels)) if labels.count(label) > 1]
 
 
-def sift(contestants: Sequence[C], make: Callable[[C], object]) -> tuple[list[C], list[LeftOut]]:
+def sift(
+    contestants: Sequence[NamedContestant], make: Callable[[NamedContestant], object]
+) -> tuple[list[NamedContestant], list[LeftOut]]:
     """Call `make` on each; those it works for, and the optional ones that it raises a SqaError for, with its text."""
-    present: list[C] = []
+    present: list[NamedContestant] = []
     left_out: list[LeftOut] = []
     for contestant in contestants:
         try:
@@ -73,17 +67,6 @@ def sift(contestants: Sequence[C], make: Callable[[C], object]) -> tuple[list[C]
         else:
             present.append(contestant)
     return present, left_out
-
-
-@dataclass(frozen=True, slots=True)
-class MeanCurve:
-    """Mean over questions of several values; stats (d,) = the values, then 1."""
-
-    name: str
-
-    def score_many(self, stats: np.ndarray) -> np.ndarray:
-        """(B, d + 1) -> (B, d)."""
-        return stats[:, :-1] / stats[:, -1:]
 
 
 class Runs(NamedTuple):
@@ -131,7 +114,7 @@ def runs_of(
     problems += [f"{ablation.name} metrics: needs {name}" for name in metrics if name not in base.metrics]
     if problems:
         raise ConfigError(problems)
-    contestants = tuple(Contestant(contestant.guesser, contestant.buzzer) for contestant in present)
+    contestants = tuple(Contestant(contestant.guesser, contestant.buzzer or {}) for contestant in present)
     known = names_of(base.contestants)
     names = names_of(contestants, known)
     labels = {name: contestant.label for name, contestant in zip(names.values(), present, strict=True)}

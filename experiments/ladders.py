@@ -18,6 +18,7 @@ from experiments.lab.ledger import Row
 from sqa import metrics as metric_names
 from sqa.core.arrays import Floats
 from sqa.core.permutation import PERMUTATIONS, null_of, p_value, p_values
+from sqa.report.lines import order
 
 POOLED = "both"  # the data sets of a ladder of several
 RESAMPLES = 2000
@@ -65,11 +66,6 @@ class Ladder(NamedTuple):
     def best(self, metric: str, some: Sequence[int]) -> int:
         """The place of the best of `some` k."""
         return some[int(np.argmax(self.scores(metric)[list(some)]))]
-
-
-def order(k: int | str) -> float:
-    """The place of a k among others: full input last."""
-    return float(k) if str(k).isdigit() else float("inf")
 
 
 def ladders(grid: Sequence[GridRow]) -> list[Ladder]:

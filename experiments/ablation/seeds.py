@@ -15,11 +15,11 @@ import numpy as np
 from experiments.grid import CONTINUED, SEPARATE
 from experiments.lab.ledger import Row
 from experiments.lab.tables import DEVIATION
-from experiments.ladders import order
 from sqa import metrics as metric_names
 from sqa.core.arrays import Floats
 from sqa.core.errors import DataError
 from sqa.core.significance import Interval, Resampled
+from sqa.report.lines import order
 
 if TYPE_CHECKING:
     from experiments.grid import Row as GridRow

@@ -20,11 +20,11 @@ from experiments.lab import grid_rows
 from experiments.lab.item import Item
 from experiments.lab.ledger import Ledger, Row
 from experiments.lab.tables import Column, table
-from experiments.ladders import order
 from sqa import metrics as metric_names
 from sqa.core.arrays import Floats
 from sqa.core.significance import bootstrap, compare
 from sqa.core.trace import QuestionTrace
+from sqa.report.lines import order
 from sqa.run import folder as folders
 
 if TYPE_CHECKING:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from experiments.lab import curves, grid_rows
+from experiments.lab import grid_rows
 from experiments.lab.item import Item
 from experiments.lab.ledger import Ledger
 from experiments.lab.tables import Cell, columns, table
+from sqa.report import lines as curves
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

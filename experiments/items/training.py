@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 
 from experiments.ablation import seeds
 from experiments.grid import CONTINUED, SEPARATE
-from experiments.lab import curves, grid_rows
+from experiments.lab import grid_rows
 from experiments.lab.item import Item
 from experiments.lab.ledger import Ledger, Row
 from experiments.lab.tables import DEVIATION, across, columns, pivot
 from smt.training.sweep import MULTI, finished
+from sqa.report import lines as curves
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -20,11 +20,11 @@ from experiments.lab.item import Item, dataset_digests, digest_of, folder_digest
 from experiments.lab.ledger import Ledger, Row
 from experiments.lab.tables import number
 from experiments.studies.translation_table import SetConfig
-from sqa.core.arrays import Floats
 from sqa.core.paths import DATA
 from sqa.core.significance import bootstrap_many
 from sqa.data.datasets import load_parallel, load_questions, question_sets
 from sqa.diagnose.alignment import Alignment, load_aligner
+from sqa.metrics.ratio import Mean
 from sqa.report import markdown
 from sqa.run.config import load
 
@@ -38,19 +38,6 @@ class WordsAheadConfig:
 
     sets: tuple[SetConfig, ...]
     k: tuple[int, ...]  # source words read before the first target word
-
-
-@dataclass(frozen=True, slots=True)
-class Share:
-    """stats = [words of a kind that are ahead, words of the kind] (2,); 0-1, undefined where there are none."""
-
-    name: str
-
-    def score(self, stats: Floats) -> float:
-        return float(stats[0] / stats[1])
-
-    def score_many(self, stats: Floats) -> Floats:
-        return stats[:, 0] / stats[:, 1]
 
 
 def segments(name: str, pair: str) -> list[list[Pair]]:
@@ -93,7 +80,7 @@ def rows(texts: Sequence[Sequence[Pair]], entry: SetConfig, ks: Sequence[int]) -
     aligned = iter(load_aligner(entry.pair).align(flat))
     last = [[last_linked(next(aligned), len(target)) for _, target in text] for text in texts]
     ratio = round(sum(len(y) for _, y in flat) / sum(len(x) for x, _ in flat), 2)
-    kinds = [Share("words-ahead"), Share("names-ahead")]
+    kinds = [Mean("words-ahead"), Mean("names-ahead")]
     for pace, rate in (("1", 1.0), ("catch-up", ratio)):
         for k in ks:
             stats = np.array(

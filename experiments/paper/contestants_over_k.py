@@ -34,10 +34,10 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from experiments.contestant import Value, components
-from experiments.contestants import MeanCurve, NamedContestant, Runs, check_labels, runs_of
+from experiments.contestants import NamedContestant, Runs, check_labels, runs_of
 from experiments.grid import Row as GridRow
 from experiments.grid import workshop
-from experiments.lab import curves, grid_rows
+from experiments.lab import grid_rows
 from experiments.lab.ledger import Row
 from experiments.ladders import POOLED, differences, ladders
 from experiments.made import Made, gap
@@ -47,7 +47,8 @@ from sqa.core.errors import ConfigError
 from sqa.core.registry import GUESSERS
 from sqa.core.significance import Comparison, bootstrap_band, bootstrap_many, compare
 from sqa.metrics.qa import log_reciprocal_rank
-from sqa.metrics.ratio import Mean, means
+from sqa.metrics.ratio import Mean, MeanCurve, curve_stats, means
+from sqa.report import lines as curves
 from sqa.run import folder as folders
 from sqa.run.config import load
 
@@ -161,8 +162,7 @@ def lines_of(found: Runs, config: FigureConfig, runs: Path, parts: Parts) -> dic
 def binned(found: Runs, dataset: str, guesser: str, lines: Lines) -> Iterator[Row]:
     """The value of every line in every bin, with its band over questions."""
     for k, values in lines.items():
-        stats = np.hstack([values, np.ones((len(values), 1))])
-        band = bootstrap_band(stats, MeanCurve("log-mrr"), found.config.resamples, found.config.seed)
+        band = bootstrap_band(curve_stats(values), MeanCurve("log-mrr"), found.config.resamples, found.config.seed)
         for number, (value, low, high) in enumerate(zip(band.value, band.low, band.high, strict=True), 1):
             cell = (dataset, found.labels[guesser], str(k), str(number))
             yield Row(cell, "log-mrr", float(value), float(low), float(high), band.n, "nats")

@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from experiments.grid import AblationConfig, language_of, systems, usable, workshop
-from experiments.lab import curves
 from experiments.lab.ledger import Row, row_of
-from experiments.ladders import order
 from experiments.made import LeftOut, Made, gap
 from sqa.core.errors import ConfigError, NotComputable
 from sqa.core.significance import bootstrap, compare
 from sqa.files.store import Store
+from sqa.report import lines as curves
+from sqa.report.lines import order
 from sqa.run.config import QualityConfig, load, run_from_mapping, to_mapping
 
 if TYPE_CHECKING:

@@ -26,10 +26,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from experiments.contestant import Value, below_one, components
-from experiments.contestants import MeanCurve, check_labels, sift
+from experiments.contestant import below_one, components
+from experiments.contestants import NamedContestant, check_labels, sift
 from experiments.grid import usable
-from experiments.lab import curves
 from experiments.lab.ledger import Row
 from experiments.made import LeftOut, Made
 from experiments.stored import stored
@@ -44,6 +43,8 @@ from sqa.data.datasets import MINI, load_guessdev, load_questions
 from sqa.files import records
 from sqa.files.store import Stage, Store, dataset_fingerprint, digest
 from sqa.metrics.curve import AnyCurve, curve_named
+from sqa.metrics.ratio import MeanCurve, curve_stats
+from sqa.report import lines as curves
 from sqa.report.figure_style import COLUMN
 from sqa.run.config import load
 from sqa.run.parts import Parts
@@ -60,25 +61,12 @@ VERSION = 1  # of how ranks are found; raise it when they change
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """A guesser of the report."""
-
-    label: str  # in table and figure
-    guesser: dict[str, Value]  # as in a run's config
-    optional: bool = False  # left out, with the reason, where it cannot be had
-
-    def __post_init__(self) -> None:
-        if not self.optional:
-            components(self.guesser)
-
-
-@dataclass(frozen=True, slots=True)
 class ReportConfig:
     """What `sqa guessers CONFIG` and `sqa reproduce table3` read; configs/guessers.yaml explains each key."""
 
     name: str
     datasets: tuple[str, ...]
-    guessers: tuple[Entry, ...]
+    guessers: tuple[NamedContestant, ...]
     fallback: tuple[str, ...] = ()
     fractions: tuple[float, ...] = (1.0,)
     curve: str = "qanta2018"  # a published one, or a .json of `sqa curve fit`
@@ -113,7 +101,7 @@ def given(config: ReportConfig) -> Given:
     """Data sets and guessers.  One that fails is left out if it is optional, else its error is raised."""
     parts, guessers = Parts(), {}
 
-    def make(entry: Entry) -> None:
+    def make(entry: NamedContestant) -> None:
         options, _ = components(entry.guesser)
         guesser = parts.component(GUESSERS, options)
         guesser.fingerprint()  # reads what it is made of
@@ -159,8 +147,7 @@ def measured(of: Given, config: ReportConfig, store: Store) -> Iterator[Row]:
                 if not members.any():
                     continue
                 scores = values(ranks[members], config.fractions, curve_named(config.curve))
-                stats = np.hstack([scores, np.ones((len(scores), 1))])
-                band = bootstrap_band(stats, MeanCurve("guesser"), config.resamples, config.seed)
+                band = bootstrap_band(curve_stats(scores), MeanCurve("guesser"), config.resamples, config.seed)
                 points = np.stack([band.value, band.low, band.high], axis=1).reshape(len(MEASURES), -1, 3).tolist()
                 for measure, line in zip(MEASURES, points, strict=True):
                     for fraction, point in zip(config.fractions, line, strict=True):

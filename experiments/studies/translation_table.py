@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from experiments.contestant import Value, below_one
 from experiments.grid import DECODED, intervals_of, scattered
-from experiments.lab import curves
 from experiments.lab.ledger import Row, row_of
 from experiments.made import LeftOut, Made
 from experiments.needs import Needs
@@ -29,6 +28,7 @@ from sqa.core.registry import did_you_mean
 from sqa.core.types import Question
 from sqa.data import datasets, download
 from sqa.files.store import Store
+from sqa.report import lines as curves
 from sqa.run.blocks import workshop_of
 from sqa.run.config import RunConfig, load, run_from_mapping
 from sqa.run.pipeline import run as run_stages

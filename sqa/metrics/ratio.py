@@ -40,3 +40,19 @@ class Mean:
 def means(values: Floats) -> Floats:
     """(n,) values -> (n, 2) statistics of `Mean`."""
     return np.stack([values, np.ones(len(values))], axis=1)
+
+
+@dataclass(frozen=True, slots=True)
+class MeanCurve:
+    """Means over questions of several values, for `bootstrap_band`; stats (d + 1,) = the values, then 1."""
+
+    name: str
+
+    def score_many(self, stats: Floats) -> Floats:
+        """(B, d + 1) -> (B, d)."""
+        return stats[:, :-1] / stats[:, -1:]
+
+
+def curve_stats(values: Floats) -> Floats:
+    """(n, d) values -> (n, d + 1) statistics of `MeanCurve`."""
+    return np.hstack([values, np.ones((len(values), 1))])

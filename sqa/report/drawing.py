@@ -17,7 +17,6 @@ from sqa.report.figure_style import COLOURS, save, style
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 _ORDERED = ("#440154", "#414487", "#2A788E", "#22A884", "#7AD151", "#B8AE00")  # viridis, its light end darkened
 _DARK_ORDERED = ("#B48EDE", "#7FA0F5", "#4FC3D9", "#3FD0A4", "#A6E36B", "#F2E14C")
 _DARK = ("#56B4E9", "#FF9A52", "#3FD0A4", "#E79CC6", "#F0E442", "#C3A6FF", "#FFFFFF")

@@ -6,7 +6,7 @@ CSV beside it.  The bands and bars are the 95% intervals over questions of the r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,14 +17,15 @@ from sqa.core.answers import is_right
 from sqa.core.errors import SqaError
 from sqa.core.significance import Band, bootstrap_band
 from sqa.metrics.curve import curve_named
+from sqa.metrics.ratio import MeanCurve, curve_stats
 from sqa.report.data import Gap, Reported, described, one_line
-from sqa.report.drawing import MARKERS, Drawn, Palette, finish
+from sqa.report.drawing import Drawn, Palette, finish
 from sqa.report.figure_style import PAGE
+from sqa.report.lines import MARKERS, Line, Panel, order, over_k
 from sqa.run.folder import ReportRow, open_run
 from sqa.run.parts import Parts
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from sqa.core.trace import QuestionTrace
@@ -65,16 +66,11 @@ def series_of(group: Sequence[Reported]) -> dict[str, list[Reported]]:
             names = {key: f"{name}, {add(config[key])}" for key, name in names.items()}
     if len(set(names.values())) < len(names):
         names = {key: runs[0].label for key, runs in families.items()}
-    return {names[key]: sorted(runs, key=_place) for key, runs in families.items()}
+    return {names[key]: sorted(runs, key=lambda run: order(run.k or "")) for key, runs in families.items()}
 
 
 def _dataset(group: Sequence[Reported]) -> str:
     return Path(group[0].saved.config.dataset.name).name
-
-
-def _place(run: Reported) -> float:
-    """Where a run stands on an axis of k: full input last."""
-    return float("inf") if run.k in (None, "full") else float(run.k)
 
 
 # --------------------------------------------------------------------------------------------- over k, over lag
@@ -87,15 +83,9 @@ def _over_k(group: Sequence[Reported], series: Series, folder: Path, suffix: str
         return Gap(
             "figure over k", (), "no two runs differ in k only" if not sweeps else "none of its metrics is there"
         )
-    ks = sorted({(_place(run), run.k) for runs in sweeps.values() for run in runs})
-    at = {k: float(i) for i, (_, k) in enumerate(ks)}
 
     def draw(palette: Palette) -> Figure:
-        def ticks(axes: Axes) -> None:
-            axes.set_xticks(range(len(ks)), [str(k) for _, k in ks])
-            axes.set_xlabel("k (source words read first)")
-
-        return _sweep(sweeps, panels, lambda run: at[run.k], ticks, palette, bars=False)
+        return _sweep(sweeps, panels, "", "k (source words read first)", palette)
 
     title = f"Scores over k, {_dataset(group)}"
     caption = f"Bands: 95% intervals over {len(group[0].saved.questions)} questions."
@@ -115,14 +105,8 @@ def _over_lag(group: Sequence[Reported], series: Series, folder: Path, suffix: s
             "figure over lag", (), "fewer than two runs have a lag" if panels else "no run has a lag to draw over"
         )
 
-    def lagging(run: Reported) -> float:
-        value = run.rows[lag].value
-        assert value is not None  # `shown` has only runs with one
-        return value
-
     def draw(palette: Palette) -> Figure:
-        return _sweep(shown, panels, lagging,
-                      lambda axes: axes.set_xlabel(f"lag ({name}, source words)"), palette, bars=True)  # fmt: skip
+        return _sweep(shown, panels, lag, f"lag ({name}, source words)", palette)
 
     title = f"Scores over lag, {_dataset(group)}"
     caption = f"Bars: 95% intervals over {len(group[0].saved.questions)} questions; a number at a point is its k."
@@ -151,40 +135,20 @@ def _panels(series: Series) -> list[tuple[str, str]]:
     return [(metric, label) for metric, label in PANELS if any(_shown(run, metric) for run in every)]
 
 
-def _sweep(
-    series: Series, panels: Sequence[tuple[str, str]], x: Callable[[Reported], float], axis: Callable[[Axes], object],
-    palette: Palette, bars: bool,
-) -> Figure:  # fmt: skip
-    """A panel per metric, a line per series, intervals as bands or as bars, one legend below."""
-    from matplotlib import pyplot
-
-    rows = -(-len(series) // 3)
-    size = (PAGE, 2.3 + 0.2 * rows)
-    figure, grid = pyplot.subplots(1, len(panels), figsize=size, layout="constrained", squeeze=False)
-    lines = {}
-    for axes, (metric, label) in zip(grid[0], panels, strict=True):
-        for i, (name, runs) in enumerate(series.items()):
-            mine = sorted((run for run in runs if _shown(run, metric)), key=x)
-            if not mine:
-                continue
-            colour, marker = palette.named[i % len(palette.named)], MARKERS[i % len(MARKERS)]
-            at, found = [x(run) for run in mine], [run.rows[metric] for run in mine]
-            low, high = ([getattr(row, end) if getattr(row, end) is not None else row.value for row in found]
-                         for end in ("low", "high"))  # fmt: skip
-            if bars:
-                axes.vlines(at, low, high, color=colour, alpha=0.35, linewidth=0.8)
-                for run, place, row in zip(mine, at, found, strict=True):
-                    if run.k is not None and len(mine) > 1:
-                        axes.annotate(str(run.k), (place, row.value), xytext=(0, 3.5), textcoords="offset points",
-                                      ha="center", fontsize=5, color=colour)  # fmt: skip
-            else:
-                axes.fill_between(at, low, high, color=colour, alpha=0.12, linewidth=0)
-            lines[_legend(name)] = axes.plot(at, [row.value for row in found], color=colour, marker=marker)[0]
-        axis(axes)
-        axes.set_ylabel(label)
-        axes.set_ylim(bottom=0)
-    figure.legend(lines.values(), lines.keys(), loc="outside lower center", ncols=min(3, len(lines)))
-    return figure
+def _sweep(series: Series, panels: Sequence[tuple[str, str]], lag: str, xlabel: str, palette: Palette) -> Figure:
+    """A panel per metric, a line per series over k, or over a lag with the k at its points."""
+    grid = []
+    for metric, label in panels:
+        drawn = [
+            (look, name, {str(run.k or run.label): run for run in runs if _shown(run, metric)})
+            for look, (name, runs) in enumerate(series.items())
+        ]
+        drawn = [(look, name, runs) for look, name, runs in drawn if runs]
+        lines = [Line(_legend(name), look, {k: run.rows[metric] for k, run in runs.items()})
+                 for look, name, runs in drawn]  # fmt: skip
+        lags = [{k: run.rows[lag] for k, run in runs.items()} for _, _, runs in drawn] if lag else None
+        grid.append(Panel(label, lines, lags=lags))
+    return over_k([grid], xlabel, 2.0, PAGE, palette.named, bars=bool(lag))
 
 
 def _legend(name: str) -> str:
@@ -210,16 +174,6 @@ def _digits(value: float | None) -> str:
 
 
 # -------------------------------------------------------------------------------------------- over the source read
-
-
-class _Positions:
-    """Means over questions of one value per position; stats (d,) = the values, then 1."""
-
-    name = "ew-at"
-
-    def score_many(self, stats: np.ndarray) -> np.ndarray:
-        """(B, d + 1) -> (B, d)."""
-        return stats[:, :-1] / stats[:, -1:]
 
 
 def wins_at(trace: QuestionTrace, bins: int = BINS) -> np.ndarray:
@@ -249,8 +203,7 @@ def _over_source(group: Sequence[Reported], series: Series, folder: Path, suffix
         except SqaError as error:
             gaps.append(Gap("expected wins over the source read", (run.label,), one_line(str(error))))
             continue
-        stats = np.hstack([values, np.ones((len(values), 1))])
-        bands[run.label] = bootstrap_band(stats, _Positions(), seed=run.saved.config.seed)
+        bands[run.label] = bootstrap_band(curve_stats(values), MeanCurve("ew-at"), seed=run.saved.config.seed)
     if not bands:
         return gaps
     panels = {name: [run for run in runs if run.label in bands] for name, runs in series.items() if len(runs) > 1}

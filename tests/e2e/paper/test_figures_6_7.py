@@ -17,7 +17,7 @@ from small_ablation import BUZZER, write_small_ablation
 
 from experiments import grid
 from experiments.ablation.over_k import main as ablation
-from experiments.contestants import MeanCurve, check_labels
+from experiments.contestants import check_labels
 from experiments.paper import contestants_over_k as paper
 from experiments.paper.contestants_over_k import Agreement
 from sqa.core.errors import ConfigError
@@ -27,6 +27,7 @@ from sqa.core.trace import QuestionTrace
 from sqa.core.types import Emission, Guess
 from sqa.data.datasets import load_questions
 from sqa.files.store import Store
+from sqa.metrics.ratio import MeanCurve
 from sqa.run import folder as folders
 from sqa.run.config import load, read_yaml
 from sqa.run.pipeline import run

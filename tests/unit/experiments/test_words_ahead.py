@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from experiments.items import words_ahead
-from experiments.items.words_ahead import ITEM, Share, WordsAheadConfig, counts, last_linked
+from experiments.items.words_ahead import ITEM, WordsAheadConfig, counts, last_linked
 from sqa.core.significance import bootstrap_many
 from sqa.diagnose.alignment import Alignment
+from sqa.metrics.ratio import Mean
 from sqa.run.config import load
 
 SOURCE = "nació en la ciudad peruana de Lima".split()
@@ -47,7 +48,7 @@ def test_its_config_is_read_and_its_rows_have_intervals(monkeypatch):
     config = load(ITEM.path(), WordsAheadConfig)
     assert {entry.pair for entry in config.sets} == {"es-en", "pl-en"} and 1 in config.k
     stats = np.array([[1.0, 4.0], [0.0, 4.0], [3.0, 4.0]])
-    [interval] = bootstrap_many([stats], [Share("words-ahead")])
+    [interval] = bootstrap_many([stats], [Mean("words-ahead")])
     assert interval.value == pytest.approx(1 / 3) and interval.low < 1 / 3 < interval.high
 
 
