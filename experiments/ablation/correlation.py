@@ -15,21 +15,22 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from experiments.grid import AblationConfig, Row, cells, run_cells, usable
+from experiments.grid import Row as GridRow
 from experiments.lab import grid_rows
+from experiments.lab.forest import forest, look
+from experiments.lab.ledger import Row
 from experiments.made import Made
 from sqa.core.errors import ConfigError, NotComputable
 from sqa.report.correlation import HEADER, Correlation, correlate_runs
-from sqa.report.figure_style import COLOURS, COLUMN, GREY
+from sqa.report.figure_style import COLUMN
 from sqa.run import folder as folders
 from sqa.run.config import load
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 SHORT = ("ew", "oracle-ew", "accuracy")  # drawn, with a colour each
@@ -76,11 +77,10 @@ def main(config_path: Path, runs: Path) -> None:
     made.end()
 
 
-def ranked(config_path: Path, runs: Path) -> tuple[list[Row], list[Group]]:
+def ranked(config_path: Path, runs: Path) -> tuple[list[GridRow], list[Group]]:
     """All finished cells, and the correlations of each data set and guesser; what the store lacks is run."""
     config = load(config_path, CorrelationConfig)
-    base = replace(load(config_path.parent / config.ablation, AblationConfig), sweeps={})
-    finished = run_cells([cell for cell in cells(base, usable(base), {}) if cell.k != "diagonal"], base, runs)
+    finished = grid_rows.finished(config_path.parent / config.ablation, runs, lambda cell: cell.k != "diagonal")
     found: dict[tuple[str, str], list[folders.RunFolder]] = {}
     for cell in (row.cell for row in finished if row.cell.family != "reference"):
         found.setdefault((cell.dataset, cell.guesser), []).append(folders.read(runs / cell.run.name))
@@ -101,41 +101,18 @@ def group_of(dataset: str, guesser: str, ranked: list[folders.RunFolder], resamp
 
 
 def drawn(groups: Sequence[Group], dataset: str) -> Figure:
-    """Tau of answers with quality and lag, one data set, a panel per guesser."""
-    from matplotlib import pyplot
-
-    first = groups[0]
-    size = (COLUMN, 1.3 + 0.27 * len(first.drawn))
-    figure, grid = pyplot.subplots(1, len(groups), figsize=size, layout="constrained", sharey=True, squeeze=False)
-    for axes, group in zip(grid[0], groups, strict=True):
-        _panel(axes, group)
-    metrics = [first.metrics[name] for name in first.drawn]
-    grid[0][0].set_yticks(range(len(metrics)), [m.label + " ↓" * (not m.higher_is_better) for m in metrics])
-    grid[0][0].invert_yaxis()
-    figure.suptitle(
-        f"{dataset}, {first.taus[0].systems} systems, {first.taus[0].n} questions, 95% intervals\n"
-        "1: both rank the systems alike; ↓: less is better",
-        fontsize=8, x=0.02, ha="left", linespacing=1.4,
-    )  # fmt: skip
-    handles, labels = grid[0][0].get_legend_handles_labels()
-    figure.legend(
-        handles, labels, loc="outside lower center", ncols=len(labels), labelcolor="linecolor", handletextpad=0.2
-    )
+    """Tau of answers with quality and lag, one data set, a panel per guesser, a dot for each of SHORT."""
+    first, panels = groups[0], {}
+    for group in groups:
+        dots = panels[group.guesser] = []
+        for tau in group.taus:
+            if tau.a in SHORT and tau.b in group.drawn and tau.tau is not None and tau.low is not None:
+                number = SHORT.index(tau.a)
+                place = group.drawn.index(tau.b) + 0.22 * (number - 1)
+                row = Row((tau.b,), tau.a, tau.tau, tau.low, tau.high)
+                dots.append((place, row, look(number, group.metrics[tau.a].label)))
+    names = [m.label + " ↓" * (not m.higher_is_better) for m in (first.metrics[name] for name in first.drawn)]
+    figure = forest(panels, names, COLUMN, "Kendall's tau; 1: both rank the systems alike; ↓: less is better")
+    n = f"{first.taus[0].systems} systems, {first.taus[0].n} questions"
+    figure.suptitle(f"{dataset}, {n}, 95% intervals", fontsize=8)
     return figure
-
-
-def _panel(axes: Axes, group: Group) -> None:
-    """A row per metric, in it a dot with its interval for each of SHORT."""
-    axes.axvline(0, color=GREY, linewidth=0.6)
-    for i, (answer, marker) in enumerate(zip(SHORT, ("o", "s", "^"), strict=True)):
-        found = {tau.b: tau for tau in group.taus if tau.a == answer and tau.tau is not None and tau.low is not None}
-        rows = [(y, found[metric]) for y, metric in enumerate(group.drawn) if metric in found]
-        y = [place + 0.22 * (i - 1) for place, _ in rows]
-        axes.hlines(y, [tau.low for _, tau in rows], [tau.high for _, tau in rows], color=COLOURS[i], linewidth=1)
-        axes.plot([tau.tau for _, tau in rows], y, color=COLOURS[i], marker=marker, linestyle="",
-                  label=group.metrics[answer].label if answer in group.metrics else answer)  # fmt: skip
-    axes.set_title(group.guesser, loc="left")
-    axes.set_xlim(-1.05, 1.05)
-    axes.set_xticks([-1, 0, 1])
-    axes.set_xlabel("Kendall's tau")
-    axes.tick_params(axis="y", length=0)

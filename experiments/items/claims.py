@@ -27,6 +27,8 @@ from scipy.stats import binomtest
 
 from experiments.items.over_k import BEST, NAMES
 from experiments.lab import grid_rows
+from experiments.lab.forest import Dot, look
+from experiments.lab.forest import forest as lab_forest
 from experiments.lab.item import Item
 from experiments.lab.ledger import Ledger, Row
 from experiments.lab.tables import number
@@ -35,7 +37,7 @@ from sqa.core.arrays import Floats
 from sqa.core.errors import DataError
 from sqa.core.permutation import PERMUTATIONS, holm, shuffled
 from sqa.report import markdown
-from sqa.report.figure_style import COLOURS, PAGE
+from sqa.report.figure_style import PAGE
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -47,8 +49,6 @@ DIFFERENCE = 0.03  # expected wins
 SETS, PLANTED = 1000, 200  # tables without and with an effect
 ANY = "either claim"
 DRAWN = ("rise", "fall", "oracle rise", "oracle fall")
-_PRIMARY = {"marker": "s", "markersize": 5, "color": COLOURS[1], "linewidth": 1.6}
-_OTHER = {"marker": "o", "markersize": 3, "color": COLOURS[0], "linewidth": 0.9}
 
 
 def measure(config_path: Path, runs: Path) -> Iterator[Row]:
@@ -92,23 +92,16 @@ def _p(value: float) -> str:
 
 def forest(ledger: Ledger) -> Figure:
     """Every difference in expected wins with its interval, the primary family marked."""
-    from matplotlib import pyplot
-
     shown = [row for row in ledger.where(contestant=BEST) if row.cell[3] in DRAWN and row.metric in ("ew", "oracle-ew")]
     pairs = list(dict.fromkeys(row.cell[:2] for row in shown))
-    size = (PAGE, 0.8 + 0.22 * len(pairs))
-    figure, panels = pyplot.subplots(1, len(DRAWN), figsize=size, layout="constrained", sharey=True)
-    for axes, kind in zip(panels, DRAWN, strict=True):
-        for row in (row for row in shown if row.cell[3] == kind):
-            primary = row.cell[:2] == (POOLED, PRIMARY) and kind in FAMILY
-            ends = [[arm] for arm in row.arms]
-            axes.errorbar([row.value], [pairs.index(row.cell[:2])], xerr=ends, **(_PRIMARY if primary else _OTHER))
-        axes.axvline(0, color="black", linewidth=0.6)
-        axes.set_title(kind, loc="left")
-    panels[0].set_yticks(range(len(pairs)), [f"{d.removeprefix('xqb-')}: {NAMES.get(f, f)}" for d, f in pairs])
-    panels[0].invert_yaxis()
-    figure.supxlabel("expected wins of the best k minus the smallest k (rise), minus full input (fall)", fontsize=8)
-    return figure
+    panels: dict[str, list[Dot]] = {kind: [] for kind in DRAWN}
+    for row in shown:
+        primary = row.cell[:2] == (POOLED, PRIMARY) and row.cell[3] in FAMILY
+        its = look(1, size=5, width=1.6) if primary else look(0)
+        panels[row.cell[3]].append((pairs.index(row.cell[:2]), row, its))
+    names = [f"{dataset.removeprefix('xqb-')}: {NAMES.get(family, family)}" for dataset, family in pairs]
+    said = "expected wins of the best k minus the smallest k (rise), minus full input (fall)"
+    return lab_forest(panels, names, PAGE, said)
 
 
 # ----------------------------------------------------------------------------------------------------- error rates

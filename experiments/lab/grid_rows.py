@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from experiments.grid import AblationConfig, cells, run_cells, trained, usable
+from experiments.grid import AblationConfig, Cell, cells, run_cells, trained, usable
 from experiments.grid import Row as GridRow
 from experiments.lab.item import dataset_digests, digest_of, model_digests
 from experiments.lab.ledger import Row
@@ -20,12 +20,12 @@ def measure(config_path: Path, runs: Path) -> Iterable[Row]:
     return rows_of(finished(config_path, runs))
 
 
-def finished(config_path: Path, runs: Path) -> list[GridRow]:
-    """The cells of a grid, each made if it is not there."""
+def finished(config_path: Path, runs: Path, wanted: Callable[[Cell], bool] = lambda _: True) -> list[GridRow]:
+    """The cells of a grid that are wanted, each made if it is not there."""
     config = load(config_path, AblationConfig)
     metric_names.build(config.metrics)
     models = trained(runs, config.sweeps, config.k)
-    return run_cells(list(cells(config, usable(config), models)), config, runs)
+    return run_cells([cell for cell in cells(config, usable(config), models) if wanted(cell)], config, runs)
 
 
 def rows_of(grid: Iterable[GridRow]) -> list[Row]:

@@ -79,7 +79,7 @@ class Example(NamedTuple):
 # --------------------------------------------------------------------------------------------------------- the rule
 
 
-def load_systems(config_path: Path, runs: Path) -> Found[ExamplesConfig]:
+def load_systems(config_path: Path, runs: Path) -> Found:
     """The systems of a config, from the ablation's runs; what the store lacks is run."""
     config = load(config_path, ExamplesConfig)
     ks = (config.hallucination, config.under_translation, *config.shown)
@@ -107,7 +107,7 @@ def tells(panel: Panel, subject: Subject, finding: Finding) -> bool:
     return len(line.read) <= LONG * len(question.reference_text.split())
 
 
-def candidates(found: Found[ExamplesConfig], dataset: str, panel: Panel) -> list[Example]:
+def candidates(found: Found, dataset: str, panel: Panel) -> list[Example]:
     """The errors of a data set that a panel could show, largest first."""
     examples = []
     for subject in found.subjects:
@@ -121,7 +121,7 @@ def candidates(found: Found[ExamplesConfig], dataset: str, panel: Panel) -> list
     return sorted(large, key=lambda e: (-e.size, e.subject.system, e.finding.question, e.finding.first))
 
 
-def chosen(found: Found[ExamplesConfig]) -> list[Example]:
+def chosen(found: Found) -> list[Example]:
     """The largest error of each data set and panel; nothing for a panel without one.  None at all: NotComputable."""
     examples = [e for dataset in found.datasets for panel in KINDS for e in candidates(found, dataset, panel)[:1]]
     if not examples:
@@ -129,7 +129,7 @@ def chosen(found: Found[ExamplesConfig]) -> list[Example]:
     return examples
 
 
-def missing(found: Found[ExamplesConfig], examples: Iterable[Example]) -> list[tuple[str, str]]:
+def missing(found: Found, examples: Iterable[Example]) -> list[tuple[str, str]]:
     """(data set, why a panel of it is not there) of each panel that no example is of, and of each system left out."""
     there = {(example.subject.dataset, example.panel) for example in examples}
     names = ", ".join(found.config.translators)
@@ -239,7 +239,7 @@ def table5(config_path: Path, runs: Path) -> None:
     _texts(found, "table5.csv", rows)
 
 
-def places(found: Found[ExamplesConfig], subject: Subject) -> list[int]:
+def places(found: Found, subject: Subject) -> list[int]:
     """Which questions of a data set are shown, 0-based."""
     wanted = {key(page) for page in found.config.pages}
     questions = subject.run.questions
@@ -247,7 +247,7 @@ def places(found: Found[ExamplesConfig], subject: Subject) -> list[int]:
     return named or [place for place in range(len(questions)) if known(subject, place)][:QUESTIONS]
 
 
-def _texts(found: Found[ExamplesConfig], name: str, rows: list[list[str]]) -> None:
+def _texts(found: Found, name: str, rows: list[list[str]]) -> None:
     made = Made(found.folder)
     made.csv(name, rows, show=True)
     made.end()

@@ -64,7 +64,7 @@ class StepwiseConfig:
     examples: int = 3
 
 
-def subjects(config_path: Path, runs: Path, counted: bool = False) -> Found[StepwiseConfig]:
+def subjects(config_path: Path, runs: Path, counted: bool = False) -> Found:
     """The systems of a config; `counted`: at all the k whose errors are counted."""
     config = load(config_path, StepwiseConfig)
     ks = config.counted if counted else (config.k,)
@@ -161,7 +161,7 @@ def shares(subject: Subject) -> dict[str, np.ndarray]:
     return {name: np.column_stack(counts).astype(np.float64) for name, counts in counted.items()}
 
 
-def counts(found: Found[StepwiseConfig]) -> Iterator[Row]:
+def counts(found: Found) -> Iterator[Row]:
     """Each share at each k, 0 to 1, what the least and the most of the single alignments would count, and the claims:
     the smallest k minus full input."""
     config = found.ablation
@@ -185,7 +185,7 @@ def counts(found: Found[StepwiseConfig]) -> Iterator[Row]:
 # -------------------------------------------------------------------------------------------------------- examples
 
 
-def chosen(found: Found[StepwiseConfig]) -> Iterator[tuple[Subject, Kind, Finding]]:
+def chosen(found: Found) -> Iterator[tuple[Subject, Kind, Finding]]:
     """The worst findings of each kind and data set of the config's k, one of a question at most."""
     kinds: dict[Kind, bool] = {item.kind: item.costly for item in ITEMS} | {"drop": True}
     for subject in found.subjects:
@@ -198,7 +198,7 @@ def chosen(found: Found[StepwiseConfig]) -> Iterator[tuple[Subject, Kind, Findin
             yield from ((subject, kind, f) for f in list(of_question.values())[: found.config.examples])
 
 
-def examples(found: Found[StepwiseConfig]) -> list[list[str]]:
+def examples(found: Found) -> list[list[str]]:
     """The examples as CSV: what `sqa diagnose` prints, with the data set, the finer kind, the cost and the answer."""
     rows = [["dataset", "system", "guesser", "kind", "cost", "answer", "question", "found_as", "severity", "loss",
              "rank_before", "rank_after", "step", "read", "target", "source_at", "source"]]  # fmt: skip

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,24 +25,10 @@ from sqa.run.config import load
 from sqa.run.folder import SUMMARY, FinishedRun, open_run
 
 
-class OfAblation(Protocol):
-    """The keys of a config that is about an ablation's runs."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def ablation(self) -> Path: ...
-    @property
-    def guesser(self) -> str: ...
-
-
-C = TypeVar("C", bound=OfAblation)
-
-
-class Found(NamedTuple, Generic[C]):
+class Found(NamedTuple):
     """What an item is made from."""
 
-    config: C
+    config: Any  # of the item: its name, the ablation that it is about, its guesser, and more
     ablation: AblationConfig
     subjects: list[Subject]
     left_out: list[LeftOut]
@@ -53,7 +39,7 @@ class Found(NamedTuple, Generic[C]):
         return list(dict.fromkeys(subject.dataset for subject in self.subjects))
 
 
-def systems(config: C, config_path: Path, runs: Path, asked: Collection[tuple[str, int | str]]) -> Found[C]:
+def systems(config: Any, config_path: Path, runs: Path, asked: Collection[tuple[str, int | str]]) -> Found:
     """Each (translator, k) on every data set, in the order of the config's ablation; what the store lacks is run.
 
     One whose words cannot be aligned is left out with the reason.  A translator that cannot be had has no systems.

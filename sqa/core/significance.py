@@ -8,7 +8,7 @@ questions give the same resamples for every metric and system; the result is a f
                               beside the value and for a spread that grows with it: BCa, bias-corrected and accelerated
                               (Efron 1987).  Plain percentiles are too low where most questions win nothing
     interval of a difference  plain percentiles, which hold there and BCa does not (Efron 1979; Koehn 2004); so a band's
-                              (what each covers: python -m experiments.ablation.coverage)
+                              (what each covers: tests/property/test_coverage_of_intervals.py)
     paired bootstrap          p = (1 + #{|d*_b - d| >= |d|}) / (B + 1), d the observed difference; two-sided
     approximate randomisation p = (1 + #{|d*_b| >= |d|}) / (B + 1), where resample b exchanges the two systems'
                               statistics on a random half of the questions; two-sided

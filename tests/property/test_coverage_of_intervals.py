@@ -1,8 +1,7 @@
-"""How often 95% intervals hold the true value: python -m experiments.ablation.coverage
+"""How often 95% intervals hold the true value, where hardly any question wins, and where two systems differ on few.
 
-Questions are drawn from made-up distributions whose mean is known: expected wins where hardly any question wins, where
-many do, and the difference of two systems; each time the interval is computed as the runs' are (1,000 resamples).
-Printed (TSV): the share of intervals that hold the truth, percentile and BCa, and the one that is used.
+Questions are drawn from made-up distributions whose mean is known; each time the interval is computed as the runs' are
+(1,000 resamples).  `pytest -rP` prints the shares of intervals that hold the truth, percentile and BCa.
 """
 
 from __future__ import annotations
@@ -11,14 +10,15 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+import pytest
 
 from sqa.core.arrays import Floats
-from sqa.core.significance import bca, bootstrap_weights
-from sqa.run.folder import RESAMPLES, tsv
+from sqa.core.significance import bca, bootstrap, bootstrap_weights, compare
+from sqa.metrics import build
+from sqa.run.folder import RESAMPLES
 
 TRIALS, LEVEL = 2000, 0.95
-HEADER = ("what", "questions", "truth", "percentile", "bca", "used")
-
+BAND = 3 * np.sqrt(LEVEL * (1 - LEVEL) / TRIALS)  # three deviations of a share of trials
 Draw = Callable[[np.random.Generator, tuple[int, int]], Floats]  # values of (trials, questions)
 
 
@@ -72,14 +72,24 @@ def covered(population: Population, trials: int = TRIALS, seed: int = 0) -> tupl
     return float(percentile), float(corrected)
 
 
-def main(trials: int = TRIALS) -> None:
-    """Print the table, each population with so many samples of questions."""
-    lines = []
-    for one in POPULATIONS:
-        shares = (f"{share:.3f}" for share in covered(one, trials))
-        lines.append((one.what, str(one.questions), f"{one.truth:.4f}", *shares, one.used))
-    print(tsv(HEADER, lines), end="")
+@pytest.mark.parametrize("one", POPULATIONS, ids=lambda one: f"{one.what}, {one.questions}")
+def test_the_kind_of_interval_that_is_used_covers_more_or_as_much(one):
+    percentile, bca = covered(one, TRIALS)
+    used, other = (bca, percentile) if one.used == "bca" else (percentile, bca)
+    print(f"{one.what}, {one.questions}: percentile {percentile:.3f}, BCa {bca:.3f}")
+    assert abs(used - LEVEL) < 0.025
+    assert used >= other - 0.005
 
 
-if __name__ == "__main__":
-    main()
+def test_bca_covers_a_mean_of_many_zeros_and_the_percentile_interval_does_not():
+    percentile, bca = covered(POPULATIONS[0], TRIALS)
+    assert abs(bca - LEVEL) < BAND < LEVEL - percentile and bca > percentile + 0.01
+
+
+def test_a_run_has_bca_and_a_comparison_percentiles():
+    [ew] = build(["ew"])
+    values = wins(0.05)(np.random.default_rng(2), (1, 147))[0]
+    stats, nothing = np.column_stack([values, np.ones(147)]), np.column_stack([np.zeros(147), np.ones(147)])
+    alone, against_nothing = bootstrap(stats, ew), compare(stats, nothing, ew)
+    assert alone.value == against_nothing.diff
+    assert alone.low > against_nothing.low and alone.high > against_nothing.high  # moved to where the tail is
