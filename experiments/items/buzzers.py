@@ -1,20 +1,53 @@
-"""When to answer: every buzzer of a guesser beside the best that its guesses allow."""
+"""When to answer: how good is every buzzer of a guesser, and how far from the best that its guesses allow?
+
+The item `buzzers`: expected wins with those of the two oracles, what happens at the answer, calibration,
+and the paired difference to the best fixed threshold.
+
+That threshold is the best one of a grid on the very questions of the table, over all three signals of the threshold
+buzzer: no threshold chosen beforehand can win more, so a buzzer above it beats them all.
+
+A question that ends unanswered wins nothing (the paper's rule).  Buzzers that learnt to have it answered there have two
+lines, by the paper's rule (", silent") and then by theirs, each with the chance that was tuned for it.  "-translated"
+are those that learnt from translations too.
+
+    dev        tossups that neither the guesser nor the buzzer learnt from, guessed by the guesser that buzzers are
+               trained on (`data` in configs/train_buzzers.yaml:mlp-GUESSER); a fifth of them on answers without a page
+    guessdev   QANTA's guessdev questions that have a page, guessed by the bundled guesser
+    RUN.yaml   the questions, translator and guesser of a run's config; what --runs has of it is not made again
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
+from buzzers import calibration, learnt, wins
+from buzzers.features import SIGNALS, signals
+from buzzers.histories import GuessHistory, guesser_of, histories_of
+from buzzers.learnt import all_features
+from buzzers.networks import LOGISTIC, MLP, RECURRENT
+from buzzers.threshold import KIND, ThresholdBuzzer
+from buzzers.train import fold_tossups, load_config
 from experiments.grid import Row as GridRow
 from experiments.lab import grid_rows
 from experiments.lab.item import Item, elsewhere, inputs_of
 from experiments.lab.ledger import Row, row_of
 from experiments.lab.tables import Column, columns, pivot
-from experiments.studies import buzzer_report as report
-from experiments.studies.buzzer_report import AGAINST
 from sqa import metrics as metric_names
-from sqa.core.paths import CONFIGS
-from sqa.core.significance import compare
+from sqa.core.errors import ConfigError
+from sqa.core.paths import CONFIGS, DATA, ROOT
+from sqa.core.significance import bootstrap, compare
+from sqa.data.datasets import load_guessdev
+from sqa.files.store import Store
+from sqa.metrics.qa import ExpectedWins, oracle_expected_wins, stable_expected_wins
+from sqa.metrics.ratio import means
+from sqa.run import pipeline
+from sqa.run.config import load_run
+from sqa.run.entries import is_config
 
 PLAYED = (  # what the rows call the questions, guesser, what the report calls them
     ("dev", "bm25", "dev"),
@@ -24,13 +57,150 @@ PLAYED = (  # what the rows call the questions, guesser, what the report calls t
     ("xqb-pl", "bm25", f"{CONFIGS}/xqb.yaml:pl_wait6_translated"),
 )
 CONTESTANTS, METRICS = ("rerank", "bm25"), ("ew", "accuracy", "stable-ew")
+NETWORKS = (RECURRENT, MLP, LOGISTIC)
+AGAINST = "minus best threshold"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One buzzer on n questions."""
+
+    name: str
+    won: np.ndarray  # (n,) expected wins
+    steps: np.ndarray  # (n,) where it answered, the number of steps where it never did
+    chances: list[np.ndarray] | None = None  # per question, chance of being right at each step; None where it has none
+
+
+def outcomes(guesser: str, histories: Sequence[GuessHistory], models: Path = DATA / "models") -> list[Outcome]:
+    """Every buzzer of a guesser: the trained ones, the tuned threshold, the best thresholds, the oracles."""
+    found = []
+    for suffix, network in itertools.product(("", "-translated"), NETWORKS):
+        folder = models / f"buzzer-{network.kind}-{guesser}{suffix}"
+        if folder.is_dir():
+            buzzer, name = learnt.load(network, folder), f"{network.kind}{suffix}"
+            chances = [buzzer.chances(one.rows) for one in histories]
+            if buzzer.card.thresholds:
+                found.append(_answered(f"{name}, silent", histories, chances, buzzer.threshold))
+                buzzer = learnt.load(network, folder, end="answer")
+            outcome = _answered(name, histories, chances, buzzer.threshold, bool(buzzer.card.thresholds))
+            found.append(replace(outcome, chances=chances))
+    if not found:
+        how = f"sqa train buzzer configs/train_buzzers.yaml:mlp-{guesser}"
+        raise ConfigError(f"{guesser}: no trained buzzer under {models}; {how}")
+    if (models / f"{KIND}-{guesser}").is_dir():
+        tuned = ThresholdBuzzer.load(models / f"{KIND}-{guesser}")
+        scores = [one.signals[:, SIGNALS.index(tuned.signal)] for one in histories]
+        found.append(_answered(f"threshold ({tuned.signal})", histories, scores, tuned.threshold))
+    for column, signal in enumerate(SIGNALS):
+        scores = [one.signals[:, column] for one in histories]
+        threshold, _ = wins.best_threshold(histories, scores)
+        found.append(_answered(f"best {signal} threshold here", histories, scores, threshold))
+    return [*found, *oracles(histories)]
+
+
+def oracles(histories: Sequence[GuessHistory]) -> list[Outcome]:
+    """The two upper bounds; they answer where they win, else never."""
+    first, lasting = [], []
+    for one in histories:
+        n = len(one.right)
+        right, wrong = np.flatnonzero(one.right), np.flatnonzero(~one.right)
+        first.append(right[0] if len(right) else n)
+        lasting.append(n if not n or not one.right[-1] else wrong[-1] + 1 if len(wrong) else 0)
+    stable = [stable_expected_wins(wins.CURVE, one.fraction, one.right, 0.0) for one in histories]
+    oracle = [oracle_expected_wins(wins.CURVE, one.fraction, one.right, 0.0) for one in histories]
+    return [
+        Outcome("stable oracle", np.array(stable), np.array(lasting)),
+        Outcome("oracle", np.array(oracle), np.array(first)),
+    ]
+
+
+def _answered(
+    name: str,
+    histories: Sequence[GuessHistory],
+    scores: Sequence[np.ndarray],
+    threshold: float,
+    at_end: bool = False,
+) -> Outcome:
+    at = np.array([threshold])
+    steps = [int(wins.first_answers(one, score, at)[0]) for one, score in zip(histories, scores, strict=True)]
+    if at_end:  # an unanswered question is answered at its last step, if there is a guess
+        steps = [min(step, len(o.right) - bool(o.guessed[-1])) for step, o in zip(steps, histories, strict=True)]
+    return Outcome(name, wins.wins(histories, scores, at, at_end)[:, 0], np.array(steps))
+
+
+def rows(
+    cell: tuple[str, ...], found: Sequence[Outcome], histories: Sequence[GuessHistory], resamples: int = 1000
+) -> Iterator[Row]:
+    """What each buzzer wins and does, and how far it is from the best of the fixed thresholds on these questions.
+
+    A number that a buzzer has not (what happens at the answer, if it never answers) has no row.
+    """
+    best = max((o for o in found if o.name.startswith("best ")), key=lambda outcome: outcome.won.mean())
+    wins_of = {outcome.name: float(outcome.won.mean()) for outcome in found}
+    metric, n = ExpectedWins(), len(histories)
+    guessed = np.concatenate([one.guessed for one in histories])
+    right = np.concatenate([one.right for one in histories])[guessed]
+    for outcome in found:
+        at, won, interval = (
+            (*cell, outcome.name),
+            wins_of[outcome.name],
+            bootstrap(means(outcome.won), metric, resamples),
+        )
+        yield Row(at, "ew", won, interval.low, interval.high, n, "0-1")
+        for name, oracle in (("of stable", "stable oracle"), ("of oracle", "oracle")):
+            if wins_of[oracle]:
+                yield Row(at, name, won / wins_of[oracle], n=n, unit="share")
+        hits = [(o.right[s], o.fraction[s]) for o, s in zip(histories, outcome.steps, strict=True) if s < len(o.right)]
+        if hits:
+            yield Row(at, "right at answer", float(np.mean([hit for hit, _ in hits])), n=n, unit="share")
+            yield Row(at, "position", float(np.mean([place for _, place in hits])), n=n, unit="share")
+        yield Row(at, "never", 1 - len(hits) / n, n=n, unit="share")
+        if outcome.chances is not None:
+            chance = np.concatenate(outcome.chances)[guessed]
+            yield Row(at, "ece", calibration.expected_calibration_error(chance, right), n=n, unit="0-1")
+            yield Row(at, "brier", calibration.brier(chance, right), n=n, unit="0-1")
+        if outcome is not best:
+            yield row_of(at, AGAINST, compare(means(outcome.won), means(best.won), metric, resamples), "0-1")
+
+
+def questions_of(guesser: str, questions: str, runs: Path) -> list[GuessHistory]:
+    """The questions as the guesser played them, from the stores where they are there."""
+    if is_config(questions):
+        return translated(Path(questions), runs)
+    if questions not in ("dev", "guessdev"):
+        raise ConfigError(f"questions: expected dev, guessdev or the .yaml of a run, got {questions!r}")
+    data = load_config(ROOT / "configs" / f"train_buzzers.yaml:mlp-{guesser}").data
+    if questions == "guessdev":
+        data, tossups = replace(data, model=guesser), [tossup for tossup in load_guessdev() if tossup.page is not None]
+    else:
+        tossups = fold_tossups("dev", None)
+    return histories_of(guesser_of(data), tossups, questions, data.cache)
+
+
+def translated(path: Path, runs: Path) -> list[GuessHistory]:
+    """The questions of a run, as its guesser played what its translator wrote."""
+    config = load_run(path)
+    if config.guesser is None:
+        raise ConfigError(f"{path} guesser: missing; buzzers go by guesses")
+    traces = pipeline.run(config, Store(runs), until="guess").traces
+    return [
+        GuessHistory(
+            rows=all_features(trace.guesses),
+            signals=np.array([signals(guesses) for guesses in trace.guesses]),
+            right=trace.correct,
+            guessed=np.array([bool(guesses) for guesses in trace.guesses]),
+            fraction=trace.fraction,
+        )
+        for trace in traces
+        if len(trace.guesses)
+    ]
 
 
 def measure(_: Path, runs: Path) -> Iterator[Row]:
     """Each buzzer's expected wins and what happens at its answers."""
     for name, guesser, questions in PLAYED:
-        histories = report.questions_of(guesser, questions, runs)
-        yield from report.rows((name, guesser), report.outcomes(guesser, histories), histories)
+        histories = questions_of(guesser, questions, runs)
+        yield from rows((name, guesser), outcomes(guesser, histories), histories)
 
 
 def both(config: Path, runs: Path) -> Iterator[Row]:

@@ -11,7 +11,7 @@ from buzzers.histories import GuessHistory
 from buzzers.learnt import Card, LearntBuzzer
 from buzzers.networks import LOGISTIC
 from buzzers.threshold import ThresholdBuzzer
-from experiments.studies import buzzer_report as report
+from experiments.items import buzzers as report
 from sqa.core.errors import ConfigError
 from sqa.metrics.qa import expected_wins
 
