@@ -69,22 +69,15 @@ def names_of(contestants: Sequence[Contestant], known: Mapping[str, str] | None 
     if problems:
         raise ConfigError(problems)
     names = {key: name for key, name in (known or {}).items() if key in given}
-    taken = set((known or {}).values())
-    for readable in (_guesser, _both, _digested):
-        wanted = {key: readable(key, contestant) for key, contestant in given.items() if key not in names}
-        alone = {key: name for key, name in wanted.items() if list(wanted.values()).count(name) == 1}
-        names |= {key: name for key, name in alone.items() if name not in taken}
-        taken |= set(names.values())
+    for level in range(3):
+        wanted = {key: _names(key, contestant)[level] for key, contestant in given.items() if key not in names}
+        taken = {*(known or {}).values(), *names.values()}
+        names |= {key: name for key, name in wanted.items()
+                  if list(wanted.values()).count(name) == 1 and name not in taken}  # fmt: skip
     return {key: names[key] for key in given}
 
 
-def _guesser(_: str, contestant: Contestant) -> str:
-    return str(contestant.guesser["name"])
-
-
-def _both(_: str, contestant: Contestant) -> str:
-    return f"{contestant.guesser['name']}+{contestant.buzzer['name']}"
-
-
-def _digested(key: str, contestant: Contestant) -> str:
-    return f"{_both(key, contestant)}-{key[:_DIGITS]}"
+def _names(key: str, contestant: Contestant) -> tuple[str, str, str]:
+    """From the shortest to the one that no other has."""
+    guesser, buzzer = contestant.guesser["name"], contestant.buzzer["name"]
+    return str(guesser), f"{guesser}+{buzzer}", f"{guesser}+{buzzer}-{key[:_DIGITS]}"

@@ -18,7 +18,6 @@ from typing import Any
 from experiments.made import Made
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
-from sqa.files.records import json_document
 from sqa.run.config import load, read_yaml
 
 WEIGHTS = "model.safetensors"
@@ -53,44 +52,26 @@ class ModelsConfig:
             raise ConfigError(wrong)
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """One value of a column."""
-
-    value: str
-    source: str  # the file it was read from, or "measured"
-
-
 def main(config_path: Path, runs: Path) -> None:
     """`sqa reproduce models`: settings and sizes as CSV; nothing is run."""
     config = load(config_path, ModelsConfig)
-    found = {(column.part, column.label): settings(column, config.prefixes) for column in config.columns}
+    rows = [[column.part, column.label, name, *found] for column in config.columns
+            for name, found in settings(column, config.prefixes).items()]  # fmt: skip
     made = Made(runs / config.name)
-    rows = [[*key, name, s.value, s.source] for key, mine in found.items() for name, s in mine.items()]
     made.csv("models.csv", [["part", "model", "setting", "value", "source"], *rows])
     made.end()
 
 
-def settings(column: Column, prefixes: Sequence[str] = ()) -> dict[str, Setting]:
-    """Every setting of a model by its dotted name, then its measured size."""
-    found: dict[str, Setting] = {}
+def settings(column: Column, prefixes: Sequence[str] = ()) -> dict[str, tuple[str, str]]:
+    """(value, file it was read from or "measured") of every setting of a model by its dotted name, its size last."""
+    found: dict[str, tuple[str, str]] = {}
     for file in column.files:
-        for key, value in _flat(_read(ROOT / file), ""):
+        for key, value in _flat(read_yaml(ROOT / file), ""):
             name = next((key.removeprefix(f"{p}.") for p in prefixes if key.startswith(f"{p}.")), key)
-            found.setdefault(name, Setting(_shown(value), str(file)))
+            found.setdefault(name, (_shown(value), str(file)))
     if column.model is not None:
         numbers, size = measure(ROOT / column.model)
-        found["numbers stored"] = Setting(f"{numbers:,}", "measured")
-        found["size (MB)"] = Setting(f"{size / 1e6:.3g}", "measured")
-    return found
-
-
-def _read(path: Path) -> dict[str, Any]:
-    if path.suffix != ".json":
-        return read_yaml(path)
-    found = json_document(path)
-    if not isinstance(found, dict):
-        raise DataError(f"{path}: expected an object, got {type(found).__name__}")
+        found |= {"numbers stored": (f"{numbers:,}", "measured"), "size (MB)": (f"{size / 1e6:.3g}", "measured")}
     return found
 
 

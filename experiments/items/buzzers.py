@@ -269,14 +269,11 @@ ITEMS = (
         },
         kept="trainings",
     ),
-    Item(
+    grid_rows.of_grid(
         "reading-or-buzzing",
         "rerank and BM25, each with its buzzer for translations, paired",
-        "ablation.yaml",
-        ("dataset", "translator", "k", "contestant"),
-        both,
-        grid_rows.inputs,
-        {
+        measure=both,
+        blocks={
             "table": pivot(
                 ("dataset", "translator", "k"),
                 columns("ew: EW", "accuracy", "stable-ew: stable EW"),

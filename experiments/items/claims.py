@@ -29,7 +29,6 @@ from experiments.items.over_k import BEST, NAMES
 from experiments.lab import grid_rows
 from experiments.lab.forest import Dot, look
 from experiments.lab.forest import forest as lab_forest
-from experiments.lab.item import Item
 from experiments.lab.ledger import Ledger, Row
 from experiments.lab.tables import number
 from experiments.ladders import CLAIMS, COLUMNS, POOLED, Ladder, differences, ladders, p_of
@@ -165,23 +164,19 @@ def rates_block(ledger: Ledger) -> list[str]:
 
 
 ITEMS = (
-    Item(
-        name="claims",
-        shows="the paper's claims over k: a primary family tested, the rest as differences with intervals",
-        config="ablation.yaml",
+    grid_rows.of_grid(
+        "claims",
+        "the paper's claims over k: a primary family tested, the rest as differences with intervals",
         columns=COLUMNS,
         measure=measure,
-        inputs=grid_rows.inputs,
         blocks={"primary": block, "oracle": oracle},
         figures={"docs/claims.png": forest},
     ),
-    Item(
-        name="error-rates",
-        shows="false alarms and power of the primary claims",
-        config="ablation.yaml",
+    grid_rows.of_grid(
+        "error-rates",
+        "false alarms and power of the primary claims",
         columns=("claim",),
         measure=error_rates,
-        inputs=grid_rows.inputs,
         blocks={"table": rates_block},
     ),
 )

@@ -17,9 +17,8 @@ import numpy as np
 from experiments.grid import Row as GridRow
 from experiments.items.over_k import BEST, NAMES
 from experiments.lab import grid_rows
-from experiments.lab.item import Item
 from experiments.lab.ledger import Ledger, Row
-from experiments.lab.tables import Column, table
+from experiments.lab.tables import Column, pivot
 from sqa import metrics as metric_names
 from sqa.core.arrays import Floats
 from sqa.core.significance import bootstrap, compare
@@ -77,16 +76,6 @@ def _rows(cell: tuple[str, str, str], metric, at_pace: Floats, own: GridRow, ful
         yield Row((*cell, name), metric.name, gap.diff, gap.low, gap.high, gap.n, metric.unit, signature)
 
 
-def block(ledger: Ledger) -> list[str]:
-    """EW that the pace wins over full input, and that the text loses, for each k."""
-    cells = dict.fromkeys(row.cell[:3] for row in ledger.rows if row.cell[2] != "full")
-    rows = []
-    for dataset, family, k in cells:
-        rows.append(([dataset, family, k], {"dataset": dataset, "translator": family, "k": k}))
-    columns = [Column(f"{m}", f"{m} {what}", sign=True) for m in METRICS for what in (COST, BUYS)]
-    return table(ledger, ["data set", "translator", "k"], [(n, {**c}) for n, c in rows], columns)
-
-
 def figure(ledger: Ledger) -> Figure:
     """For each translator and k two bars, won by the pace and lost by the text, and their sum as a line."""
     from matplotlib import pyplot
@@ -119,13 +108,17 @@ def figure(ledger: Ledger) -> Figure:
     return made
 
 
-ITEM = Item(
-    name="delay-or-text",
-    shows="how much waiting costs and how much it buys: one text at two paces, two texts at one pace",
-    config="ablation.yaml",
+ITEM = grid_rows.of_grid(
+    "delay-or-text",
+    "how much waiting costs and how much it buys: one text at two paces, two texts at one pace",
     columns=("dataset", "translator", "k", "part"),
     measure=measure,
-    inputs=grid_rows.inputs,
-    blocks={"table": block},
+    blocks={
+        "table": pivot(
+            ("dataset", "translator", "k"),
+            [Column(metric, f"{metric}, {part}", sign=True, cell={"part": part})
+             for metric in METRICS for part in (COST, BUYS)],
+        )
+    },
     figures={"docs/delay_or_text.png": figure},
-)
+)  # fmt: skip

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from experiments.lab import grid_rows
-from experiments.lab.item import Item
 from experiments.lab.ledger import Ledger
 from experiments.lab.tables import Cell, columns, table
 from sqa.report import lines as curves
@@ -107,18 +107,10 @@ def drawn_over(ledger: Ledger, rows: Sequence[tuple[str, str, str]], drawn: Sequ
     return curves.over_k(grid, OVER_LAG if lag else OVER_K)
 
 
-ITEM = Item(
-    name="over-k",
-    shows="expected wins, quality and lag over k (Figure 3)",
-    config="ablation.yaml",
-    columns=grid_rows.COLUMNS,
-    measure=grid_rows.measure,
-    inputs=grid_rows.inputs,
-    blocks={
-        "readme": readme,
-        "story": story,
-        "lm-es": lambda ledger: card(ledger, ES, "language model"),
-        "lm-pl": lambda ledger: card(ledger, PL, "language model"),
-    },
+ITEM = grid_rows.of_grid(
+    "over-k",
+    "expected wins, quality and lag over k (Figure 3)",
+    blocks={"readme": readme, "story": story,
+            **{f"lm-{name[-2:]}": partial(card, dataset=name, start="language model") for name in (ES, PL)}},
     figures={"docs/figure3.png": by_k, "docs/figure3_lag.png": by_lag},
-)
+)  # fmt: skip

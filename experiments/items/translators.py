@@ -128,13 +128,10 @@ ITEMS = (
         },
         kept="minutes of the language model",
     ),
-    Item(
-        name="names-copied",
-        shows="a bonus on the spelling of names that were read",
+    grid_rows.of_grid(
+        "names-copied",
+        "a bonus on the spelling of names that were read",
         config="studies.yaml:names",
-        columns=grid_rows.COLUMNS,
-        measure=grid_rows.measure,
-        inputs=grid_rows.inputs,
         blocks={"table": names_block},
     ),
 )

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 from experiments.grid import AblationConfig, Cell, cells, run_cells, trained, usable
 from experiments.grid import Row as GridRow
-from experiments.lab.item import dataset_digests, digest_of, model_digests
+from experiments.lab.item import Item, dataset_digests, digest_of, model_digests
 from experiments.lab.ledger import Row
 from sqa import metrics as metric_names
 from sqa.run.config import load
@@ -53,3 +54,9 @@ def inputs(config_path: Path) -> dict[str, str]:
         **model_digests(config),
         **dataset_digests(config.datasets),
     }
+
+
+def of_grid(name: str, shows: str, *, config: str = "ablation.yaml", columns: tuple[str, ...] = COLUMNS,
+            measure: Callable[[Path, Path], Iterable[Row]] = measure, **given: Any) -> Item:  # fmt: skip
+    """An item that is about the runs of a grid, and hangs on what these hang on."""
+    return Item(name, shows, config, columns, measure, inputs, **given)

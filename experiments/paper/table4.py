@@ -28,7 +28,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 
 import numpy as np
@@ -85,25 +85,26 @@ def main(config_path: Path, runs: Path) -> None:
 
 def measure(config: Table4Config, store: Store) -> tuple[list[Answered], list[LeftOut]]:
     """Every system and reader on every set and language, and what has no numbers.  None at all: DataError."""
-    library, parts = Library(config.passages, config.depth), Parts()
-    results: list[Answered] = []
-    left_out: list[LeftOut] = []
-    readers: dict[str, AnyReader] = {}  # by label
-    for entry in config.readers:
-        try:
-            if entry.answer != YES:
-                readers[entry.label] = build_reader(entry)
-        except SqaError as error:
-            left_out += [_gone(name, ALL, ALL, entry.label, str(error)) for name in config.sets]
-    for name in config.sets:
-        for language in config.languages:
-            steps = Steps(load_xor_tydi(name, language, config.limit), library, store)
-            for one in _one_set(name, language, steps, config, readers, parts):
-                (results if isinstance(one, Answered) else left_out).append(one)
+    found = list(_answered(config, store))
+    results = [one for one in found if isinstance(one, Answered)]
+    left_out = [one for one in found if isinstance(one, LeftOut)]
     if not any(one.system != NOTHING for one in results):
         reasons = [f"{out.label}: {out.reason}" for out in left_out]
         raise DataError("\n".join(["table4: no system could be measured", *reasons]))
     return results, left_out
+
+
+def _answered(config: Table4Config, store: Store) -> Iterator[Answered | LeftOut]:
+    library, parts = Library(config.passages, config.depth), Parts()
+    readers: dict[str, AnyReader] = {}  # by label
+    for entry in (entry for entry in config.readers if entry.answer != YES):
+        try:
+            readers[entry.label] = build_reader(entry)
+        except SqaError as error:
+            yield from (_gone(name, ALL, ALL, entry.label, str(error)) for name in config.sets)
+    for name, language in product(config.sets, config.languages):
+        steps = Steps(load_xor_tydi(name, language, config.limit), library, store)
+        yield from _one_set(name, language, steps, config, readers, parts)
 
 
 def _one_set(
@@ -118,8 +119,7 @@ def _one_set(
     given = steps.gold() if any(entry.passages == GOLD for entry in entries) else None
     for entry in entries:
         if entry.passages == GOLD and given is None:
-            reason = "no human translation to look up gold passages with"
-            yield _gone(name, language, ALL, entry.label, reason)
+            yield _gone(name, language, ALL, entry.label, "no human translation to look up gold passages with")
     for system in config.systems:
         if name not in system.sets or language not in system.languages:
             continue

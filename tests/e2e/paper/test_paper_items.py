@@ -250,7 +250,7 @@ def test_models_say_what_is_wrong(tmp_path):
         models.ModelsConfig("t", (column, column))
     broken = tmp_path / "config.json"
     broken.write_text("[1]", encoding="utf-8")
-    with pytest.raises(DataError, match="expected an object, got list"):
+    with pytest.raises(ConfigError, match="expected a mapping of keys to values, got list"):
         models.settings(models.Column("buzzer", "a", (broken,)))
     with pytest.raises(DataError, match="cannot be read"):
         models.measure(tmp_path)

@@ -220,6 +220,13 @@ def test_every_item_of_the_project_says_what_it_hangs_on():
         assert item.config or item.kept or item.inputs(item.path())
 
 
+def test_every_block_of_every_item_prints():
+    for item in items().values():
+        for name, block in item.blocks.items():
+            lines = block(pages.ledger_of(item.name))
+            assert len(lines) > 2 and all(lines), (item.name, name)
+
+
 def test_every_picture_of_the_documentation_is_drawn_from_a_ledger():
     drawn = {name for item in items().values() for name in item.figures}
     there = {str(path.relative_to(ROOT)) for path in (ROOT / "docs").glob("*.png")}
