@@ -6,18 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from experiments.lab import grid_rows
-from experiments.lab.item import Item, config_inputs, elsewhere
+from experiments.lab.item import Item, elsewhere
 from experiments.lab.ledger import Row
 from experiments.lab.tables import across, columns, pivot
 from experiments.stepwise import errors
-from sqa.core.paths import CONFIGS
 
 COUNTED = ("hallucinated content words", "sentences with lost source")
-
-
-def inputs(config: Path) -> dict[str, str]:
-    """Its config, and what the runs of the ablation hang on."""
-    return {**config_inputs(config), **grid_rows.inputs(CONFIGS / "ablation.yaml")}
 
 
 def costs(config: Path, runs: Path) -> Iterator[Row]:
@@ -40,7 +34,7 @@ ITEMS = (
         "stepwise.yaml",
         errors.COSTS,
         costs,
-        inputs,
+        grid_rows.inputs_beside,
         {
             "table": pivot(errors.COSTS, columns("places") + columns("log MRR: log MRR, nats", sign=True))
         },
@@ -51,7 +45,7 @@ ITEMS = (
         "stepwise.yaml",
         errors.COUNTS,
         counts,
-        inputs,
+        grid_rows.inputs_beside,
         {
             "over-k": pivot(("dataset", "k"), across("share", "kind", COUNTED)),
             "alignments": pivot(

@@ -21,13 +21,12 @@ from experiments.ablation import correlation
 from experiments.grid import AblationConfig, workshop
 from experiments.items.over_k import BEST
 from experiments.lab import grid_rows
-from experiments.lab.item import Item, config_inputs
+from experiments.lab.item import Item
 from experiments.lab.ledger import Ledger, Row
 from experiments.lab.tables import Column, number, pivot
 from experiments.paper import figure9
 from sqa import metrics as metric_names
 from sqa.core.arrays import Bools, Floats
-from sqa.core.paths import CONFIGS
 from sqa.files.store import Store
 from sqa.report import markdown
 from sqa.run.config import load
@@ -126,11 +125,6 @@ def block(ledger: Ledger) -> list[str]:
     return markdown.table(["data set", "questions", "metric", "AUC, mean of all systems", f"minus {SCORES[0]}"], lines)
 
 
-def inputs(config: Path) -> dict[str, str]:
-    """Those of the ablation's runs, and the metrics beside theirs."""
-    return {**config_inputs(config), **grid_rows.inputs(CONFIGS / "ablation.yaml")}
-
-
 def agreement(config_path: Path, runs: Path) -> Iterator[Row]:
     """Kendall's tau of each answer metric with each other metric, over the systems."""
     for group in correlation.ranked(config_path, runs)[1]:
@@ -147,7 +141,7 @@ ITEMS = (
         config="figure9.yaml",
         columns=("dataset", "translator", "k"),
         measure=measure,
-        inputs=inputs,
+        inputs=grid_rows.inputs_beside,
         blocks={"table": block},
     ),
     Item(
@@ -156,7 +150,7 @@ ITEMS = (
         config="correlation.yaml",
         columns=("dataset", "contestant", "by", "with"),
         measure=agreement,
-        inputs=inputs,
+        inputs=grid_rows.inputs_beside,
         blocks={
             "table": pivot(
                 ("dataset", "by"),

@@ -19,10 +19,10 @@ import numpy as np
 from experiments.lab.item import Item, dataset_digests, digest_of, folder_digest
 from experiments.lab.ledger import Ledger, Row
 from experiments.lab.tables import number
-from experiments.studies.translation_table import SetConfig
+from experiments.studies.translation_table import SetConfig, load_set
 from sqa.core.paths import DATA
 from sqa.core.significance import bootstrap_many
-from sqa.data.datasets import load_parallel, load_questions, question_sets
+from sqa.data.datasets import question_sets
 from sqa.diagnose.alignment import Alignment, load_aligner
 from sqa.metrics.ratio import Mean
 from sqa.report import markdown
@@ -40,14 +40,10 @@ class WordsAheadConfig:
     k: tuple[int, ...]  # source words read before the first target word
 
 
-def segments(name: str, pair: str) -> list[list[Pair]]:
+def segments(entry: SetConfig) -> list[list[Pair]]:
     """The sentence pairs of each question, or one for each sentence."""
-    texts: list[list[Pair]]
-    if name in question_sets():
-        questions = [q for q in load_questions(name) if len(q.sentences) == len(q.reference)]
-        texts = [[(x, y.split()) for x, y in zip(q.sentences, q.reference, strict=True)] for q in questions]
-    else:
-        texts = [[(p.source.split(), p.target.split())] for p in load_parallel(pair, name)]
+    whole = (q for q in load_set(entry, None)[1] if len(q.sentences) == len(q.reference))
+    texts = ([(x, y.split()) for x, y in zip(q.sentences, q.reference, strict=True)] for q in whole)
     return [kept for text in texts if (kept := [(x, y) for x, y in text if x and y])]
 
 
@@ -71,7 +67,7 @@ def measure(config_path: Path, runs: Path) -> Iterator[Row]:
     """The rows of every test set, at both rates and every k."""
     config = load(config_path, WordsAheadConfig)
     for entry in config.sets:
-        yield from rows(segments(entry.name, entry.pair), entry, config.k)
+        yield from rows(segments(entry), entry, config.k)
 
 
 def rows(texts: Sequence[Sequence[Pair]], entry: SetConfig, ks: Sequence[int]) -> Iterator[Row]:

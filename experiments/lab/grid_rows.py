@@ -8,9 +8,10 @@ from typing import Any
 
 from experiments.grid import AblationConfig, Cell, cells, run_cells, trained, usable
 from experiments.grid import Row as GridRow
-from experiments.lab.item import Item, dataset_digests, digest_of, model_digests
+from experiments.lab.item import Item, config_inputs, dataset_digests, digest_of, model_digests
 from experiments.lab.ledger import Row
 from sqa import metrics as metric_names
+from sqa.core.paths import CONFIGS
 from sqa.run.config import load
 
 COLUMNS = ("dataset", "translator", "k", "contestant")
@@ -54,6 +55,11 @@ def inputs(config_path: Path) -> dict[str, str]:
         **model_digests(config),
         **dataset_digests(config.datasets),
     }
+
+
+def inputs_beside(config_path: Path) -> dict[str, str]:
+    """The digest of an item's own config, and what the ablation's runs hang on."""
+    return {**config_inputs(config_path), **inputs(CONFIGS / "ablation.yaml")}
 
 
 def of_grid(name: str, shows: str, *, config: str = "ablation.yaml", columns: tuple[str, ...] = COLUMNS,

@@ -7,6 +7,7 @@ import pytest
 
 from experiments.items import words_ahead
 from experiments.items.words_ahead import ITEM, WordsAheadConfig, counts, last_linked
+from experiments.studies.translation_table import SetConfig
 from sqa.core.significance import bootstrap_many
 from sqa.diagnose.alignment import Alignment
 from sqa.metrics.ratio import Mean
@@ -53,7 +54,7 @@ def test_its_config_is_read_and_its_rows_have_intervals(monkeypatch):
 
 
 def test_rows_of_the_bundled_questions():
-    texts = words_ahead.segments("mini-es", "es-en")[:4]
+    texts = words_ahead.segments(SetConfig("mini-es", "es-en"))[:4]
     [entry] = [s for s in load(ITEM.path(), WordsAheadConfig).sets if s.name == "xqb-es"]
     found = list(words_ahead.rows(texts, entry, (1, 3, 9)))
     values = {row.key: row.value for row in found}
