@@ -1,7 +1,7 @@
 """Figure 5, Tables 2 and 5: single questions, word by word and as text.
 
     sqa reproduce fig5      # (a) a hallucination and (b) an under-translation, drawn by experiments/stepwise/figure.py
-    sqa reproduce table2    # their texts, the errors marked
+    sqa reproduce table2    # the same: their texts, the errors marked
     sqa reproduce table5    # the paper's questions, and what wait-3 and wait-6 write
 
 Which questions are shown, by rule: nothing is picked by hand.  A question whose answer is not known shows nothing, for
@@ -146,45 +146,24 @@ def missing(found: Found, examples: Iterable[Example]) -> list[tuple[str, str]]:
 
 
 def figure5(config_path: Path, runs: Path) -> None:
-    """`sqa reproduce fig5`: a figure and its numbers for each data set and panel."""
+    """`sqa reproduce fig5` and table2: of each data set and panel a figure, its numbers and its texts.
+
+    Table 2 has source, human translation, answer and the system's output.  Its hallucinated stretches are bold and
+    numbered as in the figure; in (b) so are the words of the source that were lost, and [silence] stands where nothing
+    was written for so long.
+    """
     found = load_systems(config_path, runs)
     made, examples = Made(found.folder), chosen(found)
-    lines = []
+    rows = [["panel", "dataset", "question", "system", "what", "text"]]
     for example in examples:
         subject, finding = example.subject, example.finding
         made.csv(f"{example.stem}.csv", numbers(subject, finding))
         made.picture(example.stem, draw, subject, finding, f"({example.panel}) ")
-        where = (subject.dataset, subject.system, subject.guesser)
-        lines.append((*where, f"5{example.panel}: {subject.kind(finding)}", _shown(example)))
-    lines += [(label, "-", found.config.guesser, "not computed", why) for label, why in missing(found, examples)]
-    made.csv("figure5.csv", [("dataset", "translator", "guesser", "shown", "what"), *lines], show=True)
-    made.end()
-
-
-def _shown(example: Example) -> str:
-    finding = example.finding
-    if example.panel == "a":
-        what = f"{' '.join(finding.words)!r}: rank {ranks(finding)}, {example.size:.2f} nats lost"
-    else:
-        lost = " ".join(finding.span.words) if finding.span else ""
-        what = f"{lost!r} lost, {100 * example.size:.0f}% of the source read in silence"
-    return f"{finding.question} ({example.subject.trace(finding).question.page}): {what}"
-
-
-def table2(config_path: Path, runs: Path) -> None:
-    """`sqa reproduce table2`: of each example of Figure 5 source, human translation, answer and the system's output.
-
-    Its hallucinated stretches are bold and numbered as in the figure; in (b) so are the words of the source that were
-    lost, and [silence] stands where nothing was written for so long.
-    """
-    found = load_systems(config_path, runs)
-    examples = chosen(found)
-    rows = [["panel", "dataset", "question", "system", "what", "text"]]
-    for example in examples:
-        where = [example.panel, example.subject.dataset, example.finding.question, example.subject.system]
+        where = [example.panel, subject.dataset, finding.question, subject.system]
         rows += [[*where, what, text] for what, text in texts(example)]
     rows += [["", label, "", "", "not computed", why] for label, why in missing(found, examples)]
-    _texts(found, "table2.csv", rows)
+    made.csv("table2.csv", rows, show=True)
+    made.end()
 
 
 def texts(example: Example) -> Iterator[tuple[str, str]]:
@@ -198,7 +177,8 @@ def texts(example: Example) -> Iterator[tuple[str, str]]:
     yield subject.system, marked(example)
     if example.panel == "a":
         number = subject.marks(finding).index(finding) + 1
-        yield "error", f"({number}) {' '.join(finding.words)}: {example.size:.2f} nats of log MRR lost"
+        what = f"rank {ranks(finding)}, {example.size:.2f} nats of log MRR lost"
+        yield "error", f"({number}) {' '.join(finding.words)}: {what}"
     else:
         yield "error", f"nothing written over {100 * example.size:.0f}% of the source"
 
@@ -208,14 +188,12 @@ def marked(example: Example) -> str:
     subject, finding = example.subject, example.finding
     numbered = {mark.first: f"({number}) " for number, mark in enumerate(subject.marks(finding), 1)}
     inside = {step for mark in subject.marks(finding) for step in range(mark.first, mark.last + 1)}
-    words = []
-    silent = example.panel == "b"
-    for step, emission in enumerate(subject.trace(finding).emissions):
-        if silent and emission.sentence > finding.sentence:
-            words.append("[silence]")
-            silent = False
-        words.append(numbered.get(step, "") + (f"**{emission.token}**" if step in inside else emission.token))
-    return " ".join([*words, *(["[silence]"] if silent else [])])
+    words = [numbered.get(step, "") + (f"**{emission.token}**" if step in inside else emission.token)
+             for step, emission in enumerate(subject.trace(finding).emissions)]  # fmt: skip
+    if example.panel == "b":
+        later = subject.lines[subject.place(finding)].sentence > finding.sentence
+        words.insert(int(np.argmax(later)) if later.any() else len(words), "[silence]")
+    return " ".join(words)
 
 
 def table5(config_path: Path, runs: Path) -> None:
@@ -236,7 +214,9 @@ def table5(config_path: Path, runs: Path) -> None:
     if len(rows) == 1:
         raise NotComputable("table 5: no question whose answer is known; take another guesser in its config")
     rows += [[label, "", "", "not computed", why] for label, why in found.left_out]
-    _texts(found, "table5.csv", rows)
+    made = Made(found.folder)
+    made.csv("table5.csv", rows, show=True)
+    made.end()
 
 
 def places(found: Found, subject: Subject) -> list[int]:
@@ -245,9 +225,3 @@ def places(found: Found, subject: Subject) -> list[int]:
     questions = subject.run.questions
     named = [place for place, question in enumerate(questions) if key(question.page) in wanted]
     return named or [place for place in range(len(questions)) if known(subject, place)][:QUESTIONS]
-
-
-def _texts(found: Found, name: str, rows: list[list[str]]) -> None:
-    made = Made(found.folder)
-    made.csv(name, rows, show=True)
-    made.end()

@@ -35,7 +35,7 @@ evidence_app = typer.Typer(**SETTINGS)
 PAPER = {  # figure or table of the paper -> what makes it, and from which of configs/
     "fig3": ("experiments.ablation.over_k:main", "ablation.yaml"),
     "fig5": ("experiments.paper.examples:figure5", "examples.yaml"),
-    "table2": ("experiments.paper.examples:table2", "examples.yaml"),
+    "table2": ("experiments.paper.examples:figure5", "examples.yaml"),
     "table5": ("experiments.paper.examples:table5", "examples.yaml"),
     "fig6": ("experiments.paper.contestants_over_k:figure6", "figure6.yaml"),
     "fig7": ("experiments.paper.contestants_over_k:figure7", "figure7.yaml"),
