@@ -47,14 +47,10 @@ def spread(ledger: Ledger, dataset: str = "xqb-es", guesser: str = "bm25") -> Fi
     """BLEU and expected wins over k, with a standard deviation over trainings to both sides."""
     panels = []
     for metric, title in (("bleu", "BLEU"), ("ew", "expected wins")):
-        lines = []
-        for look, translator in enumerate(ledger.values("translator")):
-            cell = {"dataset": dataset, "guesser": guesser, "translator": translator}
-            sd = {row.cell[2]: row.value for row in ledger.where(metric + DEVIATION, **cell)}
-            rows = {row.cell[2]: row for row in ledger.where(metric, **cell) if row.cell[2] in sd}
-            around = {k: replace(r, low=r.value - sd[k], high=r.value + sd[k]) for k, r in rows.items()}
-            lines.append(curves.Line(translator, look, around))
-        panels.append(curves.Panel(title, lines))
+        sd = {row.cell: row.value for row in ledger.where(metric + DEVIATION, dataset=dataset, guesser=guesser)}
+        rows = [row for row in ledger.where(metric, dataset=dataset, guesser=guesser) if row.cell in sd]
+        around = [replace(r, low=r.value - sd[r.cell], high=r.value + sd[r.cell]) for r in rows]
+        panels.append(curves.Panel(title, curves.lines(around, 1, 2, ledger.values("translator"))))
     return curves.over_k([panels], "k (source words read first)", height=2.4)
 
 

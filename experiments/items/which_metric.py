@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.stats import mannwhitneyu
@@ -50,13 +50,7 @@ def auc(score: Floats, kept: Bools) -> float:
     return float(u / (kept.sum() * (~kept).sum()))
 
 
-class System(NamedTuple):
-    """A translator at one k: what each question adds to its metrics."""
-
-    dataset: str
-    translator: str
-    k: str
-    stats: Mapping[str, Floats]  # metric -> (n, d)
+System = tuple[tuple[str, str, str], Mapping[str, Floats]]  # data set, translator, k; metric -> (n, d)
 
 
 def measure(config_path: Path, runs: Path) -> Iterator[Row]:
@@ -75,11 +69,8 @@ def measure(config_path: Path, runs: Path) -> Iterator[Row]:
         rows = [row for row in grid if row.cell.dataset == dataset]
         human = next(row for row in rows if row.cell.family == "reference" and row.cell.k == "full")
         known = human.stats["accuracy"][:, 0] > 0
-        systems = [
-            System(dataset, row.cell.translator, str(row.cell.k),
-                   scored.get((dataset, row.cell.family, row.cell.k), {}) | row.stats)
-            for row in rows if row.cell.family != "reference"
-        ]  # fmt: skip
+        systems = [((dataset, cell.translator, str(cell.k)), scored.get((dataset, cell.family, cell.k), {}) | row.stats)
+                   for row in rows if (cell := row.cell).family != "reference"]  # fmt: skip
         yield from _dataset(dataset, systems, known, metrics)
 
 
@@ -89,14 +80,14 @@ def _dataset(dataset: str, systems: Sequence[System], known: Bools, metrics: Map
     means: dict[str, Floats] = {}  # over the systems, of the questions and of each resample
     for name, metric in metrics.items():
         found = []
-        for system in systems:
-            kept = system.stats["accuracy"][known, 0] > 0
-            if name not in system.stats or min(kept.sum(), (~kept).sum()) < LEAST:
+        for cell, stats in systems:
+            kept = stats["accuracy"][known, 0] > 0
+            if name not in stats or min(kept.sum(), (~kept).sum()) < LEAST:
                 continue
             sign = 1 if metric.higher_is_better else -1
-            score = sign * metric.score_many(system.stats[name][known])
+            score = sign * metric.score_many(stats[name][known])
             found.append(np.array([auc(score[draw], kept[draw]) for draw in draws]))
-            yield _row(system[:3], name, found[-1], n)
+            yield _row(cell, name, found[-1], n)
         if found:
             means[name] = np.nanmean(found, axis=0)
             yield _row((dataset, MEAN, "all"), name, means[name], n)
