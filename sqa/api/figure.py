@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from itertools import cycle
 from typing import TYPE_CHECKING
 
-from sqa.report.drawing import MARKERS
 from sqa.report.figure_style import COLOURS, COLUMN, SETTINGS
+from sqa.report.lines import MARKERS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -106,18 +106,19 @@ def _draw(axes: Axes, line: Line, x: Mapping[str, float], beside: float, colour:
     ks = sorted((k for k in line.by_k if k in x), key=lambda k: (order(k), x[k]))
     rows, at = [line.by_k[k] for k in ks], [x[k] for k in ks]
     ends = [(row.low, row.high) for row in rows if row.low is not None and row.high is not None]
+    low, high = [low for low, _ in ends], [high for _, high in ends]
     if len(rows) == 1:
-        arms = [[max(0.0, rows[0].value - low), max(0.0, high - rows[0].value)] for low, high in ends]
-        axes.errorbar([at[0] + beside], [rows[0].value], yerr=list(zip(*arms, strict=True)) or None, color=colour,
-                      marker=marker, linestyle="", elinewidth=0.8, capsize=1.5, label=line.label)  # fmt: skip
+        arms = [[max(0.0, rows[0].value - low[0])], [max(0.0, high[0] - rows[0].value)]] if ends else None
+        axes.errorbar([at[0] + beside], [rows[0].value], yerr=arms, color=colour, marker=marker, linestyle="",
+                      elinewidth=0.8, capsize=1.5, label=line.label)  # fmt: skip
     elif rows:
         if len(ends) == len(rows) and bars:
-            axes.vlines(at, *zip(*ends, strict=True), color=colour, alpha=0.35, linewidth=0.8)
+            axes.vlines(at, low, high, color=colour, alpha=0.35, linewidth=0.8)
             for k, place, row in zip(ks, at, rows, strict=True):
                 axes.annotate(k, (place, row.value), xytext=(0, 3.5), textcoords="offset points", ha="center",
                               fontsize=5, color=colour)  # fmt: skip
         elif len(ends) == len(rows):
-            axes.fill_between(at, *zip(*ends, strict=True), color=colour, alpha=0.12, linewidth=0)
+            axes.fill_between(at, low, high, color=colour, alpha=0.12, linewidth=0)
         every = max(1, len(at) // MOST_MARKERS)
         axes.plot(at, [row.value for row in rows], color=colour, marker=marker, markevery=every, label=line.label)
     if line.human is not None:
