@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping, Sequence
 from itertools import islice
-from typing import NamedTuple
 
 import numpy as np
 
@@ -28,24 +27,6 @@ from sqa.diagnose.signals import GROUPS
 from sqa.run.folder import tsv
 
 HEADER = ("language", "signals", "kind", "threshold", "planted", "flagged", "found", "precision", "recall")
-
-
-class Row(NamedTuple):
-    """How errors of one kind, or of all, were found."""
-
-    language: str
-    signals: str  # group
-    kind: str  # "all", a kind, or "none" for unspoilt translations
-    threshold: float
-    planted: int  # content words
-    flagged: int
-    found: int  # both
-
-    def cells(self) -> list[str]:
-        """The cells of a TSV line: precision is over the words flagged, recall over those planted."""
-        counts = (self.planted, self.flagged, self.found)
-        shares = [f"{self.found / n:.3f}" if n else "n/a" for n in (self.flagged, self.planted)]
-        return [self.language, self.signals, self.kind, f"{self.threshold:.3f}", *map(str, counts), *shares]
 
 
 def kind_of_text(given: Table) -> Mapping[str, str]:
@@ -73,13 +54,15 @@ def best_threshold(probabilities: Floats, planted: np.ndarray) -> float:
     return float(probabilities[order[f1.argmax()]])
 
 
-def row(language: str, group: str, kind: str, threshold: float, p: Floats, planted: np.ndarray) -> Row:
-    """Counts at a threshold."""
+def row(language: str, group: str, kind: str, threshold: float, p: Floats, planted: np.ndarray) -> list[str]:
+    """How errors of one kind, or of all, are found at a threshold; "none": in unspoilt translations."""
     flagged = p >= threshold
-    return Row(language, group, kind, threshold, int(planted.sum()), int(flagged.sum()), int((flagged & planted).sum()))
+    counts = [int(which.sum()) for which in (planted, flagged, flagged & planted)]
+    shares = [f"{counts[2] / n:.3f}" if n else "n/a" for n in (counts[1], counts[0])]
+    return [language, group, kind, f"{threshold:.3f}", *map(str, counts), *shares]
 
 
-def rows_of(language: str, groups: Sequence[str], train: Table, test: Table, clean: Table) -> list[Row]:
+def rows_of(language: str, groups: Sequence[str], train: Table, test: Table, clean: Table) -> list[list[str]]:
     """All rows of a language and of groups of signals."""
     found = []
     for group in groups:
@@ -103,14 +86,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--limit", type=int, default=None, metavar="N", help="the first N questions")
     parser.add_argument("--groups", nargs="+", choices=tuple(GROUPS), default=tuple(GROUPS), help="signals measured")
     given = parser.parse_args(arguments)
-    found: list[Row] = []
+    found: list[list[str]] = []
     for language in given.languages:
         texts = list(islice(references(language), given.limit))
         for name, groups in asked_of(given.groups).items():
             scorer = SCORERS.resolve(name)(f"{language}-en")
             test, clean = (table(plant(texts, (n,), WORDS, 0), language, scorer) for n in (1, 0))
             found += rows_of(language, groups, training_table(language, scorer), test, clean)
-    print(tsv(HEADER, (one.cells() for one in found)), end="")
+    print(tsv(HEADER, found), end="")
 
 
 if __name__ == "__main__":

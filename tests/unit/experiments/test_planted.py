@@ -12,7 +12,7 @@ from experiments.planted import found
 from experiments.planted.kinds import KINDS, WORDS, Strangers
 from experiments.planted.learn import ASKED, Table, asked_of, fit
 from experiments.planted.materials import Text, plant, rng_for
-from experiments.planted.once import Row, best_threshold, row, unseen
+from experiments.planted.once import best_threshold, row, unseen
 from sqa.core.errors import DataError
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Question
@@ -182,9 +182,9 @@ def test_each_text_is_judged_by_the_network_that_never_saw_its_kind() -> None:
 
 def test_counts_at_a_threshold() -> None:
     p, planted = np.array([0.9, 0.8, 0.7, 0.1]), np.array([True, False, True, False])
-    assert row("es", "words", "all", 0.75, p, planted).cells()[3:] == ["0.750", "2", "2", "1", "0.500", "0.500"]
+    assert row("es", "words", "all", 0.75, p, planted)[3:] == ["0.750", "2", "2", "1", "0.500", "0.500"]
     assert best_threshold(p, planted) == 0.7
-    assert Row("es", "words", "none", 0.5, 0, 0, 0).cells()[-2:] == ["n/a", "n/a"]
+    assert row("es", "words", "none", 0.95, p, np.zeros(4, dtype=bool))[-2:] == ["n/a", "n/a"]
 
 
 def test_each_group_asks_the_scorer_that_its_weights_know() -> None:
