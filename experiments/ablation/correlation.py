@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from experiments.grid import Row as GridRow
 from experiments.lab import grid_rows
-from experiments.lab.forest import forest, look
+from experiments.lab.forest import Dot, forest, look
 from experiments.lab.ledger import Row
 from experiments.made import Made
 from sqa.core.errors import ConfigError, NotComputable
@@ -102,9 +102,10 @@ def group_of(dataset: str, guesser: str, ranked: list[folders.RunFolder], resamp
 
 def drawn(groups: Sequence[Group], dataset: str) -> Figure:
     """Tau of answers with quality and lag, one data set, a panel per guesser, a dot for each of SHORT."""
-    first, panels = groups[0], {}
+    first = groups[0]
+    panels: dict[str, list[Dot]] = {}
     for group in groups:
-        dots = panels[group.guesser] = []
+        dots = panels.setdefault(group.guesser, [])
         for tau in group.taus:
             if tau.a in SHORT and tau.b in group.drawn and tau.tau is not None and tau.low is not None:
                 number = SHORT.index(tau.a)

@@ -54,8 +54,8 @@ def rows_of(grid: Sequence[GridRow]) -> Iterator[Row]:
     for metric in metrics:
         there = {key: mine for key, mine in groups.items() if all(metric.name in row.stats for row in mine)}
         for found in (trends(there, metric), models(there, metric)):
-            for cell, i in found:
-                yield Row(cell, metric.name, i.value, i.low, i.high, unit=metric.unit)
+            for where, i in found:
+                yield Row(where, metric.name, i.value, i.low, i.high, unit=metric.unit)
 
 
 def trends(groups: Groups, metric: Resampled) -> Iterator[tuple[tuple[str, ...], Interval]]:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sqa.core.errors import DataError
-from sqa.core.significance import Comparison, Interval
+from sqa.core.significance import Band, Comparison, Interval
 from sqa.files.store import write_text
 
 MEASURED = ("metric", "value", "low", "high", "n", "unit", "signature", "run")  # columns after the item's own
@@ -58,6 +58,14 @@ def row_of(
     """The row of a value with its interval, or of a difference."""
     value = found.diff if isinstance(found, Comparison) else found.value
     return Row(cell, metric, value, found.low, found.high, found.n, unit, signature)
+
+
+def of_band(
+    cells: Iterable[tuple[str, ...]], metric: str, band: Band, unit: str = "", signature: str = ""
+) -> list[Row]:
+    """A row for each point of a band."""
+    points = zip(cells, band.value.tolist(), band.low.tolist(), band.high.tolist(), strict=True)
+    return [Row(cell, metric, value, low, high, band.n, unit, signature) for cell, value, low, high in points]
 
 
 @dataclass(frozen=True, slots=True)

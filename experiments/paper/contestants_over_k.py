@@ -38,7 +38,7 @@ from experiments.contestants import NamedContestant, Runs, check_labels, runs_of
 from experiments.grid import Row as GridRow
 from experiments.grid import workshop
 from experiments.lab import grid_rows
-from experiments.lab.ledger import Row
+from experiments.lab.ledger import Row, of_band
 from experiments.ladders import POOLED, differences, ladders
 from experiments.made import Made, gap
 from experiments.studies.guesser_report import knows
@@ -163,9 +163,8 @@ def binned(found: Runs, dataset: str, guesser: str, lines: Lines) -> Iterator[Ro
     """The value of every line in every bin, with its band over questions."""
     for k, values in lines.items():
         band = bootstrap_band(curve_stats(values), MeanCurve("log-mrr"), found.config.resamples, found.config.seed)
-        for number, (value, low, high) in enumerate(zip(band.value, band.low, band.high, strict=True), 1):
-            cell = (dataset, found.labels[guesser], str(k), str(number))
-            yield Row(cell, "log-mrr", float(value), float(low), float(high), band.n, "nats")
+        cells = [(dataset, found.labels[guesser], str(k), str(number + 1)) for number in range(values.shape[1])]
+        yield from of_band(cells, "log-mrr", band, "nats")
 
 
 def of_lines(found: Runs, lines: Mapping[tuple[str, str], Lines]) -> Iterator[Row]:
@@ -262,7 +261,7 @@ def of_guessers(found: Runs) -> Iterator[Row]:
                 band = bootstrap_band(stats, Agreement(), found.config.resamples, found.config.seed)
                 claim = f"the guessers order the k alike by {metric} (Kendall's tau)"
                 cell = (dataset, "wait-k", f"{found.labels[a]}, {found.labels[b]}", claim, f"{len(rows) // 2} k")
-                yield Row(cell, "tau", *(float(x[0]) for x in (band.value, band.low, band.high)), n=len(stats))
+                yield from of_band([cell], "tau", band)
 
 
 def over_k(found: Runs, dataset: str) -> list[Row]:

@@ -142,7 +142,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--plant", nargs=2, metavar=("KIND", "RATE"), help=f"one of {', '.join(KINDS)}, and how many")
     parser.add_argument("--limit", type=int, default=None, metavar="N", help="the first N questions that are spoilt")
     asked = parser.parse_args(arguments)
-    lines = []
+    lines: list[list[str]] = []
     for language in asked.languages:
         kind, rate = asked.plant or ("", 0)
         given = planted(language, kind, float(rate), asked.limit) if kind else handmade(language)

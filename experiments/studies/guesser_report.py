@@ -19,7 +19,7 @@ fingerprint, block by block: a killed report goes on, and a guesser trained anew
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -29,7 +29,7 @@ import pyarrow as pa
 from experiments.contestant import below_one, components
 from experiments.contestants import NamedContestant, check_labels, sift
 from experiments.grid import usable
-from experiments.lab.ledger import Row
+from experiments.lab.ledger import Row, of_band
 from experiments.made import LeftOut, Made
 from experiments.stored import stored
 from guessers.evaluate import DEPTH, rank_of
@@ -148,10 +148,10 @@ def measured(of: Given, config: ReportConfig, store: Store) -> Iterator[Row]:
                     continue
                 scores = values(ranks[members], config.fractions, curve_named(config.curve))
                 band = bootstrap_band(curve_stats(scores), MeanCurve("guesser"), config.resamples, config.seed)
-                points = np.stack([band.value, band.low, band.high], axis=1).reshape(len(MEASURES), -1, 3).tolist()
-                for measure, line in zip(MEASURES, points, strict=True):
-                    for fraction, point in zip(config.fractions, line, strict=True):
-                        yield Row((name, group, label, f"{fraction:g}"), measure, *point, band.n, "0-1", signature)
+                read = [(name, group, label, f"{fraction:g}") for fraction in config.fractions]
+                rows = of_band(read * len(MEASURES), "", band, "0-1", signature)
+                for place, row in enumerate(rows):
+                    yield replace(row, metric=MEASURES[place // len(read)])
 
 
 # ------------------------------------------------------------------------------------------------------- ranks
