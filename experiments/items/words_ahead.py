@@ -43,6 +43,7 @@ class WordsAheadConfig:
 def segments(entry: SetConfig) -> list[list[Pair]]:
     """The sentence pairs of each question, or one for each sentence."""
     whole = (q for q in load_set(entry, None)[1] if len(q.sentences) == len(q.reference))
+    texts: Iterator[list[Pair]]
     texts = ([(x, y.split()) for x, y in zip(q.sentences, q.reference, strict=True)] for q in whole)
     return [kept for text in texts if (kept := [(x, y) for x, y in text if x and y])]
 

@@ -150,8 +150,8 @@ def measured(of: Given, config: ReportConfig, store: Store) -> Iterator[Row]:
                 band = bootstrap_band(curve_stats(scores), MeanCurve("guesser"), config.resamples, config.seed)
                 read = [(name, group, label, f"{fraction:g}") for fraction in config.fractions]
                 rows = of_band(read * len(MEASURES), "", band, "0-1", signature)
-                for place, row in enumerate(rows):
-                    yield replace(row, metric=MEASURES[place // len(read)])
+                for number, row in enumerate(rows):
+                    yield replace(row, metric=MEASURES[number // len(read)])
 
 
 # ------------------------------------------------------------------------------------------------------- ranks
