@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from experiments.lab.item import Item, config_inputs, inputs_of
 from experiments.lab.ledger import Ledger, Row
+from sqa.core.errors import DataError
 from sqa.core.paths import CONFIGS, ROOT
 from sqa.files.digest import file_digest
 from sqa.files.store import Store
@@ -98,24 +102,33 @@ def screenshot(_: Ledger) -> Image.Image:
 
 def game(_: Ledger) -> Image.Image:
     """The first question of `sqa play` against the system, played by keys: the page after the answer."""
-    from sqa.net.connections import bind, server_of
-    from sqa.play.server import PlayConfig, Rooms, make_app
-
     look = {"viewport": {"width": 900, "height": 700}, "color_scheme": "dark"}
-    with TemporaryDirectory() as folder, _page(folder, 1, **look) as (page, shown):
-        config = PlayConfig((shown,), Path(folder, "games"))
-        server, [listening] = server_of(make_app(Rooms(config), config)), bind("127.0.0.1", 0)
-        Thread(target=server.run, args=([listening],), daemon=True).start()
-        while not server.started:
-            page.wait_for_timeout(10)  # milliseconds
-        page.goto(f"http://127.0.0.1:{listening.getsockname()[1]}")
+    with TemporaryDirectory() as folder, _page(folder, 1, **look) as (page, shown), _played(shown, folder) as address:
+        page.goto(address)
         for waits, keys in PLAYED:
             page.wait_for_function(f"() => {waits}")
             for key in keys:
                 page.keyboard.press(key)
         page.wait_for_selector("#result:not([hidden])")
-        picture, server.should_exit = _picture(page), True
-        return picture
+        return _picture(page)
+
+
+@contextmanager
+def _played(shown: Path, folder: str) -> Iterator[str]:
+    """The address of `sqa play serve` with a run.  One that ends at once: DataError."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "sqa.cli", "play", "serve", shown, "--games", f"{folder}/games", "--port", port]
+    with subprocess.Popen(map(str, command)) as server:
+        try:
+            while socket.socket().connect_ex(("127.0.0.1", port)):
+                if server.poll() is not None:
+                    raise DataError("`sqa play serve` ended; it says why")
+                time.sleep(0.1)
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            server.terminate()
 
 
 ITEMS = (

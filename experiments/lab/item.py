@@ -21,7 +21,7 @@ from sqa.core.own.code import called
 from sqa.core.own.parts import named
 from sqa.core.own.places import in_file, short
 from sqa.core.paths import CONFIGS, DATA, config_file
-from sqa.core.registry import did_you_mean
+from sqa.core.registry import ITEMS, did_you_mean
 from sqa.files.digest import file_digest
 from sqa.files.model_files import files_digest
 from sqa.run.config import read_yaml, to_mapping
@@ -75,13 +75,15 @@ def elsewhere(how: str) -> Callable[[Path, Path], Iterable[Row]]:
 
 
 def items() -> dict[str, Item]:
-    """Every item of experiments/items, by name."""
+    """Every item of experiments/items and of plugins, by name."""
     import experiments.items as package
 
     found: list[Item] = []
     for name in (f"{package.__name__}.{module.name}" for module in iter_modules(package.__path__)):
         module = import_module(name)
         found += getattr(module, "ITEMS", ()) or [module.ITEM]
+    for name in ITEMS.names():
+        found += ITEMS.resolve(name)()
     return {item.name: item for item in sorted(found, key=lambda item: item.name)}
 
 

@@ -28,12 +28,12 @@ from pathlib import Path
 from experiments.planted.kinds import KINDS
 from experiments.planted.materials import plant, references
 from sqa.core.errors import DataError
+from sqa.core.registry import SCORERS
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Emission, Question
 from sqa.data.datasets import load_questions
 from sqa.diagnose.alignment import load_aligner
 from sqa.diagnose.detector import load_detector
-from sqa.diagnose.scores import SCORERS
 from sqa.diagnose.step_errors import TARGET, DiagnoseConfig, StepErrors, step_errors
 from sqa.files import records
 from sqa.run.folder import tsv

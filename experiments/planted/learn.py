@@ -23,10 +23,11 @@ import numpy as np
 from experiments.planted.kinds import KINDS
 from experiments.planted.materials import Spoilt, plant, training
 from sqa.core.arrays import Floats
+from sqa.core.registry import SCORERS
 from sqa.diagnose.alignment import load_aligner
 from sqa.diagnose.detector import FILE, VERSION, Network, read_networks
 from sqa.diagnose.function_words import is_content
-from sqa.diagnose.scores import SCORERS, WordScorer
+from sqa.diagnose.scores import WordScorer
 from sqa.diagnose.signals import DIRECT, GROUPS, SIGNS, TARGET, word_signals
 from sqa.files.store import write_text
 

@@ -21,8 +21,8 @@ from experiments.planted.kinds import WORDS
 from experiments.planted.learn import Table, asked_of, fit, of_group, table, training_table
 from experiments.planted.materials import plant, references
 from sqa.core.arrays import Floats
+from sqa.core.registry import SCORERS
 from sqa.diagnose.detector import Network, load_detector
-from sqa.diagnose.scores import SCORERS
 from sqa.diagnose.signals import GROUPS
 from sqa.run.folder import tsv
 

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 from typer.main import get_command
 
 from sqa import __version__
-from sqa.cli.board import board_app
 from sqa.cli.curves import curve_app
 from sqa.cli.evidence import evidence_app
 from sqa.cli.options import (
@@ -33,16 +33,32 @@ from sqa.cli.options import (
     print_table,
 )
 from sqa.cli.output import equip
-from sqa.cli.play import play_app
-from sqa.cli.protocols import RAW, client_app, scorer, serve_app, validate_app
 from sqa.cli.results import results_app
 from sqa.cli.runs import runs_app
 from sqa.cli.start import start_app
 from sqa.cli.store import store_app
-from sqa.core.errors import ConfigError, SqaError, lacking, on_a_screen
+from sqa.core.errors import OF_SERVICES, ConfigError, SqaError, absent, lacking, on_a_screen
+from sqa.core.own import plugins
 from sqa.core.own.places import PACKAGES
+from sqa.core.registry import COMMANDS
 
-app = typer.Typer(help="Simultaneous translation evaluated by question answering.", **SETTINGS)
+
+class Program(TyperGroup):
+    """The commands of this package, and those of plugins, which are imported when one is called or all are listed."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        self.commands = with_plugins()
+        return super().list_commands(ctx)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in self.commands:
+            self.commands = with_plugins()
+        if cmd_name not in self.commands and cmd_name in OF_SERVICES[COMMANDS.kind]:
+            raise absent(COMMANDS.kind, cmd_name)
+        return super().get_command(ctx, cmd_name)
+
+
+app = typer.Typer(help="Simultaneous translation evaluated by question answering.", cls=Program, **SETTINGS)
 data_app = typer.Typer(help="The data files: what there is, getting it, checking it.", **SETTINGS)
 train_app = typer.Typer(help="Train a translator, a guesser or a buzzer.", **SETTINGS)
 convert_app = typer.Typer(help="Take over models trained elsewhere.", **SETTINGS)
@@ -55,17 +71,29 @@ app.add_typer(store_app, name="store")
 app.add_typer(train_app, name="train")
 app.add_typer(convert_app, name="convert")
 app.add_typer(curve_app, name="curve")
-app.add_typer(board_app, name="board")
-app.add_typer(play_app, name="play")
-app.add_typer(serve_app, name="serve")
-app.add_typer(client_app, name="client")
-app.add_typer(validate_app, name="validate")
 
 
 @cache
 def program() -> Any:
     """The command as it is called: all that is below, with the options that every command has."""
     return equip(get_command(app))
+
+
+@cache
+def with_plugins() -> dict[str, Any]:
+    """All commands by name.  One of a plugin that cannot be imported is left out, with a line on stderr."""
+    plugins.load()
+    for name in COMMANDS.entries:
+        try:
+            more: Any = COMMANDS.resolve(name)
+        except SqaError as error:
+            print(f"sqa: {error}", file=sys.stderr)
+            continue
+        if [command.name for command in more.registered_commands] == [name]:
+            app.registered_commands += more.registered_commands
+        else:
+            app.add_typer(more, name=name)
+    return dict(equip(get_command(app)).commands)
 
 
 def main() -> None:
@@ -217,15 +245,6 @@ def convert_ctranslate2(
 def clean(config: Config, runs: Runs = DEFAULT_RUNS) -> None:
     """Clean the parallel text of a training config; print what each step dropped."""
     call("smt.training.prepare:main", config, runs)
-
-
-@app.command()
-def bench() -> None:
-    """Words per second of streaming and batched decoding, steps per second of the guessers."""
-    call("experiments.bench.speed:main")
-
-
-app.command(context_settings=RAW)(scorer)
 
 
 if __name__ == "__main__":

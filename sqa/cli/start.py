@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 import re
@@ -25,7 +26,6 @@ EXTRAS = {  # of pyproject.toml -> what for
     "all": "everything below that the program itself can use",
     "bert": "the BERT guesser",
     "bleurt": "BLEURT",
-    "board": "sqa board",
     "browser": "tests of pages in a browser",
     "ci": "tests only",
     "cluster": "many runs on many machines",
@@ -35,10 +35,11 @@ EXTRAS = {  # of pyproject.toml -> what for
     "fast": "CTranslate2",
     "lm": "language models as translators and guessers",
     "metrics": "COMET, BERTScore, CIDEr, SPICE",
+    "models": "translators, the GRU guesser, trainings",
     "notebooks": "the notebooks, data frames",
     "pretrained": "Marian, M2M100, NLLB, mBART",
     "results": "sqa results: blocks of pages, the page of all numbers",
-    "serve": "sqa serve, sqa play",
+    "services": "sqa board, client, play, scorer, serve, validate, bench",
     "simul": "SimulEval agents",
     "statistical": "phrase-based translation",
     "test": "tests only",
@@ -132,6 +133,8 @@ def _packages() -> Iterator[Row]:
     except PackageNotFoundError:
         yield "packages", "n/a", "sqa runs from a folder that is not installed; see pyproject.toml"
         return
+    with contextlib.suppress(PackageNotFoundError):
+        wanted += [(*_requirement(text)[:2], "services") for text in requires("sqa-services") or ()]
     for extra in sorted({extra for *_, extra in wanted}, key=lambda extra: (extra != "", extra)):
         if extra == "all" or EXTRAS.get(extra, "").startswith("tests"):
             continue

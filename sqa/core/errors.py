@@ -101,8 +101,7 @@ class RemoteProtocolError(SqaError):
 # A Python package by its import name -> what pip is told to install: an extra of this project where one has it.
 INSTALLED_BY = {
     **dict.fromkeys(("bokeh", "dask", "dask_jobqueue", "distributed", "fsspec"), "sqa[cluster]"),
-    **dict.fromkeys(("fastapi", "sqlalchemy"), "sqa[board]"),
-    **dict.fromkeys(("starlette", "uvicorn"), "sqa[serve]"),
+    **dict.fromkeys(("fastapi", "sqlalchemy", "starlette", "uvicorn"), "sqa[services]"),
     **dict.fromkeys(("babel", "eflomal", "morfeusz2"), "sqa[train]"),
     **dict.fromkeys(("bert_score", "comet", "pycocoevalcap"), "sqa[metrics]"),
     **dict.fromkeys(("sacremoses", "subword_nmt"), "sqa[fairseq]"),
@@ -119,6 +118,20 @@ INSTALLED_BY = {
     "thot": "sqa[statistical]",
     "s3fs": "s3fs==2026.9.0",  # no extra has it; a store or a board on s3:// needs it
 }
+
+# Kind -> names that the project's other distribution, sqa-services, registers.
+OF_SERVICES = {
+    "command": ("bench", "board", "client", "play", "scorer", "serve", "validate"),
+    "translator": ("simuleval", "simuleval_service"),
+    "guesser": ("person",),
+    "buzzer": ("person",),
+    "quality metric": ("external",),
+}
+
+
+def absent(kind: str, name: str) -> ConfigError:
+    """The error about a name of `OF_SERVICES` that nothing has registered."""
+    return ConfigError(f"the {kind} {name!r} is not installed: pip install 'sqa[services]'")
 
 
 def lacking(package: str | ImportError, what: str = "this", extra: str = "") -> ConfigError:

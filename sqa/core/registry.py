@@ -2,7 +2,7 @@
 
 An entry is "module:attribute", the attribute a function `build(config: XConfig) -> component` whose one parameter is
 annotated with a frozen dataclass: that class says which config keys exist.  Your own component needs no entry: give
-"your.module:build" or "your_file.py:build" as its name.
+"your.module:build" or "your_file.py:build" as its name.  Other packages add entries: sqa/core/own/plugins.py.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from __future__ import annotations
 import difflib
 import inspect
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, is_dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from sqa.core.errors import ConfigError, lacking
-from sqa.core.own import places
+from sqa.core.errors import OF_SERVICES, ConfigError, absent, lacking
+from sqa.core.own import places, plugins
 
 if TYPE_CHECKING:
     from sqa.core.own.code import Code
@@ -30,18 +30,28 @@ class NoKeys:
 
 @dataclass(frozen=True)
 class Registry:
-    """Names of one kind of component; nothing is imported before `resolve`."""
+    """Names of one kind of component; no component is imported before `resolve`."""
 
     kind: str  # "translator", "guesser", "buzzer"
-    entries: Mapping[str, str]  # name -> "module:attribute"
-    keyed: Mapping[str, str] = field(default_factory=dict)  # name -> its "module:attribute" in store keys, if another
+    entries: dict[str, str]  # name -> "module:attribute"
+    keyed: dict[str, str] = field(default_factory=dict)  # name -> its "module:attribute" in store keys, if another
+
+    def register(self, name: str, target: str, keyed: str | None = None) -> None:
+        """Add an entry (plugins do).  `keyed`: the "module:attribute" in store keys, if another.  Taken: ValueError."""
+        if self.entries.setdefault(name, target) != target:
+            raise ValueError(f"the {self.kind} {name!r} is there already: {self.entries[name]}")
+        if keyed is not None:
+            self.keyed[name] = keyed
 
     def names(self) -> tuple[str, ...]:
         """The registered names, sorted."""
+        plugins.load()
         return tuple(sorted(self.entries))
 
     def target(self, name: str) -> str:
         """The "module:attribute" of a name; a name with a colon is its own target.  Unknown: ConfigError."""
+        if name not in self.entries and not places.in_file(name):
+            plugins.load()
         if name in self.entries:
             return self.entries[name]
         if places.in_file(name):
@@ -49,6 +59,8 @@ class Registry:
         if ":" in name:
             moved = next((new for new, old in self.keyed.items() if old == name), None)
             return self.entries[moved] if moved else name
+        if name in OF_SERVICES.get(self.kind, ()):
+            raise absent(self.kind, name)
         raise ConfigError(f"unknown {self.kind} {name!r}{did_you_mean(name, self.entries)}; {self._known()}")
 
     def identity(self, name: str) -> str:
@@ -178,8 +190,6 @@ TRANSLATORS = Registry(
         "ctranslate2": "smt.engines.ctranslate:build",
         "pbmt": "smt.statistical.translator:build",
         "moses": "smt.engines.moses:build",
-        "simuleval": "smt.simuleval.agent:build",
-        "simuleval_service": "smt.simuleval.service:build",
         "recorded": "smt.engines.recorded:build",
         "fixed": "smt.engines.fixed:build",
     },
@@ -191,8 +201,6 @@ TRANSLATORS = Registry(
         "ctranslate2": "smt.ctranslate:build",
         "pbmt": "smt.statistical:build",
         "moses": "smt.moses:build",
-        "simuleval": "smt.simuleval_agent:build",
-        "simuleval_service": "smt.simuleval_service:build",
         "recorded": "smt.recorded:build",
         "fixed": "smt.fixed:build",
     },
@@ -209,7 +217,6 @@ GUESSERS = Registry(
         "elasticsearch": "guessers.elastic.guesser:build",
         "llm": "guessers.llm.guesser:build",
         "e5": "guessers.e5.guesser:build",
-        "person": "sqa.play.people:build_guesser",
         "qanta_service": "guessers.qanta_service:build",
     },
     keyed={
@@ -229,7 +236,6 @@ BUZZERS = Registry(
         "mlp": "buzzers.learnt:mlp",
         "recurrent": "buzzers.learnt:recurrent",
         "oracle": "buzzers.oracle:build",
-        "person": "sqa.play.people:build_buzzer",
         "qanta_service": "buzzers.qanta_service:build",
     },
     keyed={
@@ -247,3 +253,17 @@ POLICIES = Registry(  # around full-input systems; an entry is the class itself,
         "retranslate": "smt.policies.retranslate:Retranslate",
     },
 )
+QUALITY = Registry(  # metrics of texts: sqa/metrics/quality/text_metric.py
+    "quality metric",
+    {
+        "comet": "sqa.metrics.quality.comet:build",
+        "bertscore": "sqa.metrics.quality.bertscore:build",
+        "bleurt": "sqa.metrics.quality.bleurt:build",
+        "scores": "sqa.metrics.quality.score_file:build",
+    },
+)
+SCORERS = Registry(  # models that score words of a translation: sqa/diagnose/scores.py
+    "scorer", {"transformer": "smt.models.scoring:build", "language-model": "smt.lm.word_scores:build"}
+)
+COMMANDS = Registry("command", {})  # of plugins: an entry is a typer.Typer, the command of its name or a group of them
+ITEMS = Registry("items", {})  # of plugins: an entry is a function that returns a sequence of experiments.lab.item.Item

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from sqa.core.errors import ConfigError
-from sqa.core.registry import did_you_mean
+from sqa.core.registry import SCORERS, did_you_mean
 from sqa.diagnose.alignment import load_aligner
 from sqa.diagnose.detector import load_detector
-from sqa.diagnose.scores import SCORERS, KeptScorer, WordScorer
+from sqa.diagnose.scores import KeptScorer, WordScorer
 from sqa.diagnose.step_errors import KINDS, TARGET, DiagnoseConfig, Finding, ranked, step_errors
 from sqa.run.folder import FinishedRun, open_run, tsv
 

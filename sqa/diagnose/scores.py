@@ -8,12 +8,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from sqa.core.errors import DataError
-from sqa.core.registry import Registry
 from sqa.files.json_reader import parse_json
 from sqa.files.store import digest, write_text
-
-# what scores the words of a translation; each is built from the name of a bundled model, such as "es-en"
-SCORERS = Registry("scorer", {"transformer": "smt.models.scoring:build", "language-model": "smt.lm.word_scores:build"})
 
 Words = Sequence[str]
 

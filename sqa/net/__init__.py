@@ -1,1 +1,1 @@
-"""HTTP, within limits: what all servers and all clients of the project have in common."""
+"""HTTP within limits: the client of downloads and of other people's services."""

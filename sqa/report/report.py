@@ -24,9 +24,9 @@ from pathlib import Path
 import yaml
 
 from sqa import __version__
+from sqa.core.registry import QUALITY
 from sqa.files.store import write_text
 from sqa.metrics import ALL
-from sqa.metrics.quality.text_metric import QUALITY
 from sqa.report.data import Component, Gap, Reported, changes, compared, data_files, described, groups_of, read_runs
 from sqa.report.drawing import Drawn
 from sqa.report.figures import draw_all

@@ -295,7 +295,7 @@ def _with_policy(options: Mapping[str, Any], where: str, problems: list[str], fo
 
 def _quality(value: Any, where: str, problems: list[str], folder: Path | None = None) -> tuple[QualityConfig, ...]:
     """[{comet: {model: m}}, {external: [program, argument]}] -> QualityConfigs; one mapping stands for its items."""
-    from sqa.metrics.quality.text_metric import QUALITY
+    from sqa.core.registry import QUALITY
 
     items: list[tuple[str, Any]] = []  # (kind, options)
     given = [{kind: options} for kind, options in value.items()] if isinstance(value, Mapping) else value

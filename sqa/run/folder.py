@@ -372,7 +372,8 @@ def metrics_of(names: Sequence[str], run: RunFolder) -> list[Any]:
     }
     built = {m.name: m for m in metric_names.build([m for m in names if m not in entries and m not in own])} | own
     if entries.keys() & set(names):
-        from sqa.metrics.quality.text_metric import QUALITY, saved
+        from sqa.core.registry import QUALITY
+        from sqa.metrics.quality.text_metric import saved
 
         for name in entries.keys() & set(names):
             entry = entries[name].for_run(run.config.name)

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 from sqa.core.errors import ConfigError, DataError, SqaError
 from sqa.core.interfaces import CONTRACTS, ChecksQuestions, Fingerprinted, KnowsLanguages
 from sqa.core.own.places import short, watching
-from sqa.core.registry import Registry
+from sqa.core.registry import QUALITY, Registry
 from sqa.core.types import Question
 from sqa.data.datasets import load_questions
 from sqa.data.languages import code_of
 from sqa.files.json_reader import parse_json
 from sqa.files.store import Stage, Store, digest
-from sqa.metrics.quality.text_metric import QUALITY, NotComputed
+from sqa.metrics.quality.text_metric import NotComputed
 from sqa.run.config import OTHER_LANGUAGES, ComponentConfig, DatasetConfig, QualityConfig, to_mapping
 
 if TYPE_CHECKING:

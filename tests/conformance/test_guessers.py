@@ -26,8 +26,8 @@ ELSEWHERE = {  # no bundled model: the contract is tested against a server or pa
     "elasticsearch": "tests/unit/guessers/test_elastic.py",
     "llm": "tests/unit/guessers/llm/test_llm.py",
     "e5": "tests/unit/guessers/test_e5.py",  # the vectors of its pages take minutes
-    "person": "tests/unit/play/test_export.py",
-    "qanta_service": "tests/unit/protocols/test_qanta_service.py",
+    "person": "services/tests/unit/play/test_export.py",
+    "qanta_service": "services/tests/unit/protocols/test_qanta_service.py",
 }
 
 

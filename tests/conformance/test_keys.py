@@ -24,9 +24,8 @@ from smt.statistical import translator as statistical
 from sqa.core.errors import ConfigError
 from sqa.core.own.places import OwnPart
 from sqa.core.paths import ROOT
-from sqa.core.registry import BUZZERS, GUESSERS, POLICIES, TRANSLATORS
+from sqa.core.registry import BUZZERS, GUESSERS, POLICIES, QUALITY, TRANSLATORS
 from sqa.metrics.quality import bertscore
-from sqa.metrics.quality.text_metric import QUALITY
 from sqa.run.config import SPECIAL, ComponentConfig
 from sqa.run.pipeline import stage_of
 from sqa.run.values import Reader
@@ -77,7 +76,7 @@ CHANGES: dict[tuple[str, str], tuple[Options, Options]] = {
         "url": "http://h/RPC2", "tokenize": "none", "source_language": "pl", "target_language": "de", "system": "v2",
         **POLICY,
     }),
-    ("translator", "simuleval"): ({"agent": "tests/simuleval_copier.py:W"}, {
+    ("translator", "simuleval"): ({"agent": "services/tests/simuleval_copier.py:W"}, {
         "agent": "@agent.py:Other", "args": ["--output", "elsewhere"],
     }),
     ("translator", "simuleval_service"): ({}, {"url": "http://h:1", "label": "v2"}),

@@ -120,8 +120,8 @@ SERVING = ExitStack()  # servers of the cases, until the module is done
 def served(folder):
     from stand_ins.iwslt_loopback import serving_app
 
-    from smt.simuleval.http import ServiceConfig, make_app
-    from smt.simuleval.server import agent_of
+    from sqa_services.simuleval.http import ServiceConfig, make_app
+    from sqa_services.simuleval.server import agent_of
 
     app = make_app(agent_of("", agent(folder)["agent"]), ServiceConfig())
     return {"url": SERVING.enter_context(serving_app(app))}

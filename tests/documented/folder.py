@@ -31,7 +31,7 @@ RUN = {
 SMALL = {"width": 32, "heads": 2, "feed_forward": 64, "encoder_layers": 1, "decoder_layers": 1, "lexicon_width": 0}
 SHORT = {"steps": 2, "batch_pieces": 300, "warmup": 1, "cooldown": 1, "checkpoint_every": 1, "keep": 1, "threads": 1}
 AGENT = '''
-from sqa.protocols.iwslt.client import DEFAULT_EOS, GET, SEND, Agent
+from sqa_services.protocols.iwslt.client import DEFAULT_EOS, GET, SEND, Agent
 
 
 class MyAgent(Agent):
@@ -119,7 +119,7 @@ def _texts(folder: Path, questions: list[Question]) -> None:
         (folder / f"{name}.tsv").write_text("".join(f"{x}\t{y}\n" for x, y in some), encoding="utf-8")
     for name, line in (("src.es", "Su capital es Lima ."), ("tgt.en", "Its capital is Lima .")):
         (folder / name).write_text(f"{line}\n", encoding="utf-8")
-    vectors = json.loads((ROOT / "tests/golden/vectors/vist_evaluator.json").read_text("utf-8"))
+    vectors = json.loads((ROOT / "services/tests/golden/vectors/vist_evaluator.json").read_text("utf-8"))
     (folder / "F").write_text(vectors["submissions_raw"]["ascii_cafe"], encoding="utf-8")
     (folder / "G").write_text(json.dumps(vectors["gs"]), encoding="utf-8")
     (folder / "T").write_text(json.dumps(vectors["template"]), encoding="utf-8")

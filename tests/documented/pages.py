@@ -61,9 +61,16 @@ def _spelled(line: str, complete: bool) -> Iterator[tuple[list[str], bool]]:
 # ------------------------------------------------------------------------------------- commands against the program
 
 
+def program() -> Any:
+    """The `sqa` command with the commands of plugins."""
+    command = cli.program()
+    command.list_commands(None)
+    return command
+
+
 def complaint(words: list[str], complete: bool) -> str:
     """What is wrong with a command by the options and arguments that the program declares; "" when nothing is."""
-    command, rest, given, values = cli.program(), list(words), set(), 0
+    command, rest, given, values = program(), list(words), set(), 0
     while rest:
         word = rest.pop(0)
         if word == "--":

@@ -321,11 +321,11 @@ RECIPES: dict[str, Run | Serve | Cannot] = {
     "python -m experiments.planted.found es --plant inserted 0.1 --limit 40": Cannot(XQB, "e2e/test_diagnose_run.py"),
     "python -m experiments.planted.once es": Cannot(XQB, "unit/diagnose"),
     "python -m experiments.planted.found es": Cannot(LM, "unit/experiments/test_planted.py"),
-    "python -m experiments.bench.cluster cost CONFIG": Run(
-        ("python -m experiments.bench.cluster cost configs/ablation.yaml",), slow=True, needs=("distributed",)
+    "python -m sqa_services.bench.cluster cost CONFIG": Run(
+        ("python -m sqa_services.bench.cluster cost configs/ablation.yaml",), slow=True, needs=("distributed",)
     ),
-    "python -m experiments.bench.scorer": Run(
-        ("python -m experiments.bench.scorer --lines 200 --jar-lines 20",), slow=True, needs=("pycocoevalcap", "java")
+    "python -m sqa_services.bench.scorer": Run(
+        ("python -m sqa_services.bench.scorer --lines 200 --jar-lines 20",), slow=True, needs=("pycocoevalcap", "java")
     ),
-    "python -m experiments.bench.crowd": Cannot(MEASURES),
+    "python -m sqa_services.bench.crowd": Cannot(MEASURES),
 }

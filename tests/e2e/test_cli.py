@@ -350,6 +350,7 @@ def test_every_command_that_prints_results_prints_json_and_latex(sqa: Shell) -> 
             found |= leaves(command, (*way, name)) if inner else {(*way, name): options}
         return found
 
+    cli.program().list_commands(None)  # those of plugins, too
     found = leaves(cli.program())
     talk = {way for way, options in found.items() if not {"--json", "--latex"} <= options}
     assert {way for way in talk if way[0] not in ("serve", "client")} == {

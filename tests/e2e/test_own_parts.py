@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from sqa.board.sqa_task import QuestionData, question_of
 from sqa.core.errors import ConfigError
 from sqa.data import perturb
 from sqa.files.store import Store
 from sqa.run.config import load_run
 from sqa.run.folder import compare, read, save
 from sqa.run.pipeline import RunResult, run
+from sqa_services.board.sqa_task import QuestionData, question_of
 
 PARTS = '''
 from __future__ import annotations

@@ -19,7 +19,7 @@ import pytest
 
 from sqa.core.paths import ROOT
 
-COPIED = ("sqa", "smt", "guessers", "buzzers", "experiments", "configs", "docs")
+COPIED = ("sqa", "smt", "guessers", "buzzers", "experiments", "configs", "docs", "services")
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,12 @@ SERVED = """
 
 @validate_app.command("mine")
 def validate_mine(text: str) -> None:
-    call("sqa.protocols.mine:main", text)
+    call("sqa_services.protocols.mine:main", text)
+"""
+PLUGIN = """
+from sqa.core.registry import GUESSERS
+
+GUESSERS.register("pluggedguesser", "my_guesser:build")
 """
 RUN = """
 dataset: {name: mine, limit: 2}
@@ -184,6 +189,18 @@ RECIPES = (
         {"own/mine.py": GUESSER, "own/run.yaml": RUN.replace("myguesser", '"mine.py:build"')},
     ),
     Recipe(
+        "parts that a package of yours brings",
+        (*PYTHON, "sqa.cli", "run", "plugged.yaml"),
+        r"mywords\t3\.0",
+        {
+            "my_parts.py": PLUGIN,
+            "my_guesser.py": GUESSER,
+            "my_parts-1.dist-info/METADATA": "Name: my-parts\nVersion: 1\n",
+            "my_parts-1.dist-info/entry_points.txt": "[sqa]\nmy-parts = my_parts\n",
+            "plugged.yaml": RUN.replace("myguesser", "pluggedguesser"),
+        },
+    ),
+    Recipe(
         "policy around full-input systems",
         (*PYTHON, "sqa.cli", "run", "held.yaml"),
         r"al\t\d",
@@ -206,7 +223,7 @@ RECIPES = (
         {"sqa/metrics/quality/mine.py": TEXTS},
         (
             (
-                "sqa/metrics/quality/text_metric.py",
+                "sqa/core/registry.py",
                 '"bleurt": "sqa',
                 '        "mytexts": "sqa.metrics.quality.mine:build",',
             ),
@@ -240,8 +257,8 @@ RECIPES = (
         "wire format",
         (*PYTHON, "sqa.cli", "validate", "mine", "hello"),
         '"echo": "hello"',
-        {"sqa/protocols/mine.py": WIRE},
-        (("sqa/cli/protocols.py", "RAW = {", SERVED),),
+        {"services/sqa_services/protocols/mine.py": WIRE},
+        (("services/sqa_services/cli/protocols.py", "RAW = {", SERVED),),
     ),
     Recipe(
         "figure or table of the paper",
@@ -347,7 +364,7 @@ def _add(file: Path, after: str, line: str) -> None:
 
 @pytest.mark.parametrize("recipe", RECIPES, ids=[f"{recipe.new}: {recipe.command[2]}" for recipe in RECIPES])
 def test_a_recipe(copy: Path, recipe: Recipe) -> None:
-    around = {**os.environ, "PYTHONPATH": str(copy), "SQA_MIRROR": str(copy / "mirror")}
+    around = {**os.environ, "PYTHONPATH": f"{copy}:{copy / 'services'}", "SQA_MIRROR": str(copy / "mirror")}
     done = subprocess.run(recipe.command, cwd=copy, env=around, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert re.search(recipe.says, done.stdout), done.stdout

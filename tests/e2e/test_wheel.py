@@ -1,6 +1,6 @@
-"""The wheel in an environment of its own, outside the repository, from a folder of a user.
+"""The wheels of both distributions in an environment of their own, outside the repository, from a folder of a user.
 
-The environment is empty but for the wheel; the packages that it needs are lent to it by a .pth file that names this
+The environment is empty but for the wheels; the packages that it needs are lent to it by a .pth file that names this
 environment's site-packages, so that no network and no minutes are needed.  Nothing of the repository is on its path.
 """
 
@@ -25,7 +25,7 @@ from tests.small_ablation import WAIT_K
 
 pytest.importorskip("setuptools", reason="builds the wheel")
 pytestmark = pytest.mark.slow
-LEFT_OUT = ("tests",)  # of the repository's folders, which the wheel does not need
+LEFT_OUT = ("tests", "services/tests")  # of the repository's folders, which the wheels do not need
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +61,16 @@ def user(tmp_path_factory: pytest.TempPathFactory) -> User:
             (sources / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, sources / name)
     build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
-    subprocess.run([*build, "-w", str(home / "wheel"), str(sources)], check=True, cwd=home)
+    subprocess.run([*build, "-w", str(home / "wheel"), str(sources), str(sources / "services")], check=True, cwd=home)
     shutil.rmtree(sources)
     venv.create(home / "environment", symlinks=True, with_pip=False)
     python = home / "environment" / "bin" / "python"
-    [wheel] = (home / "wheel").glob("sqa-*.whl")
+    wheels = sorted((home / "wheel").glob("*.whl"))
     install = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", "--no-deps", "--no-index"]
-    subprocess.run([*install, str(wheel)], check=True, cwd=home)
+    subprocess.run([*install, *map(str, wheels)], check=True, cwd=home)
     [packages] = (home / "environment" / "lib").glob("python3*/site-packages")
-    assert {path.name for path in packages.iterdir()} == {"sqa", wheel.name.partition("-py3")[0] + ".dist-info"}
+    metadata = {wheel.name.partition("-py3")[0] + ".dist-info" for wheel in wheels}
+    assert len(metadata) == 2 and {path.name for path in packages.iterdir()} == {"sqa", "sqa_services", *metadata}
     lent = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
     (packages / "lent.pth").write_text("".join(f"{path}\n" for path in lent), encoding="utf-8")
     (home / "folder").mkdir()
@@ -78,8 +79,8 @@ def user(tmp_path_factory: pytest.TempPathFactory) -> User:
 
 def test_nothing_is_taken_from_the_repository(user: User) -> None:
     code = (
-        "import sqa, smt, guessers, buzzers, experiments, sqa.core.paths as p; "
-        "print(*(m.__file__ for m in (sqa, smt, guessers, buzzers, experiments)), p.ROOT, sep='\\n')"
+        "import sqa, sqa_services, smt, guessers, buzzers, experiments, sqa.core.paths as p; "
+        "print(*(m.__file__ for m in (sqa, sqa_services, smt, guessers, buzzers, experiments)), p.ROOT, sep='\\n')"
     )
     for place in user.run(str(user.bin / "python"), "-c", code).splitlines():
         assert Path(place).is_relative_to(user.packages)
@@ -97,6 +98,17 @@ def test_a_bundled_config_by_name_a_page_and_a_log_and_back(user: User) -> None:
     back = user.sqa("run", "mini_es_wait6_bm25", "limit=2", "name=back", f"translator={{name: recorded, file: {log}}}")
     assert back == report
     assert "did you mean" in user.run("sh", "-c", f"{user.bin}/sqa run mini_es_wait7_bm25 2>&1; true")
+
+
+def test_the_services(user: User) -> None:
+    assert {path.name for path in user.packages.glob("sqa_services/*/page")} == {"page"}
+    row = '{"question": "q", "step": 0, "token": "x", "g": 1, "guess": "Peru", "buzz": true}'
+    (user.folder / "served.jsonl").write_text(
+        '{"id": "q", "language": "es", "source": "Lima", "reference": "Lima", "page": "Peru"}\n', encoding="utf-8"
+    )
+    (user.folder / "submission.jsonl").write_text(f"{row}\n", encoding="utf-8")
+    assert "\new\t" in user.sqa("validate", "sqa", "submission.jsonl", "--questions", "served.jsonl")
+    assert "leaderboard" in user.sqa("board", "--help")
 
 
 def test_everything_of_ones_own(user: User) -> None:

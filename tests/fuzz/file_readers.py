@@ -59,16 +59,16 @@ from sqa.files.store import Store
 from sqa.metrics.curve_fit import FitConfig, fit
 from sqa.metrics.quality.score_file import read as read_scores
 from sqa.metrics.quality.segment import Segment
-from sqa.protocols import vist
-from sqa.protocols.iwslt.corpus import load as load_corpus
-from sqa.protocols.iwslt.journal import Journal
-from sqa.protocols.iwslt.participants import read_participants
-from sqa.protocols.iwslt.sentence import Sentence
 from sqa.report.data import read_rows
 from sqa.run.config import load, load_run
 from sqa.run.folder import read as read_folder
 from sqa.run.folder import save
 from sqa.run.pipeline import run
+from sqa_services.protocols import vist
+from sqa_services.protocols.iwslt.corpus import load as load_corpus
+from sqa_services.protocols.iwslt.journal import Journal
+from sqa_services.protocols.iwslt.participants import read_participants
+from sqa_services.protocols.iwslt.sentence import Sentence
 
 LONGEST = 6000  # characters on stderr: a screen or two
 

@@ -24,9 +24,9 @@ from sqa.data.datasets import load_questions
 from sqa.data.human_buzzes import load_buzzes
 from sqa.data.languages import code_of
 from sqa.metrics.latency_log import LogOptions, score
-from sqa.protocols.submission import traces_of
 from sqa.run.config import ComponentConfig
 from sqa.run.parts import check_questions
+from sqa_services.protocols.submission import traces_of
 
 SEED = os.environ.get("SQA_FUZZ_SEED", "240407")
 CASES = 20  # of each kind and reader

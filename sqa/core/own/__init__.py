@@ -1,1 +1,1 @@
-"""Parts of your own: where they are (`places`), their code (`code`), what they may return (`answers`, `parts`)."""
+"""Parts of your own (`places`, their `code`, what they may return: `answers`, `parts`), and of packages (`plugins`)."""

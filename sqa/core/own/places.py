@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
-PACKAGES = frozenset({"sqa", "smt", "guessers", "buzzers", "experiments"})  # the project's, which versions itself
+# the project's, which versions itself
+PACKAGES = frozenset({"sqa", "sqa_services", "smt", "guessers", "buzzers", "experiments"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -207,7 +207,7 @@ def _ours() -> tuple[str, ...]:
     package = Path(__file__).resolve().parents[2]
     home = package / "bundled" if (package / "bundled").is_dir() else package.parent
     library = [sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"), str(Path(os.__file__).parent)]
-    folders = [str(package), *(str(home / name) for name in PACKAGES), *library]
+    folders = [str(package), *(str(home / name) for name in (*PACKAGES, "services")), *library]
     return tuple(f"{place}{os.sep}" for folder in folders for place in {folder, os.path.realpath(folder)})
 
 

@@ -7,8 +7,9 @@
       - external: [java, -jar, meteor-1.5.jar, "-", "-", -stdio, -l, en, -norm]
       - scores: {file: "yisi/{run}.txt", name: yisi1}    # whatever another program has computed
 
-One segment is one question, as for BLEU.  `QUALITY` names the kinds; your own is "your.module:build", a function of
-one dataclass that returns a `TextMetric` (for a score per segment: a `MeanOfSegments`).
+One segment is one question, as for BLEU.  `QUALITY` in sqa/core/registry.py names the kinds; your own is
+"your.module:build", a function of one dataclass that returns a `TextMetric` (for a score per segment: a
+`MeanOfSegments`).
 """
 
 from __future__ import annotations
@@ -23,24 +24,12 @@ import numpy as np
 
 from sqa.core.arrays import Floats
 from sqa.core.errors import ConfigError, DataError, NotComputable
-from sqa.core.registry import Registry
 from sqa.files.hub import unpinned
 from sqa.metrics.quality.segment import Segment, segment_of
 from sqa.metrics.ratio import ratio, ratio_many
 
 if TYPE_CHECKING:
     from sqa.core.trace import QuestionTrace
-
-QUALITY = Registry(
-    "quality metric",
-    {
-        "comet": "sqa.metrics.quality.comet:build",
-        "bertscore": "sqa.metrics.quality.bertscore:build",
-        "bleurt": "sqa.metrics.quality.bleurt:build",
-        "scores": "sqa.metrics.quality.score_file:build",
-        "external": "sqa.protocols.external:build",
-    },
-)
 
 # the kinds that are a `MeanOfSegments` -> their label in figures ("": the name)
 _MEANS = {"comet": "COMET", "bertscore": "BERTScore", "bleurt": "BLEURT", "scores": ""}

@@ -292,7 +292,7 @@ MODEL = {
 def boards(tmp_path: Path) -> Iterator[Callable[[str], Any]]:
     """Opens a board of that name with one model, and 70 questions (two blocks) with perturbed copies."""
     pytest.importorskip("sqlalchemy")
-    from sqa.board.board import Board, BoardConfig
+    from sqa_services.board.board import Board, BoardConfig
 
     made = []
 
@@ -317,8 +317,8 @@ def results_of(board: Any) -> list[tuple[str, str, Any]]:
 def test_a_board_has_its_runs_made_by_workers(
     boards: Callable[[str], Any], scheduler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from sqa.board import worker
-    from sqa.board.running import config as running
+    from sqa_services.board import worker
+    from sqa_services.board.running import config as running
 
     here, there = boards("here"), boards("there")
     assert worker.work(here, until_empty=True) == 2
@@ -339,9 +339,9 @@ def test_a_scheduler_that_is_gone_is_no_fault_of_the_model(
     boards: Callable[[str], Any], scheduler: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The worker of the board ends; the evaluation waits for another, and is done then."""
-    from sqa.board import worker
     from sqa.run import spread
     from sqa.run.scheduler import SchedulerGone
+    from sqa_services.board import worker
 
     def gone(*_: Any) -> None:
         raise SchedulerGone("--scheduler: is gone")
@@ -359,8 +359,8 @@ def test_what_is_wrong_with_a_model_is_its_result(boards: Callable[[str], Any], 
     """A worker of the scheduler tells the board's what a run in this process would have."""
     from sqlalchemy import update
 
-    from sqa.board import worker
-    from sqa.board.storage import EVALUATIONS
+    from sqa_services.board import worker
+    from sqa_services.board.storage import EVALUATIONS
 
     board, said = boards("wrong"), []
     wrong = MODEL | {"translator": {"name": "waitk", "model": "nowhere", "k": 3}}

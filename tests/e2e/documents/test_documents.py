@@ -88,7 +88,7 @@ def test_links_lead_somewhere(path: Path) -> None:
 @every_page
 def test_files_that_are_named_exist(path: Path) -> None:
     prose, _ = blocks(path.read_text("utf-8"))
-    rooms = "sqa|smt|guessers|buzzers|experiments|configs|data|tests|docs|notebooks"
+    rooms = "sqa|smt|guessers|buzzers|experiments|services|configs|data|tests|docs|notebooks"
     named = re.findall(rf"`((?:{rooms})/[\w/.-]+)`", prose)
     missing = [name for name in named if not (ROOT / name).exists() and not (ROOT / f"{name}.py").exists()]
     assert [name for name in missing if not any(made in name for made in MADE)] == []

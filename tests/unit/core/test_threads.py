@@ -12,9 +12,8 @@ import pytest
 
 from sqa.core import progress, threads
 from sqa.core.paths import ROOT
-from sqa.core.registry import BUZZERS, GUESSERS, TRANSLATORS
+from sqa.core.registry import BUZZERS, GUESSERS, QUALITY, TRANSLATORS
 from sqa.core.threads import OURS, VARIABLES, set_for, usable
-from sqa.metrics.quality.text_metric import QUALITY
 
 
 def test_small_models_get_one_thread_and_large_ones_all(monkeypatch: pytest.MonkeyPatch) -> None:

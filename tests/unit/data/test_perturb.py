@@ -10,12 +10,12 @@ from doubles import question
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqa.board import tags
 from sqa.core.errors import ConfigError
 from sqa.core.types import Question
 from sqa.data import perturb as perturbing
 from sqa.data.datasets import load_questions
 from sqa.data.perturb import PERTURBATIONS, chosen
+from sqa_services.board import tags
 
 MINI = [*load_questions("mini-es"), *load_questions("mini-pl")]
 LANGUAGE = st.sampled_from(["es", "pl"])

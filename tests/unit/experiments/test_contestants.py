@@ -114,10 +114,11 @@ RAISED = re.compile(r"^class (\w+)\((?:\w*Error|\w*Exception)\):", re.MULTILINE)
 def exceptions() -> list[type[BaseException]]:
     """Every exception class of the project."""
     found = []
-    for package in ("sqa", "smt", "guessers", "buzzers", "experiments"):
+    for package in ("sqa", "smt", "guessers", "buzzers", "experiments", "services/sqa_services"):
+        home = (ROOT / package).parent
         for path in sorted((ROOT / package).rglob("*.py")):
             for name in RAISED.findall(path.read_text(encoding="utf-8")):
-                module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+                module = ".".join(path.relative_to(home).with_suffix("").parts)
                 found.append(getattr(pytest.importorskip(module), name))
     return found
 

@@ -14,10 +14,10 @@ from experiments.planted.learn import ASKED, Table, asked_of, fit
 from experiments.planted.materials import Text, plant, rng_for
 from experiments.planted.once import best_threshold, row, unseen
 from sqa.core.errors import DataError
+from sqa.core.registry import SCORERS
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Question
 from sqa.diagnose.function_words import strip_edges
-from sqa.diagnose.scores import SCORERS
 from sqa.diagnose.signals import GROUPS
 from sqa.diagnose.step_errors import DiagnoseConfig
 

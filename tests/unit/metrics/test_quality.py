@@ -20,14 +20,15 @@ from sqa.files.store import Store
 from sqa.metrics.quality.score_file import ScoreFileConfig, build, read
 from sqa.metrics.quality.segment import Segment
 from sqa.metrics.quality.text_metric import MeanOfSegments, TextMetric
-from sqa.protocols.external import ExternalConfig
 from sqa.run import folder as runs
 from sqa.run.config import QualityConfig, load, load_run, run_from_mapping, to_mapping
 from sqa.run.pipeline import Parts, RunResult, run
 from sqa.run.quality_stage import CHUNK, score_texts
+from sqa_services.protocols.external import ExternalConfig
 
 OVERLAP = "stand_ins.quality_doubles:build"
-BLEU = (sys.executable, "-c", "from sqa.protocols.scorer import ScorerConfig, main; main(ScorerConfig('bleu'))")
+SCORER = "from sqa_services.protocols.scorer import ScorerConfig, main; main(ScorerConfig('bleu'))"
+BLEU = (sys.executable, "-c", SCORER)
 BASE = {
     "translator": {"name": "doubles:build_translator", "k": 1},
     "guesser": "doubles:build_guesser",

@@ -12,7 +12,7 @@ from starlette.responses import RedirectResponse, Response, StreamingResponse
 
 from sqa.core.errors import DataError
 from sqa.net.client import Failed, Http
-from sqa.protocols.iwslt.client import EvaluationService
+from sqa_services.protocols.iwslt.client import EvaluationService
 
 
 async def answer(request: Request) -> Response:

@@ -1,0 +1,63 @@
+"""Our full-input decoding beside CTranslate2's, on the same weights, texts and number of threads.
+
+The weights are a bundled model's without its lexicon, which CTranslate2 cannot express.  (What both write is poor, but
+of the usual length.)  Both search greedily, in batches of similar length.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import torch
+
+from smt.engines.ctranslate import CTranslate, CTranslateConfig
+from smt.engines.ctranslate_export import export
+from smt.models.bundle import load_model, model_folder
+from smt.models.decode import decode_batch
+from smt.models.transformer import Transformer
+from smt.policies.waitk import FULL
+from sqa.core.types import Question
+from sqa_services.bench.speed import MODEL, Pair, rate
+
+ROUNDS = 2
+
+
+def without_lexicon(model: Transformer) -> Transformer:
+    """The same network without alignment head and lexicon."""
+    plain = Transformer(dataclasses.replace(model.config, lexicon_width=0))
+    kept = plain.state_dict().keys()
+    plain.load_state_dict({name: value for name, value in model.state_dict().items() if name in kept})
+    return plain.eval()
+
+
+def pairs(questions: Sequence[Question]) -> Iterator[Pair]:
+    """Target words per second of CTranslate2 and of our decoder; each counts the words it wrote, on one thread.
+
+    Both translate everything ROUNDS times in turn and the faster round counts, for other programs only slow it down.
+    """
+    model, vocabulary, _ = load_model(model_folder(MODEL))
+    model = without_lexicon(model)
+    sentences = [sentence for question in questions for sentence in question.sentences]
+    texts = [" ".join(sentence) for sentence in sentences]
+    before = torch.get_num_threads()
+    with tempfile.TemporaryDirectory() as folder:
+        there = str(export(model, vocabulary, Path(folder) / MODEL))
+        engine = CTranslate(CTranslateConfig(there, threads=1, compute_type="float32", max_new_tokens=512))
+        torch.set_num_threads(1)
+        try:
+            engine.words(texts[:8])
+            decode_batch(model, vocabulary, sentences[:8], FULL)  # warm-up of both
+            rounds = [
+                (
+                    rate(lambda: sum(map(len, engine.words(texts)))),
+                    rate(lambda: sum(map(len, decode_batch(model, vocabulary, sentences, FULL)))),
+                )
+                for _ in range(ROUNDS)
+            ]
+        finally:
+            torch.set_num_threads(before)
+    theirs, ours = map(max, zip(*rounds, strict=True))
+    yield "full input: CTranslate2 on our weights, ours", "words/s", theirs, ours

@@ -1,0 +1,91 @@
+"""How fast: the plain paths beside the fast ones, servers under many clients, runs on many machines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from experiments.lab.item import Block, Item
+from experiments.lab.ledger import Row
+from experiments.lab.tables import columns, pivot
+from sqa_services.bench import cluster, iwslt, speed
+from sqa_services.bench.speed import Pair
+
+IDLE = "needs an idle machine"
+
+
+def _rows(pairs: Iterable[Pair]) -> Iterator[Row]:
+    for what, unit, plain, fast in pairs:
+        yield Row((what, unit), "plain", plain, unit="per second")
+        yield Row((what, unit), "fast", fast, unit="per second")
+        yield Row((what, unit), "ratio", fast / plain, unit="ratio")
+
+
+def speeds(_: Path, __: Path) -> Iterator[Row]:
+    """Every pair of `make bench`."""
+    yield from _rows(speed.speeds())
+
+
+def clients(_: Path, __: Path) -> Iterator[Row]:
+    """Many clients at once beside one after another, and what they take of the server's memory."""
+    for pair, before, most in iwslt.measured():
+        yield from _rows([pair])
+        yield Row(pair[:2], "MiB before", before, unit="count")
+        yield Row(pair[:2], "MiB at most", most, unit="count")
+
+
+def plan(_: Path, runs: Path) -> Iterator[Row]:
+    """Bytes and seconds for a question in each stage of finished runs."""
+    for stage, size, seconds in cluster.planned(runs):
+        pairs = cluster.QUESTIONS * cluster.SYSTEMS
+        yield Row((stage,), "bytes a question", size, unit="count")
+        yield Row((stage,), "seconds a question", seconds, unit="seconds")
+        yield Row((stage,), "TB", size * pairs / 1e12, unit="TB")
+        yield Row((stage,), "hours", seconds * pairs / 3600, unit="count")
+
+
+def _pairs(*said: str) -> Block:
+    return pivot(("what", "unit"), columns(*said))
+
+
+def items() -> Sequence[Item]:
+    """What `sqa results` measures of speed."""
+    return ITEMS
+
+
+ITEMS = (
+    Item(
+        "speed",
+        "the fast paths beside the plain ones, and our models beside other engines",
+        "",
+        ("what", "unit"),
+        speeds,
+        blocks={"table": _pairs("plain", "fast", "ratio")},
+        kept=IDLE,
+    ),
+    Item(
+        "many-clients",
+        "200 clients of the evaluation server at once, beside one after another",
+        "",
+        ("what", "unit"),
+        clients,
+        blocks={"table": _pairs("plain: one cursor", "fast: sessions", "ratio", "MiB before", "MiB at most")},
+        kept=IDLE,
+    ),
+    Item(
+        "cluster-plan",
+        "what a million questions through a hundred systems would take",
+        "",
+        ("stage",),
+        plan,
+        blocks={
+            "table": pivot(
+                ("stage",),
+                columns("bytes a question", "seconds a question")
+                + columns("TB: 10^8 questions: TB", digits=2)
+                + columns("hours: hours on 1 worker"),
+            )
+        },
+        kept="reads whatever runs it is given",
+    ),
+)

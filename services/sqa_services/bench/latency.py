@@ -1,0 +1,69 @@
+"""Claim: latencies of a log of 125,000 words come much faster than from `simuleval --score-only` on the same log.
+
+Both as whole commands, start-up included, and the scoring alone inside one process.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from sqa.core.types import Question
+from sqa_services.bench.speed import Pair
+
+SENTENCES, WORDS, K = 5_000, 25, 3
+
+
+def write_log(folder: Path) -> Path:
+    """A wait-k log as SimulEval writes it: `SENTENCES` of `WORDS` words each."""
+    text = dict.fromkeys(("prediction", "reference", "source"), " ".join(f"word{i}" for i in range(WORDS)))
+    delays = [min(K + j, WORDS) for j in range(WORDS)]
+    numbers = {"delays": delays, "elapsed": [0] * WORDS, "prediction_length": WORDS, "source_length": WORDS}
+    rows = (json.dumps({"index": i, **text, **numbers}) for i in range(SENTENCES))
+    (folder / "instances.log").write_text("".join(f"{row}\n" for row in rows))
+    (folder / "config.yaml").write_text("source_type: text\ntarget_type: text\n")
+    return folder / "instances.log"
+
+
+def _seconds(call: Callable[[], object], times: int = 3) -> float:
+    """The best of some runs."""
+    best = float("inf")
+    for _ in range(times):
+        start = time.perf_counter()
+        call()
+        best = min(best, time.perf_counter() - start)
+    return best
+
+
+def _command(*arguments: str) -> Callable[[], object]:
+    return lambda: subprocess.run([sys.executable, *arguments], check=True, capture_output=True)
+
+
+def pairs(_: Sequence[Question]) -> Iterator[Pair]:
+    """Theirs and ours, of a log that is made up."""
+    from simuleval.evaluator.instance import LogInstance
+    from simuleval.evaluator.scorers.latency_scorer import LATENCY_SCORERS_DICT
+
+    from sqa.metrics.latency_log import LogOptions, score
+
+    names = ("AL", "LAAL", "AP", "DAL", "ATD", "StartOffset", "EndOffset", "NumChunks", "RTF")
+    with tempfile.TemporaryDirectory() as name:
+        log = write_log(Path(name))
+
+        def theirs() -> None:
+            instances = {i: LogInstance(line.strip()) for i, line in enumerate(log.read_text().splitlines())}
+            for metric in names:
+                LATENCY_SCORERS_DICT[metric]()(instances)
+
+        metrics = ["--latency-metrics", *names, "--no-progress-bar"]
+        command = _seconds(_command("-W", "ignore", "-m", "simuleval.cli", "--score-only", "--output", name, *metrics))
+        ours = _seconds(_command("-m", "sqa.cli", "latency", str(log)))
+        scoring, words = _seconds(lambda: score(str(log), LogOptions())), SENTENCES * WORDS
+        yield "latency of a log: simuleval --score-only, our scoring", "words/s", words / command, words / scoring
+        yield "latency of a log: both without start-up", "words/s", words / _seconds(theirs), words / scoring
+        yield "latency of a log: both as commands", "words/s", words / command, words / ours

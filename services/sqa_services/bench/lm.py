@@ -1,0 +1,66 @@
+"""A language model as a translator: batched beside streaming, bfloat16 beside float32, 8-bit integers beside bfloat16.
+
+A row also says what share of the words the second arithmetic writes otherwise.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from difflib import SequenceMatcher
+from functools import partial
+from typing import get_args
+
+from smt.lm.translator import CausalLmConfig, Precision, WaitKLm, build
+from sqa.core.types import Emission, Question
+from sqa.run.pipeline import stream
+from sqa_services.bench.speed import K, Pair
+
+MODEL = "lm-es-en"
+_Timed = tuple[float, list[list[Emission]]]
+STREAMED, BATCHED = 2, 24  # questions: the streaming path is slow, the batched one wants full batches
+
+
+def _streamed(translator: WaitKLm, questions: Sequence[Question]) -> list[list[Emission]]:
+    return [stream(translator, question) for question in questions]
+
+
+def pairs(questions: Sequence[Question]) -> Iterator[Pair]:
+    """The comparisons, in words per second."""
+    few, many = questions[:STREAMED], questions[:BATCHED]
+    made = {precision: translator(precision, few[0]) for precision in get_args(Precision)}
+    streamed, streamed8 = (timed(partial(_streamed, made[name], few))[0] for name in ("bfloat16", "int8"))
+    plain, batched, batched8 = (timed(partial(one.translate_batch, many)) for one in made.values())
+    yield "language model, wait-6: streaming, batched", "words/s", streamed, batched[0]
+    yield _told("float32, bfloat16", plain, batched), "words/s", plain[0], batched[0]
+    yield _told("bfloat16, int8", batched, batched8), "words/s", batched[0], batched8[0]
+    yield "language model, wait-6, streaming: bfloat16, int8", "words/s", streamed, streamed8
+
+
+def _told(what: str, a: _Timed, b: _Timed) -> str:
+    return f"language model, wait-6: {what} ({differing(a[1], b[1]):.1%} other words)"
+
+
+def translator(precision: Precision, question: Question) -> WaitKLm:
+    """The bundled Spanish adapter in an arithmetic, loaded and warm."""
+    made = build(CausalLmConfig(MODEL, k=K, precision=precision))
+    assert isinstance(made, WaitKLm)
+    made.translate_batch([question])
+    return made
+
+
+def timed(work: Callable[[], list[list[Emission]]]) -> _Timed:
+    """Words per second of wall time, and the emissions."""
+    began = time.perf_counter()
+    found = work()
+    return sum(map(len, found)) / (time.perf_counter() - began), found
+
+
+def differing(a: Sequence[Sequence[Emission]], b: Sequence[Sequence[Emission]]) -> float:
+    """Share of the words of `a` that `b` has not, in order."""
+    same = total = 0
+    for x, y in zip(a, b, strict=True):
+        mine, theirs = ([e.token for e in side] for side in (x, y))
+        same += sum(block.size for block in SequenceMatcher(None, mine, theirs, False).get_matching_blocks())
+        total += len(mine)
+    return 1 - same / max(total, 1)

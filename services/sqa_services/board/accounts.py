@@ -1,0 +1,125 @@
+"""Who takes part: an account by invitation, a token that is shown once, and what its owner may do.
+
+Of tokens and invitations the board keeps the SHA-256 alone; both have 192 bits from the system's generator.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Engine, case, func, insert, or_, select, update
+from sqlalchemy.exc import IntegrityError
+
+from sqa.core.errors import ConfigError, SqaError
+from sqa_services.board.storage import ACCOUNTS, INVITATIONS
+from sqa_services.board.task import check_name
+
+DAY = 86_400.0
+MOST_USES = 10_000
+
+
+class Taken(ConfigError):
+    """The name is in use already."""
+
+
+class Denied(SqaError):
+    """Somebody else's, or no invitation."""
+
+
+class TooMany(SqaError):
+    """As many submissions as may be sent in a day."""
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks: the organiser (no account), or somebody with an account."""
+
+    account: int | None = None
+    name: str | None = None
+
+    @property
+    def organiser(self) -> bool:
+        """Whether everything is allowed."""
+        return self.account is None
+
+
+ORGANISER = Caller()
+
+
+def invite(engine: Engine, uses: int = 1, days: float = 30.0) -> dict[str, Any]:
+    """An invitation for so many accounts of one person, which lapses after so many days.
+
+    {"invitation", "uses", "until"}.
+    """
+    if not 1 <= uses <= MOST_USES or not 0 < days <= 3660:
+        raise ConfigError(f"invitation: uses must be 1 to {MOST_USES} and days above 0 and at most 3660")
+    code, now = secrets.token_urlsafe(24), time.time()
+    row = {"code": _digest(code.encode()), "created": now, "until": now + days * DAY, "uses": uses}
+    with engine.begin() as connection:
+        connection.execute(insert(INVITATIONS).values(**row))
+    return {"invitation": code, "uses": uses, "until": row["until"]}
+
+
+def sign_up(engine: Engine, name: str, invitation: str) -> dict[str, Any]:
+    """An account: {"name", "token"}.  No such invitation, used up or lapsed: Denied; a name in use: Taken."""
+    check_name(name, "account")
+    token, now = secrets.token_urlsafe(24), time.time()
+    there = (INVITATIONS.c.uses > 0, INVITATIONS.c.until > now)
+    with engine.begin() as connection:  # what is raised in it gives the use back
+        used = connection.execute(
+            update(INVITATIONS)
+            .where(INVITATIONS.c.code == _digest(invitation.encode(errors="replace")), *there)
+            .values(uses=INVITATIONS.c.uses - 1)
+            .returning(INVITATIONS.c.id)
+        ).first()
+        if used is None:
+            raise Denied("invitation: unknown, used up or lapsed; ask the organiser for another")
+        try:
+            row = {"name": name, "token": _digest(token.encode()), "created": now, "invitation": used.id}
+            connection.execute(insert(ACCOUNTS).values(**row))
+        except IntegrityError as error:
+            raise Taken(f"account: the name {name!r} is in use already; choose another") from error
+    return {"name": name, "token": token}
+
+
+def account_of(engine: Engine, token: bytes) -> Caller | None:
+    """Whose token it is; None: nobody's."""
+    if not token:
+        return None
+    with engine.connect() as connection:
+        wanted = select(ACCOUNTS.c.id, ACCOUNTS.c.name).where(ACCOUNTS.c.token == _digest(token))
+        row = connection.execute(wanted).first()
+    return None if row is None else Caller(*row)
+
+
+def spend(engine: Engine, caller: Caller, per_day: int) -> None:
+    """Count a submission of today (UTC), whatever becomes of it; TooMany if `per_day` are counted already.
+
+    The accounts of one invitation are one person's and are counted together.  One statement counts and decides, so
+    that requests at the same moment cannot all pass on the same count.
+    """
+    if caller.organiser:
+        return
+    today, first = int(time.time() // DAY), ACCOUNTS.alias()
+    mine = select(ACCOUNTS.c.invitation).where(ACCOUNTS.c.id == caller.account).scalar_subquery()
+    person = select(func.min(first.c.id)).where(first.c.invitation == mine).scalar_subquery()
+    counted = (
+        update(ACCOUNTS)
+        .where(ACCOUNTS.c.id == func.coalesce(person, caller.account))
+        .where(or_(ACCOUNTS.c.day != today, ACCOUNTS.c.sent < per_day))
+        .values(day=today, sent=case((ACCOUNTS.c.day == today, ACCOUNTS.c.sent + 1), else_=1))
+    )
+    with engine.begin() as connection:
+        if connection.execute(counted).rowcount == 0:
+            raise TooMany(
+                f"{caller.name}: {per_day} submissions a day, refused ones and those of other accounts of the same "
+                "invitation counted, and today's are used up; come back tomorrow (UTC)"
+            )
+
+
+def _digest(secret: bytes) -> str:
+    return hashlib.sha256(secret).hexdigest()

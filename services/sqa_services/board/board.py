@@ -1,0 +1,334 @@
+"""The board: what is registered, what came out, and the leaderboard.  All of it is in a database and a folder.
+
+board = Board(BoardConfig(Path("board")))
+board.register_dataset("sqa-es", "xqb", "xqb-es", perturbations=["typos"])
+board.register_model("sqa-es", "wait-6", "config", Path("configs/xqb_es_wait6_bm25.yaml").read_bytes())
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Engine, insert, select
+from sqlalchemy.exc import IntegrityError
+
+from sqa.core.errors import ConfigError, DataError
+from sqa_services.board import lifecycle, queue
+from sqa_services.board.accounts import ORGANISER, Caller, Taken
+from sqa_services.board.files import Files, as_lines, data_path, model_path, split_prefix
+from sqa_services.board.lifecycle import NotFound
+from sqa_services.board.standing import rank, rounded, views
+from sqa_services.board.storage import ACCOUNTS, DATASETS, DETAILS, EVALUATIONS, MODELS, SCORES, open_engine
+from sqa_services.board.task import (
+    KINDS,
+    PHASES,
+    RUN_HERE,
+    Example,
+    Task,
+    Unscorable,
+    check_name,
+    find_task,
+    load_tasks,
+)
+
+__all__ = ["Board", "BoardConfig", "NotFound", "Taken"]
+
+
+@dataclass(frozen=True, slots=True)
+class BoardConfig:
+    """Where a board keeps its things."""
+
+    folder: Path = Path("board")
+    db: str | None = None  # database URL; None = SQLite in <folder>/board.sqlite
+    files: str | None = None  # fsspec URL; None = <folder>/files
+    tasks: tuple[str, ...] = ()  # your own: "module:function" that makes a Task
+
+    @property
+    def work(self) -> Path:
+        """Stage results of runs, so that a killed evaluation goes on where it was."""
+        return self.folder / "runs"
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """A board that is open."""
+
+    config: BoardConfig
+    tasks: dict[str, Task]
+    files: Files
+    engine: Engine
+    places: rank.Places = field(default_factory=rank.Places, compare=False)
+
+    @classmethod
+    def open(cls, config: BoardConfig) -> Board:
+        """Open a board; its folder and the tables of its database are made if they are missing."""
+        config.folder.mkdir(parents=True, exist_ok=True)
+        folder = config.folder.absolute()
+        tasks = load_tasks(config.tasks)
+        files = Files(config.files or str(folder / "files"))
+        engine = open_engine(config.db or f"sqlite:///{folder / 'board.sqlite'}")
+        with engine.begin() as connection:
+            for task in tasks.values():  # a board of version 1 has data sets and no view
+                views.ensure_main(connection, task)
+        return cls(config, tasks, files, engine)
+
+    def task(self, code: str) -> Task:
+        """The task of a code.  Unknown: ConfigError."""
+        return find_task(self.tasks, code)
+
+    # -------------------------------------------------------------------------------------------- registration
+
+    def register_dataset(
+        self,
+        code: str,
+        name: str,
+        source: str,
+        perturbations: Sequence[str] = (),
+        seed: int = 0,
+        phase: str = "closed",
+    ) -> dict[str, Any]:
+        """Write the data and their perturbed copies, and queue an evaluation of every model of the task.
+
+        `phase`: "open" (answers may be seen), "closed" (what models are given alone) or "hidden" (nothing leaves, and
+        only what runs here is evaluated).  The first data set of a task is its headline; see `set_view`.
+        """
+        task = self.task(code)
+        check_name(name, "data set")
+        if phase not in PHASES:
+            raise ConfigError(f"phase: must be one of {', '.join(PHASES)}, got {phase!r}")
+        if not 0 <= seed < 2**31:
+            raise ConfigError(f"seed: must be from 0 to 2147483647, got {seed}")
+        self._free(DATASETS, code, name)
+        for prefix in task.delta_metrics:
+            if name.startswith(f"{prefix}-"):
+                raise ConfigError(f"data set: a name must not start with {prefix}-, which marks perturbed copies")
+        loaded = task.data.load(source, seed, perturbations)
+        files = {data_path(code, name, prefix): as_lines(examples) for prefix, examples in loaded.items()}
+        prefixes = [prefix for prefix in loaded if prefix]
+        row = {"task": code, "name": name, "seed": seed, "prefixes": prefixes, "examples": len(loaded[""])}
+        return self._add(DATASETS, row | {"phase": phase}, files)
+
+    def register_model(self, code: str, name: str, kind: str, data: bytes, owner: Caller = ORGANISER) -> dict[str, Any]:
+        """Keep a model's file, and queue its evaluation on every data set of the task.
+
+        Beside the row: "cannot", data set -> why it will fail there.  What can be scored nowhere: Unscorable.
+        """
+        task = self.task(code)
+        check_name(name, "model")
+        self._free(MODELS, code, name)
+        if kind not in KINDS:
+            raise ConfigError(f"model: its kind must be one of {', '.join(KINDS)}, got {kind!r}")
+        task.check_model(kind, data)
+        cannot = self._cannot(task, name, kind, data)
+        row = {"task": code, "name": name, "kind": kind, "owner": owner.account}
+        added = self._add(MODELS, row, {model_path(code, name, kind): data}, owner)
+        return {**added, "owner": owner.name, "cannot": cannot}
+
+    def _cannot(self, task: Task, name: str, kind: str, data: bytes) -> Mapping[str, list[str]]:
+        """data set -> why the model cannot be scored on it, of those that cannot.  All cannot: Unscorable."""
+        sets = [row["name"] for row in self.datasets(task.code) if row["phase"] != "hidden" or kind in RUN_HERE]
+        examples = {dataset: self.files.read_lines(data_path(task.code, dataset)) for dataset in sets}
+        cannot = task.unscorable(kind, data, examples)
+        if sets and len(cannot) == len(sets):
+            reasons = [f"{dataset}: {problem}" for dataset, problems in cannot.items() for problem in problems]
+            raise Unscorable(f"{name}: can be scored on no data set of {task.code}", reasons)
+        return cannot
+
+    def require_free(self, code: str, name: str) -> None:
+        """Taken if the task has a model of that name."""
+        self._free(MODELS, code, name)
+
+    def _free(self, table: Any, code: str, name: str) -> None:
+        with self.engine.connect() as connection:
+            if connection.execute(select(table.c.id).where(table.c.task == code, table.c.name == name)).first():
+                raise Taken(f"{table.name}: {code} has a {name!r} already; what is registered does not change")
+
+    def _add(
+        self, table: Any, row: Mapping[str, Any], files: Mapping[str, bytes], by: Caller = ORGANISER
+    ) -> dict[str, Any]:
+        """One transaction: the row, which keeps the name from others, its files, and the evaluations that follow."""
+        row = {**row, "created": time.time()}
+        with self.engine.begin() as connection:
+            try:
+                made = connection.execute(insert(table).values(**row)).inserted_primary_key
+            except IntegrityError as error:
+                raise Taken(f"{table.name}: {row['task']} has a {row['name']!r} already") from error
+            assert made is not None  # one row was inserted
+            id = made[0]
+            for path, data in files.items():
+                self.files.write(path, data)
+            if table is DATASETS:
+                views.ensure_main(connection, self.task(row["task"]))
+            queued = queue.fill(connection)
+            if table is MODELS:
+                lifecycle.note(
+                    connection, id, f"registered by {by.name or 'the organiser'}; evaluations queued: {queued}"
+                )
+        return {**row, "id": id, "queued": queued}
+
+    # ------------------------------------------------------------------------------------------------- reading
+
+    def datasets(self, code: str) -> list[dict[str, Any]]:
+        """The data sets of a task, in the order of registration."""
+        return self._rows(DATASETS, code)
+
+    def models(self, code: str) -> list[dict[str, Any]]:
+        """The models of a task with their owners' names, in the order of registration."""
+        self.task(code)
+        columns = [column for column in MODELS.c if column.name != "owner"]
+        query = select(*columns, ACCOUNTS.c.name.label("owner")).outerjoin(ACCOUNTS, ACCOUNTS.c.id == MODELS.c.owner)
+        with self.engine.connect() as connection:
+            rows = connection.execute(query.where(MODELS.c.task == code).order_by(MODELS.c.id)).mappings()
+            return [dict(row) for row in rows]
+
+    def _rows(self, table: Any, code: str) -> list[dict[str, Any]]:
+        self.task(code)
+        with self.engine.connect() as connection:
+            rows = connection.execute(select(table).where(table.c.task == code).order_by(table.c.id)).mappings()
+            return [dict(row) for row in rows]
+
+    def examples(self, code: str, name: str) -> list[Example]:
+        """The examples of a data set, or with "<prefix>-" before its name of its perturbed copies."""
+        known = {row["name"]: row["prefixes"] for row in self.datasets(code)}
+        try:
+            base, prefix = split_prefix(name, known)
+        except DataError as error:
+            raise NotFound(str(error)) from error
+        if prefix is not None and prefix not in known[base]:
+            raise NotFound(f"Dataset {name} not found.")
+        return self.files.read_lines(data_path(code, base, prefix or ""))
+
+    def evaluations(
+        self, code: str | None = None, state: str | None = None, id: int | None = None
+    ) -> list[dict[str, Any]]:
+        """All evaluations, or those of a task, a state, an id, in the order in which they were queued."""
+        query = (
+            select(
+                EVALUATIONS.c.id,
+                MODELS.c.task,
+                MODELS.c.name.label("model"),
+                DATASETS.c.name.label("dataset"),
+                EVALUATIONS.c.prefix,
+                EVALUATIONS.c.state,
+                EVALUATIONS.c.attempts,
+                EVALUATIONS.c.error,
+                EVALUATIONS.c.queued,
+                EVALUATIONS.c.started,
+                EVALUATIONS.c.finished,
+                SCORES.c.result,
+            )
+            .join(MODELS, MODELS.c.id == EVALUATIONS.c.model)
+            .join(DATASETS, DATASETS.c.id == EVALUATIONS.c.dataset)
+            .outerjoin(SCORES, SCORES.c.evaluation == EVALUATIONS.c.id)
+            .order_by(EVALUATIONS.c.id)
+        )
+        if code is not None:
+            self.task(code)
+            query = query.where(MODELS.c.task == code)
+        if state is not None:
+            query = query.where(EVALUATIONS.c.state == state)
+        if id is not None:
+            query = query.where(EVALUATIONS.c.id == id)
+        with self.engine.connect() as connection:
+            return [dict(row) for row in connection.execute(query).mappings()]
+
+    def evaluation(self, id: int) -> dict[str, Any]:
+        """One evaluation with its result.  Unknown: NotFound."""
+        for row in self.evaluations(id=id):
+            return row
+        raise NotFound(f"no evaluation {id}")
+
+    def leaderboard(
+        self,
+        code: str,
+        weights: Mapping[str, float] | None = None,
+        datasets: Sequence[str] = (),
+        view: str = views.MAIN,
+        version: int | None = None,
+        outside: bool = False,
+    ) -> dict[str, Any]:
+        """Every model's metrics averaged over a view's data sets, or those named alike; best Dynascore first.
+
+        `weights`: of the Dynascore, those of the view where None.  A model that lacks a weighted metric on a data set
+        has no Dynascore and the reason instead; what is implausible or withdrawn has no rank; the others are compared
+        without it.  `version`: of the view, the newest where None.  An unknown view or data set: NotFound.
+
+        `outside`: as it may leave the board, see `sqa_services.board.standing.rounded`.
+        """
+        task = self.task(code)
+        with self.engine.connect() as connection:
+            found = views.find_view(connection, code, view, version)
+        if found is None and (view, version) != (views.MAIN, None):
+            raise NotFound(f"no view {view!r}{'' if version is None else f' with version {version}'}")
+        known = {row["name"]: row for row in self.datasets(code)}
+        for name in datasets:
+            if name not in known:
+                raise NotFound(f"no data set {name!r}")
+        of_view = found.datasets if found else {}
+        data_weights = dict.fromkeys(datasets, 1.0) if datasets else of_view
+        weights = dict(weights if weights is not None else found.metrics if found else task.default_weights)
+        shown = [model for model in self.models(code) if model["withdrawn"] is None]
+        done = self.evaluations(code, "done")
+        if outside:
+            done = self.told(done)
+        ranked = rank.rank(task, shown, done, data_weights, weights, self._details, self.places)
+        kept = [known[name]["examples"] for name in data_weights if known[name]["phase"] != "open"]
+        if outside and kept:
+            for row in ranked["rows"]:
+                row["interval"] = rounded.ends(task.perf_metric, row["interval"], min(kept))
+        return {
+            "task": code,
+            "rank_version": rank.VERSION,
+            "view": None if found is None or datasets else asdict(found),
+            "perf_metric": task.perf_metric,
+            "datasets": list(data_weights),
+            "weights": {name: weights.get(name, 0.0) for name in task.metrics},
+            "metrics": rank.about_metrics(task),
+            **ranked,
+        }
+
+    def told(self, evaluations: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """Evaluations as they may leave the board: rounded where answers are kept."""
+        codes = {row["task"] for row in evaluations} & set(self.tasks)
+        datasets = {(code, row["name"]): row for code in codes for row in self.datasets(code)}
+        return [
+            rounded.told(row, datasets[row["task"], row["dataset"]], self.task(row["task"]).perf_metric)
+            for row in evaluations
+            if row["task"] in codes
+        ]
+
+    def _details(self, ids: Sequence[int]) -> dict[int, Any]:
+        """evaluation -> the statistics of each of its examples, of those that have them."""
+        with self.engine.connect() as connection:
+            rows = connection.execute(select(DETAILS).where(DETAILS.c.evaluation.in_(ids)))
+            return {row.evaluation: row.stats for row in rows}
+
+    def views(self, code: str) -> list[dict[str, Any]]:
+        """All versions of a task's views, oldest first."""
+        self.task(code)
+        with self.engine.connect() as connection:
+            return [asdict(view) for view in views.views(connection, code)]
+
+    def set_view(
+        self, code: str, name: str, datasets: Mapping[str, float], metrics: Mapping[str, float] | None = None
+    ) -> dict[str, Any]:
+        """Write a view's next version: weights of data sets, and of metrics (None: the task's)."""
+        task = self.task(code)
+        chosen = {metric: weight for metric, weight in task.default_weights if weight} if metrics is None else metrics
+        with self.engine.begin() as connection:
+            return asdict(views.add_view(connection, task, name, datasets, chosen))
+
+    def export(self, code: str) -> dict[str, Any]:
+        """Everything known about a task, as plain values."""
+        return {
+            "task": code,
+            "datasets": self.datasets(code),
+            "models": self.models(code),
+            "evaluations": self.evaluations(code),
+            "views": self.views(code),
+            "leaderboard": self.leaderboard(code),
+        }

@@ -1,0 +1,175 @@
+"""Labels and predictions -> the row of a leaderboard: scores, scores by tag, differences under perturbation."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any, TypedDict
+
+from sqa.core.errors import DataError, NotComputable
+from sqa.core.significance import bootstrap, compare
+from sqa_services.board.metrics import EVAL, Additive, get_accuracy, get_unperturbed_percent
+from sqa_services.board.task import Task
+
+RESAMPLES = 1000
+
+
+class Label(TypedDict):
+    """What `label_field_converter` gives."""
+
+    id: str
+    answer: Any
+    tags: list[str]
+
+
+class Prediction(TypedDict):
+    """What `pred_field_converter` gives."""
+
+    id: str
+    pred: Any
+
+
+def evaluate(task: Task, labels: Sequence[Label], predictions: Sequence[Prediction], seed: int = 0) -> dict[str, Any]:
+    """perf, perf_std (null), pretty_perf, metadata_json: {metric: value, ..., "perf_by_tag": [...]}, as in Dynabench.
+
+    Beyond the original: where the metrics are additive, "intervals" (95%, over examples), and "refusals", why a metric
+    has no value.  Predictions for other ids are ignored; a missing one: DataError (the original logs it and gives {}).
+    """
+    aligned = align(labels, predictions)
+    targets = [label["answer"] for label in labels]
+    values, refusals = _values(task, aligned, targets)
+    if task.perf_metric in refusals:
+        raise NotComputable(refusals[task.perf_metric])
+    metadata: dict[str, Any] = dict(values)
+    intervals = _intervals(task, aligned, targets, values, seed)
+    metadata["perf_by_tag"] = _by_tag(task, labels, aligned, seed)
+    if intervals:
+        metadata["intervals"] = intervals
+    if refusals:
+        metadata["refusals"] = refusals
+    return {**_perf(task, values), "metadata_json": json.dumps(metadata)}
+
+
+def align(labels: Sequence[Label], predictions: Sequence[Prediction]) -> list[Any]:
+    """The prediction of each label, in order."""
+    by_id = {prediction["id"]: prediction["pred"] for prediction in predictions}
+    missing = [label["id"] for label in labels if label["id"] not in by_id]
+    if missing:
+        raise DataError(f"no prediction for {len(missing)} of {len(labels)} examples, the first is {missing[0]!r}")
+    return [by_id[label["id"]] for label in labels]
+
+
+def _values(task: Task, predictions: Sequence[Any], targets: Sequence[Any]) -> tuple[dict[str, float], dict[str, str]]:
+    values, refusals = {}, {}
+    for name in task.eval_metrics:
+        try:
+            values[name] = EVAL[name].get(predictions, targets)
+        except NotComputable as refusal:
+            refusals[name] = str(refusal)
+    return values, refusals
+
+
+def _perf(task: Task, values: Mapping[str, float]) -> dict[str, Any]:
+    perf = values[task.perf_metric]
+    pretty = f"{round(perf, 4)} {EVAL[task.perf_metric].meta.unit}".rstrip()
+    return {"perf": perf, "perf_std": None, "pretty_perf": pretty}
+
+
+def _intervals(
+    task: Task, predictions: Sequence[Any], targets: Sequence[Any], values: Mapping[str, float], seed: int
+) -> dict[str, list[float | None]]:
+    found: dict[str, list[float | None]] = {}
+    for name in values:
+        get = EVAL[name].get
+        if isinstance(get, Additive):
+            interval = bootstrap(get.stats(predictions, targets), get.metric, RESAMPLES, seed)
+            found[name] = [_defined(interval.low), _defined(interval.high)]
+    return found
+
+
+def _by_tag(task: Task, labels: Sequence[Label], predictions: Sequence[Any], seed: int) -> list[dict[str, Any]]:
+    """One entry per tag, in the order in which tags first occur."""
+    members: dict[str, list[int]] = {}
+    for place, label in enumerate(labels):
+        for tag in label["tags"]:
+            members.setdefault(tag, []).append(place)
+    rows = []
+    for tag, places in members.items():
+        some = [predictions[place] for place in places]
+        targets = [labels[place]["answer"] for place in places]
+        values, _ = _values(task, some, targets)
+        row: dict[str, Any] = {"tag": tag, "pretty_perf": None, "perf": None, "perf_std": None, "perf_dict": values}
+        if task.perf_metric in values:
+            row.update(_perf(task, values))
+        if isinstance(EVAL[task.perf_metric].get, Additive):
+            only = {name: value for name, value in values.items() if name == task.perf_metric}
+            row |= {"n": len(places), "interval": _intervals(task, some, targets, only, seed).get(task.perf_metric)}
+        rows.append(row)
+    return rows
+
+
+def delta(
+    task: Task,
+    prefix: str,
+    labels: Sequence[Label],
+    predictions: Sequence[Prediction],
+    copies: Sequence[Mapping[str, Any]],
+    copied: Sequence[Prediction],
+    seed: int = 0,
+) -> dict[str, Any]:
+    """What a perturbation changes: {prefix: unperturbed percent, "metadata_json": {"transforms": [...]}}.
+
+    `labels` and `predictions` are of the original data; `copies` are labels of perturbed examples with `input_id` (the
+    original's id) and `transform`.  Differences are perturbed - original, paired over the examples that were changed.
+    """
+    original = dict(zip((label["id"] for label in labels), align(labels, predictions), strict=True))
+    answers = {label["id"]: label["answer"] for label in labels}
+    perturbed = align(copies, copied)  # type: ignore[arg-type]
+    groups: dict[str, list[int]] = {}
+    by_input: dict[str, list[Any]] = {id: [] for id in original}
+    for place, copy in enumerate(copies):
+        groups.setdefault(copy["transform"], []).append(place)
+        by_input[copy["input_id"]].append(task.answer(perturbed[place]))
+    own = [task.answer(pred) for pred in original.values()]
+    percent = get_unperturbed_percent(list(by_input.values()), own, get_accuracy)
+    rows = []
+    for transform, places in groups.items():
+        before = [original[copies[place]["input_id"]] for place in places]
+        after = [perturbed[place] for place in places]
+        same = [task.answer(a) == task.answer(b) for a, b in zip(after, before, strict=True)]
+        pairs = ([copies[p]["answer"] for p in places], [answers[copies[p]["input_id"]] for p in places])
+        rows.append(
+            {
+                "transform": transform,
+                "n": len(places),
+                "unperturbed_percent": round(100 * sum(same) / len(same), 2),
+                "differences": _differences(task, after, before, *pairs, seed),
+            }
+        )
+    return {prefix: percent, "metadata_json": json.dumps({"transforms": rows})}
+
+
+def _differences(
+    task: Task, after: Sequence[Any], before: Sequence[Any], changed: Sequence[Any], targets: Sequence[Any], seed: int
+) -> dict[str, Any]:
+    """metric -> the paired comparison, or why there is none."""
+    found: dict[str, Any] = {}
+    for name in task.difference_metrics:
+        get = EVAL[name].get
+        if not isinstance(get, Additive):
+            found[name] = {"refusal": f"{name} is not a sum over examples, so it has no paired difference"}
+            continue
+        try:
+            comparison = compare(get.stats(after, changed), get.stats(before, targets), get.metric, RESAMPLES, seed)
+        except NotComputable as refusal:
+            found[name] = {"refusal": str(refusal)}
+        else:
+            found[name] = {key: _defined(value) for key, value in asdict(comparison).items()}
+    return found
+
+
+def _defined(value: float) -> float | None:
+    """None for what is undefined on every resample: NaN is no JSON."""
+    return None if math.isnan(value) else value

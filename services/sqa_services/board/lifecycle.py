@@ -1,0 +1,113 @@
+"""What becomes of a model after it was registered: its log, withdrawn and restored, queued again, deleted."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from sqlalchemy import Connection, Engine, delete, insert, select, update
+
+from sqa.core.errors import DataError
+from sqa_services.board.accounts import Caller, Denied
+from sqa_services.board.files import Files, model_path, predictions_path
+from sqa_services.board.storage import DATASETS, DETAILS, EVALUATIONS, EVENTS, MODELS, SCORES
+
+E = EVALUATIONS.c
+WITHDRAWN = "withdrawn"
+
+
+class NotFound(DataError):
+    """There is no such thing on the board."""
+
+
+def find_model(connection: Connection, code: str, name: str) -> dict[str, Any]:
+    """A model's row.  Unknown: NotFound."""
+    row = connection.execute(select(MODELS).where(MODELS.c.task == code, MODELS.c.name == name)).mappings().first()
+    if row is None:
+        raise NotFound(f"no model {name!r}")
+    return dict(row)
+
+
+def note(connection: Connection, model: int, text: str) -> None:
+    """Add a line to a model's log."""
+    connection.execute(insert(EVENTS).values(model=model, time=time.time(), text=text))
+
+
+def log_of(engine: Engine, code: str, name: str) -> list[dict[str, Any]]:
+    """What happened to a model, [{"time", "text"}], oldest first.  Unknown: NotFound."""
+    with engine.connect() as connection:
+        id = find_model(connection, code, name)["id"]
+        wanted = select(EVENTS.c.time, EVENTS.c.text).where(EVENTS.c.model == id).order_by(EVENTS.c.id)
+        return [dict(row) for row in connection.execute(wanted).mappings()]
+
+
+def withdraw(engine: Engine, code: str, name: str, caller: Caller) -> None:
+    """Take a model out of the rank; what is queued for it is not begun."""
+    with engine.begin() as connection:
+        model = _own(connection, code, name, caller)
+        if model["withdrawn"] is None:
+            _set_withdrawn(connection, model["id"], time.time())
+            waiting = update(EVALUATIONS).where(E.model == model["id"], E.state == "queued")
+            connection.execute(waiting.values(state="failed", error=WITHDRAWN))
+            note(connection, model["id"], f"withdrawn by {caller.name or 'the organiser'}")
+
+
+def restore(engine: Engine, code: str, name: str, caller: Caller) -> None:
+    """Undo `withdraw`."""
+    with engine.begin() as connection:
+        model = _own(connection, code, name, caller)
+        if model["withdrawn"] is not None:
+            _set_withdrawn(connection, model["id"], None)
+            _again(connection, model["id"], E.error == WITHDRAWN)
+            note(connection, model["id"], f"restored by {caller.name or 'the organiser'}")
+
+
+def requeue(engine: Engine, code: str, name: str, caller: Caller) -> int:
+    """Queue a model's failed evaluations again; how many.  A score that is there stays.  Withdrawn: DataError."""
+    with engine.begin() as connection:
+        model = _own(connection, code, name, caller)
+        if model["withdrawn"] is not None:
+            raise DataError(f"{name}: is withdrawn; restore it first")
+        number = _again(connection, model["id"])
+        note(connection, model["id"], f"queued again by {caller.name or 'the organiser'}: {number} that failed")
+    return number
+
+
+def remove(engine: Engine, files: Files, code: str, name: str, caller: Caller) -> None:
+    """Delete a model, its scores, its log and its files; the name is free again."""
+    with engine.begin() as connection:
+        model = _own(connection, code, name, caller)
+        rows = connection.execute(
+            select(E.id, E.prefix, DATASETS.c.name)
+            .join(DATASETS, DATASETS.c.id == E.dataset)
+            .where(E.model == model["id"])
+            .with_for_update(of=EVALUATIONS)
+        ).all()
+        ids = [id for id, _, _ in rows]
+        connection.execute(delete(DETAILS).where(DETAILS.c.evaluation.in_(ids)))
+        connection.execute(delete(SCORES).where(SCORES.c.evaluation.in_(ids)))
+        connection.execute(delete(EVALUATIONS).where(E.model == model["id"]))
+        connection.execute(delete(EVENTS).where(EVENTS.c.model == model["id"]))
+        connection.execute(delete(MODELS).where(MODELS.c.id == model["id"]))
+        for _, prefix, dataset in rows:
+            files.remove(predictions_path(code, name, dataset, prefix))
+        files.remove(model_path(code, name, model["kind"]))
+
+
+def _own(connection: Connection, code: str, name: str, caller: Caller) -> dict[str, Any]:
+    model = find_model(connection, code, name)
+    if not caller.organiser and model["owner"] != caller.account:
+        raise Denied(f"{name}: belongs to somebody else")
+    return model
+
+
+def _set_withdrawn(connection: Connection, model: int, when: float | None) -> None:
+    connection.execute(update(MODELS).where(MODELS.c.id == model).values(withdrawn=when))
+
+
+def _again(connection: Connection, model: int, *which: Any) -> int:
+    again = {"state": "queued", "attempts": 0, "error": None, "queued": time.time(), "started": None, "finished": None}
+    found = connection.execute(
+        update(EVALUATIONS).where(E.model == model, E.state == "failed", *which).values(**again).returning(E.id)
+    )
+    return len(found.all())

@@ -1,0 +1,206 @@
+"""The queue of evaluations, in the database: a lease to work at one, a transaction to finish it.
+
+A worker claims an evaluation by one UPDATE that gives it a lease; while it works it renews the lease.  A worker that
+is killed renews nothing, its lease runs out, and the next claim takes the evaluation again.  To finish, the worker
+writes the score and the new state in one transaction that holds only if its lease still stands: a score is written
+once, and `scores` has room for one row per evaluation only.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Engine, and_, case, delete, func, insert, literal, or_, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.orm import aliased
+
+from sqa_services.board.lifecycle import note
+from sqa_services.board.storage import DATASETS, DETAILS, EVALUATIONS, MODELS, SCORES, WORKERS
+from sqa_services.board.task import RUN_HERE
+
+MAX_ATTEMPTS = 20  # an evaluation whose worker died that often is given up: it was not stopped by hand, it is the cause
+INSERT: dict[str, Any] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
+E = EVALUATIONS.c
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """An evaluation that this worker works at."""
+
+    id: int
+    model: int
+    dataset: int
+    prefix: str
+    lease: str
+
+
+def fill(connection: Connection) -> int:
+    """Queue every (model, data set, prefix) of a common task that is not there yet; how many were new.
+
+    Of hidden data nothing may leave, so only what runs here is evaluated on them.
+    """
+    pairs = connection.execute(
+        select(MODELS.c.id, DATASETS.c.id, DATASETS.c.prefixes)
+        .join(DATASETS, DATASETS.c.task == MODELS.c.task)
+        .where(
+            ~select(E.id)
+            .where(E.model == MODELS.c.id, E.dataset == DATASETS.c.id, E.prefix == "")
+            .correlate(MODELS, DATASETS)
+            .exists(),
+            MODELS.c.withdrawn.is_(None),
+            or_(DATASETS.c.phase != "hidden", MODELS.c.kind.in_(RUN_HERE)),
+        )
+        .order_by(DATASETS.c.id, MODELS.c.id)
+    ).all()
+    now = time.time()
+    rows = [
+        {"model": model, "dataset": dataset, "prefix": prefix, "state": "queued", "attempts": 0, "queued": now}
+        for model, dataset, prefixes in pairs
+        for prefix in ("", *prefixes)
+    ]
+    if rows:  # another worker may be queueing the same pairs
+        connection.execute(INSERT[connection.dialect.name](EVALUATIONS).on_conflict_do_nothing(), rows)
+    return len(rows)
+
+
+def claim(engine: Engine, lease_seconds: float) -> Claim | None:
+    """The next evaluation to work at, now leased to the caller; None if there is none.
+
+    One on perturbed data waits for that on the original data.  What failed `MAX_ATTEMPTS` times without a word is
+    marked as failed, and so is what waits for a failed one.
+    """
+    now = time.time()
+    original = aliased(EVALUATIONS)
+    ready = or_(
+        E.prefix == "",
+        select(original.c.id)
+        .where(
+            original.c.model == E.model, original.c.dataset == E.dataset, original.c.prefix == "",
+            original.c.state == "done",
+        )
+        .correlate(EVALUATIONS)
+        .exists(),
+    )  # fmt: skip
+    free = or_(E.state == "queued", and_(E.state == "running", E.lease_until < now))
+    next_one = (
+        select(E.id)
+        .where(free, ready, E.attempts < MAX_ATTEMPTS)
+        .order_by(case((E.prefix == "", 0), else_=1), E.id)
+        .limit(1)
+        .with_for_update(skip_locked=True)  # PostgreSQL; SQLite has one writer at a time anyway
+        .scalar_subquery()
+    )
+    lease = secrets.token_hex(16)
+    with engine.begin() as connection:
+        _give_up(connection, now)
+        row = connection.execute(
+            update(EVALUATIONS)
+            .where(E.id == next_one, free)
+            .values(state="running", lease=lease, lease_until=now + lease_seconds, attempts=E.attempts + 1, started=now)
+            .returning(E.id, E.model, E.dataset, E.prefix)
+        ).one_or_none()
+    return None if row is None else Claim(row.id, row.model, row.dataset, row.prefix, lease)
+
+
+def _give_up(connection: Connection, now: float) -> None:
+    died = f"the worker died {MAX_ATTEMPTS} times; see its output"
+    connection.execute(
+        update(EVALUATIONS)
+        .where(E.state == "running", E.lease_until < now, E.attempts >= MAX_ATTEMPTS)
+        .values(state="failed", lease=None, lease_until=None, error=func.coalesce(E.error, died))
+    )
+    original = aliased(EVALUATIONS)
+    connection.execute(
+        update(EVALUATIONS)
+        .where(
+            E.state == "queued",
+            E.prefix != "",
+            select(original.c.id)
+            .where(original.c.model == E.model, original.c.dataset == E.dataset, original.c.prefix == "")
+            .where(original.c.state == "failed")
+            .correlate(EVALUATIONS)
+            .exists(),
+        )
+        .values(state="failed", error="the evaluation on the original data failed")
+    )
+
+
+def renew(engine: Engine, claimed: Claim, lease_seconds: float) -> bool:
+    """Keep an evaluation for longer; False if it is no longer the caller's."""
+    with engine.begin() as connection:
+        return _mine(connection, claimed, {"lease_until": time.time() + lease_seconds})
+
+
+def finish(
+    engine: Engine, claimed: Claim, result: Mapping[str, Any], details: list[list[float]] | None = None, said: str = ""
+) -> bool:
+    """Write the score; False, and nothing is written, if the evaluation is no longer the caller's.
+
+    `details`: the statistics of each example; `said`: a line for the model's log.
+    """
+    done = {"state": "done", "lease": None, "lease_until": None, "error": None, "finished": time.time()}
+    with engine.begin() as connection:
+        if not _mine(connection, claimed, done):
+            return False
+        connection.execute(insert(SCORES).values(evaluation=claimed.id, result=dict(result)))
+        if details is not None:
+            connection.execute(insert(DETAILS).values(evaluation=claimed.id, stats=details))
+        if said:
+            note(connection, claimed.model, said)
+        return True
+
+
+def fail(engine: Engine, claimed: Claim, error: str, said: str = "") -> bool:
+    """Mark an evaluation as failed for a reason that will not go away; `said` and it go into the model's log."""
+    readable = error.replace("\x00", "\ufffd").encode(errors="replace").decode()
+    failed = {"state": "failed", "lease": None, "lease_until": None, "error": readable, "finished": time.time()}
+    with engine.begin() as connection:
+        mine = _mine(connection, claimed, failed)
+        if mine and said:
+            note(connection, claimed.model, f"{said}: {readable}")
+        return mine
+
+
+def _mine(connection: Connection, claimed: Claim, values: Mapping[str, Any]) -> bool:
+    found = connection.execute(
+        update(EVALUATIONS)
+        .where(E.id == claimed.id, E.lease == claimed.lease, E.state == "running")
+        .values(**values)
+        .returning(literal(1))
+    )
+    return found.one_or_none() is not None
+
+
+def open_count(engine: Engine) -> int:
+    """Evaluations that are queued or running."""
+    with engine.connect() as connection:
+        return connection.execute(select(func.count()).where(E.state.in_(("queued", "running")))).scalar_one()
+
+
+ALIVE_SECONDS = 15.0  # a worker that was not seen for longer does not run
+
+
+def seen(engine: Engine, worker: str) -> None:
+    """A worker says that it runs; those that were last seen a day ago are forgotten."""
+    now = time.time()
+    with engine.begin() as connection:
+        kind = INSERT[connection.dialect.name](WORKERS).values(id=worker, seen=now)
+        connection.execute(kind.on_conflict_do_update(index_elements=["id"], set_={"seen": now}))
+        connection.execute(delete(WORKERS).where(WORKERS.c.seen < now - 86_400))
+
+
+def gone(engine: Engine, worker: str) -> None:
+    """A worker says that it ends."""
+    with engine.begin() as connection:
+        connection.execute(delete(WORKERS).where(WORKERS.c.id == worker))
+
+
+def workers(engine: Engine) -> int:
+    """Workers that run."""
+    with engine.connect() as connection:
+        alive = select(func.count()).select_from(WORKERS).where(WORKERS.c.seen > time.time() - ALIVE_SECONDS)
+        return connection.execute(alive).scalar_one()

@@ -1,0 +1,135 @@
+"""What everybody may read."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated, Any, Literal
+
+from fastapi import FastAPI, Path, Query
+from fastapi.responses import HTMLResponse
+
+from sqa_services.board import lifecycle, queue
+from sqa_services.board.board import Board, NotFound
+from sqa_services.board.dynascore import parse_weights
+from sqa_services.board.metrics import meta_of
+from sqa_services.board.routes import browsing
+from sqa_services.board.routes.shapes import ERRORS, MAX_ID, NAME, CopyName, Name, TaskCode, known
+from sqa_services.board.standing.views import MAIN
+
+DataName = Annotated[str, Query(pattern=NAME, description="A data set")]
+
+
+def add_reading(app: FastAPI, board: Board, guarded: bool) -> None:
+    """Tasks, data sets, whether a worker runs; `guarded`: who writes needs a token."""
+
+    told = [
+        {
+            "code": task.code,
+            "input_keys": task.input_keys,
+            "perf_metric": task.perf_metric,
+            "metrics": {name: asdict(meta_of(name)) for name in task.metrics},
+            "default_weights": dict(task.default_weights),
+        }
+        for task in board.tasks.values()
+    ]
+
+    @app.get("/api/tasks", responses=ERRORS)
+    async def tasks() -> list[dict[str, Any]]:
+        """The tasks, their metrics and default weights."""
+        return told
+
+    @app.get("/api/status")
+    def status() -> dict[str, Any]:
+        """How many workers run, how many evaluations wait or are under way, whether who writes needs a token."""
+        counted = {"workers": queue.workers(board.engine), "to_do": queue.open_count(board.engine)}
+        return {**counted, "guarded": guarded}
+
+    @app.get("/api/tasks/{task}/datasets", responses=ERRORS)
+    def datasets(task: TaskCode) -> list[dict[str, Any]]:
+        """The data sets of a task."""
+        known(board, task)
+        return board.datasets(task)
+
+    @app.get("/api/tasks/{task}/datasets/{name}/examples", responses=ERRORS)
+    def examples(task: TaskCode, name: CopyName) -> list[dict[str, Any]]:
+        """What models are given: the examples of a data set or of PREFIX-NAME, without the answers."""
+        known(board, task)
+        return browsing.inputs(board, task, name)
+
+    @app.get("/api/tasks/{task}/datasets/{name}/answers", responses=ERRORS)
+    def answers(task: TaskCode, name: CopyName) -> list[dict[str, Any]]:
+        """The examples of an open data set with their answers."""
+        known(board, task)
+        return browsing.with_answers(board, task, name)
+
+
+def add_standing(app: FastAPI, board: Board) -> None:
+    """Evaluations, views, the leaderboard."""
+
+    @app.get("/api/tasks/{task}/evaluations", responses=ERRORS)
+    def evaluations(
+        task: TaskCode, state: Literal["queued", "running", "done", "failed"] | None = None
+    ) -> list[dict[str, Any]]:
+        """The evaluations of a task and their results."""
+        known(board, task)
+        return board.told(board.evaluations(task, state))
+
+    @app.get("/api/evaluations/{id}", responses=ERRORS)
+    def evaluation(id: Annotated[int, Path(ge=1, le=MAX_ID)]) -> dict[str, Any]:
+        """One evaluation and its result."""
+        for row in board.told([board.evaluation(id)]):
+            return row
+        raise NotFound(f"no evaluation {id}")
+
+    @app.get("/api/tasks/{task}/views", responses=ERRORS)
+    def views(task: TaskCode) -> list[dict[str, Any]]:
+        """What the headlines of a task are made of, all versions."""
+        known(board, task)
+        return board.views(task)
+
+    @app.get("/api/tasks/{task}/leaderboard", responses=ERRORS)
+    def leaderboard(
+        task: TaskCode,
+        weights: Annotated[str | None, Query(max_length=1000, description="METRIC=WEIGHT,...")] = None,
+        dataset: Annotated[list[str], Query(max_length=100)] = [],  # noqa: B006
+        view: Annotated[str, Query(pattern=NAME)] = MAIN,
+        version: Annotated[int | None, Query(ge=1, le=MAX_ID)] = None,
+    ) -> dict[str, Any]:
+        """The models of a task, best Dynascore first."""
+        known(board, task)
+        parsed = None if weights is None else parse_weights(weights, board.task(task).metrics)
+        return board.leaderboard(task, parsed, dataset, view, version, outside=True)
+
+
+def add_models(app: FastAPI, board: Board) -> None:
+    """What is known of a model."""
+
+    @app.get("/api/tasks/{task}/models", responses=ERRORS)
+    def models(task: TaskCode) -> list[dict[str, Any]]:
+        """The models of a task."""
+        known(board, task)
+        return board.models(task)
+
+    @app.get("/api/tasks/{task}/models/{name}/log", responses=ERRORS)
+    def log(task: TaskCode, name: Name) -> list[dict[str, Any]]:
+        """What happened to a model."""
+        known(board, task)
+        return lifecycle.log_of(board.engine, task, name)
+
+    @app.get("/api/tasks/{task}/models/{name}/examples", responses=ERRORS)
+    def each(task: TaskCode, name: Name, dataset: DataName) -> list[dict[str, Any]]:
+        """What a model did on each example of an open data set, worst first."""
+        known(board, task)
+        return browsing.each_example(board, task, name, dataset)
+
+    @app.get("/tasks/{task}/models/{name}/view", responses=ERRORS, response_class=HTMLResponse)
+    def view(
+        task: TaskCode,
+        name: Name,
+        dataset: DataName,
+        example: Annotated[str, Query(min_length=1, max_length=200, description="Its id")],
+    ) -> HTMLResponse:
+        """One example of an open data set word by word, as `sqa view` shows it."""
+        known(board, task)
+        page, policy = browsing.viewer_page(board, task, name, dataset, example)
+        return HTMLResponse(page, headers={"Content-Security-Policy": policy})

@@ -1,0 +1,173 @@
+"""What its owner or the organiser may change, and who takes part."""
+
+from __future__ import annotations
+
+import hmac
+import json
+import tempfile
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from anyio import CapacityLimiter, to_thread
+from fastapi import Depends, FastAPI, HTTPException, Request
+
+from sqa.core.errors import DataError, SqaError
+from sqa.data.datasets import available, question_sets
+from sqa_services.board import accounts, lifecycle
+from sqa_services.board.accounts import Caller, Denied
+from sqa_services.board.board import Board, NotFound, Taken
+from sqa_services.board.routes.shapes import (
+    ERRORS,
+    Name,
+    NewAccount,
+    NewDataset,
+    NewInvitation,
+    NewView,
+    TaskCode,
+    known,
+)
+from sqa_services.net.guard import given_token
+
+MOST_HELD = 1 << 27  # bytes of submissions that wait to be checked
+SUBMISSION: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "description": "A submission: one JSON object a line, see `sqa validate sqa --schema`",
+        "content": {"text/plain": {"schema": {"type": "string"}}},
+    }
+}
+
+
+class Who:
+    """Tells who asks, by the token of a request; without a server's token nobody's is the organiser's."""
+
+    def __init__(self, board: Board, token: str | None) -> None:
+        self._board, self._token = board, token
+
+    def __call__(self, request: Request) -> Caller:
+        given = given_token(request.headers.get("authorization", "").encode("latin-1"))
+        if hmac.compare_digest(given, (self._token or "").encode()):
+            return accounts.ORGANISER
+        found = accounts.account_of(self._board.engine, given)
+        if found is None:
+            raise HTTPException(401, "this is nobody's token", {"WWW-Authenticate": "Bearer"})
+        return found
+
+
+def add_people(app: FastAPI, board: Board, who: Who) -> None:
+    """Accounts by invitation."""
+    asks = Depends(who)
+
+    @app.post("/api/accounts", status_code=201, responses=ERRORS)
+    def post_account(new: NewAccount) -> dict[str, Any]:
+        """Sign up with an invitation; the token is told once."""
+        return accounts.sign_up(board.engine, new.name, new.invitation)
+
+    @app.post("/api/invitations", status_code=201, responses=ERRORS)
+    def post_invitation(new: NewInvitation, caller: Caller = asks) -> dict[str, Any]:
+        """An invitation, by the organiser."""
+        _organiser(caller)
+        return accounts.invite(board.engine, new.uses, new.days)
+
+    @app.get("/api/me", responses=ERRORS)
+    def me(caller: Caller = asks) -> dict[str, Any]:
+        """Who asks: a name, or null for the organiser."""
+        return {"name": caller.name}
+
+
+def add_data(app: FastAPI, board: Board, who: Who) -> None:
+    """Data sets and views, by the organiser."""
+    asks = Depends(who)
+
+    @app.put("/api/tasks/{task}/datasets/{name}", status_code=201, responses=ERRORS)
+    def put_dataset(task: TaskCode, name: Name, new: NewDataset, caller: Caller = asks) -> dict[str, Any]:
+        """Register a data set; every model of the task is queued on it."""
+        _organiser(caller)
+        known(board, task)
+        if (new.source is None) == (new.questions is None):
+            raise HTTPException(400, "give source or questions")
+        if new.source is not None:
+            here = [source for source in question_sets() if available(source)]
+            if new.source not in here:
+                raise HTTPException(400, f"source: one that is here already: {', '.join(here)}")
+            return board.register_dataset(task, name, new.source, new.perturbations, new.seed, new.phase)
+        return _of_questions(board, task, name, new)
+
+    @app.put("/api/tasks/{task}/views/{name}", status_code=201, responses=ERRORS)
+    def put_view(task: TaskCode, name: Name, new: NewView, caller: Caller = asks) -> dict[str, Any]:
+        """Write the next version of what a headline is made of."""
+        _organiser(caller)
+        known(board, task)
+        return board.set_view(task, name, new.datasets, new.metrics)
+
+
+def add_submissions(app: FastAPI, board: Board, who: Who, per_day: int) -> None:
+    """Submissions, by their owners."""
+    asks = Depends(who)
+    held, one = 0, CapacityLimiter(1)  # bytes of submissions under way; one is checked, the others wait
+
+    @app.put("/api/tasks/{task}/models/{name}", status_code=201, responses=ERRORS, openapi_extra=SUBMISSION)
+    async def put_model(task: TaskCode, name: Name, request: Request, caller: Caller = asks) -> dict[str, Any]:
+        """Register a submission; it is queued on every data set of the task.  Refused ones count among the day's."""
+        known(board, task)
+        nonlocal held
+        body = await request.body()
+        if held and held + len(body) > MOST_HELD:
+            told = "many submissions are being checked; send it again later"
+            raise HTTPException(503, told, {"Retry-After": "60"})
+        held += len(body)
+        try:
+            await to_thread.run_sync(_admit, board, task, name, caller, per_day)
+            register = partial(board.register_model, task, name, "submission", body, caller)
+            return await to_thread.run_sync(register, limiter=one)
+        finally:
+            held -= len(body)
+
+    @app.post("/api/tasks/{task}/models/{name}/withdraw", status_code=204, responses=ERRORS)
+    def withdraw(task: TaskCode, name: Name, caller: Caller = asks) -> None:
+        """Take a submission out of the rank."""
+        known(board, task)
+        lifecycle.withdraw(board.engine, task, name, caller)
+
+    @app.post("/api/tasks/{task}/models/{name}/restore", status_code=204, responses=ERRORS)
+    def restore(task: TaskCode, name: Name, caller: Caller = asks) -> None:
+        """Undo a withdrawal."""
+        known(board, task)
+        lifecycle.restore(board.engine, task, name, caller)
+
+    @app.post("/api/tasks/{task}/models/{name}/requeue", responses=ERRORS)
+    def requeue(task: TaskCode, name: Name, caller: Caller = asks) -> dict[str, int]:
+        """Queue what failed of a submission again."""
+        known(board, task)
+        return {"queued": lifecycle.requeue(board.engine, task, name, caller)}
+
+    @app.delete("/api/tasks/{task}/models/{name}", status_code=204, responses=ERRORS)
+    def delete(task: TaskCode, name: Name, caller: Caller = asks) -> None:
+        """Delete a submission, its scores, its log and its files."""
+        known(board, task)
+        lifecycle.remove(board.engine, board.files, task, name, caller)
+
+
+def _admit(board: Board, task: str, name: str, caller: Caller, per_day: int) -> None:
+    """Before any of it is looked at: the name is free, and it is one of the day's."""
+    board.require_free(task, name)
+    accounts.spend(board.engine, caller, per_day)
+
+
+def _organiser(caller: Caller) -> None:
+    if not caller.organiser:
+        raise Denied("for the organiser alone")
+
+
+def _of_questions(board: Board, task: str, name: str, new: NewDataset) -> dict[str, Any]:
+    """Register questions of a request; a problem names their data set, not where they lay meanwhile."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, f"{name}.jsonl")
+        path.write_text("".join(json.dumps(q.model_dump()) + "\n" for q in new.questions or ()), encoding="utf-8")
+        try:
+            return board.register_dataset(task, name, str(path), new.perturbations, new.seed, new.phase)
+        except (Taken, NotFound):
+            raise
+        except SqaError as error:
+            raise DataError(str(error).replace(f"{folder}/", "")) from error

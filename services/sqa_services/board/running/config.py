@@ -1,0 +1,63 @@
+"""The config of a run as a model of the board: its stages up to the buzzes, here or on the workers of a scheduler."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from sqa.core.trace import QuestionTrace
+from sqa.core.types import Question
+from sqa.files.store import Stage, Store, blocks_of
+from sqa.run import pipeline
+from sqa.run.config import RunConfig
+from sqa.run.parts import Parts
+from sqa.run.scheduler import Scheduler, current
+from sqa.run.traces import Traces
+from sqa_services.board.metrics import Job
+from sqa_services.board.running.memory import PeakMemory
+
+Response = Mapping[str, Any]
+UNTIL = "buzz"  # the board scores by itself
+
+
+def answer(
+    config: RunConfig, questions: Sequence[Question], work: Path, said: Callable[[QuestionTrace], Response]
+) -> tuple[list[Response], Job]:
+    """`said` of every trace, and how the run went; the store below `work` keeps what a killed run had made.
+
+    Inside `scheduled(...)` the blocks are spread, and this process loads no model.  Time and memory of such a run tell
+    nothing of the model: they are not known.
+    """
+    scheduler = current()
+    if scheduler is not None:
+        traces = _spread(scheduler, config, questions)
+        return [said(trace) for trace in traces], Job(len(questions), None, None)
+    with PeakMemory() as memory:
+        start = time.perf_counter()
+        result = pipeline.run(config, Store(work), questions=questions, until=UNTIL, progress=False)
+        seconds = time.perf_counter() - start
+        responses = [said(trace) for trace in result.traces]
+    blocks = len(blocks_of(result.questions, pipeline.BLOCK_SIZE))
+    whole = all(made == blocks for made in result.made.values())  # nothing was taken from the store
+    return responses, Job(len(questions), seconds if whole else None, memory.peak)
+
+
+def _spread(scheduler: Scheduler, config: RunConfig, questions: Sequence[Question]) -> Traces:
+    """The traces, made by workers; these find the questions in the store, and know nothing of the board."""
+    from sqa.run import spread
+    from sqa.run.blocks import keep
+
+    given = keep(scheduler.store, questions)
+    job = spread.Job(config, partial(_stages, config, given), UNTIL, given)
+    [(_, stages)] = spread.spread(scheduler, [[job]], spread.PROCESSES)
+    return Traces(scheduler.store, blocks_of(questions, pipeline.BLOCK_SIZE), stages)
+
+
+def _stages(config: RunConfig, given: str, store: Store, _: Parts) -> dict[str, Stage]:
+    """On a worker, when all blocks are in the store: where they lie."""
+    from sqa.run.blocks import workshop_of
+
+    return {stage.name: stage for stage in workshop_of(store).plan(config, UNTIL, given).stages}

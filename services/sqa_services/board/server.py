@@ -1,0 +1,139 @@
+"""The board over HTTP (FastAPI): a page at /, JSON below /api, its description at /openapi.json.
+
+    GET /api/tasks                                    GET /api/tasks/TASK/leaderboard?weights=ew=4,dal=1&dataset=NAME
+    GET /api/tasks/TASK/datasets                      PUT /api/tasks/TASK/datasets/NAME    {"questions": [...], ...}
+    GET /api/tasks/TASK/datasets/NAME/examples        (what models are given; NAME may be PREFIX-NAME)
+    GET /api/tasks/TASK/datasets/NAME/answers         (of an open data set)
+    GET /api/tasks/TASK/models                        PUT /api/tasks/TASK/models/NAME      a submission, JSON lines
+    GET /api/tasks/TASK/models/NAME/log               POST .../NAME/withdraw /restore /requeue, DELETE .../NAME
+    GET /api/tasks/TASK/models/NAME/examples?dataset=D, GET /tasks/TASK/models/NAME/view?dataset=D&example=ID
+    GET /api/tasks/TASK/evaluations?state=done        GET /api/evaluations/ID
+    GET /api/tasks/TASK/views                         PUT /api/tasks/TASK/views/NAME       {"datasets": {...}}
+    GET /api/status, /api/me                          POST /api/accounts, /api/invitations
+
+Models that come over HTTP are submissions: a run's config can start programs, so configs are registered where the
+board is.  Likewise a data set is a question set by name that is here already, or questions in the request; never a
+path.  Bound beyond loopback, whatever writes needs the token, or that of an account, which may change its own
+submissions; on loopback, requests for other host names are refused, so that a page in a browser cannot reach the board
+under a name of its own.
+"""
+
+from __future__ import annotations
+
+import sys
+from contextlib import nullcontext
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+
+from sqa.core.errors import ConfigError, SqaError
+from sqa_services.board.accounts import Denied, TooMany, account_of
+from sqa_services.board.board import Board, NotFound, Taken
+from sqa_services.board.routes.beside import beside
+from sqa_services.board.routes.reading import add_models, add_reading, add_standing
+from sqa_services.board.routes.shapes import Ascii
+from sqa_services.board.routes.writing import Who, add_data, add_people, add_submissions
+from sqa_services.board.task import Unscorable
+from sqa_services.net.address import Names, address_problems, is_loopback
+from sqa_services.net.guard import PAGE_HEADERS, Guard, needed_to_write
+
+SIGN_UP = "/api/accounts"  # an invitation takes the place of a token
+REASONS = 1000  # of a submission that are listed
+PAGE = {
+    "/": ("page.html", "text/html"),
+    "/page.css": ("page.css", "text/css"),
+    "/page.js": ("page.js", "text/javascript"),
+    "/model.js": ("model.js", "text/javascript"),
+    "/people.js": ("people.js", "text/javascript"),
+}
+STATUS = ((Unscorable, 400), (Taken, 409), (NotFound, 404), (Denied, 403), (TooMany, 429))
+
+
+@dataclass(frozen=True, slots=True)
+class ServeConfig:
+    """How the server answers."""
+
+    host: str = "127.0.0.1"
+    port: int = 12380
+    token: str | None = None
+    max_body: int = 1 << 24  # bytes
+    names: tuple[str, ...] = ()  # host names by which it may be asked, beside this machine's; beyond loopback none: any
+    per_day: int = 20  # submissions of an account
+
+    def __post_init__(self) -> None:
+        wrong = address_problems(self.host, self.port, self.token)
+        if self.max_body < 1:
+            wrong.append("--max-body: must be at least 1")
+        if self.per_day < 1:
+            wrong.append(f"--per-day: must be at least 1, got {self.per_day}")
+        if wrong:
+            raise ConfigError(wrong)
+
+    @property
+    def local(self) -> bool:
+        """Whether only this machine can reach the server."""
+        return is_loopback(self.host)
+
+
+def serve(board: Board, config: ServeConfig, worker: bool = True) -> None:
+    """Serve until interrupted, with a worker beside it if wanted."""
+    from sqa_services.net.connections import run_app
+
+    print(f"sqa: the board is at http://{config.host}:{config.port}", file=sys.stderr)
+    with beside(board) if worker else nullcontext():
+        run_app(make_app(board, config), config.host, config.port)
+
+
+def make_app(board: Board, config: ServeConfig) -> FastAPI:
+    """The application on a board."""
+    app = FastAPI(
+        title="SQA evaluation board", version="1", docs_url=None, redoc_url=None, default_response_class=Ascii
+    )
+    app.add_exception_handler(SqaError, _deliberate)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    who = Who(board, config.token)
+    add_reading(app, board, config.token is not None)
+    add_standing(app, board)
+    add_models(app, board)
+    add_people(app, board, who)
+    add_data(app, board, who)
+    add_submissions(app, board, who, config.per_day)
+    for route, (name, kind) in PAGE.items():
+        app.add_api_route(route, _static(name, kind), include_in_schema=False)
+    app.add_middleware(
+        Guard,
+        token=config.token,
+        max_body=config.max_body,
+        names=Names.of(config.host, config.names),
+        headers=PAGE_HEADERS,
+        needs_token=lambda method, path: needed_to_write(method, path) and path != SIGN_UP,
+        tokens=lambda given: account_of(board.engine, given) is not None,
+    )
+    return app
+
+
+async def _deliberate(_: Request, error: Exception) -> Response:
+    """4xx for what the request got wrong; every reason why a submission cannot be scored."""
+    status = next((status for kind, status in STATUS if isinstance(error, kind)), 400)
+    content: dict[str, Any] = {"detail": str(error)}
+    if isinstance(error, Unscorable):
+        content |= {"reasons": error.reasons[:REASONS], "more": max(0, len(error.reasons) - REASONS)}
+    return Ascii(content, status)
+
+
+async def _invalid(_: Request, error: Exception) -> Response:
+    """422 that says where and what, without the input."""
+    found = error.errors() if isinstance(error, RequestValidationError) else []
+    return Ascii({"detail": [{"loc": list(e["loc"]), "msg": e["msg"], "type": e["type"]} for e in found]}, 422)
+
+
+def _static(name: str, kind: str) -> Any:
+    body = (files("sqa_services.board") / "page" / name).read_text(encoding="utf-8")
+
+    async def page() -> Response:
+        return Response(body, media_type=kind)
+
+    return page

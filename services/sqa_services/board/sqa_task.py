@@ -1,0 +1,300 @@
+"""The built-in task: simultaneous question answering on XQB, one task per source language.
+
+An example is a question: {"id", "language", "source": [sentence], "reference": [sentence], "page", "tags"}; perturbed
+copies have "input_id" and "transform" too.  A model sees "id", "language" and "source" and answers
+
+    {"id": "q", "answered": true, "steps": [{"sentence": 0, "token": "The", "g": 3, "ended": false, "erase": 0,
+                                             "guess": "Peru", "buzz": false}, ...]}
+
+with one step per target word; `guess` and `buzz` in every step if `answered`, else in none.  A registered model is the
+config of a run, run on the questions of the data set, or a submission file (protocols/submission.py) for them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping, Sequence
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+from sqa.core.answers import key
+from sqa.core.errors import ConfigError, DataError, TraceError
+from sqa.core.trace import QuestionTrace
+from sqa.core.types import Buzz, Emission, Guess, Question
+from sqa.data import perturb as perturbing
+from sqa.data.datasets import load_questions
+from sqa.files.json_shape import Shape
+from sqa.run.config import RunConfig, run_in
+from sqa_services.board import tags as tagging
+from sqa_services.board.metrics import Answer, Job
+from sqa_services.board.running import session
+from sqa_services.board.standing import plausible
+from sqa_services.board.task import KINDS, Example, Response, Task, Unscorable, told
+from sqa_services.protocols.submission import LONGEST, MOST_PROBLEMS, SHAPE, fitted, rows_of
+
+SHOWN_OF_PROBLEM = 300  # characters
+INPUT_KEYS = ("id", "language", "source")
+_STEP = {"sentence": "integer", "token": "string", "g": "integer", "ended": "boolean", "erase": "integer"}
+_SPOKEN = {"guess": "string", "buzz": "boolean"}  # of a step of a system that answers
+
+
+def _exactly(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """The JSON Schema of an object with these properties, all of them and no others."""
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+
+
+def _response_shape(step: Mapping[str, str]) -> Shape:
+    steps = {"type": "array", "items": _exactly({key: {"type": kind} for key, kind in step.items()})}
+    return Shape(_exactly({"id": {"type": "string"}, "answered": {"type": "boolean"}, "steps": steps}))
+
+
+RESPONSES = {True: _response_shape(_STEP | _SPOKEN), False: _response_shape(_STEP)}  # by `answered`
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class QuestionData:
+    """Data sets of questions in one language."""
+
+    language: str
+
+    def load(self, source: str, seed: int, perturbations: Sequence[str]) -> dict[str, list[Example]]:
+        """A question set of `sqa.data.datasets`, or a file of questions: the questions and their perturbed copies."""
+        questions = load_questions(source)
+        for question in questions:
+            if question.language != self.language:
+                raise DataError(f"{source}: {question.id} is in {question.language!r}, the task in {self.language!r}")
+        own = _own_categories(source)
+        categories, guessable = tagging.page_categories(), tagging.guessable_pages()
+        loaded: dict[str, list[Example]] = {"": []}
+        kinds = perturbing.chosen(perturbations)
+        for question in questions:
+            category = own.get(question.id) or categories.get(key(question.page))
+            tags = tagging.tags_of(question, category, guessable)
+            loaded[""].append(_example(question, tags))
+            for kind in kinds:
+                copy = perturbing.perturb(question, kind, seed)
+                if copy is not None:
+                    more = {"input_id": question.id, "transform": kind.name}
+                    loaded.setdefault(kind.family, []).append(_example(copy, tags) | more)
+        return loaded
+
+    def label_field_converter(self, example: Example) -> dict[str, Any]:
+        """The answer is the question itself, which knows its page and its source."""
+        extra = {key: example[key] for key in ("input_id", "transform") if key in example}
+        return {"id": example["id"], "answer": question_of(example), "tags": list(example["tags"]), **extra}
+
+    def pred_field_converter(self, example: Example, response: Response) -> dict[str, Any]:
+        """The prediction is an `Answer`."""
+        steps = response["steps"]
+        emissions = tuple(Emission(s["sentence"], s["token"], s["g"], s["ended"], s["erase"]) for s in steps)
+        guesses = buzzes = None
+        if response["answered"]:
+            guesses = tuple((Guess(s["guess"], 1.0),) if s["guess"] else () for s in steps)
+            buzzes = tuple(Buzz(float(s["buzz"]), s["buzz"]) for s in steps)
+        return {"id": response["id"], "pred": Answer(emissions, guesses, buzzes)}
+
+
+def _own_categories(source: str) -> dict[str, str]:
+    """question id -> category, where the questions' own file tells it (the bundled set does)."""
+    from sqa.data.datasets import MINI
+    from sqa.files.records import json_document
+
+    if not source.startswith("mini-"):
+        return {}
+    language = source.removeprefix("mini-")
+    return {f"{q['id']}-{language}": q["category"] for q in json_document(MINI)["questions"]}
+
+
+def _example(question: Question, tags: Sequence[str]) -> dict[str, Any]:
+    return {
+        "id": question.id,
+        "language": question.language,
+        "source": [" ".join(words) for words in question.sentences],
+        "reference": list(question.reference),
+        "page": question.page,
+        "tags": list(tags),
+    }
+
+
+def question_of(example: Example) -> Question:
+    """The question of an example."""
+    sentences = tuple(tuple(sentence.split()) for sentence in example["source"])
+    return Question(
+        example["id"], "board", example["language"], sentences, tuple(example["reference"]), example["page"]
+    )
+
+
+# ------------------------------------------------------------------------------------------------------ responses
+
+
+def verify_response(response: Response, example: Example) -> None:
+    """DataError unless the response has the form of the module's text and its steps fit the question."""
+    where = f"response to {example['id']!r}"
+    answered = isinstance(response, Mapping) and response.get("answered") is not False
+    if problems := RESPONSES[answered].problems(response):
+        raise DataError(f"{where}: {told(problems)}")
+    if response["id"] != example["id"]:
+        raise DataError(f"{where}: has the id {response['id']!r}")
+    prediction = QuestionData("").pred_field_converter(example, response)["pred"]
+    try:
+        QuestionTrace(question_of(example), *prediction)
+    except TraceError as error:
+        raise DataError(f"{where}: {error}") from error
+
+
+def _response(trace: QuestionTrace) -> dict[str, Any]:
+    """A trace as a response: the top guess and the buzz at each step."""
+    answered = trace.guesses is not None and trace.buzzes is not None
+    steps: list[dict[str, Any]] = [dataclasses.asdict(emission) for emission in trace.emissions]
+    if answered:
+        for step, guesses, buzz in zip(steps, trace.guesses, trace.buzzes, strict=True):  # type: ignore[arg-type]
+            step |= {"guess": guesses[0].page if guesses else "", "buzz": buzz.buzz}
+    return {"id": trace.question.id, "answered": answered, "steps": steps}
+
+
+# --------------------------------------------------------------------------------------------------------- models
+
+
+def respond(kind: str, model: bytes, examples: Sequence[Example], work: Path) -> tuple[list[Response], Job]:
+    """The answers of a run's config, of a submission, or of a client's session."""
+    if kind == "submission":
+        return submitted(model, examples), Job(len(examples), None, None)
+    if kind == session.KIND:
+        traces = session.answer(model, [question_of(example) for example in examples])
+        return [_response(trace) for trace in traces], Job(len(examples), None, None)
+    return _run(config_of(model), examples, work)
+
+
+def submitted(submission: bytes, examples: Sequence[Example]) -> list[Response]:
+    """The answers of a submission's rows for these examples; its rows for other questions are left aside."""
+    problems: list[str] = []
+    traces = fitted(*rows_of(submission.decode(), problems), [question_of(example) for example in examples], problems)
+    if problems:
+        raise DataError(f"submission: {told(problems)}")
+    return [_response(trace) for trace in traces]
+
+
+def unscorable(kind: str, model: bytes, sets: Mapping[str, Sequence[Example]]) -> dict[str, list[str]]:
+    """data set -> why a submission cannot be scored there, every reason; of a config only running it can tell."""
+    if kind not in ("submission", session.KIND):
+        return {}
+    rows = rows_of(model.decode(), []) if kind == "submission" else None  # once for all sets: it may be large
+    found = {}
+    for name, examples in sets.items():
+        questions, problems = [question_of(example) for example in examples], list[str]()
+        if rows is None:
+            problems = session.problems_of(model, questions)
+        elif (traces := fitted(*rows, questions, problems)) and traces[0].buzzes is None:
+            problems.append("guess, buzz: no row has them, and without answers there are no expected wins")
+        if problems:
+            found[name] = problems
+    return found
+
+
+def implausible(examples: Sequence[Example], responses: Sequence[Response]) -> list[str]:
+    """Why responses cannot be what they say; of perturbed copies how early an answer is known says nothing."""
+    early = not any("transform" in example for example in examples)
+    return plausible.implausible(traces_of(examples, responses), early)
+
+
+def traces_of(examples: Sequence[Example], responses: Sequence[Response]) -> list[QuestionTrace]:
+    """Verified responses as traces."""
+    convert = QuestionData("").pred_field_converter
+    pairs = zip(examples, responses, strict=True)
+    return [QuestionTrace(question_of(example), *convert(example, response)["pred"]) for example, response in pairs]
+
+
+def shown(example: Example, response: Response) -> dict[str, Any]:
+    """The right page, and what was said at the buzz (of a system that never buzzed: at the end) after which share."""
+    [trace] = traces_of([example], [response])
+    found: dict[str, Any] = {"page": example["page"], "guess": "", "buzzed": False, "read": None}
+    if trace.guesses is None or trace.buzzes is None or not trace.emissions:
+        return found
+    steps = [step for step, buzz in enumerate(trace.buzzes) if buzz.buzz]
+    at = steps[0] if steps else len(trace.emissions) - 1
+    guess = trace.guesses[at][0].page if trace.guesses[at] else ""
+    return found | {"guess": guess, "buzzed": bool(steps), "read": round(float(trace.fraction[at]), 3)}
+
+
+def _run(config: RunConfig, examples: Sequence[Example], work: Path) -> tuple[list[Response], Job]:
+    """Run the stages up to the buzzes on the examples."""
+    from sqa_services.board.running import config as running
+
+    if config.guesser is None or config.buzzer is None:
+        raise ConfigError(f"{config.name}: a model of this task needs a guesser and a buzzer")
+    return running.answer(config, [question_of(example) for example in examples], work, _response)
+
+
+def config_of(model: bytes) -> RunConfig:
+    """The run config in a model's file."""
+    return run_in(model, "model")
+
+
+def check_model(kind: str, model: bytes) -> None:
+    """ConfigError for a config that cannot be one, DataError for a submission that no data set could fit."""
+    if kind not in KINDS:
+        raise ConfigError(f"model: its kind must be one of {', '.join(KINDS)}, got {kind!r}")
+    if kind == "config":
+        config = config_of(model)
+        if config.guesser is None or config.buzzer is None:
+            raise ConfigError("model: a model of this task needs a guesser and a buzzer")
+    if kind != "submission":  # a session's file was made here
+        return
+    try:
+        lines = model.decode().split("\n")
+    except UnicodeDecodeError as error:
+        raise DataError(f"submission: not UTF-8 at byte {error.start}") from error
+    rows = ((number, line) for number, line in enumerate(lines, start=1) if line.strip())
+    first = next(rows, None)
+    if first is None:
+        raise DataError("submission: has no rows")
+    wrong = (f"{number}: {problem}" for number, line in chain([first], rows) for problem in _row_problems(line))
+    if problems := list(islice(wrong, MOST_PROBLEMS)):
+        raise Unscorable("submission", problems, "see `sqa validate sqa --schema`")
+
+
+def _row_problems(line: str) -> list[str]:
+    """What is wrong with one line whatever the data set."""
+    if len(line) > LONGEST:
+        return [f"a line may have {LONGEST} characters, this one has {len(line)}"]
+    try:
+        row = json.loads(line)
+        json.dumps(row, ensure_ascii=False).encode()  # half a surrogate pair cannot be written
+    except UnicodeEncodeError:
+        return [f"has half a surrogate pair, which is no text: {line[:60]!r}"]
+    except (ValueError, RecursionError):
+        return [f"not JSON: {line[:60]!r}"]
+    return [problem[:SHOWN_OF_PROBLEM] for problem in SHAPE.problems(row)]
+
+
+def _task(language: str) -> Task:
+    return Task(
+        code=f"sqa-{language}",
+        input_keys=INPUT_KEYS,
+        data=QuestionData(language),
+        verify_response=verify_response,
+        respond=respond,
+        answer=lambda prediction: prediction.page,
+        check_model=check_model,
+        eval_metrics=("ew", "oracle_ew", "qa_accuracy", "corpus_bleu", "chrf", "al", "laal", "ap", "dal"),
+        perf_metric="ew",
+        delta_metrics=perturbing.FAMILIES,
+        difference_metrics=("ew", "oracle_ew", "qa_accuracy", "chrf", "dal"),
+        default_weights=(("ew", 4.0), ("dal", 1.0), ("fairness", 1.0), ("robustness", 1.0), ("simultaneous", 1.0)),
+        implausible=implausible,
+        unscorable=unscorable,
+        shown=shown,
+        traces=traces_of,
+    )
+
+
+def spanish() -> Task:
+    """Questions in Spanish."""
+    return _task("es")
+
+
+def polish() -> Task:
+    """Questions in Polish."""
+    return _task("pl")

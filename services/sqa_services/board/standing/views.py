@@ -1,0 +1,78 @@
+"""What a headline is made of: the weights of data sets and of metrics, under a name and a version.
+
+The first data set of a task makes the view "main"; what is registered later is there to be looked at, and enters the
+headline only with a new version of it.  Earlier versions stay and can be asked for.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, func, insert, select
+
+from sqa.core.errors import ConfigError
+from sqa_services.board.storage import DATASETS, VIEWS
+from sqa_services.board.task import Task, check_name
+
+MAIN = "main"
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Weights by name, each above 0."""
+
+    name: str
+    version: int
+    created: float
+    datasets: dict[str, float]
+    metrics: dict[str, float]
+
+
+def views(connection: Connection, code: str) -> list[View]:
+    """All versions of a task's views, oldest first."""
+    columns = (VIEWS.c.name, VIEWS.c.version, VIEWS.c.created, VIEWS.c.datasets, VIEWS.c.metrics)
+    rows = connection.execute(select(*columns).where(VIEWS.c.task == code).order_by(VIEWS.c.id))
+    return [View(*row) for row in rows]
+
+
+def find_view(connection: Connection, code: str, name: str = MAIN, version: int | None = None) -> View | None:
+    """A view's version, the newest for None; None where there is none."""
+    found = [v for v in views(connection, code) if v.name == name and version in (None, v.version)]
+    return found[-1] if found else None
+
+
+def add_view(
+    connection: Connection, task: Task, name: str, datasets: Mapping[str, float], metrics: Mapping[str, float]
+) -> View:
+    """Write the next version of a view.  Unknown names, or weights that are not above 0: ConfigError, all of them."""
+    check_name(name, "view")
+    known = connection.execute(select(DATASETS.c.name).where(DATASETS.c.task == task.code)).scalars().all()
+    wrong = [f"view: no data set {found!r}; known: {', '.join(known)}" for found in datasets if found not in known]
+    wrong += [f"view: no metric {found!r}" for found in metrics if found not in task.metrics]
+    weights: list[tuple[str, Any]] = [*datasets.items(), *metrics.items()]
+    wrong += [f"view: {found}: a weight must be above 0, got {weight}" for found, weight in weights if not weight > 0]
+    if not datasets or not metrics:
+        wrong.append("view: name at least one data set and one metric")
+    if wrong:
+        raise ConfigError(wrong)
+    newest = select(func.max(VIEWS.c.version)).where(VIEWS.c.task == task.code, VIEWS.c.name == name)
+    version = (connection.execute(newest).scalar_one() or 0) + 1
+    made = View(name, version, time.time(), dict(datasets), dict(metrics))
+    row = {"task": task.code, "name": name, "version": version, "created": made.created}
+    connection.execute(insert(VIEWS).values(**row, datasets=made.datasets, metrics=made.metrics))
+    return made
+
+
+def ensure_main(connection: Connection, task: Task) -> None:
+    """The headline of a task that has data sets and none yet: all of them alike, the task's weights.
+
+    Perturbed copies that a data set lacks weigh nothing: no model could be compared.
+    """
+    rows = connection.execute(select(DATASETS.c.name, DATASETS.c.prefixes).where(DATASETS.c.task == task.code)).all()
+    if rows and find_view(connection, task.code) is None:
+        lacking = {delta for delta in task.delta_metrics for row in rows if delta not in row.prefixes}
+        metrics = {name: weight for name, weight in task.default_weights if weight and name not in lacking}
+        add_view(connection, task, MAIN, {row.name: 1.0 for row in rows}, metrics or {task.perf_metric: 1.0})

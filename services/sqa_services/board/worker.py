@@ -1,0 +1,201 @@
+"""Takes evaluations from the queue, one at a time, and writes what came out.  Any number may work on one board.
+
+What a config or a submission does wrong is the result of its evaluation.  Anything else is a mistake of the program:
+the worker ends with its traceback, the evaluation is tried again by the next one, and given up after
+`queue.MAX_ATTEMPTS` workers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from threading import Event, Thread
+from typing import Any
+
+from sqlalchemy import insert, select, update
+
+from sqa.core.errors import ConfigError, NotComputable, SqaError
+from sqa.run.scheduler import SchedulerGone
+from sqa_services.board import queue
+from sqa_services.board.board import Board
+from sqa_services.board.evaluate import delta, evaluate
+from sqa_services.board.files import as_lines, data_path, job_name, model_path, predictions_path, prefixed
+from sqa_services.board.metrics import EVAL, JOB, Additive, Job
+from sqa_services.board.storage import DATASETS, DETAILS, MODELS, SCORES
+from sqa_services.board.task import Example, Response, Task, answer_all
+
+LEASE_SECONDS = 60.0
+POLL_SECONDS = 2.0
+
+
+Outcome = tuple[dict[str, Any], list[list[float]] | None]  # a result, and each example's statistics
+
+
+def work(
+    board: Board,
+    until_empty: bool = False,
+    lease_seconds: float = LEASE_SECONDS,
+    poll_seconds: float = POLL_SECONDS,
+    beside: int | None = None,
+) -> int:
+    """Work until interrupted, or until nothing is queued or running; how many evaluations this worker finished.
+
+    `beside`: the process that started this one; the worker ends after it.
+    """
+    if lease_seconds <= 0:
+        raise ConfigError(f"--lease: must be > 0 seconds, got {lease_seconds}")
+    finished = 0
+    with _alive(board):
+        look_again(board)
+        while beside is None or os.getppid() == beside:
+            with board.engine.begin() as connection:
+                queue.fill(connection)  # a pair that two registrations at the same moment did not see
+            claimed = queue.claim(board.engine, lease_seconds)
+            if claimed is not None:
+                finished += _work_at(board, claimed, lease_seconds)
+            elif until_empty and not queue.open_count(board.engine):
+                break
+            else:
+                time.sleep(poll_seconds)
+    return finished
+
+
+@contextmanager
+def _alive(board: Board) -> Iterator[None]:
+    """Until the block ends, or this process is told to end, the board says that a worker runs."""
+    name = secrets.token_hex(16)
+
+    def say() -> bool:
+        queue.seen(board.engine, name)
+        return True
+
+    say()
+    try:
+        with _meanwhile(queue.ALIVE_SECONDS / 3, say):
+            yield
+    finally:
+        queue.gone(board.engine, name)
+
+
+def look_again(board: Board) -> int:
+    """Look at results that were made before the board knew what is implausible; how many."""
+    old = [row for row in board.evaluations(state="done") if "implausible" not in row["result"]]
+    for row in old:
+        if row["task"] not in board.tasks:
+            continue
+        result, details = _seen_again(board, row)
+        with board.engine.begin() as connection:
+            connection.execute(update(SCORES).where(SCORES.c.evaluation == row["id"]).values(result=result))
+            if details is not None:
+                connection.execute(insert(DETAILS).values(evaluation=row["id"], stats=details))
+    return len(old)
+
+
+def _seen_again(board: Board, row: dict[str, Any]) -> Outcome:
+    """An old result with what is new in it; answers that are gone cannot be looked at, which is a reason too."""
+    task, where = board.task(row["task"]), (row["task"], row["dataset"], row["prefix"])
+    try:
+        examples = board.files.read_lines(data_path(*where))
+        responses = board.files.read_lines(predictions_path(row["task"], row["model"], row["dataset"], row["prefix"]))
+        details = None if row["prefix"] else _details(task, examples, answer_all(task, responses, examples))
+    except SqaError as error:
+        return row["result"] | {"implausible": [f"cannot be looked at: {error}"]}, None
+    return row["result"] | _looked_at(task, examples, responses), details
+
+
+def _work_at(board: Board, claimed: queue.Claim, lease_seconds: float) -> bool:
+    """True if this worker's result was taken."""
+    with board.engine.connect() as connection:
+        model = connection.execute(select(MODELS).where(MODELS.c.id == claimed.model)).mappings().first()
+        data = connection.execute(select(DATASETS).where(DATASETS.c.id == claimed.dataset)).mappings().one()
+    if model is None:  # deleted in the meantime
+        return False
+    name = job_name(model["name"], claimed.prefix, data["name"], int(time.time()))
+    print(f"sqa: {name}: started", file=sys.stderr)
+    where, start = prefixed(claimed.prefix, data["name"]), time.time()
+    with _meanwhile(lease_seconds / 3, lambda: queue.renew(board.engine, claimed, lease_seconds)):
+        try:
+            result, details = run_one(board, model["task"], model["name"], model["kind"], data, claimed.prefix)
+        except SchedulerGone:  # no fault of the model's: the evaluation is for whoever comes when the lease is over
+            raise
+        except SqaError as error:
+            print(f"sqa: {name}: failed: {error}", file=sys.stderr)
+            told = str(error).replace(f"{board.config.folder.absolute()}/", "").replace(f"{board.config.folder}/", "")
+            return queue.fail(board.engine, claimed, told, f"{where}: failed")
+    said = f"{where}: scored in {time.time() - start:.1f} s"
+    if result["implausible"]:
+        said += f"; kept out of the rank: {'; '.join(result['implausible'])}"
+    taken = queue.finish(board.engine, claimed, result, details, said)
+    print(f"sqa: {name}: {'done' if taken else 'dropped, its lease had run out'}", file=sys.stderr)
+    return taken
+
+
+@contextmanager
+def _meanwhile(seconds: float, action: Callable[[], bool]) -> Iterator[None]:
+    """A thread repeats the action every so many seconds until it is False or the block ends."""
+    stop = Event()
+
+    def repeat() -> None:
+        while not stop.wait(seconds):
+            if not action():
+                return
+
+    thread = Thread(target=repeat, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+def run_one(board: Board, code: str, model: str, kind: str, data: Any, prefix: str) -> Outcome:
+    """Let a model answer a data set or its perturbed copies; keep its answers; score them."""
+    task = board.task(code)
+    examples = board.files.read_lines(data_path(code, data["name"], prefix))
+    file = board.files.read(model_path(code, model, kind))
+    given = [{**example} for example in examples]
+    responses, job = task.respond(kind, file, given, board.config.work)
+    predictions = answer_all(task, responses, examples)
+    board.files.write(predictions_path(code, model, data["name"], prefix), as_lines(responses))
+    labels = [task.data.label_field_converter(example) for example in examples]
+    looked_at = _looked_at(task, examples, responses)
+    if not prefix:
+        result = {**evaluate(task, labels, predictions, data["seed"]), "job": _job(task.job_metrics, job)}  # type: ignore[arg-type]
+        return result | looked_at, _details(task, examples, predictions)
+    originals = board.files.read_lines(data_path(code, data["name"]))
+    earlier = board.files.read_lines(predictions_path(code, model, data["name"]))
+    before = answer_all(task, earlier, originals)
+    targets = [task.data.label_field_converter(example) for example in originals]
+    return delta(task, prefix, targets, before, labels, predictions, data["seed"]) | looked_at, None  # type: ignore[arg-type]
+
+
+def _looked_at(task: Task, examples: Sequence[Example], responses: Sequence[Response]) -> dict[str, Any]:
+    """Why it cannot be true, if it cannot, and by what equal answers are found."""
+    digest = hashlib.sha256(as_lines(responses)).hexdigest()
+    return {"implausible": task.implausible(examples, responses), "digest": digest}
+
+
+def _details(task: Task, examples: Sequence[Example], predictions: Sequence[Any]) -> list[list[float]] | None:
+    """The statistics of each example, of the metric that sorts; None where it is no sum over examples."""
+    get = EVAL[task.perf_metric].get
+    if not isinstance(get, Additive):
+        return None
+    answers = [task.data.label_field_converter(example)["answer"] for example in examples]
+    return get.stats([prediction["pred"] for prediction in predictions], answers).tolist()
+
+
+def _job(names: tuple[str, ...], job: Job) -> dict[str, float]:
+    """The job metrics that have a value."""
+    found = {}
+    for name in names:
+        try:
+            found[name] = JOB[name][0](job)
+        except NotComputable:
+            continue
+    return found

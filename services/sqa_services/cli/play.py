@@ -1,0 +1,108 @@
+"""`sqa play`: people as contestants."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sqa.cli.options import SETTINGS, Host, HostNames, Json, Port, print_table
+from sqa.core.errors import DataError, lacking
+
+if TYPE_CHECKING:
+    from sqa_services.play.journal import Journal
+
+play_app = typer.Typer(
+    help="People read a translation word by word, buzz and answer; every game is a trace.", **SETTINGS
+)
+
+Games = Annotated[Path, typer.Option("--games", metavar="DIR", help="Where the games are kept.")]
+DEFAULT_GAMES = Path("games")
+
+
+@play_app.command("serve")
+def serve(
+    runs: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="RUN...",
+            help="Folders of finished runs; or configs, whose model translates when a game begins.",
+            show_default=False,
+        ),
+    ],
+    games: Games = DEFAULT_GAMES,
+    host: Host = "127.0.0.1",
+    port: Port = 12390,
+    token: Annotated[
+        str | None, typer.Option("--token", envvar="SQA_TOKEN", help="Players open http://HOST:PORT/#TOKEN.")
+    ] = None,
+    names: HostNames = None,
+    consent: Annotated[
+        Path | None, typer.Option("--consent", metavar="FILE", help="A consent text of your own.", show_default=False)
+    ] = None,
+    curve: Annotated[
+        str, typer.Option("--curve", metavar="NAME", help="Expected wins shown to players: a name, or a curve file.")
+    ] = "qanta2018",
+    answer_seconds: Annotated[float, typer.Option("--answer-seconds", metavar="S", help="To type an answer.")] = 20.0,
+    end_seconds: Annotated[float, typer.Option("--end-seconds", metavar="S", help="To buzz after the end.")] = 10.0,
+) -> None:
+    """The page: alone, against a system, or two people on two devices; space bar to buzz."""
+    try:
+        from sqa_services.play import server
+        from sqa_services.play.table import Timing
+    except ModuleNotFoundError as error:
+        raise lacking(error, "sqa play serve") from error
+    timing = Timing(answer_seconds, end_seconds)
+    paths = tuple(map(Path, runs))
+    server.serve(server.PlayConfig(paths, games, host, port, token, tuple(names or ()), consent, curve, timing))
+
+
+@play_app.command("list")
+def list_players(games: Games = DEFAULT_GAMES, as_json: Json = False) -> None:
+    """The players, and how many questions each has finished."""
+    header = ("player", "questions")
+    rows = _journal(games).players()
+    print_table(header, rows, [dict(zip(header, row, strict=True)) for row in rows], as_json)
+
+
+@play_app.command("export")
+def export(
+    output: Annotated[
+        Path, typer.Option("--output", metavar="DIR", help="Runs of people and systems, and buzzes.jsonl.")
+    ],
+    games: Games = DEFAULT_GAMES,
+    players: Annotated[
+        list[str] | None, typer.Option("--player", metavar="ID", help="This one only; may be repeated.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Games as finished runs on the questions played, people beside systems, and as buzzes for `sqa curve fit`."""
+    from dataclasses import asdict
+
+    from sqa_services.play import export as exports
+
+    found = exports.export(_journal(games), output, players or ())
+    objects = [asdict(one) | {"folder": str(one.folder)} for one in found]
+    print_table(exports.HEADER, [one.cells() for one in found], objects, as_json)
+    print(f"sqa: {output / exports.BUZZES}", file=sys.stderr)
+
+
+@play_app.command("delete")
+def delete(
+    player: Annotated[str, typer.Argument(metavar="PLAYER", help="As `sqa play list` names it.", show_default=False)],
+    games: Games = DEFAULT_GAMES,
+) -> None:
+    """Delete everything that is kept about a player; what was exported before stays where it is."""
+    if not _journal(games).forget(player):
+        raise DataError(f"{games}: no player {player!r}; `sqa play list` names them")
+
+
+def _journal(games: Path) -> Journal:
+    """The journal in a folder.  None there: DataError."""
+    from sqa_services.play.journal import FILE, Journal
+
+    if not (games / FILE).is_file():
+        raise DataError(f"{games}: has no games; `sqa play serve RUN --games {games}` makes some")
+    return Journal(games / FILE)

@@ -1,0 +1,168 @@
+"""`sqa serve`, `client`, `scorer` and `validate`: the wire formats of other people's programs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from sqa.cli.options import SETTINGS, Host, HostNames, Json, MaxBody, Port, call
+from sqa.core.errors import lacking
+
+serve_app = typer.Typer(help="Servers for other people's programs.", **SETTINGS)
+scorer_app = typer.Typer(**SETTINGS)
+client_app = typer.Typer(help="Clients of other people's servers.", **SETTINGS)
+validate_app = typer.Typer(help="Check and score submissions.", **SETTINGS)
+Guesser = Annotated[str, typer.Option("--guesser", metavar="YAML", help="As in a config, or a config file.")]
+Buzzer = Annotated[str, typer.Option("--buzzer", metavar="YAML", help="As in a config; none: without one.")]
+Token = Annotated[str | None, typer.Option("--token", envvar="SQA_TOKEN", help="Clients must bring it.")]
+RAW = {"allow_extra_args": True, "ignore_unknown_options": True}  # arguments in other programs' own style
+
+
+@serve_app.command("iwslt")
+def serve_iwslt(
+    target: Annotated[
+        Path | None, typer.Option("--tgt-file", metavar="FILE", help="References; of speech a .json may do.")
+    ] = None,
+    source: Annotated[Path | None, typer.Option("--src-file", metavar="FILE", help="Sentences, or .wav paths.")] = None,
+    tokenizer: Annotated[Literal["13a", "none"], typer.Option("--tokenizer", help="Of BLEU.")] = "13a",
+    kind: Annotated[Literal["text", "speech"], typer.Option("--scorer-type", help="What is read out.")] = "text",
+    output: Annotated[Path | None, typer.Option("--output", metavar="DIR", help="For text, delay and scores.")] = None,
+    host: Host = "127.0.0.1",
+    port: Port = 12321,
+    dialect: Annotated[
+        Literal["iwslt-2020", "simuleval-1.0.2"], typer.Option("--dialect", help="How GET / and GET /result answer.")
+    ] = "iwslt-2020",
+    strict: Annotated[bool, typer.Option("--strict-2020", help="Keep the originals' mistakes.")] = False,
+    token: Token = None,
+    max_body: MaxBody = 1 << 20,
+    max_sessions: Annotated[int, typer.Option("--max-sessions", metavar="N")] = 1024,
+    questions: Annotated[
+        str, typer.Option("--questions", metavar="NAME", help="A question set in place of the files: EW too.")
+    ] = "",
+    guesser: Guesser = "",
+    buzzer: Buzzer = "",
+    names: HostNames = None,
+    journal: Annotated[
+        Path | None, typer.Option("--journal", metavar="FILE", help="Keeps the sessions; default: one in --output.")
+    ] = None,
+    session_hours: Annotated[
+        float, typer.Option("--session-hours", metavar="N", help="Without a request, then a session is forgotten.")
+    ] = 168.0,
+    participants: Annotated[
+        Path | None, typer.Option("--participants", metavar="FILE", help="NAME TOKEN a line: each has one session.")
+    ] = None,
+) -> None:
+    """Read sentences out word by word, score what comes back; the server of IWSLT 2020."""
+    from sqa_services.protocols.iwslt import entry as iwslt
+    from sqa_services.protocols.iwslt.participants import read_participants
+
+    try:
+        from sqa_services.protocols.iwslt.http import ServeConfig
+    except ModuleNotFoundError as error:
+        raise lacking(error, "sqa serve iwslt") from error
+    config = ServeConfig(
+        tokenizer, dialect, strict, output, host, port, token, max_body, max_sessions, names=tuple(names or ()),
+        journal=journal, session_hours=session_hours,
+        participants=() if participants is None else tuple(read_participants(participants).items()),
+    )  # fmt: skip
+    iwslt.serve(source, target, kind, config, questions, guesser, buzzer)
+
+
+@serve_app.command("qanta")
+def serve_qanta(
+    guesser: Guesser = "",
+    buzzer: Buzzer = "",
+    host: Host = "127.0.0.1",
+    port: Port = 4861,
+    token: Token = None,
+    underscores: Annotated[bool, typer.Option("--underscores", help="Titles as QANTA's data has them.")] = False,
+    names: HostNames = None,
+) -> None:
+    """Answer Quizbowl questions as QANTA's systems do: /api/1.0/quizbowl/status, /act and /batch_act."""
+    call("sqa_services.protocols.qanta:serve", guesser, buzzer, host, port, token, underscores, names or ())
+
+
+@serve_app.command("simuleval")
+def serve_simuleval(
+    translator: Annotated[
+        str, typer.Option("--translator", metavar="YAML", help="As in a config, or a config file.")
+    ] = "",
+    agent: Annotated[
+        str, typer.Option("--agent", metavar="FILE.py:CLASS", help="A SimulEval agent instead; then -- its options.")
+    ] = "",
+    arguments: Annotated[list[str] | None, typer.Argument(metavar="[-- AGENT OPTIONS]", show_default=False)] = None,
+    host: Host = "127.0.0.1",
+    port: Port = 12321,
+    token: Token = None,
+    names: HostNames = None,
+) -> None:
+    """Translate for `simuleval --remote-eval`, as `simuleval --standalone` does."""
+    call("sqa_services.simuleval.server:serve", translator, agent, arguments or (), host, port, token, names or ())
+
+
+@client_app.command("iwslt")
+def client_iwslt(
+    arguments: Annotated[list[str] | None, typer.Argument(metavar="[-- AGENT OPTIONS]", show_default=False)] = None,
+    agent: Annotated[
+        str | None, typer.Option("--agent", metavar="FILE.py:CLASS", help="An agent as in the published guide.")
+    ] = None,
+    translator: Annotated[
+        str | None, typer.Option("--translator", metavar="YAML", help="As in a config, or a config file.")
+    ] = None,
+    url: Annotated[str, typer.Option("--url", help="The server.")] = "http://localhost:12321",
+    start: Annotated[int, typer.Option("--start-idx", metavar="N", help="First sentence, from 0.")] = 0,
+    end: Annotated[int | None, typer.Option("--end-idx", metavar="N", help="Last sentence, included.")] = None,
+    threads: Annotated[int, typer.Option("--num-threads", metavar="N", help="Each with an agent of its own.")] = 1,
+    reset: Annotated[bool, typer.Option("--reset-server", help="Forget first what was translated.")] = False,
+    scores: Annotated[bool, typer.Option("--scores", help="Print the server's scores at the end.")] = False,
+    session: Annotated[str, typer.Option("--session", metavar="ID", help="A session apart from all others.")] = "",
+    token: Annotated[str, typer.Option("--token", envvar="SQA_TOKEN")] = "",
+    guide: Annotated[bool, typer.Option("--guide", help="By the routes of the published guide.")] = False,
+    patience: Annotated[
+        float, typer.Option("--patience", metavar="SECONDS", help="To ask again when the server is gone; 0: do not.")
+    ] = 60.0,
+) -> None:
+    """Translate what an evaluation server reads out, with an agent or a translator of this project."""
+    from sqa_services.protocols.iwslt import entry as iwslt
+
+    iwslt.run_client(
+        url, agent, translator, arguments or (), start, end, threads, reset, scores, session, token, guide, patience
+    )
+
+
+@scorer_app.command("scorer", context_settings=RAW)
+def scorer(
+    context: typer.Context,
+    metric: Annotated[str, typer.Argument(metavar="METRIC", help="bleu, chrf, ter or meteor.", show_default=False)],
+    tokenize: Annotated[str, typer.Option("--tokenize", help="bleu: a tokeniser of sacrebleu.")] = "13a",
+    lowercase: Annotated[bool, typer.Option("--lowercase", help="bleu, chrf: compare without case.")] = False,
+    word_order: Annotated[int, typer.Option("--word-order", help="chrf: word n-grams; 2 is chrF++.")] = 0,
+    eval_lines: Annotated[
+        Literal["total", "each"] | None,
+        typer.Option("--eval-lines", help="Replies to EVAL: one, or (meteor's default) one for each and one for all."),
+    ] = None,
+) -> None:
+    """A metric for programs that speak cdec's SCORE/EVAL protocol; meteor takes its jar's arguments as well."""
+    from sqa_services.protocols.scorer import ScorerConfig
+    from sqa_services.protocols.scorer import main as answer
+
+    answer(ScorerConfig(metric, tokenize, lowercase, word_order, eval_lines, tuple(context.args)))
+
+
+@validate_app.command("vist", context_settings=RAW | {"help_option_names": []})
+def validate_vist(context: typer.Context) -> None:
+    """The VIST challenge's evaluator: -testFile F -gsFile G [--template T] [--all-errors] [--json]."""
+    call("sqa_services.protocols.vist:main", context.args)
+
+
+@validate_app.command("sqa")
+def validate_sqa(
+    submission: Annotated[str, typer.Argument(metavar="SUBMISSION", help="Rows as JSON lines.")] = "",
+    questions: Annotated[str, typer.Option("--questions", metavar="NAME", help="The question set.")] = "",
+    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON schema of a line.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Check a submission of (question, step, token, g) rows; then EW and latency."""
+    call("sqa_services.protocols.submission:main", submission, questions, as_json, schema)

@@ -1,0 +1,20 @@
+"""What this distribution registers with `sqa`, as its entry point; nothing else is imported here."""
+
+from __future__ import annotations
+
+from sqa.core.registry import BUZZERS, COMMANDS, GUESSERS, ITEMS, QUALITY, TRANSLATORS
+
+TRANSLATORS.register("simuleval", "sqa_services.simuleval.agent:build", keyed="smt.simuleval_agent:build")
+TRANSLATORS.register("simuleval_service", "sqa_services.simuleval.service:build", keyed="smt.simuleval_service:build")
+GUESSERS.register("person", "sqa_services.play.people:build_guesser", keyed="sqa.play.people:build_guesser")
+BUZZERS.register("person", "sqa_services.play.people:build_buzzer", keyed="sqa.play.people:build_buzzer")
+QUALITY.register("external", "sqa_services.protocols.external:build", keyed="sqa.protocols.external:build")
+ITEMS.register("bench", "sqa_services.bench.items:items")
+
+COMMANDS.register("bench", "sqa_services.cli.bench:bench_app")  # help lists them in this order
+COMMANDS.register("scorer", "sqa_services.cli.protocols:scorer_app")
+COMMANDS.register("board", "sqa_services.cli.board:board_app")
+COMMANDS.register("play", "sqa_services.cli.play:play_app")
+COMMANDS.register("serve", "sqa_services.cli.protocols:serve_app")
+COMMANDS.register("client", "sqa_services.cli.protocols:client_app")
+COMMANDS.register("validate", "sqa_services.cli.protocols:validate_app")

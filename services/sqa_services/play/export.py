@@ -1,0 +1,234 @@
+"""Games as finished runs, which `sqa compare`, `sqa report` and figures take, and as a file of people's buzzes.
+
+    OUT/buzzes.jsonl            every buzz, for `sqa curve fit`: rel_pos is the share of source characters read, by g(j)
+    OUT/PLAYER-RUN/questions.jsonl   the questions that a player finished on a run's translation
+    OUT/PLAYER-RUN/PLAYER/      the player as a contestant: the run's translation, the player's answers and buzzes
+    OUT/PLAYER-RUN/RUN/         the run, and every run that was played against, on just these questions
+
+A question counts once for each player and run, the first time.  Metrics that need a model (`quality:`) are left out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from sqa import metrics as metric_names
+from sqa.core import trace as tr
+from sqa.core.errors import DataError
+from sqa.core.registry import BUZZERS, GUESSERS
+from sqa.core.trace import QuestionTrace
+from sqa.core.types import Question
+from sqa.data.datasets import load_questions
+from sqa.files.store import Stage, Store, dataset_fingerprint, write_text
+from sqa.metrics.qa import ExpectedWins
+from sqa.metrics.quality.text_metric import TextMetric
+from sqa.report.viewer_data import run_names
+from sqa.run import folder as folders
+from sqa.run import pipeline
+from sqa.run.config import ComponentConfig, RunConfig
+from sqa.run.folder import read
+from sqa.run.parts import Parts
+from sqa.run.pipeline import BLOCK_SIZE, RunResult
+from sqa_services.play import people, rules
+from sqa_services.play.journal import Game, Journal, Play
+from sqa_services.play.runs import QUESTIONS, PlayedRun, write_questions
+
+BUZZES = "buzzes.jsonl"
+HEADER = ("player", "run", "questions", "buzzes", "right", "ew", "lost", "folder")
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """A player on a run's translation."""
+
+    player: str
+    run: str
+    questions: int
+    buzzes: int
+    right: int
+    ew: float  # mean over the questions
+    lost: int  # questions that were shown and not finished: not among them
+    folder: Path  # of the player as a contestant
+
+    def cells(self) -> tuple[Any, ...]:
+        """The cells of a line."""
+        counts = (self.player, self.run, self.questions, self.buzzes, self.right)
+        return (*counts, f"{self.ew:.6f}", self.lost, str(self.folder))
+
+
+@dataclass
+class _Played:
+    """What one player did on one run's translation."""
+
+    player: str
+    run: PlayedRun
+    plays: dict[str, tuple[Game, Play]]  # question -> its first finished play
+    systems: dict[str, PlayedRun]  # folder -> a run that was played against
+    lost: int = 0
+
+
+def export(journal: Journal, output: Path, players: Sequence[str] = ()) -> list[Exported]:
+    """Write the games of these players (none: all) to `output`.  Nothing to write: DataError."""
+    played = list(_collected(journal, players).values())
+    done = [one for one in played if one.plays]
+    if not done:
+        raise DataError(f"{journal.path}: no finished question{' of these players' if players else ''}; play first")
+    found = [_contestant(one, output / f"{one.player}-{one.run.name}") for one in done]
+    buzzes = (line for one in done for line in _buzzes(one))
+    write_text(output / BUZZES, "".join(json.dumps(line) + "\n" for line in buzzes))
+    return found
+
+
+def _collected(journal: Journal, players: Sequence[str]) -> dict[tuple[str, str], _Played]:
+    """(player, folder of the run) -> plays, in the order of the games."""
+    unknown = set(players) - {player for player, _ in journal.players()}
+    if unknown:
+        raise DataError(f"{journal.path}: no player {min(unknown)!r}; `sqa play list` names them")
+    games = {
+        game: [play for play in journal.plays(game.id) if not players or play.player in players]
+        for game in journal.games()
+    }
+    runs = _opened(game for game, plays in games.items() if plays)
+    found: dict[tuple[str, str], _Played] = {}
+    for game, plays in games.items():
+        for play in plays:
+            run = runs[game.run]
+            if run.translation != game.translation:
+                raise DataError(f"{game.run}: made again since game {game.id}, with another translation")
+            one = found.setdefault((play.player, game.run), _Played(play.player, run, {}, {}))
+            if play.state == "done":
+                one.plays.setdefault(play.question, (game, play))
+            else:
+                one.lost += 1
+            if game.system is not None:
+                one.systems.setdefault(game.system, runs[game.system])
+    return found
+
+
+def _opened(games: Iterable[Game]) -> dict[str, PlayedRun]:
+    """The runs of games by their folders, under names that tell them apart."""
+    paths = [Path(folder) for folder in dict.fromkeys(f for g in games for f in (g.run, g.system) if f is not None)]
+    names = (name.replace("/", "-") for name in run_names(paths))
+    parts = Parts()
+    return {str(path): PlayedRun(name, read(path), parts) for path, name in zip(paths, names, strict=True)}
+
+
+def _buzzes(one: _Played) -> Iterator[dict[str, Any]]:
+    """The records of `sqa.data.human_buzzes`, a game's question one "game" for all who played it."""
+    for game, play in one.plays.values():
+        trace = rules.played(one.run.trace(play.question), play.step, play.answer)
+        if play.step is not None:
+            yield {
+                "qid": play.question,
+                "correct": bool(trace.correct[play.step]),
+                "rel_pos": float(trace.fraction[play.step]),
+                "word_index": int(trace.source_words[play.step]),
+                "n_words": len(trace.question.words),
+                "game": f"{game.id}-{play.place}",
+                "player": play.player,
+            }
+
+
+def _contestant(one: _Played, folder: Path) -> Exported:
+    """Write the player and the systems on the questions that the player finished."""
+    config = one.run.saved.config
+    chosen = [question for question in one.run.finished.questions if question.id in one.plays]
+    dataset = write_questions(folder / QUESTIONS, chosen)
+    questions = load_questions(dataset.name)
+    shown = [replace(one.run.trace(q.id), question=q) for q in questions]
+    mine = [
+        rules.played(trace, one.plays[q.id][1].step, one.plays[q.id][1].answer)
+        for q, trace in zip(questions, shown, strict=True)
+    ]
+    answers = folder / one.player / f"{one.player}.jsonl"
+    write_text(answers, "".join(f"{line}\n" for line in _answers(one, shown)))
+    person = replace(
+        config,
+        name=one.player,
+        dataset=dataset,
+        guesser=ComponentConfig(people.NAME, people.PersonConfig(str(answers.resolve()))),
+        buzzer=ComponentConfig(people.NAME, people.PersonBuzzerConfig()),
+        quality=(),
+    )
+    written = _written(person, mine, _stages_of_person(person, one.run, questions), folder)
+    for system in {run.folder: run for run in (one.run, *one.systems.values())}.values():
+        traces = [replace(system.trace(q.id), question=q) for q in questions]
+        restricted = replace(system.saved.config, name=system.name, dataset=dataset, quality=())
+        _written(restricted, traces, _stages_of(system, dataset_fingerprint(questions)), folder)
+    outcomes = [rules.outcome(trace, ExpectedWins()) for trace in mine]
+    return Exported(
+        one.player,
+        one.run.name,
+        len(mine),
+        sum(o.step is not None for o in outcomes),
+        sum(o.right for o in outcomes),
+        sum(o.ew for o in outcomes) / len(outcomes),
+        one.lost,
+        written,
+    )
+
+
+def _answers(one: _Played, shown: Sequence[QuestionTrace]) -> Iterator[str]:
+    """The lines of `sqa_services.play.people`."""
+    for trace in shown:
+        if trace.emissions:
+            _, play = one.plays[trace.question.id]
+            record = {"text": trace.prefixes.texts[-1], "step": play.step, "answer": play.answer}
+            yield json.dumps(record, ensure_ascii=False)
+
+
+def _stages_of(run: PlayedRun, dataset: str) -> dict[str, Stage]:
+    """The stages of a run, on other questions: the keys are those that running its config on them would have."""
+    store, made = Store(run.folder.parent), dict[str, Stage]()
+    before: tuple[str, ...] = ()
+    for name in pipeline.STAGES[:-1]:
+        if name in run.saved.stages:
+            stage = store.stage(name, run.saved.stages[name])
+            made[name] = replace(stage, upstream=before, dataset=dataset)
+            before = (made[name].key,)
+    return made
+
+
+def _stages_of_person(config: RunConfig, run: PlayedRun, questions: Sequence[Question]) -> dict[str, Stage]:
+    """The run's translation, a person's guesses and buzzes."""
+    dataset = dataset_fingerprint(questions)
+    made = {"translate": _stages_of(run, dataset)["translate"]}
+    parts = (("guess", GUESSERS, config.guesser, "translate"), ("buzz", BUZZERS, config.buzzer, "guess"))
+    for name, registry, component, before in parts:
+        assert component is not None
+        built = registry.build(component.name, component.options)
+        made[name] = pipeline.stage_of(name, registry, component, built, (made[before].key,), dataset)
+    return made
+
+
+def _written(config: RunConfig, traces: Sequence[QuestionTrace], stages: Mapping[str, Stage], runs: Path) -> Path:
+    """The folder of a run whose traces are given: its stages go into the store, its scores are computed."""
+    store = Store(runs)
+    names = zip(config.metrics, metric_names.build(config.metrics), strict=True)
+    of_traces = {name: metric for name, metric in names if not isinstance(metric, TextMetric)}
+    config, built = replace(config, metrics=tuple(of_traces)), list(of_traces.values())
+    dataset = stages["translate"].dataset
+    whole = dict(stages) | {"score": pipeline.stage_of_scores(built, stages, dataset)}
+    tables: dict[str, Callable[[Sequence[QuestionTrace]], pa.Table]] = {
+        "translate": lambda block: tr.emissions_table({t.question.id: t.emissions for t in block}),
+        "guess": lambda block: tr.guesses_table({t.question.id: t.guesses or () for t in block}),
+        "buzz": lambda block: tr.buzzes_table({t.question.id: t.buzzes or () for t in block}),
+        "score": lambda block: pipeline.score(built, block, lambda _: None),
+    }
+    for name, stage in whole.items():
+        with store.working_on(stage):
+            for index, block in enumerate(_blocks(traces)):
+                if not store.has(stage, index):
+                    store.write(stage, index, tables[name](block))
+    result = RunResult(config, [trace.question for trace in traces], whole, store, built, None)
+    return folders.save(result, runs)
+
+
+def _blocks(traces: Sequence[QuestionTrace]) -> Iterable[Sequence[QuestionTrace]]:
+    return (traces[start : start + BLOCK_SIZE] for start in range(0, len(traces), BLOCK_SIZE))

@@ -1,0 +1,388 @@
+"""The page of `sqa play serve` and its requests (Starlette); words come as server-sent events.
+
+    GET    /api/setup                     the runs, the consent text, the curve
+    POST   /api/players                   {"consent": hash of the text}: a random id and a key
+    DELETE /api/players                   everything about the player is deleted
+    POST   /api/games                     {"run", "mode", "system", "pace", "questions"}: a game
+    POST   /api/games/GAME/join           the second player of a game for two
+    GET    /api/games/GAME/events         the player's stream: server-sent events, each a JSON object with "type"
+    POST   /api/games/GAME/next|buzz      the next question; the player knows
+    POST   /api/games/GAME/answer         {"answer": text}
+    GET    /api/games/GAME/pages?text=    page titles that go on from a text, after a buzz only
+
+All but the first two want the player's key ("X-Player: KEY").  Bound beyond loopback, all want the server's token.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import secrets
+import sys
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+
+from sqa.core.errors import ConfigError, SqaError
+from sqa.files.atomic import claimed
+from sqa.metrics.curve import curve_named
+from sqa.metrics.qa import ExpectedWins
+from sqa.run.config import RunConfig, load_run
+from sqa.run.entries import is_config
+from sqa.run.folder import read
+from sqa.run.parts import Parts
+from sqa_services.net.address import Names, address_problems
+from sqa_services.net.connections import run_app
+from sqa_services.net.guard import PAGE_HEADERS, Guard, Refused
+from sqa_services.net.log import LOG
+from sqa_services.net.server import application, json_body, status_of
+from sqa_services.play.journal import FILE, Game, Journal
+from sqa_services.play.pages import Titles
+from sqa_services.play.runs import PlayedRun, drawn, made_for_game, open_runs, opponents
+from sqa_services.play.table import Event, Seat, Table, Timing
+
+ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"  # of a game's code, which people read to each other
+PACES = (30.0, 1200.0)  # words per minute
+QUESTIONS = 500  # of a game, at most
+TABLES = 200  # games under way at a time
+BODY = 1 << 14  # bytes of a request
+ANSWER = 300  # characters
+STILL_HERE = 15.0  # seconds after which a silent stream says that it is alive
+PAGE = {
+    "/": ("page.html", "text/html"),
+    "/page.css": ("page.css", "text/css"),
+    "/page.js": ("page.js", "text/javascript"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PlayConfig:
+    """What is played, and how the server answers."""
+
+    runs: tuple[Path, ...]  # folders of finished runs, or configs (.yaml) whose model translates when a game begins
+    games: Path = Path("games")  # folder of the journal
+    host: str = "127.0.0.1"
+    port: int = 12390
+    token: str | None = None
+    names: tuple[str, ...] = ()  # host names by which it may be asked, beside this machine's; beyond loopback none: any
+    consent: Path | None = None  # file of a consent text of your own
+    curve: str = "qanta2018"  # of the expected wins that players see
+    timing: Timing = field(default_factory=Timing)
+
+    def __post_init__(self) -> None:
+        wrong = address_problems(self.host, self.port, self.token)
+        wrong += [] if self.runs else ["RUN: name at least one run's folder, or a config"]
+        for option, seconds in (("--answer-seconds", self.timing.answer), ("--end-seconds", self.timing.end)):
+            wrong += [] if 0 < seconds <= 3600 else [f"{option}: must be above 0 and at most 3600, got {seconds:g}"]
+        if wrong:
+            raise ConfigError(wrong)
+
+
+def serve(config: PlayConfig) -> None:
+    """Serve until interrupted; the folder of games is held by this process meanwhile."""
+    with claimed(config.games):
+        rooms = Rooms(config)
+        print(f"sqa: play at http://{config.host}:{config.port}{'/#TOKEN' if config.token else ''}", file=sys.stderr)
+        run_app(make_app(rooms, config), config.host, config.port)
+
+
+class Rooms:
+    """All that the requests share: the runs, the journal, the games under way."""
+
+    def __init__(self, config: PlayConfig) -> None:
+        self.parts = Parts()
+        folders = [path for path in config.runs if not is_config(str(path))]
+        self.runs = {run.name: run for run in open_runs(folders, self.parts)}
+        self.live: dict[str, RunConfig] = {}
+        for path in config.runs:
+            if is_config(str(path)):
+                live = load_run(path)
+                self.live[f"{live.name} (live)"] = live
+        self.metric, self.timing = ExpectedWins(config.curve), config.timing
+        self.curve = curve_named(config.curve, "--curve")
+        own = config.consent
+        text = own or files("sqa_services.play") / "page" / "consent.txt"
+        self.consent = text.read_text(encoding="utf-8").strip()
+        self.consent_hash = hashlib.sha256(self.consent.encode()).hexdigest()
+        self.folder = config.games
+        self.journal = Journal(config.games / FILE)
+        self.journal.lose_open()
+        self.tables: dict[str, Table] = {}
+        self._titles: dict[str, Titles] = {}
+        self._loading = asyncio.Lock()
+        self._working = asyncio.Lock()  # one model works at a time
+
+    def close(self) -> None:
+        for table in self.tables.values():
+            table.close()
+        self.journal.close()
+
+    def setup(self) -> dict[str, Any]:
+        """What the first page shows."""
+        grid = np.linspace(0, 1, 101)
+        described = [
+            {
+                "name": run.name,
+                "questions": len(run.finished.questions),
+                "systems": [other.name for other in opponents(run, self.runs.values())],
+            }
+            for run in self.runs.values()
+        ]
+        described += [
+            {
+                "name": name,
+                "questions": len(self.parts.questions(live.dataset)),
+                "systems": [name] if live.guesser and live.buzzer else [],
+            }
+            for name, live in self.live.items()
+        ]
+        return {
+            "runs": described,
+            "consent": {"text": self.consent, "hash": self.consent_hash},
+            "curve": [round(float(ew), 4) for ew in np.asarray(self.curve(grid))],
+            "paces": PACES,
+        }
+
+    async def table(self, id: str) -> Table:
+        """A game that is under way, or was when the server ended."""
+        async with self._loading:
+            if id not in self.tables:
+                self._make_room()
+                game = await asyncio.to_thread(self.journal.game, id)
+                if game is None:
+                    raise Refused(404, "there is no such game")
+                shown = await asyncio.to_thread(self._run_at, game.run)
+                system = None if game.system is None else await asyncio.to_thread(self._run_at, game.system)
+                if shown.translation != game.translation:
+                    raise Refused(409, "its run was made again, with another translation")
+                if not await asyncio.to_thread(self.journal.seats, id):
+                    raise Refused(410, "the player who began this game has left it")
+                parts = (game, shown, system, self.journal, self.metric, self.timing)
+                self.tables[id] = await asyncio.to_thread(Table, *parts)
+                self.tables[id].start()
+            return self.tables[id]
+
+    def _make_room(self) -> None:
+        """Put away what can be made again; too many games under way are refused."""
+        for id in [id for id, table in self.tables.items() if table.idle]:
+            self.tables.pop(id).close()
+        if len(self.tables) >= TABLES:
+            raise Refused(503, "too many games are under way")
+
+    def _run_at(self, folder: str) -> PlayedRun:
+        for run in self.runs.values():
+            if str(run.folder) == folder:
+                return run
+        return PlayedRun(Path(folder).name, read(Path(folder)))
+
+    async def new_game(self, player: str, wanted: dict[str, Any]) -> str:
+        """The id of a new game, as a player wants it."""
+        name, mode, system = wanted.get("run"), wanted.get("mode"), wanted.get("system")
+        pace, number = wanted.get("pace"), wanted.get("questions")
+        if name not in self.runs and name not in self.live:
+            raise Refused(400, "run: there is no such run here")
+        if mode not in ("alone", "system", "two"):
+            raise Refused(400, "mode: must be alone, system or two")
+        if isinstance(pace, bool) or not isinstance(pace, int | float) or not PACES[0] <= pace <= PACES[1]:
+            raise Refused(400, f"pace: must be {PACES[0]:g} to {PACES[1]:g} words per minute")
+        if type(number) is not int or not 1 <= number <= QUESTIONS:
+            raise Refused(400, f"questions: must be 1 to {QUESTIONS}")
+        id = "".join(secrets.choice(ALPHABET) for _ in range(6))
+        seen = await asyncio.to_thread(self.journal.seen, player)
+        live = self.live.get(name)
+        known = self.parts.questions(live.dataset) if live else self.runs[name].finished.questions
+        chosen = drawn(known, number, seen, secrets.randbits(32))
+        if not chosen:
+            raise Refused(409, "you have seen all questions of this run")
+        if live:
+            async with self._working:
+                folder = self.folder / "live" / id
+                run = await asyncio.to_thread(made_for_game, live, chosen, folder, self.parts)
+            against = [run] if run.answers else []
+        else:
+            run = self.runs[name]
+            against = opponents(run, self.runs.values())
+        rival = next((other for other in against if other.name == system), against[0] if against else None)
+        if mode == "system" and rival is None:
+            raise Refused(400, "system: this run has no guesser and buzzer to play against")
+        ids, beside = tuple(question.id for question in chosen), None if rival is None else str(rival.folder)
+        game = Game(id, str(run.folder), run.translation, beside, _mode(mode), float(pace), ids)
+        await asyncio.to_thread(self.journal.add_game, game, player)
+        return id
+
+    async def titles(self, table: Table) -> Titles:
+        """The pages of a game's run, for completion."""
+        folder = table.game.run
+        if folder not in self._titles:
+            run = await asyncio.to_thread(self._run_at, folder)
+            self._titles[folder] = await asyncio.to_thread(lambda: Titles(run.pages))
+        return self._titles[folder]
+
+    async def forget(self, player: str) -> None:
+        """Delete a player; their games end."""
+        for id, table in list(self.tables.items()):
+            if any(seat.player == player for seat in table.seats):
+                self.tables.pop(id).close()
+        await asyncio.to_thread(self.journal.forget, player)
+
+
+def _mode(mode: str) -> Literal["alone", "system", "two"]:
+    return "two" if mode == "two" else "system" if mode == "system" else "alone"
+
+
+# ------------------------------------------------------------------------------------------------------------ requests
+
+
+def make_app(rooms: Rooms, config: PlayConfig) -> Any:
+    """The application: the page, its requests, and the guard before them."""
+    requests = Requests(rooms)
+    routes = [
+        ("GET", "/api/setup", requests.setup),
+        ("POST", "/api/players", requests.agree),
+        ("DELETE", "/api/players", requests.leave),
+        ("POST", "/api/games", requests.begin),
+        ("POST", "/api/games/{game}/join", requests.join),
+        ("GET", "/api/games/{game}/events", requests.events),
+        ("POST", "/api/games/{game}/next", requests.next),
+        ("POST", "/api/games/{game}/buzz", requests.buzz),
+        ("POST", "/api/games/{game}/answer", requests.answer),
+        ("GET", "/api/games/{game}/pages", requests.pages),
+        *(("GET", path, _static(*part)) for path, part in PAGE.items()),
+    ]
+    errors = {Refused: _refusal, HTTPException: _refusal, SqaError: _failure}
+    app = application(routes, errors, rooms.close)
+    names = Names.of(config.host, config.names)
+    return Guard(app, config.token, BODY, names, needs_token=_needs_token, headers=PAGE_HEADERS)
+
+
+def _needs_token(method: str, path: str) -> bool:
+    """The page itself holds nothing; what it asks for does."""
+    return path.startswith("/api/")
+
+
+def _refusal(error: Exception) -> Response:
+    problem = error.problem if isinstance(error, Refused) else "there is no such thing"
+    return JSONResponse({"detail": problem}, status_of(error))
+
+
+def _failure(error: Exception) -> Response:
+    """A run that is damaged or gone: the log says which, players need not know."""
+    LOG.warning("%s", error)
+    return JSONResponse({"detail": "the run cannot be read; the server's log says why"}, 500)
+
+
+def _static(name: str, kind: str) -> Any:
+    body = (files("sqa_services.play") / "page" / name).read_text(encoding="utf-8")
+
+    async def page(_: Request) -> Response:
+        return Response(body, media_type=kind)
+
+    return page
+
+
+class Requests:
+    """What each request does."""
+
+    def __init__(self, rooms: Rooms) -> None:
+        self._rooms = rooms
+
+    async def setup(self, _: Request) -> Response:
+        return JSONResponse(await asyncio.to_thread(self._rooms.setup))
+
+    async def agree(self, request: Request) -> Response:
+        if (await _object(request)).get("consent") != self._rooms.consent_hash:
+            raise Refused(409, "the consent text is another one by now; read it again")
+        player, key = await asyncio.to_thread(self._rooms.journal.add_player, self._rooms.consent_hash)
+        return JSONResponse({"player": player, "key": key}, 201)
+
+    async def leave(self, request: Request) -> Response:
+        await self._rooms.forget(await self._player(request))
+        return JSONResponse({})
+
+    async def begin(self, request: Request) -> Response:
+        player = await self._player(request)
+        return JSONResponse({"game": await self._rooms.new_game(player, await _object(request))}, 201)
+
+    async def join(self, request: Request) -> Response:
+        player = await self._player(request)
+        table = await self._rooms.table(request.path_params["game"])
+        table.join(player)
+        return JSONResponse({"game": table.game.id})
+
+    async def events(self, request: Request) -> Response:
+        table, seat = await self._seat(request)
+        return StreamingResponse(_stream(table, seat), media_type="text/event-stream")
+
+    async def next(self, request: Request) -> Response:
+        table, seat = await self._seat(request)
+        table.next(seat)
+        return JSONResponse({})
+
+    async def buzz(self, request: Request) -> Response:
+        table, seat = await self._seat(request)
+        table.buzz(seat)
+        return JSONResponse({"step": seat.step})
+
+    async def answer(self, request: Request) -> Response:
+        table, seat = await self._seat(request)
+        text = (await _object(request)).get("answer")
+        if not isinstance(text, str) or len(text) > ANSWER:
+            raise Refused(400, f"answer: must be a text of at most {ANSWER} characters")
+        titles = await self._rooms.titles(table)  # who has no accents on the keyboard means the title with them
+        await table.answer(seat, titles.meant(" ".join(text.split())))
+        return JSONResponse({})
+
+    async def pages(self, request: Request) -> Response:
+        table, seat = await self._seat(request)
+        if seat.phase in ("waiting", "reading"):
+            raise Refused(409, "titles come after the buzz")
+        titles = await self._rooms.titles(table)
+        return JSONResponse({"pages": titles.like(request.query_params.get("text", "")[:ANSWER])})
+
+    async def _player(self, request: Request) -> str:
+        player = await asyncio.to_thread(self._rooms.journal.player, request.headers.get("x-player", ""))
+        if player is None:
+            raise Refused(403, "nobody has this key")
+        return player
+
+    async def _seat(self, request: Request) -> tuple[Table, Seat]:
+        player = await self._player(request)
+        table = await self._rooms.table(request.path_params["game"])
+        return table, table.seat_of(player)
+
+
+async def _object(request: Request) -> dict[str, Any]:
+    """The JSON object of a body."""
+    try:
+        value = json_body(await request.body())
+    except ValueError as error:
+        raise Refused(400, "the body is not JSON") from error
+    if not isinstance(value, dict):
+        raise Refused(400, "the body must be a JSON object")
+    return value
+
+
+async def _stream(table: Table, seat: Seat) -> AsyncIterator[str]:
+    """A player's events until the page goes away."""
+    stream = table.attach(seat)
+    try:
+        while True:
+            try:
+                async with asyncio.timeout(STILL_HERE):
+                    event: Event | None = await stream.get()
+            except TimeoutError:
+                yield ": still here\n\n"
+                continue
+            if event is None:
+                return
+            yield f"data: {json.dumps(event)}\n\n"
+    finally:
+        table.detach(seat, stream)

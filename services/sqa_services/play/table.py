@@ -1,0 +1,406 @@
+"""One game under way: words go out when they are due, and where a buzz falls is what the server had sent by then.
+
+A player's stream gets nothing but the words that are due until everybody at the table is done with the question; then
+the answer, the source, the reference and what the system did.  Everybody reads to the end, or to a buzz of their own:
+nobody's buzz stops another's question, so that every play has an expected-wins score of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from sqa.core.errors import SqaError
+from sqa.core.trace import QuestionTrace
+from sqa.metrics.qa import ExpectedWins
+from sqa_services.net.guard import Refused
+from sqa_services.net.log import LOG
+from sqa_services.play import rules
+from sqa_services.play.journal import Game, Journal, Play
+from sqa_services.play.rules import Outcome
+from sqa_services.play.runs import PlayedRun
+
+Event = dict[str, Any]
+Phase = Literal["waiting", "reading", "answering", "saving", "done"]
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """How long people have."""
+
+    answer: float = 20.0  # seconds to type after the buzz
+    end: float = 10.0  # seconds to buzz after the last word
+
+
+@dataclass(slots=True)
+class Totals:
+    """A contestant's game so far."""
+
+    questions: int = 0
+    right: int = 0
+    points: int = 0
+    ew: float = 0.0  # sum over the questions
+
+    def add(self, outcome: Outcome, points: int) -> None:
+        self.questions += 1
+        self.right += outcome.right
+        self.points += points
+        self.ew += outcome.ew
+
+
+@dataclass(slots=True)
+class Seat:
+    """A player at the table."""
+
+    player: str
+    number: int
+    stream: asyncio.Queue[Event | None] | None = None  # what the player's page is still to be sent; None ends it
+    phase: Phase = "waiting"
+    ready: bool = False
+    step: int | None = None
+    seconds: float | None = None
+    deadline: float = 0.0  # of the loop's clock
+    timer: asyncio.TimerHandle | None = None
+    outcome: Outcome | None = None
+    result: Event | None = None
+    totals: Totals = field(default_factory=Totals)
+
+    def send(self, event: Event) -> None:
+        if self.stream is not None:
+            self.stream.put_nowait(event)
+
+
+class Table:
+    """A game from where the journal has it to its end."""
+
+    def __init__(
+        self,
+        game: Game,
+        shown: PlayedRun,
+        system: PlayedRun | None,
+        journal: Journal,
+        metric: ExpectedWins,
+        timing: Timing,
+    ) -> None:
+        self.game, self._shown, self._system = game, shown, system
+        self._journal, self._metric, self._timing = journal, metric, timing
+        self.seats = [Seat(player, number) for number, player in enumerate(journal.seats(game.id))]
+        self.rival = Totals()  # of the system, in that mode
+        self._place, self._step, self._asking = 0, -1, False
+        self._trace: QuestionTrace | None = None
+        self._started = 0.0
+        self._changed = asyncio.Event()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._go_on()
+
+    def start(self) -> None:
+        """Let the game run in the current loop."""
+        self._spawn(self._run())
+
+    def close(self) -> None:
+        """End it; what is not in the journal is lost."""
+        for task in self._tasks:
+            task.cancel()
+        for seat in self.seats:
+            self._stop_timer(seat)
+            if seat.stream is not None:
+                seat.stream.put_nowait(None)
+
+    @property
+    def idle(self) -> bool:
+        """Whether nobody would miss it: it can be made again from the journal."""
+        return not self._asking and all(seat.stream is None for seat in self.seats)
+
+    # ---------------------------------------------------------------------------------------------- what players do
+
+    def seat_of(self, player: str) -> Seat:
+        """The player's seat."""
+        for seat in self.seats:
+            if seat.player == player:
+                return seat
+        raise Refused(404, "this player is not in that game")
+
+    def join(self, player: str) -> None:
+        """Take the free seat."""
+        if any(seat.player == player for seat in self.seats):
+            return
+        if len(self.seats) == self.game.seats:
+            raise Refused(409, "that game has all its players")
+        self._journal.sit_down(self.game.id, len(self.seats), player)
+        self.seats.append(Seat(player, len(self.seats)))
+        self._touch()
+        for seat in self.seats:
+            seat.send(self.state(seat))
+
+    def attach(self, seat: Seat) -> asyncio.Queue[Event | None]:
+        """A new stream of a player's events, in place of the one before."""
+        if seat.stream is not None:
+            seat.stream.put_nowait({"type": "elsewhere"})
+            seat.stream.put_nowait(None)
+        seat.stream = asyncio.Queue()
+        seat.send(self.state(seat))
+        return seat.stream
+
+    def detach(self, seat: Seat, stream: asyncio.Queue[Event | None]) -> None:
+        if seat.stream is stream:
+            seat.stream = None
+
+    def next(self, seat: Seat) -> None:
+        """The player wants the next question."""
+        if self._asking and seat.phase != "done":
+            raise Refused(409, "this question is not over")
+        seat.ready = True
+        for other in self.seats:
+            other.send({"type": "ready", "me": other.ready, "all": all(one.ready for one in self.seats)})
+        self._touch()
+
+    def buzz(self, seat: Seat) -> None:
+        """The player knows: the step is the last one that was sent."""
+        if seat.phase != "reading" or self._step < 0:
+            raise Refused(409, "there is nothing to buzz at")
+        loop = asyncio.get_running_loop()
+        seat.phase, seat.step, seat.seconds = "answering", self._step, loop.time() - self._started
+        seat.deadline = loop.time() + self._timing.answer
+        seat.timer = loop.call_at(seat.deadline, self._too_late, seat)
+        seat.send({"type": "buzzed", "step": seat.step, "left": self._timing.answer})
+        self._touch()
+
+    async def answer(self, seat: Seat, text: str) -> None:
+        """What the player typed after the buzz."""
+        if seat.phase != "answering":
+            raise Refused(409, "there is nothing to answer")
+        self._stop_timer(seat)
+        await self._finish(seat, text)
+
+    def _too_late(self, seat: Seat) -> None:
+        """The player buzzed and had no answer: a wrong one."""
+        if seat.phase == "answering":
+            seat.phase = "saving"
+            self._spawn(self._finish(seat, ""))
+
+    # ------------------------------------------------------------------------------------------------ the game's way
+
+    async def _run(self) -> None:
+        try:
+            await self._play()
+        except SqaError as error:  # a run that is damaged, or was made again meanwhile
+            LOG.warning("game %s: %s", self.game.id, error)
+            for seat in self.seats:
+                seat.send({"type": "problem", "text": "The game cannot go on; the server's log says why."})
+
+    async def _play(self) -> None:
+        await self._until(lambda: len(self.seats) == self.game.seats)
+        while self._place < len(self.game.questions):
+            await self._until(lambda: all(seat.ready for seat in self.seats))
+            await self._ask(self.game.questions[self._place])
+            self._place += 1
+            if self._place == len(self.game.questions):
+                for seat in self.seats:
+                    seat.send({"type": "over"})
+
+    async def _ask(self, question: str) -> None:
+        """One question, from its first word until everybody is done with it."""
+        players = [seat.player for seat in self.seats]
+        self._trace = await asyncio.to_thread(self._shown.trace, question)
+        await asyncio.to_thread(self._journal.begin, self.game.id, self._place, question, players)
+        for seat in self.seats:
+            seat.phase, seat.ready, seat.step, seat.seconds = "reading", False, None, None
+            seat.outcome = seat.result = None
+            seat.send({"type": "question", "place": self._place, "of": len(self.game.questions)})
+        self._asking, self._step, self._started = True, -1, asyncio.get_running_loop().time()
+        await self._read_out(self._trace)
+        end = asyncio.get_running_loop().time() + self._timing.end
+        await self._until(self._nobody_reads, end)
+        for seat in self.seats:
+            if seat.phase == "reading":
+                await self._finish(seat, "", lost=seat.stream is None)
+        await self._until(self._all_done)
+        self._show(self._trace)
+        self._count()
+        self._asking = False
+
+    async def _read_out(self, trace: QuestionTrace) -> None:
+        """Send the words, each when it is due, until nobody reads any more."""
+        interval = 60.0 / self.game.pace
+        for step, emission in enumerate(trace.emissions):
+            if await self._until(self._nobody_reads, self._started + (step + 1) * interval):
+                return
+            self._step = step
+            word = {"type": "word", "step": step, "word": emission.token, "erase": emission.erase}
+            for seat in self.seats:
+                if seat.phase == "reading":
+                    seat.send(word)
+
+    async def _finish(self, seat: Seat, answer: str, lost: bool = False) -> None:
+        """Write a play down; what came of it is shown when everybody is done."""
+        assert self._trace is not None
+        seat.phase, question = "saving", self._trace.question.id
+        state = "lost" if lost else "done"
+        play = Play(
+            self.game.id, self._place, seat.number, seat.player, question, state, seat.step, seat.seconds, answer
+        )
+        await asyncio.to_thread(self._journal.finish, play)
+        if not lost:
+            seat.outcome = rules.outcome(rules.played(self._trace, seat.step, answer), self._metric)
+        seat.phase = "done"
+        if not self._all_done():
+            seat.send({"type": "waiting"})
+        self._touch()
+
+    def _all_done(self) -> bool:
+        return all(seat.phase == "done" for seat in self.seats)
+
+    def _show(self, trace: QuestionTrace) -> None:
+        """The answer, to all at once: the same person may sit on both seats."""
+        for seat in self.seats:
+            if seat.outcome is not None:
+                seat.result = self._revealed(trace, seat.outcome)
+                seat.send(seat.result)
+
+    def _revealed(self, trace: QuestionTrace, mine: Outcome) -> Event:
+        """All there is to know about the question, for one who is done with it."""
+        question, system = trace.question, self._system
+        theirs = None if system is None else rules.outcome(system.trace(question.id), self._metric)
+        plain = trace.prefixes.append_only
+        words = list(trace.prefixes.words) if plain else " ".join(filter(None, trace.hypotheses)).split()
+        same = system is self._shown and plain
+        return {
+            "type": "result",
+            "page": question.page,
+            "source": list(question.words),
+            "language": question.language,
+            "reference": question.reference_text,
+            "translation": words,
+            "marks": plain,
+            "mine": asdict(mine),
+            "system": None
+            if theirs is None or system is None
+            else {**asdict(theirs), "name": system.name, "same": same},
+        }
+
+    def _count(self) -> None:
+        """Points and totals of a question that everybody is done with."""
+        assert self._trace is not None
+        given = self._points(self._trace.question.id, [(seat.outcome, seat.seconds) for seat in self.seats])
+        for seat in self.seats:
+            if seat.outcome is not None:
+                seat.totals.add(seat.outcome, given[seat.number])
+        for seat in self.seats:
+            seat.send(self._scores(seat, given))
+
+    def _points(self, question: str, seats: list[tuple[Outcome | None, float | None]]) -> list[int]:
+        """The players' points on a question; the system's go to its totals."""
+        if self.game.mode == "two":
+            return rules.points([_when(outcome, seconds) for outcome, seconds in seats])
+        [(mine, _)] = seats
+        if self.game.mode == "alone" or self._system is None or mine is None:
+            return rules.points([_when(mine, 0.0)])
+        theirs = rules.outcome(self._system.trace(question), self._metric)
+        won = rules.points([_when(mine, mine.fraction), _when(theirs, theirs.fraction)])
+        self.rival.add(theirs, won[1])
+        return won[:1]
+
+    def _scores(self, seat: Seat, given: list[int] | None) -> Event:
+        """The game so far as a player sees it."""
+        other: Totals | None = None
+        beside: Outcome | None = None
+        if self.game.mode == "system" and self._system is not None:
+            other = self.rival
+        elif self.game.mode == "two" and len(self.seats) == 2:
+            opposite = self.seats[1 - seat.number]
+            other, beside = opposite.totals, opposite.outcome
+        return {
+            "type": "scores",
+            "points": None if given is None else given[seat.number],
+            "me": asdict(seat.totals),
+            "rival": None if other is None else asdict(other),
+            "beside": None if beside is None or given is None else asdict(beside),
+        }
+
+    def state(self, seat: Seat) -> Event:
+        """Where the game stands, for a page that has just come (back) to it."""
+        reading = self._asking and seat.phase in ("reading", "answering", "saving")
+        at = self._step if seat.step is None else seat.step
+        phase = "ready"
+        if len(self.seats) < self.game.seats:
+            phase = "gathering"
+        elif reading:
+            phase = "reading" if seat.phase == "reading" else "answering"
+        elif self._asking:
+            phase = "waiting"
+        elif self._place >= len(self.game.questions):
+            phase = "over"
+        words = self._trace.prefixes.texts[at].split() if reading and self._trace is not None and at >= 0 else []
+        return {
+            "type": "state",
+            "phase": phase,
+            "game": self.game.id,
+            "mode": self.game.mode,
+            "run": self._shown.name,
+            "system": None if self._system is None else self._system.name,
+            "place": self._place,
+            "of": len(self.game.questions),
+            "words": words,
+            "left": max(0.0, seat.deadline - asyncio.get_running_loop().time()),
+            "ready": seat.ready,
+            "result": seat.result,
+            "scores": self._scores(seat, None),
+        }
+
+    # ------------------------------------------------------------------------------------------------------- the rest
+
+    def _go_on(self) -> None:
+        """Take up the game after the last question that was begun."""
+        plays = self._journal.plays(self.game.id)
+        self._place = 1 + max((play.place for play in plays), default=-1)
+        for place in range(self._place):
+            here = {play.seat: play for play in plays if play.place == place and play.state == "done"}
+            seats = [here.get(seat.number) for seat in self.seats]
+            done = [(self._outcome(play), None if play is None else play.seconds) for play in seats]
+            if here:
+                given = self._points(self.game.questions[place], done)
+                for seat, (outcome, _) in zip(self.seats, done, strict=True):
+                    if outcome is not None:
+                        seat.totals.add(outcome, given[seat.number])
+
+    def _outcome(self, play: Play | None) -> Outcome | None:
+        if play is None:
+            return None
+        return rules.outcome(rules.played(self._shown.trace(play.question), play.step, play.answer), self._metric)
+
+    def _nobody_reads(self) -> bool:
+        return all(seat.phase != "reading" for seat in self.seats)
+
+    async def _until(self, condition: Callable[[], bool], deadline: float | None = None) -> bool:
+        """Wait for a condition, at most to `deadline` of the loop's clock; whether it holds.  One waits at a time."""
+        while not condition():
+            self._changed.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout_at(deadline):
+                    await self._changed.wait()
+                continue
+            return condition()
+        return True
+
+    def _touch(self) -> None:
+        self._changed.set()
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _stop_timer(self, seat: Seat) -> None:
+        if seat.timer is not None:
+            seat.timer.cancel()
+            seat.timer = None
+
+
+def _when(outcome: Outcome | None, time: float | None) -> tuple[float, bool] | None:
+    """When a contestant buzzed and whether it was right, for `rules.points`."""
+    if outcome is None or outcome.step is None or time is None:
+        return None
+    return time, outcome.right

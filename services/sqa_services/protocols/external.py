@@ -1,0 +1,340 @@
+"""An external program as a metric, over the SCORE/EVAL protocol of cdec and METEOR.
+
+    SCORE ||| reference ||| ... ||| hypothesis   ->  numbers that add over segments
+    EVAL ||| numbers                             ->  a score ("total"), or with `eval_lines: each`, as METEOR 1.5 does,
+                                                     a score for each group of numbers and one for all together
+
+The program is started without a shell and must answer one SCORE line before anything else.  Whatever it does wrong
+(it dies, stalls, says too much or no numbers) is a RemoteProtocolError with what it said.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import selectors
+import shutil
+import subprocess
+import time
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Literal, TypeVar
+
+import numpy as np
+
+from sqa.core.errors import ConfigError, DataError, NotComputable, RemoteProtocolError, SqaError
+from sqa.files.digest import file_digest
+from sqa.files.store import digest
+from sqa.metrics.quality.segment import Segment, segment_of
+from sqa_services.protocols.cdec import HANDSHAKE
+
+if TYPE_CHECKING:
+    from sqa.core.trace import QuestionTrace
+
+T = TypeVar("T")
+
+LINE_LIMIT = 1 << 20  # bytes of one reply
+TAIL = 2000  # bytes of stderr that are kept
+SHOWN = 300  # characters of a wrong reply that an error quotes
+
+
+@dataclass(frozen=True, slots=True)
+class ExternalConfig:
+    """The program and what is known of it."""
+
+    command: tuple[str, ...]  # program and arguments; no shell
+    timeout: float = 120.0  # seconds for a reply
+    start_timeout: float = 600.0  # seconds for the first reply, in which the program loads its data
+    eval_lines: Literal["auto", "total", "each"] = "auto"  # replies to EVAL; auto: found out by asking
+    higher_is_better: bool = True
+    name: str = ""  # in the report; "" = external:PROGRAM
+
+    def __post_init__(self) -> None:
+        if not self.name and self.command:
+            object.__setattr__(self, "name", f"external:{Path(self.command[0]).name}")
+        if not self.command or not self.command[0]:
+            raise ConfigError("external.command: a program is needed, e.g. [./my_metric, --quiet]")
+        for name in ("timeout", "start_timeout"):
+            if not getattr(self, name) > 0:
+                raise ConfigError(f"external.{name}: must be > 0 seconds, got {getattr(self, name)}")
+        if self.eval_lines not in ("auto", "total", "each"):
+            raise ConfigError(f"external.eval_lines: must be one of auto, total, each, got {self.eval_lines!r}")
+
+
+def check_text(text: str) -> str:
+    """`text` if the protocol can carry it; it has no escapes, so `|||` and line ends are a DataError."""
+    for mark in ("|||", "\n", "\r"):
+        if mark in text:
+            raise DataError(
+                f"text for an external metric holds {mark!r}, which its protocol cannot carry: {text[:80]!r}"
+            )
+    return text
+
+
+class External:
+    """A running program.  Use as a context manager, or close it."""
+
+    def __init__(self, config: ExternalConfig, process: subprocess.Popen[bytes], size: int, each: bool) -> None:
+        self.config, self.process, self.size = config, process, size
+        self._each = each
+        self._out, self._err = b"", b""
+
+    @classmethod
+    def start(cls, config: ExternalConfig) -> External:
+        """Starts the program and shakes hands.  Not to be started: ConfigError; wrong answer: RemoteProtocolError."""
+        pipe = subprocess.PIPE
+        try:
+            process = subprocess.Popen(config.command, stdin=pipe, stdout=pipe, stderr=pipe)
+        except OSError as error:
+            raise ConfigError(f"external.command: {config.command[0]!r} cannot be started: {error.strerror}") from error
+        for stream in (process.stdin, process.stdout, process.stderr):
+            os.set_blocking(_open(stream).fileno(), False)
+        program = cls(config, process, 0, config.eval_lines == "each")
+        try:
+            program._shake_hands()
+        except SqaError:
+            program.close()
+            raise
+        return program
+
+    def __enter__(self) -> External:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def stats(self, references: Sequence[str], hypothesis: str) -> list[float]:
+        """The program's statistics of one segment, (size,).  Text that cannot be carried: DataError."""
+        if not references:
+            raise DataError("an external metric needs at least one reference")
+        fields = [check_text(text) for text in (*references, hypothesis)]
+        line = "SCORE" + "".join(f" ||| {field}" for field in fields)  # METEOR needs the blank of an empty hypothesis
+        [reply] = self._ask([line], 1, self.config.timeout)
+        stats = self._numbers(reply)
+        if len(stats) != self.size:
+            raise RemoteProtocolError(
+                f"{self._who}: {self.size} statistics at first, now {len(stats)}: {reply[:SHOWN]!r}"
+            )
+        return stats
+
+    def score(self, stats: Sequence[float]) -> float:
+        """The program's score of (summed) statistics (size,)."""
+        return self.scores([stats])[-1]
+
+    def scores(self, groups: Sequence[Sequence[float]]) -> list[float]:
+        """A score for every group of statistics (size,), and one for all together: len(groups) + 1 numbers.
+
+        Programs that answer EVAL with one line are asked for each, and for the plain sum of all.
+        """
+        if not groups or any(len(group) != self.size for group in groups):
+            raise DataError(f"{self._who}: groups of {self.size} statistics were expected")
+        if self._each:
+            replies = self._ask([eval_request(groups)], len(groups) + 1, self.config.timeout)
+            return [self._number(reply) for reply in replies]
+        asked = [*groups, np.sum(np.asarray(groups, dtype=np.float64), axis=0)]
+        if len(groups) == 1:
+            asked = [groups[0]]
+        found = [self._number(self._ask([eval_request([group])], 1, self.config.timeout)[0]) for group in asked]
+        return found * 2 if len(groups) == 1 else found
+
+    def close(self) -> None:
+        """Ends the program; one that does not end at the end of its input is killed."""
+        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+            try:
+                _open(stream).close()
+            except BrokenPipeError:
+                pass  # what was not yet written to a dead program
+        try:
+            self.process.wait(timeout=2)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+    def _shake_hands(self) -> None:
+        [reply] = self._ask([HANDSHAKE], 1, self.config.start_timeout)
+        stats = self._numbers(reply)
+        if not stats:
+            raise RemoteProtocolError(f"{self._who}: an empty reply to its first SCORE line")
+        self.size = len(stats)
+        if self.config.eval_lines == "auto" and self.size > 1:
+            # a SCORE line sent along shows by its reply, which is longer than a score, how many lines EVAL gave
+            evaluate, wanted = eval_request([stats]), self.config.timeout
+            first, second = self._ask([evaluate, HANDSHAKE], 2, wanted)
+            self._number(first)
+            self._each = len(second.split()) == 1
+            if self._each:
+                self._ask([], 1, wanted)
+
+    @property
+    def _who(self) -> str:
+        return f"external metric {self.config.command[0]}"
+
+    def _numbers(self, reply: str) -> list[float]:
+        try:
+            stats = [float(word) for word in reply.split()]
+        except ValueError:
+            stats = [math.nan]
+        if not all(map(math.isfinite, stats)):
+            raise RemoteProtocolError(f"{self._who}: numbers were expected, it said {reply[:SHOWN]!r}{self._stderr()}")
+        return stats
+
+    def _number(self, reply: str) -> float:
+        numbers = self._numbers(reply)
+        if len(numbers) != 1:
+            raise RemoteProtocolError(f"{self._who}: one score was expected, it said {reply[:SHOWN]!r}")
+        return numbers[0]
+
+    def _stderr(self) -> str:
+        said = self._err.decode("utf-8", "replace").strip()
+        return f"; on stderr: {said[-SHOWN:]!r}" if said else ""
+
+    def _ask(self, requests: Sequence[str], replies: int, timeout: float) -> list[str]:
+        """Sends lines and reads exactly `replies` lines."""
+        pending = "".join(f"{line}\n" for line in requests).encode()
+        deadline = time.monotonic() + timeout
+        if requests:
+            self._talk(b"", 0, time.monotonic())
+        if requests and self._out:
+            raise RemoteProtocolError(f"{self._who}: spoke without being asked: {self._shown()}")
+        self._talk(pending, replies, deadline)
+        *found, self._out = self._out.split(b"\n", replies)
+        return [line.decode("utf-8", "replace").strip() for line in found]
+
+    def _talk(self, pending: bytes, replies: int, deadline: float) -> None:
+        """Writes `pending` while stdout and stderr are read, until `replies` lines are there."""
+        stdin, stdout, stderr = map(_open, (self.process.stdin, self.process.stdout, self.process.stderr))
+        ended: set[IO[bytes]] = set()
+        while True:
+            done = not pending and self._out.count(b"\n") >= replies
+            if not done and stdout in ended:
+                raise RemoteProtocolError(f"{self._who}: ended{self._status()}{self._stderr()}{self._last_words()}")
+            left = deadline - time.monotonic()
+            if not done and left <= 0:
+                raise RemoteProtocolError(f"{self._who}: no reply in time{self._stderr()}{self._last_words()}")
+            with selectors.DefaultSelector() as selector:
+                for stream in {stdout, stderr} - ended:
+                    selector.register(stream, selectors.EVENT_READ)
+                if pending:
+                    selector.register(stdin, selectors.EVENT_WRITE)
+                ready = [key.fileobj for key, _ in selector.select(0 if done else left)] if selector.get_map() else []
+            if done and not ready:
+                return
+            if stdin in ready:
+                pending = self._write(stdin, pending)
+            ended.update(stream for stream in (stdout, stderr) if stream in ready and not self._read(stream))
+            if len(self._out) > LINE_LIMIT * max(replies, 1):
+                raise RemoteProtocolError(f"{self._who}: a reply without end: {self._shown()}")
+            if done and self._out.count(b"\n") > replies:
+                return  # it babbles; the next request says so
+
+    def _write(self, stdin: IO[bytes], pending: bytes) -> bytes:
+        try:
+            return pending[os.write(stdin.fileno(), pending) :]
+        except BrokenPipeError:
+            return b""  # it has closed its input: the end of its output will say more
+
+    def _read(self, stream: IO[bytes]) -> bool:
+        """Takes what is there; False at the end."""
+        chunk = os.read(stream.fileno(), 1 << 16)
+        if stream is self.process.stdout:
+            self._out += chunk
+        else:
+            self._err = (self._err + chunk)[-TAIL:]
+        return bool(chunk)
+
+    def _status(self) -> str:
+        try:
+            return f" with exit code {self.process.wait(timeout=1)}"
+        except subprocess.TimeoutExpired:
+            return " its output"
+
+    def _shown(self) -> str:
+        return repr(self._out[:SHOWN].decode("utf-8", "replace"))
+
+    def _last_words(self) -> str:
+        return f"; it said {self._shown()}" if self._out else ""
+
+
+def eval_request(groups: Sequence[Sequence[float]]) -> str:
+    """`EVAL ||| numbers ||| numbers`, numbers that read back exactly."""
+    return "EVAL" + "".join(" ||| " + " ".join(repr(float(value)) for value in group) for group in groups)
+
+
+def _open(stream: IO[bytes] | None) -> IO[bytes]:
+    if stream is None:
+        raise ValueError("the program was started without pipes")
+    return stream
+
+
+class ExternalMetric:
+    """An external program as a metric of runs.  stats = [the program's statistics of one question, 1], (size + 1,).
+
+    The program is started when it is first needed and ended with this object.
+    """
+
+    unit, digits, kind = "score", 3, "quality"
+
+    def __init__(self, config: ExternalConfig) -> None:
+        self.config = config
+        self.name, self.higher_is_better = config.name, config.higher_is_better
+        self.label = config.name
+        self._files = _files_digest(config.command)
+
+    @cached_property
+    def program(self) -> External:
+        """The running program."""
+        started = External.start(self.config)
+        weakref.finalize(self, started.close)
+        return started
+
+    def signature(self) -> str:
+        command = " ".join(Path(word).name if Path(word).is_file() else word for word in self.config.command)
+        return f"{self.name}|segment:question|command:{command}|files:{self._files[:12] or 'none'}"
+
+    def fingerprint(self) -> str:
+        """The command, and the contents of the files it names: a program that changes otherwise needs a new name."""
+        return f"external {self.name} {self.config.command} {self._files}"
+
+    def measure(self, segments: Sequence[Segment]) -> list[tuple[float, ...]]:
+        """The program's statistics of each segment, and 1."""
+        return self._ask(lambda program: [(*program.stats([s.reference], s.hypothesis), 1.0) for s in segments])
+
+    def stats(self, trace: QuestionTrace) -> np.ndarray:
+        return np.array(self.measure([segment_of(trace)])[0], dtype=np.float64)
+
+    def score(self, stats: np.ndarray) -> float:
+        if not stats[-1] > 0:
+            raise NotComputable(f"{self.name}: there is no question to score")
+        return self._ask(lambda program: program.score([float(value) for value in stats[:-1]]))
+
+    def score_many(self, stats: np.ndarray) -> np.ndarray:
+        """(B, size + 1) -> (B,), each by the program; nan without questions."""
+        scores = np.full(len(stats), np.nan)
+        filled = stats[:, -1] > 0
+        if filled.any():
+            scores[filled] = self._ask(lambda program: program.scores(stats[filled, :-1].tolist())[:-1])
+        return scores
+
+    def _ask(self, question: Callable[[External], T]) -> T:
+        """An answer of the program; one that broke the protocol is left behind, so that the next run starts anew."""
+        try:
+            return question(self.program)
+        except RemoteProtocolError:
+            self.__dict__.pop("program", None)
+            raise
+
+
+def _files_digest(command: Sequence[str]) -> str:
+    """sha256 over the program and those of its arguments that are files; "" where none is."""
+    paths = [Path(found) for found in (shutil.which(command[0]), *command[1:]) if found and Path(found).is_file()]
+    return digest([file_digest(path) for path in paths]) if paths else ""
+
+
+def build(config: ExternalConfig) -> ExternalMetric:
+    """The metric of a config; the program is not yet started.  No such program: ConfigError."""
+    if shutil.which(config.command[0]) is None:
+        raise ConfigError(f"external.command: {config.command[0]!r} is no program that can be started")
+    return ExternalMetric(config)

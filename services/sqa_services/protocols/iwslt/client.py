@@ -1,0 +1,315 @@
+"""The client of an evaluation server, and the published guide's Agent: the way to plug a model into it.
+
+    class MyAgent(Agent):                                 # sqa client iwslt --agent my_agent.py:MyAgent
+        def init_states(self): return {"src": [], "sent": 0}
+        def update_states(self, states, new_state): states["src"].append(new_state["segment"]); return states
+        def policy(self, states): return {"key": GET, "value": None}  # or {"key": SEND, "value": "word"}
+
+A sentence is over when the agent has sent "</s>".  The method names of `EvaluationService` are those that agents of
+2020 call.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+import time
+from argparse import ArgumentParser, Namespace
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from threading import local
+from types import ModuleType
+from typing import Any
+
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.interfaces import Translator
+from sqa.core.types import Write
+from sqa.files.json_reader import parse_json
+from sqa.net.client import SHOWN, Failed, Http, Reply, without_secret
+from sqa_services.protocols.iwslt.corpus import EOS
+from sqa_services.protocols.iwslt.sentence import words
+
+GET = 0
+SEND = 1
+DEFAULT_EOS = EOS
+TIMEOUT = 60.0  # seconds for a reply
+MAX_REPLY = 64 << 20  # bytes of it: a minute of speech at 96 kHz
+GONE = (502, 503, 504)  # a server that is started again, seen through what stands before it; or one without room
+ADVICE = {
+    401: "; a token is needed",
+    403: "; this token may not do that: a participant has one session and cannot begin it anew",
+    409: "; another client is at work here, or this one now writes otherwise: begin anew or use another session",
+}
+AGENTS: dict[str, type] = {}  # by the name given to `register_agent`
+
+
+class EvaluationService:
+    """An evaluation server, by the shared task's routes or, with `guide`, by those of the published guide.
+
+    One object may be used by many threads.  A server that does not answer as it should: DataError.
+
+    With `patience` a server of this project that does not answer is asked again until it does, for so many seconds:
+    every request says what was asked before it, so one that is made twice counts once, and a client that begins anew
+    reads and writes again what it had.  The originals cannot be asked so.
+    """
+
+    def __init__(
+        self,
+        url: str = "http://localhost:12321",
+        session: str = "",
+        token: str = "",
+        guide: bool = False,
+        patience: float = 0.0,
+    ) -> None:
+        self.base_url = f"{url.rstrip('/')}/sessions/{session}" if session else url.rstrip("/")
+        self._guide = guide
+        self._patience = 0.0 if guide else patience
+        self._http = Http(TIMEOUT, MAX_REPLY, token)
+        self._resumable: bool | None = None  # whether the server is one of this project; None: not known yet
+        self._reads: Counter[int] = Counter()  # by sentence
+        self._writes: Counter[int] = Counter()
+
+    def new_session(self) -> None:
+        """Forget what was read and written."""
+        if self._guide:
+            self._call("GET", "/start")
+        else:
+            self._call("POST", "/")
+        self._reads.clear()
+        self._writes.clear()
+
+    def get_scores(self) -> dict[str, Any]:
+        """The scores of what was written."""
+        return self._json("/end" if self._guide else "/result")
+
+    def corpus_info(self) -> dict[str, Any]:
+        """{"num_sentences": N}."""
+        if self._guide:
+            return self._json("/get", {"info": json.dumps({"sent_id": None, "value": None})})
+        return self._json("/")
+
+    def finished(self) -> set[int]:
+        """The sentences that have ended already, as far as the server says so."""
+        if self._patience and self._can_resume():
+            found = self._json("/progress").get("finished", [])
+            return {number for number in found if isinstance(number, int)}
+        return set()
+
+    def get_src(self, sent_id: int, extra_params: dict[str, Any] | None = None) -> dict[str, Any]:
+        """The next segment: {"sent_id", "segment_id", "segment"}; `extra_params` may be {"segment_size": ms}."""
+        if self._guide:
+            return self._json("/get", {"info": json.dumps({"sent_id": sent_id, "value": extra_params})})
+        params = {"sent_id": sent_id, **(extra_params or {})}
+        if self._patience and self._can_resume():
+            params["read"] = self._reads[sent_id]
+        segment = self._json("/src", params)
+        self._reads[sent_id] += 1
+        return segment
+
+    def send_hypo(self, sent_id: int, hypo: str) -> None:
+        """Write a word, or "</s>"."""
+        if self._guide:
+            self._call("GET", "/send", {"hypo": json.dumps({str(sent_id): hypo})})
+            return
+        params = {"sent_id": sent_id}
+        if self._patience and self._can_resume():
+            params["written"] = self._writes[sent_id]
+        self._call("PUT", "/hypo", params, hypo.encode())
+        self._writes[sent_id] += len(words(hypo))
+
+    def _can_resume(self) -> bool:
+        """Whether the server knows requests that are made twice."""
+        if self._resumable is None:
+            reply = self._ask("GET", "/progress", None, None)
+            self._resumable = reply.status == 200
+        return self._resumable
+
+    def _json(self, path: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
+        reply = self._call("GET", path, params)
+        try:
+            value = parse_json(reply.text)
+        except ValueError as error:
+            raise DataError(f"{_shown(reply)}: expected JSON, got {reply.text[:SHOWN]!r}") from error
+        if not isinstance(value, dict):
+            raise DataError(f"{_shown(reply)}: expected a JSON object, got {reply.text[:SHOWN]!r}")
+        return value
+
+    def _call(self, method: str, path: str, params: dict[str, Any] | None = None, body: bytes | None = None) -> Reply:
+        reply = self._ask(method, path, params, body)
+        if reply.status != 200:
+            advice = ADVICE.get(reply.status, "") if self._resumable else ""
+            raise DataError(f"{method} {_shown(reply)}: the server answered {reply.status}{advice}")
+        return reply
+
+    def _ask(self, method: str, path: str, params: dict[str, Any] | None, body: bytes | None) -> Reply:
+        """The answer; a server that does not give one is asked again, for as long as that is safe and worth it."""
+        url = self.base_url + path
+        again = path not in ("/src", "/hypo") or bool(self._resumable)
+        end = time.monotonic() + (self._patience if again else 0.0)
+        wait, told = 0.1, False
+        while True:
+            try:
+                reply = self._http.ask(method, url, body, params=params)
+                if reply.status not in GONE or time.monotonic() >= end:
+                    return reply
+            except Failed as error:
+                if not error.again or time.monotonic() >= end:
+                    raise DataError(f"{method} {without_secret(url)}: {error}") from error
+            if not told:
+                told = True
+                print(f"sqa: {without_secret(url)} does not answer; asking again for a while", file=sys.stderr)
+            time.sleep(wait)
+            wait = min(2 * wait, 2.0)
+
+
+def _shown(reply: Reply) -> str:
+    return without_secret(reply.url)
+
+
+class Agent:
+    """What a model has to say.  Override all but `decode`; `add_args(parser)`, if there is one, names its options."""
+
+    def __init__(self, args: Namespace | None = None) -> None:
+        pass
+
+    def init_states(self) -> Any:
+        """The states before the first word of a sentence."""
+        raise NotImplementedError
+
+    def update_states(self, states: Any, new_state: dict[str, Any]) -> Any:
+        """The states after a segment {"sent_id", "segment_id", "segment"}."""
+        raise NotImplementedError
+
+    def policy(self, states: Any) -> dict[str, Any]:
+        """{"key": GET, "value": None or {"segment_size": ms}} or {"key": SEND, "value": word}."""
+        raise NotImplementedError
+
+    def reset(self) -> None:
+        """Before each sentence."""
+
+    def decode(self, session: EvaluationService, low: int = 0, high: int = 100_000) -> None:
+        """Translate the sentences `low` to `high`, both included."""
+        for sent_id in range(low, min(session.corpus_info()["num_sentences"] - 1, high) + 1):
+            self._decode_one(session, sent_id)
+
+    def _decode_one(self, session: EvaluationService, sent_id: int) -> None:
+        self.reset()
+        states = self.init_states()
+        sent = None
+        while sent != DEFAULT_EOS:
+            action = self.policy(states)
+            if action["key"] == GET:
+                states = self.update_states(states, session.get_src(sent_id, action["value"]))
+            elif action["key"] == SEND:
+                sent = action["value"]
+                session.send_hypo(sent_id, sent)
+            else:
+                raise ConfigError(f"--agent: policy gave the key {action['key']!r}; it must be GET (0) or SEND (1)")
+
+
+class TranslatorAgent(Agent):
+    """A translator of this project: `next(source)` is a GET, `yield` a SEND."""
+
+    def __init__(self, translator: Translator) -> None:
+        self.translator = translator
+
+    def _decode_one(self, session: EvaluationService, sent_id: int) -> None:
+        for word in self.translator.translate(_source(session, sent_id)):
+            if isinstance(word, Write):
+                if word.erase:
+                    raise ConfigError("--translator: it retracts words; this protocol can only append")
+                word = word.token
+            if word.split() != [word] or word == EOS:
+                raise DataError(f"sentence {sent_id}: the translator wrote {word!r}, which is not one word")
+            session.send_hypo(sent_id, word)
+        session.send_hypo(sent_id, DEFAULT_EOS)
+
+
+def _source(session: EvaluationService, sent_id: int) -> Iterator[str]:
+    """The words of a sentence, each asked for when it is wanted."""
+    while (segment := session.get_src(sent_id)["segment"]) != EOS:
+        if not isinstance(segment, str):
+            raise ConfigError("--translator: the server reads out speech; a translator of text was given")
+        yield segment
+
+
+def register_agent(name: str) -> Callable[[type], type]:
+    """Decorator: the guide's way to name an agent, then `--agent FILE.py:NAME`."""
+
+    def register(agent: type) -> type:
+        AGENTS[name] = agent
+        return agent
+
+    return register
+
+
+def evaluate(
+    build: Callable[[], Agent],
+    service: EvaluationService,
+    start: int = 0,
+    end: int | None = None,
+    threads: int = 1,
+) -> int:
+    """Translate the sentences `start` to `end` (included), each thread with an agent of its own; how many it were.
+
+    Those that an earlier client has finished in this session are left out, if the service has patience.
+
+    `build` is called once a thread, for an agent keeps the state of its sentence.
+    """
+    last = service.corpus_info()["num_sentences"] - 1
+    done = service.finished()
+    numbers = [number for number in range(start, min(last, last if end is None else end) + 1) if number not in done]
+    own = local()
+
+    def one(number: int) -> None:
+        if not hasattr(own, "agent"):
+            own.agent = build()
+        own.agent._decode_one(service, number)
+
+    with ThreadPoolExecutor(max_workers=threads) as pool:
+        futures = [pool.submit(one, number) for number in numbers]
+        try:
+            for future in futures:
+                future.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    return len(numbers)
+
+
+def agent_builder(name: str, arguments: Sequence[str]) -> Callable[[], Agent]:
+    """What builds the agent "file.py:Name" or "module:Name" with its own command-line options."""
+    place, _, wanted = name.rpartition(":")
+    if not (place and wanted):
+        raise ConfigError(f"--agent: must be file.py:Name or module:Name, got {name!r}")
+    module = _module(place)
+    agent = getattr(module, wanted, None) or AGENTS.get(wanted)
+    if not (isinstance(agent, type) and issubclass(agent, Agent)):
+        raise ConfigError(f"--agent: {place} has no agent {wanted!r} (a subclass of {Agent.__module__}.Agent)")
+    parser = ArgumentParser(prog=name, add_help=False)
+    if hasattr(agent, "add_args"):
+        agent.add_args(parser)
+    parsed, unknown = parser.parse_known_args(list(arguments))
+    if unknown:
+        raise ConfigError(f"--agent: {name} does not know {' '.join(unknown)}")
+    return lambda: agent(parsed)
+
+
+def _module(place: str) -> ModuleType:
+    """The module of a file, or of a name."""
+    try:
+        if not place.endswith(".py"):
+            return importlib.import_module(place)
+        path = Path(place).resolve()
+        spec = spec_from_file_location(f"iwslt_agent_{path.stem}", path)
+        if not path.is_file() or spec is None or spec.loader is None:
+            raise ConfigError(f"--agent: no such file: {place}")
+        module = sys.modules[spec.name] = module_from_spec(spec)
+        spec.loader.exec_module(module)
+    except ModuleNotFoundError as error:
+        raise ConfigError(f"--agent: {place} needs the module {error.name!r}, which is not installed") from error
+    return module

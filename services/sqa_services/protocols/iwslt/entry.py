@@ -1,0 +1,124 @@
+"""`sqa serve iwslt` and `sqa client iwslt`: simultaneous translation evaluated over HTTP, as at IWSLT 2020.
+
+    sqa serve iwslt --src-file SRC --tgt-file TGT --output DIR
+    sqa serve iwslt --questions xqb-es                  # expected wins too, while it is translated
+    sqa client iwslt --translator '{name: waitk, model: es-en, k: 3}' --reset-server --scores
+
+The server reads source sentences out a word (or 10 ms of speech) at a time and notes how much was read when each target
+word comes back.  Programs written for the server of the IWSLT 2020 shared task, for its published guide, or for
+SimulEval 1.0.2 work unchanged; what differs from the originals on purpose is listed in `iwslt_session`, and
+`--strict-2020` undoes it.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from sqa.core.errors import ConfigError, lacking
+
+if TYPE_CHECKING:
+    from sqa_services.protocols.iwslt.corpus import SpeechCorpus, TextCorpus
+    from sqa_services.protocols.iwslt.http import ServeConfig
+    from sqa_services.protocols.iwslt.questions import QuestionScorer
+
+STRICT = (
+    "--strict-2020 keeps the originals' mistakes: any page in a browser on this machine can reset and read, "
+    "tokens without a word have a delay, references are given away; not for evaluating others"
+)
+
+
+def serve(
+    source: Path | None,
+    target: Path | None,
+    kind: Literal["text", "speech"],
+    config: ServeConfig,
+    questions: str = "",
+    guesser: str = "",
+    buzzer: str = "",
+) -> None:
+    """Serve the files, or the sentences of questions, until interrupted.  starlette or uvicorn missing: ConfigError.
+
+    `questions` is a question set or a file; `guesser` and `buzzer` are YAML, or a run's config file.
+    """
+    try:
+        from sqa_services.net.connections import run_app
+    except ModuleNotFoundError as error:
+        raise lacking(error, "sqa serve iwslt") from error
+    from sqa_services.protocols.iwslt.corpus import load
+    from sqa_services.protocols.iwslt.http import make_app
+
+    scorer = None
+    if questions:
+        if source or target or kind == "speech":
+            raise ConfigError("--questions: they are the source and the reference; leave the files and speech out")
+        scorer = question_scorer(questions, guesser, buzzer, config.tokenizer)
+        corpus: TextCorpus | SpeechCorpus = scorer.corpus()
+    elif target is None:
+        raise ConfigError("--tgt-file: a file of references is needed, or --questions")
+    else:
+        corpus = load(source, target, kind, config.strict)
+    app = make_app(corpus, config, scorer)
+    kept = f"kept in {config.kept_in}" if config.kept_in else "lost when it ends; --output or --journal keeps them"
+    print(f"sqa: sessions are {kept}", file=sys.stderr)
+    if config.strict:
+        print(f"sqa: {STRICT}", file=sys.stderr)
+    print(
+        f"sqa: {len(corpus.targets)} sentences of {corpus.kind} at http://{config.host}:{config.port}", file=sys.stderr
+    )
+    run_app(app, config.host, config.port)
+
+
+def question_scorer(questions: str, guesser: str, buzzer: str, tokenizer: str = "13a") -> QuestionScorer:
+    """What scores the answers to a question set."""
+    from sqa.data.datasets import load_questions
+    from sqa.run.named import contestant_from
+    from sqa_services.protocols.iwslt.questions import QuestionScorer
+
+    return QuestionScorer(load_questions(questions), *contestant_from(guesser, buzzer), tokenizer)
+
+
+def run_client(
+    url: str,
+    agent: str | None,
+    translator: str | None,
+    arguments: Sequence[str],
+    start: int,
+    end: int | None,
+    threads: int,
+    reset: bool,
+    scores: bool,
+    session: str,
+    token: str,
+    guide: bool,
+    patience: float = 0.0,
+) -> None:
+    """Translate with an agent or a translator, if one is given, and print the scores, if they are wanted, as JSON."""
+    from sqa.run.named import translator_from
+    from sqa_services.protocols.iwslt.client import EvaluationService, TranslatorAgent, agent_builder, evaluate
+
+    if agent is not None and translator is not None:
+        raise ConfigError("--agent and --translator: give one of them")
+    if threads < 1 or start < 0:
+        raise ConfigError(f"--num-threads must be at least 1 and --start-idx at least 0, got {threads} and {start}")
+    if not 0 <= patience <= 86_400:
+        raise ConfigError(f"--patience: must be 0 to 86400 seconds, got {patience:g}")
+    service = EvaluationService(url, session, token, guide, patience)
+    if agent is None and arguments:
+        raise ConfigError(f"{' '.join(arguments)}: options of an agent, and no --agent was given")
+    build = agent_builder(agent, arguments) if agent is not None else None
+    if translator is not None:
+        shared = TranslatorAgent(translator_from(translator))
+        if threads > 1:
+            raise ConfigError("--num-threads: a translator works at one sentence at a time; leave it at 1")
+        build = lambda: shared  # noqa: E731
+    if reset:
+        service.new_session()
+    if build is not None:
+        number = evaluate(build, service, start, end, threads)
+        print(f"sqa: {number} sentences translated", file=sys.stderr)
+    if scores:
+        print(json.dumps(service.get_scores()))

@@ -1,0 +1,415 @@
+"""The HTTP side of the evaluation server (Starlette): routes, limits, sessions, the token.
+
+    GET /                  {"num_sentences": N}                      POST /                 forget everything
+    GET /src?sent_id=I[&segment_size=MS]   the next segment          PUT /hypo?sent_id=I    words, in the body
+    GET /result            the scores                                GET /progress           {"finished": [0, 1, ...]}
+    GET /start  /end  /get?info=JSON  /send?hypo=JSON                the same by the published guide
+    /sessions/ID/...       all of these in a session of its own; DELETE /sessions/ID ends it
+
+SimulEval 1.0.2's requests say instance_id for sent_id and are answered in its way: GET /src, PUT /hypo, GET /result?
+instance_id=I.  GET / and a bare GET /result cannot show which is meant, so `dialect` says it.
+
+Of our own: GET /progress, and what makes a request that is sent twice count once: &read=N on /src (reads of the
+sentence before this one) and &written=N on /hypo (tokens before these); a request out of step is answered 409.
+
+Every reply has the body, status and content type of the original.  It runs in one thread, the scoring in a second, so
+a client that stalls holds nothing but its own connection; a body that does not arrive in time is given up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from sqa.core.errors import ConfigError, SqaError
+from sqa_services.net.address import address_problems
+from sqa_services.net.guard import Guard, Refused, given_token
+from sqa_services.net.log import LOG
+from sqa_services.net.server import Handler, application, json_body, json_reply, page, reply, status_of, tornado_page
+from sqa_services.protocols.iwslt.corpus import BadSegmentSize, SpeechCorpus, TextCorpus
+from sqa_services.protocols.iwslt.journal import Journal, corpus_digest
+from sqa_services.protocols.iwslt.participants import SESSION_ID, participant_of
+from sqa_services.protocols.iwslt.questions import QuestionScorer
+from sqa_services.protocols.iwslt.scores import SO_FAR, Files, NothingToScore
+from sqa_services.protocols.iwslt.session import OutOfStep, Session, TooLong, UnknownSentence
+from sqa_services.protocols.iwslt.table import Sessions
+
+DIALECTS = ("iwslt-2020", "simuleval-1.0.2")
+
+
+@dataclass(frozen=True, slots=True)
+class ServeConfig:
+    """How the server answers."""
+
+    tokenizer: str = "13a"  # of BLEU: "13a" or "none"
+    dialect: Literal["iwslt-2020", "simuleval-1.0.2"] = "iwslt-2020"
+    strict: bool = False  # keep the originals' mistakes; see `iwslt_session`
+    output: Path | None = None  # folder of text, delay and scores; a session's lie in sessions/NAME in it
+    host: str = "127.0.0.1"
+    port: int = 12321
+    token: str | None = None  # "Authorization: Bearer TOKEN" is then needed for all but GET /
+    max_body: int = 1 << 20  # bytes
+    max_sessions: int = 1024
+    max_memory: int = 1 << 30  # bytes of all sessions, about
+    body_seconds: float = 30.0  # for a request's body to arrive
+    names: tuple[str, ...] = ()  # host names by which it may be asked, beside this machine's; beyond loopback none: any
+    journal: Path | None = None  # file of the sessions; None = journal.sqlite in `output`, without one none
+    session_hours: float = 168.0  # without a request, after which a session is forgotten
+    participants: tuple[tuple[str, str], ...] = ()  # names and tokens: each is kept to one session, see `participants`
+
+    def __post_init__(self) -> None:
+        wrong = []
+        if self.tokenizer not in ("13a", "none"):
+            wrong.append(f"--tokenizer: must be 13a or none, got {self.tokenizer!r}")
+        if self.dialect not in DIALECTS:
+            wrong.append(f"--dialect: must be one of {', '.join(DIALECTS)}, got {self.dialect!r}")
+        wrong += address_problems(self.host, self.port, self.token)
+        if min(self.max_body, self.max_sessions, self.max_memory) < 1 or not self.body_seconds > 0:
+            wrong.append("--max-body, --max-sessions, max_memory and body_seconds must be at least 1")
+        if not self.session_hours > 0:
+            wrong.append(f"--session-hours: must be more than 0, got {self.session_hours}")
+        if self.participants and not self.token:
+            wrong.append("--participants: give a --token too, which is the organiser's own")
+        if self.participants and self.strict:
+            wrong.append("--participants: the original gives references away; leave out --strict-2020")
+        if self.token in dict(self.participants).values():
+            wrong.append("--token: a participant has the same one")
+        if wrong:
+            raise ConfigError(wrong)
+
+    @property
+    def kept_in(self) -> Path | None:
+        """The journal's file."""
+        return self.output / "journal.sqlite" if self.journal is None and self.output is not None else self.journal
+
+
+def make_app(corpus: TextCorpus | SpeechCorpus, config: ServeConfig, scorer: QuestionScorer | None = None) -> Guard:
+    """The application: its sessions live as long as it.  `scorer`: the corpus is that of its questions."""
+    if scorer is not None and config.strict:
+        raise ConfigError("--questions: the original had none; leave out --strict-2020")
+    server = Server(corpus, config, scorer)
+    routes: list[tuple[str, str, Handler]] = [
+        ("GET", "/", server.info),
+        ("POST", "/", server.reset),
+        ("GET", "/src", server.source),
+        ("PUT", "/hypo", server.hypothesis),
+        ("GET", "/result", server.result),
+        ("GET", "/progress", server.progress),
+        ("GET", "/start", server.reset),
+        ("GET", "/end", server.guide_end),
+        ("GET", "/get", server.guide_get),
+        ("GET", "/send", server.guide_send),
+    ]
+    routes += [(method, f"/sessions/{{session}}{path}", handler) for method, path, handler in routes]
+    routes += [
+        ("GET", "/sessions/{session}", server.info),
+        ("POST", "/sessions/{session}", server.reset),
+        ("DELETE", "/sessions/{session}", server.drop),
+    ]
+    wrong = (UnknownSentence, BadSegmentSize, NothingToScore)
+    app = application(
+        routes,
+        {
+            **dict.fromkeys(wrong, lambda _: page(500)),
+            TooLong: lambda _: page(413),
+            OutOfStep: lambda _: page(409),
+            SqaError: _failed,
+            Refused: lambda error: page(status_of(error)),
+            HTTPException: lambda error: page(status_of(error)),
+        },
+        server.close,
+    )
+    return Guard.of(
+        app,
+        config,
+        needs_token=lambda method, path: (method, path) != ("GET", "/"),
+        page=tornado_page,
+        tokens=lambda given: bool(participant_of(given, server.participants)),
+        programs=None if config.strict else _changes_something,
+    )
+
+
+def _changes_something(method: str, path: str) -> bool:
+    """Whether a request reads on, writes, or begins anew: by most of the originals' routes a GET does."""
+    return method != "GET" or path.rpartition("/")[2] in ("src", "get", "send", "start")
+
+
+def _failed(error: Exception) -> Response:
+    """Of the guesser, or of the journal."""
+    LOG.error("sqa: %s", error)
+    return page(500)
+
+
+class Server:
+    """The routes of one corpus."""
+
+    def __init__(self, corpus: TextCorpus | SpeechCorpus, config: ServeConfig, scorer: QuestionScorer | None) -> None:
+        self.corpus = corpus
+        self.config = config
+        self.scorer = scorer
+        self.participants = dict(config.participants)
+        journal = None if config.kept_in is None else Journal(config.kept_in, corpus_digest(corpus))
+        hours = config.session_hours
+        self.sessions = Sessions(partial(Session, corpus, config.strict, scorer), journal, config.max_sessions, hours)
+        self._answering: set[asyncio.Task[None]] = set()
+        self._copy = asyncio.Lock()
+        self._scorer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="scorer")
+
+    def close(self) -> None:
+        """End the scoring thread."""
+        for task in self._answering:
+            task.cancel()
+        self.sessions.close()
+        self._scorer.shutdown(wait=False, cancel_futures=True)
+
+    # ------------------------------------------------------------------------------------------------- routes
+
+    async def info(self, request: Request) -> Response:
+        found: dict[str, Any] = {"num_sentences": len(self.corpus.targets)}
+        if self.config.dialect == "simuleval-1.0.2":
+            found["data_type"] = self.corpus.kind
+        return json_reply(found)
+
+    async def reset(self, request: Request) -> Response:
+        session = self._session(request)
+        if session.sentences:
+            self._refuse_participants(request)  # who has read may not begin anew with what he knows
+            self.sessions.reset(session)
+        return reply("")
+
+    async def progress(self, request: Request) -> Response:
+        session = self._session(request, keep=False)
+        ended = sorted(number for number, sentence in session.sentences.items() if sentence.finished)
+        return json_reply({"num_sentences": len(self.corpus.targets), "finished": ended})
+
+    async def source(self, request: Request) -> Response:
+        key = self._key(request)
+        number = _integer(_argument(request, key))
+        size = request.query_params.get("segment_size", "").strip()
+        session = self._session(request)
+        self._check_order(request, session, number)
+        read = self._count(request, "read")
+        return self._segment(session, key, number, _integer(size) if size else None, read=read)
+
+    async def hypothesis(self, request: Request) -> Response:
+        key = self._key(request)
+        number = _integer(_argument(request, key))
+        try:
+            text = (await request.body()).decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise Refused(500) from error
+        session, written = self._session(request), self._count(request, "written")
+        tokens = session.tokens_of(text)
+        if written is None or not session.has_written(number, written, tokens):
+            self._write(session, number, tokens, wrap=key == "sent_id")
+        return reply("")
+
+    async def guide_end(self, request: Request) -> Response:
+        return await self.result(request, guide=True)
+
+    async def result(self, request: Request, guide: bool = False) -> Response:
+        session = self._session(request, keep=False)
+        if "instance_id" in request.query_params and self._key(request) == "instance_id":
+            number = _integer(_argument(request, "instance_id"))
+            return json_reply(await self._frozen(session, "instance", number))
+        if self.config.dialect == "simuleval-1.0.2" and not guide:
+            session.scored = True
+            found = await self._frozen(session, "nested_result", self.config.tokenizer)
+        else:
+            files = self._files(request, guide)
+            found = await self._frozen(session, "result", self.config.tokenizer, files, guide)
+        if self._participant(request):
+            found.pop(SO_FAR, None)  # a score of each word as it is sent would help to choose the next
+        return json_reply(found)
+
+    async def guide_get(self, request: Request) -> Response:
+        wanted = _object(_argument(request, "info"))
+        if wanted.get("sent_id") is None:
+            return json_reply({"num_sentences": len(self.corpus.targets)})
+        value = wanted.get("value") or {}
+        if not isinstance(value, dict):
+            raise Refused(500)
+        size = value.get("segment_size")
+        number, session = _integer(wanted["sent_id"]), self._session(request)
+        self._check_order(request, session, number)
+        return self._segment(session, "sent_id", number, None if size is None else _integer(size), True)
+
+    async def guide_send(self, request: Request) -> Response:
+        words = _object(_argument(request, "hypo"))
+        if not all(isinstance(word, str) and _is_text(word) for word in words.values()):
+            raise Refused(500)
+        session = self._session(request)
+        for number, word in words.items():
+            self._write(session, _integer(number), session.tokens_of(word, guide=True))
+        return reply("")
+
+    async def drop(self, request: Request) -> Response:
+        self._refuse_participants(request)
+        self.sessions.forget(_session_name(request))
+        return reply("")
+
+    # ------------------------------------------------------------------------------------------------ the rest
+
+    def _session(self, request: Request, keep: bool = True) -> Session:
+        """The session of the path, for a participant his own; a new one if there is room, else 503.
+
+        `keep`: whether a new one stays, which what only asks how things stand does not need.
+        """
+        name, participant = _session_name(request), self._participant(request)
+        if participant and name not in ("", participant):
+            raise Refused(403)
+        name = participant or name
+        return self.sessions.get(name, keep)
+
+    def _participant(self, request: Request) -> str:
+        """The name of the participant who asks, "" for the organiser, or where there are none."""
+        if not self.participants:
+            return ""
+        return participant_of(
+            given_token(request.headers.get("Authorization", "").encode("latin-1")), self.participants
+        )
+
+    def _refuse_participants(self, request: Request) -> None:
+        if self._participant(request):
+            raise Refused(403)
+
+    def _check_order(self, request: Request, session: Session, number: int) -> None:
+        """A participant reads the sentences of a question in order, none before the one before is finished: 409."""
+        if self.scorer is not None and 0 <= number < len(self.corpus) and self._participant(request):
+            before = self.scorer.before(number)
+            if not all(other in session.sentences and session.sentences[other].finished for other in before):
+                raise Refused(409)
+
+    def _count(self, request: Request, name: str) -> int | None:
+        """The argument by which a request that is sent twice is known; None without it, and for the originals."""
+        found = request.query_params.get(name, "").strip()
+        return _integer(found) if found and not self.config.strict else None
+
+    def _segment(
+        self, session: Session, key: str, number: int, size: int | None, guide: bool = False, read: int | None = None
+    ) -> Response:
+        self._check_room()
+        by_2020 = key == "sent_id"
+        found = session.read(number, size, guide, read) if by_2020 else session.read_instance(number, size, read)
+        self.sessions.keep(session, number)
+        return json_reply(found)
+
+    def _write(self, session: Session, number: int, tokens: list[str], wrap: bool = True) -> None:
+        """Record tokens, if there is room for them; of questions, have the guesser name answers."""
+        self._check_room(sum(map(len, tokens)))
+        state = session.sentences.get(number)
+        first = 0 if state is None else len(state.tokens)
+        session.write(number, tokens, wrap)
+        self.sessions.keep(session, number, first)
+        if self.scorer is not None and tokens:
+            index = self.scorer.question_of(number)
+            if index not in session.waiting:
+                session.waiting.add(index)
+                task = asyncio.get_running_loop().create_task(self._answer(session, index))
+                self._answering.add(task)
+                task.add_done_callback(self._answering.discard)
+
+    def _check_room(self, more: int = 0) -> None:
+        """503 if all sessions together would take more memory than they may."""
+        if self.sessions.size + more > self.config.max_memory:
+            raise Refused(503)
+
+    async def _answer(self, session: Session, index: int) -> None:
+        """Answer a question until nothing new was written of it meanwhile; one task for a session and a question."""
+        scorer, rows, waiting = self.scorer, session.rows, session.waiting
+        while scorer is not None and session.rows is rows:  # a reset puts others in their place
+            emissions = scorer.emissions(index, session.sentences)
+            if index in rows and rows[index][0] == len(emissions):
+                break
+            try:
+                rows[index] = (len(emissions), await self._score(scorer.row, index, emissions))
+            except SqaError as error:
+                LOG.error("sqa: %s", error)
+                break
+        waiting.discard(index)
+
+    async def _frozen(self, session: Session, method: str, *arguments: Any) -> Any:
+        """What a method of the session gives on a copy, of which there is one at a time; its scored questions stay."""
+        async with self._copy:
+            await self._score(int)  # what the one thread was working out is among the session's rows now
+            copy, rows = session.frozen(), session.rows
+            found = await self._score(getattr(copy, method), *arguments)
+        rows |= {index: row for index, row in copy.rows.items() if row[0] >= rows.get(index, (0,))[0]}
+        return found
+
+    async def _score(self, score: Callable[..., Any], *arguments: Any) -> Any:
+        return await asyncio.get_running_loop().run_in_executor(self._scorer, partial(score, *arguments))
+
+    def _key(self, request: Request) -> str:
+        """The name of the sentence number: that of the dialect; of either, if not strict."""
+        own, other = ("sent_id", "instance_id")[:: 1 if self.config.dialect == "iwslt-2020" else -1]
+        return (
+            other
+            if not self.config.strict and own not in request.query_params and other in request.query_params
+            else own
+        )
+
+    def _files(self, request: Request, guide: bool) -> Files | None:
+        if self.config.output is None:
+            return None
+        name = self._participant(request) or _session_name(request)
+        folder = self.config.output / "sessions" / name if name else self.config.output
+        if guide and self.config.strict and not name:
+            return Files(*(folder.with_name(f"{folder.name}.{name}") for name in ("text", "delay", "scores")))
+        return Files(folder / "text", folder / "delay", folder / "scores")
+
+
+def _session_name(request: Request) -> str:
+    """The session of the path, "" without one.  No name for one: 404."""
+    name = str(request.path_params.get("session", ""))
+    if name and not SESSION_ID.fullmatch(name):
+        raise Refused(404)
+    return name
+
+
+def _argument(request: Request, name: str) -> str:
+    """The last value of an argument; missing: 400."""
+    values = request.query_params.getlist(name)
+    if not values:
+        raise Refused(400)
+    return values[-1].strip()
+
+
+def _integer(value: object) -> int:
+    """A whole number, from JSON or from text as int() reads it; otherwise 500, as the original answered."""
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | str)
+        or not re.fullmatch(r"[+-]?\d{1,9}", str(value).strip())
+    ):
+        raise Refused(500)
+    return int(value)
+
+
+def _is_text(word: str) -> bool:
+    """Whether it can be written: JSON can have half a surrogate pair."""
+    try:
+        word.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _object(text: str) -> dict[str, Any]:
+    try:
+        value = json_body(text.encode("utf-8", "replace"))
+    except ValueError as error:
+        raise Refused(500) from error
+    if not isinstance(value, dict):
+        raise Refused(500)
+    return value

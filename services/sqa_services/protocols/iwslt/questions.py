@@ -1,0 +1,167 @@
+"""Expected wins while a client translates: the sentences read out are those of questions.
+
+A word that comes back is an emission with the g at which it came, so the words of a question are a trace, and guesses,
+buzzes and scores are the pipeline's own on it: when the client is done its scores are those of a run that wrote the
+same words at the same g.  What a client wrote of a later sentence before an earlier one comes after it in the trace.
+
+Until then a score is that of the questions from the first to the last that has words, those between without any
+counted as unanswered, and of every question as far as it goes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sacrebleu.metrics.bleu import BLEU
+
+from sqa.core.errors import ConfigError, DataError, NotComputable
+from sqa.core.interfaces import Buzzer, Guesser, Metric
+from sqa.core.trace import Emissions, QuestionTrace, buzzes_rows, guesses_rows
+from sqa.core.types import Emission, Question
+from sqa.metrics import build
+from sqa.metrics.quality.bleu import Bleu
+from sqa.run.pipeline import buzz, guess
+from sqa_services.protocols.iwslt.corpus import EOS, TextCorpus
+from sqa_services.protocols.iwslt.journal import Journal, corpus_digest
+
+if TYPE_CHECKING:
+    from sqa_services.protocols.iwslt.sentence import Sentence
+
+MAX_WORDS = 2_000  # of one question's translation, ends included
+KEYS = {"ew": "EW", "oracle-ew": "OracleEW", "accuracy": "Accuracy", "bleu": "BLEU"}  # metric -> key of the result
+
+Row = dict[str, np.ndarray | None]  # metric -> its statistics on one question; None: not computable there
+
+
+class QuestionScorer:
+    """The questions, who answers them, and their scores.  `row` and `result` are called from one thread."""
+
+    def __init__(
+        self, questions: Sequence[Question], guesser: Guesser, buzzer: Buzzer | None, tokenizer: str = "13a"
+    ) -> None:
+        self.questions, self._guesser, self._buzzer = tuple(questions), guesser, buzzer
+        metrics = build([name for name in KEYS if name != "bleu" and (buzzer is not None or name != "ew")])
+        self.metrics: list[Metric] = [*metrics, Bleu(BLEU(tokenize=tokenizer, force=True))]
+        self._first = [0, *accumulate(len(question.sentences) for question in self.questions)]
+        self._question = [i for i, question in enumerate(self.questions) for _ in question.sentences]
+
+    def corpus(self) -> TextCorpus:
+        """All sentences in order, as `corpus_of` has them."""
+        return corpus_of(self.questions)
+
+    def question_of(self, number: int) -> int:
+        """The place of the question that has sentence `number` of the corpus."""
+        return self._question[number]
+
+    def before(self, number: int) -> range:
+        """The sentences of its question that come before sentence `number` of the corpus."""
+        return range(self._first[self.question_of(number)], number)
+
+    def emissions(self, index: int, sentences: Mapping[int, Sentence]) -> Emissions:
+        """What came back of a question, as `emissions_of` has it."""
+        return emissions_of(self.questions[index], self._first[index], sentences)
+
+    def has_room(self, number: int, tokens: int, sentences: Mapping[int, Sentence]) -> bool:
+        """Whether the translation of a question may have so many tokens more in sentence `number`."""
+        index = self.question_of(number)
+        states = (sentences.get(other) for other in range(self._first[index], self._first[index + 1]))
+        return sum(len(state.tokens) for state in states if state) + tokens <= MAX_WORDS
+
+    def row(self, index: int, emissions: Emissions) -> Row:
+        """Guesses, buzzes and statistics of one question."""
+        question = self.questions[index]
+        id = question.id
+        guesses = guesses_rows(guess(self._guesser, [question], {id: emissions}, _silent)).get(id, ())
+        buzzes = None
+        if self._buzzer is not None:
+            buzzes = buzzes_rows(buzz(self._buzzer, [question], {id: guesses}, _silent)).get(id, ())
+        trace = QuestionTrace(question, emissions, guesses, buzzes)
+        return {metric.name: _stats(metric, trace) for metric in self.metrics}
+
+    def result(self, sentences: Mapping[int, Sentence], rows: dict[int, tuple[int, Row]]) -> dict[str, Any]:
+        """Scores so far, null where one is undefined; adds to `rows` the questions that it lacks."""
+        last = max((number for number, state in sentences.items() if state.tokens), default=-1)
+        indices = range(self.question_of(last) + 1 if last >= 0 else 0)
+        for index in indices:
+            emissions = self.emissions(index, sentences)
+            if index not in rows or rows[index][0] != len(emissions):
+                rows[index] = (len(emissions), self.row(index, emissions))
+        scores = dict.fromkeys(KEYS.values())
+        for metric in self.metrics:
+            scores[KEYS[metric.name]] = _score(metric, [rows[index][1][metric.name] for index in indices])
+        return scores | {"Questions": len(indices)}
+
+
+def corpus_of(questions: Sequence[Question]) -> TextCorpus:
+    """All sentences in order; the reference of a sentence is "" where its question's is cut into others."""
+    sources: list[tuple[str, ...]] = []
+    targets: list[str] = []
+    for question in questions:
+        for sentence in question.sentences:
+            if EOS in sentence:
+                raise DataError(f"{question.id}: has the word {EOS}, which means the end of a sentence on the wire")
+        even = len(question.reference) == len(question.sentences)
+        sources += question.sentences
+        targets += question.reference if even else [""] * len(question.sentences)
+    return TextCorpus(tuple(sources), tuple(targets))
+
+
+def emissions_of(question: Question, first: int, sentences: Mapping[int, Sentence]) -> Emissions:
+    """What came back of a question whose sentences begin at `first`; an end that was read counts as a word more."""
+    found = []
+    for place, source in enumerate(question.sentences):
+        state = sentences.get(first + place)
+        if state is not None:
+            size = len(source)
+            found += [
+                Emission(place, token, min(int(delay), size), delay > size)
+                for token, delay in zip(state.tokens, state.delays, strict=True)
+                if token != EOS
+            ]
+    return tuple(found)
+
+
+def session_emissions(journal: Path, session: str, questions: Sequence[Question]) -> dict[str, Emissions]:
+    """question id -> what a session wrote, with the g that the server counted, from its journal.
+
+    No such file, a journal of other questions or one in use: ConfigError; a session that is not there or not at the end
+    of every sentence: DataError.
+    """
+    if not journal.is_file():
+        raise ConfigError(f"--journal: there is no file {journal}")
+    opened = Journal(journal, corpus_digest(corpus_of(questions)))
+    try:
+        kept, _ = opened.load()
+    finally:
+        opened.close()
+    if session not in kept:
+        known = ", ".join(sorted(kept)) or "none"
+        raise DataError(f"{journal}: has no session {session!r}; there are {known}")
+    sentences, total = kept[session], sum(len(question.sentences) for question in questions)
+    finished = sum(state.finished for state in sentences.values())
+    if finished < total:
+        raise DataError(f"{journal}: session {session!r} has finished {finished} of {total} sentences; let it go on")
+    starts = [0, *accumulate(len(question.sentences) for question in questions)]
+    return {q.id: emissions_of(q, first, sentences) for q, first in zip(questions, starts, strict=False)}
+
+
+def _stats(metric: Metric, trace: QuestionTrace) -> np.ndarray | None:
+    try:
+        return metric.stats(trace)
+    except NotComputable:
+        return None
+
+
+def _score(metric: Metric, rows: Sequence[np.ndarray | None]) -> float | None:
+    known = [row for row in rows if row is not None]
+    if not rows or len(known) < len(rows):
+        return None
+    return float(metric.score(np.stack(known).sum(axis=0)))
+
+
+def _silent(_: int) -> None:
+    """No progress bar."""

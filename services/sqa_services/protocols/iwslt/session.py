@@ -1,0 +1,346 @@
+"""One evaluation on the server: how far each sentence is read, and what was written when.
+
+`strict` keeps what the originals did and should not have:
+
+    a sentence's result has its reference, and before it is finished what was not yet read of its source
+    scores of a part of the corpus look like those of all of it
+    negative sentence numbers index from the end; hypotheses of unknown sentences are accepted and break the result
+    the last token of a sentence is dropped whether or not it is "</s>"; what follows "</s>" counts
+    one sentence without words breaks the result, or makes it NaN (SimulEval 1.0.2)
+    the guide's routes count every delay below |x| one too high, and leave the end of a sentence out
+    SimulEval's sentence BLEU has "</s>" in the hypothesis
+    a token without a word, such as "" by the guide's route, has a delay; by that route several words are one token
+    what a navigation of a browser asks for is done, so a page of anybody's can reset a session or read in it
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from sqa.metrics.latency import IWSLT_2020_FINAL, IWSLT_2020_FIRST, SIMULEVAL_1_0_2
+from sqa_services.net.log import LOG
+from sqa_services.protocols.iwslt.corpus import BLOCK, EOS, SpeechCorpus, TextCorpus
+from sqa_services.protocols.iwslt.float32 import Latency, sentence_latency
+from sqa_services.protocols.iwslt.questions import MAX_WORDS, QuestionScorer, Row
+from sqa_services.protocols.iwslt.scores import (
+    Files,
+    NothingToScore,
+    Translated,
+    bleu,
+    flat_scores,
+    mean_latency,
+    of_the_finished,
+    sentence_bleu,
+    write_files,
+)
+from sqa_services.protocols.iwslt.sentence import Sentence, words
+
+MAX_TOKENS = 10_000  # of one sentence
+TOKEN_BYTES = 250  # about what a token, its delay and its time take beside its letters
+SENTENCE_BYTES = 1500  # and a sentence beside its tokens
+
+
+class UnknownSentence(LookupError):
+    """A sentence number that the corpus does not have."""
+
+
+class TooLong(ValueError):
+    """A sentence with more than MAX_TOKENS tokens."""
+
+
+class OutOfStep(ValueError):
+    """A request that does not follow what the session has: another client is at work, or its state was lost."""
+
+
+class Session:
+    """All sentences of one client.  Methods are called from one thread; `frozen` may be scored in another."""
+
+    def __init__(
+        self,
+        corpus: TextCorpus | SpeechCorpus,
+        strict: bool = False,
+        scorer: QuestionScorer | None = None,
+        name: str = "",
+    ) -> None:
+        """`scorer`: the corpus is that of its questions."""
+        self.name = name
+        self.corpus = corpus
+        self.strict = strict
+        self.scorer = scorer
+        self.used = time.monotonic()
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget everything."""
+        self.sentences: dict[int, Sentence] = {}
+        self.scored = False  # a result of all sentences was asked for since the last reset
+        self.size = 0  # bytes that it takes, about
+        self.rows: dict[int, tuple[int, Row]] = {}  # question -> words that were scored, and their statistics
+        self.waiting: set[int] = set()  # questions that are about to be answered
+
+    def resume(self, sentences: dict[int, Sentence]) -> None:
+        """Go on from what a journal has."""
+        self.sentences = sentences
+        self.size = SENTENCE_BYTES * len(sentences)
+        self.size += sum(len(token) + TOKEN_BYTES for s in sentences.values() for token in s.tokens)
+
+    def sentence(self, number: int, writing: bool = False, wrap: bool = True) -> Sentence:
+        """The state of a sentence.  `wrap`: where the original's list index took negative numbers."""
+        known = 0 <= number < len(self.corpus)
+        if self.strict and wrap:
+            known = writing or -len(self.corpus) <= number < len(self.corpus)
+        if not known:
+            raise UnknownSentence(f"sentence {number}: the corpus has 0 to {len(self.corpus) - 1}")
+        if number not in self.sentences and len(self.sentences) >= 2 * len(self.corpus) + MAX_TOKENS:
+            raise TooLong("more sentences than the corpus can have")
+        if number not in self.sentences:
+            self.size += SENTENCE_BYTES
+            self.sentences[number] = Sentence()
+        return self.sentences[number]
+
+    def read(
+        self, number: int, size: int | None = None, guide: bool = False, read: int | None = None
+    ) -> dict[str, Any]:
+        """The next segment, as the 2020 server's JSON.  With `guide` and `strict`, reading the end is no step.
+
+        `read`: how many reads the client made before this one, which it may have asked for already; see `_cursor`.
+        """
+        sentence = self.sentence(number)
+        step, samples = cursor = self._cursor(number, sentence, read)
+        segment = self.corpus.read(number, int(step), size)
+        at_end = guide and self.strict and segment.segment == EOS
+        after = segment.start if at_end else segment.step
+        self._has_read(sentence, read, cursor, (after, samples), self._reach(number, after))
+        place = segment.start if self.corpus.kind == "text" else segment.start // 10
+        return {"sent_id": number, "segment_id": place, "segment": segment.segment}
+
+    def read_instance(self, number: int, size: int | None = None, read: int | None = None) -> dict[str, Any]:
+        """The next segment, as SimulEval 1.0.2's JSON: a recording by samples, its place the ms after them."""
+        sentence = self.sentence(number, wrap=False)
+        step, first = cursor = self._cursor(number, sentence, read)
+        if self.corpus.kind == "text":
+            segment = self.corpus.read(number, int(step))
+            self._has_read(sentence, read, cursor, (segment.step, first), segment.step)
+            return {"segment_id": segment.start, "segment": segment.segment, "instance_id": number}
+        recording = self.corpus.recordings[number]
+        samples, over = recording.take(first, BLOCK if size is None else size)
+        after = first + len(samples)
+        place = after * 1000 / recording.rate
+        self._has_read(sentence, read, cursor, (step, after), place)
+        return {
+            "segment_id": place,
+            "segment": samples if samples else EOS,
+            "sample_rate": recording.rate,
+            "dtype": "int16",
+            "finished": over,
+            "instance_id": number,
+        }
+
+    def _cursor(self, number: int, sentence: Sentence, read: int | None) -> tuple[float, int]:
+        """Step and samples at which a read begins; `read` others came before it, None: all that are known.
+
+        A read that was made before is answered again: of a text any, of a recording the last; others: OutOfStep.
+        """
+        if read is None or read == sentence.reads:
+            return sentence.step, sentence.samples
+        if self.corpus.kind == "text" and 0 <= read < sentence.reads:
+            return min(read, self.corpus.length(number) + 1), 0
+        if 0 <= read == sentence.reads - 1:
+            return sentence.before
+        raise OutOfStep(f"sentence {number}: {sentence.reads} reads are known, this would be number {read + 1}")
+
+    def _has_read(
+        self, sentence: Sentence, read: int | None, cursor: tuple[float, int], after: tuple[float, int], reach: float
+    ) -> None:
+        """Note a read from `cursor` to `after`; what was handed out once has been read, wherever the cursors go."""
+        if sentence.started is None:
+            sentence.started = time.monotonic()
+        again = read is not None and read < sentence.reads
+        if not again:
+            sentence.before, sentence.reads = cursor, sentence.reads + 1
+        if not (again and self.corpus.kind == "text"):
+            sentence.step, sentence.samples = after
+        sentence.reach = max(sentence.reach, reach)
+
+    def _reach(self, number: int, after: float) -> float:
+        """How far a read in whole ms has handed out: at the end all, of which the last may be part of a ms."""
+        if self.corpus.kind == "text" or after < self.corpus.length(number):
+            return after
+        return max(after, self.corpus.recordings[number].duration)
+
+    def tokens_of(self, hypothesis: str, guide: bool = False) -> list[str]:
+        """The words of a hypothesis; `strict`: the originals' tokens, by the guide's route all of it as one."""
+        if not self.strict:
+            return words(hypothesis)
+        return [hypothesis] if guide else hypothesis.split()
+
+    def has_written(self, number: int, written: int, tokens: Sequence[str]) -> bool:
+        """Whether a client's tokens, after `written` others, are here already; others in their place: OutOfStep."""
+        known = self.sentence(number, writing=True).tokens
+        if written == len(known):
+            return False
+        if known[written : written + len(tokens)] != list(tokens):
+            raise OutOfStep(f"sentence {number}: has {len(known)} tokens, and these are not numbers {written + 1} on")
+        return True
+
+    @property
+    def finished(self) -> int:
+        """Sentences of the corpus that have ended."""
+        return sum(s.finished and number < len(self.corpus) for number, s in self.sentences.items())
+
+    def write(self, number: int, tokens: Sequence[str], wrap: bool = True) -> None:
+        """Record tokens at what was read so far.  After "</s>" they are ignored, but by the strict 2020 server."""
+        sentence = self.sentence(number, writing=True, wrap=wrap)
+        if len(sentence.tokens) + len(tokens) > MAX_TOKENS:
+            raise TooLong(f"sentence {number}: more than {MAX_TOKENS} tokens")
+        if self.scorer is not None and not self.scorer.has_room(number, len(tokens), self.sentences):
+            raise TooLong(f"sentence {number}: more than {MAX_WORDS} words of its question")
+        if sentence.started is None:
+            sentence.started = time.monotonic()
+        for token in tokens:
+            if sentence.finished and not (self.strict and wrap):
+                return
+            self.size += len(token) + TOKEN_BYTES
+            sentence.tokens.append(token)
+            sentence.delays.append(sentence.reach)
+            sentence.elapsed.append(self._elapsed(sentence))
+
+    def frozen(self) -> Session:
+        """A copy that later requests do not change."""
+        copy = Session(self.corpus, self.strict, self.scorer)
+        copy.scored, copy.rows = self.scored, dict(self.rows)
+        copy.sentences = {
+            number: replace(s, tokens=[*s.tokens], delays=[*s.delays], elapsed=[*s.elapsed])
+            for number, s in self.sentences.items()
+        }
+        return copy
+
+    # ------------------------------------------------------------------------------------------- results of 2020
+
+    def result(self, tokenizer: str, files: Files | None = None, guide: bool = False) -> dict[str, Any]:
+        """Scores of the sentences from 0 to the last that has words, null while others remain; to the files too.
+
+        No words at all, and with `strict` an unknown sentence or one without words: NothingToScore.
+        """
+        first = guide and self.strict
+        last = max((number for number, s in self.sentences.items() if s.tokens), default=-1)
+        if last >= min(len(self.corpus), len(self.corpus.targets)):
+            raise NothingToScore(f"sentence {last} has words and is not in the corpus")
+        sentences = [self._translated(number, first) for number in range(last + 1)]
+        convention = IWSLT_2020_FIRST if first else IWSLT_2020_FINAL
+        scores = flat_scores(sentences, tokenizer, convention, self.strict)
+        if self.scorer is not None:
+            scores |= self.scorer.result(self.sentences, self.rows)
+        if not self.strict:
+            scores = of_the_finished(scores, self.finished, len(self.corpus))
+        if files is not None:
+            try:
+                write_files(files, sentences, scores)
+            except OSError as error:  # the client shall have its scores all the same, as in the original
+                LOG.error("sqa: %s: %s; not written", error.filename, error.strerror)
+        return scores
+
+    def _translated(self, number: int, first: bool) -> Translated:
+        sentence = self.sentences.get(number, Sentence())
+        tokens, delays = sentence.tokens, sentence.delays
+        if self.strict:
+            tokens = tokens[:-1]
+            delays = delays[:-1] if first else delays
+        else:
+            tokens = [token for token in tokens if token != EOS]
+        length = self.corpus.length(number)
+        if self.corpus.kind == "text":
+            length += not first
+        else:
+            delays = [min(delay, length) for delay in delays]  # the 2020 server's length of a recording is in whole ms
+        return Translated(" ".join(tokens), tuple(delays), length, self.corpus.targets[number])
+
+    # ---------------------------------------------------------------------------------- results of SimulEval 1.0.2
+
+    def nested_result(self, tokenizer: str) -> dict[str, Any]:
+        """{"Quality": {"BLEU"}, "Latency": {"AL", "AP", "DAL"}}, of speech with "_CA" beside each.
+
+        Of questions also "Answers".
+        """
+        numbers = range(min(len(self.corpus), len(self.corpus.targets)))
+        states = [self.sentences.get(number, Sentence()) for number in numbers]
+        texts = [" ".join(token for token in s.tokens if token != EOS) for s in states]
+        latency = mean_latency([self._latency(n, s.delays) for n, s in zip(numbers, states, strict=True)], self.strict)
+        if self.corpus.kind == "speech":
+            aware = mean_latency(
+                [self._latency(n, s.elapsed) for n, s in zip(numbers, states, strict=True)], self.strict
+            )
+            pairs = ((key, value, aware[key]) for key, value in latency.items())
+            latency = {name: v for key, a, b in pairs for name, v in ((key, a), (f"{key}_CA", b))}
+        if self.scorer is not None:
+            answers = self.scorer.result(self.sentences, self.rows)
+            scores = {"Quality": {"BLEU": answers.pop("BLEU")}, "Latency": latency, "Answers": answers}
+        else:
+            quality = bleu(texts, self.corpus.targets[: len(texts)], tokenizer)
+            scores = {"Quality": {"BLEU": quality}, "Latency": latency}
+        return scores if self.strict else of_the_finished(scores, self.finished, len(self.corpus))
+
+    def instance(self, number: int) -> dict[str, Any]:
+        """Everything about one sentence that may be told: null until it has ended what is not read yet.
+
+        References are never told, but by `strict`, which also scores an unfinished sentence once all were scored.
+        """
+        sentence = self.sentence(number, wrap=False)
+        reference = self.corpus.targets[number].split()
+        corpus = self.corpus
+        over = self.strict or sentence.finished
+        length = corpus.length(number) if isinstance(corpus, TextCorpus) else corpus.recordings[number].duration
+        return {
+            "index": number,
+            "prediction": " ".join(sentence.tokens),
+            "delays": sentence.delays,
+            "elapsed": sentence.elapsed,
+            "prediction_length": len(sentence.tokens),
+            "reference": " ".join(reference) if self.strict else None,
+            "source": self._source_info(number, sentence),
+            "source_length": length if over else None,
+            "reference_length": len(reference) if over else None,
+            "metric": self._metric(number, sentence) if sentence.finished or (self.strict and self.scored) else {},
+        }
+
+    def _metric(self, number: int, sentence: Sentence) -> dict[str, Any]:
+        hypothesis = sentence.tokens if self.strict else [token for token in sentence.tokens if token != EOS]
+        latency = self._latency(number, sentence.delays)
+        reference = self.corpus.targets[number]
+        known = reference or self.scorer is None  # a question's reference may have other sentences than its source
+        metric: dict[str, Any] = {
+            "sentence_bleu": sentence_bleu(" ".join(hypothesis), reference) if known else None,
+            "latency": _named(latency, self.strict),
+        }
+        if self.corpus.kind == "speech":
+            metric["latency_ca"] = _named(self._latency(number, sentence.elapsed), self.strict)
+        return metric
+
+    def _latency(self, number: int, delays: Sequence[float]) -> Latency:
+        if self.corpus.kind == "text":
+            return sentence_latency(delays, self.corpus.length(number) + 1, SIMULEVAL_1_0_2, len(delays))
+        reference = len(self.corpus.targets[number].split()) + 1
+        return sentence_latency(delays, self.corpus.recordings[number].duration, SIMULEVAL_1_0_2, reference)
+
+    def _source_info(self, number: int, sentence: Sentence) -> str | None:
+        """The words that were read, all of them at the end; of a recording its file's name at the end."""
+        over = self.strict or sentence.finished
+        if self.corpus.kind == "text":
+            source = self.corpus.sources[number]
+            return " ".join(source if over else source[: int(sentence.reach)])
+        path = self.corpus.recordings[number].path
+        return str(path) if self.strict else path.name if over else None
+
+    def _elapsed(self, sentence: Sentence) -> float:
+        """ms of computing since the first read, of speech on top of what was heard."""
+        since = (time.monotonic() - (sentence.started or 0.0)) * 1000
+        return since + (sentence.reach if self.corpus.kind == "speech" else 0)
+
+
+def _named(latency: Latency, strict: bool) -> dict[str, float | None]:
+    """{"AL", "AP", "DAL"}; null where undefined, NaN with `strict`."""
+    values: dict[str, float | None] = {"AL": latency.al, "AP": latency.ap, "DAL": latency.dal}
+    return values if strict else {key: None if value != value else value for key, value in values.items()}

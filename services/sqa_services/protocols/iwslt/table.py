@@ -1,0 +1,93 @@
+"""The sessions of a server: found by name, kept in a journal, forgotten when they are old."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from sqa_services.net.guard import Refused
+from sqa_services.net.log import LOG
+from sqa_services.protocols.iwslt.journal import Journal
+from sqa_services.protocols.iwslt.session import Session
+
+IDLE_SECONDS = 3600.0  # after which a session may make room for another
+EMPTY_SECONDS = 60.0  # the same for one in which nothing was read or written
+SWEEP_SECONDS = 60.0  # between two looks for sessions that have expired
+
+
+class Sessions:
+    """Sessions by name; "" is that of requests that name none."""
+
+    def __init__(self, build: Callable[..., Session], journal: Journal | None, most: int, hours: float) -> None:
+        """`build(name=...)`: a new one.  `hours` without a request after which one is forgotten."""
+        self._build, self._journal, self._most, self._seconds = build, journal, most, hours * 3600
+        self._known: dict[str, Session] = {}
+        self._swept = time.monotonic()
+        if journal is not None:
+            self._resume(journal)
+
+    def get(self, name: str, keep: bool = True) -> Session:
+        """The session of a name; a new one if there is room, else 503.  `keep`: whether a new one stays."""
+        now = time.monotonic()
+        if now - self._swept > SWEEP_SECONDS:
+            self._sweep(now)
+        session = self._known.get(name)
+        if session is None and not keep:
+            return self._build(name=name)
+        if session is None:
+            if len(self._known) >= self._most:
+                self._make_room(now)
+            session = self._known[name] = self._build(name=name)
+        session.used = now
+        return session
+
+    @property
+    def size(self) -> int:
+        """Bytes that all of them take, about."""
+        return sum(session.size for session in self._known.values())
+
+    def keep(self, session: Session, number: int, first: int | None = None) -> None:
+        """A sentence as it is, its tokens from `first` on, into the journal; before the client is answered."""
+        if self._journal is not None:
+            sentence = session.sentences[number]
+            self._journal.save(session.name, number, sentence, len(sentence.tokens) if first is None else first)
+
+    def reset(self, session: Session) -> None:
+        """Have a session begin anew."""
+        session.reset()
+        if self._journal is not None:
+            self._journal.forget(session.name)
+
+    def forget(self, name: str) -> None:
+        """End a session, if there is one."""
+        if self._known.pop(name, None) is not None and self._journal is not None:
+            self._journal.forget(name)
+
+    def close(self) -> None:
+        """Close the journal."""
+        if self._journal is not None:
+            self._journal.close()
+
+    def _resume(self, journal: Journal) -> None:
+        """The sessions as the journal has them."""
+        kept, ages = journal.load()
+        for name, sentences in kept.items():
+            session = self._known[name] = self._build(name=name)
+            session.resume(sentences)
+            session.used = time.monotonic() - ages[name]
+        if kept:
+            ended = sum(session.finished for session in self._known.values())
+            LOG.warning("sqa: %d sessions with %d finished sentences resumed from %s", len(kept), ended, journal.path)
+
+    def _sweep(self, now: float) -> None:
+        """Forget the sessions that nobody has used for long."""
+        self._swept = now
+        for name in [name for name, session in self._known.items() if now - session.used > self._seconds]:
+            self.forget(name)
+
+    def _make_room(self, now: float) -> None:
+        """Forget the session that was idle longest: one in which nothing happened yet, or one of an hour ago."""
+        name, oldest = min(self._known.items(), key=lambda item: (bool(item[1].sentences), item[1].used))
+        if now - oldest.used < (IDLE_SECONDS if oldest.sentences else EMPTY_SECONDS):
+            raise Refused(503)
+        self.forget(name)

@@ -1,0 +1,89 @@
+"""METEOR 1.5 (Denkowski and Lavie 2014), the Java program itself, spoken to over its -stdio protocol.
+
+The package pycocoevalcap (extra "metrics") ships the jar and its English paraphrases; SQA_METEOR_JAR names another.
+METEOR's 23 statistics do not quite add: its own corpus score leaves out the chunks of segments that match perfectly
+(`MeteorStats.addStats`).  `additive` sets those chunks to 0, which changes no segment's score and makes plain sums
+give METEOR's corpus score.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+from sqa.core.errors import ConfigError, lacking
+from sqa_services.protocols.external import External, ExternalConfig
+from sqa_services.protocols.java import double_text
+
+DEFAULT_ARGUMENTS = ("-l", "en", "-norm")  # what METEOR's authors recommend for plain text
+HTER_ARGUMENTS = ("-l", "en", "-t", "hter")  # alpha .40 beta 1.50 gamma .35 delta .55, text as it is
+STATS = 23  # lengths and function words (4), four modules (16), chunks, test and reference word matches
+CHUNKS = 20
+_TEST_LENGTH, _REFERENCE_LENGTH, _TEST_MATCHES, _REFERENCE_MATCHES = 0, 1, 21, 22
+
+
+def command(arguments: Sequence[str] = DEFAULT_ARGUMENTS) -> tuple[str, ...]:
+    """The Java command line.  No Java or no jar: ConfigError."""
+    java = shutil.which("java")
+    if java is None:
+        raise ConfigError(
+            "METEOR is a Java program and there is no java on PATH: install a Java runtime (17 is tested)"
+        )
+    return (java, "-Xmx2G", "-XX:+UseSerialGC", "-jar", str(jar()), "-", "-", "-stdio", *arguments)
+
+
+def jar() -> Path:
+    """meteor-1.5.jar with its data folder beside it."""
+    own = os.environ.get("SQA_METEOR_JAR")
+    if own:
+        path = Path(own)
+    else:
+        package = find_spec("pycocoevalcap")
+        if package is None or not package.submodule_search_locations:
+            raise lacking("pycocoevalcap", "METEOR, without SQA_METEOR_JAR,")
+        path = Path(package.submodule_search_locations[0], "meteor", "meteor-1.5.jar")
+    if not path.is_file():
+        raise ConfigError(f"{path}: METEOR's jar is not there; install pycocoevalcap anew or set SQA_METEOR_JAR")
+    return path
+
+
+def start(arguments: Sequence[str] = DEFAULT_ARGUMENTS) -> External:
+    """A running METEOR; close it."""
+    return External.start(ExternalConfig(command(arguments), eval_lines="each"))
+
+
+def additive(stats: Sequence[float]) -> list[float]:
+    """(23,) -> (23,): without the one chunk of a perfect match."""
+    perfect = (
+        stats[CHUNKS] == 1
+        and stats[_TEST_LENGTH] == stats[_TEST_MATCHES]
+        and stats[_REFERENCE_LENGTH] == stats[_REFERENCE_MATCHES]
+    )
+    return [0.0 if perfect and i == CHUNKS else value for i, value in enumerate(stats)]
+
+
+class Meteor:
+    """METEOR behind our own server; see `sqa_services.protocols.scorer.Backend`."""
+
+    name = "Meteor"
+    size: int | None = STATS
+
+    def __init__(self, program: External) -> None:
+        self.program = program
+
+    def stats(self, references: Sequence[str], hypothesis: str) -> list[float]:
+        """(23,) of the best reference."""
+        return self.program.stats(references, hypothesis)
+
+    def scores(self, groups: Sequence[Sequence[float]]) -> list[float]:
+        """A score for every group, and METEOR's score of all of them together; 0 to 1."""
+        return self.program.scores(groups)
+
+    def text(self, value: float) -> str:
+        return double_text(value)
+
+    def close(self) -> None:
+        self.program.close()

@@ -1,0 +1,269 @@
+"""Our metrics for programs that speak the SCORE/EVAL protocol of cdec and METEOR: `sqa scorer bleu`.
+
+    SCORE ||| reference ||| ... ||| hypothesis   ->  sufficient statistics, which add over segments
+    EVAL ||| statistics                          ->  the score, or with `--eval-lines each` (METEOR 1.5) one line for
+    EVAL ||| statistics ||| statistics               each group and one for all together
+    SING ||| statistics                          ->  the score on one line, in either dialect
+
+Every line gets its reply at once.  What cannot be answered gets one line that begins with "Error: ", and the next line
+is a new one.  Scores are sacrebleu's, 0 to 100 (TER: 0 is best); METEOR's are its own, 0 to 1.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import BinaryIO, Literal, Protocol
+
+from sacrebleu.metrics.base import Metric
+from sacrebleu.metrics.bleu import BLEU
+from sacrebleu.metrics.chrf import CHRF
+from sacrebleu.metrics.ter import TER
+
+from sqa.core.errors import ConfigError, DataError
+from sqa_services.protocols.cdec import HANDSHAKE
+from sqa_services.protocols.java import BLANKS
+
+LINE_LIMIT = 1 << 20  # bytes of a request
+ROUNDED = 1e-4  # of a number: clients send six digits
+REMEMBERED = 1000  # segments after which sacrebleu's caches of tokenised lines are emptied
+METRICS = ("bleu", "chrf", "ter", "meteor")
+NO_REFERENCE = "Error: specify hypothesis and at least one reference"
+UNKNOWN = "Error: specify SCORE or EVAL or SING"
+
+# cdec of 2011 sent the two sentences of its first line with EVAL; it wants any answer but an empty one
+OLD_HANDSHAKE = HANDSHAKE.split("|||")[1:]
+
+
+class Backend(Protocol):
+    """What a server answers with."""
+
+    name: str
+    size: int | None  # statistics of a segment
+
+    def stats(self, references: Sequence[str], hypothesis: str) -> Sequence[float]: ...
+
+    def scores(self, groups: Sequence[Sequence[float]]) -> Sequence[float]:
+        """A score for every group, and one for all of them together."""
+        ...
+
+    def text(self, value: float) -> str:
+        """A number on the wire."""
+        ...
+
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ScorerConfig:
+    """One metric with sacrebleu's options; METEOR takes its own arguments instead."""
+
+    metric: str  # bleu, chrf, ter, meteor
+    tokenize: str = "13a"  # bleu: a tokeniser of sacrebleu
+    lowercase: bool = False  # bleu, chrf; TER does not look at case unless told to
+    word_order: int = 0  # chrf: word n-grams; 2 is chrF++
+    eval_lines: Literal["total", "each"] | None = None  # lines of an EVAL reply; None: each for meteor, else total
+    arguments: tuple[str, ...] = ()  # meteor: of the jar, e.g. -l en -norm, which are also what it gets without any
+
+    def __post_init__(self) -> None:
+        if self.metric not in METRICS:
+            raise ConfigError(f"scorer: no metric {self.metric!r}; there are {', '.join(METRICS)}")
+        if self.eval_lines not in (None, "total", "each"):
+            raise ConfigError(f"--eval-lines: must be total or each, got {self.eval_lines!r}")
+        if self.arguments and self.metric != "meteor":
+            raise ConfigError(f"scorer {self.metric}: takes no further arguments, got {' '.join(self.arguments)}")
+        if self.word_order < 0:
+            raise ConfigError(f"--word-order: must be >= 0, got {self.word_order}")
+
+
+class Sacrebleu:
+    """A metric of sacrebleu as a back end; statistics are what sacrebleu itself adds up over a corpus."""
+
+    def __init__(self, name: str, scorer: Metric) -> None:
+        self.name, self.scorer = name, scorer
+        self._segments = 0
+        self.size: int | None = len(self.stats(["-"], "-"))
+
+    def stats(self, references: Sequence[str], hypothesis: str) -> list[float]:
+        """(size,) of the segment; with several references what sacrebleu makes of them."""
+        self._segments += 1
+        if self._segments % REMEMBERED == 0:
+            self._forget()
+        found = self._counted(references, hypothesis)
+        return [float(value) for value in found]
+
+    def scores(self, groups: Sequence[Sequence[float]]) -> list[float]:
+        total = [math.fsum(values) for values in zip(*groups, strict=True)]
+        return [self._score(group) for group in (*groups, total)]
+
+    def text(self, value: float) -> str:
+        return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
+
+    def close(self) -> None:
+        self._forget()
+
+    def _counted(self, references: Sequence[str], hypothesis: str) -> Sequence[float]:
+        if isinstance(self.scorer, BLEU):
+            return bleu_stats(self.scorer, references, hypothesis)
+        [found] = self.scorer._extract_corpus_statistics([hypothesis], [[reference] for reference in references])
+        return list(found)
+
+    def _score(self, stats: Sequence[float]) -> float:
+        if problem := self._nonsense(stats):
+            raise DataError(f"{self.name} stats that no segments have: {problem}")
+        whole = [int(value) if value.is_integer() else value for value in stats]  # a tuner may send averages
+        return float(self.scorer._compute_score_from_stats(whole).score)
+
+    def _nonsense(self, stats: Sequence[float]) -> str:
+        """What is wrong with statistics, whose sums and averages keep these rules; "" for nothing.
+
+        BLEU: lengths of hypothesis and reference, matches and n-grams of each order; chrF: n-grams of hypothesis and
+        reference and matches of each order; TER: edits and reference words.
+        """
+        if min(stats) < 0:
+            return "a number below 0"
+        pairs: list[tuple[float, float]] = []
+        if isinstance(self.scorer, BLEU):
+            orders = self.scorer.max_ngram_order
+            pairs = [*zip(stats[2 : 2 + orders], stats[2 + orders :], strict=True), (stats[2 + orders], stats[0])]
+        elif isinstance(self.scorer, CHRF):
+            pairs = [(match, min(ours, theirs)) for ours, theirs, match in zip(*[iter(stats)] * 3, strict=True)]
+        for part, whole in pairs:
+            if part > whole * (1 + ROUNDED) + ROUNDED:
+                return f"{part:g} of {whole:g}"
+        return ""
+
+    def _forget(self) -> None:
+        tokenizer = getattr(self.scorer, "tokenizer", None)
+        for one in (tokenizer, getattr(tokenizer, "_post_tokenizer", None)):
+            clear = getattr(type(one).__call__, "cache_clear", None)
+            if clear is not None:
+                clear()
+
+
+def bleu_stats(scorer: BLEU, references: Sequence[str], hypothesis: str) -> list[int]:
+    """(10,): what `scorer._extract_corpus_statistics` gives for one segment, in less time."""
+    words, *others = (scorer._preprocess_segment(text).split() for text in (hypothesis, *references))
+    size, orders = len(words), scorer.max_ngram_order
+    closest = min(map(len, others), key=lambda length: (abs(size - length), length))
+    allowed = _ngrams(others[0], orders)
+    for other in others[1:]:
+        allowed |= _ngrams(other, orders)
+    correct = [0] * orders
+    for gram, count in _ngrams(words, orders).items():
+        if gram in allowed:
+            correct[len(gram) - 1] += min(count, allowed[gram])
+    return [size, closest, *correct, *(max(size - n, 0) for n in range(orders))]
+
+
+def _ngrams(words: Sequence[str], orders: int) -> Counter[tuple[str, ...]]:
+    shifted = [words[i:] for i in range(orders)]
+    return Counter(chain.from_iterable(zip(*shifted[:n], strict=False) for n in range(1, orders + 1)))
+
+
+def backend(config: ScorerConfig) -> Backend:
+    """The back end of a config; METEOR is started."""
+    try:
+        if config.metric == "bleu":
+            return Sacrebleu("BLEU", BLEU(tokenize=config.tokenize, lowercase=config.lowercase))
+        if config.metric == "chrf":
+            return Sacrebleu("chrF", CHRF(word_order=config.word_order, lowercase=config.lowercase))
+        if config.metric == "ter":
+            return Sacrebleu("TER", TER())
+    except ValueError as error:
+        raise ConfigError(f"scorer {config.metric}: {error}") from error
+    from sqa_services.protocols import meteor
+
+    return meteor.Meteor(meteor.start(config.arguments or meteor.DEFAULT_ARGUMENTS))
+
+
+class Scorer:
+    """Answers lines, one at a time; keeps nothing from one to the next."""
+
+    def __init__(self, answers: Backend, each: bool) -> None:
+        self.backend, self.each = answers, each
+
+    def reply(self, line: str) -> str:
+        """The reply to a line, without its last line end."""
+        fields = line.split("|||")[1:]
+        answers: dict[str, Callable[[list[str]], str]] = {
+            "SCORE": self._stats,
+            "EVAL": self._scores,
+            "SING": self._single,
+        }
+        for command, answer in answers.items():
+            if line.startswith((command, command.lower())):
+                try:
+                    return answer(fields)
+                except DataError as error:
+                    return f"Error: {error}"
+        return UNKNOWN
+
+    def _stats(self, fields: list[str]) -> str:
+        if len(fields) < 2:
+            return NO_REFERENCE
+        *references, hypothesis = (field.strip(BLANKS) for field in fields)
+        return self._line(self.backend.stats(references, hypothesis))
+
+    def _scores(self, fields: list[str]) -> str:
+        words = [field.split() for field in fields if field.strip()]
+        if not words:
+            return f"Error: specify {self.backend.name} stats"
+        if fields == OLD_HANDSHAKE:
+            return self._stats(fields)
+        scores = self.backend.scores([self._numbers(group) for group in words])
+        return "\n".join(map(self.backend.text, scores)) if self.each else self.backend.text(scores[-1])
+
+    def _single(self, fields: list[str]) -> str:
+        if len(fields) != 1 or not fields[0].strip():
+            return f"Error: specify {self.backend.name} stats"
+        return self.backend.text(self.backend.scores([self._numbers(fields[0].split())])[0])
+
+    def _numbers(self, words: list[str]) -> list[float]:
+        try:
+            numbers = [float(word) for word in words]
+        except ValueError:
+            numbers = []
+        if len(numbers) != self.backend.size or not all(map(math.isfinite, numbers)):
+            raise DataError(f"{self.backend.size} {self.backend.name} stats expected, got {' '.join(words)[:80]!r}")
+        return numbers
+
+    def _line(self, stats: Sequence[float]) -> str:
+        return " ".join(map(self.backend.text, stats))
+
+
+def serve(scorer: Scorer, requests: BinaryIO, replies: BinaryIO) -> bool:
+    """Answers every line of `requests` until they end (True), or until nobody reads the replies (False)."""
+    while line := requests.readline(LINE_LIMIT + 1):
+        if len(line) > LINE_LIMIT:
+            while not line.endswith(b"\n") and (line := requests.readline(LINE_LIMIT)):
+                pass
+            reply = f"Error: a line of more than {LINE_LIMIT} bytes"
+        else:
+            try:
+                reply = scorer.reply(line.decode("utf-8").rstrip("\r\n"))
+            except UnicodeDecodeError:
+                reply = "Error: a line that is not UTF-8"
+        try:
+            replies.write(reply.encode() + b"\n")
+            replies.flush()
+        except BrokenPipeError:
+            return False
+    return True
+
+
+def main(config: ScorerConfig) -> None:
+    """Serves on stdin and stdout."""
+    each = config.eval_lines == "each" or (config.eval_lines is None and config.metric == "meteor")
+    answers = backend(config)
+    try:
+        heard = serve(Scorer(answers, each), sys.stdin.buffer, sys.stdout.buffer)
+    finally:
+        answers.close()
+    if not heard:  # or Python would complain at its end about what it could not write
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,110 @@
+"""An agent that SimulEval 1.1 serves (`simuleval --standalone`), or anything that speaks so, as a translator.
+
+    translator: {name: simuleval_service, url: "http://localhost:12321"}
+
+It is driven as SimulEval's remote evaluator drives it: a reset before each sentence, then a source word in and a
+segment out until that is `finished`, empty segments after the last word.  Where the source knows its length, the end is
+told with the last word, as SimulEval does (see agent.py); the package itself is not needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from operator import length_hint
+from typing import Any
+
+from sqa.core.errors import ConfigError
+from sqa.core.types import Emission, Question
+from sqa.files.store import digest
+from sqa.net.client import Service, token_from, url_problems
+from sqa_services.simuleval.agent import PATIENCE
+
+VERSION = 1  # raise when the same service would be driven otherwise
+
+
+@dataclass(frozen=True, slots=True)
+class SimulevalServiceConfig:
+    """What `translator: {name: simuleval_service, ...}` takes."""
+
+    url: str = "http://localhost:12321"  # of the service
+    label: str = ""  # any name for what answers; change it with the agent behind the address: results are kept
+    timeout: float = 600.0  # seconds for one reply
+    token_env: str | None = None  # environment variable with a bearer token; null = none is sent
+
+    def __post_init__(self) -> None:
+        wrong = url_problems(self.url)
+        wrong += [] if self.timeout > 0 else [f"timeout: must be > 0, got {self.timeout}"]
+        if wrong:
+            raise ConfigError(wrong)
+
+
+class SimulevalServiceTranslator:
+    """Drives one service through sentence after sentence."""
+
+    def __init__(self, config: SimulevalServiceConfig, service: Service) -> None:
+        self._config, self._service = config, service
+
+    def fingerprint(self) -> str:
+        """Hash of the address and the label: what answers there only the user knows."""
+        return digest(["simuleval_service", VERSION, self._config.url, self._config.label])
+
+    def translate(self, source: Iterator[str]) -> Iterator[str]:
+        """Words of one sentence; a word is pulled for every segment until the end was told.  RemoteProtocolError."""
+        self._service.text("POST", "/reset")
+        ended, step, idle = False, 0, 0
+        while idle <= PATIENCE:
+            word = None if ended else next(source, None)
+            if word is None:
+                ended, idle = True, idle + 1
+                segment = _segment(0, [], True)
+            else:
+                ended = length_hint(source, 1) == 0
+                segment = _segment(step, word, ended)
+                step += 1
+            words, finished = self._pushpop(segment)
+            yield from words
+            if finished:
+                return
+        problem = f"did not finish within {PATIENCE} segments after the end of a sentence"
+        raise self._service.problem("GET", "/output", problem)
+
+    def translate_batch(self, questions: Sequence[Question]) -> list[list[Emission]]:
+        """Emissions of whole questions: sentence by sentence, every source knows its length."""
+        return [[emission for i in range(len(q.sentences)) for emission in self._emissions(q, i)] for q in questions]
+
+    def _emissions(self, question: Question, place: int) -> Iterator[Emission]:
+        source = iter(question.sentences[place])
+        for token in self.translate(source):
+            left = length_hint(source)
+            yield Emission(place, token, len(question.sentences[place]) - left, left == 0)
+
+    def _pushpop(self, segment: dict[str, Any]) -> tuple[list[str], bool]:
+        """The words of the segment that comes back, and whether it is the last."""
+        self._service.text("PUT", "/input", segment)
+        found = self._service.json("GET", "/output")
+        said = found if isinstance(found, dict) else {}
+        content, finished, empty = said.get("content"), said.get("finished"), said.get("is_empty", False)
+        if isinstance(finished, bool) and (empty is True or isinstance(content, str)):
+            return [] if empty else str(content).split(), finished
+        expected = "a segment of text with content, finished and is_empty was expected"
+        raise self._service.problem("GET", "/output", f"{expected}, it said {str(found)[:80]!r}")
+
+
+def _segment(index: int, content: str | list[str], finished: bool) -> dict[str, Any]:
+    """A segment of SimulEval's: a word, or an empty one."""
+    empty = not isinstance(content, str)
+    return {
+        "index": index,
+        "content": content,
+        "finished": finished,
+        "is_empty": empty,
+        "data_type": None if empty else "text",
+        "tgt_lang": None,
+        "config": {},
+    }
+
+
+def build(config: SimulevalServiceConfig) -> SimulevalServiceTranslator:
+    """The translator of a config; nothing is asked yet.  No token in the variable: ConfigError."""
+    return SimulevalServiceTranslator(config, Service(config.url, config.timeout, token=token_from(config.token_env)))

@@ -1,0 +1,179 @@
+"""Any translator of this project as a SimulEval agent.
+
+    agent=services/sqa_services/simuleval/translator_agent.py
+    simuleval --agent $agent --translator '{name: waitk, model: es-en, k: 6}' --source FILE --target FILE
+    simuleval --agent $agent --translator configs/xqb_es_wait6_bm25.yaml --source FILE --target FILE
+
+`--translator` takes what `translator:` takes in a config, or a config file, whose translator is meant.  SimulEval
+itself comes with the extra "simul".
+
+Words and delays are those of a run of this project: what `translate` writes after pulling g words has the delay g.
+SimulEval hands over a word before it asks for anything, so what is written at g = 0 gets the delay 1.
+"""
+
+from __future__ import annotations
+
+import weakref
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterator
+from enum import Enum, auto
+from queue import SimpleQueue
+from threading import Thread, current_thread
+from typing import NamedTuple
+
+from simuleval.agents import TextToTextAgent
+from simuleval.agents.actions import Action, ReadAction, WriteAction
+from simuleval.utils import entrypoint
+
+from sqa.core.errors import ConfigError
+from sqa.core.own.worlds import waiting
+from sqa.core.registry import TRANSLATORS
+from sqa.core.types import Write
+from sqa.run.named import translator_config, translator_from
+from sqa.run.parts import fingerprint_of
+
+Translate = Callable[[Iterator[str]], Iterator[str | Write]]
+
+
+class _Signal(Enum):
+    RESTART = auto()  # drop this sentence
+    CLOSE = auto()  # and end the thread
+
+
+class _Abandoned(BaseException):
+    """Raised inside `translate` when its sentence is dropped."""
+
+    def __init__(self, signal: _Signal) -> None:
+        self.signal = signal
+
+
+class Turn(NamedTuple):
+    """What a translator did between two reads."""
+
+    words: list[str | Write]
+    finished: bool  # the sentence is over: it wrote its last word
+    error: BaseException | None = None
+
+
+class Pushed:
+    """`translate` turned inside out: source words are pushed in, target words come back.
+
+    A generator that pulls cannot be suspended in the middle of `next(source)` but by a second stack.  So `translate`
+    runs in a thread, which sleeps whenever the pusher is awake and the other way round: one runs at a time, nothing
+    is computed twice, and any translator will do.  The thread lives as long as this object, for torch keeps a pool of
+    workers for every thread that calls it.
+    """
+
+    def __init__(self, translate: Translate) -> None:
+        self._translate = translate
+        self._written: list[str | Write] = []
+        self._to: SimpleQueue[str | _Signal | None] = SimpleQueue()
+        self._from: SimpleQueue[Turn] = SimpleQueue()
+        self._thread = Thread(target=self._run, name="translator", daemon=True)
+        self._thread.start()
+
+    def push(self, word: str | None) -> Turn:
+        """Give one source word, or None = the sentence is over; what was written until the next one was asked for.
+
+        After a finished turn comes the next sentence's first word.  An exception of the translator is raised here.
+        """
+        self._to.put(word)
+        with waiting():
+            turn = self._from.get()
+        if turn.error is not None:
+            raise turn.error
+        return turn
+
+    def restart(self) -> None:
+        """Drop the sentence in hand, if there is one."""
+        self._to.put(_Signal.RESTART)
+
+    def close(self) -> None:
+        """End the thread and wait for it: the program may not end while torch ends a thread's workers."""
+        self._to.put(_Signal.CLOSE)
+        if self._thread is not current_thread():
+            self._thread.join(timeout=10)
+
+    def _run(self) -> None:
+        """The thread: a sentence after the other."""
+        while (first := self._to.get()) is not _Signal.CLOSE:
+            if first is _Signal.RESTART:
+                continue
+            self._written = []
+            try:
+                for word in self._translate(self._source(first)):
+                    self._written.append(word)
+            except _Abandoned as abandoned:
+                if abandoned.signal is _Signal.CLOSE:
+                    return
+            except BaseException as error:  # whatever it is, the pusher waits for it
+                self._from.put(Turn([], True, error))
+            else:
+                self._from.put(Turn(self._written, True))
+
+    def _source(self, word: str | None) -> Iterator[str]:
+        """The words as they are pushed; asking for the next one hands the turn over."""
+        while word is not None:
+            yield word
+            self._from.put(Turn(self._written, False))
+            self._written = []
+            with waiting():
+                pushed = self._to.get()
+            if isinstance(pushed, _Signal):
+                raise _Abandoned(pushed)
+            word = pushed
+
+
+@entrypoint
+class TranslatorAgent(TextToTextAgent):
+    """A translator of this project, for SimulEval."""
+
+    def __init__(self, args: Namespace) -> None:
+        self._asked: str = args.translator
+        self.translator = translator_from(self._asked)
+        self._pushed = Pushed(self.translator.translate)
+        self._given = 0  # source words of this sentence that the translator has
+        weakref.finalize(self, self._pushed.close)
+        super().__init__(args)
+
+    @staticmethod
+    def add_args(parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "--translator",
+            required=True,
+            help="YAML as under `translator:` in a config, e.g. '{name: waitk, model: es-en, k: 6}', or a config file",
+        )
+
+    def reset(self) -> None:
+        """Forget the sentence in hand."""
+        super().reset()
+        self._pushed.restart()
+        self._given = 0
+
+    def policy(self) -> Action:
+        """WRITE what the translator wrote for the words that are new; READ if that is nothing."""
+        words = " ".join(self.states.source).split()  # an agent before this one may send several at once
+        new: list[str | None] = [*words[self._given :]]
+        if self.states.source_finished:
+            new.append(None)
+        self._given = len(words)
+        written: list[str] = []
+        for word in new:
+            turn = self._pushed.push(word)
+            written += map(_appended, turn.words)
+            if turn.finished:
+                return WriteAction(" ".join(written), finished=True)
+        return WriteAction(" ".join(written), finished=False) if written else ReadAction()
+
+    def fingerprint(self) -> str:
+        """The translator's, or that of its source and config."""
+        return fingerprint_of(TRANSLATORS, translator_config(self._asked), self.translator)
+
+
+def _appended(word: str | Write) -> str:
+    """A written word.  SimulEval's agents only append: a retraction is a ConfigError."""
+    if isinstance(word, Write):
+        if word.erase:
+            raise ConfigError("--translator: it retracts words; a SimulEval agent can only append")
+        return word.token
+    return word

@@ -1,0 +1,96 @@
+"""A small task of labels for the board's tests: a model's file says its answers and how long they take.
+
+The folder in TOY_LOG, if it is set, gets a file for each time a model is asked.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from sqa.core.errors import DataError
+from sqa_services.board.metrics import Job
+from sqa_services.board.task import Example, Response, Task
+
+
+class ToyData:
+    """`source` is JSON: a list of {"id", "text", "label", "tags"?}; perturbing makes the text upper case."""
+
+    def load(self, source: str, seed: int, perturbations: Sequence[str]) -> dict[str, list[Example]]:
+        examples = json.loads(source)
+        loaded = {"": examples}
+        for name in perturbations:
+            copies = [
+                e | {"id": f"{e['id']}_{name}", "text": e["text"].upper(), "input_id": e["id"], "transform": name}
+                for e in examples
+                if e["text"] != e["text"].upper()
+            ]
+            loaded["robustness"] = [*loaded.get("robustness", []), *copies]
+        return {prefix: rows for prefix, rows in loaded.items() if rows}
+
+    def label_field_converter(self, example: Example) -> dict[str, Any]:
+        extra = {key: example[key] for key in ("input_id", "transform") if key in example}
+        return {"id": example["id"], "answer": example["label"], "tags": example.get("tags", []), **extra}
+
+    def pred_field_converter(self, example: Example, response: Response) -> dict[str, Any]:
+        return {"id": response["id"], "pred": response["label"]}
+
+
+def verify_response(response: Response, example: Example) -> None:
+    if set(response) != {"id", "label"} or response["id"] != example["id"]:
+        raise DataError(f"response to {example['id']!r}: expected its id and a label")
+
+
+def respond(kind: str, model: bytes, examples: Sequence[Example], work: Path) -> tuple[list[Response], Job]:
+    told = json.loads(model)
+    if log := os.environ.get("TOY_LOG"):
+        Path(log, f"{time.monotonic_ns()}-{os.getpid()}").write_text(f"{told['name']} {examples[0]['id']}")
+    time.sleep(told.get("seconds", 0.0))
+    if "mistake" in told:
+        raise ValueError(told["mistake"])
+    if "refusal" in told:
+        raise DataError(told["refusal"])
+    answers: Mapping[str, str] = told.get("answers", {})
+    found = [{"id": e["id"], "label": answers.get(e["text"], answers.get("", "x"))} for e in examples]
+    return found, Job(len(examples), 0.5, 2**30)
+
+
+def check_model(kind: str, model: bytes) -> None:
+    try:
+        json.loads(model)
+    except ValueError as error:
+        raise DataError("toy model: not JSON") from error
+
+
+def make() -> Task:
+    return Task(
+        code="toy",
+        input_keys=("id", "text"),
+        data=ToyData(),
+        verify_response=verify_response,
+        respond=respond,
+        answer=lambda label: label,
+        check_model=check_model,
+        eval_metrics=("accuracy", "macro_f1"),
+        perf_metric="accuracy",
+        delta_metrics=("robustness",),
+        difference_metrics=("accuracy",),
+        default_weights=(("accuracy", 1.0), ("robustness", 1.0)),
+    )
+
+
+def not_a_task() -> int:
+    return 1
+
+
+EXAMPLES = json.dumps(
+    [
+        {"id": "1", "text": "eins", "label": "a", "tags": ["x"]},
+        {"id": "2", "text": "zwei", "label": "b", "tags": ["x", "y"]},
+        {"id": "3", "text": "DREI", "label": "c"},
+    ]
+)

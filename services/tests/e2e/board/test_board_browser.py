@@ -1,0 +1,202 @@
+"""The board's page in a real browser: Chromium driven by Playwright; skipped where either is missing.
+
+SQA_CHROMIUM names a browser that is not on the path; SQA_SCREENSHOTS a folder for pictures of the page.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import board_task
+import pytest
+
+BROWSER = os.environ.get("SQA_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+sync_api = pytest.importorskip("playwright.sync_api", reason="needs the Python package playwright")
+pytest.importorskip("fastapi")
+pytest.importorskip("sqlalchemy")
+
+from stand_ins.board_server import serving  # noqa: E402
+
+from sqa.data.datasets import load_questions  # noqa: E402
+from sqa_services.board import accounts, worker  # noqa: E402
+from sqa_services.board.board import Board, BoardConfig  # noqa: E402
+from sqa_services.board.files import as_lines  # noqa: E402
+from sqa_services.board.server import ServeConfig  # noqa: E402
+
+pytestmark = pytest.mark.skipif(BROWSER is None, reason="needs Chromium on the path, or named by SQA_CHROMIUM")
+SCRIPT = "<script>document.title = 'broken'</script>"
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    board = Board.open(BoardConfig(tmp_path_factory.mktemp("board"), tasks=("board_task:make",)))
+    examples = json.loads(board_task.EXAMPLES)
+    examples[0]["tags"] = [SCRIPT]
+    board.register_dataset("toy", "data", json.dumps(examples), ["casing"], phase="open")  # all tags, too
+    for name, answers in (("best", {"eins": "a", "zwei": "b", "DREI": "c", "EINS": "a"}), ("half", {"": "a"})):
+        board.register_model("toy", name, "submission", json.dumps({"name": name, "answers": answers}).encode())
+    worker.work(board, until_empty=True)
+    with serving(board) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with sync_api.sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+@pytest.fixture(params=["light", "dark"])
+def page(request: pytest.FixtureRequest, browser: Any, url: str) -> Iterator[Any]:
+    context = browser.new_context(color_scheme=request.param, viewport={"width": 1400, "height": 900})
+    page = context.new_page()
+    problems: list[str] = []
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
+    page.goto(url)
+    # the page loads its first task by itself; another chosen before that is done, the two would overtake each other
+    page.wait_for_selector("#state:has-text('evaluations')")
+    page.select_option("#task", "toy")
+    page.wait_for_selector("#state:has-text('4 evaluations')")
+    page.wait_for_selector("#board tbody tr >> nth=1")
+    page.color = request.param
+    yield page
+    context.close()
+    assert not [problem for problem in problems if "status of 400" not in problem]
+
+
+def models(page: Any) -> list[str]:
+    return page.locator("#board tbody tr td:nth-child(2)").all_inner_texts()
+
+
+@pytest.mark.slow
+def test_weights_order_the_models_and_a_model_opens(page: Any) -> None:
+    assert models(page) == ["best", "half"]
+    page.click("#weighing summary")
+    with page.expect_response(lambda reply: "accuracy=0&" in reply.url.replace("%2C", "&").replace("%3D", "=")):
+        page.fill("#weights input[name=accuracy]", "0")
+        page.press("#weights input[name=accuracy]", "Tab")
+    page.wait_for_selector("#board tbody tr:first-child td:nth-child(2) >> text=half")
+    page.click("#board tbody button >> text=best")
+    page.wait_for_selector("#detail h2 >> text=best")
+    assert SCRIPT in page.locator("#tags td:first-child").all_inner_texts() and page.title() == "Evaluation board"
+    assert "casing" in page.locator("#deltas").inner_text() and "no paired difference" in page.inner_text("#deltas")
+    assert "4 evaluations, 0 to do" in page.inner_text("#state")
+    if folder := os.environ.get("SQA_SCREENSHOTS"):
+        page.screenshot(path=str(Path(folder, f"board-{page.color}.png")), full_page=True)
+
+
+@pytest.mark.slow
+def test_a_wrong_request_is_told(page: Any) -> None:
+    page.click("#weighing summary")
+    page.route("**/leaderboard?**", lambda route: route.fulfill(status=400, json={"detail": "no such weights"}))
+    page.fill("#weights input[name=accuracy]", "2")
+    page.press("#weights input[name=accuracy]", "Tab")
+    page.wait_for_selector("#problem >> text=no such weights")
+
+
+# ---------------------------------------------------------------------------------------------- a stranger's visit
+
+
+def submission(right: int) -> list[dict[str, Any]]:
+    """A copier at wait-3 that knows the first `right` answers at the end."""
+    rows = []
+    for i, q in enumerate(load_questions("mini-es")):
+        for step, word in enumerate(q.words):
+            g = min(step + 3, len(q.words))
+            sure = g == len(q.words)
+            guess = q.page if sure and i < right else f"page {i}"
+            rows.append({"question": q.id, "step": step, "token": word, "g": g, "guess": guess, "buzz": sure})
+    return rows
+
+
+def visitor(browser: Any, url: str, width: int) -> Any:
+    page = browser.new_context(
+        viewport={"width": width, "height": 900}, permissions=["clipboard-read", "clipboard-write"]
+    ).new_page()
+    page.goto(url)
+    page.wait_for_selector("#inputs a", state="attached")
+    return page
+
+
+def pictured(page: Any, name: str) -> None:
+    """No part of the page is wider than the window; a picture where pictures are wanted."""
+    assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+    if folder := os.environ.get("SQA_SCREENSHOTS"):
+        page.screenshot(path=str(Path(folder, f"board-{name}.png")), full_page=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [400, 1400])
+def test_a_stranger_signs_up_submits_reads_and_withdraws(browser: Any, tmp_path: Path, width: int) -> None:
+    board = Board.open(BoardConfig(tmp_path / "board"))
+    board.register_dataset("sqa-es", "mini", "mini-es", phase="open")
+    cheat = [{"question": q.id, "step": 0, "token": "x", "g": 0, "guess": q.page, "buzz": True}
+             for q in load_questions("mini-es")]  # fmt: skip
+    for name, rows in (("first", submission(40)), ("too-good", cheat)):
+        board.register_model("sqa-es", name, "submission", as_lines(rows))
+    worker.work(board, until_empty=True)
+    good, bad = tmp_path / "good.jsonl", tmp_path / "bad.jsonl"
+    good.write_bytes(as_lines(submission(20)))
+    first = load_questions("mini-es")[0].id
+    bad.write_bytes(as_lines(row for row in submission(20) if row["question"] != first))
+    invitation = accounts.invite(board.engine)["invitation"]
+    with serving(board, ServeConfig(token="of-the-organiser")) as url:
+        page = visitor(browser, url, width)
+        page.click("#submitting summary")
+        assert page.is_hidden("#upload")
+        page.fill("#sign-up [name=name]", "ann")
+        page.fill("#sign-up [name=invitation]", invitation)
+        page.click("#sign-up button")
+        page.wait_for_selector("#who >> text=Signed in as ann")
+        assert len(page.inner_text("#token code")) == 32
+        page.click("#copy")
+        page.wait_for_selector("#copy >> text=Copied")
+        copied = page.evaluate("navigator.clipboard.readText()")
+        assert copied == page.inner_text("#command") and copied.startswith("curl -T submission.jsonl -H 'Authorization")
+        assert f"{url}/api/tasks/sqa-es/models/NAME" in copied
+
+        page.fill("#upload [name=name]", "mine")
+        page.set_input_files("#upload [name=file]", bad)
+        page.click("#upload button")
+        page.wait_for_selector("#refused li >> text=has no rows")
+        page.set_input_files("#upload [name=file]", good)
+        page.click("#upload button")
+        page.wait_for_selector("#detail h2 >> text=mine")
+        assert "No worker runs" in page.inner_text("#worker")
+        pictured(page, f"{width}-submitted")
+
+        worker.work(board, until_empty=True)
+        page.reload()
+        page.wait_for_selector("#board tbody tr >> nth=2")
+        places = dict(zip(models(page), page.locator("#board tbody tr td:first-child").all_inner_texts(), strict=True))
+        assert places == {"first": "1", "mine": "2", "too-good": "–"}
+        page.click("#board tbody button >> text=mine")
+        page.wait_for_selector("#examples tbody tr >> nth=44")
+        worst = page.locator("#examples tbody tr >> nth=0").inner_text().split("\t")
+        assert float(worst[1]) == 0.0 and worst[2] != worst[3]
+        assert "scored in" in page.inner_text("#log")
+        pictured(page, f"{width}-result")
+        with page.context.expect_page() as opened:
+            page.click("#examples tbody tr a >> nth=0")
+        opened.value.wait_for_selector("#systems .translation")
+        assert worst[0] in opened.value.locator("#question option").all_inner_texts()[0]
+        opened.value.close()
+
+        page.click("#actions >> text=Withdraw")
+        page.wait_for_selector("#standing >> text=withdrawn")
+        assert models(page) == ["first", "too-good"]
+        page.click("#board tbody button >> text=too-good")
+        page.wait_for_selector("#reasons >> text=buzzes before any source word in 45 of 45 questions")
+        assert page.inner_text("#actions") == ""  # it is somebody else's
+        page.wait_for_selector("#examples tbody tr:first-child >> text=Peru")
+        pictured(page, f"{width}-withdrawn")
+        page.context.close()
+    assert board.models("sqa-es")[-1]["owner"] == "ann" and board.models("sqa-es")[-1]["withdrawn"]

@@ -1,0 +1,75 @@
+"""`sqa board` from registration to leaderboard, as a user types it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import board_task
+import pytest
+from typer.testing import CliRunner
+
+pytest.importorskip("sqlalchemy")
+
+from sqa_services.cli.board import board_app
+
+TASK = ("--task", "board_task:make")
+
+
+def run(folder: Path, *arguments: str) -> str:
+    found = CliRunner().invoke(board_app, ["--board", str(folder / "board"), *TASK, *arguments], catch_exceptions=False)
+    assert found.exit_code == 0, found.output
+    return found.stdout
+
+
+def test_from_registration_to_leaderboard(tmp_path: Path) -> None:
+    run(tmp_path, "register-dataset", "toy", "data", board_task.EXAMPLES, "--perturb", "casing")
+    for name, answers in (("best", {"eins": "a", "zwei": "b", "DREI": "c", "EINS": "a"}), ("half", {"": "a"})):
+        file = tmp_path / f"{name}.jsonl"
+        file.write_text(json.dumps({"name": name, "answers": answers}))
+        assert json.loads(run(tmp_path, "register-model", "toy", name, str(file)))["queued"] == 2
+    run(tmp_path, "work", "--until-empty")
+    lines = [line.split("\t") for line in run(tmp_path, "leaderboard", "toy").splitlines()]
+    assert lines[0][:3] == ["model", "dynascore", "accuracy"] and [line[0] for line in lines[1:]] == ["best", "half"]
+    turned = run(tmp_path, "leaderboard", "toy", "--weights", "robustness=1", "--dataset", "data", "--json")
+    assert [row["model"] for row in json.loads(turned)["rows"]] == ["half", "best"]
+    exported = json.loads(run(tmp_path, "export", "toy"))
+    assert len(exported["evaluations"]) == 4 and exported["datasets"][0]["prefixes"] == ["robustness"]
+    examples = run(tmp_path, "export", "toy", "--examples", "robustness-data").splitlines()
+    assert json.loads(examples[0]) == {"id": "1_casing", "text": "EINS"}
+
+
+def test_what_an_organiser_does(tmp_path: Path) -> None:
+    added = run(
+        tmp_path, "register-dataset", "toy", "data", board_task.EXAMPLES, "--phase", "open", "--perturb", "casing"
+    )
+    made = json.loads(added)
+    assert made["phase"] == "open"
+    code = run(tmp_path, "invite", "--uses", "2", "--days", "1").splitlines()[1].split("\t")
+    assert len(code[0]) == 32 and code[1] == "2"
+    file = tmp_path / "m.jsonl"
+    file.write_text(json.dumps({"name": "m", "refusal": "no such thing"}))
+    run(tmp_path, "register-model", "toy", "m", str(file))
+    run(tmp_path, "work", "--until-empty")
+    run(tmp_path, "requeue", "toy", "m")
+    run(tmp_path, "withdraw", "toy", "m")
+    run(tmp_path, "restore", "toy", "m")
+    said = [line.split("\t")[1] for line in run(tmp_path, "log", "toy", "m").splitlines()[1:]]
+    assert said[1] == "data: failed: no such thing" and said[-2:] == [
+        "withdrawn by the organiser",
+        "restored by the organiser",
+    ]
+    assert (
+        run(tmp_path, "set-view", "toy", "main", "--dataset", "data=2", "--weights", "accuracy=1")
+        == "view\tversion\nmain\t2\n"
+    )
+    weights = json.loads(run(tmp_path, "leaderboard", "toy", "--json", "--version", "1"))["weights"]
+    assert weights["robustness"] == 1.0
+    assert json.loads(run(tmp_path, "leaderboard", "toy", "--json"))["weights"]["robustness"] == 0.0
+    run(tmp_path, "delete", "toy", "m")
+    assert json.loads(run(tmp_path, "export", "toy"))["models"] == []
+
+
+def test_the_bundled_questions(tmp_path: Path) -> None:
+    made = json.loads(run(tmp_path, "register-dataset", "sqa-pl", "mini", "mini-pl", "--perturb", "all"))
+    assert made["examples"] == 45 and set(made["prefixes"]) == {"fairness", "robustness", "simultaneous"}

@@ -1,0 +1,208 @@
+"""`kill -9` of the board's workers and of its server at any moment: what was queued is finished exactly once.
+
+`SQA_KILLS=1` kills the server 50 times.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import board_task
+import pytest
+import requests
+
+pytest.importorskip("sqlalchemy")
+
+import board_database
+from sqlalchemy import func, select
+
+from sqa.core.paths import ROOT
+from sqa_services.board.board import Board, BoardConfig
+from sqa_services.board.storage import EVALUATIONS, SCORES
+
+MODELS, SETS = 5, 3
+TOTAL = MODELS * SETS * 2  # each on the data and on their perturbed copies
+
+
+def filled(folder: Path, seconds: float = 0.1) -> Board:
+    board = Board.open(BoardConfig(folder / "board", tasks=("board_task:make",), db=board_database.fresh()))
+    for i in range(SETS):
+        board.register_dataset("toy", f"data-{i}", board_task.EXAMPLES, ["casing"])
+    for i in range(MODELS):
+        told = {"name": f"m{i}", "seconds": seconds, "answers": {"eins": "a", "": "b"}}
+        board.register_model("toy", f"m{i}", "submission", json.dumps(told).encode())
+    return board
+
+
+def worker(folder: Path, lease: float = 1.0) -> subprocess.Popen[bytes]:
+    return board_command(folder, "work", "--until-empty", "--lease", str(lease))
+
+
+def board_command(folder: Path, *words: str) -> subprocess.Popen[bytes]:
+    log = folder / "log"
+    log.mkdir(exist_ok=True)
+    path = os.pathsep.join(str(ROOT / part) for part in ("", "tests", "services", "services/tests"))
+    environment = os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1", "TOY_LOG": str(log)}
+    code = "from sqa_services.cli.board import board_app; board_app()"
+    options = ["--task", "board_task:make", "--board", "board"]
+    if board_database.URL is not None:
+        options += ["--db", board_database.URL]
+    command = [sys.executable, "-c", code, *options, *words]
+    with (folder / "stderr").open("ab") as stderr:
+        return subprocess.Popen(command, cwd=folder, env=environment, stderr=stderr, start_new_session=True)
+
+
+def kill(process: subprocess.Popen[bytes]) -> None:
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def starts(folder: Path) -> list[str]:
+    return [path.read_text() for path in sorted((folder / "log").iterdir())]
+
+
+def check_all_done(board: Board, folder: Path) -> None:
+    rows = board.evaluations("toy")
+    assert len(rows) == TOTAL and {row["state"] for row in rows} == {"done"}
+    with board.engine.connect() as connection:
+        assert connection.execute(select(func.count()).select_from(SCORES)).scalar_one() == TOTAL
+    assert {row["result"]["perf"] for row in rows if not row["prefix"]} == {66.67}
+    finished = (folder / "stderr").read_text().splitlines()
+    done = [line for line in finished if line.endswith(": done")]
+    assert len(done) <= TOTAL  # a worker may die between the commit and its message, never report one twice
+
+
+@pytest.mark.slow
+def test_workers_killed_at_any_moment_finish_everything_once(tmp_path: Path) -> None:
+    board, kills = filled(tmp_path), 0
+    while kills < 8:
+        process = worker(tmp_path)
+        before, deadline = len(starts(tmp_path)), time.monotonic() + 60
+        while len(starts(tmp_path)) < before + 2 and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.01)
+        time.sleep(0.013 * kills)  # at another moment each time
+        if process.poll() is not None:
+            break
+        kill(process)
+        kills += 1
+    assert kills >= 5
+    assert worker(tmp_path).wait(120) == 0
+    check_all_done(board, tmp_path)
+    assert len(starts(tmp_path)) > TOTAL  # some were begun again
+    board.engine.dispose()
+
+
+def test_an_evaluation_whose_worker_was_killed_is_done_by_the_next(tmp_path: Path) -> None:
+    board = Board.open(BoardConfig(tmp_path / "board", tasks=("board_task:make",), db=board_database.fresh()))
+    board.register_dataset("toy", "data", board_task.EXAMPLES)
+    board.register_model("toy", "m", "submission", json.dumps({"name": "m", "seconds": 3.0}).encode())
+    process = worker(tmp_path)
+    deadline = time.monotonic() + 60
+    while not starts(tmp_path) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    kill(process)
+    [row] = board.evaluations("toy")
+    assert row["state"] == "running" and row["result"] is None
+    assert worker(tmp_path).wait(60) == 0  # its work takes three leases: they are renewed
+    [row] = board.evaluations("toy")
+    assert row["state"] == "done" and row["attempts"] == 2 and len(starts(tmp_path)) == 2
+    board.engine.dispose()
+
+
+@pytest.mark.slow
+def test_workers_side_by_side_share_the_work(tmp_path: Path) -> None:
+    board = filled(tmp_path)
+    processes = [worker(tmp_path, lease=30.0) for _ in range(3)]
+    assert [process.wait(120) for process in processes] == [0, 0, 0]
+    check_all_done(board, tmp_path)
+    assert len(starts(tmp_path)) == TOTAL  # nothing was begun twice
+    with board.engine.connect() as connection:
+        assert connection.execute(select(func.max(EVALUATIONS.c.attempts))).scalar_one() == 1
+    board.engine.dispose()
+
+
+CLIENTS = 20
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kills", [3, 50])
+def test_a_server_killed_at_random_moments_keeps_what_it_took(tmp_path: Path, kills: int) -> None:
+    """Under clients that submit: each answered submission is there, once, with the scores it has anywhere."""
+    if kills > 3 and not os.environ.get("SQA_KILLS"):
+        pytest.skip("SQA_KILLS is not set (takes minutes)")
+    board = Board.open(BoardConfig(tmp_path / "board", tasks=("board_task:make",), db=board_database.fresh()))
+    board.register_dataset("toy", "data", board_task.EXAMPLES, ["casing"])
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    chance, ended, taken = random.Random(kills), threading.Event(), set()
+    server = serving(tmp_path, port)
+    clients = [
+        threading.Thread(target=submit, args=(port, number, ended, taken), daemon=True) for number in range(CLIENTS)
+    ]
+    try:
+        for client in clients:
+            client.start()
+        for _ in range(kills):
+            before = len(taken)
+            wait_until(lambda before=before: len(taken) > before)  # it is up, and busy
+            time.sleep(chance.uniform(0.0, 0.3))
+            kill(server)
+            server = serving(tmp_path, port)
+        wait_until(lambda: requests.get(f"http://127.0.0.1:{port}/", timeout=5).ok)
+    finally:
+        ended.set()
+        for client in clients:
+            client.join(60)
+        kill(server)
+    assert worker(tmp_path).wait(600) == 0
+    rows = board.evaluations("toy")
+    assert {row["model"] for row in rows} == taken and len(rows) == 2 * len(taken)
+    assert {row["state"] for row in rows} == {"done"}
+    for prefix in ("", "robustness"):  # all are the same submission, and it was never in doubt what it scores
+        assert len({json.dumps(row["result"], sort_keys=True) for row in rows if row["prefix"] == prefix}) == 1
+    assert {row["result"]["perf"] for row in rows if not row["prefix"]} == {66.67}
+    board.engine.dispose()
+
+
+def serving(folder: Path, port: int) -> subprocess.Popen[bytes]:
+    return board_command(folder, "serve", "--port", str(port), "--no-worker")
+
+
+def submit(port: int, number: int, ended: threading.Event, taken: set[str]) -> None:
+    """One submission after the other, each until it is taken; `taken` gets the names of those that were."""
+    body = json.dumps({"answers": {"eins": "a", "": "b"}, "name": "m"}).encode()
+    for made in itertools.count():
+        name, answer = f"m{number}-{made}", None
+        while answer is None:
+            try:
+                answer = requests.put(f"http://127.0.0.1:{port}/api/tasks/toy/models/{name}", data=body, timeout=30)
+            except requests.RequestException:
+                time.sleep(0.05)
+        assert answer.status_code in (201, 409), answer.text  # 409: taken, and killed before it could say so
+        taken.add(name)
+        if ended.wait(0.5):
+            return
+
+
+def wait_until(holds: Callable[[], bool], seconds: float = 60.0) -> None:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        try:
+            if holds():
+                return
+        except requests.RequestException:
+            pass
+        time.sleep(0.02)
+    raise AssertionError("waited in vain")

@@ -1,0 +1,40 @@
+"""schemathesis on the board's OpenAPI description: no request it thinks of gives a 500."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import board_task
+import pytest
+
+pytest.importorskip("schemathesis")
+pytest.importorskip("fastapi")
+pytest.importorskip("sqlalchemy")
+
+from stand_ins.board_server import serving
+
+from sqa_services.board import accounts, worker
+from sqa_services.board.board import Board, BoardConfig
+
+
+@pytest.mark.slow
+def test_no_request_gives_a_500(tmp_path: Path) -> None:
+    board = Board.open(BoardConfig(tmp_path / "board", tasks=("board_task:make",)))
+    board.register_dataset("toy", "data", board_task.EXAMPLES, ["casing"])
+    board.register_model("sqa-es", "mini", "submission", b'{"question": "q", "step": 0, "token": "a", "g": 0}')
+    board.register_dataset("sqa-es", "mini", "mini-es", ["casing"], phase="open")  # the model cannot be scored on it
+    accounts.invite(board.engine, uses=100)
+    board.register_model("toy", "m", "submission", b'{"name": "m"}')
+    worker.work(board, until_empty=True)
+    with serving(board) as url:
+        command = [
+            *(sys.executable, "-m", "schemathesis.cli", "run", f"{url}/openapi.json"),
+            *("--checks", "not_a_server_error,response_schema_conformance,content_type_conformance"),
+            *("--mode", "all", "--max-examples", os.environ.get("SQA_SCHEMATHESIS_EXAMPLES", "30")),
+            *("--seed", "1", "--generation-database", "none", "--request-timeout", "60"),
+        ]
+        found = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=580)
+    assert found.returncode == 0, found.stdout[-5000:] + found.stderr[-2000:]

@@ -1,0 +1,100 @@
+"""Hidden questions, met only by what runs here: a client's session on an evaluation server counts what it read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import doubles
+import pytest
+import requests
+from typer.testing import CliRunner
+
+pytest.importorskip("sqlalchemy")
+pytest.importorskip("uvicorn")
+
+from stand_ins.iwslt_loopback import serving
+
+from sqa.core.errors import ConfigError, DataError
+from sqa.data.datasets import load_questions
+from sqa_services.board import worker
+from sqa_services.board.board import Board, BoardConfig
+from sqa_services.board.running.session import session_model
+from sqa_services.board.task import Unscorable
+from sqa_services.cli.board import board_app
+from sqa_services.protocols.iwslt.client import EvaluationService, TranslatorAgent, evaluate
+from sqa_services.protocols.iwslt.http import ServeConfig
+from sqa_services.protocols.iwslt.questions import corpus_of
+
+GUESSER, BUZZER = "{name: 'doubles:build_guesser'}", "{name: 'doubles:build_buzzer'}"
+ANN, BOB, OWN = "a" * 16, "b" * 16, "o" * 16
+CONFIG = b"""dataset: {name: mini-es}
+translator: {name: "doubles:build_translator", k: 2}
+guesser: {name: "doubles:build_guesser"}
+buzzer: {name: "doubles:build_buzzer"}
+"""
+
+
+def translate(url: str, token: str, k: int) -> None:
+    service = EvaluationService(url, token=token)
+    evaluate(lambda: TranslatorAgent(doubles.EchoTranslator(doubles.EchoConfig(k=k))), service)
+
+
+def test_a_session_is_scored_as_the_same_translator_run_here(tmp_path: Path) -> None:
+    path = doubles.write_questions(tmp_path / "q.jsonl", 12)
+    questions, journal = load_questions(str(path)), tmp_path / "out" / "journal.sqlite"
+    people = (("ann", ANN), ("bob", BOB))
+    config = ServeConfig(journal=journal, token=OWN, participants=people)
+    with serving(corpus_of(questions), config) as url:
+        translate(url, ANN, 2)
+        half = EvaluationService(url, token=BOB)
+        half.get_src(0)
+        with pytest.raises(DataError):  # read everything, begin anew: the cheat that a server of participants refuses
+            half.new_session()
+        with pytest.raises(ConfigError, match="cannot be used"):
+            session_model(journal, "ann", questions, GUESSER, BUZZER)  # the server has it
+    board = Board.open(BoardConfig(tmp_path / "board"))
+    board.register_dataset("sqa-es", "secret", str(path), phase="hidden")
+    where = ["--board", str(tmp_path / "board"), "register-session", "sqa-es"]
+    options = ["--questions", str(path), "--guesser", GUESSER, "--buzzer", BUZZER]
+    made = CliRunner().invoke(board_app, [*where, "ann-1", str(journal), "ann", *options], catch_exceptions=False)
+    assert made.exit_code == 0 and json.loads(made.stdout)["kind"] == "session"
+    board.register_model("sqa-es", "copy", "config", CONFIG)
+    assert worker.work(board, until_empty=True) == 2
+    rows = {row["model"]: row for row in board.leaderboard("sqa-es", {"ew": 1.0})["rows"]}
+    assert rows["ann-1"]["metrics"]["ew"] > 0 and rows["ann-1"]["run_here"]
+    for metric in ("ew", "oracle_ew", "qa_accuracy", "corpus_bleu", "al", "dal"):
+        assert rows["ann-1"]["metrics"][metric] == rows["copy"]["metrics"][metric]
+    with pytest.raises(DataError, match=r"session 'bob' has finished 0 of \d+ sentences"):
+        session_model(journal, "bob", questions, GUESSER, BUZZER)
+    with pytest.raises(DataError, match="no session 'eve'; there are ann, bob"):
+        session_model(journal, "eve", questions, GUESSER, BUZZER)
+    with pytest.raises(ConfigError, match="of another corpus"):
+        session_model(journal, "ann", questions[:-1], GUESSER, BUZZER)
+    with pytest.raises(ConfigError, match="there is no file"):
+        session_model(tmp_path / "none", "ann", questions)
+    session = session_model(journal, "ann", questions, GUESSER, BUZZER)
+    other = Board.open(BoardConfig(tmp_path / "other"))
+    other.register_dataset("sqa-es", "mini", "mini-es", phase="hidden")
+    with pytest.raises(Unscorable, match="the session is of other questions"):
+        other.register_model("sqa-es", "ann", "session", session)
+    board.engine.dispose()
+    other.engine.dispose()
+
+
+def test_simulevals_requests_are_counted_in_the_same_journal(tmp_path: Path) -> None:
+    path = doubles.write_questions(tmp_path / "q.jsonl", 1)
+    [question], journal = load_questions(str(path)), tmp_path / "journal"
+    with serving(corpus_of([question]), ServeConfig(journal=journal, dialect="simuleval-1.0.2")) as url:
+        for number, sentence in enumerate(question.sentences):
+            at = f"instance_id={number}"
+            for word in sentence:
+                assert requests.get(f"{url}/src?{at}", timeout=30).json()["segment"] == word
+                requests.put(f"{url}/hypo?{at}", data=word.encode(), timeout=30)
+            requests.get(f"{url}/src?{at}", timeout=30)
+            requests.put(f"{url}/hypo?{at}", data=b"</s>", timeout=30)
+    [head, row] = session_model(journal, "", [question], GUESSER, BUZZER).decode().splitlines()
+    assert json.loads(head)["session"] == ""
+    steps = json.loads(row)["steps"]
+    assert [step["token"] for step in steps] == list(question.words)
+    assert [step["g"] for step in steps] == [g for s in question.sentences for g in range(1, len(s) + 1)]

@@ -1,0 +1,254 @@
+"""Latencies that a client does not have, and pages of strangers that would read or reset: neither is to be had."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sqlite3
+import wave
+from pathlib import Path
+from urllib.parse import quote
+
+import numpy as np
+import pytest
+import requests
+
+pytest.importorskip("uvicorn", reason="needs the extra: pip install 'sqa[services]'")
+
+from stand_ins.http_server import anything, serving_app
+from stand_ins.iwslt_loopback import WaitAgent, serving
+from starlette.responses import HTMLResponse
+
+from sqa_services.protocols.iwslt import entry
+from sqa_services.protocols.iwslt.client import EvaluationService
+from sqa_services.protocols.iwslt.corpus import EOS, SpeechCorpus, TextCorpus, load
+from sqa_services.protocols.iwslt.http import ServeConfig
+
+CORPUS = TextCorpus((tuple("Alice and Bob are good friends".split()),), ("Alice und Bob sind gute Freunde .",))
+NOTHING = (*("", " ", "\n", "\t", "\u00a0"), *"\u200b\u00ad\u2060\ufeff\u2800\u3164\u0301", "<skipped>")
+
+BROWSERS = (
+    {"Sec-Fetch-Mode": "navigate"},
+    {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "iframe"},
+    {"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "no-cors"},
+    {"User-Agent": "Mozilla/5.0 (Macintosh) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/15.0 Safari/605.1.15"},
+)
+DIALECTS = ("iwslt-2020", "simuleval-1.0.2")
+
+
+# ------------------------------------------------------------------------------------------- tokens without a word
+
+
+def send(url: str, route: str, text: str) -> int:
+    """The status of sending a text for sentence 0."""
+    if route == "guide":
+        return requests.get(f"{url}/send", params={"hypo": json.dumps({"0": text})}, timeout=30).status_code
+    return requests.put(f"{url}/hypo?{route}=0", data=text.encode(), timeout=30).status_code
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("route", ["guide", "sent_id", "instance_id"])
+def test_a_token_without_a_word_has_no_delay(dialect: str, route: str) -> None:
+    """Two hundred of them before the first read made a DAL of 13 one of .05 and left the BLEU at 100."""
+    scores = []
+    for nothing in (False, True):
+        with serving(CORPUS, ServeConfig(dialect=dialect)) as url:
+            for _ in range(20 * nothing):
+                assert {send(url, route, text) for text in NOTHING} == {200}
+            WaitAgent(CORPUS.targets).decode(EvaluationService(url))
+            found = requests.get(f"{url}/result?instance_id=0", timeout=30).json()
+            assert found["prediction"].split() == [*CORPUS.targets[0].split(), EOS]
+            scores.append(EvaluationService(url).get_scores())
+    assert scores[0] == scores[1]
+
+
+def test_the_strict_dialect_counts_them_as_the_original_did() -> None:
+    with serving(CORPUS, ServeConfig(strict=True)) as url:
+        assert {send(url, "guide", text) for text in NOTHING} == {200}
+        WaitAgent(CORPUS.targets).decode(EvaluationService(url))
+        assert EvaluationService(url).get_scores()["AL"] < 0
+
+
+def test_a_client_that_goes_on_counts_words_as_the_server_does() -> None:
+    """Our client says how many tokens came before; one that does not count is none of them."""
+    with serving(CORPUS) as url:
+        service = EvaluationService(url, patience=5.0)
+        service.finished()
+        for word in ("Alice", "\u200b", "und \u3164 Bob", "sind"):
+            service.send_hypo(0, word)
+        assert requests.get(f"{url}/result?instance_id=0", timeout=30).json()["prediction"] == "Alice und Bob sind"
+
+
+# --------------------------------------------------------------------------------- what was handed out has been read
+
+
+MS, RATE = 1000, 16_000
+
+
+def recording(tmp_path: Path, samples: int, rate: int) -> SpeechCorpus:
+    with wave.open(str(tmp_path / "a.wav"), "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(rate)
+        file.writeframes(np.arange(samples, dtype="<i2").tobytes())
+    (tmp_path / "src").write_text("a.wav\n")
+    (tmp_path / "tgt").write_text("eins zwei\n")
+    corpus = load(tmp_path / "src", tmp_path / "tgt", "speech")
+    assert isinstance(corpus, SpeechCorpus)
+    return corpus
+
+
+@pytest.fixture
+def speech(tmp_path: Path) -> SpeechCorpus:
+    return recording(tmp_path, RATE * MS // 1000, RATE)
+
+
+WAYS = {  # requests that had a whole recording and left a delay of 10 ms or none
+    "another size": ("sent_id=0&read=0&segment_size=60000", "sent_id=0&read=0&segment_size=10"),
+    "another name": ("sent_id=0&segment_size=60000", "instance_id=0&segment_size=10"),
+    "another name first": ("instance_id=0&segment_size=60000", "sent_id=0&segment_size=10"),
+    "another name, again": ("instance_id=0&read=0&segment_size=60000", "instance_id=0&read=0&segment_size=10"),
+    "a size that is refused": ("sent_id=0&read=0&segment_size=60000", "sent_id=0&read=0&segment_size=0"),
+    "a name that is refused": ("instance_id=0&read=0&segment_size=60000", "instance_id=0&read=0&segment_size=0"),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_what_was_handed_out_has_been_read(speech: SpeechCorpus, dialect: str, way: str, tmp_path: Path) -> None:
+    config = ServeConfig(dialect=dialect, journal=tmp_path / "journal")
+    with serving(speech, config) as url:
+        whole, back = (requests.get(f"{url}/src?{query}", timeout=30) for query in WAYS[way])
+        assert len(whole.json()["segment"]) == RATE * MS // 1000
+        assert back.status_code == (500 if "refused" in way else 200)
+        send(url, "sent_id", "eins")
+    with serving(speech, config) as url:  # nor does the journal forget it
+        send(url, "sent_id", "zwei </s>")
+        assert requests.get(f"{url}/result?instance_id=0", timeout=30).json()["delays"] == [MS] * 3
+
+
+@pytest.mark.parametrize("rate", [8000, 22_050])
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_whole_recording_has_one_latency_by_either_name(dialect: str, rate: int, tmp_path: Path) -> None:
+    """By `sent_id` its last part of a ms was handed out and not counted: the AL of one that was read was half of it."""
+    speech, scores = recording(tmp_path, 2 * rate + 7, rate), []
+    for query in ("sent_id=0&segment_size=60000", "sent_id=0&segment_size=10", "instance_id=0&segment_size=60000"):
+        with serving(speech, ServeConfig(dialect=dialect)) as url:
+            while requests.get(f"{url}/src?{query}", timeout=30).json()["segment"] != EOS:
+                pass
+            send(url, "sent_id", "eins zwei </s>")
+            found = EvaluationService(url).get_scores()
+            found = found.get("Latency", found)
+            scores.append([found[name] for name in ("AL", "AP", "DAL")])
+    assert scores[0] == scores[1] == scores[2] and scores[0][0] == pytest.approx(2000, abs=1)
+
+
+def test_a_read_that_was_refused_changes_nothing(speech: SpeechCorpus) -> None:
+    with serving(speech) as url:
+        for size in (10, 0, 0, 10):
+            requests.get(f"{url}/src?sent_id=0&read=0&segment_size={size}", timeout=30)
+        found = [requests.get(f"{url}/src?sent_id=0&read={read}", timeout=30).json() for read in (1, 1, 2)]
+        assert [segment["segment_id"] for segment in found] == [1, 1, 2]
+
+
+def test_a_journal_of_the_first_version_goes_on(speech: SpeechCorpus, tmp_path: Path) -> None:
+    config = ServeConfig(journal=tmp_path / "journal")
+    with serving(speech, config) as url:
+        requests.get(f"{url}/src?sent_id=0&segment_size=200", timeout=30)
+    with sqlite3.connect(tmp_path / "journal") as journal:
+        journal.execute("ALTER TABLE sentences DROP COLUMN reach")
+        journal.execute("UPDATE about SET value = '1' WHERE key = 'version'")
+    journal.close()
+    for _ in range(2):
+        with serving(speech, config) as url:
+            send(url, "sent_id", "eins")
+            delays = requests.get(f"{url}/result?instance_id=0", timeout=30).json()["delays"]
+    assert delays == [200, 200]
+
+
+# ----------------------------------------------------------------------------------------------- pages of strangers
+
+
+def asked(path: str) -> str:
+    return path + quote(json.dumps({"sent_id": 0, "value": None} if "info" in path else {"0": "word"}))
+
+
+CHANGES = ("/src?sent_id=0", "/start", asked("/get?info="), asked("/send?hypo="))
+
+
+@pytest.mark.parametrize("browser", BROWSERS, ids=lambda headers: next(iter(headers)))
+def test_no_browser_reads_writes_or_begins_anew(browser: dict[str, str]) -> None:
+    """A link, a frame or an image of anybody's page: `GET /start` forgot all that a client had done."""
+    with serving(CORPUS, ServeConfig(max_sessions=2)) as url:
+        service = EvaluationService(url)
+        service.get_src(0)
+        service.send_hypo(0, "Alice")
+        for path in (*CHANGES, *(f"/sessions/x{change}" for change in CHANGES)):
+            reply = requests.get(url + path, headers=browser, timeout=30)
+            assert reply.status_code == 403, path
+        for session in "abc":  # nor does one that is looked at take the room of another
+            assert requests.get(f"{url}/sessions/{session}/progress", timeout=30).json()["finished"] == []
+        found = requests.get(f"{url}/result?instance_id=0", timeout=30).json()
+        assert (found["prediction"], found["source"]) == ("Alice", "Alice")
+        assert requests.get(url, headers={"User-Agent": "Mozilla/5.0"}, timeout=30).status_code == 200
+        assert EvaluationService(url, session="mine").get_src(0)["segment"] == "Alice"
+
+
+@pytest.mark.parametrize("guide", [True, False])
+def test_the_strict_dialect_permits_it(guide: bool) -> None:
+    """Programs of 2020 are served by both; a browser by the strict one alone, as by the original."""
+    for strict in (True, False):
+        with serving(CORPUS, ServeConfig(strict=strict)) as url:
+            service = EvaluationService(url, guide=guide)
+            service.new_session()
+            WaitAgent(CORPUS.targets).decode(service)
+            assert service.get_scores()["BLEU"] == pytest.approx(100)
+            status = requests.get(f"{url}/start", headers=BROWSERS[1], timeout=30).status_code
+            assert status == (200 if strict else 403)
+
+
+def test_the_strict_dialect_says_what_it_permits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "text").write_text("eins\n")
+    monkeypatch.setattr("sqa_services.net.connections.run_app", lambda *_: None)
+    for strict in (False, True):
+        entry.serve(tmp_path / "text", tmp_path / "text", "text", ServeConfig(strict=strict))
+        assert ("any page in a browser on this machine can reset" in capsys.readouterr().err) == strict
+
+
+BROWSER = os.environ.get("SQA_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(BROWSER is None, reason="needs Chromium on the path, or named by SQA_CHROMIUM")
+def test_a_real_page_in_a_real_browser_cannot() -> None:
+    sync_api = pytest.importorskip("playwright.sync_api", reason="needs the Python package playwright")
+    seen: list[str] = []
+
+    async def page(request: object) -> HTMLResponse:
+        frames = [f'<iframe src="{url}{path}"></iframe><img src="{url}{path}">' for path in map(_escaped, CHANGES)]
+        posts = f'<form id="f" method="post" action="{url}/" target="_blank"></form><script>f.submit()</script>'
+        leave = f'<script>setTimeout(() => location = "{url}/start", 500)</script>'
+        return HTMLResponse("".join(frames) + posts + leave)
+
+    with serving(CORPUS) as url, serving_app(anything(page)) as stranger:
+        service = EvaluationService(url)
+        service.get_src(0)
+        service.send_hypo(0, "Alice")
+        with sync_api.sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+            tab = browser.new_page()
+            tab.on("response", lambda reply: seen.append(f"{reply.status} {reply.url}"))
+            for host in ("127.0.0.1", "localhost"):  # another port of the same host, and another host
+                tab.goto(stranger.replace("127.0.0.1", host))
+                tab.wait_for_url(f"{url}/start", timeout=20_000)
+            browser.close()
+        found = requests.get(f"{url}/result?instance_id=0", timeout=30).json()
+    assert (found["prediction"], found["source"]) == ("Alice", "Alice")
+    assert any(line.startswith("403") and "/start" in line for line in seen), seen
+
+
+def _escaped(path: str) -> str:
+    return path.replace("&", "&amp;")

@@ -1,0 +1,181 @@
+"""Many clients at once, and bad ones among them: no cross-talk, every score the offline one, memory bounded."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+import requests
+
+pytest.importorskip("uvicorn", reason="needs the extra: pip install 'sqa[services]'")
+
+from stand_ins.iwslt_loopback import serving
+
+from sqa.core.errors import DataError
+from sqa.core.interfaces import Buzzer, Guesser
+from sqa.core.trace import QuestionTrace
+from sqa.core.types import Emission, Question
+from sqa.data.datasets import load_questions
+from sqa.metrics import build, collect
+from sqa.metrics.delays import pack
+from sqa.metrics.latency import FORMULAS, IWSLT_2020_FINAL
+from sqa.run.named import contestant_from
+from sqa_services.bench import iwslt as bench_iwslt
+from sqa_services.bench.iwslt import Client, at_once
+from sqa_services.bench.servers import memory, server
+from sqa_services.protocols.iwslt.client import EvaluationService
+from sqa_services.protocols.iwslt.http import ServeConfig
+from sqa_services.protocols.iwslt.questions import KEYS, QuestionScorer
+
+CLIENTS = 200
+
+
+def expected(
+    client: Client, questions: Sequence[Question], guesser: Guesser, buzzer: Buzzer
+) -> tuple[dict[str, float], dict[str, float]]:
+    """EW and its like, and the latencies, worked out from what the client meant to write; no server in it."""
+    places = [(q, i) for q in range(len(questions)) for i in range(len(questions[q].sentences))]
+    last = places[max(client.sentences)][0]
+    traces = []
+    for index, question in enumerate(questions[: last + 1]):
+        emissions = []
+        for number in client.sentences:
+            owner, sentence = places[number]
+            if owner == index:
+                source = question.sentences[sentence]
+                pairs = zip(client.words(source), client.delays(source), strict=True)
+                emissions += [Emission(sentence, w, min(d, len(source)), d > len(source)) for w, d in pairs]
+        history = guesser.guess_prefixes([e.token for e in emissions], 50)
+        traces.append(QuestionTrace(question, tuple(emissions), tuple(map(tuple, history)), buzzer.decide(history)))
+    scores = {KEYS[metric.name]: metric.score(collect(traces, metric).sum(axis=0)) for metric in build(tuple(KEYS))}
+    sources = [questions[places[number][0]].sentences[places[number][1]] for number in client.sentences]
+    delays = [[*client.delays(source), len(source) + 1] for source in sources]
+    packed = pack(delays, [len(source) + 1 for source in sources])
+    return scores, {key: float(FORMULAS[key.lower()](packed, IWSLT_2020_FINAL).mean()) for key in ("AL", "AP", "DAL")}
+
+
+@pytest.mark.parametrize(
+    ("dataset", "sentences"),
+    [
+        ("mini-en", 1),
+        pytest.param("xqb-es", 2, marks=[pytest.mark.mirror, pytest.mark.slow]),
+    ],
+)
+def test_200_clients_at_once_get_the_scores_of_one_alone(dataset: str, sentences: int) -> None:
+    """A question each, of the first eight; all words, lengths and waits differ, and a wrong word read is an error."""
+    questions = load_questions(dataset, limit=8)
+    guesser, buzzer = contestant_from()
+    scorer = QuestionScorer(questions, guesser, buzzer)
+    first = [0]
+    for question in questions:
+        first.append(first[-1] + len(question.sentences))
+    clients = []
+    for number in range(CLIENTS):
+        start, end = first[number % 8], first[number % 8 + 1]
+        clients.append(Client(number, tuple(range(start, min(end, start + sentences)))))
+    corpus = scorer.corpus()
+    with serving(corpus, None, scorer) as url:
+        results = asyncio.run(at_once(url, clients, corpus.sources))
+        again = [EvaluationService(url, session=f"client-{n}").get_scores()["SoFar"] for n in (0, 77, 199)]
+    answered = 0
+    for client, result in zip(clients, results, strict=True):
+        scores, latencies = expected(client, questions, guesser, buzzer)
+        assert {key: result[key] for key in scores} == scores, client
+        assert {key: result[key] for key in latencies} == pytest.approx(latencies, rel=1e-6), client
+        answered += scores["OracleEW"] > 0
+    assert [{k: results[n][k] for k in again[0]} for n in (0, 77, 199)] == again
+    assert answered or dataset != "mini-en"
+
+
+def test_bad_clients_harm_nobody(tmp_path: Path) -> None:
+    """All that can go wrong at once, from many clients, while a good one translates; the server is small throughout."""
+    corpus = [question.sentences[0] for question in load_questions("mini-es", limit=4)]
+    with ExitStack() as stack:
+        (tmp_path / "source").write_text("".join(" ".join(words) + "\n" for words in corpus), encoding="utf-8")
+        files = ("--src-file", str(tmp_path / "source"), "--tgt-file", str(tmp_path / "source"))
+        netloc, process, _ = stack.enter_context(server("serve", "iwslt", *files))
+        url, (host, port) = f"http://{netloc}", netloc.split(":")
+        good = Client(3, (0, 1, 2, 3))
+        [before] = asyncio.run(at_once(url, [good], corpus))
+        small = memory(process, most=True)
+        for _ in range(50):  # stall, in the middle of a body and of a header
+            for start in (
+                b"PUT /hypo?sent_id=0 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\nhalf",
+                b"GET /src",
+            ):
+                stack.enter_context(socket.create_connection((host, int(port)))).sendall(start)
+        for number in range(50):  # vanish, with a word read
+            service = EvaluationService(url, session=f"gone-{number}")
+            service.get_src(0)
+            del service
+        for _ in range(3):
+            assert _huge(url) in (413, None)
+        for path, status in (
+            ("/src?sent_id=-1", 500),
+            ("/src?sent_id=4", 500),
+            ("/src?sent_id=99999999999999999999", 500),
+            ("/src?sent_id=1e3", 500),
+            ("/src?sent_id=0&segment_size=x", 500),
+            ("/result?instance_id=77", 500),
+            ("/get?info=" + "[" * 2000, 500),
+            ('/send?hypo={"9": "word"}', 500),
+            ("/send?hypo={", 500),
+            ("/send?hypo=[1]", 500),
+            ('/send?hypo={"0": 5}', 500),
+            ('/send?hypo={"a": "b"}', 500),
+            ("/src", 400),
+        ):
+            assert requests.get(url + path, timeout=30).status_code == status, path
+        for number in ("-1", "4", "x"):
+            assert requests.put(f"{url}/hypo?sent_id={number}", data=b"word", timeout=30).status_code == 500
+        assert requests.delete(f"{url}/sessions/client-3", timeout=30).status_code == 200
+        assert requests.put(f"{url}/hypo?sent_id=0", data=b"\xff\xfe", timeout=30).status_code == 500
+        [after] = asyncio.run(at_once(url, [good], corpus))
+        grown = memory(process, most=True) - small
+    assert after == before
+    assert grown < 48, f"{grown:.0f} MiB more"
+
+
+def test_a_stalled_body_is_given_up() -> None:
+    questions = load_questions("mini-es", limit=1)
+    scorer = QuestionScorer(questions, *contestant_from("{name: 'doubles:build_guesser'}"))
+    with serving(scorer.corpus(), ServeConfig(body_seconds=0.3), scorer) as url:
+        host, port = url.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port)), timeout=30) as stalled:
+            stalled.sendall(b"PUT /hypo?sent_id=0 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\nhalf")
+            assert stalled.recv(100).startswith(b"HTTP/1.1 408")
+        assert requests.get(f"{url}/result", timeout=30).status_code == 500  # no half word was recorded
+
+
+def test_a_cursor_that_somebody_else_moved_is_noticed() -> None:
+    """What the many clients rely on to see cross-talk: two of them in one session are caught."""
+    questions = load_questions("mini-es", limit=1)
+    scorer = QuestionScorer(questions, *contestant_from("{name: 'doubles:build_guesser'}"))
+    corpus = scorer.corpus()
+    with serving(corpus, None, scorer) as url, pytest.raises(DataError, match="as word"):
+        asyncio.run(at_once(url, [Client(0, (0,)), Client(0, (0,))], corpus.sources))
+
+
+def _huge(url: str) -> int | None:
+    """The status of a PUT of 100 MB, None if the server hung up on it."""
+    try:
+        return requests.put(f"{url}/hypo?sent_id=0", data=_megabytes(100), timeout=60).status_code
+    except requests.ConnectionError:
+        return None
+
+
+def _megabytes(number: int) -> Iterator[bytes]:
+    return iter([b"x" * (1 << 20)] * number)
+
+
+@pytest.mark.slow
+def test_the_benchmark(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("CLIENTS", 4), ("ALONE", 1), ("available", lambda _: False)):
+        monkeypatch.setattr(bench_iwslt, name, value)
+    measured = list(bench_iwslt.measured())
+    assert len(measured) == 3 and all(together > alone for (_, _, alone, together), *_ in measured[1:])
+    assert all(before <= most for _, before, most in measured)

@@ -1,0 +1,178 @@
+"""Clients and the evaluation server over real sockets: routes, sessions, many clients, bad clients."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import requests
+from stand_ins.iwslt_loopback import WaitAgent, serving
+
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.types import Question, Write
+from sqa.data.datasets import load_questions
+from sqa.run.pipeline import stream
+from sqa_services.protocols.iwslt import entry as iwslt
+from sqa_services.protocols.iwslt.client import EvaluationService, TranslatorAgent, evaluate
+from sqa_services.protocols.iwslt.corpus import EOS, TextCorpus
+from sqa_services.protocols.iwslt.http import ServeConfig
+
+GUIDE = TextCorpus((tuple("Alice and Bob are good friends".split()),), ("Alice und Bob sind gute freunde.",))
+
+
+def corpus_of(dataset: str) -> TextCorpus:
+    sentences = tuple(words for question in load_questions(dataset, 2) for words in question.sentences)
+    return TextCorpus(sentences, tuple(" ".join(words).upper() for words in sentences))
+
+
+class Copier:
+    """Wait-2, then a word for a word, all in capitals."""
+
+    def translate(self, source: Iterator[str]) -> Iterator[str | Write]:
+        held: list[str] = [word for word in (next(source, None), next(source, None)) if word]
+        while held:
+            yield held.pop(0).upper()
+            if (word := next(source, None)) is not None:
+                held.append(word)
+
+    def fingerprint(self) -> str:
+        return "copier"
+
+
+# --------------------------------------------------------------------------------------------------------- clients
+
+
+def test_the_guides_routes_and_its_table() -> None:
+    """The guide's wait-3 table, as it was after the next day's correction and as it was published."""
+    for strict, expected in ((False, (3.0, 3.0, 0.795918345451355)), (True, (4.0, 4.0, 0.9166666865348816))):
+        with serving(GUIDE, ServeConfig(strict=strict)) as url:
+            service = EvaluationService(url, guide=True)
+            service.new_session()
+            assert service.corpus_info() == {"num_sentences": 1}
+            WaitAgent(GUIDE.targets).decode(service)
+            scores = service.get_scores()
+        assert (scores["AL"], scores["DAL"], scores["AP"]) == expected
+        assert scores["BLEU"] == pytest.approx(100)
+
+
+@pytest.mark.parametrize(("strict", "length"), [(False, 2), (True, 1)])
+def test_the_guides_replies(strict: bool, length: int) -> None:
+    """Several words at once are so many, each with its delay; strict, as the original had it, they are one token."""
+    with serving(GUIDE, ServeConfig(strict=strict, dialect="simuleval-1.0.2")) as url:
+        get = {"sent_id": 0, "value": None}
+        for path, params, status, text in (
+            ("/start", {}, 200, ""),
+            ("/get", {"info": json.dumps({"sent_id": None, "value": None})}, 200, '{"num_sentences": 1}'),
+            ("/get", {"info": json.dumps(get)}, 200, '{"sent_id": 0, "segment_id": 0, "segment": "Alice"}'),
+            ("/send", {"hypo": json.dumps({"0": "two words"})}, 200, ""),
+            ("/send", {"hypo": "no json"}, 500, None),
+            ("/get", {"info": json.dumps({"sent_id": 7, "value": None})}, 500, None),
+            ("/get", {}, 400, None),
+        ):
+            reply = requests.get(url + path, params=params, timeout=30)
+            assert reply.status_code == status
+            assert text is None or reply.text == text
+        assert requests.get(f"{url}/result?instance_id=0", timeout=30).json()["prediction_length"] == length
+
+
+def test_a_translator_of_ours_gives_the_delays_of_a_run() -> None:
+    corpus = corpus_of("mini-es")
+    with serving(corpus) as url:
+        agent = TranslatorAgent(Copier())
+        assert evaluate(lambda: agent, EvaluationService(url), end=3) == 4
+        for number in range(4):
+            got = requests.get(f"{url}/result", params={"instance_id": number}, timeout=30).json()
+            question = Question("q", "d", "es", (corpus.sources[number],), ("-",), "page")
+            emissions = stream(agent.translator, question)
+            assert got["prediction"].split() == [*(e.token for e in emissions), EOS]
+            assert got["delays"] == [*(e.g + e.ended for e in emissions), len(corpus.sources[number]) + 1]
+
+
+def test_the_client_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    agent = tmp_path / "agent.py"
+    agent.write_text(
+        "from stand_ins.iwslt_loopback import WaitAgent\n"
+        "class Mine(WaitAgent):\n"
+        "    def __init__(self, args): super().__init__((args.reference,), args.k)\n"
+        "    @staticmethod\n"
+        "    def add_args(parser):\n"
+        "        parser.add_argument('--k', type=int)\n"
+        "        parser.add_argument('--reference')\n"
+    )
+    with serving(GUIDE) as url:
+
+        def run(name: str | None, arguments: tuple[str, ...], translator: str | None = None, threads: int = 1) -> None:
+            iwslt.run_client(
+                url, name, translator, arguments, 0, None, threads, True, True, session="", token="", guide=False
+            )
+
+        run(f"{agent}:Mine", ("--k", "3", "--reference", GUIDE.targets[0]), threads=4)
+        assert json.loads(capsys.readouterr().out)["AL"] == 3.0
+        with pytest.raises(ConfigError, match="give one of them"):
+            run("a.py:A", (), "{name: x}")
+        with pytest.raises(ConfigError, match="options of an agent"):
+            run(None, ("--k",))
+    with pytest.raises(DataError, match="GET http"):
+        EvaluationService(url).corpus_info()
+
+
+# ------------------------------------------------------------------------------------------------- sessions, limits
+
+
+def test_sessions_do_not_see_each_other() -> None:
+    with serving(GUIDE, ServeConfig(max_sessions=2)) as url:
+        one, two = EvaluationService(url, session="one"), EvaluationService(url, session="two")
+        assert [one.get_src(0)["segment"] for _ in range(2)] == ["Alice", "and"]
+        assert two.get_src(0)["segment"] == "Alice"
+        two.new_session()
+        assert (one.get_src(0)["segment"], two.get_src(0)["segment"]) == ("Bob", "Alice")
+        assert requests.get(f"{url}/src?sent_id=0", timeout=30).status_code == 503  # a third has no room
+        assert requests.delete(f"{url}/sessions/one", timeout=30).status_code == 200
+        assert requests.get(f"{url}/src?sent_id=0", timeout=30).json()["segment"] == "Alice"
+        assert requests.get(f"{url}/sessions/../src", timeout=30).status_code in (400, 404, 503, 200)
+        assert requests.get(f"{url}/sessions/a%2Fb/src?sent_id=0", timeout=30).status_code == 404
+
+
+def test_the_token(tmp_path: Path) -> None:
+    with serving(GUIDE, ServeConfig(token="secret")) as url:
+        assert requests.get(url, timeout=30).status_code == 200
+        for method, path in (("POST", "/"), ("GET", "/start"), ("PUT", "/hypo?sent_id=0"), ("GET", "/src?sent_id=0")):
+            assert requests.request(method, url + path, timeout=30).status_code == 401
+        assert EvaluationService(url, token="secret").get_src(0)["segment"] == "Alice"
+
+
+def test_the_server_process_serves_and_ends(tmp_path: Path) -> None:
+    (tmp_path / "src").write_text("one two\n")
+    (tmp_path / "tgt").write_text("eins zwei\n")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    program = (
+        "from pathlib import Path\n"
+        "from sqa_services.protocols.iwslt import entry\n"
+        "from sqa_services.protocols.iwslt.http import ServeConfig\n"
+        f"entry.serve(Path('src'), Path('tgt'), 'text', ServeConfig(port={port}, output=Path('out')))"
+    )
+    server = subprocess.Popen([sys.executable, "-c", program], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    try:
+        service = EvaluationService(f"http://127.0.0.1:{port}")
+        for _ in range(600):
+            try:
+                service.corpus_info()
+                break
+            except DataError:
+                assert server.poll() is None
+                time.sleep(0.2)
+        evaluate(lambda: TranslatorAgent(Copier()), service)
+        assert service.get_scores()["DAL"] == 2.0
+        assert (tmp_path / "out" / "text").read_text() == "ONE TWO\n"
+    finally:
+        server.terminate()
+        _, errors = server.communicate(timeout=60)
+    assert f"1 sentences of text at http://127.0.0.1:{port}" in errors and "Traceback" not in errors

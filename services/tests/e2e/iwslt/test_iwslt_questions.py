@@ -1,0 +1,190 @@
+"""Expected wins while a client translates: the server's scores are the pipeline's on the same words at the same g."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+import requests
+
+pytest.importorskip("uvicorn", reason="needs the extra: pip install 'sqa[services]'")
+
+import doubles
+from stand_ins.iwslt_loopback import serving
+
+from sqa.core.errors import ConfigError, DataError, SqaError
+from sqa.data.datasets import load_questions
+from sqa.files.store import Store
+from sqa.run.config import run_from_mapping
+from sqa.run.named import contestant_from
+from sqa.run.pipeline import run
+from sqa_services.protocols.iwslt import entry as iwslt
+from sqa_services.protocols.iwslt.client import EvaluationService, TranslatorAgent, evaluate
+from sqa_services.protocols.iwslt.http import ServeConfig, make_app
+from sqa_services.protocols.iwslt.questions import KEYS, MAX_WORDS, QuestionScorer
+
+
+def double_scorer(tmp_path: Path, n: int = 6) -> QuestionScorer:
+    """Made-up questions whose answer a keyword gives away."""
+    guesser = doubles.KeywordGuesser(doubles.GuesserConfig())
+    buzzer = doubles.FirstGuessBuzzer(doubles.BuzzerConfig())
+    return QuestionScorer(load_questions(str(doubles.write_questions(tmp_path / "q.jsonl", n))), guesser, buzzer)
+
+
+def offline(tmp_path: Path, limit: int) -> dict[str, float | None]:
+    """The same scores by `sqa run`."""
+    mapping = {
+        "name": "offline",
+        "dataset": {"name": "mini-en", "limit": limit},
+        "translator": {"name": "doubles:build_translator", "k": 3},
+        "guesser": "bm25",
+        "buzzer": {"name": "mlp", "model": "bm25"},
+        "metrics": list(KEYS),
+    }
+    result = run(run_from_mapping(mapping), Store(tmp_path), progress=False)
+    return {KEYS[m.name]: m.score(result.stats[m.name].sum(axis=0)) for m in result.metrics}
+
+
+@pytest.mark.parametrize("limit", [9])
+def test_the_final_scores_are_those_of_a_run_on_the_mini_set(tmp_path: Path, limit: int) -> None:
+    """BM25 and the MLP buzzer, and many sentences at once: a thread has every fourth of them."""
+    scorer = QuestionScorer(load_questions("mini-en", limit), *contestant_from())
+    with serving(scorer.corpus(), ServeConfig(output=tmp_path / "out"), scorer) as url:
+        service = EvaluationService(url)
+        evaluate(lambda: TranslatorAgent(doubles.EchoTranslator(doubles.EchoConfig(k=3))), service, threads=4)
+        scores = service.get_scores()
+        nested = EvaluationService(f"{url}/sessions/other").get_src(0)
+    expected = offline(tmp_path, limit)
+    assert {key: scores[key] for key in expected} == expected
+    assert expected["EW"] > 0 and scores["Questions"] == limit and nested["segment_id"] == 0
+    assert f"EW, {expected['EW']}\n" in (tmp_path / "out" / "scores").read_text()
+
+
+def so_far(service: EvaluationService) -> dict:
+    """The numbers of what is finished, which stand apart: those of the whole are null."""
+    scores = service.get_scores()
+    assert scores["EW"] is scores["BLEU"] is None and scores["Finished"] < scores["Sentences"]
+    return scores["SoFar"]
+
+
+def test_scores_so_far_follow_the_client(tmp_path: Path) -> None:
+    scorer = double_scorer(tmp_path)
+    questions = load_questions(str(tmp_path / "q.jsonl"))
+    with serving(scorer.corpus(), None, scorer) as url:
+        service = EvaluationService(url)
+        assert requests.get(f"{url}/result", timeout=30).status_code == 500  # nothing yet, as of old
+        service.get_src(0)
+        service.send_hypo(0, "Spain?")
+        first = so_far(service)
+        assert first | {"Questions": 1, "EW": 0.0, "Accuracy": 0.0} == first
+        service.send_hypo(0, "Spain")
+        scores = so_far(service)
+        assert scores["Accuracy"] == 1.0 and scores["EW"] == scores["OracleEW"] > 0.5
+        service.send_hypo(7, "France")  # question 3's second sentence; 1 and 2 have nothing and are not answered
+        scores = so_far(service)
+        assert scores["Questions"] == 4 and scores["Accuracy"] == 0.25 and questions[3].page == "Spain"
+        service.new_session()
+        service.send_hypo(0, "Atlantis")
+        assert so_far(service)["Accuracy"] == 0.0  # nothing is left of the session before
+
+
+def test_simulevals_dialect_and_the_guides_routes_have_them_too(tmp_path: Path) -> None:
+    scorer = double_scorer(tmp_path, 1)
+    with serving(scorer.corpus(), ServeConfig(dialect="simuleval-1.0.2"), scorer) as url:
+        guide = EvaluationService(url, guide=True)
+        guide.get_src(0)
+        guide.send_hypo(0, "it is Spain")  # three words, as far as a trace goes
+        result = requests.get(f"{url}/result", timeout=30).json()
+        assert result["Answers"]["Accuracy"] is None and set(result["Quality"]) == {"BLEU"}
+        assert result["SoFar"]["Answers"]["Accuracy"] == 1.0
+        instance = requests.get(f"{url}/result?instance_id=0", timeout=30).json()
+        assert instance["prediction_length"] == 3
+
+
+def test_answers_are_named_after_every_word(tmp_path: Path) -> None:
+    """Not only when a result is asked for: the guesser has seen each prefix soon after it was sent."""
+    scorer, seen = double_scorer(tmp_path, 1), []
+    inner = scorer.row
+
+    def row(index: int, emissions: object) -> object:
+        seen.append(len(emissions))
+        time.sleep(0.3)  # whoever asks for scores meanwhile waits
+        return inner(index, emissions)
+
+    scorer.row = row
+    with serving(scorer.corpus(), None, scorer) as url:
+        service = EvaluationService(url)
+        for count, word in enumerate("it may be Spain".split(), start=1):
+            service.get_src(0)
+            service.send_hypo(0, word)
+            end = time.monotonic() + 20
+            while seen[-1:] != [count] and time.monotonic() < end:
+                time.sleep(0.01)
+        assert seen == [1, 2, 3, 4]
+        service.get_scores()
+        assert seen == [1, 2, 3, 4]  # and nothing is worked out twice
+
+
+def test_a_guesser_that_fails_is_a_500_and_no_more(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    scorer = double_scorer(tmp_path, 2)
+    inner = scorer.row
+
+    def row(index, emissions):
+        if any(e.token == "bad" for e in emissions):
+            raise SqaError("the guesser is gone")
+        return inner(index, emissions)
+
+    scorer.row = row
+    with serving(scorer.corpus(), None, scorer) as url:
+        bad, good = EvaluationService(url, session="bad"), EvaluationService(url, session="good")
+        bad.send_hypo(0, "bad")
+        good.send_hypo(0, "Spain")
+        assert requests.get(f"{url}/sessions/bad/result", timeout=30).status_code == 500
+        assert so_far(good)["Accuracy"] == 1.0
+    assert "sqa: the guesser is gone" in caplog.text
+
+
+def test_limits(tmp_path: Path) -> None:
+    scorer = double_scorer(tmp_path, 1)
+    with serving(scorer.corpus(), ServeConfig(max_memory=2_000_000), scorer) as url:
+        for words, status in ((MAX_WORDS - 1, 200), (2, 413), (1, 200)):
+            reply = requests.put(f"{url}/hypo?sent_id=0", data="w " * words, timeout=60)
+            assert reply.status_code == status
+        for session in "ab":  # what one takes is not there for another
+            requests.put(f"{url}/sessions/{session}/hypo?sent_id=0", data="w" * 700_000, timeout=60)
+        assert requests.put(f"{url}/sessions/c/hypo?sent_id=0", data="w" * 700_000, timeout=60).status_code == 503
+        assert requests.delete(f"{url}/sessions/a", timeout=60).status_code == 200
+        assert requests.put(f"{url}/sessions/c/hypo?sent_id=0", data="w" * 700_000, timeout=60).status_code == 200
+
+
+def test_what_cannot_be_served(tmp_path: Path) -> None:
+    scorer = double_scorer(tmp_path, 1)
+    with pytest.raises(ConfigError, match="leave out --strict-2020"):
+        make_app(scorer.corpus(), ServeConfig(strict=True), scorer)
+    with pytest.raises(ConfigError, match="they are the source"):
+        iwslt.serve(None, Path("tgt"), "text", ServeConfig(), "mini-es")
+    with pytest.raises(ConfigError, match="--tgt-file: a file of references is needed, or --questions"):
+        iwslt.serve(None, None, "text", ServeConfig())
+    asked = doubles.question(sentences=("uno </s> dos",))
+    with pytest.raises(DataError, match="q: has the word </s>"):
+        QuestionScorer([asked], *contestant_from("{name: 'doubles:build_guesser'}")).corpus()
+
+
+def test_contestants_of_the_command_line(tmp_path: Path) -> None:
+    assert contestant_from("{name: 'doubles:build_guesser'}")[1] is None
+    assert contestant_from("{name: 'doubles:build_guesser'}", "{name: 'doubles:build_buzzer'}")[1] is not None
+    path = tmp_path / "run.yaml"
+    path.write_text(
+        "dataset: {name: mini-es}\ntranslator: {name: 'doubles:build_translator'}\n"
+        "guesser: {name: 'doubles:build_guesser'}\nbuzzer: {name: 'doubles:build_buzzer'}\n"
+    )
+    assert contestant_from(str(path))[1] is not None
+    assert contestant_from(str(path), "none")[1] is None
+    for guesser, problem in (
+        ("{name: bm26}", "unknown guesser 'bm26'"),
+        ("{name", "not valid YAML"),
+        ("none", "is none"),
+    ):
+        with pytest.raises(ConfigError, match=problem):
+            contestant_from(guesser)

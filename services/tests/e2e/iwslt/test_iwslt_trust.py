@@ -1,0 +1,350 @@
+"""What the evaluation server does not tell, what participants cannot do, and that nothing told is lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import doubles
+import pytest
+import requests
+from stand_ins.http_server import anything, serving_app
+from stand_ins.iwslt_loopback import serving
+
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.paths import ROOT
+from sqa.data.datasets import load_questions
+from sqa_services.net.connections import bind
+from sqa_services.net.server import json_reply, page
+from sqa_services.protocols.iwslt import table
+from sqa_services.protocols.iwslt.client import EvaluationService, TranslatorAgent, evaluate
+from sqa_services.protocols.iwslt.corpus import TextCorpus
+from sqa_services.protocols.iwslt.http import ServeConfig
+from sqa_services.protocols.iwslt.participants import read_participants
+from sqa_services.protocols.iwslt.questions import QuestionScorer
+
+CORPUS = TextCorpus(
+    tuple(tuple(f"w{n}-{i}" for i in range(4 + n % 5)) for n in range(12)), tuple(f"r{n} a b c" for n in range(12))
+)
+ANN, BOB, OWN = "ann-ann-ann-ann-", "bob-bob-bob-bob-", "organiser-organiser"
+
+
+class Copier:
+    """Wait-2, then a word for a word."""
+
+    def translate(self, source: Iterator[str]) -> Iterator[str]:
+        held = [word for word in (next(source, None), next(source, None)) if word]
+        while held:
+            yield held.pop(0).upper()
+            if (word := next(source, None)) is not None:
+                held.append(word)
+
+    def fingerprint(self) -> str:
+        return "copier"
+
+
+def translate(service: EvaluationService, end: int | None = None) -> int:
+    return evaluate(lambda: TranslatorAgent(Copier()), service, end=end)
+
+
+def get(url: str, path: str, token: str = "") -> requests.Response:
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    return requests.get(url + path, headers=headers, timeout=30)
+
+
+# ------------------------------------------------------------------------------------------------ what is not told
+
+
+@pytest.mark.parametrize("dialect", ["iwslt-2020", "simuleval-1.0.2"])
+def test_an_unfinished_sentence_tells_what_was_read_and_references_never(dialect: str) -> None:
+    """A client that asked for results before it translated had a BLEU of 100 and an AL of -10.4."""
+    with serving(CORPUS, ServeConfig(dialect=dialect)) as url:
+        service = EvaluationService(url)
+        untold = {"reference": None, "source_length": None, "reference_length": None, "metric": {}}
+        assert (
+            get(url, "/result?instance_id=3").json() | untold | {"source": ""}
+            == get(url, "/result?instance_id=3").json()
+        )
+        service.get_src(3)
+        service.send_hypo(3, "word")
+        get(url, "/result")  # scoring all did show the sentence's BLEU
+        found = get(url, "/result?instance_id=3").json()
+        assert found | untold | {"source": "w3-0"} == found
+        service.send_hypo(3, "</s>")
+        found = get(url, "/result?instance_id=3").json()
+        assert found["source"] == "w3-0 w3-1 w3-2 w3-3 w3-4 w3-5 w3-6" and found["source_length"] == 7
+        assert found["metric"]["sentence_bleu"] >= 0 and found["reference"] is None
+        assert not any(
+            ref in get(url, f"/result?instance_id={n}").text for n in range(12) for ref in ("a b c", f"r{n}")
+        )
+
+
+def test_a_score_of_a_part_says_so(tmp_path: Path) -> None:
+    with serving(CORPUS, ServeConfig(output=tmp_path)) as url:
+        service = EvaluationService(url)
+        translate(service, end=4)
+        scores = service.get_scores()
+        assert {scores[key] for key in ("BLEU", "AL", "AP", "DAL")} == {None}
+        assert (scores["Finished"], scores["Sentences"], scores["SoFar"]["AL"] > 0) == (5, 12, True)
+        assert (
+            "AL, n/a\n" in (tmp_path / "scores").read_text()
+            and "Finished, 5\nSentences, 12\n" in (tmp_path / "scores").read_text()
+        )
+        translate(service)
+        scores = service.get_scores()
+    assert set(scores) == {"BLEU", "TER", "METEOR", "DAL", "AL", "AP"} and scores["AL"] > 0
+
+
+def test_sessions_named_like_output_files(tmp_path: Path) -> None:
+    names = ("text", "delay", "scores", "journal.sqlite", "sessions")
+    with serving(CORPUS, ServeConfig(output=tmp_path)) as url:
+        for name in ("", *names):
+            service = EvaluationService(url, session=name)
+            translate(service, end=0)
+            assert service.get_scores()["Finished"] == 1
+    assert {(tmp_path / "sessions" / name / "text").read_text() for name in names} == {(tmp_path / "text").read_text()}
+
+
+# ---------------------------------------------------------------------------------------------------- participants
+
+
+def test_a_participant_has_one_session_and_no_second_try(tmp_path: Path) -> None:
+    config = ServeConfig(token=OWN, participants=(("ann", ANN), ("bob", BOB)), output=tmp_path)
+    with serving(CORPUS, config) as url:
+        ann = EvaluationService(url, token=ANN)
+        ann.new_session()  # as the guide's clients begin; nothing was read yet
+        assert ann.get_src(0)["segment"] == "w0-0"
+        for path in ("/sessions/other/src?sent_id=0", "/sessions/bob/src?sent_id=0", "/start", "/sessions/bob/result"):
+            assert get(url, path, ANN).status_code == 403, path
+        for method, path in (("POST", "/"), ("DELETE", "/sessions/ann"), ("DELETE", "/sessions/bob")):
+            headers = {"Authorization": f"Bearer {ANN}"}
+            assert requests.request(method, url + path, headers=headers, timeout=30).status_code == 403
+        assert get(url, "/src?sent_id=0", "wrong").status_code == 401
+        assert EvaluationService(url, token=BOB).get_src(0)["segment"] == "w0-0"  # his own
+        assert get(url, "/sessions/ann/src?sent_id=0", ANN).json()["segment"] == "w0-1"  # the same session by its name
+        ann.send_hypo(0, "x")
+        assert "SoFar" not in ann.get_scores()  # while it translates; the organiser sees it
+        assert get(url, "/sessions/ann/result", OWN).json()["SoFar"]["BLEU"] is not None
+        with pytest.raises(DataError, match="the server answered 403"):
+            ann.new_session()
+        assert requests.post(f"{url}/sessions/ann", auth=("any", OWN), timeout=30).status_code == 200
+        translate(ann)
+        assert ann.get_scores()["BLEU"] is not None
+    assert (tmp_path / "sessions" / "ann" / "text").exists()
+
+
+def test_a_participant_reads_a_question_in_order(tmp_path: Path) -> None:
+    """Sentences of later clues say the answer; their words would count as unread."""
+    questions = load_questions(str(doubles.write_questions(tmp_path / "q.jsonl", 3)))
+    scorer = QuestionScorer(questions, doubles.KeywordGuesser(doubles.GuesserConfig()), None)
+    assert len(questions[0].sentences) > 1
+    with serving(scorer.corpus(), ServeConfig(token=OWN, participants=(("ann", ANN),)), scorer) as url:
+        later = len(questions[0].sentences)
+        for number, status in ((1, 409), (0, 200), (later, 200), (1, 409)):
+            assert get(url, f"/src?sent_id={number}", ANN).status_code == status
+        info = json.dumps({"sent_id": 1, "value": None})
+        assert get(url, f"/get?info={info}", ANN).status_code == 409
+        EvaluationService(url, token=ANN).send_hypo(0, "</s>")
+        assert get(url, "/src?sent_id=1", ANN).status_code == 200
+        assert get(url, "/sessions/x/src?sent_id=1", OWN).status_code == 200
+
+
+def test_participants_are_read_from_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "people"
+    path.write_text(f"# who\nann {ANN}\n\nbob {BOB}\n")
+    assert read_participants(path) == {"ann": ANN, "bob": BOB}
+    path.write_text(f"ann short\nbob {BOB}\nbob {ANN}\neve {BOB}\n../x {ANN}\n")
+    with pytest.raises(ConfigError) as found:
+        read_participants(path)
+    assert [problem.split(":")[1] for problem in found.value.problems] == ["1", "3", "4", "5"]
+    for wrong in ({"token": None}, {"token": OWN, "strict": True}, {"token": ANN}):
+        with pytest.raises(ConfigError, match="--participants|--token"):
+            ServeConfig(participants=(("ann", ANN),), **wrong)
+
+
+# --------------------------------------------------------------------------------------------- nothing told is lost
+
+
+def test_a_server_goes_on_from_its_journal(tmp_path: Path) -> None:
+    """Byte for byte what an undisturbed one answers, whatever was under way."""
+    config = ServeConfig(journal=tmp_path / "journal")
+
+    def first(url: str) -> None:
+        translate(EvaluationService(url, session="a"), end=2)
+        half = EvaluationService(url, session="b")
+        half.get_src(5)
+        half.get_src(5)
+        half.send_hypo(5, "two words")
+        half.get_src(5)
+        gone = EvaluationService(url, session="gone")
+        gone.get_src(0)
+        gone.new_session()
+        EvaluationService(url, session="ended").get_src(0)
+        requests.delete(f"{url}/sessions/ended", timeout=30)
+
+    def second(url: str) -> list[Any]:
+        told = []
+        for name in ("a", "b", "gone", "ended"):
+            for number in range(6):
+                found = get(url, f"/sessions/{name}/result?instance_id={number}").json()
+                told.append(found | {"elapsed": len(found["elapsed"])})
+            told.append(get(url, f"/sessions/{name}/result").text)
+            told.append(get(url, f"/sessions/{name}/src?sent_id=5").text)
+        return told
+
+    with serving(CORPUS, config) as url:
+        first(url)
+    with serving(CORPUS, config) as url:
+        resumed = second(url)
+    with serving(CORPUS) as url:
+        first(url)
+        assert second(url) == resumed
+
+
+def test_a_journal_has_one_server_and_one_corpus(tmp_path: Path) -> None:
+    config = ServeConfig(journal=tmp_path / "journal")
+    with serving(CORPUS, config) as url:
+        EvaluationService(url).get_src(0)
+        with pytest.raises(ConfigError, match="is another server running on it"), serving(CORPUS, config):
+            pass
+    with pytest.raises(ConfigError, match="of another corpus"), serving(TextCorpus((("a",),), ("b",)), config):
+        pass
+    (tmp_path / "text").write_text("no database" * 1000)
+    with pytest.raises(ConfigError, match="cannot be used"), serving(CORPUS, ServeConfig(journal=tmp_path / "text")):
+        pass
+
+
+def test_sessions_expire_by_age_from_the_journal_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table, "SWEEP_SECONDS", 0.0)
+    config = ServeConfig(journal=tmp_path / "journal", session_hours=0.3 / 3600)
+    with serving(CORPUS, config) as url:
+        EvaluationService(url, session="old").get_src(0)
+        time.sleep(0.5)
+        EvaluationService(url, session="new").get_src(0)
+        time.sleep(0.1)
+    with sqlite3.connect(tmp_path / "journal") as journal:
+        assert [row[0] for row in journal.execute("SELECT session FROM sentences")] == ["new"]
+    journal.close()
+
+
+def test_a_request_that_is_made_twice_counts_once() -> None:
+    with serving(CORPUS) as url:
+        for read, word in ((0, "w1-0"), (0, "w1-0"), (1, "w1-1"), (2, "w1-2"), (0, "w1-0"), (2, "w1-2"), (3, "w1-3")):
+            assert get(url, f"/src?sent_id=1&read={read}").json()["segment"] == word
+        assert get(url, "/src?sent_id=1&read=9").status_code == 409
+        for written, body, status in (
+            (0, "a", 200),
+            (0, "a", 200),
+            (1, "b c", 200),
+            (1, "b c", 200),
+            (0, "x", 409),
+            (9, "d", 409),
+        ):
+            reply = requests.put(f"{url}/hypo?sent_id=1&written={written}", data=body, timeout=30)
+            assert reply.status_code == status
+        found = get(url, "/result?instance_id=1").json()
+        assert (found["prediction"], found["delays"]) == ("a b c", [4, 4, 4])
+        assert get(url, "/src?sent_id=1").json()["segment"] == "w1-4"  # and requests that do not count go on
+
+
+def test_a_client_that_begins_again_goes_on() -> None:
+    """Finished sentences are left out, a half one is read and written again with the delays that it had."""
+
+    class Stops(Copier):
+        sentences = 0
+
+        def translate(self, source: Iterator[str]) -> Iterator[str]:
+            self.sentences += 1
+            for place, word in enumerate(super().translate(source)):
+                if self.sentences > 3 and place == 2:
+                    raise KeyboardInterrupt
+                yield word
+
+    with serving(CORPUS) as url:
+        with pytest.raises(KeyboardInterrupt):
+            evaluate(lambda: TranslatorAgent(Stops()), EvaluationService(url, patience=5.0))
+        assert translate(EvaluationService(url, patience=5.0)) == 12 - 3
+        scores = EvaluationService(url).get_scores()
+        with pytest.raises(DataError, match="another client is at work here"):
+            service = EvaluationService(url, patience=5.0)
+            service.finished()
+            service.send_hypo(3, "OTHER")
+    with serving(CORPUS) as url:
+        translate(EvaluationService(url))
+        assert EvaluationService(url).get_scores() == scores
+
+
+def test_a_server_of_others_is_not_asked_twice() -> None:
+    """It would read on."""
+    asked = []
+
+    async def answer(request):
+        asked.append(str(request.url.path) + "?" + request.url.query)
+        return json_reply({"num_sentences": 1}) if request.url.path == "/" else page(503 if "src" in asked[-1] else 404)
+
+    with serving_app(anything(answer)) as url, pytest.raises(DataError, match="answered 503"):
+        translate(EvaluationService(url, patience=5.0))
+    assert asked == ["/?", "/progress?", "/src?sent_id=0"]
+
+
+@pytest.mark.parametrize(("kills", "people"), [(5, 4), pytest.param(50, 20, marks=pytest.mark.slow)])
+def test_a_server_killed_at_random_moments_loses_nothing(tmp_path: Path, kills: int, people: int) -> None:
+    """kill -9 under clients that have patience: the scores are those of an undisturbed server."""
+    if kills > 5 and not os.environ.get("SQA_KILLS"):
+        pytest.skip("SQA_KILLS is not set (takes minutes)")
+    (tmp_path / "src").write_text("".join(" ".join(words) + "\n" for words in CORPUS.sources))
+    (tmp_path / "tgt").write_text("".join(f"{line}\n" for line in CORPUS.targets))
+    with bind("127.0.0.1", 0)[0] as free:
+        port = free.getsockname()[1]
+    program = (
+        "from pathlib import Path\nfrom sqa_services.protocols.iwslt import entry\n"
+        "from sqa_services.protocols.iwslt.http import ServeConfig\n"
+        f"entry.serve(Path('src'), Path('tgt'), 'text', ServeConfig(port={port}, output=Path('out')))"
+    )
+    command = [sys.executable, "-c", program]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    chance, url, found, clients = random.Random(kills), f"http://127.0.0.1:{port}", {}, []
+    server = subprocess.Popen(command, cwd=tmp_path, env=environment)
+    try:
+        for number in range(people):
+
+            def client(name: str = f"c{number}") -> None:
+                while True:
+                    service = EvaluationService(url, session=name, patience=120.0)
+                    translate(service)
+                    found[name] = service.get_scores()
+                    if len(killed) == kills:
+                        return
+                    service.new_session()
+
+            clients.append(threading.Thread(target=client, daemon=True))
+        killed: list[float] = []
+        for thread in clients:
+            thread.start()
+        EvaluationService(url, patience=120.0).finished()
+        while len(killed) < kills:
+            time.sleep(chance.uniform(0.05, 0.5))
+            server.send_signal(signal.SIGKILL)
+            server.wait()
+            server = subprocess.Popen(command, cwd=tmp_path, env=environment)
+            EvaluationService(url, patience=120.0).finished()
+            killed.append(time.monotonic())
+        for thread in clients:
+            thread.join(120)
+    finally:
+        server.kill()
+        server.wait()
+    with serving(CORPUS) as undisturbed:
+        translate(EvaluationService(undisturbed))
+        expected = EvaluationService(undisturbed).get_scores()
+    assert [found.get(f"c{number}") for number in range(people)] == [expected] * people

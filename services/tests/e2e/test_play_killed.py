@@ -1,0 +1,85 @@
+"""`kill -9` of `sqa play serve` in the middle of a game: the current question is lost, nothing else."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import play_games
+import pytest
+import requests
+from play_games import Player
+
+from sqa.core.paths import ROOT
+from sqa_services.play.export import export
+
+
+def started(run: Path, games: Path, port: int) -> subprocess.Popen[bytes]:
+    path = os.pathsep.join(str(ROOT / part) for part in ("", "tests", "services", "services/tests"))
+    environment = os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-m", "sqa.cli", "play", "serve", str(run), "--games", str(games), "--port", str(port)]
+    process = subprocess.Popen(command, env=environment, start_new_session=True)
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        try:
+            requests.get(f"http://127.0.0.1:{port}/", timeout=5)
+            return process
+        except requests.ConnectionError:
+            assert process.poll() is None
+            time.sleep(0.05)
+    raise AssertionError("the server did not start")
+
+
+def kill(process: subprocess.Popen[bytes]) -> None:
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def play(player: Player, until: int) -> None:
+    """Answer every question at its third word; return in the middle of the one of number `until`, or at the end."""
+    for event in player.events():
+        if event["type"] in ("state", "scores"):
+            player.act("next")
+        elif event["type"] == "question":
+            place = event["place"]
+        elif event["type"] == "word" and event["step"] == 2:
+            if place == until:
+                return
+            player.act("buzz")
+        elif event["type"] == "buzzed":
+            player.act("answer", {"answer": f"answer {place}"})
+        elif event["type"] == "over":
+            return
+
+
+@pytest.mark.slow
+def test_a_killed_server_loses_the_current_question_at_most(tmp_path: Path) -> None:
+    shown, games = play_games.make(tmp_path), tmp_path / "games"
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    process = started(shown.folder, games, port)
+    try:
+        player = Player(f"http://127.0.0.1:{port}")
+        player.begin(questions=4)
+        play(player, until=2)
+        kill(process)
+        process = started(shown.folder, games, port)
+        state = next(player.events())
+        assert (state["phase"], state["place"], state["scores"]["me"]["questions"]) == ("ready", 3, 2)
+        play(player, until=-1)
+    finally:
+        kill(process)
+    book = play_games.journal(tmp_path)
+    assert [(p.place, p.state, p.answer) for p in book.plays(player.game)] == [
+        (0, "done", "answer 0"),
+        (1, "done", "answer 1"),
+        (2, "lost", ""),
+        (3, "done", "answer 3"),
+    ]
+    assert [(one.questions, one.lost) for one in export(book, tmp_path / "out")] == [(3, 1)]

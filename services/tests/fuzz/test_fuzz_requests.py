@@ -1,0 +1,197 @@
+"""Thousands of spoilt requests to every server but the board: no exception leaves one, and each still works after them.
+
+The applications are asked in process, as uvicorn asks them; an error of theirs leaves them here.
+The 500s of the originals, which the servers of IWSLT and of SimulEval give on purpose, are told by their page.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import logging
+import random
+from collections.abc import Awaitable, Callable
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+import pytest
+from doubles import BuzzerConfig, GuesserConfig, build_buzzer, build_guesser
+from fuzz import mutations as by
+from fuzz.test_fuzz_files import COUNT, SEED
+
+from sqa_services.net.log import LOG
+from sqa_services.net.server import page_text
+from sqa_services.protocols.iwslt.corpus import TextCorpus
+from sqa_services.protocols.iwslt.http import ServeConfig
+from sqa_services.protocols.iwslt.http import make_app as iwslt_app
+from sqa_services.protocols.qanta_http import QantaConfig
+from sqa_services.protocols.qanta_http import make_app as qanta_app
+from sqa_services.protocols.qanta_player import Player
+from sqa_services.protocols.scorer import Scorer, ScorerConfig, backend, serve
+
+CORPUS = TextCorpus((("uno", "dos"), ("tres",)), ("one two", "three"))
+METHODS = ("GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS", "PATCH", "", "G\x00T", "get")
+NUMBERS = ("0", "1", "-1", "2", "9" * 24, "1e3", "0x1", "", " 1 ", "٣", "1.0", "nan", "true", "\udc80", "a" * 5000)
+
+
+class Asked(NamedTuple):
+    """A request."""
+
+    method: str
+    path: str
+    query: bytes = b""
+    body: bytes = b""
+
+
+GOOD = {
+    "iwslt": [
+        Asked("GET", "/"), Asked("POST", "/"), Asked("GET", "/src", b"sent_id=0"), Asked("GET", "/result"),
+        Asked("GET", "/src", b"instance_id=1&segment_size=10"), Asked("GET", "/progress"),
+        Asked("PUT", "/hypo", b"sent_id=1&written=0", b"three </s>"), Asked("PUT", "/hypo", b"instance_id=0", b"one"),
+        Asked("GET", "/result", b"instance_id=1"),
+        Asked("GET", "/get", b'info={"sent_id": 0, "value": {"segment_size": 10}}'),
+        Asked("GET", "/send", b'hypo={"0": "one", "1": "</s>"}'), Asked("GET", "/sessions/a/src", b"sent_id=0&read=0"),
+        Asked("DELETE", "/sessions/a"), Asked("GET", "/start"), Asked("GET", "/end"),
+    ],
+    "qanta": [
+        Asked("GET", "/api/1.0/quizbowl/status"),
+        Asked("POST", "/api/1.0/quizbowl/act", b"", b'{"text": "This country", "question_idx": 0}'),
+        Asked("POST", "/api/1.0/quizbowl/batch_act", b"", b'{"questions": [{"text": "a"}, {"text": "Spain France"}]}'),
+    ],
+    "simuleval": [
+        Asked("GET", "/"), Asked("POST", "/reset"), Asked("GET", "/output"),
+        Asked("PUT", "/input", b"", b'{"index": 0, "content": "uno", "finished": false, "is_empty": false,'
+                                    b' "data_type": "text", "tgt_lang": null, "config": {}}'),
+    ],
+}  # fmt: skip
+
+
+def spoilt(rng: random.Random, asked: Asked) -> Asked:
+    """The request with one to three parts changed, or as it is."""
+    for _ in range(rng.randint(0, 3)):
+        part = rng.randrange(5)
+        if part == 0:
+            asked = asked._replace(method=rng.choice(METHODS))
+        elif part == 1:
+            odd = ("/" + asked.path, asked.path + "/", asked.path + "x", "/sessions/" + "a" * 80 + "/src", "/\x00",
+                   "/../src",
+                   "/sessions/../src", "/sessions/é/src", "", "*")  # fmt: skip
+            asked = asked._replace(path=rng.choice(odd))
+        elif part == 2:
+            name, _, _ = asked.query.partition(b"=")
+            value = quote(rng.choice(NUMBERS), errors="surrogatepass").encode()
+            more = rng.choice(
+                (b"", b"&read=" + value, b"&written=" + value, b"&segment_size=" + value, b"&" + asked.query)
+            )
+            asked = asked._replace(query=(name or b"sent_id") + b"=" + value + more)
+        elif part == 3 and asked.body[:1] == b"{":
+            try:
+                asked = asked._replace(body=by.json_document(rng, asked.body))
+            except (ValueError, RecursionError):  # spoilt already
+                asked = asked._replace(body=rng.choice(by.BYTES)(rng, asked.body))
+        elif b"={" in asked.query and rng.random() < 0.7:
+            name, _, value = asked.query.partition(b"=")
+            try:
+                asked = asked._replace(query=name + b"=" + quote(by.json_document(rng, value)).encode())
+            except (ValueError, RecursionError):
+                asked = asked._replace(query=rng.choice(by.BYTES)(rng, asked.query))
+        else:
+            field = rng.choice(("query", "body"))
+            asked = asked._replace(**{field: rng.choice(by.BYTES)(rng, getattr(asked, field))})
+    return asked
+
+
+async def ask(
+    app: Callable[..., Awaitable[None]], asked: Asked, headers: list[tuple[bytes, bytes]]
+) -> tuple[int, bytes]:
+    """Status and body of the reply."""
+    scope = {
+        "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": asked.method, "scheme": "http",
+        "path": asked.path, "raw_path": asked.path.encode("utf-8", "surrogatepass"), "query_string": asked.query,
+        "headers": [(b"host", b"127.0.0.1"), *headers], "client": ("127.0.0.1", 9), "server": ("127.0.0.1", 80),
+    }  # fmt: skip
+    waiting = [{"type": "http.request", "body": asked.body, "more_body": False}]
+    sent: list[dict[str, Any]] = []
+
+    async def receive() -> dict[str, Any]:
+        return waiting.pop() if waiting else {"type": "http.disconnect"}
+
+    async def send(message: dict[str, Any]) -> None:
+        sent.append(message)
+
+    await app(scope, receive, send)
+    assert [message["type"] for message in sent[:2]] == ["http.response.start", "http.response.body"]
+    return sent[0]["status"], b"".join(message.get("body", b"") for message in sent[1:])
+
+
+def served(name: str, folder: Any) -> list[Any]:
+    """The applications of a server."""
+    if name == "iwslt":
+        configs = (
+            ServeConfig(journal=folder / "j.sqlite"), ServeConfig(dialect="simuleval-1.0.2"), ServeConfig(strict=True),
+        )  # fmt: skip
+        return [iwslt_app(CORPUS, config) for config in configs]
+    if name == "qanta":
+        return [qanta_app(Player(build_guesser(GuesserConfig()), build_buzzer(BuzzerConfig())), QantaConfig())]
+    pytest.importorskip("simuleval", reason="needs the extra: pip install 'sqa[simul]'")
+    from sqa_services.simuleval.http import ServiceConfig, make_app
+    from sqa_services.simuleval.server import agent_of
+
+    return [make_app(agent_of("{name: 'doubles:build_translator', k: 3}"), ServiceConfig(lease_seconds=0.0))]
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_spoilt_requests_are_answered(name: str, tmp_path: Any, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.ERROR, LOG.name)
+    asyncio.run(_all_answered(name, served(name, tmp_path)))
+    assert not caplog.records, "an error was logged"
+
+
+async def _all_answered(name: str, apps: list[Any]) -> None:
+    statuses: dict[int, int] = {}
+    for number in range(COUNT):
+        rng = random.Random(f"{SEED} {name} {number}")
+        app, asked = rng.choice(apps), spoilt(rng, rng.choice(GOOD[name]))
+        headers = (
+            [] if rng.random() < 0.8 else [(rng.choice((b"origin", b"authorization", b"content-type")), b"\xff x:y")]
+        )
+        try:
+            status, body = await asyncio.wait_for(ask(app, asked, headers), 10)
+        except Exception as error:
+            raise AssertionError(f"request {number} (SQA_FUZZ_SEED={SEED}): {asked!r:.600}") from error
+        statuses[status] = statuses.get(status, 0) + 1
+        on_purpose = name != "qanta" and body in (page_text(500).encode(), b"")
+        assert status < 500 or status == 501 or on_purpose, (number, asked, status, body[:300])
+    assert len(statuses) > 2, statuses  # some were refused, some were not
+    for app in apps:
+        status, _ = await ask(app, GOOD[name][0], [])
+        assert status == 200
+
+
+@pytest.mark.parametrize("metric", ["bleu", "chrf", "ter"])
+def test_spoilt_lines_are_answered_one_by_one(metric: str) -> None:
+    """SCORE, EVAL and SING: a reply line for each line; EVAL of what SCORE gave still works after all of them."""
+    good = [
+        b"SCORE ||| the cat sat on a mat ||| a cat sat on a mat",
+        b"SCORE ||| a ||| b ||| c",
+        b"EVAL ||| 1 2 3 4 5 6 7 8 9 10",
+        b"SING ||| 1 1 1",
+    ]
+    answers = backend(ScorerConfig(metric))
+    lines = []
+    for number in range(COUNT // 5):  # TER takes its time
+        rng = random.Random(f"{SEED} {metric} {number}")
+        line = rng.choice(by.BYTES)(rng, rng.choice(good))
+        if rng.random() < 0.5:
+            line = line.replace(
+                rng.choice((b"1", b"a", b"cat")), rng.choice((b"9" * 400, b"nan", b"-1", b"1e308", b"\xff", b"|||"))
+            )
+        lines.append(line[:5000].replace(b"\n", b" "))
+    out = io.BytesIO()
+    assert serve(Scorer(answers, each=False), io.BytesIO(b"\n".join([*lines, good[0]]) + b"\n"), out)
+    replies = out.getvalue().split(b"\n")[:-1]
+    assert len(replies) == len(lines) + 1 and all(len(reply) < 2000 for reply in replies)
+    stats = replies[-1].split()
+    assert len(stats) == answers.size and all(float(value) >= 0 for value in stats)
+    assert json.loads(Scorer(answers, each=False).reply("EVAL ||| " + " ".join(map(bytes.decode, stats)))) > 0

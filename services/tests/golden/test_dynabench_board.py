@@ -1,0 +1,83 @@
+"""Dynabench's numbers: facebookresearch/dynabench@0a80494d, evaluation/metrics/metrics.py and datasets/common.py.
+
+vectors/dynabench_board.json holds what they gave when they were run unmodified on fake tasks ("provenance").
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import board_task
+import pytest
+
+from sqa.core.errors import DataError, NotComputable
+from sqa_services.board.evaluate import evaluate
+from sqa_services.board.files import data_path, job_name, split_prefix
+from sqa_services.board.metrics import get_accuracy, get_unperturbed_percent
+
+VECTORS = json.loads((Path(__file__).parent / "vectors" / "dynabench_board.json").read_text())
+NORMAL = VECTORS["eval_cases"][0]
+# the fake task registered accuracy alone
+TASK = replace(board_task.make(), eval_metrics=("accuracy",))
+
+
+@pytest.mark.parametrize("case", VECTORS["accuracy"], ids=range(len(VECTORS["accuracy"])))
+def test_accuracy(case: dict) -> None:
+    if isinstance(case["v"], str):  # the original raises a TypeError
+        with pytest.raises(DataError, match="a text or a list of texts"):
+            get_accuracy(case["p"], case["t"])
+    else:
+        assert get_accuracy(case["p"], case["t"]) == case["v"]
+
+
+@pytest.mark.parametrize("case", VECTORS["unperturbed_percent"], ids=range(len(VECTORS["unperturbed_percent"])))
+def test_unperturbed_percent(case: dict) -> None:
+    if isinstance(case["v"], str):  # the original divides by zero
+        with pytest.raises(NotComputable):
+            get_unperturbed_percent(case["p"], case["t"], get_accuracy)
+    else:
+        assert get_unperturbed_percent(case["p"], case["t"], get_accuracy) == case["v"]
+
+
+def converted() -> tuple[list[dict], list[dict]]:
+    return NORMAL["labels"], [{"id": p["id"], "pred": p["label"]} for p in NORMAL["preds"]]
+
+
+def test_evaluation_of_three_examples() -> None:
+    assert evaluate(TASK, *converted()) == NORMAL["out"]
+
+
+def test_a_prediction_for_another_id_is_ignored() -> None:
+    labels, predictions = converted()
+    [case] = [case for case in VECTORS["eval_cases"] if case["name"] == "extra_prediction"]
+    assert evaluate(TASK, labels, [*predictions, {"id": "other", "pred": "a"}]) == case["out"]
+
+
+def test_without_tags_there_is_no_breakdown() -> None:
+    labels, predictions = converted()
+    [case] = [case for case in VECTORS["eval_cases"] if case["name"] == "perturbed_accuracy"]
+    assert evaluate(TASK, [label | {"tags": []} for label in labels], predictions) == case["out"]
+
+
+def test_a_missing_prediction_is_an_error_where_the_original_logs_it() -> None:
+    labels, predictions = converted()
+    with pytest.raises(DataError, match="no prediction for 1 of 3 examples, the first is '2'"):
+        evaluate(TASK, labels, [p for p in predictions if p["id"] != "2"])
+
+
+def test_names() -> None:
+    helpers = VECTORS["helpers"]
+    assert job_name("ts1-my-model", "fairness", "mnli-dev-matched", 1620000000) == helpers["job_name"]
+    assert job_name("ts1-" + "m" * 80, None, "mnli-dev", 1620000000) == helpers["job_name_long"]
+    assert data_path("nli", "mnli-dev", "fairness") == helpers["s3_path"]
+
+
+def test_prefixes() -> None:
+    with_prefix, without, message = VECTORS["helpers"]["perturb_prefix"]
+    assert list(split_prefix("fairness-mnli-dev", ["mnli-dev"])) == with_prefix
+    assert list(split_prefix("mnli-dev", ["mnli-dev"])) == without
+    with pytest.raises(DataError) as found:
+        split_prefix("foo-bar", ["mnli-dev"])
+    assert f"RuntimeError: {found.value}" == message

@@ -1,0 +1,137 @@
+"""Recorded conversations with the servers of 2020 replay byte for byte (vectors/http_transcripts.json).
+
+The recordings: fairseq 50ecb32b eval/server.py and SimulEval v1.0.2 online/server.py, run unmodified on loopback.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+from stand_ins.iwslt_loopback import WaitAgent, serving
+
+from sqa.metrics.latency import IWSLT_2020_FINAL, IWSLT_2020_FIRST, SIMULEVAL_1_0_2
+from sqa_services.protocols.iwslt.client import EvaluationService
+from sqa_services.protocols.iwslt.corpus import TextCorpus, load
+from sqa_services.protocols.iwslt.float32 import Latency, sentence_latency
+from sqa_services.protocols.iwslt.http import ServeConfig
+
+VECTORS = Path(__file__).parent / "vectors"
+TRANSCRIPTS = json.loads((VECTORS / "http_transcripts.json").read_text(encoding="utf-8"))
+LATENCIES = json.loads((VECTORS / "iwslt2020_latency.json").read_text(encoding="utf-8"))
+FILES = TRANSCRIPTS["iwslt2020_server"]["files"]
+
+
+def corpus(tmp_path: Path) -> TextCorpus:
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    return load(tmp_path / "src.txt", tmp_path / "tgt.txt", "text")
+
+
+def send(url: str, step: dict[str, Any]) -> requests.Response:
+    body = None if step["body"] is None else step["body"].encode()
+    return requests.request(step["method"], url + step["path"], params=step.get("params"), data=body, timeout=30)
+
+
+def expect(reply: requests.Response, step: dict[str, Any]) -> None:
+    assert (reply.status_code, reply.text) == (step["status"], step["text"]), step
+    assert reply.headers["Content-Type"] == step.get("content_type", "text/html; charset=UTF-8")
+
+
+def test_the_iwslt_2020_transcript_replays_and_writes_its_files(tmp_path: Path) -> None:
+    recorded = TRANSCRIPTS["iwslt2020_server"]
+    data = corpus(tmp_path)
+    with serving(data, ServeConfig(strict=True, output=tmp_path / "out")) as url:
+        for step in recorded["http"][:-1]:
+            expect(send(url, step), step)
+        WaitAgent(data.targets).decode(EvaluationService(url))  # the recording left the client's requests out
+        expect(send(url, recorded["http"][-1]), recorded["http"][-1])
+    for name, content in recorded["output_files"].items():
+        assert (tmp_path / "out" / name).read_bytes() == content.encode(), name
+
+
+def test_without_strict_2020_only_the_listed_deviations_differ(tmp_path: Path) -> None:
+    recorded = TRANSCRIPTS["iwslt2020_server"]["http"]
+    data, differs = corpus(tmp_path), []
+    with serving(data) as url:
+        for step in recorded[:-1]:
+            reply = send(url, step)
+            if (reply.status_code, reply.text) != (step["status"], step["text"]):
+                differs.append((step["method"], step["params"], step["status"], reply.status_code))
+        service = EvaluationService(url)
+        service.new_session()
+        WaitAgent(data.targets).decode(service)
+        scores = service.get_scores()
+    assert differs[:2] == [("GET", {"sent_id": -1}, 200, 500), ("PUT", {"sent_id": 99}, 200, 500)]
+    assert differs[2:] == [("GET", None, 500, 200)]  # /result, which the unknown sentence had broken
+    assert scores == json.loads(recorded[-1]["text"]) | {"TER": None, "METEOR": None}
+
+
+def test_the_simuleval_1_0_2_transcript_replays(tmp_path: Path) -> None:
+    recorded = TRANSCRIPTS["simuleval_102_server"]["http"]
+    data = corpus(tmp_path)
+    clock = re.compile(r'"elapsed": \[[^]]*\]')
+    with serving(data, ServeConfig(strict=True, dialect="simuleval-1.0.2")) as url:
+        translated: set[int] = {0}
+        for step in recorded:
+            number = (step.get("params") or {}).get("instance_id", 0)
+            if step["path"] == "/result" and number not in translated:  # requests that the recording left out
+                translated.add(number)
+                translate(url, data, number)
+            reply = send(url, step)
+            assert reply.status_code == step["status"]
+            assert clock.sub("", reply.text) == clock.sub("", step["text"])
+            if match := clock.search(reply.text):
+                elapsed = json.loads("{" + match[0] + "}")["elapsed"]
+                assert elapsed == sorted(elapsed) and len(elapsed) == len(json.loads(reply.text)["delays"])
+
+
+def translate(url: str, data: TextCorpus, number: int) -> None:
+    """Wait-3 by SimulEval's requests."""
+    agent = WaitAgent(data.targets)
+    states, sent = agent.init_states(), None
+    while sent != "</s>":
+        action = agent.policy(states)
+        if action["key"] == 0:
+            segment = requests.get(f"{url}/src", params={"instance_id": number}, timeout=30).json()
+            states = agent.update_states(states, segment | {"sent_id": number})
+        else:
+            sent = action["value"]
+            requests.put(f"{url}/hypo", params={"instance_id": number}, data=sent.encode(), timeout=30)
+
+
+@pytest.mark.parametrize("case", LATENCIES["cases"], ids=lambda case: case["id"])
+def test_float32_latencies_are_exact(case: dict[str, Any]) -> None:
+    """fairseq f04775e9 and 50ecb32b, SimulEval v1.0.2, run unmodified with torch 2.13."""
+    delays, length, reference = case["delays"], case["source_length"], case["reference_length"]
+    raw = case["simuleval_1.0.2_raw"]
+    assert named(sentence_latency(delays, length, SIMULEVAL_1_0_2)) == raw["no_ref"]
+    assert named(sentence_latency(delays, length, SIMULEVAL_1_0_2, reference)) == raw["ref_len"]
+    if "fairseq_f04775e9_guide" in case:
+        assert spelt(sentence_latency(delays, length, IWSLT_2020_FIRST)) == case["fairseq_f04775e9_guide"]
+    for key in ("fairseq_iwslt2020_final", "fairseq_iwslt2020_final_eosread"):
+        if key in case:
+            given = case[f"{key}_input"]
+            assert spelt(sentence_latency(given["delays"], given["src_len"], IWSLT_2020_FINAL)) == case[key]
+
+
+@pytest.mark.parametrize(("which", "convention"), [("final", IWSLT_2020_FINAL), ("first_commit", IWSLT_2020_FIRST)])
+def test_the_table_of_the_guide(which: str, convention: Any) -> None:
+    row = LATENCIES["guide_table"][which]
+    assert spelt(sentence_latency(row["delays"], row["src_len"], convention)) == row["scores"]
+
+
+def named(value: Latency) -> dict[str, float]:
+    return {"AL": value.al, "AP": value.ap, "DAL": value.dal}
+
+
+def spelt(value: Latency) -> dict[str, float]:
+    return {
+        "differentiable_average_lagging": value.dal,
+        "average_lagging": value.al,
+        "average_proportion": value.ap,
+    }

@@ -1,0 +1,206 @@
+"""The real `simuleval` command (PyPI 1.1.4) and this project on the same sentences: same words, delays and scores.
+
+Both ways: our translator as an agent in SimulEval, and a SimulEval agent as a translator in our pipeline.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+pytest.importorskip("simuleval", reason="needs the extra: pip install 'sqa[simul]'")
+
+from smt.engines.instances import write_instances
+from smt.engines.recorded import RecordedConfig
+from smt.engines.recorded import build as build_recorded
+from sqa.core.paths import ROOT
+from sqa.core.registry import TRANSLATORS
+from sqa.data.datasets import load_questions
+from sqa.files.store import Store
+from sqa.metrics.delays import pack
+from sqa.metrics.latency import FORMULAS, SIMULEVAL_1_1
+from sqa.run.config import run_from_mapping
+from sqa.run.pipeline import run
+
+pytestmark = pytest.mark.slow
+LATENCY = ("AL", "LAAL", "AP", "DAL")  # ATD: its command takes every log for speech
+AGENT = '''
+from simuleval.agents import TextToTextAgent
+from simuleval.agents.actions import ReadAction, WriteAction
+from simuleval.utils import entrypoint
+
+
+@entrypoint
+class Uneven(TextToTextAgent):
+    """Waits k words; then a word for every one it reads, two for long ones, and the rest when the source is over."""
+
+    @staticmethod
+    def add_args(parser):
+        parser.add_argument("--waitk", type=int, default=3)
+
+    def policy(self):
+        source, ended = self.states.source, self.states.source_finished
+        if ended:
+            return WriteAction(" ".join(word.lower() for word in source[-self.args.waitk :]), finished=True)
+        if len(source) < self.args.waitk:
+            return ReadAction()
+        word = source[len(source) - self.args.waitk]
+        return WriteAction(word.upper() if len(word) < 8 else f"{word[:4]} {word[4:]}", finished=False)
+'''
+
+
+def simuleval(*arguments):
+    """Run the command; what it prints."""
+    command = [sys.executable, "-W", "ignore", "-m", "simuleval.cli", "--no-progress-bar", *map(str, arguments)]
+    path = os.pathsep.join(str(ROOT / part) for part in ("", "tests", "services", "services/tests"))
+    environment = {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=900)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout
+
+
+def files(folder, questions):
+    """Source and reference files, one sentence a line; references are cut evenly where there are more or fewer."""
+    sources, references = [], []
+    for question in questions:
+        words = np.array_split(np.array(question.reference_text.split()), len(question.sentences))
+        even = len(question.reference) == len(question.sentences)
+        sources += [" ".join(sentence) for sentence in question.sentences]
+        references += question.reference if even else [" ".join(part) for part in words]
+    (folder / "source").write_text("\n".join(sources) + "\n", encoding="utf-8")
+    (folder / "target").write_text("\n".join(references) + "\n", encoding="utf-8")
+    return ["--source", folder / "source", "--target", folder / "target"], references
+
+
+def scores(folder):
+    """SimulEval's scores, rounded to three digits by itself."""
+    [row] = csv.DictReader((folder / "scores.tsv").read_text().splitlines(), delimiter="\t")
+    return {name: float(row[name]) for name in LATENCY}
+
+
+def delays(questions, batch):
+    """The g of every sentence of the data set."""
+    return [
+        [e.g for e in emissions if e.sentence == i]
+        for question, emissions in zip(questions, batch, strict=True)
+        for i in range(len(question.sentences))
+    ]
+
+
+def our_scores(questions, batch, references=None):
+    """Means over the sentences that have words, as SimulEval takes them."""
+    rows = delays(questions, batch)
+    lengths = [len(sentence) for question in questions for sentence in question.sentences]
+    targets = None if references is None else [len(reference.split(" ")) for reference in references]
+    packed = pack(rows, lengths, targets)
+    return {name: float(np.nanmean(FORMULAS[name.lower()](packed))) for name in LATENCY}
+
+
+def tokens(batch):
+    return [[(e.sentence, e.token, e.g) for e in emissions] for emissions in batch]
+
+
+def translator(name, **options):
+    return TRANSLATORS.build(name, TRANSLATORS.config_class(name)(**options))
+
+
+def ours_in_simuleval(tmp_path, questions, spec, batch):
+    """Our translator as an agent of the command: its log, read back, is what our own run wrote; so are its scores."""
+    inputs, references = files(tmp_path, questions)
+    out = tmp_path / "out"
+    agent = ["--agent", "services/sqa_services/simuleval/translator_agent.py", "--translator", json.dumps(spec)]
+    simuleval(*agent, *inputs, "--output", out, "--latency-metrics", *LATENCY)
+    recorded = build_recorded(RecordedConfig(str(out / "instances.log")))
+    recorded.check(questions)
+    assert tokens(recorded.translate_batch(questions)) == tokens(batch)
+    assert scores(out) == pytest.approx(our_scores(questions, batch, references), abs=5.1e-4)
+    return out
+
+
+def agents_in_our_pipeline(tmp_path, questions, dataset):
+    """A SimulEval agent in our pipeline: the command's log and scores of the same file."""
+    path, out = tmp_path / "uneven.py", tmp_path / "out"
+    path.write_text(AGENT, encoding="utf-8")
+    inputs, references = files(tmp_path, questions)
+    simuleval("--agent", path, "--waitk", 4, *inputs, "--output", out, "--latency-metrics", *LATENCY)
+    spec = {"name": "sqa_services.simuleval.agent:build", "agent": f"{path}:Uneven", "args": ["--waitk", 4]}
+    mapping = {"name": "r", "dataset": dataset, "translator": spec, "metrics": ["al", "ap", "dal"]}
+    result = run(run_from_mapping(mapping), Store(tmp_path / "runs"), progress=False)
+    batch = [trace.emissions for trace in result.traces]
+    recorded = build_recorded(RecordedConfig(str(out / "instances.log")))
+    recorded.check(questions)
+    assert recorded.translate_batch(questions) == [list(emissions) for emissions in batch]
+    assert scores(out) == pytest.approx(our_scores(questions, batch, references), abs=5.1e-4)
+    return result
+
+
+def printed(text):
+    """The scores in the table that --score-only prints."""
+    names, values = (line.split() for line in text.strip().splitlines()[-2:])
+    table = dict(zip(names, values[-len(names) :], strict=True))
+    return {name: float(table[name]) for name in LATENCY}
+
+
+# ---------------------------------------------------------------------------------------------------- bundled questions
+
+
+def test_a_copying_translator_as_an_agent_on_the_bundled_questions(tmp_path):
+    questions = load_questions("mini-es")
+    spec = {"name": "doubles:build_translator", "k": 3}
+    mapping = {"name": "r", "dataset": {"name": "mini-es"}, "translator": spec, "metrics": ["al"]}
+    result = run(run_from_mapping(mapping), Store(tmp_path / "runs"), progress=False, until="translate")
+    ours_in_simuleval(tmp_path, questions, spec, [trace.emissions for trace in result.traces])
+
+
+def test_an_agent_on_the_bundled_questions_and_back_into_simuleval(tmp_path):
+    questions = load_questions("mini-es")
+    result = agents_in_our_pipeline(tmp_path, questions, {"name": "mini-es"})
+    write_instances(result.traces, tmp_path / "exported")
+    scoring = ["--score-only", "--no-use-ref-len", "--latency-metrics", *LATENCY]
+    theirs = printed(simuleval("--output", tmp_path / "exported", *scoring))
+    assert theirs == pytest.approx(our_scores(questions, [t.emissions for t in result.traces]), abs=5.1e-4)
+    for metric in result.metrics:
+        assert theirs[metric.name.upper()] == pytest.approx(metric.score(result.stats[metric.name].sum(0)), abs=5.1e-4)
+
+
+@pytest.mark.parametrize("speech", [False, True])
+def test_average_token_delay_of_random_sentences(speech):
+    """The scorer's own class, given sentences directly: read from a log it takes text for speech."""
+    from simuleval.evaluator.instance import LogInstance, TextInputInstance
+    from simuleval.evaluator.scorers.latency_scorer import ATDScorer
+
+    rng, rows = np.random.default_rng(0), []
+    for _ in range(200):
+        source = int(rng.integers(1, 30))
+        delays = np.sort(rng.integers(0 if speech else 1, source + 1, size=rng.integers(1, 30)))
+        rows.append((delays * 130.0 if speech else delays).tolist())
+
+    class Sentence(LogInstance if speech else TextInputInstance):
+        def __init__(self, delays):
+            self.delays = delays
+
+    theirs = [ATDScorer()({0: Sentence(row)}) for row in rows]
+    ours = FORMULAS["atd"](pack(rows, [max(row) + 1 for row in rows], speech=speech), SIMULEVAL_1_1)
+    assert ours == pytest.approx(theirs, rel=1e-9, abs=1e-9)
+
+
+# -------------------------------------------------------------------------------------------------- the real questions
+
+
+@pytest.mark.mirror
+def test_the_wait_k_model_as_an_agent_on_xqb(tmp_path):
+    questions = load_questions("xqb-es", limit=4)
+    spec = {"name": "waitk", "model": "es-en", "k": 6}
+    batch = translator(**spec).translate_batch(questions)
+    ours_in_simuleval(tmp_path, questions, spec, batch)
+
+
+@pytest.mark.mirror
+def test_an_agent_on_xqb(tmp_path):
+    agents_in_our_pipeline(tmp_path, load_questions("xqb-es"), {"name": "xqb-es"})

@@ -1,0 +1,77 @@
+"""The VIST evaluator's replies, byte for byte: windx0303/VIST-Challenge-NAACL-2018@b04bf1d6, run unmodified.
+
+vectors/vist_evaluator.json names what was run ("provenance"); METEOR is the jar of pycocoevalcap, one for all cases.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from sqa_services.protocols import meteor, vist
+from sqa_services.protocols.external import External
+
+VECTORS = json.loads((Path(__file__).parent / "vectors" / "vist_evaluator.json").read_text())
+SCORED = [name for name, output in VECTORS["outputs"].items() if output["rc"] == 0]
+REFUSED = [name for name in VECTORS["outputs"] if name not in SCORED]
+needs_meteor = pytest.mark.skipif(
+    shutil.which("java") is None or find_spec("pycocoevalcap") is None, reason="needs Java and pycocoevalcap"
+)
+
+
+class Shared:
+    """A METEOR that stays open for the next case."""
+
+    def __init__(self, program: External) -> None:
+        self.stats, self.scores = program.stats, program.scores
+
+    def __enter__(self) -> Shared:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def program() -> Iterator[Shared]:
+    with meteor.start(meteor.HTER_ARGUMENTS) as running:
+        yield Shared(running)
+
+
+def words(name: str, folder: Path) -> list[str]:
+    """The command line of a case."""
+    if name == "noarg":
+        return []
+    gold = VECTORS["gs"]
+    if name.endswith("_flat"):
+        gold = {"annotations": [annotation for [annotation] in gold["annotations"]]}
+    paths = {n: folder / f"{n}.json" for n in ("test", "gold", "template")}
+    paths["test"].write_text(VECTORS["submissions_raw"][name.removesuffix("_flat")], encoding="utf-8")
+    paths["gold"].write_text(json.dumps(gold), encoding="utf-8")
+    paths["template"].write_text(json.dumps(VECTORS["template"]), encoding="utf-8")
+    return ["-testFile", str(paths["test"]), "-gsFile", str(paths["gold"]), "--template", str(paths["template"])]
+
+
+def check(name: str, code: int, capfd: pytest.CaptureFixture[str]) -> None:
+    said, expected = capfd.readouterr(), VECTORS["outputs"][name]
+    assert (code, said.out, said.err) == (expected["rc"], expected["stdout"], expected["stderr_head"])
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused(name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    def start() -> External:
+        raise AssertionError("METEOR is not needed to refuse a submission")
+
+    check(name, vist.main(words(name, tmp_path), start), capfd)
+
+
+@needs_meteor
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SCORED)
+def test_scored(name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str], program: Shared) -> None:
+    check(name, vist.main(words(name, tmp_path), lambda: program), capfd)

@@ -1,0 +1,99 @@
+"""Finished runs to play on, and a player who speaks the page's requests, for the tests of `sqa play`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import doubles
+import requests
+import yaml
+
+from sqa.files.store import Store
+from sqa.run import folder as runs
+from sqa.run.config import load_run
+from sqa.run.pipeline import run
+from sqa_services.play.journal import FILE, Game, Journal, Play
+from sqa_services.play.runs import PlayedRun
+
+
+def config(folder: Path, name: str = "echo", n: int = 6, **parts: object) -> Path:
+    """The config of a run on `n` questions that copies the source; its guesser names Spain and France once read."""
+    questions = folder / "mine.jsonl"
+    if not questions.is_file():
+        doubles.write_questions(questions, n)
+    values = {
+        "dataset": {"name": str(questions)},
+        "translator": {"name": "doubles:build_translator"},
+        "guesser": {"name": "doubles:build_guesser"},
+        "buzzer": {"name": "doubles:build_buzzer", "threshold": 0.5},
+        "metrics": ["ew", "oracle-ew", "accuracy", "bleu", "al"],
+        **parts,
+    }
+    path = folder / f"{name}.yaml"
+    path.write_text(yaml.safe_dump(values))
+    return path
+
+
+def make(folder: Path, name: str = "echo", n: int = 6, **parts: object) -> PlayedRun:
+    """That run, finished."""
+    result = run(load_run(config(folder, name, n, **parts)), Store(folder / "runs"), progress=False)
+    return PlayedRun(name, runs.read(runs.save(result, folder / "runs")))
+
+
+def journal(folder: Path) -> Journal:
+    return Journal(folder / "games" / FILE)
+
+
+def record(
+    book: Journal, shown: PlayedRun, plays: Sequence[tuple[str, int | None, str]], system: PlayedRun | None = None
+) -> str:
+    """A finished game of a new player: (question, step of the buzz, answer); returns the player."""
+    player, _ = book.add_player("agreed")
+    against = None if system is None else str(system.folder)
+    ids = tuple(question for question, _, _ in plays)
+    game = Game(f"game-{player}", str(shown.folder), shown.translation, against, "alone", 100.0, ids)
+    book.add_game(game, player)
+    for place, (question, step, answer) in enumerate(plays):
+        book.begin(game.id, place, question, [player])
+        book.finish(Play(game.id, place, 0, player, question, "done", step, 1.0, answer))
+    return player
+
+
+class Player:
+    """Somebody at a page."""
+
+    def __init__(self, url: str, **headers: str) -> None:
+        self.url, self._headers = url, headers
+        self.setup = self.ask("GET", "setup")
+        made = self.ask("POST", "players", {"consent": self.setup["consent"]["hash"]})
+        self.id, self._headers = made["player"], {**headers, "X-Player": made["key"]}
+        self.game = ""
+
+    def send(self, method: str, path: str, body: object = None) -> requests.Response:
+        return requests.request(method, f"{self.url}/api/{path}", json=body, headers=self._headers, timeout=30)
+
+    def ask(self, method: str, path: str, body: object = None) -> Any:
+        reply = self.send(method, path, body)
+        assert reply.ok, reply.text
+        return reply.json()
+
+    def begin(self, **wanted: object) -> str:
+        first = self.setup["runs"][0]["name"]
+        body = {"run": first, "mode": "alone", "system": first, "pace": 600, "questions": 3, **wanted}
+        self.game = self.ask("POST", "games", body)["game"]
+        return self.game
+
+    def act(self, what: str, body: object = None) -> requests.Response:
+        return self.send("POST", f"games/{self.game}/{what}", body)
+
+    def events(self) -> Iterator[dict[str, Any]]:
+        """The stream, which ends with the server."""
+        address = f"{self.url}/api/games/{self.game}/events"
+        with requests.get(address, headers=self._headers, stream=True, timeout=30) as reply:
+            assert reply.ok, reply.text
+            for line in reply.iter_lines(chunk_size=1):
+                if line.startswith(b"data: "):
+                    yield json.loads(line[6:])

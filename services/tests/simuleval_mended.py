@@ -1,0 +1,32 @@
+"""SimulEval 1.1.4 with the two slips mended that keep its remote evaluation from running at all; else as released.
+
+A text segment's default target language is a type, which is no JSON (null in later versions), and the remote evaluator
+asks for `instance_iterator`, which the evaluator calls `iterator`.  Run as a program it is the `simuleval` command.
+"""
+
+from __future__ import annotations
+
+import json
+
+from sqa_services.simuleval.agent import quiet_imports
+
+with quiet_imports():
+    from simuleval.data import segments
+    from simuleval.evaluator import SentenceLevelEvaluator
+
+
+def _json(segment: segments.Segment) -> str:
+    return json.dumps(segment.__dict__, default=lambda _: None)
+
+
+def mend() -> None:
+    """Change the package in this process."""
+    segments.Segment.json = _json
+    SentenceLevelEvaluator.instance_iterator = property(lambda self: self.iterator)
+
+
+if __name__ == "__main__":
+    with quiet_imports():
+        from simuleval.cli import main
+    mend()
+    main()

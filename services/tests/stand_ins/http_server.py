@@ -1,0 +1,40 @@
+"""An application on a free port of loopback, by the project's own server."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.routing import Route
+
+from sqa_services.net.connections import bind, server_of
+from sqa_services.net.server import Handler
+
+
+def anything(answer: Handler) -> Starlette:
+    """An application that has one answer to all requests."""
+    return Starlette(routes=[Route("/{path:path}", answer, methods=["GET", "POST", "PUT", "DELETE"])])
+
+
+@contextmanager
+def serving_app(app: Any, **limits: Any) -> Iterator[str]:
+    """The URL of an ASGI application that runs in a thread until the block ends; `limits`: of its connections."""
+    server, [listening] = server_of(app), bind("127.0.0.1", 0)
+    if limits:
+        server.config.http = type("Limited", (server.config.http,), limits)
+    thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
+    thread.start()
+    deadline = time.monotonic() + 30
+    while not server.started and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert server.started
+    try:
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join(30)
+        assert not thread.is_alive()

@@ -1,0 +1,163 @@
+"""Metrics of labels, the Dynascore, and the evaluation of questions."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from doubles import echo, question
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sqa.core.errors import ConfigError, DataError, NotComputable
+from sqa.core.types import Buzz, Guess
+from sqa_services.board import metrics
+from sqa_services.board.dynascore import dynascore, parse_weights
+from sqa_services.board.evaluate import delta, evaluate
+from sqa_services.board.metrics import Answer, Meta
+from sqa_services.board.sqa_task import spanish
+
+UP, DOWN = Meta("", "up"), Meta("", "down", -1, 10.0)
+
+
+def test_macro_f1_is_the_mean_over_labels() -> None:
+    # a: 2*1/(1+2) = 2/3, b: 2*1/(2+1) = 2/3, c: 1
+    assert metrics.get_macro_f1(["a", "b", "b", "c"], ["a", "a", "b", "c"]) == 77.78
+
+
+def test_squad_f1_takes_the_best_answer_after_normalisation() -> None:
+    assert metrics.get_squad_f1(["The Cat!"], [["a dog", "cat"]]) == 100.0
+    assert metrics.get_squad_f1(["black cat", "", "x"], ["cat", [], "y"]) == 55.56  # 2/3, 1 and 0
+    one, other = " ".join(["x"] + 40 * ["y"]), " ".join(["x"] + 22 * ["z"])
+    assert metrics.get_squad_f1([one], [other]) == 3.13  # 2 P R / (P + R) as it is, not 1/32: 3.12
+
+
+def test_metrics_refuse_what_does_not_fit() -> None:
+    with pytest.raises(DataError, match="2 predictions for 1 targets"):
+        metrics.get_accuracy(["a", "b"], ["a"])
+    for get in (metrics.get_accuracy, metrics.get_macro_f1, metrics.get_squad_f1, metrics.get_bleu):
+        with pytest.raises(NotComputable):
+            get([], [])
+
+
+def test_bleu_is_sacrebleus() -> None:
+    assert metrics.get_bleu(["the cat sat on the mat"], ["the cat sat on the mat"]) == pytest.approx(100.0)
+
+
+def test_every_metric_says_what_it_means() -> None:
+    for name in (*metrics.EVAL, *metrics.DELTA, *metrics.JOB):
+        meta = metrics.meta_of(name)
+        assert meta.pretty_name and meta.utility_direction in (1, -1)
+    with pytest.raises(ConfigError, match="did you mean 'accuracy'"):
+        metrics.meta_of("acuracy")
+
+
+def test_job_metrics() -> None:
+    job = metrics.Job(10, 4.0, 2**31)
+    assert metrics.get_examples_per_second(job) == 2.5
+    assert metrics.get_memory_utilization(job) == 2.0
+    for get in (metrics.get_examples_per_second, metrics.get_memory_utilization):
+        with pytest.raises(NotComputable):
+            get(metrics.Job(10, None, None))
+
+
+# ----------------------------------------------------------------------------------------------------- Dynascore
+
+
+def test_dynascore_by_hand() -> None:
+    # p: 10, 20, 40; memory 4, 8, 3 -> utility 6, 2, 7; |change| 4, 5 over 10, 20: rates .4, .25, mean .325
+    rows = [{"p": 10.0, "m": 4.0}, {"p": 40.0, "m": 3.0}, {"p": 20.0, "m": 8.0}]
+    found = dynascore(rows, "p", {"p": 3.0, "m": 1.0}, {"p": UP, "m": DOWN})
+    expected = [0.75 * row["p"] + 0.25 * (10 - row["m"]) / 0.325 for row in rows]
+    assert found == pytest.approx(expected)
+
+
+def test_dynascore_leaves_out_equal_performances() -> None:
+    rows = [{"p": 10.0, "m": 1.0}, {"p": 10.0, "m": 9.0}, {"p": 20.0, "m": 5.0}]
+    found = dynascore(rows, "p", {"p": 1.0, "m": 1.0}, {"p": UP, "m": UP})
+    assert found[0] == pytest.approx(0.5 * 10 + 0.5 * 1 / 0.4)  # only the pair 10 -> 20 counts: |5 - 9| / 10
+
+
+@pytest.mark.parametrize(
+    ("rows", "problem"),
+    [
+        ([{"p": 1.0, "m": 1.0}], "needs two or more"),
+        ([{"p": 1.0, "m": 1.0}, {"p": 1.0, "m": 2.0}], "the same p"),
+        ([{"p": 1.0, "m": 3.0}, {"p": 2.0, "m": 3.0}], "m is the same for all"),
+    ],
+)
+def test_dynascore_refuses_where_it_would_divide_by_zero(rows: list[dict], problem: str) -> None:
+    with pytest.raises(NotComputable, match=problem):
+        dynascore(rows, "p", {"p": 1.0, "m": 1.0}, {"p": UP, "m": UP})
+
+
+@given(
+    st.lists(st.floats(1, 100), min_size=2, max_size=8, unique_by=lambda value: round(value, 1)),
+    st.floats(0.5, 20),
+)
+def test_dynascore_does_not_depend_on_the_unit_of_a_metric(values: list[float], factor: float) -> None:
+    rng = np.random.default_rng(0)
+    other = rng.uniform(1, 9, len(values))
+    metas = {"p": UP, "m": UP}
+    plain = dynascore([{"p": p, "m": m} for p, m in zip(values, other, strict=True)], "p", {"p": 1, "m": 1}, metas)
+    scaled = [{"p": p, "m": m * factor} for p, m in zip(values, other, strict=True)]
+    assert dynascore(scaled, "p", {"p": 2, "m": 2}, metas) == pytest.approx(plain)
+
+
+def test_weights_from_text() -> None:
+    assert parse_weights("a=4, b=0.5,", ["a", "b"]) == {"a": 4.0, "b": 0.5}
+    with pytest.raises(ConfigError) as found:
+        parse_weights("c=1,a=-1,b,a=nan", ["a", "b"])
+    assert len(found.value.problems) == 4
+    with pytest.raises(ConfigError, match="one of them above"):
+        dynascore([], "p", {"p": 0.0}, {"p": UP})
+
+
+# ----------------------------------------------------------------------------------------------------- questions
+
+
+def answered(q, page: str) -> Answer:
+    emissions = echo(q)
+    guesses = tuple((Guess(page, 1.0),) for _ in emissions)
+    return Answer(emissions, guesses, tuple(Buzz(1.0, i == 0) for i in range(len(emissions))))
+
+
+def cases(pages: list[str], suffix: str = "", **more: str) -> tuple[list[dict], list[dict]]:
+    questions = [question(f"q{i}{suffix}") for i in range(len(pages))]
+    labels = [
+        {"id": q.id, "answer": q, "tags": ["odd" if i % 2 else "even"], "input_id": f"q{i}", **more}
+        for i, q in enumerate(questions)
+    ]
+    return labels, [{"id": q.id, "pred": answered(q, page)} for q, page in zip(questions, pages, strict=True)]
+
+
+def test_questions_have_intervals_and_tags() -> None:
+    found = evaluate(spanish(), *cases(["Spain", "France", "Spain", "France"]))
+    metadata = json.loads(found["metadata_json"])
+    assert metadata["qa_accuracy"] == 0.5 and found["perf"] == metadata["ew"] > 0
+    low, high = metadata["intervals"]["qa_accuracy"]
+    assert 0 <= low < 0.5 < high <= 1
+    assert [(row["tag"], row["n"], row["perf"] > 0) for row in metadata["perf_by_tag"]] == [
+        ("even", 2, True),
+        ("odd", 2, False),
+    ]
+
+
+def test_a_metric_without_value_says_why() -> None:
+    labels, predictions = cases(["Spain"])
+    silent = [{"id": p["id"], "pred": Answer(p["pred"].emissions, None, None)} for p in predictions]
+    with pytest.raises(NotComputable, match="no guesser ran"):
+        evaluate(spanish(), labels, silent)
+
+
+def test_differences_are_paired_over_what_was_changed() -> None:
+    labels, predictions = cases(["Spain", "Spain", "Spain", "France"])
+    copies, copied = cases(["Spain", "France", "Spain"], "_typos", transform="typos")
+    found = delta(spanish(), "robustness", labels, predictions, copies, copied)
+    assert found["robustness"] == 66.67
+    [row] = json.loads(found["metadata_json"])["transforms"]
+    difference = row["differences"]["qa_accuracy"]
+    assert (row["transform"], row["n"], row["unperturbed_percent"]) == ("typos", 3, 66.67)
+    assert difference["diff"] == pytest.approx(-1 / 3) and difference["n"] == 3
+    assert difference["low"] <= difference["diff"] <= difference["high"] <= 0

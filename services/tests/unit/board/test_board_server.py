@@ -1,0 +1,189 @@
+"""The board over HTTP: what it answers, and what a hostile request gets."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import board_task
+import pytest
+import requests
+
+pytest.importorskip("sqlalchemy")
+pytest.importorskip("fastapi")
+pytest.importorskip("uvicorn")
+
+from stand_ins.board_server import serving
+
+from sqa.core.errors import ConfigError
+from sqa_services.board import worker
+from sqa_services.board.board import Board, BoardConfig
+from sqa_services.board.server import ServeConfig
+from sqa_services.net import guard
+
+MODEL = json.dumps({"name": "m", "answers": {"eins": "a", "zwei": "b", "DREI": "c"}})
+
+
+@pytest.fixture
+def board(tmp_path: Path) -> Board:
+    return Board.open(BoardConfig(tmp_path / "board", tasks=("board_task:make",)))
+
+
+@pytest.fixture
+def url(board: Board) -> Iterator[str]:
+    with serving(board, ServeConfig(max_body=200_000)) as url:
+        yield url
+
+
+def new_questions(**more: object) -> dict:
+    question = {"id": "q1", "language": "es", "source": ["El rey vive aquí."], "reference": ["X."], "page": "Spain"}
+    return {"questions": [question | more], "perturbations": ["gender", "casing"]}
+
+
+def test_from_registration_to_leaderboard(board: Board, url: str) -> None:
+    board.register_dataset("toy", "data", board_task.EXAMPLES, ["casing"])
+    made = requests.put(f"{url}/api/tasks/toy/models/m", data=MODEL)
+    assert made.status_code == 201 and made.json()["queued"] == 2
+    worker.work(board, until_empty=True)
+    found = requests.get(f"{url}/api/tasks/toy/leaderboard", params={"weights": "accuracy=1", "dataset": "data"}).json()
+    assert found["rows"][0]["metrics"]["accuracy"] == 100.0 and "needs two or more" in found["refusal"]
+    evaluations = requests.get(f"{url}/api/tasks/toy/evaluations", params={"state": "done"}).json()
+    assert len(evaluations) == 2
+    assert requests.get(f"{url}/api/evaluations/{evaluations[0]['id']}").json() == evaluations[0]
+    assert [model["name"] for model in requests.get(f"{url}/api/tasks/toy/models").json()] == ["m"]
+    assert "toy" in [task["code"] for task in requests.get(f"{url}/api/tasks").json()]
+
+
+def test_questions_come_in_and_go_out_without_answers(url: str) -> None:
+    made = requests.put(f"{url}/api/tasks/sqa-es/datasets/mine", json=new_questions())
+    assert made.status_code == 201 and made.json()["prefixes"] == ["fairness", "robustness"]
+    examples = requests.get(f"{url}/api/tasks/sqa-es/datasets/fairness-mine/examples").json()
+    assert examples == [{"id": "q1_gender", "language": "es", "source": ["La reina vive aquí."]}]
+    assert [d["name"] for d in requests.get(f"{url}/api/tasks/sqa-es/datasets").json()] == ["mine"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status"),
+    [
+        ("GET", "/api/tasks/nothing/models", None, 404),
+        ("GET", "/api/tasks/UPPER/models", None, 422),
+        ("GET", "/api/tasks/..%2Ftoy/models", None, 404),
+        ("GET", "/api/evaluations/0", None, 422),
+        ("GET", "/api/evaluations/-1", None, 422),
+        ("GET", "/api/evaluations/99999999999999999999", None, 422),
+        ("GET", "/api/evaluations/7", None, 404),
+        ("GET", "/api/tasks/toy/datasets/nothing/examples", None, 404),
+        ("GET", "/api/tasks/toy/leaderboard?weights=what", None, 400),
+        ("GET", "/api/tasks/toy/leaderboard?weights=accuracy=0", None, 400),
+        ("GET", "/api/tasks/toy/leaderboard?dataset=x", None, 404),
+        ("GET", "/api/tasks/toy/evaluations?state=lost", None, 422),
+        ("PUT", "/api/tasks/toy/models/m", b"{", 400),
+        ("PUT", "/api/tasks/sqa-es/models/m", b"\xff", 400),
+        ("PUT", "/api/tasks/sqa-es/models/m", b"", 400),
+        ("PUT", "/api/tasks/sqa-es/models/" + "m" * 64, b"{}", 422),
+        ("PUT", "/api/tasks/sqa-es/datasets/d", b"{", 422),
+        ("PUT", "/api/tasks/sqa-es/datasets/d", b"[" * 50_000, 422),
+        ("PUT", "/api/tasks/sqa-es/datasets/d", b"{}", 400),
+        ("PUT", "/api/tasks/sqa-es/datasets/d", b'{"source": "/etc/passwd"}', 400),
+        ("PUT", "/api/tasks/sqa-es/datasets/d", b'{"source": "mini-pl"}', 400),
+        ("PUT", "/api/tasks/sqa-es/datasets/d", b'{"source": "mini-es", "seed": NaN}', 422),
+        ("PUT", "/api/tasks/sqa-es/datasets/d", b'{"source": "mini-es", "perturbations": ["what"]}', 422),
+        ("PUT", "/api/tasks/sqa-es/datasets/d", json.dumps(new_questions(id="\ud800")).encode(), 422),
+        ("PUT", "/api/tasks/sqa-es/datasets/d", json.dumps(new_questions(source=[" "])).encode(), 400),
+        ("PUT", "/api/tasks/sqa-es/datasets/d", json.dumps(new_questions(more=1)).encode(), 422),
+        ("DELETE", "/api/tasks/toy/models/m", None, 404),
+        ("POST", "/api/tasks/toy/models/m", b"", 405),
+        ("POST", "/", b"", 405),
+        ("GET", "/docs", None, 404),
+    ],
+)
+def test_what_is_wrong_is_the_clients_mistake(
+    url: str, method: str, path: str, body: bytes | None, status: int
+) -> None:
+    kind = {"Content-Type": "application/json"}
+    reply = requests.request(method, url + path, data=body, headers=kind)
+    assert reply.status_code in (status, 400 if status == 422 else status) and "detail" in reply.json()
+
+
+def test_a_message_names_no_path_of_the_server(url: str) -> None:
+    reply = requests.put(f"{url}/api/tasks/sqa-es/datasets/mine", json=new_questions(source=[" "]))
+    assert reply.status_code == 400 and reply.json()["detail"].startswith("mine.jsonl:1: record 0"), reply.text
+    assert "/tmp" not in reply.text
+
+
+def test_a_name_is_given_once(url: str) -> None:
+    assert requests.put(f"{url}/api/tasks/toy/models/m", data=MODEL).status_code == 201
+    assert requests.put(f"{url}/api/tasks/toy/models/m", data=MODEL).status_code == 409
+
+
+def test_the_page(url: str) -> None:
+    page = requests.get(url)
+    assert page.headers["Content-Security-Policy"].startswith("default-src 'none'")
+    for name, kind in (("page.css", "text/css"), ("page.js", "text/javascript")):
+        assert name in page.text and requests.get(f"{url}/{name}").headers["Content-Type"].startswith(kind)
+
+
+# ------------------------------------------------------------------------------------------------------- the guard
+
+
+def test_beyond_loopback_a_token_is_needed() -> None:
+    for host in ("0.0.0.0", "::", "example.org"):
+        with pytest.raises(ConfigError, match="give a --token"):
+            ServeConfig(host=host)
+        assert not ServeConfig(host=host, token="t").local
+    for host in ("127.0.0.1", "::1", "localhost", "127.3.2.1"):
+        assert ServeConfig(host=host).local
+    with pytest.raises(ConfigError) as found:
+        ServeConfig(port=-1, max_body=0)
+    assert len(found.value.problems) == 2
+
+
+def test_whatever_writes_needs_the_token(board: Board) -> None:
+    with serving(board, ServeConfig(token="sécret")) as url:
+        for given in (None, "Bearer wrong", "sécret", "Bearer"):
+            headers = {} if given is None else {"Authorization": given.encode()}
+            reply = requests.put(f"{url}/api/tasks/toy/models/m", data=MODEL, headers=headers)
+            assert reply.status_code == 401 and reply.headers["WWW-Authenticate"] == "Bearer"
+        assert requests.get(f"{url}/api/tasks").status_code == 200 and board.models("toy") == []
+        right = {"Authorization": "Bearer sécret".encode()}
+        assert requests.put(f"{url}/api/tasks/toy/models/m", data=MODEL, headers=right).status_code == 201
+
+
+def test_other_host_names_are_refused_on_loopback(url: str) -> None:
+    assert requests.get(f"{url}/api/tasks", headers={"Host": "evil.example"}).status_code == 400
+
+
+def test_bodies_are_limited_announced_or_not(url: str) -> None:
+    path = f"{url}/api/tasks/toy/models/m"
+    assert requests.put(path, data=b"x" * 200_001).status_code == 413
+    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=20)
+    connection.putrequest("PUT", "/api/tasks/toy/models/m")
+    connection.putheader("Content-Length", str(100 << 20))
+    connection.endheaders()
+    assert connection.getresponse().status == 413  # before a byte of it was sent
+    connection.close()
+    chunks = (b"x" * 10_000 for _ in range(30))
+    assert requests.put(path, data=chunks).status_code == 413
+
+
+def test_a_body_that_does_not_come_is_given_up(url: str, monkeypatch) -> None:
+    monkeypatch.setattr(guard, "BODY_SECONDS", 0.2)
+    address = urlsplit(url)
+    with socket.create_connection((address.hostname, address.port), timeout=20) as stalled:
+        head = f"PUT /api/tasks/toy/models/m HTTP/1.1\r\nHost: {address.netloc}\r\nContent-Length: 10\r\n\r\nx"
+        stalled.sendall(head.encode())
+        assert requests.get(f"{url}/api/tasks").status_code == 200  # others are not held up
+        assert stalled.recv(1000).startswith(b"HTTP/1.1 408")
+
+
+def test_a_client_that_leaves_harms_nobody(url: str) -> None:
+    address = urlsplit(url)
+    for _ in range(20):
+        with socket.create_connection((address.hostname, address.port)) as client:
+            head = f"PUT /api/tasks/toy/models/m HTTP/1.1\r\nHost: {address.netloc}\r\nContent-Length: 10\r\n\r\nx"
+            client.sendall(head.encode())
+    assert requests.get(f"{url}/api/tasks").status_code == 200

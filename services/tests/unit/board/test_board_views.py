@@ -1,0 +1,153 @@
+"""What a headline is made of, and boards of the first version."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import board_task
+import pytest
+
+pytest.importorskip("sqlalchemy")
+
+import board_database
+from sqlalchemy import update
+
+from sqa.core.errors import ConfigError
+from sqa_services.board import worker
+from sqa_services.board.board import Board, BoardConfig, NotFound
+from sqa_services.board.storage import ABOUT, SCORES, VERSION
+
+
+@pytest.fixture
+def board(tmp_path: Path) -> Iterator[Board]:
+    made = Board.open(BoardConfig(tmp_path / "board", tasks=("board_task:make",), db=board_database.fresh()))
+    yield made
+    made.engine.dispose()
+
+
+def model(name: str, **answers: str) -> bytes:
+    return json.dumps({"name": name, "answers": answers}).encode()
+
+
+def filled(board: Board) -> None:
+    board.register_dataset("toy", "data", board_task.EXAMPLES, ["casing"])
+    board.register_model("toy", "best", "submission", model("best", eins="a", zwei="b", DREI="c", EINS="a"))
+    board.register_model("toy", "half", "submission", model("half", eins="a", zwei="a", DREI="a", EINS="a", ZWEI="a"))
+    worker.work(board, until_empty=True)
+
+
+OTHER = json.dumps([{"id": "9", "text": "neun", "label": "a"}, {"id": "8", "text": "acht", "label": "x"}])
+
+
+def test_another_data_set_does_not_change_yesterdays_headline(board: Board) -> None:
+    filled(board)
+    before = board.leaderboard("toy")
+    assert before["view"]["datasets"] == {"data": 1.0} and before["view"]["version"] == 1
+    board.register_dataset("toy", "other", OTHER)
+    worker.work(board, until_empty=True)
+    assert board.leaderboard("toy") == before
+    alone = board.leaderboard("toy", datasets=["other"])
+    assert alone["view"] is None and {row["metrics"]["accuracy"] for row in alone["rows"]} == {50.0}
+    made = board.set_view("toy", "main", {"data": 3.0, "other": 1.0}, {"accuracy": 1.0})
+    assert made["version"] == 2
+    after = board.leaderboard("toy")
+    assert after["datasets"] == ["data", "other"] and after["weights"]["robustness"] == 0.0
+    assert after["rows"][0]["metrics"]["accuracy"] == pytest.approx(0.75 * 100 + 0.25 * 50)
+    assert board.leaderboard("toy", version=1) == before
+    assert [(view["name"], view["version"]) for view in board.views("toy")] == [("main", 1), ("main", 2)]
+
+
+def test_a_headline_without_perturbed_copies_compares_models_all_the_same(board: Board) -> None:
+    board.register_dataset("toy", "plain", board_task.EXAMPLES)
+    for name, label in (("one", "a"), ("none", "x")):
+        board.register_model("toy", name, "submission", model(name, eins=label))
+    worker.work(board, until_empty=True)
+    found = board.leaderboard("toy")
+    assert found["view"]["metrics"] == {"accuracy": 1.0}
+    assert [(row["model"], row["rank"]) for row in found["rows"]] == [("one", 1), ("none", 2)]
+
+
+def test_a_view_names_what_there_is(board: Board) -> None:
+    filled(board)
+    with pytest.raises(ConfigError) as found:
+        board.set_view("toy", "mine", {"nothing": 1.0, "data": 0.0}, {"what": 1.0, "accuracy": float("nan")})
+    assert len(found.value.problems) == 4
+    for view, version in (("mine", None), ("main", 7)):
+        with pytest.raises(NotFound, match="no view"):
+            board.leaderboard("toy", view=view, version=version)
+
+
+def test_equal_models_share_a_rank(board: Board) -> None:
+    filled(board)
+    board.register_model("toy", "twin", "submission", model("twin", eins="a", zwei="b", DREI="c", EINS="a"))
+    worker.work(board, until_empty=True)
+    rows = {row["model"]: row for row in board.leaderboard("toy", {"accuracy": 1.0})["rows"]}
+    assert [rows[name]["rank"] for name in ("best", "twin", "half")] == [1, 1, 3]
+    assert rows["best"]["interval"] is None  # accuracy of labels is no sum that can be resampled
+
+
+# ------------------------------------------------------------------------------------------- boards of version 1
+
+VERSION_1 = """
+CREATE TABLE datasets (id INTEGER NOT NULL, task VARCHAR(63) NOT NULL, name VARCHAR(63) NOT NULL,
+    seed INTEGER NOT NULL, prefixes JSON NOT NULL, examples INTEGER NOT NULL, PRIMARY KEY (id), UNIQUE (task, name));
+CREATE TABLE models (id INTEGER NOT NULL, task VARCHAR(63) NOT NULL, name VARCHAR(63) NOT NULL,
+    kind VARCHAR(16) NOT NULL, PRIMARY KEY (id), UNIQUE (task, name));
+CREATE TABLE evaluations (id INTEGER NOT NULL, model INTEGER NOT NULL, dataset INTEGER NOT NULL,
+    prefix VARCHAR(63) NOT NULL, state VARCHAR(8) NOT NULL, attempts INTEGER NOT NULL, lease VARCHAR(32),
+    lease_until FLOAT, error TEXT, PRIMARY KEY (id), UNIQUE (model, dataset, prefix),
+    FOREIGN KEY(model) REFERENCES models (id), FOREIGN KEY(dataset) REFERENCES datasets (id));
+CREATE INDEX evaluations_by_state ON evaluations (state, lease_until);
+CREATE TABLE scores (evaluation INTEGER NOT NULL, result JSON NOT NULL, PRIMARY KEY (evaluation),
+    FOREIGN KEY(evaluation) REFERENCES evaluations (id));
+"""
+KEPT = {"datasets": 6, "models": 4, "evaluations": 9, "scores": 2}  # tables of version 1, and their columns
+
+
+def as_version_1(board: Board) -> None:
+    """Make a board's file one of version 1, with what the first board would have written."""
+    path = board.config.folder / "board.sqlite"
+    with board.engine.begin() as connection:
+        for id, result in connection.execute(SCORES.select()).all():
+            old = {key: value for key, value in result.items() if key not in ("implausible", "digest")}
+            connection.execute(update(SCORES).where(SCORES.c.evaluation == id).values(result=old))
+    board.engine.dispose()
+    with sqlite3.connect(path) as file:
+        kept = {name: [row[:n] for row in file.execute(f"SELECT * FROM {name}")] for name, n in KEPT.items()}
+    for old in path.parent.glob("board.sqlite*"):
+        old.unlink()
+    with sqlite3.connect(path) as file:
+        file.executescript(VERSION_1)
+        for name, found in kept.items():
+            file.executemany(f"INSERT INTO {name} VALUES ({', '.join('?' * KEPT[name])})", found)
+    file.close()
+
+
+@pytest.mark.skipif(board_database.URL is not None, reason="a file of SQLite")
+def test_a_board_of_version_1_opens_and_keeps_its_headline(board: Board) -> None:
+    filled(board)
+    board.register_dataset("toy", "other", OTHER)
+    worker.work(board, until_empty=True)
+    metrics = {row["model"]: row["metrics"] for row in board.leaderboard("toy", datasets=["data", "other"])["rows"]}
+    as_version_1(board)
+    opened = Board.open(board.config)
+    assert opened.views("toy")[0]["datasets"] == {"data": 1.0, "other": 1.0}  # all of them, as it was
+    found = opened.leaderboard("toy")
+    assert all("not looked at yet" in row["implausible"][0] and row["rank"] is None for row in found["rows"])
+    assert worker.look_again(opened) == 6
+    rows = opened.leaderboard("toy", {"accuracy": 1.0})["rows"]
+    assert {row["model"]: row["metrics"] for row in rows} == metrics and rows[0]["rank"] == 1
+    assert [row["phase"] for row in opened.datasets("toy")] == ["closed", "closed"]
+    assert opened.register_model("toy", "new", "submission", model("new"))["queued"] == 3
+    assert worker.work(opened, until_empty=True) == 3
+    opened.engine.dispose()
+
+
+def test_a_board_of_a_newer_version_is_refused(board: Board) -> None:
+    with board.engine.begin() as connection:
+        connection.execute(update(ABOUT).values(value=str(VERSION + 1)))
+    with pytest.raises(ConfigError, match=f"has version {VERSION + 1} of the board's tables"):
+        Board.open(board.config)

@@ -1,0 +1,257 @@
+"""Connections that stall, idle, crowd or speak nonsense: each ends in time, and the log stays short."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+
+import pytest
+import requests
+from stand_ins.http_server import serving_app
+
+from sqa.core.errors import ConfigError
+from sqa_services.net import connections
+from sqa_services.net.connections import bind, most_connections
+from sqa_services.net.guard import Guard, Refused
+from sqa_services.net.log import Bounded
+from sqa_services.net.server import application, reply, tornado_page
+
+LONG = "x" * (8 << 20)
+
+
+def app(**guard) -> Guard:
+    async def answer(request):
+        return reply("here")
+
+    async def long(request):
+        return reply(LONG)
+
+    async def body(request):
+        return reply(str(len(await request.body())))
+
+    routes = [("GET", "/", answer), ("GET", "/long", long), ("PUT", "/body", body)]
+    inner = application(routes, {Refused: lambda _: reply("", 400)}, lambda: None)
+    return Guard(inner, None, 1000, page=tornado_page, **guard)
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Limits that a test can wait for."""
+    monkeypatch.setattr(connections, "HEAD_SECONDS", 0.3)
+    monkeypatch.setattr(connections, "IDLE_SECONDS", 0.3)
+    monkeypatch.setattr(connections, "WRITE_SECONDS", 0.3)
+
+
+@pytest.fixture
+def opened() -> Iterator[Callable[..., socket.socket]]:
+    with ExitStack() as stack:
+
+        def connect(url: str, sent: bytes = b"") -> socket.socket:
+            host, port = url.removeprefix("http://").split(":")
+            connection = stack.enter_context(socket.create_connection((host, int(port)), timeout=20))
+            connection.sendall(sent)
+            return connection
+
+        yield connect
+
+
+def ended(connection: socket.socket) -> bool:
+    """Whether the server hangs up, which it must do within the socket's time."""
+    try:
+        while connection.recv(1 << 16):
+            pass
+    except ConnectionResetError:
+        pass
+    return True
+
+
+def whole(connection: socket.socket) -> bytes:
+    """The answer "here" with its head."""
+    said = b""
+    while not said.endswith(b"here") and (part := connection.recv(1000)):
+        said += part
+    return said
+
+
+GET = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET / HT", b"GET / HTTP/1.1\r\nHost: localhost\r\n", GET, GET + b"GET"])
+def test_a_connection_without_a_whole_request_is_closed(quick, opened, sent: bytes) -> None:
+    """One that says nothing, half a head, nothing after an answer, half a further head."""
+    with serving_app(app()) as url:
+        assert ended(opened(url, sent))
+
+
+def test_a_head_that_drips_is_not_waited_for(quick, opened) -> None:
+    with serving_app(app()) as url:
+        slow, start = opened(url), time.monotonic()
+        with pytest.raises(OSError):
+            for byte in GET * 100:
+                slow.sendall(bytes([byte]))
+                time.sleep(0.05)
+        assert time.monotonic() - start < 10
+
+
+def test_an_answer_that_is_not_taken_is_given_up(quick, opened) -> None:
+    with serving_app(app()) as url:
+        lazy = opened(url, b"GET /long HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        time.sleep(1.5)
+        with pytest.raises((ConnectionResetError, AssertionError)):
+            got = 0
+            while part := lazy.recv(1 << 20):
+                got += len(part)
+            assert got >= len(LONG)
+        assert len(requests.get(f"{url}/long", timeout=30).text) == len(LONG)
+
+
+def test_a_slow_body_is_given_up(opened) -> None:
+    with serving_app(app(body_seconds=0.3)) as url:
+        slow = opened(url, b"PUT /body HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nhalf")
+        assert slow.recv(100).startswith(b"HTTP/1.1 408")
+
+
+def test_in_a_crowd_those_that_ask_nothing_make_room(opened) -> None:
+    """Ten places: silent connections, half heads and idle ones are closed for those that ask; none waits."""
+    with serving_app(app(), most=10) as url:
+        for sent in (b"", b"GET / HT", GET):
+            for _ in range(20):
+                opened(url, sent)
+            for _ in range(5):
+                asked = opened(url, GET)
+                assert asked.recv(100).startswith(b"HTTP/1.1 200")
+
+
+def test_who_is_being_answered_stays(opened) -> None:
+    with serving_app(app(), most=4) as url:
+        early = opened(url, GET)
+        assert whole(early).endswith(b"here")
+        for _ in range(8):
+            opened(url)
+        early.sendall(GET)  # it has asked before, so silent ones went first
+        assert whole(early).endswith(b"here")
+
+
+def test_of_connections_that_are_gone_nothing_is_kept(opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who can be missed is known without a search; it must not grow with all that ever came."""
+    states = []
+
+    class Spied(connections.BoundedState):
+        def __init__(self) -> None:
+            super().__init__()
+            states.append(self)
+
+    monkeypatch.setattr(connections, "BoundedState", Spied)
+    with serving_app(app(), most=10) as url:
+        kinds = (b"", b"GET / HT", GET, b"PUT /body HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nhalf")
+        some = [opened(url, sent) for sent in kinds for _ in range(10)]
+        asked = opened(url, GET)
+        assert whole(asked).endswith(b"here")
+        [state] = states
+        assert 0 < sum(map(len, state.quiet)) <= 10
+        for one in (*some, asked):
+            one.close()
+        end = time.monotonic() + 30
+        while any(state.quiet) and time.monotonic() < end:
+            time.sleep(0.01)
+        assert not any(state.quiet)
+
+
+@pytest.mark.parametrize("sent", [b"\x16\x03\x01\x02\x00\x01", GET[:-2] + b"Host: b\r\n\r\n", b"A" * 99_999])
+def test_nonsense_is_a_400_or_the_end(opened, sent: bytes) -> None:
+    with serving_app(app()) as url:
+        try:
+            assert opened(url, sent).recv(1000).startswith(b"HTTP/1.1 400")
+        except ConnectionResetError:
+            assert len(sent) > 9_999  # it was still speaking
+        assert requests.get(url, timeout=30).text == "here"
+
+
+BROKEN = b"PUT /body HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize("guard", [{}, {"token": "secret"}], ids=["a body is read", "refused at once"])
+@pytest.mark.parametrize("apart", [False, True], ids=["with the head", "after the head"])
+def test_a_request_that_breaks_off_has_one_answer(opened, guard, apart: bool, caplog: pytest.LogCaptureFixture) -> None:
+    """The answer to its head was on its way, or sent, when the 400 was: a traceback of fourteen lines in the log."""
+    with caplog.at_level(logging.ERROR), serving_app(replace(app(), **guard)) as url:
+        connection = opened(url, BROKEN if apart else BROKEN + b"ZZ\r\n")
+        if apart:
+            time.sleep(0.3)
+            connection.sendall(b"ZZ\r\n")
+        said = b""
+        while part := connection.recv(1000):
+            said += part
+        assert said.count(b"HTTP/1.1") == 1 and said[9:12] == (b"401" if guard and apart else b"400")
+        assert requests.get(url, headers={"Authorization": "Bearer secret"}, timeout=30).text == "here"
+    assert not caplog.records
+
+
+def test_as_many_connections_as_there_are_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    for files, most in ((1024, 768), (1 << 20, connections.CONNECTIONS), (100, 16)):
+        monkeypatch.setattr(connections.resource, "getrlimit", lambda _, files=files: (files, files))
+        assert most_connections() == most
+
+
+def test_small_answers_leave_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An answer of two pieces waits 40 ms for the receipt of the first unless the connection says TCP_NODELAY."""
+    made, found = connections.BoundedProtocol.connection_made, []
+
+    def noted(self: connections.BoundedProtocol, transport: asyncio.Transport) -> None:
+        found.append(transport.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+        made(self, transport)
+
+    monkeypatch.setattr(connections.BoundedProtocol, "connection_made", noted)
+    with serving_app(app()) as url:
+        assert requests.get(url, timeout=20).text == "here"
+    assert found and all(found)
+
+
+def test_a_port_in_use_is_said() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other, pytest.raises(ConfigError, match="cannot be listened on"):
+        bind("127.0.0.1", other.getsockname()[1])
+
+
+def test_the_log_is_bounded(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    handler = Bounded(lines=3)
+    record = logging.LogRecord("sqa_services.net", logging.ERROR, "", 0, "a line\nof %s", ("x" * 10_000,), None)
+    for _ in range(1000):
+        handler.emit(record)
+    said = capsys.readouterr().err
+    assert said.count("\n") == 3 and len(said) < 7000 and said.startswith("sqa: a line of x")
+    now = time.monotonic()
+    monkeypatch.setattr("sqa_services.net.log.time.monotonic", lambda: now + 61)
+    handler.emit(record)
+    assert "997 messages were left out" in capsys.readouterr().err
+
+
+def test_a_server_process_ends_well(tmp_path) -> None:
+    """SIGTERM with a request under way: no traceback, exit 0."""
+    with bind("127.0.0.1", 0)[0] as free:
+        port = free.getsockname()[1]
+    program = (
+        "from sqa_services.net.connections import run_app\nfrom sqa_services.net.guard import Guard\n"
+        "from sqa_services.net.server import application\n"
+        f"run_app(Guard(application([], {{}}, lambda: None), None, 9), '127.0.0.1', {port})"
+    )
+    process = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE, text=True)
+    for _ in range(600):
+        try:
+            connection = socket.create_connection(("127.0.0.1", port), timeout=20)
+            break
+        except OSError:
+            assert process.poll() is None
+            time.sleep(0.1)
+    with connection:
+        connection.sendall(b"PUT / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nhalf")
+        time.sleep(0.3)
+        process.terminate()
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 0 and "Traceback" not in said

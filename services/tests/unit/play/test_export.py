@@ -1,0 +1,134 @@
+"""Games as runs: expected wins by hand, and the commands that take them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import play_games
+import pytest
+from typer.testing import CliRunner
+
+from sqa.cli.app import app
+from sqa.core.errors import DataError
+from sqa.files.store import Store
+from sqa.run import folder as folders
+from sqa.run.config import load_run
+from sqa.run.pipeline import run
+from sqa_services.play.export import export
+from sqa_services.play.journal import Journal, Play
+from sqa_services.play.runs import PlayedRun, drawn
+
+CURVE = (0.9930799808912602, 0.07753813168299144, -1.278222873334493, 0.5879804678680423)
+
+
+def by_hand(t: float) -> float:
+    return sum(c * t**power for power, c in enumerate(CURVE))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Five people, each on the same 25 questions: a step, then right or wrong."""
+    folder = tmp_path_factory.mktemp("play")
+    shown = play_games.make(folder, n=25)
+    book = play_games.journal(folder)
+    for person in range(5):
+        plays = []
+        for i, question in enumerate(shown.finished.questions):
+            step = None if (i + person) % 12 == 0 else (2 * i + 3 * person) % len(question.words)
+            plays.append((question.id, step, question.page.lower() if (i + person) % 3 else "Portugal"))
+        play_games.record(book, shown, plays, shown)
+    book.close()
+    return folder
+
+
+@pytest.fixture
+def book(folder: Path) -> Journal:
+    return play_games.journal(folder)
+
+
+def test_expected_wins_of_a_person_are_the_curve_at_the_share_of_characters_read(
+    folder: Path, book: Journal, tmp_path: Path
+) -> None:
+    shown = PlayedRun("echo", folders.read(folder / "runs" / "echo"))
+    found = export(book, tmp_path)
+    assert len(found) == 5 and all(one.questions == 25 and one.lost == 0 for one in found)
+    for one in found:
+        [game] = [game for game in book.games() if book.seats(game.id) == [one.player]]
+        total = 0.0
+        for play in book.plays(game.id):
+            words, page = shown.trace(play.question).question.words, shown.trace(play.question).question.page
+            if play.step is not None and play.answer == page.lower():  # a copying system: step s has read s + 1 words
+                total += by_hand(len(" ".join(words[: play.step + 1])) / len(" ".join(words)))
+        saved = folders.read(one.folder)
+        ew = float(saved.stats["ew"].sum(axis=0)[0] / 25)
+        assert ew == pytest.approx(total / 25, abs=1e-12) and ew == pytest.approx(one.ew, abs=1e-12) and ew > 0
+        system = folders.read(one.folder.parent / "echo")
+        assert system.stats["ew"].tolist() == folders.read(folder / "runs" / "echo").stats["ew"].tolist()
+        assert folders.open_run(one.folder).traces[0].emissions == shown.trace(saved.questions[0]).emissions
+
+
+def test_the_commands_take_what_is_exported(folder: Path, tmp_path: Path) -> None:
+    def sqa(*words: str) -> str:
+        done = CliRunner().invoke(app, list(words), catch_exceptions=False)
+        assert done.exit_code == 0, done.output
+        return done.stdout
+
+    games = ("--games", str(folder / "games"))
+    listed = sqa("play", "list", *games).splitlines()
+    assert listed[0] == "player\tquestions" and len(listed) == 6
+    rows = [line.split("\t") for line in sqa("play", "export", *games, "--output", str(tmp_path)).splitlines()]
+    people = [dict(zip(rows[0], row, strict=True)) for row in rows[1:]]
+    first, second = (Path(person["folder"]) for person in people[:2])
+    header, compared = (
+        line.split("\t")
+        for line in sqa(
+            "compare", str(first), str(first.parent / "echo"), "--metric", "ew", "--resamples", "20"
+        ).splitlines()
+    )
+    assert dict(zip(header, compared, strict=True))["a"] == people[0]["ew"]
+    assert sqa("compare", str(first), str(second), "--metric", "ew", "--resamples", "20")  # two people, same questions
+    assert sqa("report", str(first), str(first.parent / "echo"), "--output", str(tmp_path / "report"))
+    assert people[0]["player"] in (tmp_path / "report" / "report.md").read_text("utf-8")
+    fitted = sqa(
+        "curve", "fit", str(tmp_path / "buzzes.jsonl"), "--output", str(tmp_path / "c.json"), "--resamples", "5"
+    )
+    assert f"buzzes\t{sum(int(person['buzzes']) for person in people)} of" in fitted
+    assert sqa("run", str(first / "config.yaml"), "--runs", str(first.parent))  # finds all of it done
+    assert folders.read(first).stages == folders.read(Path(first)).stages
+
+
+def test_the_config_of_a_person_makes_the_same_run(book: Journal, tmp_path: Path) -> None:
+    [one] = export(book, tmp_path, [book.players()[0][0]])
+    before = (one.folder / "report.tsv").read_bytes()
+    shutil.rmtree(one.folder.parent / "store")
+    folders.save(run(load_run(one.folder / "config.yaml"), Store(one.folder.parent), progress=False), one.folder.parent)
+    assert (one.folder / "report.tsv").read_bytes() == before
+
+
+def test_buzz_positions_are_shares_of_the_source(book: Journal, tmp_path: Path) -> None:
+    export(book, tmp_path)
+    records = [json.loads(line) for line in (tmp_path / "buzzes.jsonl").read_text().splitlines()]
+    assert len(records) == sum(p.step is not None for game in book.games() for p in book.plays(game.id)) > 100
+    assert all(0 < record["rel_pos"] <= 1 and 0 < record["word_index"] <= record["n_words"] for record in records)
+    assert len({record["game"] for record in records}) == len(records)
+
+
+def test_what_cannot_be_exported_is_said(folder: Path, tmp_path: Path) -> None:
+    shown, book = PlayedRun("echo", folders.read(folder / "runs" / "echo")), play_games.journal(tmp_path)
+    with pytest.raises(DataError, match="no finished question"):
+        export(book, tmp_path / "out")
+    player = play_games.record(book, shown, [("q0", 1, "Spain")])
+    book.begin(f"game-{player}", 1, "q1", [player])
+    book.finish(Play(f"game-{player}", 1, 0, player, "q1", "lost"))
+    assert [(one.questions, one.lost) for one in export(book, tmp_path / "out")] == [(1, 1)]
+    with pytest.raises(DataError, match="no player 'p-nobody'"):
+        export(book, tmp_path / "out", ["p-nobody"])
+
+
+def test_a_question_that_was_seen_is_not_asked_again(folder: Path) -> None:
+    questions = PlayedRun("echo", folders.read(folder / "runs" / "echo")).finished.questions
+    chosen = drawn(questions, 10, {"q3", "q4"}, seed=1)
+    assert len({q.id for q in chosen}) == 10 and not {"q3", "q4"} & {q.id for q in chosen}
+    assert len(drawn([*questions, *questions], 100, set(), seed=1)) == 25  # a text that occurs twice is asked once

@@ -1,0 +1,65 @@
+"""What a person's buzz is worth, against numbers worked out by hand."""
+
+from __future__ import annotations
+
+import pytest
+from doubles import echo, question
+
+from sqa.core.trace import QuestionTrace
+from sqa.core.types import Buzz, Guess
+from sqa.metrics.qa import Accuracy, ExpectedWins
+from sqa_services.play.pages import Titles
+from sqa_services.play.rules import outcome, played, points
+
+Q = question()  # uno dos | tres cuatro cinco: 26 characters, answer Spain
+SHOWN = QuestionTrace(Q, echo(Q))
+
+
+def test_a_right_answer_is_worth_the_curve_where_the_source_had_been_read() -> None:
+    """After "uno dos tres", 12 of 25 characters; EW by the published cubic."""
+    assert len(Q.text) == 25
+    found = outcome(played(SHOWN, 2, "spain"), ExpectedWins())
+    t = 12 / 25
+    by_hand = 0.9930799808912602 + 0.07753813168299144 * t - 1.278222873334493 * t**2 + 0.5879804678680423 * t**3
+    assert found.right and found.ew == pytest.approx(by_hand, abs=1e-12)
+    assert (found.step, found.words, found.answer) == (2, 3, "spain") and found.fraction == t
+
+
+@pytest.mark.parametrize(("step", "answer"), [(2, "France"), (2, ""), (None, "")])
+def test_a_wrong_answer_none_in_time_and_no_buzz_are_worth_nothing(step: int | None, answer: str) -> None:
+    trace = played(SHOWN, step, answer)
+    found = outcome(trace, ExpectedWins())
+    assert (found.step, found.right, found.ew) == (step, False, 0.0)
+    assert Accuracy().stats(trace).tolist() == [0.0, 1.0]
+
+
+def test_a_system_is_judged_by_its_first_buzz() -> None:
+    guesses = tuple((Guess(page, 1.0),) for page in ("France", "Spain", "Spain", "France", "Spain"))
+    buzzes = tuple(Buzz(1.0, step in (1, 3)) for step in range(5))
+    found = outcome(QuestionTrace(Q, SHOWN.emissions, guesses, buzzes), ExpectedWins())
+    assert (found.step, found.answer, found.right) == (1, "Spain", True)
+
+
+@pytest.mark.parametrize(
+    ("buzzes", "won"),
+    [
+        ([(0.5, True)], [10]),
+        ([(0.5, False)], [-5]),
+        ([None], [0]),
+        ([(0.5, True), (0.4, True)], [0, 10]),
+        ([(0.5, True), (0.5, True)], [10, 0]),
+        ([(0.5, True), (0.4, False)], [10, -5]),
+        ([(0.3, False), (0.4, False)], [-5, 0]),
+        ([None, (0.4, False)], [0, -5]),
+    ],
+)
+def test_points_go_to_the_first_right_one(buzzes: list[tuple[float, bool] | None], won: list[int]) -> None:
+    assert points(buzzes) == won
+
+
+def test_titles_are_found_by_their_beginning_then_by_their_words() -> None:
+    titles = Titles(["Albert Einstein", "Einstein_ring", "Łódź", "Pericles", "Peru", *(f"Alb{i}" for i in range(20))])
+    assert titles.like("EINST") == ["Einstein_ring", "Albert Einstein"] and titles.like("per") == ["Peru", "Pericles"]
+    assert titles.meant("lodz") == "Łódź" and titles.meant("Lod") == "Lod"
+    assert Titles(["Dvořák", "Dvorak"]).meant("dvorák") == "dvorák"  # two may be meant
+    assert titles.like("e") == [] and titles.like("zzz") == [] and len(titles.like("alb")) == 8

@@ -1,0 +1,247 @@
+"""The evaluation server of IWSLT 2020: corpora, sessions, scores, and agents."""
+
+from __future__ import annotations
+
+import json
+import math
+import wave
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sqa.core.errors import ConfigError, DataError
+from sqa.metrics.delays import pack
+from sqa.metrics.latency import FORMULAS, IWSLT_2020_FINAL, IWSLT_2020_FIRST, SIMULEVAL_1_0_2
+from sqa.run.named import translator_from
+from sqa_services.protocols.iwslt.client import agent_builder
+from sqa_services.protocols.iwslt.corpus import EOS, BadSegmentSize, Recording, TextCorpus, load
+from sqa_services.protocols.iwslt.float32 import sentence_latency, total
+from sqa_services.protocols.iwslt.http import ServeConfig
+from sqa_services.protocols.iwslt.scores import Files, NothingToScore
+from sqa_services.protocols.iwslt.session import MAX_TOKENS, Session, TooLong, UnknownSentence
+
+CORPUS = TextCorpus((("Alice", "and", "Bob"), ("one",)), ("Alice und Bob", "eins"))
+
+
+def recording(path: Path, samples: int, rate: int = 16_000, channels: int = 1) -> Path:
+    with wave.open(str(path), "wb") as file:
+        file.setnchannels(channels)
+        file.setsampwidth(2)
+        file.setframerate(rate)
+        file.writeframes(np.arange(samples * channels, dtype="<i2").tobytes())
+    return path
+
+
+# ------------------------------------------------------------------------------------------------------ latencies
+
+
+@given(st.lists(st.floats(-100, 100, width=32), min_size=1, max_size=400))
+def test_a_sum_has_the_bits_of_torch(values: list[float]) -> None:
+    array = np.array(values, dtype=np.float32)
+    assert float(total(array)) == float(torch.from_numpy(array).sum())
+
+
+@given(st.integers(1, 30), st.lists(st.integers(0, 31), min_size=1, max_size=60))
+def test_float32_latencies_agree_with_the_float64_ones(source: int, delays: list[int]) -> None:
+    delays = sorted(delays)
+    for convention in (IWSLT_2020_FINAL, IWSLT_2020_FIRST, SIMULEVAL_1_0_2):
+        if convention is SIMULEVAL_1_0_2:
+            delays = [min(d, source) for d in delays]
+        value = sentence_latency(delays, source, convention)
+        for name in ("al", "ap", "dal"):
+            [expected] = FORMULAS[name](pack([delays], [source]), convention)
+            assert getattr(value, name) == pytest.approx(expected, rel=1e-5, abs=1e-5)
+
+
+def test_no_words_have_no_latency() -> None:
+    assert all(math.isnan(value) for value in sentence_latency([], 3, IWSLT_2020_FINAL))
+
+
+# -------------------------------------------------------------------------------------------------------- corpora
+
+
+def test_speech_is_read_in_blocks_of_ten_ms(tmp_path: Path) -> None:
+    wav = recording(tmp_path / "a.wav", 16 * 25)  # 25 ms
+    content = {"utts": {"a": {"input": {"path": str(wav), "length_ms": 25}, "output": {"text": " eins zwei "}}}}
+    (tmp_path / "dev.json").write_text(json.dumps(content))
+    session = Session(load(None, tmp_path / "dev.json", "speech"))
+    assert session.corpus.targets == ("eins zwei",)
+    first, second, third = session.read(0), session.read(0, 19), session.read(0, 500)
+    assert (first["segment_id"], first["segment"]) == (0, list(range(160)))
+    assert (second["segment_id"], second["segment"]) == (1, list(range(160, 320)))  # 19 ms are one block
+    assert (third["segment_id"], third["segment"]) == (2, list(range(320, 400)))
+    assert session.read(0)["segment"] == session.read(0)["segment"] == EOS
+    session.write(0, ["eins", "zwei", EOS])
+    assert session.sentences[0].delays == [25, 25, 25]
+    with pytest.raises(BadSegmentSize):
+        session.read(0, 9)
+
+
+def test_a_recording_cut_in_the_middle_of_a_sample_ends_before_it(tmp_path: Path) -> None:
+    wav = recording(tmp_path / "a.wav", 160)
+    wav.write_bytes(wav.read_bytes()[:-3])
+    assert Recording(wav, 16_000, 160, 10).read(0, 160) == list(range(158))
+
+
+def test_speech_by_simulevals_requests_is_read_by_samples(tmp_path: Path) -> None:
+    recording(tmp_path / "a.wav", 200, rate=8_000)  # 25 ms
+    (tmp_path / "src").write_text("a.wav\n")
+    (tmp_path / "tgt").write_text("eins zwei\n")
+    session = Session(load(tmp_path / "src", tmp_path / "tgt", "speech"))
+    first, last, end = session.read_instance(0, 20), session.read_instance(0, 20), session.read_instance(0, 20)
+    assert (first["segment_id"], len(first["segment"]), first["finished"]) == (20.0, 160, False)
+    assert (last["segment_id"], len(last["segment"]), last["finished"]) == (25.0, 40, True)
+    assert (end["segment_id"], end["segment"], end["sample_rate"], end["finished"]) == (25.0, EOS, 8_000, True)
+    session.write(0, ["eins", "zwei", EOS], wrap=False)
+    result = session.instance(0)
+    assert result["source_length"] == 25.0 and result["delays"] == [25.0] * 3
+    assert result["metric"]["latency"]["AL"] == 25.0 and set(result["metric"]["latency_ca"]) == {"AL", "AP", "DAL"}
+    assert list(session.nested_result("13a")["Latency"]) == ["AL", "AL_CA", "AP", "AP_CA", "DAL", "DAL_CA"]
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "message"),
+    [
+        ("a\nb\n", "A\n", "src has 2 lines, .*tgt 1"),
+        ("a </s>\n", "A\n", "src:1: has the word </s>"),
+        ("", "", "is empty"),
+    ],
+)
+def test_files_that_do_not_fit_are_refused(tmp_path: Path, source: str, target: str, message: str) -> None:
+    (tmp_path / "src").write_text(source)
+    (tmp_path / "tgt").write_text(target)
+    with pytest.raises(DataError, match=message):
+        load(tmp_path / "src", tmp_path / "tgt", "text")
+
+
+def test_recordings_of_the_wrong_kind_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "tgt").write_text("eins\n")
+    for name, message in (("no.wav", "does not exist"), ("text.wav", "not a .wav file"), ("two.wav", "2 channels")):
+        (tmp_path / "text.wav").write_text("text")
+        recording(tmp_path / "two.wav", 10, channels=2)
+        (tmp_path / "src").write_text(f"{name}\n")
+        with pytest.raises(DataError, match=message):
+            load(tmp_path / "src", tmp_path / "tgt", "speech")
+    (tmp_path / "bad.json").write_text('{"utts": {"a": {"input": {}}}}')
+    with pytest.raises(DataError, match="expected utts"):
+        load(None, tmp_path / "bad.json", "speech")
+
+
+# ------------------------------------------------------------------------------------------------------- sessions
+
+
+def test_segments_and_the_end() -> None:
+    session = Session(CORPUS)
+    read = [session.read(0) for _ in range(6)]
+    assert [segment["segment"] for segment in read] == ["Alice", "and", "Bob", EOS, EOS, EOS]
+    assert [segment["segment_id"] for segment in read] == [0, 1, 2, 3, 4, 4]
+
+
+def test_in_the_strict_guide_reading_the_end_is_no_step() -> None:
+    session = Session(CORPUS, strict=True)
+    assert [session.read(1, guide=True)["segment_id"] for _ in range(3)] == [0, 1, 1]
+
+
+def test_what_follows_the_end_counts_only_when_strict(tmp_path: Path) -> None:
+    for strict, text, delays in ((False, "eins", [2, 2]), (True, "eins </s> and", [2, 2, 2, 2])):
+        session = Session(TextCorpus((("one",),), ("eins",)), strict)
+        session.read(0)
+        session.read(0)
+        session.write(0, ["eins", EOS, "and", "more"])
+        files = Files(*(tmp_path / name for name in ("text", "delay", "scores")))
+        session.result("13a", files)
+        assert files.text.read_text() == f"{text}\n"
+        assert json.loads(files.delay.read_text()) == {"src_len": 2, "delays": delays}
+
+
+def test_an_unfinished_sentence_keeps_its_last_word_unless_strict(tmp_path: Path) -> None:
+    for strict, text in ((False, "Alice und"), (True, "Alice")):
+        session = Session(CORPUS, strict)
+        session.write(0, ["Alice", "und"])
+        files = Files(*(tmp_path / name for name in ("text", "delay", "scores")))
+        session.result("none", files)
+        assert files.text.read_text() == f"{text}\n"
+
+
+def test_a_sentence_without_words_is_left_out_of_the_latency_and_breaks_the_strict_result() -> None:
+    for strict in (False, True):
+        session = Session(CORPUS, strict)
+        session.read(1)
+        session.write(1, ["eins", EOS])
+        if strict:
+            with pytest.raises(NothingToScore):
+                session.result("13a")
+        else:
+            scores = session.result("13a")
+            assert scores["SoFar"]["AL"] == 0.5 and scores["SoFar"]["TER"] is None
+            assert scores["AL"] is scores["BLEU"] is None and (scores["Finished"], scores["Sentences"]) == (1, 2)
+
+
+def test_nothing_received_and_unknown_sentences() -> None:
+    session = Session(CORPUS)
+    with pytest.raises(NothingToScore):
+        session.result("13a")
+    for number in (-1, 2):
+        with pytest.raises(UnknownSentence):
+            session.read(number)
+        with pytest.raises(UnknownSentence):
+            session.write(number, ["x"])
+    assert session.nested_result("13a")["Latency"] == {"AL": None, "AP": None, "DAL": None}
+    assert session.nested_result("13a")["Quality"] == {"BLEU": None} and session.nested_result("13a")["Finished"] == 0
+    with pytest.raises(TooLong):
+        session.write(0, ["x"] * (MAX_TOKENS + 1))
+
+
+def test_the_end_is_no_part_of_sentence_bleu_unless_strict() -> None:
+    for strict, score in ((False, 100.0), (True, 0.0)):
+        session = Session(TextCorpus((("a",),), ("A B C D",)), strict)
+        assert session.instance(0)["metric"] == {}
+        session.write(0, ["A", "B", "C", "D", EOS], wrap=False)
+        got = session.instance(0)["metric"]["sentence_bleu"]
+        assert got == pytest.approx(score) if score else got < 100
+
+
+# --------------------------------------------------------------------------------------------- config and agents
+
+
+def test_a_server_for_other_machines_needs_a_token() -> None:
+    with pytest.raises(ConfigError, match="--token"):
+        ServeConfig(host="0.0.0.0")
+    assert ServeConfig(host="0.0.0.0", token="secret").token == "secret"
+    assert ServeConfig(host="::1").host == "::1"
+    with pytest.raises(ConfigError, match="--tokenizer"):
+        ServeConfig(tokenizer="zh")
+
+
+def test_agents_are_found_by_class_and_by_registered_name(tmp_path: Path) -> None:
+    file = tmp_path / "my_agent.py"
+    file.write_text(
+        "from sqa_services.protocols.iwslt.client import Agent, register_agent\n"
+        "@register_agent('mine')\n"
+        "class Mine(Agent):\n"
+        "    def __init__(self, args): self.k = args.k\n"
+        "    @staticmethod\n"
+        "    def add_args(parser): parser.add_argument('--k', type=int, default=1)\n"
+    )
+    assert agent_builder(f"{file}:Mine", ["--k", "3"])().k == 3
+    assert agent_builder(f"{file}:mine", [])().k == 1
+    for name, arguments, message in (
+        (f"{file}:Other", [], "has no agent 'Other'"),
+        (f"{file}:Mine", ["--q"], "does not know --q"),
+        (f"{tmp_path}/none.py:Mine", [], "no such file"),
+        ("Mine", [], "must be file.py:Name"),
+        ("no_such_module_here:Mine", [], "needs the module"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            agent_builder(name, arguments)
+
+
+def test_a_wrong_translator_is_named() -> None:
+    with pytest.raises(ConfigError, match="not valid YAML"):
+        translator_from("{name: ")
+    with pytest.raises(ConfigError, match="unknown translator"):
+        translator_from("{name: nobody}")

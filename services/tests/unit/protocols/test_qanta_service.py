@@ -1,0 +1,318 @@
+"""QANTA's act API, both ways: our players behind it, and systems behind it as guesser and buzzer of a run."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import requests
+
+pytest.importorskip("uvicorn", reason="needs the extra: pip install 'sqa[services]'")
+
+import doubles
+from stand_ins.http_server import anything, serving_app
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+
+from buzzers.qanta_service import QantaServiceBuzzer
+from guessers.qanta_service import QantaServiceConfig, build
+from sqa.core.errors import ConfigError, RemoteProtocolError
+from sqa.core.interfaces import IncrementalGuesser
+from sqa.core.types import Buzz, Guess
+from sqa.data.datasets import load_questions
+from sqa.files.store import Store
+from sqa.run.config import run_from_mapping
+from sqa.run.named import contestant_from
+from sqa.run.pipeline import run
+from sqa_services.net.server import json_reply, reply
+from sqa_services.protocols import qanta
+from sqa_services.protocols.qanta_http import QantaConfig, make_app
+from sqa_services.protocols.qanta_player import Act, Player
+
+API = "/api/1.0/quizbowl"
+
+
+@pytest.fixture(scope="module", params=["mlp", "recurrent"])
+def contestant(request):
+    """Buzzers that look back one step, and to the beginning."""
+    return contestant_from("bm25", f"{{name: {request.param}, model: bm25}}")
+
+
+@pytest.fixture(scope="module")
+def url(contestant) -> Iterator[str]:
+    with serving_app(make_app(Player(*contestant), QantaConfig(body_seconds=0.5))) as url:
+        yield url + API
+
+
+def texts() -> list[str]:
+    """The beginnings of two questions, one after the other."""
+    words = [question.reference_text.split() for question in load_questions("mini-en", limit=2)]
+    return [" ".join(each[:end]) for each in words for end in range(1, len(each) + 1)]
+
+
+def offline(contestant) -> list[Act]:
+    guesser, buzzer = contestant
+    acts = []
+    for question in load_questions("mini-en", limit=2):
+        history = guesser.guess_prefixes(question.reference_text.split(), 50)
+        pairs = zip(history, buzzer.decide(history), strict=True)
+        acts += [Act(guesses[0].page if guesses else "", buzz.buzz) for guesses, buzz in pairs]
+    return acts
+
+
+# ------------------------------------------------------------------------------------------------------ the server
+
+
+def test_the_contracts_replies(url: str) -> None:
+    status = requests.get(f"{url}/status", timeout=30).json()
+    assert status == {"batch": True, "batch_size": 200, "ready": True, "include_wiki_paragraphs": False}
+    question = {"question_idx": 0, "sent_index": 0, "char_index": 4, "text": "The "}
+    assert requests.post(f"{url}/act", json=question, timeout=30).json() == {"guess": "", "buzz": False}
+    batch = requests.post(f"{url}/batch_act", json={"questions": [question] * 3}, timeout=30).json()
+    assert batch == [{"guess": "", "buzz": False}] * 3
+    assert requests.post(f"{url}/batch_act", json={"questions": []}, timeout=30).json() == []
+
+
+def test_guesses_and_buzzes_are_those_of_a_run_in_any_order(url: str, contestant) -> None:
+    expected = [{"guess": act.guess, "buzz": act.buzz} for act in offline(contestant)]
+    questions = [{"text": text} for text in texts()]
+    places = [*range(1, len(questions), 2), *reversed(range(0, len(questions), 2))]
+    found: dict[int, Any] = {}
+    for start in range(0, len(places), 60):
+        asked = places[start : start + 60]
+        reply = requests.post(f"{url}/batch_act", json={"questions": [questions[i] for i in asked]}, timeout=60)
+        found |= dict(zip(asked, reply.json(), strict=True))
+    assert [found[i] for i in range(len(questions))] == expected
+    for i in (5, 80, 120):
+        assert requests.post(f"{url}/act", json=questions[i], timeout=30).json() == expected[i]
+    assert {act["buzz"] for act in expected} == {True, False}
+
+
+def test_titles_with_underscores() -> None:
+    class Guesser:
+        def guess(self, texts, n):
+            return [[Guess("New York City", 1.0)] for _ in texts]
+
+    player = Player(Guesser(), doubles.FirstGuessBuzzer(doubles.BuzzerConfig()))
+    assert player.act(["a b", "", "a"]) == [Act("New York City", True), Act("", False), Act("New York City", True)]
+    with serving_app(make_app(player, QantaConfig(underscores=True))) as url:
+        acted = requests.post(f"{url}{API}/act", json={"text": "a"}, timeout=30).json()
+    assert acted == {"guess": "New_York_City", "buzz": True}
+
+
+def test_texts_that_begin_alike_share_their_work() -> None:
+    class Guesser(doubles.KeywordGuesser):
+        asked = 0
+
+        def guess(self, texts, n):
+            self.asked += 1
+            return super().guess(texts, n)
+
+    guesser = Guesser(doubles.GuesserConfig())
+    player = Player(guesser, doubles.FirstGuessBuzzer(doubles.BuzzerConfig()))
+    acts = player.act(["a b Spain", "a b", "a", "a c", "a b Spain x"])
+    assert [act.guess for act in acts] == ["Spain", "", "", "", "Spain"]
+    assert guesser.asked == 2  # "a b Spain x" and "a c"
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status"),
+    [
+        ("act", b"no json", 400),
+        ("act", b"\xff\xfe", 400),
+        ("act", b"[" * 100_000, 400),
+        ("act", b"[]", 400),
+        ("act", b'{"text": 5}', 400),
+        ("act", b"{}", 400),
+        ("act", json.dumps({"text": "w " * 3000}).encode(), 413),
+        ("act", b" " * (5 << 20), 413),
+        ("batch_act", b"{}", 400),
+        ("batch_act", b'{"questions": {}}', 400),
+        ("batch_act", b'{"questions": [5]}', 400),
+        ("batch_act", json.dumps({"questions": [{"text": "a"}] * 201}).encode(), 413),
+        ("nothing", b"{}", 404),
+    ],
+)
+def test_bad_requests(url: str, path: str, body: bytes, status: int) -> None:
+    answered = requests.post(f"{url}/{path}", data=body, timeout=30)
+    assert answered.status_code == status and "error" in answered.json()
+
+
+def test_a_client_that_stalls_harms_nobody(url: str) -> None:
+    host, port = url.removeprefix("http://").partition("/")[0].split(":")
+    with socket.create_connection((host, int(port))) as stalled:
+        stalled.sendall(b"POST /api/1.0/quizbowl/act HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{")
+        assert requests.post(f"{url}/act", json={"text": "a"}, timeout=30).status_code == 200
+        assert stalled.recv(100).startswith(b"HTTP/1.1 408")
+
+
+def test_the_token_and_what_cannot_be_served() -> None:
+    player = Player(*contestant_from("{name: 'doubles:build_guesser'}", "{name: 'doubles:build_buzzer'}"))
+    with serving_app(make_app(player, QantaConfig(token="secret"))) as url:
+        assert requests.get(f"{url}{API}/status", timeout=30).status_code == 200
+        assert requests.post(f"{url}{API}/act", json={"text": "a"}, timeout=30).status_code == 401
+        headers = {"Authorization": "Bearer secret"}
+        assert requests.post(f"{url}{API}/act", json={"text": "a"}, headers=headers, timeout=30).status_code == 200
+    with pytest.raises(ConfigError, match="give a --token"):
+        QantaConfig(host="0.0.0.0")
+    with pytest.raises(ConfigError, match="name one"):
+        qanta.serve("{name: 'doubles:build_guesser'}", "", "127.0.0.1", 0, None, False)
+    with pytest.raises(ConfigError, match="nobody knows it"):
+        Player(doubles.KeywordGuesser(doubles.GuesserConfig()), doubles.OracleBuzzer(doubles.BuzzerConfig()))
+
+
+# ------------------------------------------------------------------------------------------------------ the client
+
+
+@pytest.mark.parametrize("batch", [True, False])
+def test_through_the_wire_a_run_is_the_same(tmp_path, batch: bool) -> None:
+    """BM25 and the MLP behind the API, as guesser and buzzer of a run: EW, buzzes and guesses of the run without."""
+    guesser, buzzer = contestant_from("bm25", "{name: mlp, model: bm25}")
+    app = make_app(Player(guesser, buzzer), QantaConfig(batch_size=50 if batch else 1))
+    plain = {
+        "name": "plain",
+        "dataset": {"name": "mini-en", "limit": 8 if batch else 2},
+        "translator": {"name": "doubles:build_translator"},
+        "guesser": "bm25",
+        "buzzer": {"name": "mlp", "model": "bm25"},
+        "metrics": ["ew", "oracle-ew", "accuracy"],
+    }
+    with serving_app(app) as url:
+        served = plain | {
+            "name": "served",
+            "guesser": {"name": "guessers.qanta_service:build", "url": url},
+            "buzzer": {"name": "buzzers.qanta_service:build"},
+        }
+        here, there = (run(run_from_mapping(m), Store(tmp_path), progress=False) for m in (plain, served))
+    for name in plain["metrics"]:
+        assert there.stats[name].tolist() == here.stats[name].tolist()
+    for ours, theirs in zip(here.traces, there.traces, strict=True):
+        assert [b.buzz for b in theirs.buzzes] == [b.buzz for b in ours.buzzes]
+        assert [g[0].page if g else "" for g in theirs.guesses] == [g[0].page if g else "" for g in ours.guesses]
+    assert any(b.buzz for trace in here.traces for b in trace.buzzes)
+
+
+def system(replies: dict[str, Any]) -> Starlette:
+    """A made-up system; `state.seen` of the application lists what it was asked."""
+    seen: list[Any] = []
+
+    async def answer(request: Request) -> Response:
+        name = request.url.path.rpartition("/")[2]
+        if request.method == "POST":
+            seen.append(await request.json())
+        said = replies[name]
+        if callable(said) and not isinstance(said, Response):
+            said = said(seen[-1])
+        return said if isinstance(said, Response) else json_reply(said)
+
+    app = anything(answer)
+    app.state.seen = seen
+    return app
+
+
+def test_what_a_system_is_sent() -> None:
+    app = system({"status": {"ready": True, "batch": False}, "act": {"guess": "A_B", "buzz": False}})
+    with serving_app(app) as url:
+        guesser = build(QantaServiceConfig(url=url))
+        assert isinstance(guesser, IncrementalGuesser)
+        assert guesser.guess_prefixes(["One.", "Two"], 50) == [[Guess("A_B", 0.0)]] * 2
+        assert guesser.guess(["Other", "  "], 50) == [[Guess("A_B", 0.0)], []]
+        assert guesser.guess(["Other"], 0) == [[]]
+    assert app.state.seen == [
+        {"question_idx": 0, "sent_index": 0, "char_index": 4, "text": "One."},
+        {"question_idx": 0, "sent_index": 1, "char_index": 8, "text": "One. Two"},
+        {"question_idx": 1, "sent_index": 0, "char_index": 5, "text": "Other"},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("act", "expected"),
+    [
+        ({"guess": "A", "buzz": True}, [Guess("A", 1.0)]),
+        ({"guess": "A", "buzz": 0}, [Guess("A", 0.0)]),
+        ({"guess": None, "buzz": False}, []),
+        ({"guess": "", "buzz": True}, [Guess("", 1.0)]),  # it has answered, and nobody is called so
+    ],
+)
+def test_guesses_and_buzzes_of_a_system(act: Any, expected: list[Guess]) -> None:
+    with serving_app(system({"status": {"batch": False}, "act": act})) as url:
+        history = build(QantaServiceConfig(url=url)).guess(["text"], 50)
+    assert history == [expected]
+    [buzz] = QantaServiceBuzzer().decide(history)
+    assert buzz == Buzz(expected[0].score if expected else 0.0, bool(act["buzz"]))
+
+
+OVERLONG = "x" * (9 << 20)
+
+
+@pytest.mark.parametrize(
+    ("replies", "problem"),
+    [
+        ({"status": [1]}, "a JSON object was expected, it said"),
+        ({"status": {"ready": False}}, "not ready after 0 seconds"),
+        ({"status": {}, "act": {"guess": 5, "buzz": True}}, "was expected, it said"),
+        ({"status": {}, "act": {"guess": "A", "buzz": "yes"}}, "was expected, it said"),
+        ({"status": {}, "act": {"guess": "A" * 501, "buzz": True}}, "was expected, it said"),
+        ({"status": {}, "act": ["A", True]}, "was expected, it said"),
+        ({"status": {}, "act": reply("<html>")}, "JSON was expected, it said '<html>'"),
+        ({"status": {}, "act": lambda _: reply("gone", 404)}, "HTTP 404, it said 'gone'"),
+        ({"status": {}, "act": lambda _: reply("broke", 500)}, "HTTP 500, it said 'broke'"),
+        ({"status": {}, "act": lambda _: reply("", 302)}, "HTTP 302"),
+        ({"status": {}, "act": lambda _: reply(OVERLONG)}, "a reply of more than 8388608 bytes, refused"),
+        ({"status": {"batch": True, "batch_size": 9}, "batch_act": []}, "a list of 1 was expected, it said"),
+        ({"status": {"batch": True, "batch_size": 9}, "batch_act": {"a": 1}}, "a list of 1 was expected, it said"),
+    ],
+)
+def test_a_system_that_misbehaves(replies: dict[str, Any], problem: str) -> None:
+    with serving_app(system(replies)) as url, pytest.raises(RemoteProtocolError, match=problem):
+        build(QantaServiceConfig(url=url, ready=0.0, retries=0)).guess(["text"], 50)
+
+
+def test_a_system_that_fails_once_is_asked_again() -> None:
+    answers = iter([reply("busy", 503), json_reply({"guess": "A", "buzz": False})])
+    with serving_app(system({"status": {}, "act": lambda _: next(answers)})) as url:
+        assert build(QantaServiceConfig(url=url)).guess(["text"], 50) == [[Guess("A", 0.0)]]
+
+
+@pytest.mark.parametrize("sent", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{"])
+def test_a_system_that_stalls(sent: bytes) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        config = QantaServiceConfig(url=f"http://127.0.0.1:{server.getsockname()[1]}", timeout=0.3, retries=0)
+        from threading import Thread
+
+        held = []
+
+        def answer() -> None:
+            connection, _ = server.accept()
+            held.append(connection)
+            connection.recv(1000)
+            connection.sendall(sent)
+
+        thread = Thread(target=answer)
+        thread.start()
+        with pytest.raises(RemoteProtocolError, match=r"no whole reply in 0\.3 seconds"):
+            build(config).guess(["text"], 50)
+        thread.join()
+        held[0].close()
+
+
+def test_configs() -> None:
+    with pytest.raises(ConfigError, match="url: expected something like"):
+        QantaServiceConfig(url="ftp://x")
+    with pytest.raises(ConfigError, match="timeout: must be > 0, got 0"):
+        QantaServiceConfig(timeout=0, retries=-1)
+    with pytest.raises(RemoteProtocolError, match="the connection failed"):
+        build(QantaServiceConfig(url="http://127.0.0.1:9", retries=0)).guess(["text"], 1)
+    assert build(QantaServiceConfig()).fingerprint() != build(QantaServiceConfig(label="b")).fingerprint()
+
+
+def test_the_buzzer_reads_no_other_guesses() -> None:
+    buzzer = QantaServiceBuzzer()
+    assert buzzer.decide([[], [Guess("A", 0.0)]]) == [Buzz(0.0, False)] * 2
+    for guesses in ([Guess("A", 7.3)], [Guess("A", 1.0), Guess("B", 0.0)]):
+        with pytest.raises(ConfigError, match="the guesser qanta_service only"):
+            buzzer.decide([guesses])

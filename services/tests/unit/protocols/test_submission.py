@@ -1,0 +1,110 @@
+"""Submissions of a shared task: every problem is found at once, and a good one is scored as a run is."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from sqa.data.datasets import load_questions
+from sqa.files.json_shape import Shape
+from sqa.metrics.curve import curve_named
+from sqa_services.protocols import submission
+
+QUESTIONS = "mini-es"
+
+
+def rows(answered: bool = True) -> list[dict]:
+    found = []
+    for question in load_questions(QUESTIONS):
+        for step, word in enumerate(question.reference_text.split()):
+            row = {"question": question.id, "step": step, "token": word, "g": min(step + 3, len(question.words))}
+            if answered:
+                row |= {"guess": question.page, "buzz": step == 4}
+            found.append(row)
+    return found
+
+
+def run(folder: Path, lines: list[object], as_json: bool = True) -> int:
+    path = folder / "submission.jsonl"
+    path.write_text("".join(line if isinstance(line, str) else json.dumps(line) + "\n" for line in lines))
+    return submission.main(str(path), QUESTIONS, as_json)
+
+
+def scores(capsys: pytest.CaptureFixture[str]) -> dict[str, dict]:
+    return {row["metric"]: row for row in json.loads(capsys.readouterr().out)["scores"]}
+
+
+def test_scores(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(tmp_path, list(rows())) == 0
+    found = scores(capsys)
+    curve = curve_named("qanta2018")
+    questions = load_questions(QUESTIONS)
+    fraction = [len(" ".join(q.words[:7])) / len(q.text) for q in questions]
+    expected = sum(float(curve(f)) for f in fraction) / len(questions)
+    assert found["ew"]["value"] == pytest.approx(expected, abs=0.01)
+    assert found["accuracy"]["value"] == 1
+    assert found["al"]["value"] > 0 and found["bleu"]["value"] > 0
+
+
+def test_without_answers_there_is_no_ew_but_latency(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(tmp_path, list(rows(answered=False))) == 0
+    found = scores(capsys)
+    assert found["ew"]["value"] is None and "no guesser ran" in found["ew"]["refusal"]
+    assert found["al"]["value"] > 0
+
+
+def test_every_problem_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    good = rows()
+    first, third = sorted({row["question"] for row in good})[:3:2]
+    last = max(i for i, row in enumerate(good) if row["question"] == third)
+    good[3] |= {"token": "two words"}
+    good[12] |= {"g": 9999}
+    good[last] |= {"step": 77}
+    lines = [*good, "{\n", {"question": "nobody", "step": 0, "token": "a", "g": 1, "guess": "", "buzz": True}, [1]]
+    lines += [{"question": first, "step": True, "g": -1, "x": 1, "guess": "a"}]
+    assert run(tmp_path, lines) == 1
+    problems = "\n".join(json.loads(capsys.readouterr().out)["problems"])
+    for said in (
+        "4: token: one word",
+        "g: must be in",
+        f"{third} is at step",
+        "not JSON",
+        "the set has no 'nobody'",
+        "an object was expected",
+        "step: integer expected, got True",
+        "g: must be >= 0",
+        "x: no such field",
+        "buzz: is missing",
+        "token: is missing",
+    ):
+        assert said in problems, (said, problems)
+
+
+def test_whole_numbers_may_not_be_written_as_floats_and_others_may() -> None:
+    """JSON Schema takes 1.0 for an integer."""
+    schema = {"type": "object", "properties": {
+        "step": {"type": "integer"}, "score": {"type": "number"},
+        "list": {"type": "array", "items": {"type": "object", "properties": {"n": {"type": "integer"}}}},
+    }}  # fmt: skip
+    assert Shape(schema).problems({"step": 1, "score": 1.0, "list": [{"n": 2}]}) == []
+    assert Shape(schema).problems({"step": 1.0, "score": 0.5, "list": [{"n": 2}, {"n": 2.0}]}) == [
+        "step: integer expected, got 1.0", "list[1].n: integer expected, got 2.0",
+    ]  # fmt: skip
+
+
+def test_missing_questions_and_empty_translations(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    good = rows()
+    first = good[0]["question"]
+    others: list[object] = [row for row in good if row["question"] != first]
+    assert run(tmp_path, others, as_json=False) == 1
+    assert f"question {first}: has no rows" in capsys.readouterr().err
+    nothing = {"question": first, "step": 0, "token": "", "g": 0, "guess": "", "buzz": False}
+    assert run(tmp_path, [nothing, *others], as_json=False) == 0
+    assert capsys.readouterr().out.startswith("metric\tvalue\tsignature\new\t")
+
+
+def test_the_schema_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert submission.main("", "", schema=True) == 0
+    assert json.loads(capsys.readouterr().out)["required"] == ["question", "step", "token", "g"]

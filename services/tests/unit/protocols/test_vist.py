@@ -1,0 +1,240 @@
+"""The VIST evaluator's rules beyond the recorded cases, Gson's leniency, and Java's order and numbers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from sqa.core.errors import ConfigError
+from sqa_services.protocols import vist
+from sqa_services.protocols.gson import BadUnicodeEscape, JsonSyntax, NoDocument, parse
+from sqa_services.protocols.java import Hashtable, double_text, string_hash
+
+PHOTOS = {"s1": ["a", "b"], "s2": ["a", "b"], "s3": ["c", "d"]}
+
+
+class Words:
+    """Stands for METEOR: the share of a story's words that the best reference has."""
+
+    def __enter__(self) -> Words:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        pass
+
+    def stats(self, references: Sequence[str], hypothesis: str) -> list[float]:
+        assert not any("\n" in text or "|||" in text for text in (*references, hypothesis))
+        words = hypothesis.split()
+        return [max(sum(word in text.split() for word in words) / max(len(words), 1) for text in references)]
+
+    def scores(self, groups: Sequence[Sequence[float]]) -> list[float]:
+        return [groups[0][0], groups[0][0]]
+
+
+def annotation(story: str, photo: str, order: object, text: str) -> dict:
+    return {"story_id": story, "photo_flickr_id": photo, "worker_arranged_photo_order": order, "text": text}
+
+
+def gold() -> dict:
+    rows = [
+        annotation(story, photo, i, f"{story} {photo}") for story, ids in PHOTOS.items() for i, photo in enumerate(ids)
+    ]
+    return {"annotations": [[row] for row in rows]}
+
+
+def told(*stories: dict) -> dict:
+    return {"output_stories": list(stories)}
+
+
+def story(photos: object, text: object = "s1 a", album: object = "1") -> dict:
+    return {"album_id": album, "photo_sequence": photos, "story_text_normalized": text}
+
+
+GOOD = (story(["a", "b"]), story(["c", "d"], "s3 x"))
+
+
+def run(folder: Path, test: object, *more: str, annotations: object = None) -> int:
+    (folder / "test.json").write_text(test if isinstance(test, str) else json.dumps(test), encoding="utf-8")
+    (folder / "gold.json").write_text(json.dumps(annotations or gold()), encoding="utf-8")
+    return vist.main(["-testFile", str(folder / "test.json"), "-gsFile", str(folder / "gold.json"), *more], Words)
+
+
+def test_mean_of_the_best_reference(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(tmp_path, told(*GOOD)) == 0
+    assert capsys.readouterr().out.splitlines()[-3:] == [
+        "--------------------------",
+        "Avg. Max Meteor Score =",
+        "0.75",
+    ]
+
+
+@pytest.mark.parametrize(
+    "stories,message",
+    [
+        ([story(["a", "b"], None)], "One story is missing some attributes. Photo seq: a-b-"),
+        ([story(["a", "b"], album=None)], "One story is missing some attributes. Photo seq: a-b-"),
+        ([story(None)], "One story is missing some attributes."),
+        ([story(["a", None], None)], "One story is missing some attributes. Photo seq: a-null-"),
+        ([*GOOD, GOOD[0], story(None)], "One story is missing some attributes."),
+        ([*GOOD, GOOD[1]], "One photo sequence has more than one stories. Photo seq: c-d-"),
+        ([story(["a", "b"], ["x"])], "Incorrect JSON syntax (JsonSyntaxException)."),
+        ([story({"a": "b"})], "Incorrect JSON syntax (JsonSyntaxException)."),
+        (["text"], "Incorrect JSON syntax (JsonSyntaxException)."),
+    ],
+)
+def test_first_problem(tmp_path: Path, capsys: pytest.CaptureFixture[str], stories: list, message: str) -> None:
+    assert run(tmp_path, told(*stories)) == 1
+    assert capsys.readouterr().out == f"[Error] {message}\n"
+
+
+def test_a_message_is_no_longer_than_a_screen(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [annotation("s1", "p" * 66_000, 0, "text")]
+    assert run(tmp_path, told(*GOOD), annotations={"annotations": [rows]}) == 1
+    assert capsys.readouterr().out.endswith("Photo seq: " + "p" * vist.LONGEST_KEY + "\n")
+
+
+@pytest.mark.parametrize("test", ["", " // nothing\n", "{}", '{"output_stories": null}', '{"output_stories": [null]}'])
+def test_where_the_original_dies_of_an_exception(tmp_path: Path, capsys: pytest.CaptureFixture[str], test: str) -> None:
+    assert run(tmp_path, test) == 1
+    said = capsys.readouterr()
+    assert said.out == "" and said.err.startswith("sqa: ") and said.err.count("\n") == 1
+
+
+def test_trailing_comma_in_the_array_and_bad_unicode_escape(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for test in (json.dumps(told(*GOOD)).replace("]}", ",]}", 1)[:-2] + ",]}", '{"a": "\\uzzzz"}'):
+        assert run(tmp_path, test) == 1
+        assert capsys.readouterr().out == ""
+
+
+def test_order_of_photos_matters_and_numbers_are_ids(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(tmp_path, told(story(["b", "a"]), GOOD[1])) == 1
+    out = capsys.readouterr().out.splitlines()
+    assert out[-1] == "[Error] One story is missing in this submission. Photo seq: a-b-"
+    rows = [annotation("s", "7", 0, "one"), annotation("s", "8", 1, "two")]
+    assert run(tmp_path, told(story([7, 8], 12)), annotations={"annotations": rows}) == 0
+
+
+def test_keyed_in_file_order_told_in_the_workers_order() -> None:
+    rows = [annotation("s", "p", 2, "last"), annotation("s", "q", "1", "first "), annotation("s", "r", 1, "then")]
+    found = vist.gold_stories(parse(json.dumps({"annotations": rows})))
+    assert {key: found[key] for key in found} == {"p-q-r-": ["first  then last"]}
+
+
+def test_all_errors_and_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bad = told(story(["a", "b"], None), story(["x"]), story(["x"]), story(None))
+    assert run(tmp_path, bad, "--all-errors") == 1
+    assert capsys.readouterr().out.splitlines() == [
+        "[Error] One story is missing some attributes. Photo seq: a-b-",
+        "[Error] One story is missing some attributes.",
+        "[Error] One photo sequence has more than one stories. Photo seq: x-",
+        "[Error] One story is missing in this submission. Photo seq: c-d-",
+    ]
+    assert run(tmp_path, bad, "--json") == 1
+    found = json.loads(capsys.readouterr().out)
+    assert found["valid"] is False and len(found["problems"]) == 1 and found["score"] is None
+    assert run(tmp_path, told(*GOOD), "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["valid"] and found["score"] == 0.75 and found["sequences"] == 2
+
+
+def test_template(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    template = tmp_path / "template.json"
+    template.write_text(json.dumps(told(story(["c", "d"], ""))))
+    assert run(tmp_path, told(GOOD[1]), "--template", str(template)) == 0
+    assert capsys.readouterr().out.endswith("\n0.5\n")
+
+
+@pytest.mark.parametrize(
+    "words", [[], ["-testFile", "x"], ["-testFile"], ["-x"], ["-testFile", "a", "-testFile", "b", "-gsFile", "c"]]
+)
+def test_wrong_arguments(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert vist.main(words, Words) == 1
+    assert capsys.readouterr() == ("", "Incorrect args: -testFile <testFile_path> -gsFile <gsFile_path>\n")
+
+
+def test_a_file_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    missing = str(tmp_path / "none.json")
+    assert vist.main(["-testFile", missing, "-gsFile", missing], Words) == 1
+    assert missing in capsys.readouterr().err
+
+
+def test_without_java_there_is_one_clear_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run(tmp_path, told(*GOOD))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(ConfigError, match="no java on PATH"):
+        vist.main(["-testFile", str(tmp_path / "test.json"), "-gsFile", str(tmp_path / "gold.json")])
+
+
+def test_bars_and_line_ends_in_a_story_reach_meteor_as_words(tmp_path: Path) -> None:
+    assert run(tmp_path, told(story(["a", "b"], "s1 ||| a\nb"), GOOD[1])) == 0
+
+
+@pytest.mark.parametrize(
+    "text,expected",
+    [
+        ("{a: 'b', \"c\" = d; e => [1;2,]} rest", {"a": "b", "c": "d", "e": ["1", "2", None]}),
+        ('\ufeff# one\n/* two */ {"a": 1.50, "b": TRUE, "c": nUll} // end', {"a": "1.50", "b": "true", "c": None}),
+        (')]}\'\n{"a": "\\u0041\\ud83d\\ude00\\\'"}', {"a": "A\U0001f600'"}),
+        ('{"a": 1, "a": 2}', {"a": "2"}),
+        ("[,]", [None, None]),
+        ("[[], {}, [{}]]", [[], {}, [{}]]),
+        ("bare", "bare"),
+        ('"line\nend"', "line\nend"),
+        ("[007, -1e5, NaN, tru]", ["007", "-1e5", "NaN", "tru"]),
+    ],
+)
+def test_lenient_json(text: str, expected: object) -> None:
+    assert parse(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text", ["{", "[", '{"a"', '{"a" 1}', '{"a": }', '{"a": 1,}', "[1 2]", "]", '"a', '"\\q"', "/* open", "{,}", "[a"]
+)
+def test_not_even_lenient_json(text: str) -> None:
+    with pytest.raises(JsonSyntax):
+        parse(text)
+
+
+def test_no_document_and_bad_escape_and_depth() -> None:
+    with pytest.raises(NoDocument):
+        parse(" \n# only this")
+    with pytest.raises(BadUnicodeEscape):
+        parse('"\\u12g4"')
+    with pytest.raises(JsonSyntax):
+        parse("[" * 100_000)
+
+
+@pytest.mark.parametrize(
+    "value,text",
+    [
+        (0.0, "0.0"),
+        (1.0, "1.0"),
+        (0.001, "0.001"),
+        (0.00099, "9.9E-4"),
+        (1e-5, "1.0E-5"),
+        (1234567.0, "1234567.0"),
+        (12345678.0, "1.2345678E7"),
+        (-0.25, "-0.25"),
+        (float("nan"), "NaN"),
+        (0.9972939729397293, "0.9972939729397293"),
+    ],
+)
+def test_doubles_as_java_prints_them(value: float, text: str) -> None:
+    assert double_text(value) == text
+
+
+def test_order_of_javas_hashtable() -> None:
+    """Keys k0 .. k19 put in this order; the order is that of java.util.Hashtable on OpenJDK 17."""
+    assert string_hash("hello") == 99162322
+    table: Hashtable[int] = Hashtable()
+    for i in range(20):
+        table.put(f"k{i}", i)
+    table.put("k3", 33)
+    assert " ".join(table) == ORDER
+    assert table["k3"] == 33 and len(table) == 20 and table.get("none") is None
+
+
+ORDER = "k9 k8 k7 k6 k5 k4 k3 k2 k1 k0 k19 k18 k17 k16 k15 k14 k13 k12 k11 k10"

@@ -1,0 +1,295 @@
+"""SimulEval agents as translators: the words and delays that SimulEval's own evaluator records of the same class."""
+
+from __future__ import annotations
+
+from operator import length_hint
+
+import pytest
+
+pytest.importorskip("simuleval", reason="needs the extra: pip install 'sqa[simul]'")
+
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.trace import check_emissions
+from sqa.core.types import Question
+from sqa.data.datasets import load_questions
+from sqa.files.store import Store
+from sqa.run.config import run_from_mapping
+from sqa.run.pipeline import run
+from sqa_services.bench.simuleval import evaluate
+from sqa_services.simuleval.agent import SimulevalConfig, build
+
+AGENTS = '''
+from dataclasses import dataclass
+from simuleval.agents import SpeechToTextAgent, TextToTextAgent
+from simuleval.agents.actions import ReadAction, WriteAction
+from simuleval.agents.pipeline import AgentPipeline
+from simuleval.data.segments import TextSegment
+from simuleval.utils import entrypoint
+
+
+@dataclass
+class Seen:  # a dataclass looks its module up in sys.modules
+    words: int = 0
+
+
+@entrypoint
+class WaitK(TextToTextAgent):
+    """Copies, k words late."""
+
+    def __init__(self, args):
+        super().__init__(args)
+        self.k = args.waitk
+
+    @staticmethod
+    def add_args(parser):
+        parser.add_argument("--waitk", type=int, default=3)
+
+    def policy(self):
+        source, written, ended = self.states.source, len(self.states.target), self.states.source_finished
+        if len(source) - written >= self.k or ended:
+            return WriteAction(source[written].upper(), finished=ended and written + 1 == len(source))
+        return ReadAction()
+
+
+class Nosy(TextToTextAgent):
+    """Decides on the very word that it is told to be the last."""
+
+    def policy(self):
+        n, finished = len(self.states.source), self.states.source_finished
+        return WriteAction(f"last{n} bye" if finished else f"not{n}", finished=finished)
+
+
+class Hasty(TextToTextAgent):
+    """Finishes before the source does."""
+
+    def policy(self):
+        n = len(self.states.source)
+        return WriteAction(str(n), finished=n == 2 or self.states.source_finished)
+
+
+class Ragged(TextToTextAgent):
+    """Writes blanks, nothing, and several words at once; finishes two steps after the end."""
+
+    def reset(self):
+        super().reset()
+        self.after = 0
+
+    def policy(self):
+        self.after += self.states.source_finished
+        if self.after == 3:
+            return WriteAction("", finished=True)
+        return WriteAction(["", "  a \\t b ", " "][len(self.states.source) % 3], finished=False)
+
+
+class Stateless(TextToTextAgent):
+    """Is handed its states."""
+
+    def policy(self, states=None):
+        if states.source_finished:
+            return WriteAction(" ".join(reversed(states.source)), finished=True)
+        return ReadAction()
+
+
+class Segmenter(TextToTextAgent):
+    """Hands on two words at a time."""
+
+    def policy(self):
+        source, finished = self.states.source, self.states.source_finished
+        if len(source) % 2 == 0 or finished:
+            return WriteAction(" ".join(source[-2:] if len(source) % 2 == 0 else source[-1:]), finished=finished)
+        return ReadAction()
+
+
+class Counter(TextToTextAgent):
+    """Writes how many characters it was handed."""
+
+    def policy(self):
+        if not self.states.source:
+            return ReadAction()
+        return WriteAction(str(len(self.states.source[-1])), finished=self.states.source_finished)
+
+
+class Pair(AgentPipeline):
+    pipeline = [Segmenter, Counter]
+
+
+class Endless(TextToTextAgent):
+    def policy(self):
+        return ReadAction()
+
+
+class Wrong(TextToTextAgent):
+    def pushpop(self, segment, states=None, upstream_states=None):
+        return "words"
+
+
+class Speech(SpeechToTextAgent):
+    def policy(self):
+        return ReadAction()
+
+
+NOT_AN_AGENT = 3
+'''
+RUNNING = ["WaitK", "Nosy", "Hasty", "Ragged", "Stateless", "Pair"]
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    path = tmp_path_factory.mktemp("agents") / "my_agents.py"
+    path.write_text(AGENTS, encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def questions():
+    return load_questions("mini-es", limit=4)
+
+
+def make(path, name, *args):
+    return build(SimulevalConfig(f"{path}:{name}", args))
+
+
+@pytest.mark.parametrize("name", RUNNING)
+def test_words_and_delays_are_those_of_simuleval(path, questions, name):
+    translator = make(path, name)
+    sentences = [" ".join(sentence) for question in questions for sentence in question.sentences]
+    recorded = evaluate(make(path, name).agent, [*sentences, "one", "one two"])
+    short = [_short("one"), _short("one", "two")]
+    batch = translator.translate_batch([*questions, *short])
+    ours = []
+    for question, emissions in zip([*questions, *short], batch, strict=True):
+        check_emissions(question, emissions)
+        for i in range(len(question.sentences)):
+            mine = [e for e in emissions if e.sentence == i]
+            ours.append(([e.token for e in mine], [e.g for e in mine]))
+    assert ours == [tuple(sentence) for sentence in recorded]
+    assert any(words for words, _ in ours)
+
+
+def _short(*words):
+    return Question(f"short{len(words)}", "test", "es", (words,), ("x",), "Page")
+
+
+@pytest.mark.parametrize("name", RUNNING)
+def test_streaming_a_source_that_knows_its_length_gives_the_batch(path, questions, name):
+    class Source:
+        """What the pipeline hands out, with the length of the rest."""
+
+        def __init__(self, words):
+            self.words, self.read, self.ended = iter(words), 0, False
+
+        def __iter__(self):
+            return self
+
+        def __length_hint__(self):
+            return length_hint(self.words)
+
+        def __next__(self):
+            try:
+                word = next(self.words)
+            except StopIteration:
+                self.ended = True
+                raise
+            self.read += 1
+            return word
+
+    translator = make(path, name)
+    for question, emissions in zip(questions, translator.translate_batch(questions), strict=True):
+        streamed = []
+        for i, sentence in enumerate(question.sentences):
+            source = Source(sentence)
+            streamed += [(i, token, source.read, source.ended) for token in translator.translate(source)]
+        assert streamed == [(e.sentence, e.token, e.g, e.ended) for e in emissions]
+
+
+def test_a_source_that_does_not_know_its_length_ends_one_step_later(path):
+    words = list(make(path, "Nosy").translate(word for word in ["a", "b"]))
+    assert words == ["not1", "not2", "last2", "bye"]
+    assert list(make(path, "Nosy").translate(iter(["a", "b"]))) == ["not1", "last2", "bye"]
+
+
+def test_arguments_reach_the_agent_and_its_siblings_do_not_mix(path, questions):
+    late, early = make(path, "WaitK", "--waitk", 7), make(path, "WaitK", "--waitk", 1)
+    assert (late.agent.k, early.agent.k) == (7, 1)
+    assert late.agent.args.source_segment_size == 1  # SimulEval's own options are there
+    [first] = {e.g for e in early.translate_batch(questions[:1])[0][:1]}
+    [seventh] = {e.g for e in late.translate_batch(questions[:1])[0][:1]}
+    assert (first, seventh) == (1, 7)
+
+
+def test_an_abandoned_sentence_leaves_nothing_behind(path, questions):
+    translator = make(path, "WaitK")
+    sentence = questions[0].sentences[0]
+    next(translator.translate(iter(sentence)))
+    assert list(translator.translate(iter(sentence))) == [word.upper() for word in sentence]
+
+
+def test_an_agent_runs_in_the_pipeline_from_a_config(path, tmp_path, questions):
+    translator = {"name": "sqa_services.simuleval.agent:build", "agent": f"{path}:WaitK", "args": ["--waitk", 4]}
+    config = {"name": "r", "dataset": {"name": "mini-es", "limit": 4}, "translator": translator, "metrics": ["al"]}
+    result = run(run_from_mapping(config), Store(tmp_path), progress=False)
+    emissions = [trace.emissions for trace in result.traces]
+    assert [list(es) for es in emissions] == make(path, "WaitK", "--waitk", 4).translate_batch(questions)
+    assert result.stats["al"][:, 0].sum() / result.stats["al"][:, 1].sum() == pytest.approx(4.0)
+
+
+def test_fingerprints_hold_arguments_class_source_and_the_files_that_arguments_name(path, tmp_path):
+    weights, prints = tmp_path / "weights", []
+    weights.mkdir()
+    for content in ("1", "2"):
+        (weights / "model.bin").write_text(content)
+        prints += [make(path, "WaitK", "--output", str(weights)).fingerprint() for _ in range(2)]
+        prints.append(make(path, "WaitK", f"--output={weights}/model.bin").fingerprint())
+    prints += [make(path, "WaitK").fingerprint(), make(path, "WaitK", "--waitk", 2).fingerprint()]
+    prints.append(make(path, "Nosy").fingerprint())
+    other = tmp_path / "my_agents.py"
+    other.write_text(AGENTS + "\n# changed", encoding="utf-8")
+    prints.append(make(other, "WaitK").fingerprint())
+    assert prints[0] == prints[1] and prints[3] == prints[4] and len(set(prints)) == 8
+
+
+WRONG = {
+    "no class": (":", "agent: must be file.py:ClassName or module:ClassName"),
+    "no file": ("none.py:Agent", "agent: no such file: none.py"),
+    "no module": ("no_such_module:Agent", "needs the Python module 'no_such_module', which is not installed"),
+    "no such class": ("{}:Nobody", "has no SimulEval agent class 'Nobody'"),
+    "no agent": ("{}:NOT_AN_AGENT", "has no SimulEval agent class 'NOT_AN_AGENT'"),
+    "no SimulEval class": ("{}:Seen", "has no SimulEval agent class 'Seen'"),
+    "speech": ("{}:Speech", "is speech to text; only text to text"),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_agents_that_cannot_be(path, what):
+    agent, expected = WRONG[what]
+    with pytest.raises(ConfigError, match=expected):
+        build(SimulevalConfig(agent.format(path)))
+
+
+@pytest.mark.parametrize(
+    ("args", "expected"),
+    [
+        (("--waitk", "many"), "args: argument --waitk: invalid int value: 'many'"),
+        (("--wait", "3", "--nonsense"), "args: unrecognized arguments: --nonsense"),
+        (("--eval-latency-unit", "char"), "args: --eval-latency-unit must be word, got char"),
+    ],
+)
+def test_arguments_that_cannot_be(path, args, expected):
+    with pytest.raises(ConfigError, match=expected):
+        make(path, "WaitK", *args)
+
+
+def test_a_syntax_error_names_the_line(tmp_path):
+    (tmp_path / "broken.py").write_text("x = 1\nclass :\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"broken.py:2: invalid syntax"):
+        make(tmp_path / "broken.py", "Agent")
+
+
+def test_an_agent_that_never_finishes(path, questions):
+    with pytest.raises(DataError, match="Endless: did not finish within 10000 steps after the end"):
+        make(path, "Endless").translate_batch(questions[:1])
+
+
+def test_an_agent_that_returns_something_else(path, questions):
+    with pytest.raises(DataError, match="Wrong: pushpop returned str, not a SimulEval Segment"):
+        make(path, "Wrong").translate_batch(questions[:1])

@@ -1,0 +1,215 @@
+"""SimulEval 1.1's agent service, both ways: its client drives ours, its server is driven by ours (simuleval 1.1.4)."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from argparse import Namespace
+from collections.abc import Iterator
+
+import pytest
+import requests
+
+pytest.importorskip("simuleval", reason="needs the extra: pip install 'sqa[simul]'")
+pytest.importorskip("uvicorn", reason="needs the extra: pip install 'sqa[services]'")
+
+from stand_ins.http_server import anything, serving_app
+
+from sqa.core.errors import ConfigError, RemoteProtocolError
+from sqa.core.paths import ROOT
+from sqa.core.registry import TRANSLATORS
+from sqa.data.datasets import load_questions
+from sqa.run.pipeline import stream
+from sqa_services.net.server import reply
+from sqa_services.simuleval.agent import SimulevalConfig
+from sqa_services.simuleval.agent import build as build_agent
+from sqa_services.simuleval.http import ServiceConfig, make_app
+from sqa_services.simuleval.server import agent_of
+from sqa_services.simuleval.service import SimulevalServiceConfig, build
+
+ECHO = "{name: 'doubles:build_translator', k: 3}"
+AGENT = ROOT / "services" / "tests" / "simuleval_copier.py"
+SIMULEVAL = ROOT / "services" / "tests" / "simuleval_mended.py"
+ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
+
+
+def echo(question):
+    """What the copying translator does offline."""
+    name = "doubles:build_translator"
+    return stream(TRANSLATORS.build(name, TRANSLATORS.config_class(name)(k=3)), question)
+
+
+# -------------------------------------------------------------------------------- SimulEval's client, our service
+
+
+def test_simulevals_remote_evaluator_drives_our_translator(tmp_path) -> None:
+    """`simuleval --remote-eval`, a process of its own: the words, delays and scores of our run."""
+    [question] = load_questions("mini-es", limit=1)
+    lines = "".join(" ".join(sentence) + "\n" for sentence in question.sentences)
+    (tmp_path / "source").write_text(lines, encoding="utf-8")
+    (tmp_path / "target").write_text("".join(f"{line}\n" for line in question.reference), encoding="utf-8")
+    with serving_app(make_app(agent_of(ECHO), ServiceConfig())) as url:
+        command = [sys.executable, str(SIMULEVAL), "--remote-eval", "--remote-port", url.rpartition(":")[2]]
+        command += ["--remote-address", "127.0.0.1", "--no-progress-bar", "--output", str(tmp_path / "out")]
+        command += ["--source", str(tmp_path / "source"), "--target", str(tmp_path / "target")]
+        command += ["--source-type", "text", "--target-type", "text", "--latency-metrics", "AL"]
+        done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, done.stderr[-2000:]
+    rows = [json.loads(row) for row in (tmp_path / "out" / "instances.log").read_text().splitlines()]
+    for place, row in enumerate(rows):
+        expected = [(e.token, e.g) for e in echo(question) if e.sentence == place]
+        assert list(zip(row["prediction"].split(), row["delays"], strict=True)) == expected
+    assert len(rows) == len(question.sentences) and "AL" in done.stdout
+
+
+def test_bad_requests_and_the_token() -> None:
+    config = ServiceConfig(token="secret", max_body=1000, body_seconds=0.5)
+    word = {"index": 0, "content": "a", "finished": False, "is_empty": False, "data_type": "text", "config": {}}
+    changes = ({"content": 5}, {"config": 5}, {"data_type": "speech"}, {"data_type": "speech_text"}, {"unknown": 1})
+    bad = [b"\xff", b"[]", b"{}", b"[" * 500, *(json.dumps(word | change).encode() for change in changes)]
+    with serving_app(make_app(agent_of(ECHO), config)) as url:
+        assert requests.get(url, timeout=30).json() == {"info": "TranslatorAgent[text -> text]"}
+        for method, path in (("POST", "/reset"), ("PUT", "/input"), ("GET", "/output")):
+            assert requests.request(method, url + path, timeout=30).status_code == 401
+        inside = url.replace("http://", "http://any:secret@")  # all that SimulEval's client can be told
+        for body in bad:
+            assert requests.put(f"{inside}/input", data=body, timeout=30).status_code == 500, body
+        assert requests.put(f"{inside}/input", data=b"x" * 2000, timeout=30).status_code == 413
+        host, port = url.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port))) as stalled:
+            head = (
+                b"PUT /input HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer secret\r\nContent-Length: 9\r\n\r\n"
+            )
+            stalled.sendall(head + b"half")
+            service = SimulevalServiceConfig(url=inside)
+            assert list(build(service).translate(iter(["a", "b"]))) == ["a", "b"]
+            assert stalled.recv(100).startswith(b"HTTP/1.1 408")
+    with pytest.raises(ConfigError, match="give a --token"):
+        ServiceConfig(host="0.0.0.0")
+    for arguments in (("", ""), (ECHO, "agent.py:A"), (ECHO, "", ["--k", "3"])):
+        with pytest.raises(ConfigError, match="give one of them|no --agent was given"):
+            agent_of(*arguments)
+
+
+def test_a_client_that_vanished_leaves_nothing_behind() -> None:
+    with serving_app(make_app(agent_of(ECHO), ServiceConfig(lease_seconds=0.5))) as url:
+        translator = build(SimulevalServiceConfig(url=url))
+        first = translator.translate(iter(["a", "b", "c", "d", "e"]))
+        assert next(first) == "a"  # and is never asked again
+        time.sleep(0.6)
+        assert list(translator.translate(iter(["x", "y"]))) == ["x", "y"]
+
+
+def test_a_second_client_is_refused_and_spoils_nothing() -> None:
+    """They share no word, whether they are known by a user in the address or by nothing."""
+    words = ["a", "b", "c", "d", "e"]
+    for mine, other in (("", ""), ("ann:x@", "bob:x@")):
+        with serving_app(make_app(agent_of(ECHO), ServiceConfig(lease_seconds=30.0))) as url:
+            first, second = (
+                build(SimulevalServiceConfig(url=url.replace("//", f"//{user}"))) for user in (mine, other)
+            )
+            under_way = first.translate(iter(words))
+            assert next(under_way) == "a"
+            with pytest.raises(RemoteProtocolError, match="HTTP 409"):
+                list(second.translate(iter(["x", "y"])))
+            at_other = url.replace("//", f"//{other}")  # SimulEval's client does not look at what a reset is answered
+            word = {"index": 0, "content": "x", "finished": False, "is_empty": False, "data_type": "text", "config": {}}
+            assert requests.put(f"{at_other}/input", data=json.dumps(word), timeout=30).status_code == 409
+            assert requests.get(f"{at_other}/output", timeout=30).status_code == 409
+            assert [*under_way] == words[1:]
+            assert list(second.translate(iter(["x", "y"]))) == ["x", "y"]
+
+
+def test_a_client_with_a_user_may_begin_anew_at_once() -> None:
+    with serving_app(make_app(agent_of(ECHO), ServiceConfig(lease_seconds=30.0))) as url:
+        translator = build(SimulevalServiceConfig(url=url.replace("//", "//ann:x@")))
+        assert next(translator.translate(iter(["a", "b", "c", "d", "e"]))) == "a"
+        assert list(translator.translate(iter(["x", "y"]))) == ["x", "y"]
+        assert requests.get(url, headers={"Host": "evil.example"}, timeout=30).status_code == 400
+
+
+# -------------------------------------------------------------------------------- our client, SimulEval's service
+
+
+@pytest.fixture
+def standalone() -> Iterator[str]:
+    """The URL of `simuleval --standalone`."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, str(SIMULEVAL), "--standalone", "--agent", str(AGENT)]
+    server = subprocess.Popen(
+        [*command, "--remote-port", str(port), "--source", os.devnull, "--target", os.devnull],
+        env=ENVIRONMENT, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    url = f"http://127.0.0.1:{port}"
+    try:
+        for _ in range(600):
+            try:
+                requests.get(url, timeout=30)
+                break
+            except requests.ConnectionError:
+                assert server.poll() is None, server.stderr.read()[-2000:]
+                time.sleep(0.1)
+        yield url
+    finally:
+        server.terminate()
+        server.communicate(timeout=60)
+
+
+def test_our_translator_drives_simulevals_service(standalone: str) -> None:
+    """The emissions of the same agent run in our own process."""
+    questions = load_questions("mini-es", limit=2)
+    served = build(SimulevalServiceConfig(url=standalone))
+    local = build_agent(SimulevalConfig(f"{AGENT}:W"))
+    assert served.translate_batch(questions) == local.translate_batch(questions)
+    assert stream(served, questions[0]) == stream(local, questions[0])
+
+
+def test_there_and_back_again() -> None:
+    questions = load_questions("mini-es", limit=2)
+    with serving_app(make_app(agent_of(ECHO), ServiceConfig())) as url:
+        found = build(SimulevalServiceConfig(url=url)).translate_batch(questions)
+    expected = [[(e.sentence, e.token, e.g) for e in echo(question)] for question in questions]
+    assert [[(e.sentence, e.token, e.g) for e in emissions] for emissions in found] == expected
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ("no json", "JSON was expected, it said 'no json'"),
+        ("[1]", "a segment of text with content"),
+        ('{"content": 5, "finished": true, "is_empty": false}', "a segment of text with content"),
+        ('{"content": "a", "finished": "yes"}', "a segment of text with content"),
+        ("x" * (9 << 20), "a reply of more than 8388608 bytes"),
+        ('{"content": [], "finished": false, "is_empty": true}', "did not finish within 10000 segments"),
+    ],
+)
+def test_a_service_that_misbehaves(monkeypatch, content, problem) -> None:
+    async def answer(request):
+        return reply(content if request.url.path == "/output" else "")
+
+    if "10000" in problem:
+        monkeypatch.setattr("sqa_services.simuleval.service.PATIENCE", 5)
+        problem = problem.replace("10000", "5")
+    with serving_app(anything(answer)) as url, pytest.raises(RemoteProtocolError, match=problem):
+        list(build(SimulevalServiceConfig(url=url)).translate(iter(["a"])))
+
+
+def test_configs() -> None:
+    with pytest.raises(RemoteProtocolError, match="the connection failed"):
+        next(build(SimulevalServiceConfig(url="http://127.0.0.1:9")).translate(iter(["a"])))
+    with pytest.raises(ConfigError, match="url: expected something like"):
+        SimulevalServiceConfig(url="localhost:12321")
+    with pytest.raises(ConfigError, match="token_env: the environment variable NO_SUCH is not set"):
+        build(SimulevalServiceConfig(token_env="NO_SUCH"))
+    one, two = (build(SimulevalServiceConfig(label=label)).fingerprint() for label in ("", "second"))
+    assert one != two
+
+
+def test_agent_of_needs_no_more_than_a_namespace() -> None:
+    assert agent_of(ECHO).fingerprint() == type(agent_of(ECHO))(Namespace(translator=ECHO)).fingerprint()

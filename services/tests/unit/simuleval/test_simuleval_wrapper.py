@@ -1,0 +1,260 @@
+"""Translators of this project as SimulEval agents: `translate` turned inside out, and the agent around it."""
+
+from __future__ import annotations
+
+import gc
+import threading
+from argparse import ArgumentParser, Namespace
+
+import pytest
+
+pytest.importorskip("simuleval", reason="needs the extra: pip install 'sqa[simul]'")
+
+import smt_models
+from doubles import question
+
+from smt.models.bundle import save_model
+from sqa.core.errors import ConfigError
+from sqa.core.registry import TRANSLATORS
+from sqa.core.types import Write
+from sqa.data.datasets import load_questions
+from sqa.run.pipeline import stream
+from sqa_services.bench.simuleval import evaluate, words_per_second
+from sqa_services.simuleval.agent import SimulevalConfig, build, quiet_imports
+
+with quiet_imports():
+    from sqa_services.simuleval.translator_agent import Pushed, TranslatorAgent
+
+ECHO = "{name: 'doubles:build_translator', k: 2}"
+
+
+def agent(text=ECHO):
+    return TranslatorAgent(Namespace(translator=text))
+
+
+def turns(pushed, *words):
+    return [(turn.words, turn.finished) for turn in map(pushed.push, words)]
+
+
+@pytest.fixture
+def push():
+    """Makes a Pushed and ends its thread after the test."""
+    made = []
+
+    def make(translate):
+        made.append(Pushed(translate))
+        return made[-1]
+
+    yield make
+    for pushed in made:
+        pushed.close()
+
+
+# ----------------------------------------------------------------------------------------------------- inside out
+
+
+def test_words_come_back_with_the_word_that_they_waited_for(push):
+    def translate(source):
+        yield "early"
+        first = next(source)
+        yield f"{first}1"
+        yield f"{first}2"
+        for word in source:
+            if word != "quiet":
+                yield word.upper()
+        yield "bye"
+
+    pushed = push(translate)
+    expected = [(["early", "a1", "a2"], False), ([], False), (["B"], False), (["bye"], True)]
+    assert turns(pushed, "a", "quiet", "b", None) == expected
+    assert turns(pushed, "a", "quiet", "b", None) == expected
+
+
+def test_a_translator_that_reads_everything_first(push):
+    def translate(source):
+        yield from reversed(list(source))
+
+    assert turns(push(translate), "a", "b", None) == [([], False), ([], False), (["b", "a"], True)]
+
+
+def test_a_translator_that_stops_before_the_source(push):
+    def translate(source):
+        yield next(source)
+
+    pushed = push(translate)
+    assert turns(pushed, "a", "b") == [(["a"], True), (["b"], True)]
+
+
+def test_an_empty_sentence(push):
+    assert turns(push(lambda source: (word for word in source)), None, "a", None) == [
+        ([], True),
+        (["a"], False),
+        ([], True),
+    ]
+
+
+def test_asking_again_after_the_end(push):
+    def translate(source):
+        yield str(len(list(source)))
+        yield str(next(source, "nothing"))
+
+    assert turns(push(translate), "a", "b", None) == [([], False), ([], False), (["2", "nothing"], True)]
+
+
+def test_a_restart_drops_the_sentence_and_runs_its_clean_up(push):
+    cleaned = threading.Event()
+
+    def translate(source):
+        try:
+            yield from source
+        finally:
+            cleaned.set()
+
+    pushed = push(translate)
+    pushed.restart()
+    assert turns(pushed, "a", "b") == [(["a"], False), (["b"], False)]
+    pushed.restart()
+    assert turns(pushed, "c", None) == [(["c"], False), ([], True)]
+    assert cleaned.is_set()
+
+
+def test_an_error_is_raised_where_the_word_was_pushed(push):
+    def translate(source):
+        yield next(source)
+        if next(source, "") == "bad":
+            raise ConfigError("it broke")
+
+    pushed = push(translate)
+    pushed.push("a")
+    with pytest.raises(ConfigError, match="it broke"):
+        pushed.push("bad")
+    assert turns(pushed, "a", None)[0] == (["a"], False)
+
+
+def test_the_thread_ends_with_its_agent():
+    before = set(threading.enumerate())
+    made = agent()
+    [thread] = set(threading.enumerate()) - before
+    del made
+    gc.collect()
+    thread.join(timeout=10)
+    assert not thread.is_alive()
+
+
+def test_a_closed_thread_ends_in_the_middle_of_a_sentence(push):
+    before = set(threading.enumerate())
+    pushed = push(lambda source: (word for word in source))
+    [thread] = set(threading.enumerate()) - before
+    pushed.push("a")
+    pushed.close()
+    thread.join(timeout=10)
+    assert not thread.is_alive()
+
+
+# -------------------------------------------------------------------------------------------------------- the agent
+
+
+def test_words_and_delays_of_a_copying_translator():
+    assert evaluate(agent(), ["a b c", "d", "", "e f"]) == [
+        (["a", "b", "c"], [2, 3, 3]),
+        (["d"], [1]),
+        ([], []),
+        (["e", "f"], [2, 2]),
+    ]
+
+
+@pytest.mark.parametrize("k", [3, "full"])
+def test_a_wait_k_model_writes_the_same_words_at_the_same_delays(tmp_path, k):
+    save_model(smt_models.random_model(), smt_models.vocabulary(), tmp_path, {})
+    translator = TRANSLATORS.build("waitk", TRANSLATORS.config_class("waitk")(model=str(tmp_path), k=k))
+    short = question(sentences=("Por 10 puntos, nombre este país", "cuya capital es Lima"))
+    emissions = stream(translator, short)
+    ours = [[(e.token, e.g) for e in emissions if e.sentence == i] for i in range(2)]
+    wrapped = agent(f"{{name: waitk, model: '{tmp_path}', k: {k}}}")
+    recorded = evaluate(wrapped, [" ".join(sentence) for sentence in short.sentences])
+    assert ours == [list(zip(*sentence, strict=True)) for sentence in recorded]
+
+
+def test_there_and_back_again():
+    """Our translator as an agent, run as an agent in our own pipeline, is our translator."""
+    questions = load_questions("mini-es", limit=3)
+    config = SimulevalConfig("sqa_services.simuleval.translator_agent:TranslatorAgent", ("--translator", ECHO))
+    echo = TRANSLATORS.build("doubles:build_translator", TRANSLATORS.config_class("doubles:build_translator")(k=2))
+    for each, emissions in zip(questions, build(config).translate_batch(questions), strict=True):
+        assert [(e.sentence, e.token, e.g) for e in emissions] == [
+            (e.sentence, e.token, e.g) for e in stream(echo, each)
+        ]
+
+
+def test_its_fingerprint_holds_the_translators():
+    place = "sqa_services.simuleval.translator_agent:TranslatorAgent"
+    prints = {
+        build(SimulevalConfig(place, ("--translator", text))).fingerprint() for text in (ECHO, ECHO.replace("2", "3"))
+    }
+    assert len(prints) == 2
+    assert agent().fingerprint() == agent().translator.fingerprint()
+
+
+def test_the_fingerprint_of_a_translator_that_has_none_is_that_of_its_source(tmp_path):
+    source = """
+from dataclasses import dataclass
+
+@dataclass
+class Config:
+    pass
+
+class Copies:
+    def translate(self, source):
+        yield from source
+
+def build(config: Config):
+    return Copies()
+"""
+    file = tmp_path / "mine.py"
+    prints = []
+    for text in (source, source, source.replace("yield from source", "yield from [*source]")):
+        file.write_text(text, encoding="utf-8")
+        prints.append(agent(f"{{name: '{file}:build'}}").fingerprint())
+    assert prints[0] == prints[1] != prints[2]
+
+
+def test_a_config_file_is_a_translator_too(tmp_path):
+    path = tmp_path / "run.yaml"
+    path.write_text(f"dataset: mini-es\ntranslator: {ECHO}\n".replace("mini-es", "{name: mini-es}"), encoding="utf-8")
+    assert evaluate(agent(str(path)), ["a b"]) == [(["a", "b"], [2, 2])]
+
+
+def test_the_option_is_required():
+    parser = ArgumentParser(exit_on_error=False)
+    TranslatorAgent.add_args(parser)
+    assert parser.parse_args(["--translator", "x"]).translator == "x"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("{name: 'doubles:build_translator', k: 0}", "translator.k: must be >= 1, got 0"),
+        ("{name: waitkk}", "translator.name: unknown translator 'waitkk', did you mean 'waitk'"),
+        ("{name: waitk", "--translator: not valid YAML"),
+        ("none.yaml", "none.yaml: cannot be read"),
+        ("{name: fixed}", "--translator: 'fixed' knows whole data sets only"),
+    ],
+)
+def test_translators_that_cannot_be(text, expected):
+    with pytest.raises(ConfigError, match=expected):
+        agent(text)
+
+
+def test_retractions_are_refused(monkeypatch):
+    made = agent()
+    monkeypatch.setattr(made, "_pushed", Pushed(lambda source: (Write(word, 0) for word in source)))
+    assert evaluate(made, ["a b"]) == [(["a", "b"], [1, 2])]
+    monkeypatch.setattr(made, "_pushed", Pushed(lambda source: (Write(word, 1) for word in source)))
+    with pytest.raises(ConfigError, match="it retracts words; a SimulEval agent can only append"):
+        evaluate(made, ["a b"])
+
+
+def test_the_benchmark_compares_words_before_it_reports(tmp_path):
+    save_model(smt_models.random_model(), smt_models.vocabulary(), tmp_path, {})
+    short = [question(id, sentences=("Por 10 puntos, nombre", "este país")) for id in ("q1", "q2")]
+    assert min(words_per_second(short, str(tmp_path), 3, 1)) > 0
