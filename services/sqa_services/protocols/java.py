@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from bisect import insort_left
+from collections.abc import Iterable
 from decimal import Decimal
-from typing import Generic, TypeVar
 
-V = TypeVar("V")
 BLANKS = "".join(map(chr, range(0x21)))  # what String.trim takes off
 
 
@@ -35,39 +34,17 @@ def string_hash(text: str) -> int:
     return value & 0x7FFFFFFF
 
 
-class Hashtable(Generic[V]):
-    """`java.util.Hashtable` of strings as far as its order shows: the last bucket first, newest entry first."""
+def hashtable_order(keys: Iterable[str]) -> list[str]:
+    """Keys in the order of a `java.util.Hashtable` that they were put into: last bucket first, newest first."""
+    size, order = 11, list[str]()
 
-    def __init__(self) -> None:
-        self._buckets: list[list[str]] = [[] for _ in range(11)]
-        self._values: dict[str, V] = {}
+    def from_the_end(key: str) -> int:
+        return -(string_hash(key) % size)
 
-    def get(self, key: str) -> V | None:
-        return self._values.get(key)
-
-    def __getitem__(self, key: str) -> V:
-        return self._values[key]
-
-    def __len__(self) -> int:
-        return len(self._values)
-
-    def put(self, key: str, value: V) -> None:
-        """Adds or replaces; a replaced entry keeps its place."""
-        if key not in self._values:
-            if len(self._values) >= int(len(self._buckets) * 0.75):
-                self._rehash()
-            self._bucket(key).insert(0, key)
-        self._values[key] = value
-
-    def __iter__(self) -> Iterator[str]:
-        for bucket in reversed(self._buckets):
-            yield from bucket
-
-    def _bucket(self, key: str) -> list[str]:
-        return self._buckets[string_hash(key) % len(self._buckets)]
-
-    def _rehash(self) -> None:
-        keys = list(self)  # Java moves the entries in this order, each to the head of its new bucket
-        self._buckets = [[] for _ in range(2 * len(self._buckets) + 1)]
-        for key in keys:
-            self._bucket(key).insert(0, key)
+    for key in dict.fromkeys(keys):
+        moved = [key]
+        if len(order) >= int(size * 0.75):  # each entry goes to the head of its bucket in a larger table
+            size, moved, order = 2 * size + 1, [*order, key], []
+        for one in moved:
+            insort_left(order, one, key=from_the_end)
+    return order

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +20,7 @@ from sqa.core.errors import DataError, SqaError
 from sqa_services.protocols import meteor
 from sqa_services.protocols.external import External
 from sqa_services.protocols.gson import BadUnicodeEscape, Json, JsonSyntax, NoDocument, parse
-from sqa_services.protocols.java import BLANKS, Hashtable, double_text
+from sqa_services.protocols.java import BLANKS, double_text, hashtable_order
 
 USAGE = "Incorrect args: -testFile <testFile_path> -gsFile <gsFile_path>"
 SYNTAX = "Incorrect JSON syntax (JsonSyntaxException)."
@@ -144,7 +144,7 @@ def _evaluate(arguments: Arguments, report: Report, start: Callable[[], External
         return
     report.say("[Passed] All required stories are submitted.")
     with ExitStack() as stack:
-        scores: Hashtable[float] = Hashtable()
+        scores = {}
         program = None
         if len(gold):
             program = stack.enter_context(start())
@@ -152,9 +152,9 @@ def _evaluate(arguments: Arguments, report: Report, start: Callable[[], External
             report.say(message)
         for key in gold:
             if program is not None:
-                scores.put(key, best_score(program, submitted[key], gold[key]))
+                scores[key] = best_score(program, submitted[key], gold[key])
     total = 0.0
-    for key in scores:  # in the order in which the original adds
+    for key in hashtable_order(scores):  # in the order in which the original adds
         total += scores[key]
     report.say("--------------------------")
     report.say("Avg. Max Meteor Score =")
@@ -180,7 +180,7 @@ def _one_line(text: str) -> str:
 # ------------------------------------------------------------------------------------------------- the submission
 
 
-def _submitted(arguments: Arguments, report: Report) -> Hashtable[str] | None:
+def _submitted(arguments: Arguments, report: Report) -> dict[str, str] | None:
     """Stories by photo sequence; None when a problem ends the check."""
     try:
         stories = submission(_document(arguments.test))
@@ -194,7 +194,7 @@ def _submitted(arguments: Arguments, report: Report) -> Hashtable[str] | None:
             report.problem("One story is missing some attributes.", story.key)
             if not arguments.all_errors:
                 return None
-    found: Hashtable[str] = Hashtable()
+    found: dict[str, str] = {}
     for story in stories:
         if story.key is None:
             continue  # told above
@@ -203,7 +203,7 @@ def _submitted(arguments: Arguments, report: Report) -> Hashtable[str] | None:
             if not arguments.all_errors:
                 return None
         else:
-            found.put(story.key, story.text or "")
+            found[story.key] = story.text or ""
     if not report.problems:
         report.say("[Passed] Test file is in valid JSON syntax.")
         report.say("[Passed] Each photo sequence has only one story.")
@@ -238,28 +238,24 @@ class _Annotation:
     text: str | None
 
 
-def gold_stories(document: Json) -> Hashtable[list[str]]:
-    """The human stories of each photo sequence, keyed in FILE order, told in the workers' order."""
-    by_story: Hashtable[list[_Annotation]] = Hashtable()
+def gold_stories(document: Json) -> dict[str, list[str]]:
+    """The human stories of each photo sequence, told in the workers' order; sequences in the original's order."""
+    by_story: dict[str, list[_Annotation]] = {}
     try:
         for annotation in _annotations(_object(document).get("annotations")):
-            known = by_story.get(annotation.story)
-            if known is None:
-                by_story.put(annotation.story, [annotation])
-            else:
-                known.append(annotation)
+            by_story.setdefault(annotation.story, []).append(annotation)
     except JsonSyntax as error:
         raise Uncaught(f"the gold file: {error}") from error
-    found: Hashtable[list[str]] = Hashtable()
-    for story in by_story:
+    found: dict[str, list[str]] = {}
+    for story in hashtable_order(by_story):
         annotations = by_story[story]
         key = _key([annotation.photo for annotation in annotations])
         if len(annotations) > 1 and any(annotation.order is None for annotation in annotations):
             raise Uncaught(f"the gold file: story {story} has an annotation without worker_arranged_photo_order")
         ordered = sorted(annotations, key=lambda annotation: annotation.order or 0)
         text = "".join(f"{_java(annotation.text)} " for annotation in ordered).strip(BLANKS)
-        found.put(key, [*(found.get(key) or []), text])
-    return found
+        found.setdefault(key, []).append(text)
+    return _ordered(found, found)
 
 
 def _annotations(value: Json) -> list[_Annotation]:
@@ -289,17 +285,17 @@ def _annotation(value: Json) -> _Annotation:
     return _Annotation(story, _text(item.get("photo_flickr_id")), position, _text(item.get("text")))
 
 
-def _within(gold: Hashtable[list[str]], template: Path) -> Hashtable[list[str]]:
+def _ordered(gold: dict[str, list[str]], keys: Iterable[str]) -> dict[str, list[str]]:
+    return {key: gold[key] for key in hashtable_order(keys)}
+
+
+def _within(gold: dict[str, list[str]], template: Path) -> dict[str, list[str]]:
     """The gold stories whose sequences the template has."""
     try:
         wanted = {story.key for story in submission(_document(template))}
     except JsonSyntax as error:
         raise Uncaught(f"{template}: {error}") from error
-    kept: Hashtable[list[str]] = Hashtable()
-    for key in gold:
-        if key in wanted:
-            kept.put(key, gold[key])
-    return kept
+    return _ordered(gold, [key for key in gold if key in wanted])
 
 
 # ------------------------------------------------------------------------------------------------- small readers
