@@ -33,6 +33,7 @@ class NamedContestant:
     guesser: dict[str, Value]
     buzzer: dict[str, Value] | None = None
     optional: bool = False
+    every_word: bool = True  # Table 1 asks it for all prefixes at once if it can; false = for those at the fractions
 
     def __post_init__(self) -> None:
         if not self.optional:

@@ -36,6 +36,7 @@ from guessers.evaluate import DEPTH, rank_of
 from sqa import __version__
 from sqa.core.answers import key as answer_key
 from sqa.core.errors import ConfigError, NotComputable
+from sqa.core.interfaces import IncrementalGuesser
 from sqa.core.registry import GUESSERS
 from sqa.core.significance import bootstrap_band
 from sqa.core.types import Guess, Question
@@ -93,7 +94,7 @@ class Given(NamedTuple):
     """What a report is about."""
 
     sets: dict[str, list[Question]]  # that can be had
-    guessers: dict[str, tuple[Any, str]]  # label -> guesser and its place
+    guessers: dict[str, tuple[Any, str, bool]]  # label -> guesser, its place, `every_word`
     left_out: list[LeftOut]
 
 
@@ -105,7 +106,7 @@ def given(config: ReportConfig) -> Given:
         options, _ = components(entry.guesser)
         guesser = parts.component(GUESSERS, options)
         guesser.fingerprint()  # reads what it is made of
-        guessers[entry.label] = guesser, GUESSERS.identity(options.name)
+        guessers[entry.label] = guesser, GUESSERS.identity(options.name), entry.every_word
 
     present, left_out = sift(config.guessers, make)
     if not present:
@@ -140,8 +141,8 @@ def measured(of: Given, config: ReportConfig, store: Store) -> Iterator[Row]:
     """Each guesser on each group of questions at each fraction; a group without a question has no row."""
     how = f"input:human-english|pos:target-char|top:{DEPTH}|curve:{curve_named(config.curve).name}|v:{__version__}"
     for name, questions in of.sets.items():
-        for label, (guesser, place) in of.guessers.items():
-            ranks = ranks_of(guesser, place, questions, config.fractions, store)
+        for label, (guesser, place, every_word) in of.guessers.items():
+            ranks = ranks_of(guesser, place, questions, config.fractions, store, every_word)
             signature = f"guesser:{guesser.fingerprint()}|{how}"
             for group, members in groups(name, questions, knows(guesser, questions)):
                 if not members.any():
@@ -163,20 +164,27 @@ def words_at(words: Sequence[str], fractions: Sequence[float]) -> np.ndarray:
     return np.searchsorted(ends, np.array(fractions) * ends[-1] + 1e-9, side="right")
 
 
-def guesses_at(guesser: Any, words: Sequence[str], fractions: Sequence[float]) -> list[Sequence[Guess]]:
+def guesses_at(
+    guesser: Any, words: Sequence[str], fractions: Sequence[float], every_word: bool
+) -> list[Sequence[Guess]]:
     """The guesses after each fraction of the text; none before its first word."""
     counts = words_at(words, fractions).tolist()
+    if every_word and isinstance(guesser, IncrementalGuesser):
+        steps = guesser.guess_prefixes(words, DEPTH)
+        return [steps[count - 1] if count else [] for count in counts]
     answers = iter(guesser.guess([" ".join(words[:count]) for count in counts if count], DEPTH))
     return [next(answers) if count else [] for count in counts]
 
 
 def ranks_of(
-    guesser: Any, target: str, questions: Sequence[Question], fractions: Sequence[float], store: Store
+    guesser: Any, target: str, questions: Sequence[Question], fractions: Sequence[float], store: Store, every_word: bool
 ) -> np.ndarray:
     """(n, F) int64 rank of the answer at each fraction, 0 beyond DEPTH; blocks that the store holds are read."""
 
     def make(block: slice) -> list[dict[str, list[int]]]:
-        texts = [(q.page, guesses_at(guesser, q.reference_text.split(), fractions)) for q in questions[block]]
+        texts = [
+            (q.page, guesses_at(guesser, q.reference_text.split(), fractions, every_word)) for q in questions[block]
+        ]
         return [{"ranks": [rank_of(listed, page) for listed in found]} for page, found in texts]
 
     identity = digest([VERSION, DEPTH, list(fractions), guesser.fingerprint()])
@@ -219,7 +227,7 @@ def described(of: Given) -> list[list[str]]:
         n = len(questions)
         texts = [(q.sentences, q.words, q.reference_text.split()) for q in questions]
         sizes = [sum(map(len, parts)) for parts in zip(*texts, strict=True)]
-        masks = [knows(guesser, questions) for guesser, _ in of.guessers.values()]
+        masks = [knows(guesser, questions) for guesser, *_ in of.guessers.values()]
         there = [mask for mask in masks if mask is not None]
         counts: list[Any] = ["n/a" if mask is None else mask.sum() for mask in masks]
         counts.append((~np.any(there, axis=0)).sum() if len(there) == len(masks) else "n/a")

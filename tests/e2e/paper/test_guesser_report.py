@@ -133,11 +133,11 @@ def test_a_killed_report_goes_on_with_the_missing_block(config, tmp_path, capsys
     monkeypatch.setattr(guesser_report, "BLOCK_SIZE", 16)
     real = guesses_at
 
-    def until_killed(guesser, words, fractions):
+    def until_killed(guesser, words, fractions, every_word):
         asked.append(words)
         if len(asked) == 20:
             raise KeyboardInterrupt
-        return real(guesser, words, fractions)
+        return real(guesser, words, fractions, every_word)
 
     monkeypatch.setattr(guesser_report, "guesses_at", until_killed)
     with pytest.raises(KeyboardInterrupt):
@@ -155,14 +155,13 @@ def test_words_at():
         assert words_at(even, (1.0,)).tolist() == [n]
 
 
-def test_guesses_after_some_words_are_those_for_these_words():
+def test_both_ways_of_asking_give_the_same_guesses():
     question, guesser = load_questions("mini-es", 1)[0], bm25()
-    few = guesses_at(guesser, question.reference_text.split(), (0.01, 0.3, 1.0))
-    every = guesser.guess_prefixes(question.reference_text.split(), 50)
-    at = words_at(question.reference_text.split(), (0.3,))[0]
-    assert few[0] == [] and [[g.page for g in row] for row in few[1:]] == [
-        [g.page for g in row] for row in (every[at - 1], every[-1])
-    ]
+    words = question.reference_text.split()
+    every, few = (guesses_at(guesser, words, (0.01, 0.3, 1.0), way) for way in (True, False))
+    assert [[g.page for g in row] for row in every] == [[g.page for g in row] for row in few]
+    assert every[0] == [] and few[0] == []
+    assert [g.page for g in every[2]] == [g.page for g in guesser.guess([question.reference_text], 50)[0]]
 
 
 def test_values():
