@@ -27,7 +27,8 @@ def parse_k(k: int | str) -> int:
     if k == "full":
         return FULL
     if not isinstance(k, int) or isinstance(k, bool) or k < 1:
-        raise ConfigError(f"k: must be >= 1 or 'full', got {k!r}")
+        quoted = "; write it without quotes" if isinstance(k, str) and k.isdecimal() else ""
+        raise ConfigError(f"k: must be >= 1 or 'full', got {k!r}{quoted}")
     return k
 
 

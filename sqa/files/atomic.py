@@ -33,6 +33,9 @@ def atomic(path: Path) -> Iterator[Path]:
         with partial.open("rb") as file:
             os.fsync(file.fileno())
         partial.replace(path)
+    except OSError as error:  # a full disk: whoever wrote knew an open file, no name
+        error.filename = error.filename or str(path)
+        raise
     finally:
         partial.unlink(missing_ok=True)  # after an error
         os.close(handle)

@@ -79,7 +79,9 @@ class Workshop:
         """The plan, and the code of one's own that it is made of."""
         questions, dataset = self._questions(config, given)
         translator = self.parts.component(TRANSLATORS, config.translator)
-        check_questions(config.translator, translator, questions)
+        check_questions(
+            config.translator, translator, questions, self.parts.whole(config.dataset) if given is None else None
+        )
         stages: dict[str, Stage] = {}
         before: tuple[str, ...] = ()
         codes: list[Code] = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +40,10 @@ class Parts:
         if config not in self._questions:
             self._questions[config] = load_questions(config.name, config.limit)
         return self._questions[config]
+
+    def whole(self, config: DatasetConfig) -> Callable[[], Sequence[Question]] | None:
+        """The questions of a data set without its limit, loaded when called; None where there is no limit."""
+        return None if config.limit is None else lambda: self.questions(replace(config, limit=None))
 
     def component(self, registry: Registry, config: ComponentConfig) -> Any:
         """The component of a config.  One that cannot do what its kind does: ConfigError."""
@@ -91,12 +95,28 @@ class Parts:
         return found[0]
 
 
-def check_questions(config: ComponentConfig, translator: Any, questions: Sequence[Question]) -> None:
-    """Refuse questions that a translator cannot take: of another language, or not those of its file."""
+def check_questions(
+    config: ComponentConfig,
+    translator: Any,
+    questions: Sequence[Question],
+    whole: Callable[[], Sequence[Question]] | None = None,
+) -> None:
+    """Refuse questions that a translator cannot take: of another language, or not those of its file.
+
+    `whole` gives the data set that `questions` are the beginning of; a file may be of either.
+    """
     if isinstance(translator, KnowsLanguages) and not config.other_languages:
         _check_languages(short(config.name), translator.languages, questions)
     if isinstance(translator, ChecksQuestions):
-        translator.check(questions)
+        try:
+            translator.check(questions)
+        except DataError as error:
+            if whole is None:
+                raise
+            try:
+                translator.check(whole())
+            except DataError:
+                raise error from None
 
 
 def _check_languages(name: str, pair: Any, questions: Sequence[Question]) -> None:

@@ -131,6 +131,7 @@ def run(
     `config.dataset`.  Progress goes to stderr.
     """
     parts = parts or Parts()
+    whole = parts.whole(config.dataset) if questions is None else None
     questions = parts.questions(config.dataset) if questions is None else list(questions)
     wanted = STAGES[: STAGES.index(until) + 1]
     for stage, kind, component in (("guess", "guesser", config.guesser), ("buzz", "buzzer", config.buzzer)):
@@ -139,7 +140,7 @@ def run(
     worker = _Worker(store, questions, progress, config.name, parts)
 
     translator = parts.component(TRANSLATORS, config.translator)
-    check_questions(config.translator, translator, questions)
+    check_questions(config.translator, translator, questions, whole)
     worker.work(
         worker.stage("translate", TRANSLATORS, config.translator, translator, ()),
         lambda index, block, tick: translate(translator, block, tick),

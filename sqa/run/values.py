@@ -91,7 +91,7 @@ class Reader:
             return self._add(where, f"expected a finite number, got {kind_of(value)}")
         if isinstance(hint, type) and _fits(hint, value):
             return float(value) if hint is float else Path(value) if hint is Path else value
-        return self._add(where, f"expected {describe(hint)}, got {kind_of(value)}")
+        return self._add(where, f"expected {describe(hint)}, got {kind_of(value)}{_unquoted(hint, value)}")
 
     def _union(self, hint: Any, arguments: tuple[Any, ...], value: Any, where: str) -> Any:
         """The first member of a union that takes the value; the exact type before a wider one."""
@@ -114,6 +114,15 @@ class Reader:
 
     def _add(self, where: str, problem: str) -> None:
         self.problems.append(f"{where}: {problem}")
+
+
+def _unquoted(hint: Any, value: Any) -> str:
+    """What to say of a number between quotation marks where a number is wanted."""
+    try:
+        quoted = hint in (int, float) and isinstance(value, str) and math.isfinite(hint(value))
+    except ValueError:
+        return ""
+    return "; write it without quotes" if quoted else ""
 
 
 def _fits(hint: type, value: Any) -> bool:

@@ -32,7 +32,7 @@ def prepare(folder: Path) -> None:
 def start(folder: Path) -> subprocess.Popen[bytes]:
     path = os.pathsep.join([str(ROOT), str(ROOT / "tests")])
     environment = os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "sqa.cli", "run", "t.yaml"]
+    command = [sys.executable, "-m", "sqa", "run", "t.yaml"]
     silent = subprocess.DEVNULL
     return subprocess.Popen(command, cwd=folder, env=environment, stdout=silent, stderr=silent, start_new_session=True)
 

@@ -182,7 +182,7 @@ def test_the_command_runs_them_from_any_folder(mine: Path) -> None:
     elsewhere = mine.parent / "elsewhere"
     elsewhere.mkdir()
     runs = mine.parent / "runs"
-    command = [sys.executable, "-m", "sqa.cli", "run", "--runs", str(runs)]
+    command = [sys.executable, "-m", "sqa", "run", "--runs", str(runs)]
     done = subprocess.run([*command, str(mine / "mine.yaml")], cwd=elsewhere, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert (
@@ -230,7 +230,7 @@ metrics: [al]
 
 def reproduced(mine: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """`sqa reproduce` from another folder than that of the parts."""
-    command = [sys.executable, "-m", "sqa.cli", "reproduce", *arguments, "--runs", str(mine.parent / "runs")]
+    command = [sys.executable, "-m", "sqa", "reproduce", *arguments, "--runs", str(mine.parent / "runs")]
     return subprocess.run(command, cwd=mine.parent, capture_output=True, text=True)
 
 

@@ -72,7 +72,7 @@ def cost(config: Path) -> None:
     found = []
     for way, options in (("in-process", []), ("local workers", ["--scheduler", "local"])):
         with TemporaryDirectory() as runs:
-            command = [sys.executable, "-m", "sqa.cli", "ablation", str(config), "--runs", runs, *options]
+            command = [sys.executable, "-m", "sqa", "ablation", str(config), "--runs", runs, *options]
             before, start = _processor(), time.perf_counter()
             subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
             found.append((time.perf_counter() - start, _processor() - before))

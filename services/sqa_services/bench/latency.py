@@ -62,7 +62,7 @@ def pairs(_: Sequence[Question]) -> Iterator[Pair]:
 
         metrics = ["--latency-metrics", *names, "--no-progress-bar"]
         command = _seconds(_command("-W", "ignore", "-m", "simuleval.cli", "--score-only", "--output", name, *metrics))
-        ours = _seconds(_command("-m", "sqa.cli", "latency", str(log)))
+        ours = _seconds(_command("-m", "sqa", "latency", str(log)))
         scoring, words = _seconds(lambda: score(str(log), LogOptions())), SENTENCES * WORDS
         yield "latency of a log: simuleval --score-only, our scoring", "words/s", words / command, words / scoring
         yield "latency of a log: both without start-up", "words/s", words / _seconds(theirs), words / scoring

@@ -71,7 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     rates = []
     for name, command, n in (
         ("METEOR 1.5 jar", meteor.command(), options.jar_lines),
-        ("sqa scorer bleu", (sys.executable, "-m", "sqa.cli", "scorer", "bleu"), options.lines),
+        ("sqa scorer bleu", (sys.executable, "-m", "sqa", "scorer", "bleu"), options.lines),
     ):
         row = measure(command, n)
         rates.append(row[1:3])

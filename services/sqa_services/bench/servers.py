@@ -33,7 +33,7 @@ def server(*arguments: str, files: int | None = None) -> Iterator[Server]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "sqa.cli", *arguments, "--port", str(port)]
+    command = [sys.executable, "-m", "sqa", *arguments, "--port", str(port)]
     limit = None if files is None else lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
     with tempfile.NamedTemporaryFile() as log:
         process = subprocess.Popen(command, stderr=log, preexec_fn=limit)

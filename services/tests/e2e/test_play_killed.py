@@ -22,7 +22,7 @@ from sqa_services.play.export import export
 def started(run: Path, games: Path, port: int) -> subprocess.Popen[bytes]:
     path = os.pathsep.join(str(ROOT / part) for part in ("", "tests", "services", "services/tests"))
     environment = os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "sqa.cli", "play", "serve", str(run), "--games", str(games), "--port", str(port)]
+    command = [sys.executable, "-m", "sqa", "play", "serve", str(run), "--games", str(games), "--port", str(port)]
     process = subprocess.Popen(command, env=environment, start_new_session=True)
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:

@@ -291,7 +291,7 @@ def test_a_worker_killed_while_it_starts_is_one_line(folder: Path, tmp_path: Pat
         "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")]),
         "DASK_DISTRIBUTED__WORKER__PRELOAD": json.dumps([str(tmp_path / "dies.py")]),
     }
-    command = [sys.executable, "-m", "sqa.cli", "ablation", "ablation.yaml", "--runs", str(tmp_path / "runs")]
+    command = [sys.executable, "-m", "sqa", "ablation", "ablation.yaml", "--runs", str(tmp_path / "runs")]
     ended = subprocess.run(
         [*command, "--scheduler", "local:2"], cwd=folder, env=environment, capture_output=True, text=True, timeout=300
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import sys
@@ -221,3 +222,9 @@ def test_a_claimed_folder_says_who_has_it(tmp_path: Path) -> None:
             pass
     with claimed(tmp_path / "work"):
         pass
+
+
+def test_a_full_disk_names_the_file(tmp_path):
+    with pytest.raises(OSError) as caught, atomic(tmp_path / "table.parquet"):
+        raise OSError(errno.ENOSPC, "No space left on device")  # as pyarrow says it, of an open file
+    assert caught.value.filename == str(tmp_path / "table.parquet") and not list(tmp_path.iterdir())

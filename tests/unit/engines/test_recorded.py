@@ -341,3 +341,25 @@ def test_a_real_log_of_release_1_0_with_words_for_milliseconds(tmp_path):
     batch = emissions(log(tmp_path, rows), questions)
     assert [[token for _, token, _, _ in written] for written in batch] == ends
     assert [[g for _, _, g, _ in written] for written in batch] == [r["delays"][:-1] for r in rows]
+
+
+def test_a_limit_takes_the_beginning_of_a_whole_log(tmp_path):
+    """A log of the whole data set is as good as one of the limited part; one of neither is refused as before."""
+    questions = load_questions("mini-es")
+    sentences = [sentence for question in questions for sentence in question.sentences]
+
+    def of(n: int) -> str:
+        file = tmp_path / f"{n}.log"
+        rows = [row(i, "word", [1], source=" ".join(sentence)) for i, sentence in enumerate(sentences[:n])]
+        file.write_text("".join(json.dumps(each) + "\n" for each in rows), encoding="utf-8")
+        return str(file)
+
+    def written(file: str) -> int:
+        translator = {"name": "recorded", "file": file}
+        config = {"name": "x", "dataset": {"name": "mini-es", "limit": 2}, "translator": translator}
+        return len(run(run_from_mapping(config), Store(tmp_path / "store"), progress=False).traces)
+
+    two = sum(len(question.sentences) for question in questions[:2])
+    assert written(of(two)) == written(of(len(sentences))) == 2
+    with pytest.raises(DataError, match=f"one sentence too many; the data set has {two}"):
+        written(of(two + 1))

@@ -76,6 +76,7 @@ seed: many
     [
         (("k: 2", "k: 0"), "translator.k: must be >= 1, got 0"),
         (("k: 2", "k: true"), "translator.k: expected a whole number, got true or false 'True'"),
+        (("k: 2", 'k: "2"'), "translator.k: expected a whole number, got text '2'; write it without quotes"),
         (("k: 2", "k: 2.0"), "translator.k: expected a whole number, got number '2.0'"),
         (("limit: 5", "limit: 0"), "dataset.limit: must be >= 1 or null, got 0"),
         (("mini-es", "mini-se"), "dataset.name: unknown question set 'mini-se', did you mean 'mini-es'"),
@@ -97,6 +98,8 @@ def test_one_problem(tmp_path: Path, change: tuple[str, str], expected: str) -> 
 def test_a_registered_component_says_where_k_is_wrong(tmp_path: Path) -> None:
     text = "dataset: {name: mini-es}\ntranslator: {name: waitk, model: es-en, k: 0}\n"
     assert problems(write(tmp_path, text)) == ["translator.k: must be >= 1 or 'full', got 0"]
+    quoted = "translator.k: must be >= 1 or 'full', got '6'; write it without quotes"
+    assert problems(write(tmp_path, text.replace("k: 0", 'k: "6"'))) == [quoted]
 
 
 @pytest.mark.parametrize(

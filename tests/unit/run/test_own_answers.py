@@ -235,7 +235,7 @@ def test_the_command_says_it_too(tmp_path: Path) -> None:
     written(tmp_path, "guess", "True")
     config = "dataset: {name: mini-es, limit: 1}\ntranslator: doubles:build_translator\nguesser: mine.py:build\n"
     (tmp_path / "mine.yaml").write_text(config + "metrics: [accuracy]\n", encoding="utf-8")
-    command = [sys.executable, "-m", "sqa.cli", "run", str(tmp_path / "mine.yaml"), "--runs", str(tmp_path / "runs")]
+    command = [sys.executable, "-m", "sqa", "run", str(tmp_path / "mine.yaml"), "--runs", str(tmp_path / "runs")]
     doubles = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, Path(__file__).parents[2:4]))}
     done = subprocess.run(command, env=doubles, capture_output=True, text=True)
     assert done.returncode == 3 and "mine.py:build: guess() must return" in done.stderr

@@ -34,7 +34,7 @@ def _command(config: BoardConfig) -> list[str]:
     options += [] if config.files is None else ["--files", config.files]
     for task in config.tasks:
         options += ["--task", task]
-    return [sys.executable, "-m", "sqa.cli", "board", *options, "work", "--beside", str(os.getpid())]
+    return [sys.executable, "-m", "sqa", "board", *options, "work", "--beside", str(os.getpid())]
 
 
 def _watch(command: list[str], stop: Event) -> None:

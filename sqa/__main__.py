@@ -1,4 +1,4 @@
-"""`python -m sqa.cli` is the `sqa` command."""
+"""`python -m sqa` is the `sqa` command."""
 
 from sqa.cli import main
 
