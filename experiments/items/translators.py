@@ -58,7 +58,7 @@ CARD = columns("bleu: BLEU", interval=False) + columns("chrf: chrF", digits=1, i
 NAMES = [
     *columns("ew: EW", "oracle-ew: oracle EW"),
     *columns("bleu: BLEU", digits=1),
-    *columns("names: names kept", "names@copied: of those spelt alike", "names@invented: invented", digits=2,
+    *columns("names: names kept", "names@copied: of those spelt the same", "names@invented: invented", digits=2,
              interval=False),
 ]  # fmt: skip
 
