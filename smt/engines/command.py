@@ -82,7 +82,9 @@ class Engine:
             done = subprocess.run(self.command, input=text.encode(), capture_output=True, timeout=TIMEOUT, check=True)
             lines = done.stdout.decode("utf-8").rstrip("\n").split("\n")[::lines_each]
         except (OSError, subprocess.SubprocessError, UnicodeDecodeError) as error:
-            raise DataError(f"command {' '.join(self.command)}: {error}") from error
+            said = (getattr(error, "stderr", None) or b"").decode("utf-8", "replace").split()
+            last = f"; it said: {' '.join(said)[-300:]}" if said else ""
+            raise DataError(f"command {' '.join(self.command)}: {error}{last}") from error
         missing = len(texts) - len(lines)
         if missing > 0 and all(not text.strip() for text in texts[len(lines) :]):
             lines.extend([""] * missing)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -103,7 +104,7 @@ def check_questions(
 ) -> None:
     """Refuse questions that a translator cannot take: of another language, or not those of its file.
 
-    `whole` gives the data set that `questions` are the beginning of; a file may be of either.
+    `whole` gives the data set that `questions` are the beginning of; a file may go on after them.
     """
     if isinstance(translator, KnowsLanguages) and not config.other_languages:
         _check_languages(short(config.name), translator.languages, questions)
@@ -113,10 +114,12 @@ def check_questions(
         except DataError as error:
             if whole is None:
                 raise
-            try:
-                translator.check(whole())
-            except DataError:
-                raise error from None
+            everything = whole()
+            for n in range(len(questions) + 1, len(everything) + 1):
+                with suppress(DataError):
+                    translator.check(everything[:n])
+                    return
+            raise error from None
 
 
 def _check_languages(name: str, pair: Any, questions: Sequence[Question]) -> None:

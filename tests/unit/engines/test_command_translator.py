@@ -120,8 +120,11 @@ def test_a_program_that_answers_too_few_lines_is_named():
 
 
 def test_a_program_that_fails_is_named():
-    with pytest.raises(DataError, match="exit status 3"):
+    with pytest.raises(DataError, match="exit status 3.*$"):
         Engine((sys.executable, "-c", "raise SystemExit(3)"), 0).words(["a"])
+    says = "import sys; sys.exit('Error: no such mode\\n(try spa-eng)')"
+    with pytest.raises(DataError, match=r"exit status 1\.; it said: Error: no such mode \(try spa-eng\)$"):
+        Engine((sys.executable, "-c", says), 0).words(["a"])
 
 
 def test_a_program_that_is_not_there():

@@ -360,6 +360,7 @@ def test_a_limit_takes_the_beginning_of_a_whole_log(tmp_path):
         return len(run(run_from_mapping(config), Store(tmp_path / "store"), progress=False).traces)
 
     two = sum(len(question.sentences) for question in questions[:2])
-    assert written(of(two)) == written(of(len(sentences))) == 2
+    third = two + len(questions[2].sentences)
+    assert written(of(two)) == written(of(third)) == written(of(len(sentences))) == 2
     with pytest.raises(DataError, match=f"one sentence too many; the data set has {two}"):
-        written(of(two + 1))
+        written(of(third - 1))
