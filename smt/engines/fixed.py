@@ -28,7 +28,7 @@ class FixedConfig:
     """Where the text comes from and when it appears."""
 
     text: str = "reference"  # "reference" = the data set's human translation, "source" = none at all, else a UTF-8 file
-    reveal: Literal["full", "diagonal"] = "full"
+    reveal: Literal["full", "diagonal"] = "full"  # each word after its whole sentence, or at an interpreter's pace
     unit: Literal["sentence", "question"] = "sentence"  # what a line of the file translates, in data set order
 
 

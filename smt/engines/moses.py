@@ -44,7 +44,7 @@ class MosesConfig:
     url: str = "http://localhost:8080/RPC2"  # where `mosesserver --server-port 8080` listens
     tokenize: Literal["moses", "none"] = "moses"  # moses = Moses' own tokenizer, through the package sacremoses
     source_language: str = "es"  # for the tokenizer, ISO 639-1
-    target_language: str = "en"
+    target_language: str = "en"  # what it writes
     timeout: float = 60.0  # seconds for one answer, from connecting to its last byte
     system: str = ""  # any name for what the server runs; change it with the model: results are stored under it
     policy: PolicyConfig = "wait-k"  # when to write what: see smt/policies/prefixes.py

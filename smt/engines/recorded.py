@@ -56,8 +56,8 @@ HEADERS: dict[tuple[str, ...], tuple[Unit, ...]] = {  # of the TSV, and the unit
 class RecordedConfig:
     """The file and how to read it."""
 
-    file: str
-    format: Literal["simuleval", "tsv"] = "simuleval"
+    file: str  # the log
+    format: Literal["simuleval", "tsv"] = "simuleval"  # instances.log, or a table with a line a word
     unit: Unit = "sentence"  # what one line of the log, or one name in the TSV, stands for
 
 

@@ -50,7 +50,7 @@ class CausalLmConfig:
     emission_rate: float = 1.0  # wait-k of an adapter: target words written per source word read, 0.5 to 2
     n: int | None = None  # local-agreement: translations that must agree (2); hold, retranslate: words held back
     source_language: str | None = None  # ISO 639-1 code or English name; an adapter knows its own
-    target_language: str = "en"
+    target_language: str = "en"  # what it writes
     beam: int = 1  # hypotheses kept, full input only: see smt/lm/beam.py; 1 = greedy
     bidirectional: bool = False  # the source looks at itself in both directions: full input only, adapters trained so
     copy_bonus: float = 0.0  # nats for pieces that spell a name of the source, see smt/models/copying.py

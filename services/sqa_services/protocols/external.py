@@ -49,7 +49,7 @@ class ExternalConfig:
     timeout: float = 120.0  # seconds for a reply
     start_timeout: float = 600.0  # seconds for the first reply, in which the program loads its data
     eval_lines: Literal["auto", "total", "each"] = "auto"  # replies to EVAL; auto: found out by asking
-    higher_is_better: bool = True
+    higher_is_better: bool = True  # false for an error rate
     name: str = ""  # in the report; "" = external:PROGRAM
 
     def __post_init__(self) -> None:

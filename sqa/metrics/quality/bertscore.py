@@ -31,7 +31,7 @@ class BertScoreConfig:
     revision: str | None = None  # of a hub model: branch, tag or commit; needed to fetch it
     download: bool = False  # fetch a hub model that is not in the local cache
     batch_size: int = 16  # questions at a time
-    device: Device = "cpu"
+    device: Device = "cpu"  # cpu, or cuda where there is a GPU
 
     def __post_init__(self) -> None:
         check_sizes(self, "bertscore", "batch_size", *(("layer",) if self.layer is not None else ()))

@@ -28,7 +28,7 @@ class BleurtConfig:
     revision: str | None = None  # of a hub model: branch, tag or commit; needed to fetch it
     download: bool = False  # fetch a hub model that is not in the local cache
     batch_size: int = 8  # questions at a time
-    device: Device = "cpu"
+    device: Device = "cpu"  # cpu, or cuda where there is a GPU
 
     def __post_init__(self) -> None:
         check_sizes(self, "bleurt", "batch_size")

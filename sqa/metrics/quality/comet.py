@@ -40,7 +40,7 @@ class CometConfig:
     encoder_revision: str | None = None  # the same of the encoder
     download: bool = False  # fetch hub models that are not in the local cache
     batch_size: int = 8  # questions at a time
-    device: Device = "cpu"
+    device: Device = "cpu"  # cpu, or cuda where there is a GPU
 
     def __post_init__(self) -> None:
         check_sizes(self, "comet", "batch_size")

@@ -27,7 +27,7 @@ class ScoreFileConfig:
     file: str  # {run} in it stands for the run's name
     name: str = "scores"  # in the report
     made_by: str = ""  # program, version, model, settings: goes into the signature
-    higher_is_better: bool = True
+    higher_is_better: bool = True  # false for an error rate
 
     def __post_init__(self) -> None:
         if not self.file or not self.name:
