@@ -19,6 +19,7 @@ STAMP := $(VENV)/.sqa-installed
 
 .PHONY: setup extras reproduce test bench lint check ci lm elasticsearch
 
+# editable_mode: `import sqa` finds this checkout from the folder above it, too, where it may be a folder called sqa
 setup: $(STAMP)
 
 $(STAMP): requirements.lock pyproject.toml services/pyproject.toml
@@ -27,7 +28,7 @@ $(STAMP): requirements.lock pyproject.toml services/pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check $$(grep '^torch==' requirements.lock)
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
-	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -e . -e ./services
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --config-settings editable_mode=compat -e . -e ./services
 	@touch $@
 
 extras: setup

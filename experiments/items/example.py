@@ -119,8 +119,8 @@ def _played(shown: Path, folder: str) -> Iterator[str]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "sqa.cli", "play", "serve", shown, "--games", f"{folder}/games", "--port", port]
-    with subprocess.Popen(map(str, command)) as server:
+    command = [sys.executable, "-m", "sqa", "play", "serve", shown, "--games", f"{folder}/games", "--port", port]
+    with subprocess.Popen([*map(str, command)]) as server:
         try:
             while socket.socket().connect_ex(("127.0.0.1", port)):
                 if server.poll() is not None:

@@ -35,12 +35,15 @@ from sqa.cli.options import (
 from sqa.cli.output import equip
 from sqa.cli.results import results_app
 from sqa.cli.runs import runs_app
-from sqa.cli.start import start_app
+from sqa.cli.start import config_app, start_app
 from sqa.cli.store import store_app
 from sqa.core.errors import OF_SERVICES, ConfigError, SqaError, absent, lacking, on_a_screen
 from sqa.core.own import plugins
 from sqa.core.own.places import PACKAGES
 from sqa.core.registry import COMMANDS
+
+INTERRUPTED = 130  # what a shell says of Ctrl-C
+GOES_ON = {"run", "translate", "guess", "buzz", "score", "sweep", "ablation", "reproduce", "train"}
 
 
 class Program(TyperGroup):
@@ -63,6 +66,7 @@ data_app = typer.Typer(help="The data files: what there is, getting it, checking
 train_app = typer.Typer(help="Train a translator, a guesser or a buzzer.", **SETTINGS)
 convert_app = typer.Typer(help="Take over models trained elsewhere.", **SETTINGS)
 app.add_typer(start_app)
+app.add_typer(config_app, name="config")
 app.add_typer(runs_app)
 app.add_typer(evidence_app)
 app.add_typer(results_app, name="results")
@@ -100,6 +104,12 @@ def main() -> None:
     """The console script: one line per problem on stderr, never a traceback for a deliberate error."""
     try:
         program()(prog_name="sqa")
+    except SystemExit as end:
+        if end.code == INTERRUPTED and GOES_ON & set(sys.argv[1:2]):
+            print(
+                "sqa: interrupted; what is finished is kept, and the same command goes on from there", file=sys.stderr
+            )
+        raise
     except SqaError as error:
         for line in str(error).splitlines():
             print(f"sqa: {line}", file=sys.stderr)
@@ -197,14 +207,20 @@ def train_smt(
 
 @train_app.command("guesser")
 def train_guesser(config: Config) -> None:
-    """Train a guesser on the tossups."""
-    call("guessers.train:main", config)
+    """Train a guesser on the tossups; print its folder."""
+    _print_folder(import_module("guessers.train").main(config))
 
 
 @train_app.command("buzzer")
 def train_buzzer(config: Config) -> None:
-    """Train a buzzer on the guesses for tossups that the guesser has not seen."""
-    call("buzzers.train:main", config)
+    """Train a buzzer on the guesses for tossups that the guesser has not seen; print its folder."""
+    _print_folder(import_module("buzzers.train").main(config))
+
+
+def _print_folder(folder: Path) -> None:
+    """What a config names as `model:` from now on, and its size."""
+    size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    print_table(("model", "bytes"), [(str(folder), size)], [{"model": str(folder), "bytes": size}], as_json=False)
 
 
 @convert_app.command("fairseq")

@@ -16,7 +16,7 @@ from typing import Annotated
 import typer
 
 from sqa import __version__
-from sqa.cli.options import SETTINGS
+from sqa.cli.options import SETTINGS, Json, print_table
 from sqa.core.errors import ConfigError
 from sqa.core.paths import CONFIGS, DATA, PACKAGE, ROOT, cache_dir
 
@@ -32,7 +32,7 @@ EXTRAS = {  # of pyproject.toml -> what for
     "e5": "the guesser that reads the foreign text",
     "elasticsearch": "the Elasticsearch guesser",
     "fairseq": "models trained with fairseq",
-    "fast": "CTranslate2",
+    "fast": "machine code for BM25 and the aligner, CTranslate2",
     "lm": "language models as translators and guessers",
     "metrics": "COMET, BERTScore, CIDEr, SPICE",
     "models": "translators, the GRU guesser, trainings",
@@ -48,6 +48,24 @@ EXTRAS = {  # of pyproject.toml -> what for
 PROGRAMS = {"apertium": "a translator of the ablation", "java": "METEOR, SPICE", "chromium": "tests of pages"}
 BFLOAT16 = ("amx_bf16", "avx512_bf16", "bf16")  # flags in /proc/cpuinfo
 Row = tuple[str, str, str]
+
+
+config_app = typer.Typer(help="What a config may say.", **SETTINGS)
+
+
+@config_app.command("keys")
+def config_keys(
+    kind: Annotated[str, typer.Argument(metavar="KIND", help="translator, guesser, buzzer or quality.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="As under `name:`, e.g. waitk or mine.py:build.")],
+    as_json: Json = False,
+) -> None:
+    """The keys of a part: type, default and meaning."""
+    from dataclasses import asdict, astuple
+
+    from sqa.run.keys import keys_of
+
+    rows = keys_of(kind, name)
+    print_table(("key", "type", "default", "meaning"), [astuple(row) for row in rows], [*map(asdict, rows)], as_json)
 
 
 @start_app.command()

@@ -11,8 +11,7 @@ from dataclasses import MISSING, dataclass, fields
 from typing import Any
 
 from sqa.core.errors import ConfigError
-from sqa.core.registry import BUZZERS, GUESSERS, TRANSLATORS, did_you_mean
-from sqa.metrics.quality.text_metric import QUALITY
+from sqa.core.registry import BUZZERS, GUESSERS, QUALITY, TRANSLATORS, did_you_mean
 from sqa.run.values import describe
 
 KINDS = {"translator": TRANSLATORS, "guesser": GUESSERS, "buzzer": BUZZERS, "quality": QUALITY}

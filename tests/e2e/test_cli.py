@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
 import sys
 import tomllib
 from dataclasses import dataclass
+from importlib.metadata import distribution
 from pathlib import Path
+from subprocess import PIPE
 
 import pytest
 import yaml
@@ -442,3 +447,30 @@ def test_the_doctor_says_what_is_missing_for_what(sqa: Shell, monkeypatch: pytes
     assert rows["bundled"]["remark"].endswith("45 questions") and len(rows) < 40  # one screen
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
     assert set(start.EXTRAS) == set(extras)
+
+
+def test_ctrl_c_says_that_the_same_command_goes_on(tmp_path: Path) -> None:
+    """Sent while the run translates: nothing of ours is printed but that line."""
+    command = [sys.executable, "-m", "sqa", "run", "mini_es_wait6_bm25", "--runs", str(tmp_path)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=PIPE, stderr=PIPE, text=True, preexec_fn=_interruptible) as running:
+        assert running.stderr is not None and running.stderr.readline().startswith("translate")
+        running.send_signal(signal.SIGINT)
+        said = running.stderr.read()
+    assert running.returncode == 130 and "Traceback" not in said
+    assert said.rstrip().endswith("sqa: interrupted; what is finished is kept, the same command goes on from there")
+
+
+def _interruptible() -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a test run in the background has it ignored
+
+
+def test_it_is_found_from_the_folder_above_a_clone(tmp_path: Path) -> None:
+    """There `sqa` is a folder without a package, which must not take the name."""
+    origin = json.loads(distribution("sqa").read_text("direct_url.json") or "{}").get("url")
+    if origin != ROOT.as_uri():
+        pytest.skip("sqa is not installed from this folder")
+    (tmp_path / "sqa").symlink_to(ROOT)
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    code = "import sqa, smt; print(sqa.__version__, smt.__name__)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.stdout.split() == [__version__, "smt"], done.stderr

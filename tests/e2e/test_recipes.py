@@ -172,7 +172,7 @@ PYTHON = (sys.executable, "-m")
 RECIPES = (
     Recipe(
         "translator, guesser, buzzer",
-        (*PYTHON, "sqa.cli", "run", "run.yaml"),
+        (*PYTHON, "sqa", "run", "run.yaml"),
         r"mywords\t3\.0",
         {"smt/engines/mine.py": TRANSLATOR, "guessers/mine.py": GUESSER, "buzzers/mine.py": BUZZER, "run.yaml": RUN},
         (
@@ -181,16 +181,16 @@ RECIPES = (
             ("sqa/core/registry.py", '"threshold": "buzzers', '        "mybuzzer": "buzzers.mine:build",'),
         ),
     ),
-    Recipe("A guesser", (*PYTHON, "sqa.cli", "run", "run.yaml"), r"mytexts\t0\.5"),
+    Recipe("A guesser", (*PYTHON, "sqa", "run", "run.yaml"), r"mytexts\t0\.5"),
     Recipe(
         "any part of your own",
-        (*PYTHON, "sqa.cli", "run", "own/run.yaml"),
+        (*PYTHON, "sqa", "run", "own/run.yaml"),
         r"mywords\t3\.0",
         {"own/mine.py": GUESSER, "own/run.yaml": RUN.replace("myguesser", '"mine.py:build"')},
     ),
     Recipe(
         "parts that a package of yours brings",
-        (*PYTHON, "sqa.cli", "run", "plugged.yaml"),
+        (*PYTHON, "sqa", "run", "plugged.yaml"),
         r"mywords\t3\.0",
         {
             "my_parts.py": PLUGIN,
@@ -202,23 +202,23 @@ RECIPES = (
     ),
     Recipe(
         "policy around full-input systems",
-        (*PYTHON, "sqa.cli", "run", "held.yaml"),
+        (*PYTHON, "sqa", "run", "held.yaml"),
         r"al\t\d",
         {"smt/policies/mine.py": POLICY, "held.yaml": HELD},
         (("sqa/core/registry.py", '"retranslate": "smt', '        "mypolicy": "smt.policies.mine:Mine",'),),
     ),
-    Recipe("A policy", (*PYTHON, "sqa.cli", "run", "held.yaml", "n=3"), r"al\t\d"),
+    Recipe("A policy", (*PYTHON, "sqa", "run", "held.yaml", "n=3"), r"al\t\d"),
     Recipe(
         "metric of traces",
-        (*PYTHON, "sqa.cli", "run", "run.yaml"),
+        (*PYTHON, "sqa", "run", "run.yaml"),
         r"mywords\t3\.0.*\twords\t",
         {"sqa/metrics/mine.py": METRIC},
         (("sqa/metrics/__init__.py", '"ne": (_REVISION', '    "mywords": ("sqa.metrics.mine", "Words", {}),'),),
     ),
-    Recipe("A metric of traces", (*PYTHON, "sqa.cli", "run", "run.yaml"), r"mywords\t3\.0"),
+    Recipe("A metric of traces", (*PYTHON, "sqa", "run", "run.yaml"), r"mywords\t3\.0"),
     Recipe(
         "metric of texts",
-        (*PYTHON, "sqa.cli", "run", "run.yaml"),
+        (*PYTHON, "sqa", "run", "run.yaml"),
         r"mytexts\t0\.5",
         {"sqa/metrics/quality/mine.py": TEXTS},
         (
@@ -231,7 +231,7 @@ RECIPES = (
     ),
     Recipe(
         "latency formula, convention",
-        (*PYTHON, "sqa.cli", "run", "run.yaml"),
+        (*PYTHON, "sqa", "run", "run.yaml"),
         r"mylag\t3\.0.*\n(.*\n)*al@mine\t",
         {},
         (
@@ -249,34 +249,34 @@ RECIPES = (
     ),
     Recipe(
         "latency formula, convention",
-        (*PYTHON, "sqa.cli", "latency", "log.jsonl"),
+        (*PYTHON, "sqa", "latency", "log.jsonl"),
         r"MyLag\t2\.0",
         {"log.jsonl": '{"delays": [1, 2], "source_length": 2}\n'},
     ),
     Recipe(
         "wire format",
-        (*PYTHON, "sqa.cli", "validate", "mine", "hello"),
+        (*PYTHON, "sqa", "validate", "mine", "hello"),
         '"echo": "hello"',
         {"services/sqa_services/protocols/mine.py": WIRE},
         (("services/sqa_services/cli/protocols.py", "RAW = {", SERVED),),
     ),
     Recipe(
         "figure or table of the paper",
-        (*PYTHON, "sqa.cli", "reproduce", "fig99"),
+        (*PYTHON, "sqa", "reproduce", "fig99"),
         r"made of figure99\.yaml",
         {"experiments/paper/figure99.py": FIGURE, "configs/figure99.yaml": "seed: 0  # of nothing\n"},
         (("sqa/cli/evidence.py", "PAPER = {", '    "fig99": ("experiments.paper.figure99:main", "figure99.yaml"),'),),
     ),
-    Recipe("A figure or table of the paper", (*PYTHON, "sqa.cli", "reproduce", "fig99"), r"made of figure99\.yaml"),
+    Recipe("A figure or table of the paper", (*PYTHON, "sqa", "reproduce", "fig99"), r"made of figure99\.yaml"),
     Recipe(
         "figure or table of the paper",
-        (*PYTHON, "sqa.cli", "reproduce", "own/figure.py:main", "held.yaml"),
+        (*PYTHON, "sqa", "reproduce", "own/figure.py:main", "held.yaml"),
         r"made of held\.yaml",
         {"own/figure.py": FIGURE},
     ),
     Recipe(
         "number, table or picture of a page",
-        (*PYTHON, "sqa.cli", "results", "update", "mine"),
+        (*PYTHON, "sqa", "results", "update", "mine"),
         r"docs/mine\.md",
         {
             "experiments/items/mine.py": ITEM,
@@ -285,7 +285,7 @@ RECIPES = (
     ),
     Recipe(
         "data set",
-        (*PYTHON, "sqa.cli", "run", "run.yaml"),
+        (*PYTHON, "sqa", "run", "run.yaml"),
         r"mywords\t3\.0\d*\t3\.0\d*\t3\.0\d*\t1\t",
         {"mirror/mine.jsonl": json.dumps(QUESTION) + "\n"},
         (
@@ -318,7 +318,7 @@ RECIPES = (
     ),
     Recipe(
         "training of a new kind",
-        (*PYTHON, "sqa.cli", "train", "guesser", "train.yaml"),
+        (*PYTHON, "sqa", "train", "guesser", "train.yaml"),
         "trained on train.yaml",
         {"train.yaml": "kind: mine\n"},
         (

@@ -80,8 +80,6 @@ NAMED: dict[str, set[str]] = {
     "sqa": {"sqa.run", "sqa.api"},  # its face
     "sqa.run": {"sqa.api"},  # `sqa.run(...)`: the room is called as the function that it shares its name with
     "sqa.cli": {*CORE, "experiments"},
-    "experiments": {"sqa.cli"},  # a server that it starts
-    "sqa_services.board": {"sqa.cli"},  # its worker is a process of its own
 }
 REGISTRIES = {"sqa.core.registry": {*CORE}, "sqa_services.parts": {*ARROWS}}  # modules that name what parts are
 
