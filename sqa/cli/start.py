@@ -62,7 +62,7 @@ def config_keys(
     """The keys of a part: type, default and meaning."""
     from dataclasses import asdict, astuple
 
-    from sqa.run.keys import keys_of
+    from sqa.cli.keys import keys_of
 
     rows = keys_of(kind, name)
     print_table(("key", "type", "default", "meaning"), [astuple(row) for row in rows], [*map(asdict, rows)], as_json)

@@ -457,7 +457,7 @@ def test_ctrl_c_says_that_the_same_command_goes_on(tmp_path: Path) -> None:
         running.send_signal(signal.SIGINT)
         said = running.stderr.read()
     assert running.returncode == 130 and "Traceback" not in said
-    assert said.rstrip().endswith("sqa: interrupted; what is finished is kept, the same command goes on from there")
+    assert said.rstrip().endswith("sqa: interrupted; what is finished is kept, and the same command goes on from there")
 
 
 def _interruptible() -> None:

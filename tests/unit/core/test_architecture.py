@@ -32,6 +32,7 @@ SQA = {"sqa.core", "sqa.data", "sqa.files", "sqa.metrics", "sqa.net", "sqa.run",
 # room -> the rooms that it may import, besides itself; `sqa` alone is the package's __init__ with its version
 ARROWS: dict[str, set[str]] = {
     "sqa": set(),
+    "sqa.__main__": {"sqa", "sqa.cli"},
     "sqa.core": {"sqa"},
     "sqa.files": {"sqa", "sqa.core"},
     "sqa.training": {"sqa", "sqa.core", "sqa.files"},

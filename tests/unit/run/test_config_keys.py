@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from sqa.cli.keys import KINDS, keys_of
 from sqa.core.errors import ConfigError
-from sqa.run.keys import KINDS, keys_of
 
 
 @pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind in KINDS for name in KINDS[kind].names()])
