@@ -122,13 +122,18 @@ def _played(shown: Path, folder: str) -> Iterator[str]:
     command = [sys.executable, "-m", "sqa", "play", "serve", shown, "--games", f"{folder}/games", "--port", port]
     with subprocess.Popen([*map(str, command)]) as server:
         try:
-            while socket.socket().connect_ex(("127.0.0.1", port)):
+            while not _listens(port):
                 if server.poll() is not None:
                     raise DataError("`sqa play serve` ended; it says why")
                 time.sleep(0.1)
             yield f"http://127.0.0.1:{port}"
         finally:
             server.terminate()
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 ITEMS = (
