@@ -50,8 +50,11 @@ class Panel(NamedTuple):
 
 
 def order(k: int | str) -> float:
-    """The place of a k among others: full input last."""
-    return float(k) if str(k).isdigit() else float("inf")
+    """The place of a k, or of a share, among others: full input last."""
+    try:
+        return float(k)
+    except ValueError:
+        return float("inf")
 
 
 def lines(
