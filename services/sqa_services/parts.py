@@ -15,6 +15,7 @@ COMMANDS.register("bench", "sqa_services.cli.bench:bench_app")  # help lists the
 COMMANDS.register("scorer", "sqa_services.cli.protocols:scorer_app")
 COMMANDS.register("board", "sqa_services.cli.board:board_app")
 COMMANDS.register("play", "sqa_services.cli.play:play_app")
+COMMANDS.register("simuleval-dir", "sqa_services.cli.protocols:simuleval_app")
 COMMANDS.register("serve", "sqa_services.cli.protocols:serve_app")
 COMMANDS.register("client", "sqa_services.cli.protocols:client_app")
 COMMANDS.register("validate", "sqa_services.cli.protocols:validate_app")

@@ -121,7 +121,7 @@ INSTALLED_BY = {
 
 # Kind -> names that the project's other distribution, sqa-services, registers.
 OF_SERVICES = {
-    "command": ("bench", "board", "client", "play", "scorer", "serve", "validate"),
+    "command": ("bench", "board", "client", "play", "scorer", "serve", "simuleval-dir", "validate"),
     "translator": ("simuleval", "simuleval_service"),
     "guesser": ("person",),
     "buzzer": ("person",),

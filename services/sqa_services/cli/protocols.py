@@ -12,6 +12,7 @@ from sqa.core.errors import lacking
 
 serve_app = typer.Typer(help="Servers for other people's programs.", **SETTINGS)
 scorer_app = typer.Typer(**SETTINGS)
+simuleval_app = typer.Typer(**SETTINGS)
 client_app = typer.Typer(help="Clients of other people's servers.", **SETTINGS)
 validate_app = typer.Typer(help="Check and score submissions.", **SETTINGS)
 Guesser = Annotated[str, typer.Option("--guesser", metavar="YAML", help="As in a config, or a config file.")]
@@ -82,6 +83,12 @@ def serve_qanta(
 ) -> None:
     """Answer Quizbowl questions as QANTA's systems do: /api/1.0/quizbowl/status, /act and /batch_act."""
     call("sqa_services.protocols.qanta:serve", guesser, buzzer, host, port, token, underscores, names or ())
+
+
+@simuleval_app.command("simuleval-dir")
+def simuleval_dir() -> None:
+    """The folder for SimulEval's --user-dir: metrics SQA_EW, SQA_ORACLE_EW, SQA_STABLE_EW, SQA_ACCURACY."""
+    print(Path(__file__).parents[1] / "simuleval" / "sqa_scorers")
 
 
 @serve_app.command("simuleval")
