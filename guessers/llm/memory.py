@@ -13,8 +13,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from smt.lm.base import Base, base_folder, load_base, load_fingerprint
-from smt.lm.decode import joined
 from smt.lm.network import KeyValue, Seen, mask_of
+from smt.lm.stepper import joined
 from smt.lm.translator import fast_precision
 from sqa.files.store import digest
 

@@ -20,12 +20,12 @@ from torch import Tensor
 
 from smt.lm.adapter import PEFT, load_adapter, save_adapter, tensors
 from smt.lm.base import Base, base_folder, load_base
-from smt.lm.beam import full_input
 from smt.lm.data import Pairs, frequent
-from smt.lm.decode import Writer
 from smt.lm.layout import Layout
+from smt.lm.stepper import LmWriter
 from smt.lm.train_config import LmConfig
 from smt.lm.trainer import LmTraining
+from smt.lm.translator import full_input
 from smt.training.clean import Pair, Report
 from smt.training.identity import CORPUS
 from smt.training.prepare import cleaned, lexicon_pairs, names
@@ -118,7 +118,7 @@ def train(config: LmConfig, folder: Path, data: Path, fresh: bool = False) -> Pa
         if config.start is not None:
             begin_with(training, config.start, base)
         training.trainer.resume()
-        writer = Writer.of(base.network, base.tokens, layout, pieces)
+        writer = LmWriter.of(base.network, base.tokens, layout, pieces)
         if not training.run(folder / "stop", lambda: development_bleu(writer, config)):
             return None
         about = {"training": asdict(config), "steps": config.train.steps, "pairs": len(pairs)}
@@ -147,7 +147,7 @@ def begin_with(training: LmTraining, start: str, base: Base) -> None:
             value.copy_(adapter.weights[name])
 
 
-def development_bleu(writer: Writer, config: LmConfig) -> float:
+def development_bleu(writer: LmWriter, config: LmConfig) -> float:
     """BLEU of full input on the first sentences of the development part."""
     import sacrebleu
 

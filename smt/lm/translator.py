@@ -20,13 +20,14 @@ from typing import Literal
 
 import torch
 
-from smt.lm import beam
 from smt.lm.adapter import PEFT, adapter_digest, load_adapter
 from smt.lm.base import base_folder, load_base, load_fingerprint
-from smt.lm.decode import WHOLE, Writer, decode_batch, decode_stream
 from smt.lm.layout import Layout
-from smt.models import copying
-from smt.models.decode import Written
+from smt.lm.stepper import LmWriter
+from smt.models import beam, copying
+from smt.models.beam import Beam, search_batch
+from smt.models.decode import decode_batch, decode_stream
+from smt.models.stepper import Written
 from smt.policies.chosen import PolicyConfig, policy_of
 from smt.policies.prefixes import PolicyTranslator, Remembered
 from smt.policies.waitk import FULL, Schedule, check_rate, parse_k
@@ -51,7 +52,7 @@ class CausalLmConfig:
     n: int | None = None  # local-agreement: translations that must agree (2); hold, retranslate: words held back
     source_language: str | None = None  # ISO 639-1 code or English name; an adapter knows its own
     target_language: str = "en"  # what it writes
-    beam: int = 1  # hypotheses kept, full input only: see smt/lm/beam.py; 1 = greedy
+    beam: int = 1  # hypotheses kept, full input only: see smt/models/beam.py; 1 = greedy
     bidirectional: bool = False  # the source looks at itself in both directions: full input only, adapters trained so
     copy_bonus: float = 0.0  # nats for pieces that spell a name of the source, see smt/models/copying.py
     precision: Literal["auto", "float32", "bfloat16", "int8"] = "auto"  # auto = bfloat16 if the processor multiplies it
@@ -60,7 +61,7 @@ class CausalLmConfig:
 
     def __post_init__(self) -> None:
         policy_of(self)
-        beam.check(self.beam)
+        Beam(self.beam)
         copying.check(self.copy_bonus, self.beam)
         check_rate(self.emission_rate)
         if self.emission_rate != 1.0 and self.policy != "wait-k":
@@ -116,7 +117,7 @@ def fast_precision() -> Precision:
 
 
 @lru_cache(maxsize=2)
-def writer(loaded: _Loaded, digest: str) -> Writer:
+def writer(loaded: _Loaded, digest: str) -> LmWriter:
     """One loaded model for all runs that differ in the policy only; `digest` is of the adapter's files."""
     int8 = loaded.precision == "int8"  # the matrices; the states between them are float32
     base = load_base(loaded.folder, torch.float32 if int8 else getattr(torch, loaded.precision))
@@ -127,14 +128,26 @@ def writer(loaded: _Loaded, digest: str) -> Writer:
     if int8:
         base.network.quantise()
     if adapter is None:
-        return Writer.of(base.network, base.tokens, layout, torch.arange(base.tokens.size), None, int8=int8)
-    return Writer.of(base.network, base.tokens, layout, adapter.pieces, ahead=loaded.bidirectional, int8=int8)
+        return LmWriter.of(base.network, base.tokens, layout, torch.arange(base.tokens.size), None, int8=int8)
+    return LmWriter.of(base.network, base.tokens, layout, adapter.pieces, ahead=loaded.bidirectional, int8=int8)
 
 
 @lru_cache(maxsize=2)
-def copying_writer(loaded: _Loaded, digest: str, copy_bonus: float) -> Writer:
+def copying_writer(loaded: _Loaded, digest: str, copy_bonus: float) -> LmWriter:
     """The same model with a bonus, in nats, on the names of the source."""
     return writer(loaded, digest).copying(copy_bonus, loaded.languages[0])
+
+
+def whole(writer: LmWriter, sentences: Sequence[Sequence[str]], n: int) -> list[list[Written]]:
+    """Translations of sentences that are read to their end first; greedy for n = 1.  An empty one gives no words."""
+    if n == 1:
+        return decode_batch(writer, sentences, Schedule(FULL))
+    return search_batch(writer, sentences, Schedule(FULL), Beam(n))
+
+
+def full_input(writer: LmWriter, texts: Sequence[str], n: int = 1) -> list[tuple[str, ...]]:
+    """Target words of whole texts."""
+    return [tuple(w.token for w in words) for words in whole(writer, [text.split() for text in texts], n)]
 
 
 class WaitKLm:
@@ -144,12 +157,12 @@ class WaitKLm:
     """
 
     def __init__(
-        self, load: Callable[[], Writer], schedule: Schedule, fingerprint: str, languages: Pair | None = None
+        self, load: Callable[[], LmWriter], schedule: Schedule, fingerprint: str, languages: Pair | None = None
     ) -> None:
         self._load, self.schedule, self._fingerprint, self.languages = load, schedule, fingerprint, languages
 
     @property
-    def writer(self) -> Writer:
+    def writer(self) -> LmWriter:
         """The loaded model."""
         return self._load()
 
@@ -178,8 +191,8 @@ class WaitKLm:
 class WholeLm(WaitKLm):
     """The same at k = full, with a beam or a source read in both directions: nothing is written while it is read."""
 
-    def __init__(self, load: Callable[[], Writer], n: int, fingerprint: str, languages: Pair | None = None) -> None:
-        super().__init__(load, WHOLE, fingerprint, languages)
+    def __init__(self, load: Callable[[], LmWriter], n: int, fingerprint: str, languages: Pair | None = None) -> None:
+        super().__init__(load, Schedule(FULL), fingerprint, languages)
         self.n = n
 
     def translate(self, source: Iterator[str]) -> Iterator[str]:
@@ -188,18 +201,18 @@ class WholeLm(WaitKLm):
 
     def written(self, sentences: Sequence[Sequence[str]]) -> list[list[Written]]:
         """Words of whole sentences."""
-        return beam.whole(self.writer, sentences, self.n)
+        return whole(self.writer, sentences, self.n)
 
 
 class FullInputLm:
     """The same model reading whole texts."""
 
-    def __init__(self, load: Callable[[], Writer], n: int, fingerprint: str, languages: Pair | None) -> None:
+    def __init__(self, load: Callable[[], LmWriter], n: int, fingerprint: str, languages: Pair | None) -> None:
         self._load, self.n, self._fingerprint, self.languages = load, n, fingerprint, languages
 
     def words(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
         """Target words of each text; a blank text gives ()."""
-        return beam.full_input(self._load(), texts, self.n)
+        return full_input(self._load(), texts, self.n)
 
     def fingerprint(self) -> str:
         """Hash of everything that decides the words."""

@@ -24,9 +24,9 @@ from torch import Tensor
 
 from smt.lm.adapter import adapter_digest
 from smt.lm.base import load_fingerprint
-from smt.lm.decode import Writer
 from smt.lm.layout import OFFSET
 from smt.lm.network import mask_of
+from smt.lm.stepper import LmWriter
 from smt.lm.translator import CausalLmConfig, resolve, writer
 from sqa.core.errors import ConfigError
 from sqa.core.paths import DATA
@@ -41,11 +41,11 @@ class LmScorer:
 
     group = "lm"
 
-    def __init__(self, load: Callable[[], Writer], fingerprint: str) -> None:
+    def __init__(self, load: Callable[[], LmWriter], fingerprint: str) -> None:
         self._load, self._fingerprint = load, fingerprint  # kept scores need no model
 
     @property
-    def writer(self) -> Writer:
+    def writer(self) -> LmWriter:
         """The loaded model."""
         return self._load()
 

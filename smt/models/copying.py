@@ -109,20 +109,15 @@ class Begun(NamedTuple):
 class Copier:
     """The bonus over V pieces that may be chosen."""
 
-    def __init__(
-        self, texts: Sequence[str], starts_word: np.ndarray, numbers: np.ndarray, bonus: float, language: str = ""
-    ) -> None:
-        """`texts`: what each piece spells, by its number; `starts_word`, `numbers` (V,) are of those to choose from.
-
-        language: ISO 639-1 code of the source.
-        """
+    def __init__(self, texts: Sequence[str], starts_word: np.ndarray, bonus: float, language: str = "") -> None:
+        """`texts`: what each piece spells; `starts_word` (V,) bool.  language: ISO 639-1 code of the source."""
         check(bonus)
         self.texts, self.bonus, self.language = texts, bonus, language
-        inner = [(texts[n], place) for place, n in enumerate(numbers) if not starts_word[place] and texts[n]]
+        inner = [(text, piece) for piece, text in enumerate(texts) if not starts_word[piece] and text]
         self._place = dict(inner)
         self._longest = max(map(len, self._place), default=0)
-        self._letters = torch.zeros(len(numbers))
-        self._letters[[place for text, place in inner if text[0].isalpha()]] = bonus
+        self._letters = torch.zeros(len(texts))
+        self._letters[[piece for text, piece in inner if text[0].isalpha()]] = bonus
         self._places = lru_cache(maxsize=1 << 16)(self._spelling)
 
     @classmethod
@@ -130,7 +125,7 @@ class Copier:
         """The bonus over all pieces of a vocabulary of ours.  ConfigError for one of a model trained elsewhere."""
         if not isinstance(vocabulary, Vocabulary):
             raise ConfigError("copy_bonus: for models trained here; this one has the vocabulary of another program")
-        return cls(vocabulary.texts, vocabulary.starts_word, np.arange(vocabulary.size), bonus, language)
+        return cls(vocabulary.texts, vocabulary.starts_word, bonus, language)
 
     def names(self, words: Iterable[str] = ()) -> Names:
         """The names of a sentence, `words` of which are heard."""

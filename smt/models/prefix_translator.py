@@ -20,6 +20,7 @@ from smt.models.beam import GREEDY, Beam, search_batch
 from smt.models.beam import VERSION as SEARCH
 from smt.models.bundle import folder_fingerprint, load_model, model_folder
 from smt.models.decode import decode_batch
+from smt.models.transformer_stepper import TransformerWriter
 from smt.models.waitk_translator import VERSION as DECODING
 from smt.policies.chosen import PolicyConfig, policy_of
 from smt.policies.prefixes import PolicyTranslator, Remembered
@@ -46,8 +47,8 @@ class NeuralSystem:
     """Full-input translation with a model of ours, greedy or by beam search."""
 
     def __init__(self, folder: Path, beam: Beam = GREEDY) -> None:
-        self.model, self.vocabulary, about = load_model(folder)
-        self.languages = pair_of(about)
+        model, vocabulary, about = load_model(folder)
+        self.writer, self.languages = TransformerWriter(model, vocabulary), pair_of(about)
         self.beam = beam
         options = f" beam {SEARCH} {beam.n}" * (beam.n > 1)  # greedy is not named: older results stay valid
         self._fingerprint = hashlib.sha256(f"{DECODING}{options} {folder_fingerprint(folder)}".encode()).hexdigest()
@@ -56,9 +57,9 @@ class NeuralSystem:
         """Target words of each text."""
         sentences = [text.split() for text in texts]
         if self.beam.n > 1:
-            written = search_batch(self.model, self.vocabulary, sentences, Schedule(FULL), self.beam)
+            written = search_batch(self.writer, sentences, Schedule(FULL), self.beam)
         else:
-            written = decode_batch(self.model, self.vocabulary, sentences, FULL)
+            written = decode_batch(self.writer, sentences, Schedule(FULL))
         return [tuple(word.token for word in words) for words in written]
 
     def fingerprint(self) -> str:

@@ -16,9 +16,9 @@ import torch
 from torch import Tensor
 
 from smt.models.bundle import folder_fingerprint, load_model, model_folder
-from smt.models.decode import by_length
-from smt.models.next_piece import Chooser
+from smt.models.stepper import by_length
 from smt.models.transformer import Transformer
+from smt.models.transformer_stepper import TransformerWriter
 from smt.models.vocab import BOS, EOS, PAD, Vocabulary
 from smt.policies.waitk import pad
 from sqa.diagnose.scores import Words, WordScores
@@ -33,7 +33,7 @@ class TransformerScorer:
 
     def __init__(self, model: Transformer, vocabulary: Vocabulary, fingerprint: str) -> None:
         self.model, self.vocabulary, self._fingerprint = model, vocabulary, fingerprint
-        self.chooser = Chooser(model, vocabulary)
+        self.writer = TransformerWriter(model, vocabulary)
 
     def score(self, pairs: Sequence[tuple[Words, Words]]) -> list[WordScores]:
         """Scores of each (source words, target words); the same whatever else is scored along."""
@@ -65,9 +65,9 @@ class TransformerScorer:
         return _summed(own, words), _summed(short, words)
 
     def _logits(self, states: Tensor, alignment: Tensor | None, source: Tensor) -> Tensor:
-        lexicon = self.chooser.lexicon(source)
+        lexicon = self.writer.lexicon(source)
         rows = [
-            self.chooser.logits(states[:, t], None if alignment is None else alignment[:, t], lexicon)
+            self.writer.logits(states[:, t], None if alignment is None else alignment[:, t], lexicon)
             for t in range(states.shape[1])
         ]
         return torch.stack(rows, 1)

@@ -15,8 +15,9 @@ from smt.models import copying
 from smt.models.beam import GREEDY, Beam, search_batch, search_stream
 from smt.models.beam import VERSION as SEARCH
 from smt.models.bundle import folder_fingerprint, load_model, model_folder
-from smt.models.decode import Written, decode_batch, decode_stream
-from smt.models.next_piece import Chooser
+from smt.models.decode import decode_batch, decode_stream
+from smt.models.stepper import Written
+from smt.models.transformer_stepper import TransformerWriter
 from smt.policies.waitk import Schedule, Unit, check_rate, parse_k
 from sqa.core.types import Emission, Question
 from sqa.data.languages import pair_of
@@ -38,36 +39,36 @@ class WaitKConfig:
 
     def __post_init__(self) -> None:
         check_rate(self.emission_rate)
-        Schedule(parse_k(self.k), self.emission_rate, self.unit)
+        self.schedule()
         Beam(self.beam, self.look_ahead)
         copying.check(self.copy_bonus, self.beam)
+
+    def schedule(self) -> Schedule:
+        """When to READ."""
+        return Schedule(parse_k(self.k), self.emission_rate, self.unit)
 
 
 class WaitKTranslator:
     """Wait-k translation; streaming and batched give the same words and the same g."""
 
-    def __init__(
-        self, folder: Path, k: int | str, emission_rate: float = 1.0, unit: Unit = "word", beam: Beam = GREEDY,
-        copy_bonus: float = 0.0,
-    ) -> None:  # fmt: skip
+    def __init__(self, folder: Path, schedule: Schedule, beam: Beam = GREEDY, copy_bonus: float = 0.0) -> None:
         self.model, self.vocabulary, self.about = load_model(folder)
-        self.schedule, self.beam = Schedule(parse_k(k), emission_rate, unit), beam
+        self.schedule, self.beam = schedule, beam
         self.languages = pair_of(self.about)
         source = self.languages[0] if self.languages else None
-        self.chooser = Chooser(self.model, self.vocabulary, copy_bonus, source or "")
+        self.writer = TransformerWriter(self.model, self.vocabulary, copy_bonus, source or "")
         # Options at their usual values are not named: results stored before there were any stay valid.
-        options = f" {unit}" * (unit != "word") + f" {SEARCH} {beam!r}" * (beam.n > 1)
+        options = f" {schedule.unit}" * (schedule.unit != "word") + f" {SEARCH} {beam!r}" * (beam.n > 1)
         if copy_bonus:
             options += f" copy {copying.VERSION} {copy_bonus}"
-        rules = f"{VERSION} {self.schedule.k} {emission_rate}{options} {folder_fingerprint(folder)}"
+        rules = f"{VERSION} {schedule.k} {schedule.rate}{options} {folder_fingerprint(folder)}"
         self._fingerprint = hashlib.sha256(rules.encode()).hexdigest()
 
     def translate(self, source: Iterator[str]) -> Iterator[str]:
         """Words of one sentence, written while `source` is read."""
         if self.beam.n > 1:
-            return search_stream(self.model, self.vocabulary, source, self.schedule, self.beam, self.chooser)
-        k, rate, unit = self.schedule.k, self.schedule.rate, self.schedule.unit
-        return decode_stream(self.model, self.vocabulary, source, k, self.chooser, rate, unit)
+            return search_stream(self.writer, source, self.schedule, self.beam)
+        return decode_stream(self.writer, source, self.schedule)
 
     def translate_batch(self, questions: Sequence[Question]) -> list[list[Emission]]:
         """Emissions of whole questions."""
@@ -84,9 +85,8 @@ class WaitKTranslator:
 
     def _written(self, sentences: Sequence[Sequence[str]]) -> list[list[Written]]:
         if self.beam.n > 1:
-            return search_batch(self.model, self.vocabulary, sentences, self.schedule, self.beam)
-        k, rate, unit = self.schedule.k, self.schedule.rate, self.schedule.unit
-        return decode_batch(self.model, self.vocabulary, sentences, k, rate, unit, self.chooser)
+            return search_batch(self.writer, sentences, self.schedule, self.beam)
+        return decode_batch(self.writer, sentences, self.schedule)
 
     def fingerprint(self) -> str:
         """Hash of everything that decides the output."""
@@ -96,5 +96,4 @@ class WaitKTranslator:
 def build(config: WaitKConfig) -> WaitKTranslator:
     """The translator of a config."""
     beam = Beam(config.beam, config.look_ahead)
-    folder = model_folder(config.model)
-    return WaitKTranslator(folder, config.k, config.emission_rate, config.unit, beam, config.copy_bonus)
+    return WaitKTranslator(model_folder(config.model), config.schedule(), beam, config.copy_bonus)

@@ -7,7 +7,9 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from smt.models.decode import decode_batch
-from smt.policies.waitk import parse_k
+from smt.models.stepper import Writer
+from smt.models.transformer_stepper import TransformerWriter
+from smt.policies.waitk import Schedule, parse_k
 
 if TYPE_CHECKING:
     from smt.models.transformer import Transformer
@@ -15,11 +17,9 @@ if TYPE_CHECKING:
     from smt.training.config import SmtConfig
 
 
-def translate_lines(
-    model: Transformer, vocabulary: Vocabulary, lines: Sequence[str], k: int | str, emission_rate: float = 1.0
-) -> list[str]:
+def translate_lines(writer: Writer, lines: Sequence[str], schedule: Schedule) -> list[str]:
     """One translation per line, as text."""
-    written = decode_batch(model, vocabulary, [line.split() for line in lines], parse_k(k), emission_rate)
+    written = decode_batch(writer, [line.split() for line in lines], schedule)
     return [" ".join(word.token for word in words) for words in written]
 
 
@@ -36,9 +36,9 @@ def bleu_by_k(
     pairs = development_pairs(config.corpus, config.development)
     rows = list(islice(pairs, config.train.evaluate_sentences))
     sources, references = [row[0] for row in rows], [row[1] for row in rows]
-    scores = {}
+    scores, writer = {}, TransformerWriter(model, vocabulary)
     for k in ks:
-        hypotheses = translate_lines(model, vocabulary, sources, k, config.train.emission_rate)
+        hypotheses = translate_lines(writer, sources, Schedule(parse_k(k), config.train.emission_rate))
         scores[str(k)] = sacrebleu.corpus_bleu(hypotheses, [references]).score
     model.train(training)
     return scores

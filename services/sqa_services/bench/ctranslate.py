@@ -18,7 +18,8 @@ from smt.engines.ctranslate_export import export
 from smt.models.bundle import load_model, model_folder
 from smt.models.decode import decode_batch
 from smt.models.transformer import Transformer
-from smt.policies.waitk import FULL
+from smt.models.transformer_stepper import TransformerWriter
+from smt.policies.waitk import FULL, Schedule
 from sqa.core.types import Question
 from sqa_services.bench.speed import MODEL, Pair, rate
 
@@ -40,6 +41,7 @@ def pairs(questions: Sequence[Question]) -> Iterator[Pair]:
     """
     model, vocabulary, _ = load_model(model_folder(MODEL))
     model = without_lexicon(model)
+    writer, full = TransformerWriter(model, vocabulary), Schedule(FULL)
     sentences = [sentence for question in questions for sentence in question.sentences]
     texts = [" ".join(sentence) for sentence in sentences]
     before = torch.get_num_threads()
@@ -49,11 +51,11 @@ def pairs(questions: Sequence[Question]) -> Iterator[Pair]:
         torch.set_num_threads(1)
         try:
             engine.words(texts[:8])
-            decode_batch(model, vocabulary, sentences[:8], FULL)  # warm-up of both
+            decode_batch(writer, sentences[:8], full)  # warm-up of both
             rounds = [
                 (
                     rate(lambda: sum(map(len, engine.words(texts)))),
-                    rate(lambda: sum(map(len, decode_batch(model, vocabulary, sentences, FULL)))),
+                    rate(lambda: sum(map(len, decode_batch(writer, sentences, full)))),
                 )
                 for _ in range(ROUNDS)
             ]

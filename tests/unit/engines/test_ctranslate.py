@@ -17,8 +17,9 @@ from smt.engines.ctranslate_export import convert, export
 from smt.models.bundle import save_model
 from smt.models.decode import decode_batch
 from smt.models.transformer import ModelConfig, Transformer
+from smt.models.transformer_stepper import TransformerWriter
 from smt.models.vocab import BOS, EOS, PAD, UNK
-from smt.policies.waitk import FULL, pad
+from smt.policies.waitk import FULL, Schedule, pad
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
 from sqa.core.trace import check_emissions
@@ -87,7 +88,7 @@ def test_words_of_a_trained_model_are_those_of_our_decoder(encoder, tmp_path):
         for source, reference in zip(q.sentences, r.sentences, strict=False)
     ][:8]
     model = learn(pairs, encoder)
-    ours = decode_batch(model, vocabulary(), [source for source, _ in pairs], FULL)
+    ours = decode_batch(TransformerWriter(model, vocabulary()), [source for source, _ in pairs], Schedule(FULL))
     ours = [tuple(word.token for word in words) for words in ours]
     folder = export(model, vocabulary(), tmp_path / "ct")
     assert engine(folder).words([" ".join(source) for source, _ in pairs]) == ours

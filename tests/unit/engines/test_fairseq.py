@@ -18,8 +18,9 @@ from smt.engines.fairseq import convert, read_dictionary
 from smt.engines.fairseq_checkpoint import read
 from smt.models.bundle import folder_fingerprint, load_model
 from smt.models.decode import decode_batch, decode_stream
+from smt.models.transformer_stepper import TransformerWriter
 from smt.models.vocab import BOS, EOS, PAD
-from smt.policies.waitk import FULL, pad
+from smt.policies.waitk import FULL, Schedule, pad
 from sqa.core.errors import ConfigError, DataError
 
 WIDTH, HEADS, INNER, LAYERS = 16, 4, 24, 2
@@ -180,8 +181,9 @@ def test_streaming_and_batched_decoding_agree(variant: str, tmp_path: Path) -> N
     model, vocabulary, _ = load_model(tmp_path / "ours")
     k = 2 if variant == "monotonic" else FULL
     sentences = [["▁s1", "▁s7", "▁s4"], ["▁s11"], ["▁s8", "nowhere", "▁s2", "▁s5", "▁s1"]]
-    batched = [[word.token for word in row] for row in decode_batch(model, vocabulary, sentences, k)]
-    assert batched == [list(decode_stream(model, vocabulary, iter(words), k)) for words in sentences]
+    writer, schedule = TransformerWriter(model, vocabulary), Schedule(k)
+    batched = [[word.token for word in row] for row in decode_batch(writer, sentences, schedule)]
+    assert batched == [list(decode_stream(writer, iter(words), schedule)) for words in sentences]
     assert any(batched)
 
 

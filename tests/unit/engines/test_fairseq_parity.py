@@ -23,8 +23,9 @@ from smt.engines.fairseq import ORDER, convert
 from smt.models.bundle import load_model
 from smt.models.decode import decode_batch
 from smt.models.transformer import Transformer
+from smt.models.transformer_stepper import TransformerWriter
 from smt.models.vocab import BOS, EOS
-from smt.policies.waitk import FULL
+from smt.policies.waitk import FULL, Schedule
 
 SOURCE = "perro gato casa libro mesa agua cielo tierra mano noche camino rey ciudad puerta fuego viento piedra bosque"
 TARGET = "hound kitten house volume table water heaven earth hand night road king town gate fire wind stone forest"
@@ -110,6 +111,9 @@ def test_logits_and_greedy_words_are_those_of_fairseq(name: str, trained: Path) 
     print(f"{name}: largest difference of a logit {worst:.1e}")
     if name == "waitk":
         return  # its k counts pieces, decode_batch's counts words
-    written = [" ".join(word.token for word in row) for row in decode_batch(model, vocabulary, sentences, FULL)]
+    written = [
+        " ".join(word.token for word in row)
+        for row in decode_batch(TransformerWriter(model, vocabulary), sentences, Schedule(FULL))
+    ]
     assert written == [row["words"] for row in rows] == [row["generated"] for row in rows]
     assert len(set(written)) > LINES // 2  # the model has learnt something

@@ -11,9 +11,10 @@ import torch
 from smt.models.bundle import load_model, save_model
 from smt.models.decode import decode_batch, decode_stream
 from smt.models.transformer import ModelConfig, Transformer
+from smt.models.transformer_stepper import TransformerWriter
 from smt.models.vocab import UNK
 from smt.models.vocab_bpe import SPECIAL, BpeVocabulary, Cutting, unescape
-from smt.policies.waitk import FULL
+from smt.policies.waitk import FULL, Schedule
 from sqa.core.errors import ConfigError, DataError
 
 CODES = b"#version: 0.2\no w</w>\nl ow</w>\nn e\nne w</w>\n"
@@ -102,8 +103,9 @@ def test_words_end_after_a_piece_that_does_not_go_on(tmp_path: Path) -> None:
     v.decode_word = lambda ids: groups.append([v.target[i] for i in ids]) or spell(ids)
     sentences = ["a b c d".split(), "hx g".split(), "e f g h a b".split()]
     for k in (1, 3, FULL):
-        batched = [[word.token for word in row] for row in decode_batch(model, v, sentences, k)]
-        assert batched == [list(decode_stream(model, v, iter(words), k)) for words in sentences]
+        writer, schedule = TransformerWriter(model, v), Schedule(k)
+        batched = [[word.token for word in row] for row in decode_batch(writer, sentences, schedule)]
+        assert batched == [list(decode_stream(writer, iter(words), schedule)) for words in sentences]
     assert len(groups) > 20 and any(len(group) > 1 for group in groups)
     for group in groups:
         assert all(piece.endswith("@@") for piece in group[:-1])

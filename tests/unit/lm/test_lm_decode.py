@@ -8,10 +8,12 @@ from stand_ins.lm_models import adapter, make
 
 from smt.lm import translator
 from smt.lm.base import load_base
-from smt.lm.beam import _append, _begin, _search, _words, whole
-from smt.lm.decode import Writer, decode_batch, decode_stream
 from smt.lm.layout import OFFSET, Layout
-from smt.lm.translator import CausalLmConfig, build
+from smt.lm.stepper import LmWriter
+from smt.lm.translator import CausalLmConfig, build, whole
+from smt.models.beam import Beam, search_batch, search_stream
+from smt.models.decode import decode_batch, decode_stream, start_reading
+from smt.models.next_piece import piece_limit
 from smt.policies.waitk import FULL, Schedule
 from sqa.core.errors import ConfigError
 
@@ -31,7 +33,7 @@ def writer(request, tmp_path_factory):
     folder = make(tmp_path_factory.mktemp("base"), request.param, seed=3)
     base = load_base(folder, torch.float32)
     layout = Layout.of(base.tokens, "es", "en")
-    return Writer.of(base.network, base.tokens, layout, torch.arange(4, base.tokens.size))
+    return LmWriter.of(base.network, base.tokens, layout, torch.arange(4, base.tokens.size))
 
 
 class Counted:
@@ -163,39 +165,67 @@ def test_a_source_read_in_both_directions(tmp_path):
         assert decode_batch(both.writer, [sentence], Schedule(FULL)) == [written]
 
 
+class Numbers:
+    """The same writer, but a word is spelt as the numbers of its pieces."""
+
+    def __init__(self, writer):
+        self.writer = writer
+
+    def __getattr__(self, name):
+        return getattr(self.writer, name)
+
+    def spell(self, pieces):
+        return ".".join(map(str, pieces))
+
+
+def searched(writer, sentences, n):
+    """The pieces of each sentence's best hypothesis."""
+    found = search_batch(Numbers(writer), sentences, Schedule(FULL), Beam(n))
+    return [[int(piece) for word in written for piece in word.token.split(".")] for written in found]
+
+
 def test_a_beam_of_one_is_greedy(writer):
-    writer = Writer.of(writer.model, writer.tokens, writer.layout, writer.pieces)
-    greedy = decode_batch(writer, SENTENCES, Schedule(FULL))
-    searched = [_words(writer, pieces) for pieces in _search(writer, [s for s in SENTENCES if s], 1)]
-    assert searched == [[word.token for word in words] for words, s in zip(greedy, SENTENCES, strict=True) if s]
-    assert whole(writer, SENTENCES, 1) == greedy
+    assert search_batch(writer, SENTENCES, Schedule(FULL), Beam(1)) == decode_batch(writer, SENTENCES, Schedule(FULL))
+    assert search_batch(writer, SENTENCES, Schedule(2), Beam(1, 1)) == decode_batch(writer, SENTENCES, Schedule(2))
+
+
+def begun(writer, sentence):
+    stepper = writer.begin([sentence], Schedule(FULL))
+    start_reading(stepper, Schedule(FULL))
+    return stepper
 
 
 def log_probability(writer, sentence, pieces):
     """Of a piece at a time, as decoding sees it: mean over the pieces and the end."""
-    rows, _ = _begin(writer, [sentence], 1)
-    total = 0.0
-    for piece in [*pieces, writer.end]:
-        scores = writer.rules.forbid(
-            torch.nn.functional.linear(rows.look(), writer.rows).log_softmax(-1), rows.word_open, rows.past
-        )
-        total += float(scores[0, piece])
-        _append(rows, torch.tensor([piece]), torch.tensor([piece != writer.end]))
+    stepper, rules, total = begun(writer, sentence), writer.rules, 0.0
+    for piece in [*pieces, rules.end]:
+        scores = stepper.score()[0].log_softmax(-1)
+        total += float(rules.forbid(scores, stepper.state.word_open, stepper.state.past)[0, piece])
+        stepper.state.commit(torch.tensor([piece]), torch.tensor([piece != rules.end]))
     return total / (len(pieces) + 1)
 
 
 @torch.inference_mode()
 def test_a_wider_beam_finds_what_is_more_probable(writer):
     sentences = [s for s in SENTENCES if s]
-    greedy, wide = (_search(writer, sentences, n) for n in (1, 5))
+    greedy, wide = (searched(writer, sentences, n) for n in (1, 5))
     means = [
         [log_probability(writer, s, pieces) for s, pieces in zip(sentences, found, strict=True)]
         for found in (greedy, wide)
     ]
-    limits = [_begin(writer, [s], 1)[1].item() for s in sentences]
+    limits = [int(piece_limit(begun(writer, s).state.visible().sum(1))) for s in sentences]
     ended = [i for i, limit in enumerate(limits) if len(greedy[i]) < limit and len(wide[i]) < limit]
     assert sum(means[1][i] >= means[0][i] - 1e-4 for i in ended) >= len(ended) - 1
-    assert [_search(writer, [s], 5)[0] for s in sentences] == wide  # whatever its neighbours
+    assert [searched(writer, [s], 5)[0] for s in sentences] == wide  # whatever its neighbours
+
+
+@pytest.mark.parametrize("k", [1, 3, FULL])
+def test_a_beam_that_waits_writes_the_same_streaming_and_batched(writer, k):
+    batched = search_batch(writer, SENTENCES, Schedule(k), Beam(3))
+    for sentence, written in zip(SENTENCES, batched, strict=True):
+        source = Counted(sentence)
+        streamed = [(word, source.read) for word in search_stream(writer, source, Schedule(k), Beam(3))]
+        assert streamed == [(word.token, word.g) for word in written]
 
 
 def test_a_beam_reads_to_the_end_first(tmp_path):

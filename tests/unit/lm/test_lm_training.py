@@ -14,12 +14,12 @@ import smt.train
 from smt.lm.adapter import load_adapter, save_adapter, tensors
 from smt.lm.base import load_base
 from smt.lm.data import Batches, Pairs, frequent
-from smt.lm.decode import Sentences, Writer
 from smt.lm.layout import Layout
+from smt.lm.stepper import LmWriter
 from smt.lm.train import begin_with, check_identity, sampled
 from smt.lm.train_config import LmConfig, LmTrainConfig
 from smt.lm.trainer import LmTraining
-from smt.policies.waitk import FULL
+from smt.policies.waitk import FULL, Schedule
 from smt.training.identity import CORPUS
 from smt.training.prepare import CorpusConfig
 from sqa.cli.app import app
@@ -62,18 +62,15 @@ def test_training_sees_what_decoding_shows(folder, tmp_path, k, ahead):
     states, _ = base.network(
         batch.pieces, batch.positions, batch.mask(torch.full((4,), k), torch.float32, torch.full((4,), ahead))
     )
-    writer = Writer.of(base.network, base.tokens, layout, trainer.choice, ahead=ahead)
+    writer = LmWriter.of(base.network, base.tokens, layout, trainer.choice, ahead=ahead)
     for row, (source, target) in enumerate(TEXTS):
-        sentence = Sentences(writer, 1)
-        pieces, needs = layout.source(base.tokens, source.split())
-        sentence.length = torch.tensor([len(source.split())])
-        sentence.hear(torch.tensor([pieces]), torch.tensor([needs]))
+        stepper = writer.begin([source.split()], Schedule(k))
         chosen, words = base.tokens.words(target.split())
         for t, (piece, word) in enumerate(zip(chosen, words, strict=True)):
-            sentence.read = torch.minimum(torch.tensor([word + k]), sentence.length + 1)
-            trained = states[row, s + len(layout.asking) - 1 + t]
-            assert torch.allclose(sentence.look()[0], trained, atol=1e-4), (row, t)
-            sentence.last, sentence.at = torch.tensor([piece]), sentence.at + 1
+            stepper.state.read = torch.minimum(torch.tensor([word + k]), stepper.state.length + 1)
+            trained = writer.scores(states[row, s + len(layout.asking) - 1 + t])
+            assert torch.allclose(stepper.score()[0][0], trained, atol=1e-4), (row, t)
+            stepper.state.commit((writer.pieces == piece).nonzero()[0], torch.tensor([True]))
 
 
 def test_half_of_the_ends_are_chosen_with_everything_read(folder, tmp_path):

@@ -8,9 +8,9 @@ from stand_ins.lm_models import make
 
 from smt.lm import word_scores
 from smt.lm.base import load_base
-from smt.lm.decode import Writer
 from smt.lm.layout import OFFSET, Layout
 from smt.lm.network import mask_of
+from smt.lm.stepper import LmWriter
 from smt.lm.word_scores import LmScorer
 from sqa.core.errors import ConfigError
 
@@ -23,7 +23,7 @@ def scorer(tmp_path_factory):
     base = load_base(make(tmp_path_factory.mktemp("base"), "gemma3_text", seed=3), torch.float32)
     layout = Layout.of(base.tokens, "es", "en")
     pieces = torch.tensor([i for i in range(4, base.tokens.size) if i not in base.tokens.text(" big")])
-    writer = Writer.of(base.network, base.tokens, layout, pieces, OFFSET)
+    writer = LmWriter.of(base.network, base.tokens, layout, pieces, OFFSET)
     return LmScorer(lambda: writer, "f")
 
 

@@ -13,9 +13,10 @@ from smt_models import random_model, vocabulary
 from smt.models.beam import Beam, search_batch, search_stream
 from smt.models.bundle import save_model
 from smt.models.decode import decode_batch
-from smt.models.next_piece import Chooser, Past, piece_limit
+from smt.models.next_piece import Past, piece_limit
 from smt.models.prefix_translator import NeuralSystem, PrefixConfig
 from smt.models.prefix_translator import build as build_prefix
+from smt.models.transformer_stepper import TransformerWriter
 from smt.models.vocab import BOS, EOS
 from smt.models.waitk_translator import WaitKConfig, build
 from smt.policies.waitk import FULL, Schedule
@@ -30,9 +31,13 @@ sentences = st.lists(st.lists(st.sampled_from(WORDS), min_size=1, max_size=7), m
 model_of = functools.cache(random_model)
 
 
+def writer(model):
+    return TransformerWriter(model, vocabulary())
+
+
 def streamed(model, sentence, schedule, beam):
     source = CountedSource(sentence)
-    return [(token, source.read, source.ended) for token in search_stream(model, vocabulary(), source, schedule, beam)]
+    return [(token, source.read, source.ended) for token in search_stream(writer(model), source, schedule, beam)]
 
 
 class Plain:
@@ -43,7 +48,7 @@ class Plain:
         ids, self.word = vocabulary().words(sentence)
         self.source, self.words = torch.tensor([[*ids, EOS]]), len(sentence)
         self.word = [*self.word, self.words]
-        self.chooser = Chooser(model, vocabulary())
+        self.writer = writer(model)
         self.target, self.seen = [], []  # pieces published, and how many source pieces each was chosen with
 
     def run(self):
@@ -98,16 +103,16 @@ class Plain:
         seen = torch.tensor([*self.seen, *[now] * (len(pieces) + 1)])
         visible = torch.arange(self.source.shape[1]) < seen[:, None]
         x, alignment, _ = self.model(self.source, torch.tensor([[BOS, *target]]), visible[None])
-        full = torch.tensor([len(target) >= piece_limit(now)])
-        lexicon = self.chooser.lexicon(self.source)
-        args = x[:, -1], alignment[:, -1], lexicon, torch.tensor([bool(pieces)]), full, past
-        return self.chooser.log_probabilities(*args)[0].tolist()
+        scores = self.writer.logits(x[:, -1], alignment[:, -1], self.writer.lexicon(self.source)).log_softmax(-1)
+        [log_p] = self.writer.rules.forbid(scores, torch.tensor([bool(pieces)]), past).tolist()
+        full = len(target) >= piece_limit(now)
+        return [p if i == EOS or not full else float("-inf") for i, p in enumerate(log_p)]
 
 
 @pytest.mark.parametrize(("k", "n", "look_ahead"), [(2, 3, 1), (3, 2, 2), (FULL, 4, 1)])
 def test_it_finds_what_a_plain_search_finds(k, n, look_ahead):
     model, beam, texts = model_of(), Beam(n, look_ahead), SENTENCES[:2]
-    batched = search_batch(model, vocabulary(), texts, Schedule(k), beam)
+    batched = search_batch(writer(model), texts, Schedule(k), beam)
     with torch.inference_mode():
         plain = [Plain(model, sentence, k, beam).run() for sentence in texts]
     assert any(plain) and [[tuple(word) for word in written] for written in batched] == plain
@@ -117,8 +122,8 @@ def test_it_finds_what_a_plain_search_finds(k, n, look_ahead):
 @settings(max_examples=8)
 def test_one_hypothesis_and_one_word_ahead_is_greedy(texts, k, rate, lexicon):
     model = model_of(lexicon_width=4 * lexicon)
-    found = search_batch(model, vocabulary(), texts, Schedule(k, rate), Beam(1, 1))
-    assert found == decode_batch(model, vocabulary(), texts, k, rate)
+    found = search_batch(writer(model), texts, Schedule(k, rate), Beam(1, 1))
+    assert found == decode_batch(writer(model), texts, Schedule(k, rate))
 
 
 @given(
@@ -132,13 +137,13 @@ def test_one_hypothesis_and_one_word_ahead_is_greedy(texts, k, rate, lexicon):
 @settings(max_examples=8)
 def test_streaming_equals_batched(texts, schedule, beam, encoder):
     model = model_of(encoder)
-    for text, written in zip(texts, search_batch(model, vocabulary(), texts, schedule, beam), strict=True):
+    for text, written in zip(texts, search_batch(writer(model), texts, schedule, beam), strict=True):
         assert streamed(model, text, schedule, beam) == [tuple(word) for word in written]
 
 
 def test_g_follows_the_schedule():
     for written, sentence in zip(
-        search_batch(model_of(), vocabulary(), SENTENCES, Schedule(2), Beam(3)), SENTENCES, strict=True
+        search_batch(writer(model_of()), SENTENCES, Schedule(2), Beam(3)), SENTENCES, strict=True
     ):
         assert [word.g for word in written] == sorted(word.g for word in written)
         for j, word in enumerate(written, start=1):
@@ -148,16 +153,15 @@ def test_g_follows_the_schedule():
 def test_the_future_of_the_source_changes_nothing_written_before_it():
     a, b = SENTENCES[0], [*SENTENCES[0][:5], "Xyzzy", "Xyzzy"]
     early = [
-        [w for w in written if w.g < 5]
-        for written in search_batch(model_of(), vocabulary(), [a, b], Schedule(1), Beam(3))
+        [w for w in written if w.g < 5] for written in search_batch(writer(model_of()), [a, b], Schedule(1), Beam(3))
     ]
     assert early[0] and early[0] == early[1]
 
 
 def test_sentences_that_end_early_leave_the_others_as_they_are():
     texts = [SENTENCES[0][:1], [], SENTENCES[1], SENTENCES[2][:2], SENTENCES[0]]
-    together = search_batch(model_of(), vocabulary(), texts, Schedule(2), Beam(3))
-    alone = [search_batch(model_of(), vocabulary(), [text], Schedule(2), Beam(3))[0] for text in texts]
+    together = search_batch(writer(model_of()), texts, Schedule(2), Beam(3))
+    alone = [search_batch(writer(model_of()), [text], Schedule(2), Beam(3))[0] for text in texts]
     assert together == alone and together[1] == [] and streamed(model_of(), [], Schedule(2), Beam(3)) == []
 
 
@@ -181,7 +185,7 @@ def test_a_beam_over_prefixes(folder):
     texts = [*map(" ".join, SENTENCES), ""]
     wide = NeuralSystem(folder, Beam(3)).words(texts)
     system = NeuralSystem(folder)
-    plain = search_batch(system.model, system.vocabulary, SENTENCES, Schedule(FULL), Beam(3))
+    plain = search_batch(system.writer, SENTENCES, Schedule(FULL), Beam(3))
     assert wide[:-1] == [tuple(word.token for word in written) for written in plain] and wide[-1] == ()
     assert wide != system.words(texts)
     q = question(sentences=texts[:1])

@@ -9,10 +9,10 @@ import torch
 from smt.models.bundle import load_model, model_folder
 from smt.models.copying import MOST, Begun, Copier, Names, spellings
 from smt.models.decode import decode_batch, decode_stream
-from smt.models.next_piece import Chooser
+from smt.models.transformer_stepper import TransformerWriter
 from smt.models.vocab_bpe import SPECIAL, BpeVocabulary, Cutting
 from smt.models.waitk_translator import WaitKConfig, build
-from smt.policies.waitk import FULL
+from smt.policies.waitk import FULL, Schedule
 from sqa.core.errors import ConfigError
 from sqa.data.datasets import load_questions
 from sqa.data.languages import pair_of
@@ -25,7 +25,7 @@ SENTENCE = "El general Mussó, y «Mussa» con Kalaallisut 1234 Ud".split()
 
 def favoured(begun, read, names=SENTENCE, bonus=2.0, language=""):
     """The pieces whose score changed, and by how much."""
-    copier = Copier(TEXTS, STARTS, np.arange(len(TEXTS)), bonus, language)
+    copier = Copier(TEXTS, STARTS, bonus, language)
     scores = copier.favour(torch.zeros(1, len(TEXTS)), Begun([begun], [copier.names(names)], [read]))
     return {TEXTS[i]: value for i, value in enumerate(scores[0].tolist()) if value}
 
@@ -65,7 +65,7 @@ def test_where_two_spellings_part_the_model_chooses():
 
 @pytest.mark.parametrize("model, language", [("es-en", "es"), ("pl-en", "pl")])
 def test_a_model_knows_the_language_of_its_names(model, language):
-    assert build(WaitKConfig(model, 3, copy_bonus=2)).chooser.copier.language == language
+    assert build(WaitKConfig(model, 3, copy_bonus=2)).writer.copier.language == language
 
 
 def test_where_a_name_ends_letters_lose_and_marks_do_not():
@@ -103,13 +103,13 @@ def test_words_are_heard_as_they_are_read():
 @pytest.mark.parametrize("k", [1, 3, 6, FULL])
 def test_streaming_equals_batched(k):
     model, vocabulary, _ = load_model(model_folder("es-en"))
-    chooser = Chooser(model, vocabulary, 5.0)
+    plain, copying = (TransformerWriter(model, vocabulary, bonus) for bonus in (0.0, 5.0))
     sentences = [list(s) for q in load_questions("mini-es", limit=4) for s in q.sentences]
-    batched = decode_batch(model, vocabulary, sentences, k, chooser=chooser)
-    assert batched != decode_batch(model, vocabulary, sentences, k)
+    batched = decode_batch(copying, sentences, Schedule(k))
+    assert batched != decode_batch(plain, sentences, Schedule(k))
     for sentence, written in zip(sentences, batched, strict=True):
         source = CountedSource(sentence)
-        words = decode_stream(model, vocabulary, source, k, chooser)
+        words = decode_stream(copying, source, Schedule(k))
         assert [(token, source.read, source.ended) for token in words] == [tuple(word) for word in written]
 
 

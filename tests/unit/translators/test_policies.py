@@ -23,7 +23,7 @@ from smt.policies.prefix_waitk import WaitK
 from smt.policies.prefixes import PolicyTranslator, Remembered, emissions
 from smt.policies.retranslate import Retranslate
 from smt.policies.shown import agreed, writes
-from smt.policies.waitk import FULL
+from smt.policies.waitk import FULL, Schedule
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.reveal import hypotheses, prefixes
 from sqa.core.trace import check_emissions
@@ -300,7 +300,7 @@ def test_a_model_of_ours_under_a_policy(folder, policy):
 def test_the_policy_that_reads_everything_is_full_input_translation(folder):
     questions = load_questions("mini-es", limit=2)
     translator = build(PrefixConfig(str(folder)))
-    assert translator.translate_batch(questions) == WaitKTranslator(folder, "full").translate_batch(questions)
+    assert translator.translate_batch(questions) == WaitKTranslator(folder, Schedule(FULL)).translate_batch(questions)
     assert build(PrefixConfig(str(folder), "retranslate")).system is translator.system
     system.cache_clear()
 

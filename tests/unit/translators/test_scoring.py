@@ -40,9 +40,9 @@ def test_the_source_speaks_for_its_translation_and_against_another_word(scorer: 
 def test_the_first_word_has_the_probability_that_decoding_gives_it(scorer: TransformerScorer) -> None:
     """Words that greedy decoding writes fall short of the likeliest pieces by nothing."""
     from smt.models.decode import decode_batch
-    from smt.policies.waitk import FULL
+    from smt.policies.waitk import FULL, Schedule
 
-    [written] = decode_batch(scorer.model, scorer.vocabulary, [SOURCE], FULL)
+    [written] = decode_batch(scorer.writer, [SOURCE], Schedule(FULL))
     [scores] = scorer.score([(SOURCE, tuple(word.token for word in written))])
     assert sum(short < 1e-3 for short in scores.short) >= len(written) - 1  # a word may be spelt by other pieces
 

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from smt.models.bundle import save_model
 from smt.models.decode import decode_batch, decode_stream
-from smt.models.next_piece import Chooser, Past, piece_limit
+from smt.models.next_piece import Past, piece_limit
 from smt.models.transformer import ModelConfig, Transformer
+from smt.models.transformer_stepper import TransformerWriter
 from smt.models.vocab import BOS, EOS, PAD
 from smt.models.vocab_bpe import SPECIAL, BpeVocabulary, Cutting
 from smt.models.waitk_translator import WaitKConfig, build
@@ -31,9 +32,13 @@ SENTENCES = [list(s) for q in load_questions("mini-es", limit=1) for s in q.sent
 WORDS = sorted({word for sentence in SENTENCES for word in sentence})
 
 
+def writer(model, of=vocabulary):
+    return TransformerWriter(model, of())
+
+
 def streamed(model, sentence, k, rate=1.0, unit="word", of=vocabulary):
     source = CountedSource(sentence)
-    words = decode_stream(model, of(), source, k, emission_rate=rate, unit=unit)
+    words = decode_stream(writer(model, of), source, Schedule(k, rate, unit))
     return [(token, source.read, source.ended) for token in words]
 
 
@@ -41,7 +46,7 @@ def streamed(model, sentence, k, rate=1.0, unit="word", of=vocabulary):
 @pytest.mark.parametrize("lexicon_width", [0, 4])
 def test_streaming_equals_batched(k, lexicon_width):
     model = random_model(lexicon_width=lexicon_width)
-    batched = decode_batch(model, vocabulary(), SENTENCES, k)
+    batched = decode_batch(writer(model), SENTENCES, Schedule(k))
     assert any(batched)
     for sentence, written in zip(SENTENCES, batched, strict=True):
         assert streamed(model, sentence, k) == [tuple(word) for word in written]
@@ -50,7 +55,7 @@ def test_streaming_equals_batched(k, lexicon_width):
 @pytest.mark.parametrize("rate", [0.6, 0.97, 1.4])
 def test_an_emission_rate_paces_both_alike(rate):
     model = random_model()
-    for sentence, written in zip(SENTENCES, decode_batch(model, vocabulary(), SENTENCES, 2, rate), strict=True):
+    for sentence, written in zip(SENTENCES, decode_batch(writer(model), SENTENCES, Schedule(2, rate)), strict=True):
         assert written and streamed(model, sentence, 2, rate) == [tuple(word) for word in written]
         for j, word in enumerate(written, start=1):
             assert word.g >= min(2 + math.floor((j - 1) / rate), len(sentence))
@@ -65,7 +70,7 @@ def test_reads_between_words_add_up_to_the_schedule():
 
 @pytest.mark.parametrize("k", [1, 3, 6])
 def test_g_is_never_ahead_of_the_schedule(k):
-    for sentence, written in zip(SENTENCES, decode_batch(random_model(), vocabulary(), SENTENCES, k), strict=True):
+    for sentence, written in zip(SENTENCES, decode_batch(writer(random_model()), SENTENCES, Schedule(k)), strict=True):
         for j, word in enumerate(written, start=1):
             assert min(k + j - 1, len(sentence)) <= word.g <= len(sentence)
             assert not word.ended or word.g == len(sentence)
@@ -87,7 +92,7 @@ def test_full_input_reads_everything_first():
 
 def test_bidirectional_streaming_equals_batched():
     model = random_model("bidirectional")
-    for sentence, written in zip(SENTENCES, decode_batch(model, vocabulary(), SENTENCES, FULL), strict=True):
+    for sentence, written in zip(SENTENCES, decode_batch(writer(model), SENTENCES, Schedule(FULL)), strict=True):
         assert streamed(model, sentence, FULL) == [tuple(word) for word in written]
 
 
@@ -97,7 +102,7 @@ def test_a_bidirectional_model_goes_on_from_what_it_wrote(k, unit):
     """Test-time wait-k: only what was read is encoded, each time anew."""
     model, texts = random_model("bidirectional"), [sentence[:12] for sentence in SENTENCES]
     changed = texts[0][:6] + ["Xyzzy"] * 6
-    batched = decode_batch(model, vocabulary(), [*texts, changed], k, unit=unit)
+    batched = decode_batch(writer(model), [*texts, changed], Schedule(k, unit=unit))
     for text, written in zip([*texts, changed], batched, strict=True):
         assert streamed(model, text, k, unit=unit) == [tuple(word) for word in written]
     early = [[word for word in written if word.g < 6] for written in (batched[0], batched[-1])]
@@ -120,7 +125,7 @@ def test_a_model_trained_on_full_input_runs_at_any_k(encoder, tmp_path):
 def plain_pieces(model, sentence, k, rate):
     """Greedy decoding by the piece: one forward pass per piece, without caches or batches, for a causal encoder."""
     ids, index = vocabulary().words(sentence)
-    source, word, chooser = torch.tensor([[*ids, EOS]]), [*index, len(sentence)], Chooser(model, vocabulary())
+    source, word, ours = torch.tensor([[*ids, EOS]]), [*index, len(sentence)], writer(model)
     written, target, seen, open_word, past, read = [], [], [], [], Past.none(1), 0
     while True:
         asked = min(k + math.floor(len(target) / rate), len(word))
@@ -129,9 +134,9 @@ def plain_pieces(model, sentence, k, rate):
         now = sum(w < read for w in word)
         mask = torch.arange(len(word)) < torch.tensor([*seen, now])[:, None]
         x, alignment, _ = model(source, torch.tensor([[BOS, *target]]), mask[None])
-        full = torch.tensor([len(target) >= piece_limit(now)])
-        lexicon = chooser.lexicon(source)
-        piece = int(chooser(x[:, -1], alignment[:, -1], lexicon, torch.tensor([bool(open_word)]), full, past))
+        scores = ours.logits(x[:, -1], alignment[:, -1], ours.lexicon(source))
+        scores = ours.rules.forbid(scores, torch.tensor([bool(open_word)]), past)
+        piece = EOS if len(target) >= piece_limit(now) else int(scores.argmax())
         if open_word and (piece == EOS or vocabulary().starts_word[piece]):
             if token := vocabulary().decode_word(open_word):
                 written.append((token, min(read, len(sentence)), read > len(sentence)))
@@ -150,7 +155,7 @@ def test_pieces_are_chosen_as_one_forward_pass_each_chooses_them(k, rate):
     model, texts = random_model(), [sentence[:8] for sentence in SENTENCES[:2]]
     with torch.inference_mode():
         plain = [plain_pieces(model, text, k, rate) for text in texts]
-    batched = decode_batch(model, vocabulary(), texts, k, rate, "piece")
+    batched = decode_batch(writer(model), texts, Schedule(k, rate, "piece"))
     assert any(plain) and [[tuple(word) for word in written] for written in batched] == plain
 
 
@@ -163,7 +168,7 @@ def test_pieces_are_chosen_as_one_forward_pass_each_chooses_them(k, rate):
 @settings(max_examples=10)
 def test_streaming_equals_batched_in_words_and_in_pieces(texts, k, rate, unit):
     model = random_model()
-    for text, written in zip(texts, decode_batch(model, vocabulary(), texts, k, rate, unit), strict=True):
+    for text, written in zip(texts, decode_batch(writer(model), texts, Schedule(k, rate, unit)), strict=True):
         assert streamed(model, text, k, rate, unit) == [tuple(word) for word in written]
 
 
@@ -174,7 +179,7 @@ def test_where_every_word_is_a_piece_the_mask_is_fairseqs():
     config = ModelConfig(len(names), 32, 4, 64, 2, 2, dropout=0.0, lexicon_width=0)
     model, words, k = Transformer(config).eval(), BpeVocabulary(names, names, Cutting()), 3
     sentence = [f"w{i}" for i in (5, 9, 1, 30, 44, 7, 12, 58, 3, 21, 36, 17)]
-    [written] = decode_batch(model, words, [sentence], k, unit="piece")
+    [written] = decode_batch(TransformerWriter(model, words), [sentence], Schedule(k, unit="piece"))
     assert streamed(model, sentence, k, unit="piece", of=lambda: words) == [tuple(word) for word in written]
     target = [names.index(word.token) for word in written]
     source = torch.tensor([[*words.words(sentence)[0], EOS]])
@@ -198,12 +203,12 @@ def test_an_unknown_unit_is_refused():
 
 
 def test_an_empty_sentence_gives_no_words():
-    assert decode_batch(random_model(), vocabulary(), [[], SENTENCES[0]], 3)[0] == []
+    assert decode_batch(writer(random_model()), [[], SENTENCES[0]], Schedule(3))[0] == []
     assert streamed(random_model(), [], 3) == []
 
 
 def test_words_have_no_blanks_and_are_not_empty():
-    for written in decode_batch(random_model(), vocabulary(), SENTENCES, 3):
+    for written in decode_batch(writer(random_model()), SENTENCES, Schedule(3)):
         for word in written:
             assert word.token.split() == [word.token] and word.token.isprintable()
 
@@ -244,7 +249,7 @@ def test_multi_path_draws_by_weight():
 
 
 def test_nothing_is_written_twice_in_a_row():
-    chooser = Chooser(random_model(), vocabulary())
+    rules = writer(random_model()).rules
     start = int(np.flatnonzero(vocabulary().starts_word)[5])
     inside = int(np.flatnonzero(~vocabulary().starts_word & ~vocabulary().has_digit)[-5])
 
@@ -252,7 +257,7 @@ def test_nothing_is_written_twice_in_a_row():
         past = Past.none(1)
         for piece in history:
             past = past.then(torch.tensor([piece]))
-        return set(chooser.rules.repeats(past)[0].tolist()) - {PAD}
+        return set(rules.repeats(past)[0].tolist()) - {PAD}
 
     assert banned(start) == {start}  # no word twice
     assert banned(inside) == set() and banned(inside, inside) == {inside}  # no piece inside a word three times

@@ -1,0 +1,212 @@
+"""A causal language model while it decodes: the keys and values of source and target of many sentences, or of one
+being read.  The order of the sums in a matrix product can differ between the two by a few units of the last place.
+
+Letters in the shape comments: B sentences, S source and T target positions, G key/value heads, C head size, V pieces
+that may be chosen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from smt.lm.layout import OFFSET, Layout
+from smt.lm.network import CausalLM, KeyValue, Seen, mask_of
+from smt.lm.tokens import Tokens
+from smt.models.copying import Copier
+from smt.models.int8 import Matrix8, multiplied, quantised
+from smt.models.next_piece import Rules
+from smt.models.stepper import State
+from smt.models.transformer_stepper import lengthen
+from smt.policies.waitk import HIDDEN_WORD, Schedule, pad
+
+GROWTH = 32  # target positions by which the caches grow
+
+
+@dataclass(frozen=True, slots=True)
+class LmWriter:
+    """A language model ready to translate in one direction."""
+
+    batch: ClassVar[int] = 64
+
+    model: CausalLM
+    tokens: Tokens
+    layout: Layout
+    pieces: Tensor  # (V,) numbers of the pieces that may be chosen, ascending
+    rows: Tensor | Matrix8  # (V, D) their rows of the output layer
+    rules: Rules  # over places in `pieces`
+    end: int  # place of the line break
+    offset: int | None = OFFSET  # position of the first target piece; None = where the source segment ends
+    ahead: bool = False  # the source looks at itself in both directions, so it is read whole before a word is written
+    copier: Copier | None = None  # a bonus for what spells names of the source
+
+    @classmethod
+    def of(
+        cls, model: CausalLM, tokens: Tokens, layout: Layout, pieces: Tensor, offset: int | None = OFFSET,
+        ahead: bool = False, int8: bool = False,
+    ) -> LmWriter:  # fmt: skip
+        """`pieces` (V,) are those the output layer chooses from; those with blanks inside never are.
+
+        int8: the output layer is one of 8-bit integers.
+        """
+        numbers = np.unique(np.concatenate([pieces.numpy(), [layout.end]]))
+        end = int(np.searchsorted(numbers, layout.end))
+        starts = tokens.starts_word[numbers]
+        never = tokens.unprintable[numbers].copy()
+        never[end] = False
+        rules = Rules(
+            torch.from_numpy(starts), torch.zeros(len(numbers), dtype=torch.bool), torch.from_numpy(never),
+            torch.from_numpy(tokens.has_digit[numbers]), end, int(np.flatnonzero(never)[0]),
+        )  # fmt: skip
+        chosen = torch.from_numpy(numbers)
+        rows = model.output_rows(chosen)
+        return cls(model, tokens, layout, chosen, quantised(rows) if int8 else rows, rules, end, offset, ahead)
+
+    def scores(self, states: Tensor) -> Tensor:
+        """States (B, D) -> float32 (B, V)."""
+        if isinstance(self.rows, Matrix8):
+            return multiplied(states, self.rows).float()
+        return F.linear(states, self.rows).float()
+
+    def copying(self, bonus: float, language: str = "") -> LmWriter:
+        """The same model with a bonus, in nats, for what spells names of the source (smt/models/copying.py).
+
+        language: ISO 639-1 code of the source; "" = any.
+        """
+        texts = [self.tokens.texts[piece] for piece in self.pieces.tolist()]
+        starts = self.rules.starts_word.numpy()
+        return replace(self, copier=Copier(texts, starts, bonus, language) if bonus else None)
+
+    def begin(self, sentences: Sequence[Sequence[str]], schedule: Schedule, n: int = 1) -> LmStepper:
+        """Sentences, none empty, whose words are all there, n rows side by side for each; nothing is read yet."""
+        segments = [self.layout.source(self.tokens, words) for words in sentences]
+        stepper = LmStepper(self, schedule, torch.tensor([len(words) for words in sentences]))
+        stepper.state.needs = pad([np.array(needs) for _, needs in segments], HIDDEN_WORD)
+        stepper.encode(pad([np.array(pieces) for pieces, _ in segments], 0))
+        if n > 1:
+            stepper.take(torch.arange(len(sentences)).repeat_interleave(n))
+        return stepper
+
+    def stream(self, source: Iterator[str], schedule: Schedule, n: int = 1) -> LmStepper:
+        """A sentence whose words come one by one."""
+        stepper = LmStepper(self, schedule, torch.full((n,), HIDDEN_WORD), source)
+        stepper.state.needs = torch.zeros(n, len(self.layout.opening), dtype=torch.long)
+        stepper.encode(torch.tensor([self.layout.opening]).expand(n, -1))
+        return stepper
+
+    def source_pieces(self, word: str | None) -> Sequence[int]:
+        """Of a source word, or of the end."""
+        return (self.layout.end,) if word is None else self.tokens.word(word)
+
+    def spell(self, pieces: Sequence[int]) -> str:
+        """The word that pieces (places among those that may be chosen) spell."""
+        return self.tokens.decode([int(self.pieces[piece]) for piece in pieces])
+
+
+class LmStepper:
+    """Some sentences in the middle of decoding."""
+
+    def __init__(
+        self, writer: LmWriter, schedule: Schedule, length: Tensor, source: Iterator[str] | None = None
+    ) -> None:
+        """length (B,) of the sources; source: the words still to come of the one sentence, None if all are there."""
+        self.writer, self.schedule, self.source = writer, schedule, source
+        s, rows = writer.model.shape, len(length)
+        empty = torch.zeros(rows, s.key_heads, 0, s.head_size, dtype=writer.model.dtype)
+        self.state = State.begin(torch.zeros(rows, 0, dtype=torch.long), length, writer.rules.nothing)
+        self.read_cache = [KeyValue(empty, empty) for _ in range(s.layers)]  # (B, G, S, C)
+        self.written_cache = [KeyValue(empty, empty) for _ in range(s.layers)]  # (B, G, T, C)
+        self.asked = False  # whether what asks for the translation was run, but for its last piece
+        self.first = torch.full((rows,), OFFSET if writer.offset is None else writer.offset)  # (B,) position of piece 0
+
+    @torch.inference_mode()
+    def encode(self, pieces: Tensor) -> None:
+        """Encode the source pieces (B, n) that `needs` has and the cache has not."""
+        b, n = pieces.shape
+        needs, before = self.state.needs[:, -n:], self.read_cache[0].key.shape[2]
+        dtype = self.writer.model.dtype
+        backwards = torch.ones(n, n, dtype=torch.bool).tril().expand(b, n, n)
+        own = mask_of((needs < HIDDEN_WORD)[:, None].expand(b, n, n) if self.writer.ahead else backwards, dtype)
+        seen = [Seen(self.read_cache, torch.zeros(b, 1, n, before, dtype=dtype))] if before else []
+        _, new = self.writer.model(pieces, before + torch.arange(n).expand(b, -1), own, seen)
+        self.read_cache = [joined(a, b) for a, b in zip(self.read_cache, new, strict=True)]
+        if self.writer.offset is None:
+            self.first = (self.state.needs < HIDDEN_WORD).sum(1)
+
+    @torch.inference_mode()
+    def read(self, due: Tensor, written: Tensor) -> None:
+        """READ `due` (B,) more words, and as many as `written` (B,) target pieces ask for; never beyond the end."""
+        if self.source is None:
+            self.state.read_on(due, written, self.schedule)
+        elif pieces := self.state.pull(self.source, self.writer.source_pieces, due, written, self.schedule):
+            self.encode(torch.tensor([pieces]).expand(len(due), -1))
+
+    @torch.inference_mode()
+    def score(self) -> tuple[Tensor, Tensor]:
+        """What the model says of each piece after each row's last one (B, V), and where only the end may follow."""
+        s, w, asking = self.state, self.writer, self.writer.layout.asking
+        if not self.asked:
+            self.asked = True
+            if asking[:-1]:
+                self._run(torch.tensor(asking[:-1]).expand(len(s.written), -1), torch.zeros_like(s.written))
+        last = torch.where(s.written > 0, w.pieces[s.last], asking[-1])
+        states = self._run(last[:, None], s.written + len(asking) - 1)[:, -1]
+        return w.scores(states), s.full(s.visible())
+
+    def _run(self, pieces: Tensor, at: Tensor) -> Tensor:
+        """Target pieces (B, n) from position `at` (B,) of their segment on; their keys and values are kept."""
+        b, n = pieces.shape
+        longest = int(at.max())
+        if self.written_cache[0].key.shape[2] < longest + n:
+            self.written_cache = [
+                KeyValue(*(lengthen(part, 2, longest + n + GROWTH) for part in kv)) for kv in self.written_cache
+            ]
+        dtype = self.writer.model.dtype
+        visible = self.state.visible()[:, None].expand(b, n, -1)
+        cached = (torch.arange(longest) < at[:, None])[:, None].expand(b, n, -1)
+        own = torch.ones(n, n, dtype=torch.bool).tril().expand(b, n, n)
+        seen = [
+            Seen(self.read_cache, mask_of(visible, dtype)),
+            Seen(
+                [KeyValue(k[:, :, :longest], v[:, :, :longest]) for k, v in self.written_cache], mask_of(cached, dtype)
+            ),
+        ]
+        places = at[:, None] + torch.arange(n)  # (B, n)
+        states, new = self.writer.model(pieces, self.first[:, None] + places, mask_of(own, dtype), seen)
+        row = torch.arange(b)[:, None]
+        for cache, fresh in zip(self.written_cache, new, strict=True):
+            for part, value in zip(cache, fresh, strict=True):
+                part[row, :, places] = value.transpose(1, 2)  # (B, n, G, C)
+        return states
+
+    def keep(self, rows: Tensor) -> None:
+        """Go on with these rows (B,) bool only, and with as many positions as they use."""
+        s = int((self.state.needs[rows] < HIDDEN_WORD).sum(1).max())
+        t = int(self.state.written[rows].max()) + len(self.writer.layout.asking) - 1
+        self.state.needs = self.state.needs[:, :s]
+        self.read_cache = [KeyValue(k[:, :, :s], v[:, :, :s]) for k, v in self.read_cache]
+        self.written_cache = [KeyValue(k[:, :, :t], v[:, :, :t]) for k, v in self.written_cache]
+        self.take(rows)
+
+    def take(self, rows: Tensor) -> None:
+        """These rows, numbers or bool (B,), in place of all."""
+        self.state.take(rows)
+        self.first = self.first[rows]
+        self.read_cache = [KeyValue(k[rows], v[rows]) for k, v in self.read_cache]
+        self.written_cache = [KeyValue(k[rows], v[rows]) for k, v in self.written_cache]
+
+    def move(self, rows: Tensor, start: int) -> None:
+        """The translations of these rows (B,) in place of all, from target piece `start` on; the sources stay."""
+        for part in (part for kv in self.written_cache for part in kv):
+            part[:, :, start:] = part[rows, :, start:]
+
+
+def joined(a: KeyValue, b: KeyValue) -> KeyValue:
+    """Keys and values of positions, and those of the ones after them."""
+    return KeyValue(torch.cat([a.key, b.key], 2), torch.cat([a.value, b.value], 2))

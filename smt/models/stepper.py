@@ -1,0 +1,175 @@
+"""What decoding knows of a model: a `Stepper` reads source words, scores the next target piece, takes the one chosen.
+
+The greedy loop (smt/models/decode.py) and the beam (smt/models/beam.py) are written over it once; the Transformer's is
+in smt/models/transformer_stepper.py, the language model's in smt/lm/stepper.py.
+
+Letters in the shape comments: B sentences, S source pieces, V target pieces that may be chosen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields
+from typing import NamedTuple, Protocol
+
+import torch
+from torch import Tensor
+
+from smt.models.copying import Copier
+from smt.models.next_piece import Past, Rules, piece_limit
+from smt.policies.waitk import HIDDEN_WORD, Schedule
+
+
+class Written(NamedTuple):
+    """A target word, the source words read when it was published, and whether the source had ended by then."""
+
+    token: str
+    g: int
+    ended: bool
+
+
+@dataclass(slots=True)
+class State:
+    """How far B sentences are read and written."""
+
+    needs: Tensor  # (B, S) source words to be read before a source piece is seen; HIDDEN_WORD = padding
+    length: Tensor  # (B,) |S| in words; HIDDEN_WORD as long as it is not known
+    read: Tensor  # (B,) words read; |S| + 1: told that the source has ended
+    last: Tensor  # (B,) the piece chosen last, by its number among the V
+    written: Tensor  # (B,) target pieces chosen
+    words: Tensor  # (B,) target words finished
+    word_open: Tensor  # (B,) whether the last word can still grow
+    alive: Tensor  # (B,) whether the sentence goes on
+    last_pieces: Tensor  # (B, REPEAT) see Past
+    runs: Tensor  # (B, REPEAT) see Past
+
+    @classmethod
+    def begin(cls, needs: Tensor, length: Tensor, last: int) -> State:
+        """Nothing read and nothing written; `last` stands before the first piece."""
+        zeros, past = torch.zeros_like(length), Past.none(len(length))
+        return cls(needs, length, zeros, torch.full_like(length, last), zeros, zeros, zeros > 0, zeros == 0, *past)
+
+    @property
+    def past(self) -> Past:
+        """The last pieces."""
+        return Past(self.last_pieces, self.runs)
+
+    @property
+    def ended(self) -> Tensor:
+        """Whether the source has ended, as far as was read (B,)."""
+        return self.read > self.length
+
+    @property
+    def g(self) -> Tensor:
+        """Source words read (B,)."""
+        return torch.minimum(self.read, self.length)
+
+    def visible(self) -> Tensor:
+        """Which source pieces have been read (B, S)."""
+        return self.needs <= self.read[:, None]
+
+    def full(self, visible: Tensor) -> Tensor:
+        """Where only the end may follow (B,)."""
+        return self.written >= piece_limit(visible.sum(1))
+
+    def commit(self, piece: Tensor, taken: Tensor) -> None:
+        """Write a piece (B,) where it is `taken` (B,)."""
+        longer = self.past.then(piece)
+        self.last_pieces = torch.where(taken[:, None], longer.last, self.last_pieces)
+        self.runs = torch.where(taken[:, None], longer.run, self.runs)
+        self.last = torch.where(taken, piece, self.last)
+        self.word_open = self.word_open | taken
+        self.written = self.written + taken
+
+    def read_on(self, due: Tensor, written: Tensor, schedule: Schedule) -> None:
+        """READ `due` (B,) more words, and as many as `written` (B,) target pieces ask for; never beyond the end."""
+        self.read = torch.minimum(self.read + due, self.length + 1)
+        if schedule.unit == "piece":
+            known = (self.needs < HIDDEN_WORD).sum(1)
+            last = torch.minimum(schedule.pieces_before(written), known) - 1
+            self.read = torch.maximum(self.read, self.needs.gather(1, last[:, None])[:, 0])
+
+    def pull(
+        self, source: Iterator[str], pieces_of: Callable[[str | None], Sequence[int]], due: Tensor, written: Tensor,
+        schedule: Schedule,
+    ) -> list[int]:  # fmt: skip
+        """The same from a source that is still coming, of which all rows are; the new pieces, those of the end too."""
+        pieces: list[int] = []
+        needs: list[int] = []
+        left, read, known = int(due[0]), int(self.read[0]), self.needs.shape[1]
+        needed = int(schedule.pieces_before(written[0])) if schedule.unit == "piece" else 0
+        ended = bool(self.ended[0])
+        while not ended and (left > 0 or known + len(pieces) < needed):
+            word = next(source, None)
+            ended, read, left = word is None, read + 1, left - 1
+            pieces += pieces_of(word)
+            needs += [read] * (len(pieces) - len(needs))
+        if pieces:
+            self.read = torch.full_like(self.read, read)
+            self.length = torch.full_like(self.length, read - 1 if ended else HIDDEN_WORD)
+            self.needs = torch.cat([self.needs, torch.tensor([needs]).expand(len(self.read), -1)], 1)
+        return pieces
+
+    def take(self, rows: Tensor) -> None:
+        """These rows, numbers or bool (B,), in place of all."""
+        for field in fields(self):
+            setattr(self, field.name, getattr(self, field.name)[rows])
+
+
+class Stepper(Protocol):
+    """Some sentences in the middle of decoding, and what the model keeps of them."""
+
+    state: State
+
+    def read(self, due: Tensor, written: Tensor) -> None:
+        """READ `due` (B,) more words, and as many as `written` (B,) target pieces ask for; never beyond the end."""
+        ...
+
+    def score(self) -> tuple[Tensor, Tensor]:
+        """What the model says of each next piece (B, V), and where only the end may follow (B,) bool."""
+        ...
+
+    def keep(self, rows: Tensor) -> None:
+        """Go on with these rows (B,) bool only."""
+        ...
+
+    def move(self, rows: Tensor, start: int) -> None:
+        """The translations of these rows (B,) in place of all, from target piece `start` on; the sources stay."""
+        ...
+
+
+class Writer(Protocol):
+    """A model ready to translate in one direction."""
+
+    @property
+    def rules(self) -> Rules:
+        """What may be chosen."""
+        ...
+
+    @property
+    def copier(self) -> Copier | None:
+        """The bonus on names of the source."""
+        ...
+
+    @property
+    def batch(self) -> int:
+        """Hypotheses decoded together."""
+        ...
+
+    def begin(self, sentences: Sequence[Sequence[str]], schedule: Schedule, n: int = 1) -> Stepper:
+        """Sentences, none empty, whose words are all there, n rows side by side for each; nothing is read yet."""
+        ...
+
+    def stream(self, source: Iterator[str], schedule: Schedule, n: int = 1) -> Stepper:
+        """A sentence whose words come one by one."""
+        ...
+
+    def spell(self, pieces: Sequence[int]) -> str:
+        """The word that pieces (numbers among the V) spell; "" for none."""
+        ...
+
+
+def by_length(sentences: Sequence[Sequence[str]], rows: int) -> list[list[int]]:
+    """Numbers of the sentences that are not empty, shortest first, in groups of `rows`."""
+    order = sorted((i for i, s in enumerate(sentences) if s), key=lambda i: len(sentences[i]))
+    return [order[start : start + rows] for start in range(0, len(order), rows)]

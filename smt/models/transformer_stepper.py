@@ -1,0 +1,203 @@
+"""Our Transformer while it decodes: the keys and values of source and target of many sentences, or of one being read.
+
+Of a source whose words are all there everything is encoded at once, and READ only shows more of it; of one that comes
+word by word each READ encodes what is new.  A bidirectional encoder encodes the words read anew after every READ, and
+the target goes on from what was written: test-time wait-k (Ma et al. 2019, Section 3).  It was never trained for that,
+and costs an encoding per READ.
+
+Letters in the shape comments: B rows, A of them with a source of its own (B, or 1 for a sentence that is being read),
+L decoder layers, H heads, D width, S source and T target pieces, V vocabulary, W lexicon entries per piece.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from smt.models.copying import Copier
+from smt.models.next_piece import Rules
+from smt.models.stepper import State
+from smt.models.transformer import LEXICON_FLOOR, KeyValue, Memory, Transformer
+from smt.models.vocab import BOS, EOS, PAD, UNK, Vocabulary
+from smt.policies.waitk import HIDDEN_WORD, Schedule, pad
+
+GROWTH = 32  # target positions by which the caches grow
+ENCODED_ROWS = 32  # sentences encoded together: little padding, and the activations stay in the cache
+
+
+class Lexicon(NamedTuple):
+    """What the lexicon says of some sources of S pieces, W translations each."""
+
+    ids: Tensor  # (A, S * W) int64, target pieces
+    probabilities: Tensor  # (A, S, W)
+
+
+class TransformerWriter:
+    """A Transformer ready to translate."""
+
+    batch = 256
+
+    def __init__(self, model: Transformer, vocabulary: Vocabulary, copy_bonus: float = 0.0, language: str = "") -> None:
+        """copy_bonus: nats for what spells a name of the source (whose ISO 639-1 code is `language`), see
+        smt/models/copying.py."""
+        self.model, self.vocabulary = model, vocabulary
+        self.copier = Copier.of(vocabulary, copy_bonus, language) if copy_bonus else None
+        never = torch.zeros(vocabulary.size, dtype=torch.bool)
+        never[[PAD, UNK, BOS]] = True
+        starts, joins, digits = (
+            torch.from_numpy(table) for table in (vocabulary.starts_word, vocabulary.joins_next, vocabulary.has_digit)
+        )
+        self.rules = Rules(starts, joins, never, digits, EOS, PAD)
+
+    def begin(self, sentences: Sequence[Sequence[str]], schedule: Schedule, n: int = 1) -> TransformerStepper:
+        """Sentences, none empty, whose words are all there, n rows side by side for each; nothing is read yet."""
+        segmented = [self.vocabulary.words(words) for words in sentences]
+        needs = [np.array([*index, len(words)]) + 1 for (_, index), words in zip(segmented, sentences, strict=True)]
+        length = torch.tensor([len(words) for words in sentences])
+        stepper = TransformerStepper(self, schedule, State.begin(pad(needs, HIDDEN_WORD), length, BOS))
+        stepper.encode_whole(pad([np.array([*ids, EOS]) for ids, _ in segmented], PAD))
+        if n > 1:
+            stepper.take(torch.arange(len(sentences)).repeat_interleave(n))
+        return stepper
+
+    def stream(self, source: Iterator[str], schedule: Schedule, n: int = 1) -> TransformerStepper:
+        """A sentence whose words come one by one."""
+        state = State.begin(torch.zeros(n, 0, dtype=torch.long), torch.full((n,), HIDDEN_WORD), BOS)
+        return TransformerStepper(self, schedule, state, source)
+
+    def pieces(self, word: str | None) -> Sequence[int]:
+        """Of a source word, or of the end."""
+        return [EOS] if word is None else self.vocabulary.word(word)
+
+    def spell(self, pieces: Sequence[int]) -> str:
+        """The word that pieces spell."""
+        return self.vocabulary.decode_word(pieces)
+
+    def logits(self, x: Tensor, alignment: Tensor | None, lexicon: Lexicon | None) -> Tensor:
+        """What the model says of each piece (B, V), the lexicon included: states x (B, D), log alignment (B, S)."""
+        lexical = None if alignment is None or lexicon is None else self.lexical(alignment.exp(), lexicon)
+        return self.model.logits(x, lexical)
+
+    def lexicon(self, source: Tensor) -> Lexicon | None:
+        """The entries of source pieces (A, S)."""
+        if not self.model.config.lexicon_width:
+            return None
+        return Lexicon(self.model.lexicon_ids[source].long().flatten(1), self.model.lexicon_probabilities[source])
+
+    def lexical(self, attention: Tensor, lexicon: Lexicon) -> Tensor:
+        """Floored lexicon mixture (B, V) of attention to the first pieces: Transformer.lexicon_matrix, sparse."""
+        seen, width, b = attention.shape[1], lexicon.probabilities.shape[2], len(attention)
+        weight = (lexicon.probabilities[:, :seen] * attention[:, :, None]).flatten(1)
+        out = torch.full((b, self.model.config.vocabulary), LEXICON_FLOOR)
+        return out.scatter_add_(1, lexicon.ids[:, : seen * width].expand(b, -1), weight)
+
+
+class TransformerStepper:
+    """Some sentences in the middle of decoding."""
+
+    def __init__(
+        self, writer: TransformerWriter, schedule: Schedule, state: State, source: Iterator[str] | None = None
+    ) -> None:
+        """source: the words still to come of the one sentence; None if all sources are there."""
+        self.writer, self.model, self.schedule, self.state, self.source = writer, writer.model, schedule, state, source
+        c = self.model.config
+        size, b = c.width // c.heads, len(state.read)
+        self.past: list[KeyValue] | None = None  # of the encoder, while a source is read
+        self.pieces = torch.zeros(1, 0, dtype=torch.long)  # (A, S) of the source
+        self.cross = torch.zeros(1, 2 * c.decoder_layers, c.heads, 0, size)  # (A, 2 L, H, S, D/H), layer by layer
+        self.align_key = torch.zeros(1, 0, c.width if c.lexicon_width else 0)  # (A, S, D), or (A, S, 0)
+        self.cache = torch.zeros(b, 2 * c.decoder_layers, c.heads, GROWTH, size)  # (B, 2 L, H, T, D/H) of the target
+        self.lexicon: Lexicon | None = None
+
+    @torch.inference_mode()
+    def encode_whole(self, pieces: Tensor) -> None:
+        """Take sources (A, S) that are all there, ENCODED_ROWS at a time."""
+        chunks = [chunk[:, : int((chunk != PAD).sum(1).max())] for chunk in pieces.split(ENCODED_ROWS)]
+        memories = [self._memory(chunk) for chunk in chunks]
+        longest = pieces.shape[1]
+        self.pieces = pieces
+        self.cross = torch.cat([lengthen(cross, 3, longest) for cross, _ in memories])
+        self.align_key = torch.cat([lengthen(key, 1, longest) for _, key in memories])
+        self.lexicon = self.writer.lexicon(pieces)
+
+    @torch.inference_mode()
+    def read(self, due: Tensor, written: Tensor) -> None:
+        """READ `due` (B,) more words, and as many as `written` (B,) target pieces ask for; never beyond the end."""
+        whole = self.model.config.encoder == "bidirectional"
+        if self.source is None:
+            before = self.state.read
+            self.state.read_on(due, written, self.schedule)
+            again = (self.state.read > before) & ((before > 0) | ~self.state.ended)
+            if whole and bool(again.any()):
+                pieces = torch.where(self.state.visible()[again], self.pieces[again], PAD)
+                self.cross[again], self.align_key[again] = self._memory(pieces)
+            return
+        pieces = self.state.pull(self.source, self.writer.pieces, due, written, self.schedule)
+        if not pieces:
+            return
+        new = torch.tensor([pieces])
+        self.pieces = torch.cat([self.pieces, new], 1)
+        cross, align_key = self._memory(self.pieces if whole else new, growing=not whole)
+        self.cross = cross if whole else torch.cat([self.cross, cross], 3)
+        self.align_key = align_key if whole else torch.cat([self.align_key, align_key], 1)
+        self.lexicon = self.writer.lexicon(self.pieces)
+
+    def _memory(self, pieces: Tensor, growing: bool = False) -> tuple[Tensor, Tensor]:
+        """What the decoder sees of source pieces (A, S), after those before if it is `growing`: cross, align_key."""
+        states, past = self.model.encode(pieces, self.past)
+        self.past = past if growing else None
+        memory = self.model.remember(states, pieces)
+        cross = torch.stack([part for layer in memory.cross for part in layer], 1)
+        return cross, cross.new_zeros(*pieces.shape, 0) if memory.align_key is None else memory.align_key
+
+    @torch.inference_mode()
+    def score(self) -> tuple[Tensor, Tensor]:
+        """What the model says of each piece after each row's last one (B, V), and where only the end may follow."""
+        s = self.state
+        b, longest = len(s.written), int(s.written.max()) + 1
+        if longest > self.cache.shape[3]:
+            self.cache = lengthen(self.cache, 3, longest + GROWTH)
+        visible = s.visible()  # (B, S)
+        most = int(visible.sum(1).max())  # what no sentence has read yet need not be looked at
+        cached = torch.arange(longest) <= s.written[:, None]  # (B, T)
+        align_key = self.align_key[:, :most] if self.align_key.shape[2] else None
+        memory = Memory(_layers(self.cross[:, :, :, :most].expand(b, -1, -1, -1, -1)), align_key, self.pieces[:, :most])
+        cache = _layers(self.cache[:, :, :, :longest])
+        x, alignment = self.model.step(s.last, s.written, memory, visible[:, :most], cache, cached)
+        align = None if alignment is None else alignment[:, 0]
+        return self.writer.logits(x[:, 0], align, self.lexicon), s.full(visible)
+
+    def keep(self, rows: Tensor) -> None:
+        """Go on with these rows (B,) bool only, and with as many positions as they use."""
+        pieces, written = int((self.pieces[rows] != PAD).sum(1).max()), int(self.state.written[rows].max())
+        self.state.needs, self.pieces = self.state.needs[:, :pieces], self.pieces[:, :pieces]
+        self.cross, self.align_key = self.cross[:, :, :, :pieces], self.align_key[:, :pieces]
+        self.cache = self.cache[:, :, :, :written]
+        self.take(rows)
+
+    def take(self, rows: Tensor) -> None:
+        """These rows, numbers or bool (B,), in place of all."""
+        self.state.take(rows)
+        for name in ("pieces", "cross", "align_key", "cache"):
+            setattr(self, name, getattr(self, name)[rows])
+        self.lexicon = self.writer.lexicon(self.pieces)
+
+    def move(self, rows: Tensor, start: int) -> None:
+        """The translations of these rows (B,) in place of all, from target piece `start` on; the sources stay."""
+        self.cache[:, :, :, start:] = self.cache[rows, :, :, start:]
+
+
+def lengthen(x: Tensor, dim: int, size: int, value: int = 0) -> Tensor:
+    """x with `value` appended along a dimension up to `size`."""
+    missing = size - x.shape[dim]
+    return F.pad(x, [0, 0] * (x.dim() - dim - 1) + [0, missing], value=value) if missing > 0 else x
+
+
+def _layers(stacked: Tensor) -> list[KeyValue]:
+    """Keys and values of each layer in (B, 2 L, H, S, D/H), as views."""
+    return [KeyValue(stacked[:, i], stacked[:, i + 1]) for i in range(0, stacked.shape[1], 2)]
