@@ -30,7 +30,7 @@ from smt.models.decode import decode_batch, decode_stream
 from smt.models.stepper import Written
 from smt.policies.chosen import PolicyConfig, policy_of
 from smt.policies.prefixes import PolicyTranslator, Remembered
-from smt.policies.waitk import FULL, Schedule, check_rate, parse_k
+from smt.policies.waitk import FULL, Schedule, parse_k
 from sqa.core.errors import ConfigError
 from sqa.core.paths import DATA
 from sqa.core.types import Emission, Question
@@ -63,7 +63,7 @@ class CausalLmConfig:
         policy_of(self)
         Beam(self.beam)
         copying.check(self.copy_bonus, self.beam)
-        check_rate(self.emission_rate)
+        Schedule(FULL, self.emission_rate)
         if self.emission_rate != 1.0 and self.policy != "wait-k":
             raise ConfigError(f"emission_rate: for wait-k, got policy {self.policy!r}")
         whole = [key for key, value in (("beam", self.beam > 1), ("bidirectional", self.bidirectional)) if value]

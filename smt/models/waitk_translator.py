@@ -18,7 +18,7 @@ from smt.models.bundle import folder_fingerprint, load_model, model_folder
 from smt.models.decode import decode_batch, decode_stream
 from smt.models.stepper import Written
 from smt.models.transformer_stepper import TransformerWriter
-from smt.policies.waitk import Schedule, Unit, check_rate, parse_k
+from smt.policies.waitk import Schedule, Unit, parse_k
 from sqa.core.types import Emission, Question
 from sqa.data.languages import pair_of
 
@@ -38,7 +38,6 @@ class WaitKConfig:
     copy_bonus: float = 0.0  # nats for pieces that spell a name of the source, see smt/models/copying.py
 
     def __post_init__(self) -> None:
-        check_rate(self.emission_rate)
         self.schedule()
         Beam(self.beam, self.look_ahead)
         copying.check(self.copy_bonus, self.beam)

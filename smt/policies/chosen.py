@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, Protocol, cast
 
 from smt.policies.own_policy import Policy, own_policy
-from smt.policies.prefix_waitk import WaitK
-from smt.policies.waitk import FULL, parse_k
+from smt.policies.waitk import FULL, WaitK, parse_k
 from sqa.core.errors import ConfigError
 from sqa.core.own.places import OwnPart, short
 from sqa.core.registry import POLICIES

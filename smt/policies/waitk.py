@@ -1,4 +1,4 @@
-"""The wait-k schedule (Ma et al. 2019) and its training mask.
+"""Wait-k (Ma et al. 2019): the schedule that decoding and the training mask share, and the policy around any system.
 
 k counts WORDS, in training and at the interface: target word j (1-based) is written after
 g(j) = min(k + j - 1, |S|) source words were read; every piece of that word sees the pieces of those words and no
@@ -9,6 +9,7 @@ When decoding, k may count PIECES instead, as fairseq's does: smt/models/decode.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -16,6 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from smt.policies.shown import Words, append
 from sqa.core.errors import ConfigError
 
 FULL = 10_000  # k of full-input translation: longer than any sentence
@@ -32,26 +34,6 @@ def parse_k(k: int | str) -> int:
     return k
 
 
-def paced(words: Tensor, emission_rate: float) -> Tensor:
-    """Source words beyond k read before target word number words + 1, floor(words / r); all int64.
-
-    An emission rate r below 1 (target words written per source word read) reads one word more now and then, so that a
-    translation shorter than its source keeps k words behind (Ma et al. 2019, Section 4: catch-up).
-    """
-    return words if emission_rate == 1.0 else (words.double() / emission_rate).floor().long()
-
-
-def check_rate(emission_rate: float) -> None:
-    """ConfigError for an emission rate of a translator outside 0.5 to 2."""
-    if not 0.5 <= emission_rate <= 2:
-        raise ConfigError(f"emission_rate: must be in [0.5, 2], got {emission_rate}")
-
-
-def reads_after(words: Tensor, emission_rate: float) -> Tensor:
-    """READs due when target word number `words` is finished (int64, from 1): 1 at rate 1."""
-    return paced(words, emission_rate) - paced(words - 1, emission_rate)
-
-
 Unit = Literal["word", "piece"]
 
 
@@ -60,28 +42,55 @@ class Schedule:
     """When to READ: k source words or pieces first, then one for each of the same kind written (at rate 1)."""
 
     k: int  # >= 1; FULL = all of the source first
-    rate: float = 1.0  # emission rate, see `paced`
+    rate: float = 1.0  # emission rate: target words written per source word read, 0.5 to 2, see `after`
     unit: Unit = "word"  # what k counts, on both sides
 
     def __post_init__(self) -> None:
+        if not 0.5 <= self.rate <= 2:
+            raise ConfigError(f"emission_rate: must be in [0.5, 2], got {self.rate}")
         if self.unit not in get_args(Unit):
             raise ConfigError(f"unit: must be word or piece, got {self.unit!r}")
 
+    def after(self, written: Tensor) -> Tensor:
+        """Words beyond k to be read when so many are written, floor(written / rate); all int64.
+
+        An emission rate below 1 reads one word more now and then, so that a translation shorter than its source keeps
+        k words behind (Ma et al. 2019, Section 4: catch-up).
+        """
+        return written if self.rate == 1.0 else (written.double() / self.rate).floor().long()
+
     def words_after(self, words: Tensor) -> Tensor:
-        """Words to READ when target word number `words` is finished; none where pieces are counted."""
-        return reads_after(words, self.rate) if self.unit == "word" else torch.zeros_like(words)
+        """Words to READ when target word number `words` (from 1) is finished, 1 at rate 1; 0 where pieces count."""
+        return self.after(words) - self.after(words - 1) if self.unit == "word" else torch.zeros_like(words)
 
     def pieces_before(self, pieces: Tensor) -> Tensor:
         """Source pieces (the end is one) to be read before target piece number pieces + 1; 1 where words count."""
-        return self.k + paced(pieces, self.rate) if self.unit == "piece" else torch.ones_like(pieces)
+        return self.k + self.after(pieces) if self.unit == "piece" else torch.ones_like(pieces)
+
+    def visible(self, source_word: Tensor, target_word: Tensor) -> Tensor:
+        """Training mask: source_word (B, S) and target_word (B, T), 0-based word of each piece -> (B, T, S) bool.
+
+        Padding has a word index beyond FULL on the source side, so that no k reveals it.
+        """
+        return source_word[:, None, :] < self.after(target_word)[:, :, None] + self.k
 
 
-def visible(source_word: Tensor, target_word: Tensor, k: int) -> Tensor:
-    """Training mask: source_word (B, S) and target_word (B, T), 0-based word of each piece -> (B, T, S) bool.
+@dataclass(frozen=True, slots=True)
+class WaitK:
+    """Prefix wait-k, `policy: wait-k, k: 6`: around any system, word by word of what it makes of the prefixes.
 
-    Padding has a word index beyond FULL on the source side, so that no k reveals it.
+    After each READ from the k-th on one more word of the newest translation is shown (none where it has no more).
     """
-    return source_word[:, None, :] < target_word[:, :, None] + k
+
+    k: int  # source words, >= 1; FULL = all of them
+
+    @property
+    def start(self) -> int:
+        return self.k
+
+    def show(self, shown: Words, translations: Sequence[Words], ended: bool) -> Words:
+        newest = translations[-1]
+        return append(shown, newest if ended else newest[: len(shown) + 1])
 
 
 def draw_k(choices: tuple[int, ...], weights: tuple[float, ...], rng: np.random.Generator) -> int:

@@ -1,4 +1,4 @@
-"""Batches of a packed corpus, and the mask that a wait-k model is trained under."""
+"""Batches of a packed corpus."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from smt.models.vocab import BOS, PAD
-from smt.policies.waitk import HIDDEN_WORD, paced, pad, visible
+from smt.policies.waitk import HIDDEN_WORD, pad
 from smt.training.corpus import Packed
 
 
@@ -88,8 +88,3 @@ class Batches:
             pad([self._words(y) for y in target], 0),
             torch.from_numpy(np.concatenate(rows)),
         )
-
-
-def seen_by(batch: Batch, k: int, emission_rate: float = 1.0) -> Tensor:
-    """What each target piece may look at, (B, T, S) bool: its word j (from 1) sees k + floor((j - 1) / rate) words."""
-    return visible(batch.source_word, paced(batch.target_word, emission_rate), k)

@@ -84,7 +84,7 @@ class TrainConfig:
     accumulate: int = 1  # batches per optimiser step
     k: tuple[int | str, ...] = (3, 6, 9, 12, 15, "full")  # one value: single-k; several: multi-path, one k a batch
     k_weights: tuple[float, ...] = ()  # chance of each k, same order; empty = equal
-    emission_rate: float = 1.0  # target words written per source word read, see `seen_by`
+    emission_rate: float = 1.0  # target words written per source word read, see `Schedule`
     learning_rate: float = 1.5e-3  # the peak, reached after `warmup` steps
     warmup: int = 300  # steps of linear rise
     schedule: Literal["inverse_sqrt", "constant"] = "inverse_sqrt"  # between the rise and the final fall

@@ -23,9 +23,9 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from smt.models.bundle import load_model, model_folder, save_model
 from smt.models.transformer import Transformer
 from smt.models.vocab import PAD, Vocabulary
-from smt.policies.waitk import draw_k, parse_k
+from smt.policies.waitk import Schedule, draw_k, parse_k
 from smt.training import identity
-from smt.training.batches import Batch, Batches, seen_by
+from smt.training.batches import Batch, Batches
 from smt.training.config import SmtConfig, TrainConfig
 from smt.training.corpus import Packed
 from smt.training.prepare import is_prepared, prepare
@@ -48,13 +48,12 @@ def summed_entropy(
 def losses(
     model: Transformer,
     batch: Batch,
-    k: int,
+    schedule: Schedule,
     smoothing: float,
     entropy_of: Callable[..., Tensor] = summed_entropy,
-    emission_rate: float = 1.0,
 ) -> tuple[Tensor, Tensor | None, int]:
     """Summed label-smoothed cross-entropy, mean guided-alignment loss (None without links), target pieces."""
-    seen = seen_by(batch, k, emission_rate)  # (B, T, S)
+    seen = schedule.visible(batch.source_word, batch.target_word)  # (B, T, S)
     states, alignment, memory = model(batch.source, batch.target_input, seen)
     real = batch.target != PAD  # (B, T)
     lexical = None
@@ -138,9 +137,8 @@ class SmtTraining:
                 batch = batch.to(self.device)
                 k = draw_k(self.ks, t.k_weights or (1.0,) * len(self.ks), rng)
                 with arithmetic(self.device.type, t.precision):
-                    entropy, guided, _ = losses(
-                        self.model, batch, k, t.label_smoothing, self.entropy_of, t.emission_rate
-                    )
+                    schedule = Schedule(k, t.emission_rate)
+                    entropy, guided, _ = losses(self.model, batch, schedule, t.label_smoothing, self.entropy_of)
                 entropies.append(float(entropy.detach()))
                 loss = entropy / expected
                 yield loss if guided is None else loss + t.alignment_weight * guided / t.accumulate

@@ -247,11 +247,12 @@ BUZZERS = Registry(
 POLICIES = Registry(  # around full-input systems; an entry is the class itself, smt/policies/chosen.py reads its keys
     "policy",
     {
-        "wait-k": "smt.policies.prefix_waitk:WaitK",
+        "wait-k": "smt.policies.waitk:WaitK",
         "local-agreement": "smt.policies.local_agreement:LocalAgreement",
         "hold": "smt.policies.hold:Hold",
         "retranslate": "smt.policies.retranslate:Retranslate",
     },
+    keyed={"wait-k": "smt.policies.prefix_waitk:WaitK"},
 )
 QUALITY = Registry(  # metrics of texts: sqa/metrics/quality/text_metric.py
     "quality metric",

@@ -38,7 +38,7 @@ def pieces_per_second(precision: str, threads: int) -> float:
 
     from smt.models.transformer import ModelConfig, Transformer
     from smt.models.vocab import BOS
-    from smt.policies.waitk import FULL
+    from smt.policies.waitk import FULL, Schedule
     from smt.training.batches import Batch
     from smt.training.train import arithmetic, losses
     from sqa.training.trainer import denormals_flushed
@@ -60,7 +60,7 @@ def pieces_per_second(precision: str, threads: int) -> float:
             if step == WARM:
                 began = time.perf_counter()
             with arithmetic("cpu", precision):
-                entropy, _, n = losses(model, batch, FULL if step % 2 else 3, 0.1)
+                entropy, _, n = losses(model, batch, Schedule(FULL if step % 2 else 3), 0.1)
             (entropy / n).backward()
             optimizer.step()
             optimizer.zero_grad(set_to_none=True)

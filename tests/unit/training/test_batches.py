@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from smt.policies.waitk import FULL
-from smt.training.batches import Batch, seen_by
+from smt.policies.waitk import FULL, Schedule
+from smt.training.batches import Batch
 from sqa.core.errors import ConfigError
 from tests.sweep_process import config
 
@@ -19,7 +19,8 @@ def batch(source_words: int, target_words: int) -> Batch:
 
 def seen(k: int, rate: float, source_words: int = 300, target_words: int = 200) -> list[int]:
     """How many source words each target word sees."""
-    return seen_by(batch(source_words, target_words), k, rate)[0].sum(1).tolist()
+    one = batch(source_words, target_words)
+    return Schedule(k, rate).visible(one.source_word, one.target_word)[0].sum(1).tolist()
 
 
 def test_at_rate_one_a_word_is_read_per_word_written():

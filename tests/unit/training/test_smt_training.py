@@ -75,7 +75,7 @@ def test_accumulation_is_one_large_batch(folder, monkeypatch):
     one_k = replace(CONFIG.train, accumulate=2, k=(3,), alignment_weight=0.0, clip=1e9)
     training = SmtTraining(replace(CONFIG, model=replace(CONFIG.model, dropout=0.0), train=one_k), folder)
     batches, weight = [training.batches.at(i) for i in range(2)], training.model.embedding.weight
-    results = [losses(training.model, batch, 3, one_k.label_smoothing) for batch in batches]
+    results = [losses(training.model, batch, Schedule(3), one_k.label_smoothing) for batch in batches]
     pieces = sum(n for _, _, n in results)
     mean = sum(entropy for entropy, _, _ in results) / pieces
     expected = torch.autograd.grad(mean, weight)[0]

@@ -19,11 +19,10 @@ from smt.models.waitk_translator import WaitKTranslator
 from smt.policies.chosen import parse_policy
 from smt.policies.hold import Hold
 from smt.policies.local_agreement import LocalAgreement
-from smt.policies.prefix_waitk import WaitK
 from smt.policies.prefixes import PolicyTranslator, Remembered, emissions
 from smt.policies.retranslate import Retranslate
 from smt.policies.shown import agreed, writes
-from smt.policies.waitk import FULL, Schedule
+from smt.policies.waitk import FULL, Schedule, WaitK
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.reveal import hypotheses, prefixes
 from sqa.core.trace import check_emissions

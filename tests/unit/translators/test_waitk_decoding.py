@@ -18,7 +18,7 @@ from smt.models.transformer_stepper import TransformerWriter
 from smt.models.vocab import BOS, EOS, PAD
 from smt.models.vocab_bpe import SPECIAL, BpeVocabulary, Cutting
 from smt.models.waitk_translator import WaitKConfig, build
-from smt.policies.waitk import FULL, HIDDEN_WORD, Schedule, draw_k, parse_k, reads_after, visible
+from smt.policies.waitk import FULL, HIDDEN_WORD, Schedule, draw_k, parse_k
 from smt.training.corpus import pack
 from smt.training.train import Batches
 from sqa.core.errors import ConfigError
@@ -64,7 +64,7 @@ def test_an_emission_rate_paces_both_alike(rate):
 def test_reads_between_words_add_up_to_the_schedule():
     words = torch.arange(1, 60)
     for rate in (0.6, 0.97, 1.0, 1.4):
-        reads = reads_after(words, rate).cumsum(0)
+        reads = Schedule(1, rate).words_after(words).cumsum(0)
         assert reads.tolist() == [math.floor(j / rate) for j in words.tolist()]
 
 
@@ -184,7 +184,7 @@ def test_where_every_word_is_a_piece_the_mask_is_fairseqs():
     target = [names.index(word.token) for word in written]
     source = torch.tensor([[*words.words(sentence)[0], EOS]])
     with torch.inference_mode():
-        seen = visible(torch.arange(13)[None], torch.arange(len(target) + 1)[None], k)
+        seen = Schedule(k).visible(torch.arange(13)[None], torch.arange(len(target) + 1)[None])
         x, _, _ = model(source, torch.tensor([[BOS, *target]]), seen)
         scores = model.logits(x[0], None)  # (T + 1, V)
         scores[:, :EOS] = float("-inf")
@@ -216,9 +216,9 @@ def test_words_have_no_blanks_and_are_not_empty():
 def test_mask_shows_k_plus_j_minus_1_words():
     source_word = torch.tensor([[0, 0, 1, 2, 3, HIDDEN_WORD]])  # word 0 has two pieces; word 3 is the end; padding
     target_word = torch.tensor([[0, 1, 1, 2]])
-    shown = visible(source_word, target_word, 1)[0].sum(1).tolist()
+    shown = Schedule(1).visible(source_word, target_word)[0].sum(1).tolist()
     assert shown == [2, 3, 3, 4]
-    assert visible(source_word, target_word, FULL)[0].sum(1).tolist() == [5, 5, 5, 5]
+    assert Schedule(FULL).visible(source_word, target_word)[0].sum(1).tolist() == [5, 5, 5, 5]
 
 
 def test_training_mask_equals_what_streaming_sees():
@@ -226,7 +226,7 @@ def test_training_mask_equals_what_streaming_sees():
     model, k = random_model(), 2
     pair = (" ".join(SENTENCES[1]), "This is the second sentence of a test .", "-")
     batch = Batches(pack([pair], vocabulary(), None), vocabulary().starts_word, 1000, 0).make(np.array([0]))
-    seen = visible(batch.source_word, batch.target_word, k)
+    seen = Schedule(k).visible(batch.source_word, batch.target_word)
     with torch.inference_mode():
         states, alignment, _ = model(batch.source, batch.target_input, seen)
         for t in range(states.shape[1]):
