@@ -122,6 +122,7 @@ class LmStepper:
         self.state = State.begin(torch.zeros(rows, 0, dtype=torch.long), length, writer.rules.nothing)
         self.read_cache = [KeyValue(empty, empty) for _ in range(s.layers)]  # (B, G, S, C)
         self.written_cache = [KeyValue(empty, empty) for _ in range(s.layers)]  # (B, G, T, C)
+        self.pieces = list(writer.layout.opening)  # of the source, where all of them look at each other
         self.asked = False  # whether what asks for the translation was run, but for its last piece
         self.first = torch.full((rows,), OFFSET if writer.offset is None else writer.offset)  # (B,) position of piece 0
 
@@ -145,6 +146,9 @@ class LmStepper:
         if self.source is None:
             self.state.read_on(due, written, self.schedule)
         elif pieces := self.state.pull(self.source, self.writer.source_pieces, due, written, self.schedule):
+            if self.writer.ahead:  # what is new changes what was read
+                pieces = self.pieces = [*self.pieces, *pieces]
+                self.read_cache = [KeyValue(k[:, :, :0], v[:, :, :0]) for k, v in self.read_cache]
             self.encode(torch.tensor([pieces]).expand(len(due), -1))
 
     @torch.inference_mode()

@@ -25,8 +25,9 @@ from smt.lm.layout import Layout
 from smt.lm.stepper import LmWriter
 from smt.lm.train_config import LmConfig
 from smt.lm.trainer import LmTraining
-from smt.lm.translator import full_input
+from smt.policies.waitk import FULL, Schedule
 from smt.training.clean import Pair, Report
+from smt.training.evaluate import translated_lines
 from smt.training.identity import CORPUS
 from smt.training.prepare import cleaned, lexicon_pairs, names
 from sqa.core.errors import ConfigError, DataError
@@ -158,7 +159,7 @@ def development_bleu(writer: LmWriter, config: LmConfig) -> float:
         for row in islice(load_parallel(config.corpus.pair, config.development), config.train.evaluate_sentences)
     ]
     sources, references = zip(*((t, s) if config.reverse else (s, t) for s, t in rows), strict=True)
-    hypotheses = [" ".join(words) for words in full_input(writer, sources)]
+    hypotheses = translated_lines(writer, sources, Schedule(FULL))
     return sacrebleu.corpus_bleu(hypotheses, [list(references)]).score
 
 

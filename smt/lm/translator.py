@@ -12,7 +12,6 @@ model without one translates whole texts after the prompt "Spanish: ...", "Engli
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
@@ -25,16 +24,14 @@ from smt.lm.base import base_folder, load_base, load_fingerprint
 from smt.lm.layout import Layout
 from smt.lm.stepper import LmWriter
 from smt.models import beam, copying
-from smt.models.beam import Beam, search_batch
-from smt.models.decode import decode_batch, decode_stream
-from smt.models.stepper import Written
+from smt.models.beam import Beam
+from smt.models.writing import WaitKTranslator, WholeTexts
 from smt.policies.chosen import PolicyConfig, policy_of
 from smt.policies.prefixes import PolicyTranslator, Remembered
 from smt.policies.waitk import FULL, Schedule, parse_k
 from sqa.core.errors import ConfigError
 from sqa.core.paths import DATA
-from sqa.core.types import Emission, Question
-from sqa.data.languages import Pair, certain_pair
+from sqa.data.languages import certain_pair
 
 VERSION = 1  # raise when decoding changes its output
 Precision = Literal["float32", "bfloat16", "int8"]
@@ -138,94 +135,13 @@ def copying_writer(loaded: _Loaded, digest: str, copy_bonus: float) -> LmWriter:
     return writer(loaded, digest).copying(copy_bonus, loaded.languages[0])
 
 
-def whole(writer: LmWriter, sentences: Sequence[Sequence[str]], n: int) -> list[list[Written]]:
-    """Translations of sentences that are read to their end first; greedy for n = 1.  An empty one gives no words."""
-    if n == 1:
-        return decode_batch(writer, sentences, Schedule(FULL))
-    return search_batch(writer, sentences, Schedule(FULL), Beam(n))
-
-
-def full_input(writer: LmWriter, texts: Sequence[str], n: int = 1) -> list[tuple[str, ...]]:
-    """Target words of whole texts."""
-    return [tuple(w.token for w in words) for words in whole(writer, [text.split() for text in texts], n)]
-
-
-class WaitKLm:
-    """An adapter's own wait-k; streaming and batched give the same words and the same g.
-
-    `load` gives the model, and is asked when there is something to translate: what a store holds needs none.
-    """
-
-    def __init__(
-        self, load: Callable[[], LmWriter], schedule: Schedule, fingerprint: str, languages: Pair | None = None
-    ) -> None:
-        self._load, self.schedule, self._fingerprint, self.languages = load, schedule, fingerprint, languages
-
-    @property
-    def writer(self) -> LmWriter:
-        """The loaded model."""
-        return self._load()
-
-    def translate(self, source: Iterator[str]) -> Iterator[str]:
-        """Words of one sentence, written while `source` is read."""
-        return decode_stream(self.writer, source, self.schedule)
-
-    def translate_batch(self, questions: Sequence[Question]) -> list[list[Emission]]:
-        """Emissions of whole questions."""
-        sentences = [sentence for question in questions for sentence in question.sentences]
-        written = iter(self.written(sentences))
-        return [
-            [Emission(i, word.token, word.g, word.ended) for i in range(len(q.sentences)) for word in next(written)]
-            for q in questions
-        ]
-
-    def written(self, sentences: Sequence[Sequence[str]]) -> list[list[Written]]:
-        """Words of whole sentences, with their g."""
-        return decode_batch(self.writer, sentences, self.schedule)
-
-    def fingerprint(self) -> str:
-        """Hash of everything that decides the output."""
-        return self._fingerprint
-
-
-class WholeLm(WaitKLm):
-    """The same at k = full, with a beam or a source read in both directions: nothing is written while it is read."""
-
-    def __init__(self, load: Callable[[], LmWriter], n: int, fingerprint: str, languages: Pair | None = None) -> None:
-        super().__init__(load, Schedule(FULL), fingerprint, languages)
-        self.n = n
-
-    def translate(self, source: Iterator[str]) -> Iterator[str]:
-        """Words of one sentence, once all of it is read."""
-        return (word.token for word in self.written([list(source)])[0])
-
-    def written(self, sentences: Sequence[Sequence[str]]) -> list[list[Written]]:
-        """Words of whole sentences."""
-        return whole(self.writer, sentences, self.n)
-
-
-class FullInputLm:
-    """The same model reading whole texts."""
-
-    def __init__(self, load: Callable[[], LmWriter], n: int, fingerprint: str, languages: Pair | None) -> None:
-        self._load, self.n, self._fingerprint, self.languages = load, n, fingerprint, languages
-
-    def words(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
-        """Target words of each text; a blank text gives ()."""
-        return full_input(self._load(), texts, self.n)
-
-    def fingerprint(self) -> str:
-        """Hash of everything that decides the words."""
-        return self._fingerprint
-
-
 @lru_cache(maxsize=2)
 def _system(loaded: _Loaded, digest: str, n: int, copy_bonus: float, fingerprint: str) -> Remembered:
     load = partial(copying_writer, loaded, digest, copy_bonus)
-    return Remembered(FullInputLm(load, n, fingerprint, certain_pair(*loaded.languages)))
+    return Remembered(WholeTexts(load, Beam(n), fingerprint, certain_pair(*loaded.languages)))
 
 
-def build(config: CausalLmConfig) -> WaitKLm | PolicyTranslator:
+def build(config: CausalLmConfig) -> WaitKTranslator | PolicyTranslator:
     """The translator of a config."""
     loaded = resolve(config)
     digest = adapter_digest(loaded.adapter) if loaded.adapter else ""
@@ -242,9 +158,7 @@ def build(config: CausalLmConfig) -> WaitKLm | PolicyTranslator:
         rate = "" if schedule.rate == 1.0 else f" rate {schedule.rate}"  # results stored before there was one stay
         fingerprint = hashlib.sha256(f"{rules} {schedule.k}{rate}".encode()).hexdigest()
         load = partial(copying_writer, loaded, digest, config.copy_bonus)
-        if loaded.bidirectional or config.beam > 1:
-            return WholeLm(load, config.beam, fingerprint, certain_pair(*loaded.languages))
-        return WaitKLm(load, schedule, fingerprint, certain_pair(*loaded.languages))
+        return WaitKTranslator(load, schedule, Beam(config.beam), fingerprint, certain_pair(*loaded.languages))
     if config.emission_rate != 1.0:
         raise ConfigError(f"emission_rate: {config.model} is no adapter, and reads every prefix anew")
     whole = hashlib.sha256(f"{rules} whole texts".encode()).hexdigest()

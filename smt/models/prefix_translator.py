@@ -11,20 +11,18 @@ at any k, also those with a bidirectional encoder.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from smt.models.beam import GREEDY, Beam, search_batch
 from smt.models.beam import VERSION as SEARCH
+from smt.models.beam import Beam
 from smt.models.bundle import folder_fingerprint, load_model, model_folder
-from smt.models.decode import decode_batch
 from smt.models.transformer_stepper import TransformerWriter
 from smt.models.waitk_translator import VERSION as DECODING
+from smt.models.writing import WholeTexts
 from smt.policies.chosen import PolicyConfig, policy_of
 from smt.policies.prefixes import PolicyTranslator, Remembered
-from smt.policies.waitk import FULL, Schedule
 from sqa.data.languages import pair_of
 
 
@@ -43,34 +41,14 @@ class PrefixConfig:
         Beam(self.beam)
 
 
-class NeuralSystem:
-    """Full-input translation with a model of ours, greedy or by beam search."""
-
-    def __init__(self, folder: Path, beam: Beam = GREEDY) -> None:
-        model, vocabulary, about = load_model(folder)
-        self.writer, self.languages = TransformerWriter(model, vocabulary), pair_of(about)
-        self.beam = beam
-        options = f" beam {SEARCH} {beam.n}" * (beam.n > 1)  # greedy is not named: older results stay valid
-        self._fingerprint = hashlib.sha256(f"{DECODING}{options} {folder_fingerprint(folder)}".encode()).hexdigest()
-
-    def words(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
-        """Target words of each text."""
-        sentences = [text.split() for text in texts]
-        if self.beam.n > 1:
-            written = search_batch(self.writer, sentences, Schedule(FULL), self.beam)
-        else:
-            written = decode_batch(self.writer, sentences, Schedule(FULL))
-        return [tuple(word.token for word in words) for words in written]
-
-    def fingerprint(self) -> str:
-        """Hash of the model's files and of the decoder's version."""
-        return self._fingerprint
-
-
 @lru_cache(maxsize=2)
 def system(folder: Path, digest: str, beam: int = 1) -> Remembered:
     """One system per model (`digest` is of its files) and beam: runs with different policies share its memory."""
-    return Remembered(NeuralSystem(folder, Beam(beam)))
+    model, vocabulary, about = load_model(folder)
+    writer = TransformerWriter(model, vocabulary)
+    options = f" beam {SEARCH} {beam}" * (beam > 1)  # greedy is not named: older results stay valid
+    fingerprint = hashlib.sha256(f"{DECODING}{options} {digest}".encode()).hexdigest()
+    return Remembered(WholeTexts(lambda: writer, Beam(beam), fingerprint, pair_of(about)))
 
 
 def build(config: PrefixConfig) -> PolicyTranslator:

@@ -134,8 +134,8 @@ class TransformerStepper:
             self.state.read_on(due, written, self.schedule)
             again = (self.state.read > before) & ((before > 0) | ~self.state.ended)
             if whole and bool(again.any()):
-                pieces = torch.where(self.state.visible()[again], self.pieces[again], PAD)
-                self.cross[again], self.align_key[again] = self._memory(pieces)
+                shown = torch.where(self.state.visible()[again], self.pieces[again], PAD)
+                self.cross[again], self.align_key[again] = self._memory(shown)
             return
         pieces = self.state.pull(self.source, self.writer.pieces, due, written, self.schedule)
         if not pieces:

@@ -7,19 +7,15 @@ test-time wait-k (Ma et al. 2019), also with a bidirectional encoder, which then
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from smt.models import copying
-from smt.models.beam import GREEDY, Beam, search_batch, search_stream
 from smt.models.beam import VERSION as SEARCH
+from smt.models.beam import Beam
 from smt.models.bundle import folder_fingerprint, load_model, model_folder
-from smt.models.decode import decode_batch, decode_stream
-from smt.models.stepper import Written
 from smt.models.transformer_stepper import TransformerWriter
+from smt.models.writing import WaitKTranslator
 from smt.policies.waitk import Schedule, Unit, parse_k
-from sqa.core.types import Emission, Question
 from sqa.data.languages import pair_of
 
 VERSION = 2  # raise when decoding changes its output
@@ -47,52 +43,16 @@ class WaitKConfig:
         return Schedule(parse_k(self.k), self.emission_rate, self.unit)
 
 
-class WaitKTranslator:
-    """Wait-k translation; streaming and batched give the same words and the same g."""
-
-    def __init__(self, folder: Path, schedule: Schedule, beam: Beam = GREEDY, copy_bonus: float = 0.0) -> None:
-        self.model, self.vocabulary, self.about = load_model(folder)
-        self.schedule, self.beam = schedule, beam
-        self.languages = pair_of(self.about)
-        source = self.languages[0] if self.languages else None
-        self.writer = TransformerWriter(self.model, self.vocabulary, copy_bonus, source or "")
-        # Options at their usual values are not named: results stored before there were any stay valid.
-        options = f" {schedule.unit}" * (schedule.unit != "word") + f" {SEARCH} {beam!r}" * (beam.n > 1)
-        if copy_bonus:
-            options += f" copy {copying.VERSION} {copy_bonus}"
-        rules = f"{VERSION} {schedule.k} {schedule.rate}{options} {folder_fingerprint(folder)}"
-        self._fingerprint = hashlib.sha256(rules.encode()).hexdigest()
-
-    def translate(self, source: Iterator[str]) -> Iterator[str]:
-        """Words of one sentence, written while `source` is read."""
-        if self.beam.n > 1:
-            return search_stream(self.writer, source, self.schedule, self.beam)
-        return decode_stream(self.writer, source, self.schedule)
-
-    def translate_batch(self, questions: Sequence[Question]) -> list[list[Emission]]:
-        """Emissions of whole questions."""
-        sentences = [sentence for question in questions for sentence in question.sentences]
-        written = iter(self._written(sentences))
-        return [
-            [
-                Emission(i, word.token, word.g, word.ended)
-                for i in range(len(question.sentences))
-                for word in next(written)
-            ]
-            for question in questions
-        ]
-
-    def _written(self, sentences: Sequence[Sequence[str]]) -> list[list[Written]]:
-        if self.beam.n > 1:
-            return search_batch(self.writer, sentences, self.schedule, self.beam)
-        return decode_batch(self.writer, sentences, self.schedule)
-
-    def fingerprint(self) -> str:
-        """Hash of everything that decides the output."""
-        return self._fingerprint
-
-
 def build(config: WaitKConfig) -> WaitKTranslator:
     """The translator of a config."""
-    beam = Beam(config.beam, config.look_ahead)
-    return WaitKTranslator(model_folder(config.model), config.schedule(), beam, config.copy_bonus)
+    folder = model_folder(config.model)
+    model, vocabulary, about = load_model(folder)
+    languages = pair_of(about)
+    writer = TransformerWriter(model, vocabulary, config.copy_bonus, (languages and languages[0]) or "")
+    schedule, beam = config.schedule(), Beam(config.beam, config.look_ahead)
+    # Options at their usual values are not named: results stored before there were any stay valid.
+    options = f" {schedule.unit}" * (schedule.unit != "word") + f" {SEARCH} {beam!r}" * (beam.n > 1)
+    if config.copy_bonus:
+        options += f" copy {copying.VERSION} {config.copy_bonus}"
+    rules = f"{VERSION} {schedule.k} {schedule.rate}{options} {folder_fingerprint(folder)}"
+    return WaitKTranslator(lambda: writer, schedule, beam, hashlib.sha256(rules.encode()).hexdigest(), languages)

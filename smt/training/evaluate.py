@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from smt.training.config import SmtConfig
 
 
-def translate_lines(writer: Writer, lines: Sequence[str], schedule: Schedule) -> list[str]:
+def translated_lines(writer: Writer, lines: Sequence[str], schedule: Schedule) -> list[str]:
     """One translation per line, as text."""
     written = decode_batch(writer, [line.split() for line in lines], schedule)
     return [" ".join(word.token for word in words) for words in written]
@@ -38,7 +38,7 @@ def bleu_by_k(
     sources, references = [row[0] for row in rows], [row[1] for row in rows]
     scores, writer = {}, TransformerWriter(model, vocabulary)
     for k in ks:
-        hypotheses = translate_lines(writer, sources, Schedule(parse_k(k), config.train.emission_rate))
+        hypotheses = translated_lines(writer, sources, Schedule(parse_k(k), config.train.emission_rate))
         scores[str(k)] = sacrebleu.corpus_bleu(hypotheses, [references]).score
     model.train(training)
     return scores

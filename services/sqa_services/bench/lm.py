@@ -11,7 +11,8 @@ from difflib import SequenceMatcher
 from functools import partial
 from typing import get_args
 
-from smt.lm.translator import CausalLmConfig, Precision, WaitKLm, build
+from smt.lm.translator import CausalLmConfig, Precision, build
+from smt.models.writing import WaitKTranslator
 from sqa.core.types import Emission, Question
 from sqa.run.pipeline import stream
 from sqa_services.bench.speed import K, Pair
@@ -21,7 +22,7 @@ _Timed = tuple[float, list[list[Emission]]]
 STREAMED, BATCHED = 2, 24  # questions: the streaming path is slow, the batched one wants full batches
 
 
-def _streamed(translator: WaitKLm, questions: Sequence[Question]) -> list[list[Emission]]:
+def _streamed(translator: WaitKTranslator, questions: Sequence[Question]) -> list[list[Emission]]:
     return [stream(translator, question) for question in questions]
 
 
@@ -41,10 +42,10 @@ def _told(what: str, a: _Timed, b: _Timed) -> str:
     return f"language model, wait-6: {what} ({differing(a[1], b[1]):.1%} other words)"
 
 
-def translator(precision: Precision, question: Question) -> WaitKLm:
+def translator(precision: Precision, question: Question) -> WaitKTranslator:
     """The bundled Spanish adapter in an arithmetic, loaded and warm."""
     made = build(CausalLmConfig(MODEL, k=K, precision=precision))
-    assert isinstance(made, WaitKLm)
+    assert isinstance(made, WaitKTranslator)
     made.translate_batch([question])
     return made
 

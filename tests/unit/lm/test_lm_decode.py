@@ -10,7 +10,7 @@ from smt.lm import translator
 from smt.lm.base import load_base
 from smt.lm.layout import OFFSET, Layout
 from smt.lm.stepper import LmWriter
-from smt.lm.translator import CausalLmConfig, build, whole
+from smt.lm.translator import CausalLmConfig, build
 from smt.models.beam import Beam, search_batch, search_stream
 from smt.models.decode import decode_batch, decode_stream, start_reading
 from smt.models.next_piece import piece_limit
@@ -235,7 +235,9 @@ def test_a_beam_reads_to_the_end_first(tmp_path):
     assert one.fingerprint() != wide.fingerprint()
     source = Counted("el perro grande".split())
     words = list(wide.translate(source))
-    assert source.read == 3 and words == [w.token for w in whole(wide.writer, ["el perro grande".split()], 4)[0]]
+    assert source.read == 3 and words == [
+        w.token for w in search_batch(wide.writer, ["el perro grande".split()], Schedule(FULL), Beam(4))[0]
+    ]
     with pytest.raises(ConfigError, match="beam: reads the whole sentence first"):
         CausalLmConfig(model=str(path), beam=4, k=3)
     with pytest.raises(ConfigError, match="beam: must be 1 to 64, got 0"):

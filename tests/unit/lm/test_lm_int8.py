@@ -10,6 +10,7 @@ from stand_ins.lm_models import adapter, make
 from smt.lm.base import load_base
 from smt.lm.translator import CausalLmConfig, build
 from smt.models.int8 import TOP, multiplied, quantised
+from smt.models.writing import translated
 
 
 def test_a_product_of_whole_numbers_is_exact():
@@ -49,7 +50,7 @@ def test_the_translator_with_it(tmp_path):
     plain, fast = (build(CausalLmConfig(model=str(path), k=2, precision=p)) for p in ("float32", "int8"))
     assert plain.fingerprint() != fast.fingerprint()
     words = "la casa grande is big".split()
-    assert list(fast.translate(iter(words))) == [w.token for w in fast.written([words])[0]]
+    assert list(fast.translate(iter(words))) == [w.token for w in translated(fast.writer, [words], fast.schedule)[0]]
     pieces, positions, mask = torch.arange(4, 12)[None], torch.arange(8)[None], torch.zeros(1, 1, 8, 8)
     states = [translator.writer.model(pieces, positions, mask)[0] for translator in (plain, fast)]
     assert not torch.equal(*states)

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from smt_models import random_model, vocabulary
 
 from smt.models.beam import Beam, search_batch, search_stream
-from smt.models.bundle import save_model
+from smt.models.bundle import load_model, save_model
 from smt.models.decode import decode_batch
 from smt.models.next_piece import Past, piece_limit
-from smt.models.prefix_translator import NeuralSystem, PrefixConfig
+from smt.models.prefix_translator import PrefixConfig, system
 from smt.models.prefix_translator import build as build_prefix
 from smt.models.transformer_stepper import TransformerWriter
 from smt.models.vocab import BOS, EOS
@@ -183,11 +183,10 @@ def test_the_translator_searches_both_ways_alike(folder):
 
 def test_a_beam_over_prefixes(folder):
     texts = [*map(" ".join, SENTENCES), ""]
-    wide = NeuralSystem(folder, Beam(3)).words(texts)
-    system = NeuralSystem(folder)
-    plain = search_batch(system.writer, SENTENCES, Schedule(FULL), Beam(3))
+    wide = system(folder, "digest", 3).words(texts)
+    plain = search_batch(writer(load_model(folder)[0]), SENTENCES, Schedule(FULL), Beam(3))
     assert wide[:-1] == [tuple(word.token for word in written) for written in plain] and wide[-1] == ()
-    assert wide != system.words(texts)
+    assert wide != system(folder, "digest").words(texts)
     q = question(sentences=texts[:1])
     assert build_prefix(PrefixConfig(str(folder), beam=3)).translate_batch([q]) == build(
         WaitKConfig(str(folder), beam=3)

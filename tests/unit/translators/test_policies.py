@@ -14,15 +14,16 @@ from hypothesis import strategies as st
 from smt_models import random_model, vocabulary
 
 from smt.models.bundle import save_model
-from smt.models.prefix_translator import NeuralSystem, PrefixConfig, build, system
-from smt.models.waitk_translator import WaitKTranslator
+from smt.models.prefix_translator import PrefixConfig, build, system
+from smt.models.waitk_translator import WaitKConfig
+from smt.models.waitk_translator import build as build_waitk
 from smt.policies.chosen import parse_policy
 from smt.policies.hold import Hold
 from smt.policies.local_agreement import LocalAgreement
 from smt.policies.prefixes import PolicyTranslator, Remembered, emissions
 from smt.policies.retranslate import Retranslate
 from smt.policies.shown import agreed, writes
-from smt.policies.waitk import FULL, Schedule, WaitK
+from smt.policies.waitk import FULL, WaitK
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.reveal import hypotheses, prefixes
 from sqa.core.trace import check_emissions
@@ -291,15 +292,15 @@ def folder(request, tmp_path_factory) -> Path:
 def test_a_model_of_ours_under_a_policy(folder, policy):
     [q] = load_questions("mini-es", limit=1)
     q = question(sentences=[" ".join(sentence[:7]) for sentence in q.sentences[:2]])
-    [batched] = PolicyTranslator(NeuralSystem(folder), policy).translate_batch([q])
+    [batched] = PolicyTranslator(system(folder, "digest"), policy).translate_batch([q])
     check_emissions(q, batched)
-    assert batched and stream(PolicyTranslator(NeuralSystem(folder), policy), q) == batched
+    assert batched and stream(PolicyTranslator(system(folder, "digest"), policy), q) == batched
 
 
 def test_the_policy_that_reads_everything_is_full_input_translation(folder):
     questions = load_questions("mini-es", limit=2)
     translator = build(PrefixConfig(str(folder)))
-    assert translator.translate_batch(questions) == WaitKTranslator(folder, Schedule(FULL)).translate_batch(questions)
+    assert translator.translate_batch(questions) == build_waitk(WaitKConfig(str(folder))).translate_batch(questions)
     assert build(PrefixConfig(str(folder), "retranslate")).system is translator.system
     system.cache_clear()
 
