@@ -19,6 +19,7 @@ from smt.lm.layout import OFFSET, Layout
 from smt.lm.network import mask_of
 from smt.lm.tokens import Tokens
 from smt.policies.waitk import FULL, HIDDEN_WORD, pad
+from smt.training.batches import Buckets
 
 IGNORED = -100  # label of a position whose next piece is not learnt
 
@@ -105,39 +106,18 @@ class Batch:
 
 
 class Batches:
-    """Batches of similar length in an order that depends on (seed, epoch) alone.
-
-    With `tokens` they say which names and numbers the source spells alike.
-    """
+    """The batches of segmented pairs.  With `tokens` they say which names and numbers the source spells alike."""
 
     def __init__(
         self, pairs: Pairs, layout: Layout, batch_pieces: int, seed: int, tokens: Tokens | None = None
     ) -> None:
-        self.pairs, self.layout, self.batch_pieces, self.seed, self.tokens = pairs, layout, batch_pieces, seed, tokens
-        self.lengths = np.diff(pairs.source_start) + np.diff(pairs.target_start) + len(layout.asking)
-        self._epoch = -1
-        self._order: list[np.ndarray] = []
-        self._per_epoch = len(self.order(0))
-
-    def order(self, epoch: int) -> list[np.ndarray]:
-        """Pairs of each batch of an epoch."""
-        if epoch != self._epoch:
-            rng = np.random.default_rng((self.seed, epoch))
-            by_length = np.lexsort((rng.random(len(self.lengths)), self.lengths))
-            sizes = self.lengths[by_length]
-            batches, start = [], 0
-            for i in range(1, len(by_length) + 1):
-                if i == len(by_length) or sizes[i] * (i + 1 - start) > self.batch_pieces:
-                    batches.append(by_length[start:i])
-                    start = i
-            self._epoch, self._order = epoch, [batches[i] for i in rng.permutation(len(batches))]
-        return self._order
+        self.pairs, self.layout, self.seed, self.tokens = pairs, layout, seed, tokens
+        lengths = np.diff(pairs.source_start) + np.diff(pairs.target_start) + len(layout.asking)
+        self.buckets = Buckets(lengths[:, None], batch_pieces, seed)
 
     def at(self, number: int) -> Batch:
         """The number-th batch since the start of the training."""
-        epoch, within = divmod(number, self._per_epoch)
-        order = self.order(epoch)
-        return self.make(order[within % len(order)], np.random.default_rng((self.seed, 2, number)))
+        return self.make(self.buckets.at(number), np.random.default_rng((self.seed, 2, number)))
 
     def make(self, chosen: np.ndarray, rng: np.random.Generator) -> Batch:
         """Tensors of these pairs.

@@ -41,7 +41,6 @@ class LmWriter:
     pieces: Tensor  # (V,) numbers of the pieces that may be chosen, ascending
     rows: Tensor | Matrix8  # (V, D) their rows of the output layer
     rules: Rules  # over places in `pieces`
-    end: int  # place of the line break
     offset: int | None = OFFSET  # position of the first target piece; None = where the source segment ends
     ahead: bool = False  # the source looks at itself in both directions, so it is read whole before a word is written
     copier: Copier | None = None  # a bonus for what spells names of the source
@@ -66,7 +65,7 @@ class LmWriter:
         )  # fmt: skip
         chosen = torch.from_numpy(numbers)
         rows = model.output_rows(chosen)
-        return cls(model, tokens, layout, chosen, quantised(rows) if int8 else rows, rules, end, offset, ahead)
+        return cls(model, tokens, layout, chosen, quantised(rows) if int8 else rows, rules, offset, ahead)
 
     def scores(self, states: Tensor) -> Tensor:
         """States (B, D) -> float32 (B, V)."""

@@ -28,7 +28,7 @@ from smt.lm.trainer import LmTraining
 from smt.policies.waitk import FULL, Schedule
 from smt.training.clean import Pair, Report
 from smt.training.evaluate import translated_lines
-from smt.training.identity import CORPUS
+from smt.training.identity import CORPUS, FILE, take
 from smt.training.prepare import cleaned, lexicon_pairs, names
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import DATA
@@ -38,7 +38,7 @@ from sqa.files.store import write_text
 from sqa.run.config import load
 from sqa.training.checkpoints import Checkpoints
 
-_TRAIN = {"bidirectional_share": 0.0, "copy_weight": 1.0}  # keys that run.json was written without once
+_ONCE = {"corpus": CORPUS, "train": {"bidirectional_share": 0.0, "copy_weight": 1.0}}  # run.json was without these
 
 
 def prepared(config: LmConfig, base: Base, layout: Layout, folder: Path) -> tuple[Pairs, Tensor]:
@@ -89,19 +89,6 @@ def identity(config: LmConfig, base: Base) -> dict[str, Any]:
     return json.loads(json.dumps({**kept, "base": base.fingerprint}))
 
 
-def check_identity(folder: Path, now: Mapping[str, Any]) -> None:
-    """ConfigError naming the keys in which a started training differs; else they are written down."""
-    file = folder / "run.json"
-    before = read_json(file) if file.exists() and Checkpoints(folder).found() else now
-    for key, defaults in (("corpus", CORPUS), ("train", _TRAIN)):
-        before = {**before, key: defaults | before[key]}
-    if changed := sorted(key for key in {*before, *now} if before.get(key) != now.get(key)):
-        raise ConfigError(
-            f"{folder}: trained with another {', '.join(changed)}; change `name`, or --fresh to start anew"
-        )
-    write_text(file, json.dumps(now, indent=1) + "\n")
-
-
 def train(config: LmConfig, folder: Path, data: Path, fresh: bool = False) -> Path | None:
     """Fine-tune (resuming) in `folder` and write the adapter; its folder, or None if a stop file ended it early.
 
@@ -109,10 +96,11 @@ def train(config: LmConfig, folder: Path, data: Path, fresh: bool = False) -> Pa
     """
     with claimed(folder):
         if fresh:
+            (folder / FILE).unlink(missing_ok=True)
             Checkpoints(folder).remove()
         base = load_base(base_folder(config.base), torch.bfloat16)
         layout = Layout.of(base.tokens, *config.direction)
-        check_identity(folder, identity(config, base))
+        take(folder, identity(config, base), _ONCE)
         with held(data, wait=True):
             pairs, pieces = prepared(config, base, layout, data)
         training = LmTraining(base.network, pairs, layout, pieces, config.train, folder, base.tokens)

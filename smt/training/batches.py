@@ -29,12 +29,12 @@ class Batch:
         return Batch(*(getattr(self, name).to(device, non_blocking=True) for name in self.__slots__))
 
 
-class Batches:
-    """Length-bucketed batches in an order that depends on (seed, epoch) alone."""
+class Buckets:
+    """Which sentences are a batch: those of similar length, in an order that depends on (seed, epoch) alone."""
 
-    def __init__(self, packed: Packed, starts_word: np.ndarray, batch_pieces: int, seed: int) -> None:
-        self.packed, self.starts_word, self.batch_pieces, self.seed = packed, starts_word, batch_pieces, seed
-        self.lengths = np.stack([np.diff(packed.source_start), np.diff(packed.target_start)], 1)  # (N, 2)
+    def __init__(self, lengths: np.ndarray, batch_pieces: int, seed: int) -> None:
+        """lengths: pieces of each sentence, (N, sides); of no side has a batch more than batch_pieces with padding."""
+        self.lengths, self.batch_pieces, self.seed = lengths, batch_pieces, seed
         self._epoch = -1
         self._order: list[np.ndarray] = []
         self._per_epoch = len(self.order(0))  # later epochs differ by a batch or two; `at` wraps around
@@ -43,8 +43,7 @@ class Batches:
         """Sentence numbers of each batch of an epoch."""
         if epoch != self._epoch:
             rng = np.random.default_rng((self.seed, epoch))
-            noise = rng.random(len(self.lengths))
-            by_length = np.lexsort((noise, self.lengths[:, 0], self.lengths[:, 1]))
+            by_length = np.lexsort((rng.random(len(self.lengths)), *self.lengths.T))
             batches: list[np.ndarray] = []
             start, widest = 0, 0
             for i, n in enumerate(by_length):
@@ -57,11 +56,24 @@ class Batches:
             self._epoch, self._order = epoch, [batches[i] for i in rng.permutation(len(batches))]
         return self._order
 
-    def at(self, number: int) -> Batch:
-        """The number-th batch since the start of the training."""
+    def at(self, number: int) -> np.ndarray:
+        """The sentences of the number-th batch since the start of the training."""
         epoch, within = divmod(number, self._per_epoch)
         order = self.order(epoch)
-        return self.make(order[within % len(order)])
+        return order[within % len(order)]
+
+
+class Batches:
+    """The batches of a packed corpus."""
+
+    def __init__(self, packed: Packed, starts_word: np.ndarray, batch_pieces: int, seed: int) -> None:
+        self.packed, self.starts_word = packed, starts_word
+        lengths = np.stack([np.diff(packed.source_start), np.diff(packed.target_start)], 1)  # (N, 2)
+        self.buckets = Buckets(lengths, batch_pieces, seed)
+
+    def at(self, number: int) -> Batch:
+        """The number-th batch since the start of the training."""
+        return self.make(self.buckets.at(number))
 
     def _words(self, ids: np.ndarray) -> np.ndarray:
         """0-based word of each piece; the final EOS counts as a word of its own."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -18,8 +18,8 @@ from sqa.files.store import write_text
 from sqa.training.checkpoints import Checkpoints
 
 FILE = "run.json"
-_TRAIN = {"precision": TrainConfig().precision}  # keys that run.json was written without once
-CORPUS: dict[str, Any] = {"made": [], "train": None, "development": None}  # likewise
+CORPUS: dict[str, Any] = {"made": [], "train": None, "development": None}  # keys that run.json was written without once
+_ONCE = {"config": {"train": {"precision": TrainConfig().precision}, "corpus": CORPUS}}
 _NO_MATTER = {"name", "data", "full_encoder"}  # keys of a config that do not change what a training gives
 _NO_MATTER_TRAIN = {"threads", "compile"}  # but for the last digits
 
@@ -34,8 +34,11 @@ def identity(config: SmtConfig, data: Path) -> dict[str, Any]:
     return json.loads(json.dumps({"config": kept, "data": total, "start model": start}))
 
 
-def problems(folder: Path, config: SmtConfig, data: Path) -> list[str]:
-    """Why a folder's checkpoints cannot be gone on from with this config: the keys that differ."""
+def problems(folder: Path, now: Mapping[str, Any], once: Mapping[str, Any] = _ONCE) -> list[str]:
+    """Why a folder's checkpoints cannot be gone on from with this identity: the keys that differ.
+
+    `once`: what run.json was written without, and what it would have said.
+    """
     file = folder / FILE
     if not file.exists():
         if Checkpoints(folder).found():
@@ -43,25 +46,25 @@ def problems(folder: Path, config: SmtConfig, data: Path) -> list[str]:
                   file=sys.stderr)  # fmt: skip
         return []
     try:
-        before = parse_json(file.read_bytes())
+        before = _filled(once, parse_json(file.read_bytes()))
     except ValueError as error:
         raise DataError(f"{file}: damaged ({error}); --fresh to start anew") from error
-    before["config"]["train"] = _TRAIN | before["config"]["train"]
-    before["config"]["corpus"] = CORPUS | before["config"]["corpus"]
-    changed = ", ".join(_changes(before, identity(config, data)))
+    changed = ", ".join(_changes(before, now))
     return [f"{folder}: trained with another {changed}; change `name`, or --fresh to start anew"] if changed else []
 
 
-def check(folder: Path, config: SmtConfig, data: Path) -> None:
-    """Refuse a folder that holds a training of another config, data or start model."""
-    found = problems(folder, config, data)
-    if found:
+def take(folder: Path, now: Mapping[str, Any], once: Mapping[str, Any] = _ONCE) -> None:
+    """Say what the checkpoints of a folder are trained with; ConfigError if it holds those of something else."""
+    if found := problems(folder, now, once):
         raise ConfigError(found)
+    write_text(folder / FILE, json.dumps(now, indent=1) + "\n")
 
 
-def write(folder: Path, config: SmtConfig, data: Path) -> None:
-    """Say what the checkpoints of a folder are trained with."""
-    write_text(folder / FILE, json.dumps(identity(config, data), indent=1) + "\n")
+def _filled(once: Any, before: Any) -> Any:
+    """`before` with what it lacks of `once`."""
+    if not (isinstance(once, dict) and isinstance(before, dict)):
+        return before
+    return {**once, **{key: _filled(once.get(key), value) for key, value in before.items()}}
 
 
 def _changes(old: Any, new: Any, where: str = "") -> Iterator[str]:

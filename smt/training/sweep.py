@@ -99,7 +99,7 @@ def expand(config: SmtConfig, ks: Sequence[int | str], seeds: int, folder: Path)
 
 def check(runs: Sequence[Run], data: Path) -> None:
     """Refuse, all at once, folders that hold trainings of another config, data or start model."""
-    found = [problem for run in runs for problem in identity.problems(run.folder, run.config, data)]
+    found = [problem for run in runs for problem in identity.problems(run.folder, identity.identity(run.config, data))]
     if found:
         raise ConfigError(found)
 
@@ -112,7 +112,7 @@ def finish(run: Run, data: Path) -> bool:
     if stop.exists():
         return False
     print(f"sqa: {run.label}", file=sys.stderr)
-    identity.write(run.folder, run.config, data)
+    identity.take(run.folder, identity.identity(run.config, data))
     if train_in(run.folder, run.config, data, stop=stop) is None:
         return False
     done = {"k": run.k, "seed": run.seed, "bleu": score(run), "minutes": _minutes(run.folder / "steps.tsv")}

@@ -211,8 +211,7 @@ def train(config: SmtConfig, runs: Path, fresh: bool = False) -> Path | None:
             (folder / identity.FILE).unlink(missing_ok=True)
             Checkpoints(folder).remove()
         data = prepared_data(config, runs)
-        identity.check(folder, config, data)
-        identity.write(folder, config, data)
+        identity.take(folder, identity.identity(config, data))
         return train_in(folder, config, data)
 
 

@@ -16,11 +16,11 @@ from smt.lm.base import load_base
 from smt.lm.data import Batches, Pairs, frequent
 from smt.lm.layout import Layout
 from smt.lm.stepper import LmWriter
-from smt.lm.train import begin_with, check_identity, sampled
+from smt.lm.train import begin_with, sampled
 from smt.lm.train_config import LmConfig, LmTrainConfig
 from smt.lm.trainer import LmTraining
 from smt.policies.waitk import FULL, Schedule
-from smt.training.identity import CORPUS
+from smt.training.identity import CORPUS, take
 from smt.training.prepare import CorpusConfig
 from sqa.cli.app import app
 from sqa.core.errors import ConfigError, NotComputable
@@ -168,9 +168,10 @@ def test_another_config_is_not_gone_on_with(tmp_path):
     (tmp_path / "run.json").write_text('{"base": "a", "corpus": {}, "train": {"rank": 4}}')  # as it was written once
     (tmp_path / "checkpoint-0000002").mkdir()
     (tmp_path / "checkpoint-0000002" / "state.json").write_text("{}")
-    check_identity(tmp_path, now)
-    with pytest.raises(ConfigError, match="trained with another base, train"):
-        check_identity(tmp_path, {**now, "base": "b", "train": {**now["train"], "rank": 8}})
+    once = {"corpus": CORPUS, "train": {"bidirectional_share": 0.0, "copy_weight": 1.0}}
+    take(tmp_path, now, once)
+    with pytest.raises(ConfigError, match="trained with another base, train.rank;"):
+        take(tmp_path, {**now, "base": "b", "train": {**now["train"], "rank": 8}}, once)
 
 
 def test_it_can_begin_with_an_adapter(folder, tmp_path):
