@@ -96,7 +96,7 @@ class LmWriter:
         """A sentence whose words come one by one."""
         stepper = LmStepper(self, schedule, torch.full((n,), HIDDEN_WORD), source)
         stepper.state.needs = torch.zeros(n, len(self.layout.opening), dtype=torch.long)
-        stepper.encode(torch.tensor([self.layout.opening]).expand(n, -1))
+        stepper.encode(torch.tensor([self.layout.opening]))
         return stepper
 
     def source_pieces(self, word: str | None) -> Sequence[int]:
@@ -119,23 +119,23 @@ class LmStepper:
         s, rows = writer.model.shape, len(length)
         empty = torch.zeros(rows, s.key_heads, 0, s.head_size, dtype=writer.model.dtype)
         self.state = State.begin(torch.zeros(rows, 0, dtype=torch.long), length, writer.rules.nothing)
-        self.read_cache = [KeyValue(empty, empty) for _ in range(s.layers)]  # (B, G, S, C)
+        self.read_cache: list[KeyValue] = []  # by layer (A, G, S, C), A = B or 1 for a source that comes word by word
         self.written_cache = [KeyValue(empty, empty) for _ in range(s.layers)]  # (B, G, T, C)
-        self.pieces = list(writer.layout.opening)  # of the source, where all of them look at each other
+        self.pieces = list(writer.layout.opening)  # of that source
         self.asked = False  # whether what asks for the translation was run, but for its last piece
         self.first = torch.full((rows,), OFFSET if writer.offset is None else writer.offset)  # (B,) position of piece 0
 
     @torch.inference_mode()
     def encode(self, pieces: Tensor) -> None:
-        """Encode the source pieces (B, n) that `needs` has and the cache has not."""
+        """Encode the source pieces (A, n) that `needs` has and the cache has not."""
         b, n = pieces.shape
-        needs, before = self.state.needs[:, -n:], self.read_cache[0].key.shape[2]
-        dtype = self.writer.model.dtype
+        needs, dtype = self.state.needs[:b, -n:], self.writer.model.dtype
+        before = self.read_cache[0].key.shape[2] if self.read_cache else 0
         backwards = torch.ones(n, n, dtype=torch.bool).tril().expand(b, n, n)
         own = mask_of((needs < HIDDEN_WORD)[:, None].expand(b, n, n) if self.writer.ahead else backwards, dtype)
         seen = [Seen(self.read_cache, torch.zeros(b, 1, n, before, dtype=dtype))] if before else []
         _, new = self.writer.model(pieces, before + torch.arange(n).expand(b, -1), own, seen)
-        self.read_cache = [joined(a, b) for a, b in zip(self.read_cache, new, strict=True)]
+        self.read_cache = [joined(a, b) for a, b in zip(self.read_cache, new, strict=True)] if before else new
         if self.writer.offset is None:
             self.first = (self.state.needs < HIDDEN_WORD).sum(1)
 
@@ -144,11 +144,15 @@ class LmStepper:
         """READ `due` (B,) more words, and as many as `written` (B,) target pieces ask for; never beyond the end."""
         if self.source is None:
             self.state.read_on(due, written, self.schedule)
-        elif pieces := self.state.pull(self.source, self.writer.source_pieces, due, written, self.schedule):
-            if self.writer.ahead:  # what is new changes what was read
-                pieces = self.pieces = [*self.pieces, *pieces]
-                self.read_cache = [KeyValue(k[:, :, :0], v[:, :, :0]) for k, v in self.read_cache]
-            self.encode(torch.tensor([pieces]).expand(len(due), -1))
+            return
+        known, whole = len(self.pieces), self.writer.ahead or len(due) > 1
+        for pieces in self.state.pull(self.source, self.writer.source_pieces, due, written, self.schedule):
+            self.pieces += pieces
+            if not whole:
+                self.encode(torch.tensor([pieces]))
+        if whole and len(self.pieces) > known:  # what is new changes what was read; or a beam, which reads as a batch
+            self.read_cache = []
+            self.encode(torch.tensor([self.pieces]))
 
     @torch.inference_mode()
     def score(self) -> tuple[Tensor, Tensor]:
@@ -160,26 +164,21 @@ class LmStepper:
                 self._run(torch.tensor(asking[:-1]).expand(len(s.written), -1), torch.zeros_like(s.written))
         last = torch.where(s.written > 0, w.pieces[s.last], asking[-1])
         states = self._run(last[:, None], s.written + len(asking) - 1)[:, -1]
-        return w.scores(states), s.full(s.visible())
+        return w.scores(states), s.full(s.visible().sum(1))
 
     def _run(self, pieces: Tensor, at: Tensor) -> Tensor:
         """Target pieces (B, n) from position `at` (B,) of their segment on; their keys and values are kept."""
         b, n = pieces.shape
-        longest = int(at.max())
-        if self.written_cache[0].key.shape[2] < longest + n:
-            self.written_cache = [
-                KeyValue(*(lengthen(part, 2, longest + n + GROWTH) for part in kv)) for kv in self.written_cache
-            ]
-        dtype = self.writer.model.dtype
+        longest, dtype = int(at.max()), self.writer.model.dtype
+        size = longest + n
+        if self.written_cache[0].key.shape[2] < size:
+            self.written_cache = [KeyValue(*(lengthen(x, 2, size + GROWTH) for x in kv)) for kv in self.written_cache]
         visible = self.state.visible()[:, None].expand(b, n, -1)
         cached = (torch.arange(longest) < at[:, None])[:, None].expand(b, n, -1)
         own = torch.ones(n, n, dtype=torch.bool).tril().expand(b, n, n)
-        seen = [
-            Seen(self.read_cache, mask_of(visible, dtype)),
-            Seen(
-                [KeyValue(k[:, :, :longest], v[:, :, :longest]) for k, v in self.written_cache], mask_of(cached, dtype)
-            ),
-        ]
+        read = [KeyValue(k.expand(b, -1, -1, -1), v.expand(b, -1, -1, -1)) for k, v in self.read_cache]
+        written = [KeyValue(k[:, :, :longest], v[:, :, :longest]) for k, v in self.written_cache]
+        seen = [Seen(read, mask_of(visible, dtype)), Seen(written, mask_of(cached, dtype))]
         places = at[:, None] + torch.arange(n)  # (B, n)
         states, new = self.writer.model(pieces, self.first[:, None] + places, mask_of(own, dtype), seen)
         row = torch.arange(b)[:, None]

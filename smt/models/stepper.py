@@ -68,9 +68,9 @@ class State:
         """Which source pieces have been read (B, S)."""
         return self.needs <= self.read[:, None]
 
-    def full(self, visible: Tensor) -> Tensor:
-        """Where only the end may follow (B,)."""
-        return self.written >= piece_limit(visible.sum(1))
+    def full(self, pieces: Tensor) -> Tensor:
+        """Where only the end may follow, with so many source pieces visible (B,)."""
+        return self.written >= piece_limit(pieces)
 
     def commit(self, piece: Tensor, taken: Tensor) -> None:
         """Write a piece (B,) where it is `taken` (B,)."""
@@ -92,23 +92,18 @@ class State:
     def pull(
         self, source: Iterator[str], pieces_of: Callable[[str | None], Sequence[int]], due: Tensor, written: Tensor,
         schedule: Schedule,
-    ) -> list[int]:  # fmt: skip
-        """The same from a source that is still coming, of which all rows are; the new pieces, those of the end too."""
-        pieces: list[int] = []
-        needs: list[int] = []
-        left, read, known = int(due[0]), int(self.read[0]), self.needs.shape[1]
+    ) -> Iterator[Sequence[int]]:  # fmt: skip
+        """The same from a source that is still coming, of which all rows are: the pieces of each word and the end."""
+        left, ended = int(due[0]), bool(self.ended[0])
         needed = int(schedule.pieces_before(written[0])) if schedule.unit == "piece" else 0
-        ended = bool(self.ended[0])
-        while not ended and (left > 0 or known + len(pieces) < needed):
+        while not ended and (left > 0 or self.needs.shape[1] < needed):
             word = next(source, None)
-            ended, read, left = word is None, read + 1, left - 1
-            pieces += pieces_of(word)
-            needs += [read] * (len(pieces) - len(needs))
-        if pieces:
-            self.read = torch.full_like(self.read, read)
-            self.length = torch.full_like(self.length, read - 1 if ended else HIDDEN_WORD)
-            self.needs = torch.cat([self.needs, torch.tensor([needs]).expand(len(self.read), -1)], 1)
-        return pieces
+            ended, left, pieces = word is None, left - 1, pieces_of(word)
+            self.read = self.read + 1
+            if ended:
+                self.length = self.read - 1
+            self.needs = torch.cat([self.needs, self.read[:, None].expand(-1, len(pieces))], 1)
+            yield pieces
 
     def take(self, rows: Tensor) -> None:
         """These rows, numbers or bool (B,), in place of all."""

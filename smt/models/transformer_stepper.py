@@ -137,8 +137,8 @@ class TransformerStepper:
                 shown = torch.where(self.state.visible()[again], self.pieces[again], PAD)
                 self.cross[again], self.align_key[again] = self._memory(shown)
             return
-        pieces = self.state.pull(self.source, self.writer.pieces, due, written, self.schedule)
-        if not pieces:
+        words = self.state.pull(self.source, self.writer.pieces, due, written, self.schedule)
+        if not (pieces := [piece for word in words for piece in word]):
             return
         new = torch.tensor([pieces])
         self.pieces = torch.cat([self.pieces, new], 1)
@@ -163,14 +163,15 @@ class TransformerStepper:
         if longest > self.cache.shape[3]:
             self.cache = lengthen(self.cache, 3, longest + GROWTH)
         visible = s.visible()  # (B, S)
-        most = int(visible.sum(1).max())  # what no sentence has read yet need not be looked at
+        pieces = visible.sum(1)
+        most = int(pieces.max())  # what no sentence has read yet need not be looked at
         cached = torch.arange(longest) <= s.written[:, None]  # (B, T)
         align_key = self.align_key[:, :most] if self.align_key.shape[2] else None
         memory = Memory(_layers(self.cross[:, :, :, :most].expand(b, -1, -1, -1, -1)), align_key, self.pieces[:, :most])
         cache = _layers(self.cache[:, :, :, :longest])
         x, alignment = self.model.step(s.last, s.written, memory, visible[:, :most], cache, cached)
         align = None if alignment is None else alignment[:, 0]
-        return self.writer.logits(x[:, 0], align, self.lexicon), s.full(visible)
+        return self.writer.logits(x[:, 0], align, self.lexicon), s.full(pieces)
 
     def keep(self, rows: Tensor) -> None:
         """Go on with these rows (B,) bool only, and with as many positions as they use."""

@@ -61,7 +61,9 @@ class Schedule:
 
     def words_after(self, words: Tensor) -> Tensor:
         """Words to READ when target word number `words` (from 1) is finished, 1 at rate 1; 0 where pieces count."""
-        return self.after(words) - self.after(words - 1) if self.unit == "word" else torch.zeros_like(words)
+        if self.unit == "piece":
+            return torch.zeros_like(words)
+        return torch.ones_like(words) if self.rate == 1.0 else self.after(words) - self.after(words - 1)
 
     def pieces_before(self, pieces: Tensor) -> Tensor:
         """Source pieces (the end is one) to be read before target piece number pieces + 1; 1 where words count."""
