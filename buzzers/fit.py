@@ -24,7 +24,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits, softplus
 from buzzers import wins
 from buzzers.histories import GuessHistory
 from buzzers.learnt import WIDTHS, standardise
-from sqa.core.errors import ConfigError
+from sqa.core.errors import ConfigError, too_small
 from sqa.training.trainer import Trainer
 
 GRADIENT_NORM = 1.0  # longer gradients are cut to this
@@ -45,16 +45,7 @@ class FitConfig:
     seed: int
 
     def __post_init__(self) -> None:
-        problems = [
-            f"{name}: must be >= 1, got {getattr(self, name)}"
-            for name in ("batch", "epochs")
-            if getattr(self, name) < 1
-        ]
-        problems += [
-            f"{name}: must be >= 0, got {getattr(self, name)}"
-            for name in ("label_weight", "weight_decay", "seed")
-            if getattr(self, name) < 0
-        ]
+        problems = too_small(self, batch=1, epochs=1, label_weight=0, weight_decay=0, seed=0)
         if self.learning_rate <= 0:
             problems.append(f"learning_rate: must be above 0, got {self.learning_rate}")
         if problems:

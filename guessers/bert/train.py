@@ -27,7 +27,7 @@ from guessers.bert.encoder import Device, Encoder, Precision, find_encoder, load
 from guessers.bert.guesser import BertGuesser, EncoderName, Head, Parts, Shape, add_tuned, tuned_tensors
 from guessers.bert.reading import SHARD, Lesson, Material, Reading, Sums, read
 from guessers.lessons import texts_identity
-from sqa.core.errors import ConfigError
+from sqa.core.errors import ConfigError, no_shares, too_small
 from sqa.training.checkpoints import Checkpoints
 from sqa.training.trainer import Part, Trainer
 
@@ -69,23 +69,9 @@ class BertTraining:
     texts: tuple[Path, ...] = ()  # your own, in place of the tossups: JSON lines {text, page, id?}
 
     def __post_init__(self) -> None:
-        at_least = {"batch_tokens": 1, "dev": 1, "bottleneck": 1, "batch": 2, "epochs": 1}
-        at_least |= {"stop_after": 1, "tuned_layers": 0, "tuning_updates": 0, "tuning_batch": 2}
-        problems = [
-            f"{name}: must be >= {least}, got {getattr(self, name)}"
-            for name, least in at_least.items()
-            if getattr(self, name) < least
-        ]
-        problems += [
-            f"{name}: must be in [0, 1), got {getattr(self, name)}"
-            for name in ("broken", "dropout", "label_smoothing")
-            if not 0 <= getattr(self, name) < 1
-        ]
-        problems += [
-            f"{name}: must be >= 0, got {getattr(self, name)}"
-            for name in ("learning_rate", "tuning_rate", "weight_decay")
-            if not getattr(self, name) >= 0
-        ]
+        problems = too_small(self, batch_tokens=1, dev=1, bottleneck=1, batch=2, epochs=1, stop_after=1, tuned_layers=0)
+        problems += too_small(self, tuning_updates=0, tuning_batch=2, learning_rate=0, tuning_rate=0, weight_decay=0)
+        problems += no_shares(self, "broken", "dropout", "label_smoothing")
         if self.read is not None and self.read < 0:
             problems.append(f"read: must be >= 0 or null, got {self.read}")
         if problems:

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from guessers.fusion.judge import CLIP
+from sqa.core.errors import too_small
 from sqa.training.trainer import Trainer
 
 KEPT_BACK = 8  # one in so many texts chooses the epoch
@@ -34,9 +35,7 @@ class Teaching:
 
     def problems(self) -> list[str]:
         """What is wrong with the values, by key."""
-        least = {"points": 1, "hidden": 1, "epochs": 1, "batch": 1, "seed": 0, "weight_decay": 0}
-        found = [f"{key}: must be >= {low}, got {getattr(self, key)}" for key, low in least.items()
-                 if getattr(self, key) < low]  # fmt: skip
+        found = too_small(self, points=1, hidden=1, epochs=1, batch=1, seed=0, weight_decay=0)
         if self.limit is not None and self.limit < KEPT_BACK:
             found.append(f"limit: must be >= {KEPT_BACK} or null, got {self.limit}")
         if not 0 <= self.noise <= 1:

@@ -24,7 +24,7 @@ from guessers.gru.examples import Drawing, Example, Material, batches, padded
 from guessers.gru.guesser import GruGuesser, Unit
 from guessers.gru.network import Direction, Network, PrefixGru, Shape, network_of
 from guessers.lessons import texts_identity
-from sqa.core.errors import ConfigError, DataError
+from sqa.core.errors import ConfigError, DataError, no_shares, too_small
 from sqa.training.checkpoints import Checkpoints
 from sqa.training.trainer import Trainer, denormals_flushed
 
@@ -67,17 +67,9 @@ class GruTraining:
     texts: tuple[Path, ...] = ()  # your own, in place of the tossups: JSON lines {text, page, id?}
 
     def __post_init__(self) -> None:
-        least = {"vocabulary": 1, "embedding": 1, "hidden": 1, "points": 1, "batch": 2, "epochs": 1, "stop_after": 1}
-        problems = [
-            f"{name}: must be >= {number}, got {getattr(self, name)}"
-            for name, number in least.items()
-            if getattr(self, name) < number
-        ]
-        problems += [
-            f"{name}: must be in [0, 1), got {getattr(self, name)}"
-            for name in ("dropout", "word_dropout", "whole", "label_smoothing", "word_swaps")
-            if not 0 <= getattr(self, name) < 1
-        ]
+        problems = too_small(
+            self, vocabulary=1, embedding=1, hidden=1, points=1, batch=2, epochs=1, stop_after=1
+        ) + no_shares(self, "dropout", "word_dropout", "whole", "label_smoothing", "word_swaps")
         problems += [f"{key}: must be above 0, got {getattr(self, key)}" for key in ("learning_rate", "clip")
                      if not getattr(self, key) > 0]  # fmt: skip
         if not 0 <= self.noisy_share <= 1:

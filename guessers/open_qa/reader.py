@@ -25,7 +25,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from guessers.open_qa.passages import Passage
-from sqa.core.errors import ConfigError, DataError, need
+from sqa.core.errors import ConfigError, DataError, need, too_small
 from sqa.files.digest import file_digest
 from sqa.files.finite import check_weights
 from sqa.files.hub import check_shards, find_model
@@ -47,12 +47,7 @@ class ReaderConfig:
     download: bool = False  # fetch a hub model that is not in the local cache
 
     def __post_init__(self) -> None:
-        wrong = [
-            f"{key}: must be >= {least}, got {getattr(self, key)}"
-            for key, least in (("max_length", 32), ("stride", 1), ("max_answer", 1), ("batch", 1))
-            if getattr(self, key) < least
-        ]
-        if wrong:
+        if wrong := too_small(self, max_length=32, stride=1, max_answer=1, batch=1):
             raise ConfigError(wrong)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from smt.policies.waitk import parse_k
 from smt.training.config import CorpusConfig
-from sqa.core.errors import ConfigError
+from sqa.core.errors import ConfigError, no_shares, too_small
 from sqa.run.config import folder_name
 
 
@@ -36,27 +36,20 @@ class LmTrainConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        wrong = [
-            f"train.{name}: must be >= 1, got {getattr(self, name)}"
-            for name in ("steps", "batch_pieces", "rank", "checkpoint_every", "evaluate_sentences")
-            if getattr(self, name) < 1
-        ]
+        wrong = too_small(
+            self, "train.", steps=1, batch_pieces=1, rank=1, checkpoint_every=1, evaluate_sentences=1,
+            warmup=0, cooldown=0, evaluate_every=0, threads=0, seed=0,
+        )  # fmt: skip
         wrong += [
             f"train.{name}: must be > 0 and finite, got {getattr(self, name)}"
             for name in ("learning_rate", "scale", "clip", "copy_weight")
             if not 0 < getattr(self, name) < math.inf
         ]
-        wrong += [
-            f"train.{name}: must be >= 0, got {getattr(self, name)}"
-            for name in ("warmup", "cooldown", "evaluate_every", "threads", "seed")
-            if getattr(self, name) < 0
-        ]
         if not 0 <= self.full_share <= 1 or (self.full_share < 1 and not self.k):
             wrong.append(f"train.full_share: must be in [0, 1], and 1 without k, got {self.full_share}")
         if not 0 <= self.bidirectional_share <= 1:
             wrong.append(f"train.bidirectional_share: must be in [0, 1], got {self.bidirectional_share}")
-        if not 0 <= self.label_smoothing < 1:
-            wrong.append(f"train.label_smoothing: must be in [0, 1), got {self.label_smoothing}")
+        wrong += no_shares(self, "label_smoothing", at="train.")
         if wrong:
             raise ConfigError(wrong)
         for k in self.k:
@@ -79,12 +72,7 @@ class LmConfig:
     train: LmTrainConfig = field(default_factory=LmTrainConfig)
 
     def __post_init__(self) -> None:
-        wrong = folder_name(self.name)
-        wrong += [
-            f"{name}: must be >= 1, got {getattr(self, name)}"
-            for name in ("full_weight_words", "longest", "output_pieces")
-            if getattr(self, name) < 1
-        ]
+        wrong = folder_name(self.name) + too_small(self, full_weight_words=1, longest=1, output_pieces=1)
         if wrong:
             raise ConfigError(wrong)
 

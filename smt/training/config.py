@@ -11,7 +11,7 @@ from smt.models.transformer import ModelConfig
 from smt.policies.waitk import FULL, parse_k
 from smt.training.clean import CleanConfig
 from smt.training.made import MadeConfig
-from sqa.core.errors import ConfigError
+from sqa.core.errors import ConfigError, no_shares, too_small
 from sqa.run.config import folder_name
 
 PAIRS = ("es-en", "pl-en")  # that the project has text for
@@ -110,19 +110,15 @@ class TrainConfig:
             parse_k(k)
         if self.k_weights and len(self.k_weights) != len(self.k):
             raise ConfigError(f"train.k_weights: {len(self.k)} values expected (one per k), got {len(self.k_weights)}")
-        wrong = [
-            f"train.{name}: must be >= 1, got {getattr(self, name)}"
-            for name in ("steps", "batch_pieces", "accumulate", "checkpoint_every", "keep", "evaluate_sentences")
-            if getattr(self, name) < 1
-        ]
+        wrong = too_small(
+            self, "train.", steps=1, batch_pieces=1, accumulate=1, checkpoint_every=1, keep=1, evaluate_sentences=1
+        ) + no_shares(self, "label_smoothing", at="train.")
         wrong += [
             f"train.{name}: must be >= 0 and finite, got {getattr(self, name)}"
             for name in ("learning_rate", "alignment_weight", "weight_decay", "warmup", "cooldown", "evaluate_every",
                          "threads", "seed")
             if not 0 <= getattr(self, name) < math.inf
         ]  # fmt: skip
-        if not 0 <= self.label_smoothing < 1:
-            wrong.append(f"train.label_smoothing: must be in [0, 1), got {self.label_smoothing}")
         if not 0 < self.clip < math.inf:
             wrong.append(f"train.clip: must be above 0 and finite, got {self.clip}")
         if self.k_weights and not (all(0 <= w < math.inf for w in self.k_weights) and sum(self.k_weights) > 0):

@@ -166,3 +166,15 @@ def returns_exit_code(main: Callable[P, None]) -> Callable[P, int]:
         return 0
 
     return wrapped
+
+
+def too_small(config: object, at: str = "", **least: float) -> list[str]:
+    """Problems of a config's keys with their smallest values: "batch: must be >= 1, got 0"; `at` stands before each."""
+    values = {key: getattr(config, key) for key in least}
+    return [f"{at}{key}: must be >= {low}, got {values[key]}" for key, low in least.items() if not values[key] >= low]
+
+
+def no_shares(config: object, *keys: str, at: str = "") -> list[str]:
+    """Problems of keys that are to be shares below 1: "dropout: must be in [0, 1), got 1.0"."""
+    values = {key: getattr(config, key) for key in keys}
+    return [f"{at}{key}: must be in [0, 1), got {value}" for key, value in values.items() if not 0 <= value < 1]
