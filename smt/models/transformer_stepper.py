@@ -132,10 +132,8 @@ class TransformerStepper:
         if self.source is None:
             before = self.state.read
             self.state.read_on(due, written, self.schedule)
-            again = (self.state.read > before) & ((before > 0) | ~self.state.ended)
-            if whole and bool(again.any()):
-                shown = torch.where(self.state.visible()[again], self.pieces[again], PAD)
-                self.cross[again], self.align_key[again] = self._memory(shown)
+            if whole:
+                self._encode_again((self.state.read > before) & ((before > 0) | ~self.state.ended))
             return
         words = self.state.pull(self.source, self.writer.pieces, due, written, self.schedule)
         if not (pieces := [piece for word in words for piece in word]):
@@ -146,6 +144,12 @@ class TransformerStepper:
         self.cross = cross if whole else torch.cat([self.cross, cross], 3)
         self.align_key = align_key if whole else torch.cat([self.align_key, align_key], 1)
         self.lexicon = self.writer.lexicon(self.pieces)
+
+    def _encode_again(self, rows: Tensor) -> None:
+        """Encode what these rows (B,) bool have read, as if it were all."""
+        if bool(rows.any()):
+            shown = torch.where(self.state.visible()[rows], self.pieces[rows], PAD)
+            self.cross[rows], self.align_key[rows] = self._memory(shown)
 
     def _memory(self, pieces: Tensor, growing: bool = False) -> tuple[Tensor, Tensor]:
         """What the decoder sees of source pieces (A, S), after those before if it is `growing`: cross, align_key."""

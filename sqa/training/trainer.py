@@ -19,6 +19,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -90,7 +91,7 @@ class Trainer:
     ) -> Iterator[int]:
         """The numbers of the rounds still to do, until `stopped`; a checkpoint after `every` of them and at the end."""
         with bar(label, total, self.done, self.unit) as shown:
-            self.say = shown.set_postfix
+            self.say = partial(shown.set_postfix, refresh=False)
             while self.done < total and not stopped():
                 yield self.done
                 self.done += 1
