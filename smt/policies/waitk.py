@@ -11,14 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from smt.policies.shown import Words, append
 from sqa.core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from torch import Tensor  # the policy around any system needs no torch
 
 FULL = 10_000  # k of full-input translation: longer than any sentence
 HIDDEN_WORD = 2 * FULL  # word index of source padding: no k reveals it
@@ -62,12 +63,12 @@ class Schedule:
     def words_after(self, words: Tensor) -> Tensor:
         """Words to READ when target word number `words` (from 1) is finished, 1 at rate 1; 0 where pieces count."""
         if self.unit == "piece":
-            return torch.zeros_like(words)
-        return torch.ones_like(words) if self.rate == 1.0 else self.after(words) - self.after(words - 1)
+            return words.new_zeros(words.shape)
+        return words.new_ones(words.shape) if self.rate == 1.0 else self.after(words) - self.after(words - 1)
 
     def pieces_before(self, pieces: Tensor) -> Tensor:
         """Source pieces (the end is one) to be read before target piece number pieces + 1; 1 where words count."""
-        return self.k + self.after(pieces) if self.unit == "piece" else torch.ones_like(pieces)
+        return self.k + self.after(pieces) if self.unit == "piece" else pieces.new_ones(pieces.shape)
 
     def visible(self, source_word: Tensor, target_word: Tensor) -> Tensor:
         """Training mask: source_word (B, S) and target_word (B, T), 0-based word of each piece -> (B, T, S) bool.
@@ -103,6 +104,8 @@ def draw_k(choices: tuple[int, ...], weights: tuple[float, ...], rng: np.random.
 
 def pad(rows: list[np.ndarray], value: int) -> Tensor:
     """Ragged rows to one (B, longest) int64 tensor."""
+    import torch
+
     out = np.full((len(rows), max(len(row) for row in rows)), value, dtype=np.int64)
     for i, row in enumerate(rows):
         out[i, : len(row)] = row

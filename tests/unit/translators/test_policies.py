@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import zlib
 from collections.abc import Sequence
@@ -25,6 +26,7 @@ from smt.policies.retranslate import Retranslate
 from smt.policies.shown import agreed, writes
 from smt.policies.waitk import FULL, WaitK
 from sqa.core.errors import ConfigError, DataError
+from sqa.core.paths import ROOT
 from sqa.core.reveal import hypotheses, prefixes
 from sqa.core.trace import check_emissions
 from sqa.core.types import Emission, Write
@@ -342,3 +344,12 @@ def test_a_run_with_retranslation_from_end_to_end(tmp_path):
         "algo sobre 0 número pista claro spain es respuesta",
         "algo sobre 0 número pista claro spain es respuesta la",
     )
+
+
+def test_the_policies_and_a_command_under_them_need_no_torch():
+    code = """import sys; sys.modules["torch"] = None
+import sqa
+from sqa.core.registry import POLICIES, TRANSLATORS
+print([POLICIES.resolve(name).__name__ for name in POLICIES.names()], TRANSLATORS.resolve("command").__name__)"""
+    found = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert found.stdout == "['Hold', 'LocalAgreement', 'Retranslate', 'WaitK'] build\n"
