@@ -36,10 +36,10 @@ class DataChoice:
     guesser: str  # a registered guesser
     model: str  # its model, which must not have seen the folds `buzzer` and `dev`
     limit: int | None  # at most this many tossups of each fold; null = all
-    noise: float  # every tossup is read a second time with up to this part of its words spoilt; 0 = it is not
+    noise: float  # every tossup is read a second time with up to this part of its words corrupted; 0 = it is not
     cache: Path  # folder of the tossups already played
     translated: tuple[Path, ...] = ()  # files of `python -m guessers.noise --fold buzzer`: tossups read translated, too
-    noise_least: float = 0.0  # of its words spoilt at least, <= noise
+    noise_least: float = 0.0  # of its words corrupted at least, <= noise
     half: Half | None = None  # only this half of the fold `buzzer`; null = all
 
     def __post_init__(self) -> None:

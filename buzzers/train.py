@@ -3,14 +3,13 @@
 Every word of a tossup of the fold `buzzer` is a step, its label whether the top guess is right; tossups whose answer
 has no page are part of it (the guesser is never right there, as with answers it does not know).  One tossup in eight is
 kept back for tuning: the epoch and the chance at which to answer (expected wins), and the calibration of the chance.
-With `noise` every tossup is read twice, once as it is and once spoilt (`sqa.data.spoilt`), as translations are; with
-`translated` those of some files are read as they were translated there and back, too (`guessers.noise`), and these
-spoilt.  Such a buzzer is for translations: what is neither translated nor spoilt tunes nothing, and since a round trip
-is kinder to words than a translation, the chance at which to answer is tuned on all that is spoilt.  With `end: answer`
-a question that ends unanswered is answered with the top guess: a wrong answer costs nothing there.
-The fold `dev` is read at the end only, to report.
-
-`python -m buzzers.train CONFIG...` trains several in one go; all that share a guesser share its guesses.
+With `noise` every tossup is read twice, once as it is and once corrupted (`sqa.data.corrupted`), as translations are;
+with `translated` those of some files are read as they were translated there and back, too (`guessers.noise`), and these
+corrupted.  Such a buzzer is for translations: what is neither translated nor corrupted tunes nothing, and since a round
+trip is kinder to words than a translation, the chance at which to answer is tuned on all that is corrupted.  With `end:
+answer` a question that ends unanswered is answered with the top guess: a wrong answer costs nothing there. The fold
+`dev` is read at the end only, to report. `python -m buzzers.train CONFIG...` trains several in one go; all that share a
+guesser share its guesses.
 """
 
 from __future__ import annotations
@@ -33,9 +32,9 @@ from buzzers.learnt import Card, End, LearntBuzzer
 from buzzers.networks import LOGISTIC, MLP, RECURRENT
 from buzzers.threshold import ThresholdBuzzer
 from sqa.core.errors import ConfigError, DataError, SqaError
+from sqa.data.corrupted import corrupt
 from sqa.data.datasets import Tossup, load_tossups
 from sqa.data.folds import fold_of, half_of
-from sqa.data.spoilt import spoil
 from sqa.data.translated import translations
 from sqa.metrics.qa import oracle_expected_wins, stable_expected_wins
 from sqa.run import config as configs
@@ -136,7 +135,7 @@ class Material(NamedTuple):
     kept: list[GuessHistory]  # chooses the epoch, calibrates
     tuning: list[
         GuessHistory
-    ]  # chooses the chance at which to answer: those kept, or with translations all spoilt ones
+    ]  # chooses the chance at which to answer: those kept, or with translations all corrupted ones
     dev: dict[str, list[GuessHistory]]  # by name, to report: the fold `dev`, translations that were kept back
 
 
@@ -145,16 +144,16 @@ def material(data: DataChoice) -> Material:
     guesser = guesser_of(data)
     learnt: list[GuessHistory] = []
     kept: list[GuessHistory] = []
-    all_spoilt: list[GuessHistory] = []
+    all_corrupted: list[GuessHistory] = []
     dev: dict[str, list[GuessHistory]] = {}
     whole = [one for one in fold_tossups("buzzer", None) if data.half in (None, half_of(one.id))]
     kept_back = {one.id for one in whole[::KEPT_BACK]}
-    spoilt: list[tuple[str, list[Tossup]]] = []
+    corrupted: list[tuple[str, list[Tossup]]] = []
     read = [("buzzer", whole[: data.limit]), ("dev", fold_tossups("dev", data.limit))]
     read += [(f"buzzer {file.name}", translations([file], whole)) for file in data.translated]
     if data.noise:
-        spoilt = [(f"{name} spoilt", spoil(tossups, data.noise, data.noise_least)) for name, tossups in read]
-    for name, tossups in [*read, *spoilt]:
+        corrupted = [(f"{name} corrupted", corrupt(tossups, data.noise, data.noise_least)) for name, tossups in read]
+    for name, tossups in [*read, *corrupted]:
         histories = histories_of(guesser, tossups, name, data.cache)
         if name.startswith("dev"):
             dev[name] = histories
@@ -162,10 +161,10 @@ def material(data: DataChoice) -> Material:
         held = [history for tossup, history in zip(tossups, histories, strict=True) if tossup.id in kept_back]
         learnt += [history for tossup, history in zip(tossups, histories, strict=True) if tossup.id not in kept_back]
         kept += held if name != "buzzer" or not data.translated else []
-        all_spoilt += histories if name.endswith(" spoilt") else []
+        all_corrupted += histories if name.endswith(" corrupted") else []
         if ".jsonl" in name:
             dev[f"kept back, {name}"] = held
-    return Material(learnt, kept, (all_spoilt if data.translated else []) or kept, dev)
+    return Material(learnt, kept, (all_corrupted if data.translated else []) or kept, dev)
 
 
 def load_config(path: Path) -> ThresholdTraining | Learning:

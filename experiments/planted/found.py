@@ -1,4 +1,4 @@
-"""Which errors does `sqa diagnose` find in good translations that were spoilt?
+"""Which errors does `sqa diagnose` find in good translations that were corrupted?
 
     python -m experiments.planted.found es pl                             # those that people make, written by hand
     python -m experiments.planted.found es --detector words --probability 0.2
@@ -50,7 +50,7 @@ Judged = list[tuple[str, bool, tuple[int, ...]]]  # kind, flagged, which error
 
 
 def handmade(language: str) -> Given:
-    """The bundled questions with their English sentences, spoilt where an error was written."""
+    """The bundled questions with their English sentences, corrupted where an error was written."""
     errors = {}
     for number, (kind, languages, id, sentence, right, wrong) in enumerate(records.table(FILE, COLUMNS), 1):
         if language in languages.split():
@@ -80,7 +80,7 @@ def _written(line: str, number: int, kind: str, right: str, wrong: str) -> list[
 
 
 def planted(language: str, kind: str, rate: float, limit: int | None) -> Given:
-    """The first of XQB's questions, spoilt by a kind of error."""
+    """The first of XQB's questions, corrupted by a kind of error."""
     texts = list(islice(references(language), limit))
     questions = {question.id: question for question in load_questions(f"xqb-{language}")}
     found: dict[str, Marked] = {text.id: [] for text in texts}
@@ -140,7 +140,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--detector", choices=(UNSCORED, *SCORERS.names()), default="language-model")
     parser.add_argument("--probability", type=float, default=DiagnoseConfig().probability, help="threshold, 0..1")
     parser.add_argument("--plant", nargs=2, metavar=("KIND", "RATE"), help=f"one of {', '.join(KINDS)}, and how many")
-    parser.add_argument("--limit", type=int, default=None, metavar="N", help="the first N questions that are spoilt")
+    parser.add_argument("--limit", type=int, default=None, metavar="N", help="the first N questions that are corrupted")
     asked = parser.parse_args(arguments)
     lines: list[list[str]] = []
     for language in asked.languages:

@@ -3,7 +3,7 @@
     python -m experiments.planted.learn es data/models/errors-es-en
     python -m experiments.planted.learn es data/models/errors-es-en --groups lm      # these weights alone, anew
 
-Human translations other than XQB (`TRAINING` in experiments/planted/materials.py) are spoilt by errors of all kinds,
+Human translations other than XQB (`TRAINING` in experiments/planted/materials.py) are corrupted by errors of all kinds,
 one to a text of five sentences up to one to five words; a small network learns which words were planted, and a logistic
 curve on texts it has not seen turns its number into a probability.
 """
@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from experiments.planted.kinds import KINDS
-from experiments.planted.materials import Spoilt, plant, training
+from experiments.planted.materials import Corrupted, plant, training
 from sqa.core.arrays import Floats
 from sqa.core.registry import SCORERS
 from sqa.diagnose.alignment import load_aligner
@@ -40,7 +40,7 @@ ASKED = {"words": "transformer", "model": "transformer", "lm": "language-model"}
 
 @dataclass(frozen=True)
 class Table:
-    """Content words of spoilt texts."""
+    """Content words of corrupted texts."""
 
     signals: Floats  # (N, F)
     kinds: np.ndarray  # (N,) of the planted error, "" = none
@@ -51,12 +51,12 @@ class Table:
         return Table(self.signals[keep], self.kinds[keep], self.texts[keep], self.group)
 
 
-def table(spoilt: Sequence[Spoilt], language: str, scorer: WordScorer) -> Table:
+def table(corrupted: Sequence[Corrupted], language: str, scorer: WordScorer) -> Table:
     """The signals of every content word."""
-    pairs = [(one.source, one.words) for one in spoilt]
+    pairs = [(one.source, one.words) for one in corrupted]
     signals, kinds, texts = [], [], []
     aligned = load_aligner(f"{language}-{TARGET}").align(pairs)
-    for one, alignment, scores in zip(spoilt, aligned, scorer.score(pairs), strict=True):
+    for one, alignment, scores in zip(corrupted, aligned, scorer.score(pairs), strict=True):
         found = word_signals(one.source, one.words, alignment, language, scores)
         content = [j for j, word in enumerate(one.words) if is_content(word, TARGET)]
         signals += [found[j] for j in content]
@@ -144,7 +144,7 @@ def _logistic(logits: Floats, planted: np.ndarray) -> tuple[float, float]:
 
 
 def training_table(language: str, scorer: WordScorer) -> Table:
-    """The first TEXTS texts of each corpus that is no XQB, spoilt by all kinds."""
+    """The first TEXTS texts of each corpus that is no XQB, corrupted by all kinds."""
     return table(plant(training(language, TEXTS), RATES, tuple(KINDS), 0), language, scorer)
 
 

@@ -29,7 +29,7 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
-class Spoilt:
+class Corrupted:
     """A sentence pair of a text, and what was planted in it."""
 
     text: str  # its id
@@ -68,8 +68,8 @@ def training(language: str, limit: int) -> list[Text]:
 # ------------------------------------------------------------------------------------------------------------ planting
 
 
-def plant(texts: Sequence[Text], errors: Sequence[int | float], kinds: Sequence[str], seed: int) -> list[Spoilt]:
-    """The sentences of texts, spoilt.
+def plant(texts: Sequence[Text], errors: Sequence[int | float], kinds: Sequence[str], seed: int) -> list[Corrupted]:
+    """The sentences of texts, corrupted.
 
     Each text draws one of `errors`, a number of errors or a share of its words, and for each error a kind; what
     cannot be planted (no number to change) gives way to another kind.
@@ -80,7 +80,7 @@ def plant(texts: Sequence[Text], errors: Sequence[int | float], kinds: Sequence[
         others = _strangers_of(text, texts, rng_for(seed, text.id, "others"))
         rate = errors[rng.integers(len(errors))]
         count = rate if isinstance(rate, int) else ceil(rate * sum(map(len, text.lines)))
-        found += _spoil(text, count, kinds, others, rng)
+        found += _planted(text, count, kinds, others, rng)
     return found
 
 
@@ -90,7 +90,9 @@ def _strangers_of(text: Text, texts: Sequence[Text], rng: np.random.Generator) -
     return strangers([line for other in chosen[:NEIGHBOURS] for line in other.lines])
 
 
-def _spoil(text: Text, count: int, kinds: Sequence[str], others: Strangers, rng: np.random.Generator) -> list[Spoilt]:
+def _planted(
+    text: Text, count: int, kinds: Sequence[str], others: Strangers, rng: np.random.Generator
+) -> list[Corrupted]:
     lines, wrong = [list(line) for line in text.lines], [[""] * len(line) for line in text.lines]
     dropped: set[int] = set()
     for _ in range(count):
@@ -106,6 +108,6 @@ def _spoil(text: Text, count: int, kinds: Sequence[str], others: Strangers, rng:
                     dropped.add(number)
                 break
     return [
-        Spoilt(text.id, source, tuple(line), tuple(of_words))
+        Corrupted(text.id, source, tuple(line), tuple(of_words))
         for source, line, of_words in zip(text.sources, lines, wrong, strict=True)
     ]

@@ -6,7 +6,7 @@ Each question of XQB has one error planted in its human translation, of a kind d
 (experiments/planted/kinds.py).  The words of a question are judged by a detector that was trained, on other texts, on
 all kinds but that one.  Precision and recall are over content words; every word of the human translation that is
 flagged counts as a false alarm, those that are real errors of it too.  The lines: each signal group at its best
-threshold for F1 and at 0.5, each kind apart, and what the shipped detector flags in the same translations unspoilt.
+threshold for F1 and at 0.5, each kind apart, and what the shipped detector flags in the same translations undamaged.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def best_threshold(probabilities: Floats, planted: np.ndarray) -> float:
 
 
 def row(language: str, group: str, kind: str, threshold: float, p: Floats, planted: np.ndarray) -> list[str]:
-    """How errors of one kind, or of all, are found at a threshold; "none": in unspoilt translations."""
+    """How errors of one kind, or of all, are found at a threshold; "none": in undamaged translations."""
     flagged = p >= threshold
     counts = [int(which.sum()) for which in (planted, flagged, flagged & planted)]
     shares = [f"{counts[2] / n:.3f}" if n else "n/a" for n in (counts[1], counts[0])]
@@ -74,8 +74,8 @@ def rows_of(language: str, groups: Sequence[str], train: Table, test: Table, cle
         found += [row(language, group, "all", threshold, p, planted) for threshold in (best, 0.5)]
         kinds = np.array([kind_of_text(given).get(text, "") for text in given.texts.tolist()])
         found += [row(language, group, kind, best, p[kinds == kind], planted[kinds == kind]) for kind in WORDS]
-        unspoilt = shipped.probabilities(plain.signals)
-        found += [row(language, group, "none", t, unspoilt, plain.kinds != "") for t in (best, 0.5)]
+        undamaged = shipped.probabilities(plain.signals)
+        found += [row(language, group, "none", t, undamaged, plain.kinds != "") for t in (best, 0.5)]
     return found
 
 

@@ -1,9 +1,9 @@
 """`sqa train guesser configs/train_guessers.yaml:fusion`: learns how far to believe which guesser.
 
 The texts are tossups of the fold `buzzer`, of its first half (its second is for the buzzers of the fusion): as they
-are, with words spoilt (sqa/data/spoilt.py), and translated there and back where such files are named.  At some words of
-each text every guesser names its best pages, and the weights learn which of them, or none, is the answer (cross entropy
-over the candidates of the step).  Guessers that counted or read this fold would look better than they are: the config
+are, with words corrupted (sqa/data/corrupted.py), and translated there and back where such files are named.  At some
+words of each text every guesser names its best pages, and the weights learn which of them, or none, is the answer
+(cross entropy over the candidates of the step).  Guessers that counted or read this fold would look better than they are: the config
 names those that did not, and under which names (`published`) the finished model asks for them.
 """
 
@@ -22,9 +22,9 @@ from guessers.fusion.fitting import KEPT_BACK, Lesson, Teaching, fitted
 from guessers.fusion.guesser import FusionGuesser, Weights, built
 from sqa.core.answers import is_right
 from sqa.core.errors import ConfigError, DataError
+from sqa.data.corrupted import corrupt
 from sqa.data.datasets import Tossup, load_tossups
 from sqa.data.folds import Half, fold_of, half_of
-from sqa.data.spoilt import spoil
 from sqa.data.translated import translations
 from sqa.run.config import ComponentConfig
 
@@ -61,11 +61,11 @@ def train(config: FusionTraining) -> FusionGuesser:
 
 
 def texts_of(config: Teaching, halves: Sequence[Half] = ("first",)) -> list[Tossup]:
-    """The tossups of some halves of the fold as they are, spoilt and translated."""
+    """The tossups of some halves of the fold as they are, corrupted and translated."""
     whole = tossups_of(halves)
     tossups = whole[: config.limit]
-    spoilt = spoil(tossups, config.noise) if config.noise else []
-    return [*tossups, *spoilt, *translations(config.translated, whole)]
+    corrupted = corrupt(tossups, config.noise) if config.noise else []
+    return [*tossups, *corrupted, *translations(config.translated, whole)]
 
 
 def tossups_of(halves: Sequence[Half]) -> list[Tossup]:

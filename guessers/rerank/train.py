@@ -1,6 +1,6 @@
 """`sqa train guesser configs/train_guessers.yaml:rerank`: learns the order of what retrieval finds.
 
-The texts are tossups of the fold `buzzer`, as they are, with words spoilt and translated there and back
+The texts are tossups of the fold `buzzer`, as they are, with words corrupted and translated there and back
 (guessers/fusion/train.py); those as they are teach once more at their last word alone.  Retrieval and the kinds of its
 pages have then seen the fold `guesser` only.  The finished model has the weights of the whole fold around the published
 counts.  A buzzer learns from guesses for tossups that no part of its guesser saw, so `work` gets the weights of the

@@ -1,4 +1,4 @@
-"""Every reader of files that others wrote: a good file, how it is spoilt, and the command that reads it."""
+"""Every reader of files that others wrote: a good file, how it is corrupted, and the command that reads it."""
 
 from __future__ import annotations
 
@@ -75,19 +75,19 @@ LONGEST = 6000  # characters on stderr: a screen or two
 
 @dataclass(frozen=True)
 class Reader:
-    """A reader: its good files, the one that is spoilt and how, and what reads it."""
+    """A reader: its good files, the one that is corrupted and how, and what reads it."""
 
     name: str
     files: Mapping[str, bytes]
-    spoilt: str  # a name in the folder, or a pattern of one
+    corrupted: str  # a name in the folder, or a pattern of one
     changes: Sequence[by.Change]
     read: Sequence[str] | Callable[[Path], object]  # words of the command, {} being the folder; or a function
     folder: Callable[[], Path] | None = None  # copied too
     named: tuple[str, ...] = ()  # what else than the file a message may name
     share: float = 1.0  # of the cases: less for what is slow
 
-    def spoil(self, rng: random.Random, folder: Path) -> Path:
-        """Write the files to a folder; the path of the spoilt one."""
+    def corrupt(self, rng: random.Random, folder: Path) -> Path:
+        """Write the files to a folder; the path of the corrupted one."""
         if self.folder is not None:
             shutil.copytree(self.folder(), folder, dirs_exist_ok=True)
         for name, data in self.files.items():
@@ -95,7 +95,7 @@ class Reader:
             (folder / name).write_bytes(
                 data.replace(b"{}", bytes(folder)) if name.endswith((".yaml", ".list")) else data
             )
-        [path] = folder.glob(self.spoilt)
+        [path] = folder.glob(self.corrupted)
         path.write_bytes(rng.choice(self.changes)(rng, path.read_bytes()))
         return path
 
@@ -126,7 +126,7 @@ class Outcome:
 
 
 def attempt(reader: Reader, folder: Path) -> Outcome:
-    """Read the spoilt file as a user would."""
+    """Read the corrupted file as a user would."""
     said, out = io.StringIO(), io.TextIOWrapper(io.BytesIO(), encoding="utf-8")  # a terminal that refuses half pairs
     code, trace, began = 0, "", time.process_time()
     try:
@@ -311,7 +311,7 @@ def _of_results() -> list[Reader]:
         read = (lambda f: read_folder(f / "run").times) if name == "times.json" else read
         named = (
             ("dataset.name", "file of questions", "File name too long") if name == "config.yaml" else ()
-        )  # what a spoilt name leads to
+        )  # what a corrupted name leads to
         found.append(Reader(f"run {name}", {}, f"run/{name}", changes, read, finished_run, (*whole, *named)))
     found.append(
         Reader("run report.tsv", {}, "run/report.tsv", TABLE, lambda f: read_rows(f / "run/report.tsv"), finished_run)

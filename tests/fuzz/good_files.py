@@ -1,4 +1,4 @@
-"""Files as they should be, for tests/fuzz/file_readers.py to spoil."""
+"""Files as they should be, for tests/fuzz/file_readers.py to corrupt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Thousands of spoilt files through every reader: no traceback, no hang, an exit code, and the file named.
+"""Thousands of corrupted files through every reader: no traceback, no hang, an exit code, and the file named.
 
 `SQA_FUZZ=10000 pytest tests/fuzz` reads that many files and sends that many requests, in place of 500.
 """
@@ -20,12 +20,12 @@ SHARES = sum(reader.share for reader in READERS)
 
 
 @pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.name)
-def test_a_spoilt_file_is_refused_in_words_or_read(reader: Reader, tmp_path: Path) -> None:
+def test_a_corrupted_file_is_refused_in_words_or_read(reader: Reader, tmp_path: Path) -> None:
     codes, problems = [], []
     for number in range(max(1, round(COUNT * reader.share / SHARES))):
         folder = tmp_path / str(number)
         folder.mkdir()
-        path = reader.spoil(random.Random(f"{SEED} {reader.name} {number}"), folder)
+        path = reader.corrupt(random.Random(f"{SEED} {reader.name} {number}"), folder)
         outcome = attempt(reader, folder)
         codes.append(outcome.code)
         if problem := outcome.problem(path, reader):
@@ -37,8 +37,8 @@ def test_a_spoilt_file_is_refused_in_words_or_read(reader: Reader, tmp_path: Pat
 @pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.name)
 def test_the_file_is_read_when_it_is_sound(reader: Reader, tmp_path: Path) -> None:
     """What refuses everything would pass the test above."""
-    sound = Reader(reader.name, reader.files, reader.spoilt, [lambda _, data: data], reader.read, reader.folder)
-    sound.spoil(random.Random(1), tmp_path)
+    sound = Reader(reader.name, reader.files, reader.corrupted, [lambda _, data: data], reader.read, reader.folder)
+    sound.corrupt(random.Random(1), tmp_path)
     outcome = attempt(sound, tmp_path)
     assert (outcome.code, outcome.traceback) == (0, ""), outcome.said
 

@@ -137,7 +137,7 @@ KINDS: dict[str, tuple[Callable[[random.Random, str, Record], str], tuple[str, .
 
 @pytest.mark.parametrize(("kind", "reader"), [(kind, r) for kind, (_, names) in KINDS.items() for r in names])
 def test_a_mistake_is_refused_by_line(kind: str, reader: str, tmp_path: Path) -> None:
-    spoil, (rows, read) = KINDS[kind][0], READERS[reader]
+    corrupt, (rows, read) = KINDS[kind][0], READERS[reader]
     path = tmp_path / f"{reader}.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     read(path)  # what refuses everything would pass the rest
@@ -145,7 +145,7 @@ def test_a_mistake_is_refused_by_line(kind: str, reader: str, tmp_path: Path) ->
         rng = random.Random(f"{SEED} {kind} {reader} {case}")
         place = rng.randrange(len(rows))
         lines = [json.dumps(row) for row in rows]
-        lines[place] = spoil(rng, reader, rows[place])
+        lines[place] = corrupt(rng, reader, rows[place])
         path.write_text("".join(f"{line}\n" for line in lines))
         with pytest.raises(DataError) as caught:
             read(path)

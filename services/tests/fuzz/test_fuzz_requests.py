@@ -1,4 +1,4 @@
-"""Thousands of spoilt requests to every server but the board: no exception leaves one, and each still works after them.
+"""Thousands of corrupted requests to every server but the board: no exception leaves one, and each works after them.
 
 The applications are asked in process, as uvicorn asks them; an error of theirs leaves them here.
 The 500s of the originals, which the servers of IWSLT and of SimulEval give on purpose, are told by their page.
@@ -67,7 +67,7 @@ GOOD = {
 }  # fmt: skip
 
 
-def spoilt(rng: random.Random, asked: Asked) -> Asked:
+def corrupted(rng: random.Random, asked: Asked) -> Asked:
     """The request with one to three parts changed, or as it is."""
     for _ in range(rng.randint(0, 3)):
         part = rng.randrange(5)
@@ -88,7 +88,7 @@ def spoilt(rng: random.Random, asked: Asked) -> Asked:
         elif part == 3 and asked.body[:1] == b"{":
             try:
                 asked = asked._replace(body=by.json_document(rng, asked.body))
-            except (ValueError, RecursionError):  # spoilt already
+            except (ValueError, RecursionError):  # corrupted already
                 asked = asked._replace(body=rng.choice(by.BYTES)(rng, asked.body))
         elif b"={" in asked.query and rng.random() < 0.7:
             name, _, value = asked.query.partition(b"=")
@@ -142,7 +142,7 @@ def served(name: str, folder: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("name", GOOD)
-def test_spoilt_requests_are_answered(name: str, tmp_path: Any, caplog: pytest.LogCaptureFixture) -> None:
+def test_corrupted_requests_are_answered(name: str, tmp_path: Any, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.ERROR, LOG.name)
     asyncio.run(_all_answered(name, served(name, tmp_path)))
     assert not caplog.records, "an error was logged"
@@ -152,7 +152,7 @@ async def _all_answered(name: str, apps: list[Any]) -> None:
     statuses: dict[int, int] = {}
     for number in range(COUNT):
         rng = random.Random(f"{SEED} {name} {number}")
-        app, asked = rng.choice(apps), spoilt(rng, rng.choice(GOOD[name]))
+        app, asked = rng.choice(apps), corrupted(rng, rng.choice(GOOD[name]))
         headers = (
             [] if rng.random() < 0.8 else [(rng.choice((b"origin", b"authorization", b"content-type")), b"\xff x:y")]
         )
@@ -170,7 +170,7 @@ async def _all_answered(name: str, apps: list[Any]) -> None:
 
 
 @pytest.mark.parametrize("metric", ["bleu", "chrf", "ter"])
-def test_spoilt_lines_are_answered_one_by_one(metric: str) -> None:
+def test_corrupted_lines_are_answered_one_by_one(metric: str) -> None:
     """SCORE, EVAL and SING: a reply line for each line; EVAL of what SCORE gave still works after all of them."""
     good = [
         b"SCORE ||| the cat sat on a mat ||| a cat sat on a mat",

@@ -184,7 +184,9 @@ def test_mirror_must_be_a_folder(item: download.Entry, monkeypatch: pytest.Monke
         download.path_of("set")
 
 
-def test_fetch_replaces_a_spoilt_copy_and_path_of_refuses_it(home: Home, item: download.Entry, tmp_path: Path) -> None:
+def test_fetch_replaces_a_corrupted_copy_and_path_of_refuses_it(
+    home: Home, item: download.Entry, tmp_path: Path
+) -> None:
     target = cached(tmp_path)
     target.parent.mkdir(parents=True)
     target.write_bytes(BODY[::-1])

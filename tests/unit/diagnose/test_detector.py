@@ -168,7 +168,7 @@ def test_words_are_judged_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.fixture(scope="module")
 def judged() -> dict[str, float]:
-    """Content words of a good translation and of one spoilt three ways -> their probability to be wrong."""
+    """Content words of a good translation and of one corrupted three ways -> their probability to be wrong."""
     texts = [GOOD, tuple("The socuatorian poet Pablo Neruda sold 7,100 books in the bicycle city of Potosi.".split())]
     pairs = [(SOURCE, text) for text in texts]
     found = Detector("es", load_detector("es").network).words(pairs, load_aligner("es-en").align(pairs))

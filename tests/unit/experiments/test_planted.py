@@ -133,8 +133,8 @@ def test_what_cannot_be_planted_gives_way() -> None:
     assert KINDS["number"](SOURCE, ["No", "number"], OTHERS, rng_for(0)) is None
     text = Text("t", (("uno", "dos"),), (("one", "two"),))
     other = Text("u", (("tres",),), (("the", "three", "Kings", "come"),))
-    [spoilt, _] = plant([text, other], (1,), ("number", "noun"), 0)
-    assert set(spoilt.kinds) == {"", "noun"}
+    [corrupted, _] = plant([text, other], (1,), ("number", "noun"), 0)
+    assert set(corrupted.kinds) == {"", "noun"}
 
 
 def test_what_is_planted_depends_on_seed_and_text_alone() -> None:

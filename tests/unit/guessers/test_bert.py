@@ -354,7 +354,7 @@ def pickle_only(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("spoil", "message"),
+    ("corrupt", "message"),
     [
         (spoil_weights, "the encoder cannot be loaded"),
         (spoil_width, "(cannot be loaded|not those of its config.json)"),
@@ -364,9 +364,9 @@ def pickle_only(folder: Path) -> None:
         (lambda folder: (folder / "config.json").write_text("[]"), "not a model's configuration"),
     ],
 )
-def test_a_spoilt_encoder_is_one_line(tmp_path, spoil, message):
-    folder = make_encoder(tmp_path / "spoilt")
-    spoil(folder)
+def test_a_corrupted_encoder_is_one_line(tmp_path, corrupt, message):
+    folder = make_encoder(tmp_path / "corrupted")
+    corrupt(folder)
     with pytest.raises(DataError, match=message) as caught:
         load_encoder(folder)
     assert "\n" not in str(caught.value)

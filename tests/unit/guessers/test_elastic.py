@@ -147,7 +147,7 @@ def test_an_index_with_other_settings_is_refused(server, twin, change, message):
     assert message in failing(twin, server, **change)
 
 
-def spoil(server, what):
+def corrupt(server, what):
     mappings = server.indices["sqa-pages"]["mappings"]
     if what == "version":
         mappings["_meta"]["sqa"] = 0
@@ -176,7 +176,7 @@ def spoil(server, what):
 )
 def test_an_index_that_is_not_the_wanted_one_is_refused(server, twin, what, message):
     index(twin, server)
-    spoil(server, what)
+    corrupt(server, what)
     found = failing(twin, server)
     assert message in found and EMBEDDED in found
 

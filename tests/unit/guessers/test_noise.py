@@ -1,4 +1,4 @@
-"""Noise of training text: keyed by tossup, and a file of machine-translated tossups that a kill does not spoil."""
+"""Noise of training text: keyed by tossup, and a file of machine-translated tossups that a kill does not corrupt."""
 
 from __future__ import annotations
 

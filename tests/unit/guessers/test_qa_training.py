@@ -24,9 +24,9 @@ from guessers.retrieval.bm25 import Bm25Guesser, Bm25Training
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
 from sqa.core.types import Question
+from sqa.data.corrupted import corrupt
 from sqa.data.datasets import Tossup
 from sqa.data.folds import fold_of, half_of
-from sqa.data.spoilt import spoil
 from sqa.files.yaml_reader import parse_yaml
 from sqa.metrics.curve import CURVES
 from sqa.run import config as configs
@@ -161,7 +161,7 @@ def test_translations_are_learnt_from_and_an_unanswered_question_is_answered(gue
     buzzer = learnt.load(MLP, buzzers.train.main(write(config, text)), end="answer")
     assert buzzer.card.end == "answer" and set(buzzer.card.thresholds) == {"answer", "silent"}
     names = {"buzzer", "dev", "buzzer translated.jsonl"}
-    assert set(played) == names | {f"{name} spoilt" for name in names}
+    assert set(played) == names | {f"{name} corrupted" for name in names}
     first = [tossup for tossup in whole if half_of(tossup.id) == "first"]
     assert 0 < len(first) < len(whole) and played["buzzer"] == first
     texts = {line["id"]: " ".join(line["sentences"]) for line in lines}
@@ -216,18 +216,18 @@ def test_the_limit_is_checked(tmp_path):
     ]
 
 
-def test_spoilt_tossups_keep_their_length_and_are_spoilt_alike_every_time():
+def test_corrupted_tossups_keep_their_length_and_are_corrupted_alike_every_time():
     tossups = world(60)
-    spoilt = spoil(tossups, 0.6)
-    assert spoilt == spoil(tossups, 0.6) and spoil(tossups, 0.0) == tossups
+    corrupted = corrupt(tossups, 0.6)
+    assert corrupted == corrupt(tossups, 0.6) and corrupt(tossups, 0.0) == tossups
     parts = []
-    for before, after in zip(tossups, spoilt, strict=True):
+    for before, after in zip(tossups, corrupted, strict=True):
         pairs = list(zip(before.text.split(), after.text.split(), strict=True))
         parts.append(np.mean([a != b for a, b in pairs]))
         assert (before.id, before.page) == (after.id, after.page)
     assert 0.2 < np.mean(parts) < 0.35 and max(parts) < 0.95 and min(parts) < 0.1
-    assert any("the" in after.text.split() for after in spoilt)
-    changed = [a != b for before, after in zip(tossups, spoil(tossups, 0.9, 0.9), strict=True)
+    assert any("the" in after.text.split() for after in corrupted)
+    changed = [a != b for before, after in zip(tossups, corrupt(tossups, 0.9, 0.9), strict=True)
                for a, b in zip(before.text.split(), after.text.split(), strict=True)]  # fmt: skip
     assert 0.8 < np.mean(changed) < 0.95
 

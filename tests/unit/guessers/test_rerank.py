@@ -289,7 +289,7 @@ def test_texts_as_they_are_teach_once_more_at_their_last_word(config, monkeypatc
     given = replace(config, limit=12, noise=0.5, translated=())
     reranker = Reranker(known())
     taught = training.read(reranker, given, "first")
-    assert len(taught) == 12 + 12 + 12  # as they are, spoilt, and the last words of the first
+    assert len(taught) == 12 + 12 + 12  # as they are, corrupted, and the last words of the first
     for whole, again in zip(taught[:12], taught[24:], strict=True):
         last = whole.step == len(whole.target) - 1
         assert np.array_equal(again.rows, whole.rows[last]) and not again.step.any()

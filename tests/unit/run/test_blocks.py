@@ -91,8 +91,8 @@ def test_a_run_is_finished_where_its_folder_is_what_it_would_be_now(tmp_path: Pa
     (folder / "run.json").write_text(summary, encoding="utf-8")
     assert workshop.finished(one, folder) is not None
     report = (folder / "report.tsv").read_bytes()
-    for spoilt in (report[:60], report.replace(b"empty-sentences", b"empty"), b"\xff" + report, b""):
-        (folder / "report.tsv").write_bytes(spoilt)
+    for corrupted in (report[:60], report.replace(b"empty-sentences", b"empty"), b"\xff" + report, b""):
+        (folder / "report.tsv").write_bytes(corrupted)
         assert workshop.finished(one, folder) is None  # written anew, not read in half
     (folder / "report.tsv").write_bytes(report)
     texts = config(tmp_path, quality=[{"scores": {"file": "no.txt", "name": "own", "made_by": "us"}}])

@@ -163,7 +163,7 @@ def test_a_gradient_without_bounds_ends_the_training_before_it_is_used(runs, mon
         train(config(), runs)
 
 
-def spoilt(folder, name):
+def corrupted(folder, name):
     """The same model with one number that is none."""
     tensors = load_file(folder / "model.safetensors")
     tensors[name] = tensors[name].copy()
@@ -175,7 +175,7 @@ def spoilt(folder, name):
 def test_a_translator_with_numbers_that_are_none_is_refused_never_scored(tmp_path):
     folder = save_model(random_model(), vocabulary(), tmp_path / "model", {})
     name = next(key for key, array in load_file(folder / "model.safetensors").items() if array.dtype.kind == "f")
-    spoilt(folder, name)
+    corrupted(folder, name)
     with pytest.raises(DataError, match="holds numbers that are not finite"):
         load_model(folder)
     mapping = {"name": "r", "dataset": {"name": "mini-es", "limit": 1}, "metrics": ["bleu"]}

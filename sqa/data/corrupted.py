@@ -1,8 +1,8 @@
-"""Spoilt tossups: what a buzzer, or a fusion of guessers, that reads machine translation must have met before.
+"""Corrupted tossups: what a buzzer, or a fusion of guessers, that reads machine translation must have met before.
 
 A translation loses words and puts wrong ones in their place, so a guesser's scores grow more slowly and lead by less
-than on the original.  Here every word of a tossup is spoilt with a chance drawn once per tossup, uniformly from
-`least` to `rate`: half of the spoilt words become "the", which tells a guesser nothing, half another tossup's word,
+than on the original.  Here every word of a tossup is corrupted with a chance drawn once per tossup, uniformly from
+`least` to `rate`: half of the corrupted words become "the", which tells a guesser nothing, half another tossup's word,
 which misleads it.  The number of words, hence of steps, stays.
 """
 
@@ -19,13 +19,13 @@ from sqa.data.datasets import Tossup
 EMPTY = "the"
 
 
-def spoil(tossups: Sequence[Tossup], rate: float, least: float = 0.0) -> list[Tossup]:
-    """The tossups with a part `least` to `rate` (0..1) of their words spoilt; the same ones every time."""
+def corrupt(tossups: Sequence[Tossup], rate: float, least: float = 0.0) -> list[Tossup]:
+    """The tossups with a part `least` to `rate` (0..1) of their words corrupted; the same ones every time."""
     words = [word for tossup in tossups for word in tossup.text.split()]
-    return [_spoilt(tossup, words, rate, least) for tossup in tossups]
+    return [_corrupted(tossup, words, rate, least) for tossup in tossups]
 
 
-def _spoilt(tossup: Tossup, words: Sequence[str], rate: float, least: float) -> Tossup:
+def _corrupted(tossup: Tossup, words: Sequence[str], rate: float, least: float) -> Tossup:
     seed = int.from_bytes(hashlib.sha256(f"spoilt {tossup.id}".encode()).digest()[:8], "big")
     rng = np.random.default_rng(seed)
     own = tossup.text.split()
