@@ -3,8 +3,8 @@
 The texts are tossups of the fold `buzzer`, of its first half (its second is for the buzzers of the fusion): as they
 are, with words corrupted (sqa/data/corrupted.py), and translated there and back where such files are named.  At some
 words of each text every guesser names its best pages, and the weights learn which of them, or none, is the answer
-(cross entropy over the candidates of the step).  Guessers that counted or read this fold would look better than they are: the config
-names those that did not, and under which names (`published`) the finished model asks for them.
+(cross entropy over the candidates of the step).  Guessers that counted or read this fold would look better than they
+are: the config names those that did not, and under which names (`published`) the finished model asks for them.
 """
 
 from __future__ import annotations
