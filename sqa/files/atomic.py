@@ -34,7 +34,8 @@ def atomic(path: Path) -> Iterator[Path]:
             os.fsync(file.fileno())
         partial.replace(path)
     except OSError as error:  # a full disk: whoever wrote knew an open file, no name
-        error.filename = error.filename or str(path)
+        if error.errno is not None and error.filename is None:
+            error.filename = str(path)
         raise
     finally:
         partial.unlink(missing_ok=True)  # after an error

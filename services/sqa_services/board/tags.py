@@ -41,11 +41,13 @@ def guessable_pages() -> frozenset[str]:
     return frozenset(map(key, guesser.pages))
 
 
-@cache
 def page_categories() -> Mapping[str, str]:
-    """`answers.key` of a page -> the category of most of its training tossups; empty where these are not at hand."""
-    if download.where("tossups") is None:
-        return {}
+    """`answers.key` of a page -> the category of most of its training tossups; empty while these are not at hand."""
+    return {} if download.where("tossups") is None else _categories()
+
+
+@cache
+def _categories() -> Mapping[str, str]:
     counts: dict[str, Counter[str]] = {}
     for tossup in datasets.load_tossups():
         if tossup.page and tossup.category:
