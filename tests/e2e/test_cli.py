@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 import tomllib
 from dataclasses import dataclass
 from importlib.metadata import distributions
@@ -454,6 +455,7 @@ def test_ctrl_c_says_that_the_same_command_goes_on(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "sqa", "run", "mini_es_wait6_bm25", "--runs", str(tmp_path)]
     with subprocess.Popen(command, cwd=ROOT, stdout=PIPE, stderr=PIPE, text=True, preexec_fn=_interruptible) as running:
         assert running.stderr is not None and running.stderr.readline().startswith("translate")
+        time.sleep(0.5)  # the line is drawn before tqdm's object is whole, and it cannot be interrupted there
         running.send_signal(signal.SIGINT)
         said = running.stderr.read()
     assert running.returncode == 130 and "Traceback" not in said
