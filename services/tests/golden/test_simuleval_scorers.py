@@ -20,18 +20,22 @@ from sqa.data.datasets import load_questions
 pytestmark = pytest.mark.slow
 NAMES = {"SQA_EW": "ew", "SQA_ORACLE_EW": "oracle-ew", "SQA_STABLE_EW": "stable-ew", "SQA_ACCURACY": "accuracy"}
 SET = "{name: mini-es, limit: 5}"
+EXAMPLE = ROOT / "docs" / "example" / "instances.log"
 
 
-def simuleval(folder: Path, *arguments: object) -> str:
-    """What the command prints."""
-    user_dir = subprocess.run(
-        [sys.executable, "-m", "sqa", "simuleval-dir"], capture_output=True, text=True, check=True
-    )
+def simuleval(folder: Path, questions: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+    asked = [sys.executable, "-m", "sqa", "simuleval-dir"]
+    user_dir = subprocess.run(asked, capture_output=True, text=True, check=True)
     command = [sys.executable, "-W", "ignore", "-m", "simuleval.cli", "--no-progress-bar", "--output", folder]
-    scorers = ["--user-dir", user_dir.stdout.strip(), "--latency-metrics", "AL", *NAMES, "--sqa-questions", SET]
-    done = subprocess.run([str(each) for each in (*command, *scorers, *arguments)], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr[-3000:]
-    return done.stdout
+    scorers = ["--user-dir", user_dir.stdout.strip(), "--latency-metrics", "AL", *NAMES, "--sqa-questions", questions]
+    return subprocess.run([str(each) for each in (*command, *scorers, *arguments)], capture_output=True, text=True)
+
+
+def old(folder: Path, questions: str) -> subprocess.CompletedProcess[str]:
+    """The example's log, scored again."""
+    shutil.copy(EXAMPLE, folder / "instances.log")
+    (folder / "config.yaml").write_text("source_type: text\ntarget_type: text\n", encoding="utf-8")
+    return simuleval(folder, questions, "--score-only")
 
 
 def table(path: Path) -> list[dict[str, str]]:
@@ -56,23 +60,39 @@ def test_while_it_evaluates_an_agent(tmp_path: Path) -> None:
     agent = ("--agent", ROOT / "services" / "sqa_services" / "simuleval" / "translator_agent.py")
     spec = json.dumps({"name": "waitk", "model": "es-en", "k": 3})
     inputs = ("--source", tmp_path / "source", "--target", tmp_path / "target")
-    simuleval(tmp_path / "out", *agent, "--translator", spec, *inputs)
+    done = simuleval(tmp_path / "out", SET, *agent, "--translator", spec, *inputs)
+    assert done.returncode == 0, done.stderr[-3000:]
     [row] = table(tmp_path / "out" / "scores.tsv")
     expected = ours(tmp_path / "out" / "instances.log", tmp_path / "runs")
     assert {name: float(row[name]) for name in NAMES} == {
         name: round(float(expected[metric]), 3) for name, metric in NAMES.items()
     }
     rows = table(tmp_path / "out" / "metrics.tsv")
-    assert len(rows) == len(sentences) and {float(each["SQA_ACCURACY"]) for each in rows} <= {0.0, 1.0}
+    stats, questions = sqa.load(tmp_path / "runs" / "ours").read.stats, load_questions("mini-es", 5)
+    for name, metric in NAMES.items():  # stats of a question: its score and 1
+        scores = [round(float(row[0] / row[1]), 3) for row in stats[metric]]
+        each = [score for question, score in zip(questions, scores, strict=True) for _ in question.sentences]
+        assert [float(row[name]) for row in rows] == each
 
 
 def test_an_old_log(tmp_path: Path) -> None:
-    log = ROOT / "docs" / "example" / "instances.log"
-    shutil.copy(log, tmp_path / "instances.log")
-    (tmp_path / "config.yaml").write_text("source_type: text\ntarget_type: text\n", encoding="utf-8")
-    header, row = simuleval(tmp_path, "--score-only").splitlines()[-2:]
+    header, row = old(tmp_path, SET).stdout.splitlines()[-2:]
     printed = dict(zip(header.split(), row.split()[-len(header.split()) :], strict=True))
-    expected = ours(log, tmp_path / "runs")
+    expected = ours(EXAMPLE, tmp_path / "runs")
     assert {name: float(printed[name]) for name in NAMES} == {
         name: round(float(expected[metric]), 3) for name, metric in NAMES.items()
     }
+
+
+@pytest.mark.parametrize(
+    ("questions", "said"),
+    [
+        ("mini-es", "ends after 20 of 180 sentences"),
+        ("{name: mini-es, limit: 2}", "has 8 sentences, SimulEval 20; set its `limit`"),
+        ("mini-se", "unknown question set 'mini-se', did you mean 'mini-es'"),
+    ],
+)
+def test_other_questions_are_one_line(tmp_path: Path, questions: str, said: str) -> None:
+    done = old(tmp_path, questions)
+    last = done.stderr.splitlines()[-1]
+    assert done.returncode == 1 and last.startswith("sqa: ") and said in last and "Traceback" not in done.stderr
