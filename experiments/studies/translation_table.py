@@ -174,10 +174,9 @@ def _wanted(config: TableConfig) -> Iterator[Wanted | LeftOut]:
 
 def _spread(scheduler: Scheduler, wanted: Sequence[Wanted], config: TableConfig) -> list[Row]:
     """The rows, made by workers; these find the questions in the store, and need no data of their own."""
-    from sqa.run.blocks import keep
     from sqa.run.spread import PROCESSES, Job
 
-    given = {id(questions): keep(scheduler.store, questions) for _, questions in wanted}
+    given = {id(questions): scheduler.store.keep(questions) for _, questions in wanted}
     chains: dict[tuple[Any, ...], list[tuple[int, Job]]] = {}
     for place, (cell, questions) in enumerate(wanted):
         # prefix translations of a program are remembered within a process, so its k stay together
@@ -190,9 +189,7 @@ def _spread(scheduler: Scheduler, wanted: Sequence[Wanted], config: TableConfig)
 
 def _finish(cell: Cell, config: TableConfig, given: str, store: Store, parts: Parts) -> list[Row]:
     """On a worker, when all blocks of a row are in the store."""
-    from sqa.run.blocks import kept
-
-    return measure_one(cell, config, kept(store, given), store, parts, progress=False)
+    return measure_one(cell, config, store.kept(given), store, parts, progress=False)
 
 
 def load_set(config: SetConfig, limit: int | None) -> tuple[str, list[Question]]:

@@ -153,8 +153,8 @@ def compare(
 def export(
     run: RunFolder,
     to: Annotated[
-        Literal["text", "instances.log", "jsonl", "csv"],
-        typer.Option("--to", help="Plain lines; SimulEval's log; a line a question; a row a step."),
+        Literal["text", "instances.log", "jsonl", "csv", "parquet", "submission"],
+        typer.Option("--to", help="Lines; SimulEval's log; a line a question; a row a step; what the board takes."),
     ],
     side: Annotated[
         Literal["hypotheses", "references", "sources"], typer.Option("--side", help="Of --to text: which lines.")
@@ -163,15 +163,22 @@ def export(
     output: Output = None,
 ) -> None:
     """A finished run for other programs: text for sacrebleu, a log for SimulEval (--output: its folder), steps."""
-    from sqa.run.export import csv_lines, json_lines, texts
+    from sqa.files.store import write_table
+    from sqa.run import export as out
     from sqa.run.folder import open_run
 
     traces = open_run(run).traces
     if to == "instances.log":
         print(import_module("smt.engines.instances").write_instances(traces, output or run / "simuleval", unit))
+    elif to == "parquet":
+        path = output or run / "steps.parquet"
+        write_table(path, out.steps_table(traces), {})
+        print(path)
+    elif to == "text":
+        _write(out.texts(traces, side, unit), output)
     else:
-        lines = {"text": lambda: texts(traces, side, unit), "jsonl": lambda: json_lines(traces)}
-        _write(lines.get(to, lambda: csv_lines(traces))(), output)
+        lines = {"jsonl": out.json_lines, "csv": out.csv_lines, "submission": out.submission_lines}
+        _write(lines[to](traces), output)
 
 
 @runs_app.command()

@@ -3,6 +3,7 @@
     <root>/store/<stage>/<key>/manifest.json        what the key was made from
     <root>/store/<stage>/<key>/block-0003.parquet   the rows of the fourth block of questions
     <root>/store/<stage>/<key>/loaded.json          code of one's own that was loaded while they were made
+    <root>/store/questions/<fingerprint>/questions.jsonl   what was run on, so that a run is read without its data set
 
 The key is the sha256 of everything that can change the rows, so a file that is there never needs to be made again and
 a killed run continues with the blocks that are missing.  No file holds a time, a path or a random value: the same
@@ -15,7 +16,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -125,6 +126,30 @@ class Store:
             raise DataError(f"{manifest}: describes another stage; delete its folder and run the config again")
         return stage
 
+    def questions(self, fingerprint: str) -> Path:
+        """The file of the questions that `keep` puts there."""
+        return self.root / "store" / "questions" / fingerprint / "questions.jsonl"
+
+    def keep(self, questions: Sequence[Question]) -> str:
+        """Write questions down, unless they lie there; their fingerprint."""
+        fingerprint = dataset_fingerprint(questions)
+        if not self.place.exists(self.questions(fingerprint)):
+            lines = (json.dumps(asdict(question), ensure_ascii=False) + "\n" for question in questions)
+            self.place.write(self.questions(fingerprint), "".join(lines).encode())
+        return fingerprint
+
+    def kept(self, fingerprint: str) -> list[Question]:
+        """The questions that `keep` put there.  Not those that were put there: DataError."""
+        path = self.questions(fingerprint)
+        try:
+            questions = [_question(parse_json(line)) for line in self.place.read(path).splitlines()]
+            damaged = "" if dataset_fingerprint(questions) == fingerprint else "are not those that were put there"
+        except (ValueError, TypeError, KeyError) as error:
+            damaged = f"cannot be read ({error})"
+        if damaged:
+            raise DataError(f"{path}: the questions {damaged}; delete the file and run again")
+        return questions
+
     @contextmanager
     def working_on(self, stage: Stage) -> Iterator[None]:
         """Hold the stage's folder: a second run of the same stage waits, then finds the blocks made."""
@@ -142,6 +167,11 @@ class Store:
 def blocks_of(questions: Sequence[Question], size: int) -> list[Sequence[Question]]:
     """The questions in blocks of `size`, the last one shorter."""
     return [questions[start : start + size] for start in range(0, len(questions), size)]
+
+
+def _question(row: dict[str, Any]) -> Question:
+    sentences = tuple(tuple(words) for words in row["sentences"])
+    return Question(**row | {"sentences": sentences, "reference": tuple(row["reference"])})
 
 
 # --------------------------------------------------------------------------------------------------- atomic files

@@ -49,10 +49,10 @@ class Reason(NamedTuple):
 
 
 def holdings(runs: Path) -> list[Held]:
-    """Every stage of a runs folder's store, with the runs there that use it."""
+    """Every stage of a runs folder's store, and its data sets' questions, with the runs there that use them."""
     users: dict[str, list[str]] = {}
     for name, summary in summaries(runs).items():
-        for key in summary["stages"].values():
+        for key in (*summary["stages"].values(), summary.get("dataset")):
             users.setdefault(key, []).append(name)
     found = []
     for folder in sorted(path for path in (runs / "store").glob("*/*") if path.is_dir()):

@@ -8,15 +8,14 @@
 
 Questions that are no data set of a worker's (sentences of a news test, the examples of a board) lie in the store too:
 
-    given = keep(store, questions)                        # a fingerprint, small enough to go with every task
+    given = store.keep(questions)                         # a fingerprint, small enough to go with every task
     planned = workshop.plan(config, given=given)
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,7 +28,6 @@ from sqa.core.interfaces import ChecksTexts
 from sqa.core.own.places import own_codes
 from sqa.core.registry import BUZZERS, GUESSERS, TRANSLATORS
 from sqa.core.types import Question
-from sqa.files.json_reader import parse_json
 from sqa.files.store import Stage, Store, blocks_of, dataset_fingerprint, digest
 from sqa.metrics.quality.text_metric import TextMetric
 from sqa.run import pipeline
@@ -43,7 +41,7 @@ if TYPE_CHECKING:
     from sqa.core.own.code import Code
 
 COMPONENTS = 24  # kept by a process: models of the runs it works on, not of a thousand runs before
-GIVEN = 8  # question sets of `keep` that a process holds in memory
+GIVEN = 8  # question sets of `Store.keep` that a process holds in memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +65,7 @@ class Workshop:
     def plan(self, config: RunConfig, until: str = "score", given: str | None = None) -> Planned:
         """The stages of a run up to `until`; their components are loaded, and asked whether they take the questions.
 
-        `given`: what `keep` said of questions that take the place of those of `config.dataset`.
+        `given`: what `Store.keep` said of questions that take the place of those of `config.dataset`.
         """
         mapping = to_mapping(config)
         identity = digest([until, given, {key: mapping.get(key) for key in ("dataset", *_PARTS, "metrics")}])
@@ -171,44 +169,16 @@ class Workshop:
     def _questions(self, config: RunConfig, given: str | None) -> tuple[list[Question], str]:
         """The questions of a run and their fingerprint."""
         if given is not None:
-            return kept(self.store, given), given
+            return _given(self.store, given), given
         questions = self.parts.questions(config.dataset)
         if config.dataset not in self._datasets:
             self._datasets[config.dataset] = dataset_fingerprint(questions)
         return questions, self._datasets[config.dataset]
 
 
-def keep(store: Store, questions: Sequence[Question]) -> str:
-    """Put questions into the store, for `kept` on a worker; their fingerprint."""
-    fingerprint = dataset_fingerprint(questions)
-    path = _place_of(store, fingerprint)
-    if not store.place.exists(path):
-        lines = (json.dumps(asdict(question), ensure_ascii=False) + "\n" for question in questions)
-        store.place.write(path, "".join(lines).encode())
-    return fingerprint
-
-
 @lru_cache(maxsize=GIVEN)
-def kept(store: Store, fingerprint: str) -> list[Question]:
-    """The questions that `keep` put there.  Not those that were put there: DataError."""
-    path = _place_of(store, fingerprint)
-    try:
-        questions = [_question(parse_json(line)) for line in store.place.read(path).splitlines()]
-        damaged = "" if dataset_fingerprint(questions) == fingerprint else "are not those that were put there"
-    except (ValueError, TypeError, KeyError) as error:
-        damaged = f"cannot be read ({error})"
-    if damaged:
-        raise DataError(f"{path}: the questions {damaged}; delete the file and run again")
-    return questions
-
-
-def _question(row: dict[str, Any]) -> Question:
-    sentences = tuple(tuple(words) for words in row["sentences"])
-    return Question(**row | {"sentences": sentences, "reference": tuple(row["reference"])})
-
-
-def _place_of(store: Store, fingerprint: str) -> Path:
-    return store.root / "store" / "questions" / fingerprint / "questions.jsonl"
+def _given(store: Store, fingerprint: str) -> list[Question]:
+    return store.kept(fingerprint)
 
 
 @cache

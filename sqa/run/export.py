@@ -9,6 +9,9 @@ from collections.abc import Iterable, Iterator
 from itertools import accumulate
 from typing import Any, Literal, NamedTuple
 
+import pyarrow as pa
+
+from sqa.core.errors import NotComputable
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Question
 
@@ -26,6 +29,19 @@ class Step(NamedTuple):
     rank: int | None  # of the first right guess, from 1; 0 = none is right; None = no guesser ran
     score: float | None  # the buzzer's; None = no buzzer ran
     buzz: bool | None
+
+
+STEPS = pa.schema(
+    [
+        ("question", pa.string()),
+        ("step", pa.int32()),
+        ("word", pa.string()),
+        ("g", pa.int32()),
+        ("rank", pa.int32()),
+        ("score", pa.float64()),
+        ("buzz", pa.bool_()),
+    ]
+)
 
 
 def steps(traces: Iterable[QuestionTrace]) -> Iterator[Step]:
@@ -96,6 +112,31 @@ def json_lines(traces: Iterable[QuestionTrace]) -> Iterator[str]:
             ],
         }
         yield json.dumps(document, ensure_ascii=False)
+
+
+def submission_lines(traces: Iterable[QuestionTrace]) -> Iterator[str]:
+    """What `sqa validate sqa` and the board take: one JSON object a step, `g` counting words of the whole question.
+
+    With the best guess and the buzz where both a guesser and a buzzer ran.  Words taken back: NotComputable.
+    """
+    for trace in traces:
+        q, before = trace.question, [0, *accumulate(map(len, trace.question.sentences))]
+        if any(emission.erase for emission in trace.emissions):
+            raise NotComputable(f"{q.id}: takes words back, and a submission has no way to say so")
+        written = [(emission.token, before[emission.sentence] + emission.g) for emission in trace.emissions]
+        for i, (token, g) in enumerate(written or [("", 0)]):
+            row: dict[str, Any] = {"question": q.id, "step": i, "token": token, "g": g}
+            if trace.guesses is not None and trace.buzzes is not None:
+                best = trace.guesses[i][:1] if written else ()
+                row |= {"guess": best[0].page if best else "", "buzz": bool(written) and trace.buzzes[i].buzz}
+            yield json.dumps(row, ensure_ascii=False)
+
+
+def steps_table(traces: Iterable[QuestionTrace]) -> pa.Table:
+    """The steps as a table of Arrow; null where no guesser or buzzer ran."""
+    rows = list(steps(traces))
+    columns = zip(*rows, strict=True) if rows else [()] * len(STEPS)
+    return pa.table([pa.array(column, field.type) for column, field in zip(columns, STEPS, strict=True)], STEPS)
 
 
 def csv_lines(traces: Iterable[QuestionTrace]) -> Iterator[str]:

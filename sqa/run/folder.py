@@ -106,18 +106,21 @@ class RunFolder:
         return found
 
     def open(self, parts: Parts | None = None) -> FinishedRun:
-        """The questions and traces, from the store beside the folder: no model is loaded, nothing computed again.
+        """The questions and traces, from the store beside the folder: no model or data set is loaded, nothing computed.
 
-        DataError where the questions are not those it ran on, or the store lacks its stages or has them in another
-        schema.  Give the same `parts` to several runs and they share questions.
+        Where the store lacks the questions (it is of an earlier version), the data set is read.  DataError where that
+        has others by now, or the store lacks the run's stages or has them in another schema.
         """
         if "translate" not in self.stages:
             raise DataError(f"{self.folder / SUMMARY}: names no stages; run the config again")
-        questions = (parts or Parts()).questions(self.config.dataset)
-        if dataset_fingerprint(questions) != self.dataset:
-            name = self.config.dataset.name
-            raise DataError(f"{self.folder}: made from other questions than {name} now has; run it again")
         store = Store(self.folder.resolve().parent)
+        if store.place.exists(store.questions(self.dataset)):
+            questions = store.kept(self.dataset)
+        else:
+            questions = (parts or Parts()).questions(self.config.dataset)
+            if dataset_fingerprint(questions) != self.dataset:
+                name = self.config.dataset.name
+                raise DataError(f"{self.folder}: made from other questions than {name} now has; run it again")
         stages = {name: store.stage(name, self.stages[name]) for name in TRACED if name in self.stages}
         return FinishedRun(self.folder, self.config, questions, Traces(store, blocks_of(questions, BLOCK_SIZE), stages))
 

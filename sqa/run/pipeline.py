@@ -141,6 +141,7 @@ def run(
 
     translator = parts.component(TRANSLATORS, config.translator)
     check_questions(config.translator, translator, questions, whole)
+    store.keep(questions)
     worker.work(
         worker.stage("translate", TRANSLATORS, config.translator, translator, ()),
         lambda index, block, tick: translate(translator, block, tick),

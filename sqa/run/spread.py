@@ -50,7 +50,7 @@ class Job:
     config: RunConfig
     finish: Finish
     until: str = "score"
-    given: str | None = None  # questions in the store (`sqa.run.blocks.keep`), in place of those of config.dataset
+    given: str | None = None  # questions in the store (`Store.keep`), in place of those of config.dataset
 
 
 @dataclass(slots=True)

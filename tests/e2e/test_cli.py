@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import signal
@@ -17,11 +18,16 @@ from subprocess import PIPE
 import pytest
 import yaml
 from doubles import write_questions
+from pyarrow import parquet
 
 from sqa import __version__
 from sqa.cli import app as cli
 from sqa.cli import start
+from sqa.core.errors import NotComputable
 from sqa.core.paths import ROOT
+from sqa.core.trace import QuestionTrace
+from sqa.core.types import Emission, Question
+from sqa.run.export import submission_lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -399,6 +405,33 @@ def test_export_gives_what_other_programs_read(sqa: Shell) -> None:
     first = json.loads(sqa("export", "runs/t", "--to", "jsonl").out.splitlines()[0])
     assert first["hypothesis"] == texts[:2] and first["steps"][0]["word"] == "pista"
     assert len(first["steps"]) == sum(line.startswith("q0,") for line in steps)
+    assert sqa("export", "runs/t", "--to", "parquet").out == "runs/t/steps.parquet\n"
+    table = parquet.read_table("runs/t/steps.parquet")
+    assert [list(map(str, row)) for row in zip(*table.to_pydict().values(), strict=True)] == [*csv.reader(steps[1:])]
+
+
+def test_a_run_is_exported_as_a_submission_and_without_its_data_set(sqa: Shell) -> None:
+    rows = {row["metric"]: row["value"] for row in json.loads(sqa("run", sqa.config(), "--json").out)}
+    sqa("export", "runs/t", "--to", "submission", "--output", "mine.jsonl")
+    scored = json.loads(sqa("validate", "sqa", "mine.jsonl", "--questions", "questions.jsonl", "--json").out)["scores"]
+    assert {s["metric"]: s["value"] for s in scored if s["metric"] in ("ew", "bleu", "al")} == {
+        name: pytest.approx(rows[name]) for name in ("ew", "bleu", "al")
+    }
+    Path("questions.jsonl").unlink()
+    assert sqa("export", "runs/t", "--to", "submission").out == Path("mine.jsonl").read_text("utf-8")
+    assert sqa("view", "runs/t").out == "runs/t/view.html\n"
+
+
+def test_a_submission_has_no_way_to_take_words_back_and_a_silent_question_has_a_row() -> None:
+    question = Question("q", "d", "es", (("a", "b"), ("c",)), ("x",), "Peru")
+    [silent] = submission_lines([QuestionTrace(question, (), (), ())])
+    row = {"question": "q", "step": 0, "token": "", "g": 0, "guess": "", "buzz": False}
+    assert json.loads(silent) == row
+    plain = QuestionTrace(question, (Emission(1, "x", 1, True),))
+    assert list(map(json.loads, submission_lines([plain]))) == [{"question": "q", "step": 0, "token": "x", "g": 3}]
+    back = QuestionTrace(question, (Emission(0, "x", 1, False), Emission(0, "y", 1, False, 1)))
+    with pytest.raises(NotComputable, match="q: takes words back"):
+        list(submission_lines([back]))
 
 
 def test_a_log_goes_out_and_comes_back(sqa: Shell) -> None:

@@ -105,10 +105,20 @@ def test_a_store_of_another_schema_or_none(finished: Path) -> None:
         open_run(finished)
 
 
-def test_other_questions_than_the_run_had(finished: Path) -> None:
-    path = Path(open_run(finished).config.dataset.name)
+def test_a_finished_run_needs_its_data_set_no_more(finished: Path) -> None:
+    before = open_run(finished)
+    path = Path(before.config.dataset.name)
     path.write_text(path.read_text().replace("grande", "enorme"))
+    assert open_run(finished).questions == before.questions
+    [kept] = (finished.parent / "store" / "questions").glob("*/questions.jsonl")
+    kept.write_text(kept.read_text("utf-8").replace("grande", "enorme"), encoding="utf-8")
+    with pytest.raises(DataError, match="are not those that were put there; delete the file and run again"):
+        open_run(finished)
+    kept.unlink()  # as in a store of an earlier version
     with pytest.raises(DataError, match="made from other questions"):
+        open_run(finished)
+    path.unlink()
+    with pytest.raises(DataError, match="there is no such file of questions"):
         open_run(finished)
 
 

@@ -14,6 +14,7 @@ import typer
 
 from sqa.cli.options import SETTINGS, Host, HostNames, Json, MaxBody, Port, SchedulerOption, StoreOption
 from sqa.core.errors import lacking, need
+from sqa.core.paths import config_file
 
 if TYPE_CHECKING:
     from sqa_services.board.board import Board
@@ -82,12 +83,21 @@ def register_model(
     task: TaskCode,
     name: Name,
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="A run's config (.yaml) or a submission.", show_default=False)
+        Path,
+        typer.Argument(
+            metavar="FILE", help="A run's config, named as `sqa run` takes it, or a submission.", show_default=False
+        ),
     ],
 ) -> None:
     """Add a model; it is queued on every data set of the task."""
-    kind = "config" if file.suffix in (".yaml", ".yml") else "submission"
-    print(json.dumps(_board(context).register_model(task, name, kind, file.read_bytes())))
+    from sqa.run import entries
+    from sqa.run.config import read_yaml
+
+    path = config_file(file)
+    kind = "config" if entries.is_config(str(path)) else "submission"
+    one_of_several = entries.split(path)[1] is not None
+    data = json.dumps(read_yaml(path)).encode() if one_of_several else path.read_bytes()  # JSON is YAML, too
+    print(json.dumps(_board(context).register_model(task, name, kind, data)))
 
 
 @board_app.command("register-session")

@@ -36,11 +36,11 @@ def test_what_is_stored_and_who_uses_it(tmp_path: Path) -> None:
     make(tmp_path, "b", metrics=["ew", "accuracy"])
     held = {(one.stage, one.runs) for one in stored.holdings(tmp_path)}
     assert held == {
-        *((stage, ("a", "b")) for stage in ("translate", "guess", "buzz")),
+        *((stage, ("a", "b")) for stage in ("questions", "translate", "guess", "buzz")),
         ("score", ("a",)),
         ("score", ("b",)),
     }
-    assert all(one.blocks and one.size > 100 for one in stored.holdings(tmp_path))
+    assert all(one.size > 100 and (one.blocks > 0) == (one.stage != "questions") for one in stored.holdings(tmp_path))
 
 
 def test_only_what_nobody_uses_is_removed(tmp_path: Path) -> None:

@@ -48,7 +48,9 @@ def config(folder: Path, **changes: Any) -> RunConfig:
 
 
 def files(root: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(root)): path.read_bytes() for path in root.glob("store/*/*/*")}
+    """Of all stages."""
+    found = (path for path in root.glob("store/*/*/*") if path.parts[-3] != "questions")
+    return {str(path.relative_to(root)): path.read_bytes() for path in found}
 
 
 def made_in_blocks(workshop: Workshop, one: RunConfig) -> list[bool]:

@@ -48,9 +48,8 @@ def answer(
 def _spread(scheduler: Scheduler, config: RunConfig, questions: Sequence[Question]) -> Traces:
     """The traces, made by workers; these find the questions in the store, and know nothing of the board."""
     from sqa.run import spread
-    from sqa.run.blocks import keep
 
-    given = keep(scheduler.store, questions)
+    given = scheduler.store.keep(questions)
     job = spread.Job(config, partial(_stages, config, given), UNTIL, given)
     [(_, stages)] = spread.spread(scheduler, [[job]], spread.PROCESSES)
     return Traces(scheduler.store, blocks_of(questions, pipeline.BLOCK_SIZE), stages)

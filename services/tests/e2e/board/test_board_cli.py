@@ -11,6 +11,8 @@ from typer.testing import CliRunner
 
 pytest.importorskip("sqlalchemy")
 
+from sqa.core.errors import SqaError
+from sqa.core.paths import ROOT
 from sqa_services.cli.board import board_app
 
 TASK = ("--task", "board_task:make")
@@ -73,3 +75,16 @@ def test_what_an_organiser_does(tmp_path: Path) -> None:
 def test_the_bundled_questions(tmp_path: Path) -> None:
     made = json.loads(run(tmp_path, "register-dataset", "sqa-pl", "mini", "mini-pl", "--perturb", "all"))
     assert made["examples"] == 45 and set(made["prefixes"]) == {"fairness", "robustness", "simultaneous"}
+
+
+def test_a_model_is_named_as_sqa_run_names_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("few.jsonl").write_text((ROOT / "docs/example/questions.jsonl").read_text("utf-8"), encoding="utf-8")
+    run(tmp_path, "register-dataset", "sqa-es", "few", "few.jsonl")
+    run(tmp_path, "register-model", "sqa-es", "bundled", "mini_es_wait6_bm25")
+    Path("both.yaml").write_text("entries: {a: {dataset: mini-es}, b: {like: a, translator: waitk}}", encoding="utf-8")
+    for name, problem in (("both.yaml:b", "dataset: expected a mapping"), ("nobody", "nor the name of a bundled")):
+        with pytest.raises(SqaError, match=problem):
+            run(tmp_path, "register-model", "sqa-es", "other", name)
+    [model] = json.loads(run(tmp_path, "export", "sqa-es"))["models"]
+    assert model["name"] == "bundled"
