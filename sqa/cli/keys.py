@@ -32,7 +32,7 @@ def keys_of(kind: str, name: str) -> list[Key]:
     if kind not in KINDS:
         raise ConfigError(f"unknown kind {kind!r}{did_you_mean(kind, KINDS)}; known: {', '.join(KINDS)}")
     cls = KINDS[kind].config_class(name)
-    hints, said = typing.get_type_hints(cls), _comments(cls)
+    hints, said = typing.get_type_hints(cls), comments(cls)
     return [Key(each.name, describe(hints[each.name]), _default(each), said.get(each.name, "")) for each in fields(cls)]
 
 
@@ -43,7 +43,7 @@ def _default(field: Any) -> str:
     return value if isinstance(value, str) and value else json.dumps(value, default=str)
 
 
-def _comments(cls: type) -> dict[str, str]:
+def comments(cls: type) -> dict[str, str]:
     """key -> the comment at the end of its line."""
     try:
         source = inspect.getsource(cls)

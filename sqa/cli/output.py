@@ -28,7 +28,7 @@ from sqa.report import tables
 Style = Literal["tsv", "aligned", "json", "latex"]
 SPEAKS = {"serve", "client", "scorer"}  # commands that talk to other programs: no tables
 OWN_TEXT = {("validate", "vist"), ("board", "export"), ("board", "register-dataset"), ("board", "register-model"),
-            ("board", "register-session"), ("export",), ("questions",)}  # fmt: skip
+            ("board", "register-session"), ("export",), ("questions",), ("config", "schema")}  # fmt: skip
 _META = "sqa.output"  # of the context: what the options said
 _VERBOSE: ContextVar[bool] = ContextVar("verbose", default=False)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import platform
 import re
@@ -66,6 +67,14 @@ def config_keys(
 
     rows = keys_of(kind, name)
     print_table(("key", "type", "default", "meaning"), [astuple(row) for row in rows], [*map(asdict, rows)], as_json)
+
+
+@config_app.command("schema")
+def config_schema() -> None:
+    """The JSON Schema of a run's config, for an editor that completes and checks its keys."""
+    from sqa.cli.schema import schema
+
+    print(json.dumps(schema(), indent=2, ensure_ascii=False))
 
 
 @start_app.command()

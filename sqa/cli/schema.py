@@ -1,0 +1,150 @@
+"""The JSON Schema of a run's YAML, for editors: made from the dataclasses that the loader reads (sqa/run/config.py)."""
+
+from __future__ import annotations
+
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import MISSING, Field, fields, is_dataclass
+from pathlib import Path
+from typing import Any, Literal, Union
+
+from sqa.cli.keys import KINDS, comments
+from sqa.core.errors import ConfigError
+from sqa.core.own.places import OwnPart
+from sqa.core.registry import QUALITY
+from sqa.metrics import ALL
+from sqa.run.config import OTHER_LANGUAGES, ComponentConfig, QualityConfig, RunConfig, to_mapping
+from sqa.run.entries import ENTRIES, LIKE
+
+Schema = dict[str, Any]
+OWN: Schema = {"type": "string", "pattern": ":"}  # file.py:Name, module:name
+NAMED: Schema = {"type": "object", "properties": {"name": OWN}, "required": ["name"]}  # of one's own: its keys are
+PLAIN: dict[Any, Schema] = {
+    int: {"type": "integer"},
+    float: {"type": "number"},
+    str: {"type": "string"},
+    bool: {"type": "boolean"},
+    Path: {"type": "string"},
+    type(None): {"type": "null"},
+    Any: {},
+}
+OPTIONAL = ("guesser", "buzzer")  # parts that a run may do without
+
+
+def schema() -> Schema:
+    """Of a run's file, or of a file of `entries`.  Parts whose packages are not here may have any keys."""
+    parts = {kind: _part(kind) for kind in ("translator", *OPTIONAL)}
+    run = _mapping(RunConfig, _hooks(parts, {}))
+    run["required"].remove("name")  # the file's
+    started: Schema = {"type": "object", "not": {"required": ["name"]}}  # in an entry like another: some keys of it
+    entry = _mapping(RunConfig, _hooks(parts, started))
+    entry["properties"][LIKE] = {"type": "string", "description": "another entry, whose keys this one has, too"}
+    entries = {"type": "object", "additionalProperties": {**entry, "required": []}}
+    several = {"type": "object", "properties": {ENTRIES: entries}, "required": [ENTRIES], "additionalProperties": False}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "A run of sqa",
+        "if": {"type": "object", "required": [ENTRIES]},
+        "then": several,
+        "else": run,
+        "$defs": parts,
+    }
+
+
+def _hooks(parts: Mapping[str, Schema], more: Schema) -> dict[str, Schema]:
+    """Keys of a run whose values the loader reads by their registry."""
+    found: dict[str, Schema] = {}
+    for kind in parts:
+        others = [PLAIN[type(None)]] * (kind in OPTIONAL) + [more] * bool(more)
+        found[kind] = {"anyOf": [_to(kind), *others]} if others else _to(kind)
+    return {**found, "metrics": {"type": "array", "items": {"anyOf": [{"enum": list(ALL)}, {"pattern": "[:@]"}]}}}
+
+
+def _to(kind: str) -> Schema:
+    return {"$ref": f"#/$defs/{kind}"}
+
+
+def _part(kind: str) -> Schema:
+    """A name, or a mapping with a name and the keys of the part of that name."""
+    registry = KINDS[kind]
+    names = list(registry.names())
+    mappings = []
+    for name in names:
+        made = _of_class(lambda name=name: registry.config_class(name))
+        if "properties" in made:
+            of_all = {OTHER_LANGUAGES: PLAIN[bool]} if kind == "translator" else {}
+            made["properties"] = {"name": {"const": name}, **made["properties"], **of_all}
+            made["required"] = ["name", *made["required"]]
+        else:
+            made = {"type": "object", "properties": {"name": {"const": name}}, "required": ["name"]}
+        mappings.append(made)
+    return {"anyOf": [{"enum": names}, OWN, *mappings, NAMED]}
+
+
+def _of_class(find: Any) -> Schema:
+    """The mapping of a part's dataclass; where that cannot be imported here, anything."""
+    try:
+        return _mapping(find())
+    except ConfigError:
+        return {}
+
+
+def _mapping(cls: type, hooks: Mapping[str, Schema] | None = None) -> Schema:
+    """A mapping with the keys of a dataclass and no others."""
+    hints, said = typing.get_type_hints(cls), comments(cls)
+    properties, required = {}, []
+    for field in fields(cls):
+        if field.init:
+            of_type = hooks[field.name] if hooks and field.name in hooks else _value(hints[field.name])
+            properties[field.name] = {**of_type, **_beside(field, said)}
+            if field.default is MISSING and field.default_factory is MISSING:
+                required.append(field.name)
+    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+
+
+def _beside(field: Field[Any], said: Mapping[str, str]) -> Schema:
+    """What an editor shows of a key."""
+    shown: Schema = {"description": said[field.name]} if field.name in said else {}
+    return shown if field.default is MISSING else {**shown, "default": to_mapping(field.default)}
+
+
+def _value(hint: Any) -> Schema:
+    """A type, as `sqa.run.values.Reader` reads its values."""
+    origin, inner = typing.get_origin(hint), typing.get_args(hint)
+    if hint in PLAIN:
+        return dict(PLAIN[hint])
+    if hint == tuple[QualityConfig, ...]:
+        return _quality()
+    if hint == tuple[ComponentConfig, ...]:
+        return {"type": "array", "items": _to("guesser")}
+    if hint is OwnPart:
+        return {"anyOf": [OWN, {"type": "object", "required": ["name"]}]}
+    if origin in (Union, types.UnionType):
+        return {"anyOf": [_value(one) for one in inner]}
+    if origin is Literal:
+        return {"enum": list(inner)}
+    if origin is tuple and inner[-1] is Ellipsis:
+        return {"type": "array", "items": _value(inner[0])}
+    if origin is tuple:
+        return {
+            "type": "array",
+            "prefixItems": list(map(_value, inner)),
+            "minItems": len(inner),
+            "maxItems": len(inner),
+        }
+    if origin in (dict, Mapping):
+        return {"type": "object", "additionalProperties": _value(inner[1])}
+    if is_dataclass(hint):
+        return _mapping(typing.cast(type, hint))
+    raise TypeError(f"no schema for {hint}")
+
+
+def _quality() -> Schema:
+    """`quality:`, a list of {kind: options}, or one mapping of kinds."""
+    short = [PLAIN[str], {"type": "array", "items": PLAIN[str]}]
+    kinds = {
+        name: {"anyOf": [*short, _of_class(lambda name=name: QUALITY.config_class(name))]} for name in QUALITY.names()
+    }
+    entries = {"type": "object", "properties": kinds, "patternProperties": {":": {}}, "additionalProperties": False}
+    return {"anyOf": [entries, {"type": "array", "items": {**entries, "minProperties": 1, "maxProperties": 1}}]}

@@ -1,0 +1,119 @@
+"""`sqa config schema`: every bundled run fits it, a wrong key fits nowhere, and it says what the loader says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from jsonschema_rs import Draft202012Validator
+
+from sqa.cli.keys import KINDS, keys_of
+from sqa.cli.schema import schema
+from sqa.core.errors import ConfigError
+from sqa.core.paths import CONFIGS, ROOT
+from sqa.core.registry import TRANSLATORS, Registry
+from sqa.run.config import read_yaml, run_from_mapping
+
+SCHEMA = schema()
+VALIDATOR = Draft202012Validator(SCHEMA)
+RUN: dict[str, Any] = {"dataset": {"name": "mini-es"}, "translator": {"name": "waitk", "model": "es-en", "k": 3}}
+
+
+def configs() -> dict[str, dict[str, Any]]:
+    """Every bundled run by its place."""
+    found = {}
+    for path in sorted([*CONFIGS.glob("*.yaml"), *(ROOT / "docs" / "example").glob("*.yaml")]):
+        entries = yaml.safe_load(path.read_text("utf-8")).get("entries")
+        for place in [path] if entries is None else [Path(f"{path}:{entry}") for entry in entries]:
+            mapping = read_yaml(place)
+            if "translator" in mapping and "dataset" in mapping:
+                found[f"{path.stem}:{place.name.rpartition(':')[2]}"] = mapping
+    return found
+
+
+CONFIGS_OF_RUNS = configs()
+
+
+@pytest.mark.parametrize("name", CONFIGS_OF_RUNS)
+def test_every_bundled_run_fits_and_a_wrong_key_does_not(name: str) -> None:
+    mapping = CONFIGS_OF_RUNS[name]
+    assert VALIDATOR.is_valid(mapping)
+    mappings = [key for key in ("dataset", "translator", "guesser", "buzzer") if isinstance(mapping.get(key), dict)]
+    parts = [key for key in mappings if ":" not in mapping[key]["name"]]  # of one's own, any keys may be
+    for wrong in ({**mapping, "limitt": 3}, *({**mapping, key: {**mapping[key], "modell": "x"}} for key in parts)):
+        assert not VALIDATOR.is_valid(wrong)
+
+
+def test_a_file_of_entries_fits() -> None:
+    several = yaml.safe_load((CONFIGS / "xqb.yaml").read_text("utf-8"))
+    assert len(CONFIGS_OF_RUNS) > 20 and VALIDATOR.is_valid(several)
+    for wrong in ({"seedd": 1}, {"translator": {"name": "waitk", "kk": 1}}):
+        assert not VALIDATOR.is_valid({"entries": {**several["entries"], "mine": {"like": "es_lm_beam4", **wrong}}})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"translator": "waitk"},
+        {"translator": "mine.py:Translator"},
+        {"translator": {"name": "mine.py:Translator", "anything": 1}},
+        {"translator": {"name": "command", "command": ["cat"], "policy": {"name": "mine.py:Policy", "least": 2}}},
+        {"translator": {"name": "command", "command": ["cat"], "policy": "hold", "n": 2, "other_languages": True}},
+        {"guesser": {"name": "fusion", "guessers": ["bm25", {"name": "tfidf"}]}},
+        {"guesser": "bm25", "buzzer": None, "metrics": ["ew", "al@omnisteval", "mine.py:Metric"], "seed": 3},
+        {"quality": {"comet": "folder"}},
+        {"quality": [{"bleurt": {"model": "folder"}}, {"external": ["program", "argument"]}]},
+    ],
+)
+def test_what_the_loader_takes_fits(change: dict[str, Any]) -> None:
+    assert VALIDATOR.is_valid({**RUN, **change})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"translator": "waitkk"},
+        {"translator": {"name": "waitk", "k": [3]}},
+        {"translator": {"name": "command", "command": "cat"}},
+        {"guesser": {"name": "fusion", "guessers": [{"name": "bm25", "kk": 1}]}},
+        {"guesser": {"name": "bm25", "other_languages": True}},
+        {"dataset": "mini-es"},
+        {"metrics": ["eww"]},
+        {"quality": [{"commet": "folder"}]},
+        {"seed": "1"},
+    ],
+)
+def test_what_the_loader_refuses_does_not_fit(change: dict[str, Any]) -> None:
+    mapping = {**RUN, **change}
+    with pytest.raises(ConfigError):
+        run_from_mapping({"name": "x", **mapping})
+    assert not VALIDATOR.is_valid(mapping)
+
+
+@pytest.mark.parametrize("kind", ["translator", "guesser", "buzzer"])
+def test_the_keys_are_those_that_the_command_lists(kind: str) -> None:
+    for name in KINDS[kind].names():
+        [found] = (
+            one["properties"]
+            for one in SCHEMA["$defs"][kind]["anyOf"]
+            if one.get("properties", {}).get("name") == {"const": name}
+        )
+        keys = {key.key: key.meaning for key in keys_of(kind, name)}
+        assert set(found) - {"name", "other_languages"} == set(keys)
+        assert {key: found[key].get("description", "") for key in keys} == keys
+
+
+def test_a_part_whose_package_is_missing_may_have_any_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = Registry.config_class
+
+    def without_torch(self: Registry, name: str) -> type:
+        if (self, name) == (TRANSLATORS, "waitk"):
+            raise ConfigError("translator 'waitk': needs the package torch")
+        return found(self, name)
+
+    monkeypatch.setattr(Registry, "config_class", without_torch)
+    validator = Draft202012Validator(schema())
+    assert validator.is_valid({**RUN, "translator": {"name": "waitk", "kk": 3}})
+    assert not validator.is_valid({**RUN, "translator": {"name": "command", "commandd": ["cat"]}})
