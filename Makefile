@@ -3,9 +3,10 @@
 # make bench       set up, then the speed of decoding and guessing
 # make lint        set up, then ruff's rules alone
 # make check       set up, then ruff's format and rules, and mypy
-# make ci          set up, then the packages that only tests need, on top of `make extras`; see docs/testing.md
+# make ci          set up, then the packages that only tests need, on top of `make extras`; see CONTRIBUTING.md
 # make extras      set up, then the packages of other systems: SimulEval, COMET, phrase-based SMT (tests without them skip)
 # make lm          set up, then the language model (240 MB, Gemma terms of use) of the translators lm-es-en and lm-pl-en
+# make site        the documentation as a static site in site/, from an environment of its own
 # make elasticsearch   set up, then start the server of docker-compose.yml and fill its index (ELASTIC_PASSWORD set)
 # make setup       .venv with the `sqa` command; done once, again when the pinned versions change
 #
@@ -16,8 +17,9 @@ PYTHON ?= python3
 VENV := .venv
 WORKERS ?= 2
 STAMP := $(VENV)/.sqa-installed
+DOCS := $(VENV)-docs
 
-.PHONY: setup extras reproduce test bench lint check ci lm elasticsearch
+.PHONY: setup extras reproduce test bench lint check ci lm site elasticsearch
 
 # editable_mode: `import sqa` finds this checkout from the folder above it, too, where it may be a folder called sqa
 setup: $(STAMP)
@@ -56,6 +58,14 @@ check: setup
 
 ci: extras
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements-ci.lock
+
+site: $(DOCS)/.installed
+	NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --strict --quiet
+
+$(DOCS)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(DOCS)
+	$(DOCS)/bin/python -m pip install --quiet --disable-pip-version-check "$$(sed -n 's/^docs = \["\(.*\)"\].*/\1/p' pyproject.toml)"
+	@touch $@
 
 elasticsearch: setup
 	docker compose up --wait elasticsearch

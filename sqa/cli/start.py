@@ -30,6 +30,7 @@ EXTRAS = {  # of pyproject.toml -> what for
     "browser": "tests of pages in a browser",
     "ci": "tests only",
     "cluster": "many runs on many machines",
+    "docs": "make site: the documentation as a static site",
     "e5": "the guesser that reads the foreign text",
     "elasticsearch": "the Elasticsearch guesser",
     "fairseq": "models trained with fairseq",

@@ -127,7 +127,7 @@ def _texts(folder: Path, questions: list[Question]) -> None:
 
 def _configs(folder: Path) -> None:
     """Configs and parts of one's own, as the pages name them."""
-    [own] = re.findall(r"```yaml\n(name: fr-en\n.*?)```", (ROOT / "docs/training.md").read_text("utf-8"), re.DOTALL)
+    [own] = re.findall(r"```yaml\n(name: fr-en\n.*?)```", (ROOT / "docs/own_data.md").read_text("utf-8"), re.DOTALL)
     shown = yaml.safe_load(own)
     corpus = shown["corpus"] | {"vocabulary_size": 600, "lexicon_width": 0}
     training = shown | {"corpus": corpus, "model": SMALL | {"vocabulary": 600}, "train": SHORT}

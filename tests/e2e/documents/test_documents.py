@@ -94,10 +94,17 @@ def test_files_that_are_named_exist(path: Path) -> None:
     assert [name for name in missing if not any(made in name for made in MADE)] == []
 
 
-def test_every_page_of_docs_is_in_its_index() -> None:
+def test_every_page_of_docs_is_in_its_index_and_on_the_site() -> None:
     index = (ROOT / "docs" / "README.md").read_text("utf-8")
-    pages = {path.name for path in (ROOT / "docs").glob("*.md")} - {"README.md"}
-    assert {name for name in pages if f"]({name})" in index} == pages
+    site = (ROOT / "mkdocs.yml").read_text("utf-8").partition("\nnav:\n")[2]
+    pages = {path.name for path in (ROOT / "docs").glob("*.md")}
+    assert {name for name in pages - {"README.md"} if f"]({name})" in index} == pages - {"README.md"}
+    assert set(re.findall(r": (\S+\.md)$", site, re.MULTILINE)) == pages
+
+
+def test_no_page_of_docs_is_long() -> None:
+    long = {path.name: len(path.read_text("utf-8").split()) for path in (ROOT / "docs").glob("*.md")}
+    assert {name: words for name, words in long.items() if words >= LONGEST} == {}
 
 
 def test_the_readme_is_short_and_begins_with_a_picture() -> None:

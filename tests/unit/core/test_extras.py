@@ -18,7 +18,7 @@ from sqa.core.errors import INSTALLED_BY
 ROOT = Path(__file__).resolve().parents[3]
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
 SERVICES = tomllib.loads((ROOT / "services" / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-FOR_TESTS = {"all", "browser", "ci", "test"}
+FOR_TESTS = {"all", "browser", "ci", "docs", "test"}
 
 
 def test_all_names_every_extra_of_the_program() -> None:
