@@ -8,8 +8,6 @@ from pathlib import Path
 
 import yaml
 
-from sqa.report import markdown
-
 FILE = Path(__file__).with_name("paper") / "beside.yaml"
 HEAD = ("item", "paper", "ours", "why different")
 
@@ -22,11 +20,6 @@ def beside(item: str) -> list[str]:
     name = re.compile(rf"{'Figure' if match[1] == 'fig' else 'Table'} {match[2]}(?!\d)")
     rows = [row for row in _rows() if name.match(row[0])]
     return [f"{label}, {what}: {text}" for label, *texts in rows for what, text in zip(HEAD[1:], texts, strict=True)]
-
-
-def paper_items() -> None:
-    """Print all of them as a Markdown table: what docs/paper_items.md shows."""
-    print("\n".join(markdown.table(HEAD, _rows())))
 
 
 @lru_cache(maxsize=1)

@@ -18,7 +18,7 @@ from sqa.run.config import AnswersConfig, RunConfig, load_run
 from sqa.run.parts import Parts
 from sqa.run.pipeline import run
 
-SHOWN = (("ew", "EW"), ("oracle-ew", "oracle EW"), ("accuracy", "accuracy"))
+SHOWN = (("ew", "EW"), ("accuracy", "accuracy"))
 STRICT, MORE = "strictly", "aliases add"
 
 

@@ -82,7 +82,7 @@ ITEMS = (
         "",
         ("questions", "contestant"),
         elsewhere("one run for each row, configs in docs/contestants.md"),
-        blocks={"table": pivot(("questions", "contestant"), columns("accuracy", "oracle-ew: oracle EW", "ew: EW"))},
+        blocks={"table": pivot(("questions", "contestant"), columns("accuracy", "ew: EW"))},
         kept="a language model is asked for hours",
     ),
 )

@@ -48,11 +48,6 @@ ITEMS = (
         grid_rows.inputs_beside,
         {
             "over-k": pivot(("dataset", "k"), across("share", "kind", COUNTED)),
-            "alignments": pivot(
-                ("dataset", "k"),
-                [column for kind in COUNTED
-                 for column in columns(f"share: {kind}", *errors.ALONE, cell={"kind": kind})],
-            ),
         },
     ),
     Item(

@@ -56,8 +56,7 @@ def remembered(_: Path, __: Path) -> Iterator[Row]:
 
 CARD = columns("bleu: BLEU", interval=False) + columns("chrf: chrF", digits=1, interval=False) + columns(*SHARES)
 NAMES = [
-    *columns("ew: EW", "oracle-ew: oracle EW"),
-    *columns("bleu: BLEU", digits=1),
+    *columns("ew: EW"),
     *columns("names: names kept", "names@copied: of those spelt the same", "names@invented: invented", digits=2,
              interval=False),
 ]  # fmt: skip
@@ -110,7 +109,6 @@ ITEMS = (
         "studies.yaml:bonuses",
         COLUMNS,
         measure,
-        blocks={"table": pivot(("pair", "translator"), columns("bleu: BLEU") + columns("chrf: chrF", interval=False))},
         kept="an hour of the language model",
     ),
     Item(

@@ -31,7 +31,7 @@ LEDGERS = ROOT / "experiments" / "ledger"
 PAGES = ("README.md", "docs/*.md", "data/models/*/README.md")
 PICTURE = "Ledger"  # key of a PNG's text: digest of the ledger that it shows
 _MARK = re.compile(r"^<!-- \[\[\[cog", re.MULTILINE)
-_PROLOGUE = "from experiments.beside import paper_items\nfrom experiments.lab.pages import show"
+_PROLOGUE = "from experiments.lab.pages import show"
 
 
 def ledger_path(name: str) -> Path:

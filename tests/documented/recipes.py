@@ -308,13 +308,6 @@ RECIPES: dict[str, Run | Serve | Cannot] = {
     "python -m guessers.paired rerank tfidf": Run(
         ("python -m guessers.paired rerank tfidf --datasets mini-es --complete",), slow=True
     ),
-    "python -m guessers.paired fusion tfidf": Run(
-        ("python -m guessers.paired fusion tfidf --datasets mini-es --complete",), slow=True
-    ),
-    "python -m guessers.bonus": Cannot(TOSSUPS, "unit/guessers"),
-    "python -m guessers.noise": Cannot(TOSSUPS, "unit/guessers"),
-    "python -m guessers.llm CONFIG": Cannot(LM, "unit/guessers"),
-    "python -m guessers.llm.fit": Cannot(LM, "unit/guessers"),
     "python -m experiments.planted.once es": Cannot(XQB, "unit/diagnose"),
     "python -m experiments.planted.found es": Cannot(LM, "unit/experiments/test_planted.py"),
     "python -m sqa_services.bench.cluster cost CONFIG": Run(
