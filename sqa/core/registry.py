@@ -266,5 +266,23 @@ QUALITY = Registry(  # metrics of texts: sqa/metrics/quality/text_metric.py
 SCORERS = Registry(  # models that score words of a translation: sqa/diagnose/scores.py
     "scorer", {"transformer": "smt.models.scoring:build", "language-model": "smt.lm.word_scores:build"}
 )
-COMMANDS = Registry("command", {})  # of plugins: an entry is a typer.Typer, the command of its name or a group of them
+COMMANDS = Registry(  # an entry is a typer.Typer that holds the command of this name, or is a group of that name
+    "command",
+    {
+        **dict.fromkeys(("init", "doctor"), "sqa.cli.start:start_app"),
+        "config": "sqa.cli.start:config_app",
+        **dict.fromkeys(("run", "translate", "guess", "buzz", "score", "sweep"), "sqa.cli.runs:runs_app"),
+        **dict.fromkeys(("compare", "export", "questions"), "sqa.cli.runs:runs_app"),
+        **dict.fromkeys(("ablation", "translations", "guessers", "head-to-head"), "sqa.cli.evidence:evidence_app"),
+        **dict.fromkeys(("reproduce", "correlate", "report", "latency"), "sqa.cli.evidence:evidence_app"),
+        **dict.fromkeys(("diagnose", "view"), "sqa.cli.evidence:evidence_app"),
+        "results": "sqa.cli.results:results_app",
+        "data": "sqa.cli.data:data_app",
+        "store": "sqa.cli.store:store_app",
+        "clean": "sqa.cli.train:clean_app",
+        "train": "sqa.cli.train:train_app",
+        "convert": "sqa.cli.train:convert_app",
+        "curve": "sqa.cli.curves:curve_app",
+    },
+)
 ITEMS = Registry("items", {})  # of plugins: an entry is a function that returns a sequence of experiments.lab.item.Item

@@ -1,0 +1,45 @@
+"""`sqa data`: the files of the manifest."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from sqa.cli.options import SETTINGS, Json, Names, print_table
+from sqa.data import download
+
+data_app = typer.Typer(help="The data files: what there is, getting it, checking it.", **SETTINGS)
+
+
+@data_app.command("list")
+def data_list(as_json: Json = False) -> None:
+    """Every file of the manifest, and whether a copy is here."""
+    header = ("name", "here", "bytes", "records", "licence", "home")
+    rows = [
+        (e.name, "yes" if download.where(e.name) else "no", e.size, e.records, e.licence, e.home or e.how or "")
+        for e in download.entries()
+    ]
+    print_table(header, rows, [dict(zip(header, row, strict=True)) for row in rows], as_json)
+
+
+@data_app.command("fetch")
+def data_fetch(names: Names = None) -> None:
+    """Get files from the mirror or their public home, resuming what was cut off; every byte is checked."""
+    for i, name in enumerate(names or [e.name for e in download.entries() if e.home or download.where(e.name)]):
+        path = download.fetch(name)
+        print(("" if i else "name\tpath\n") + f"{name}\t{path}", flush=True)
+
+
+@data_app.command("verify")
+def data_verify(names: Names = None, as_json: Json = False) -> None:
+    """Read every copy in full and compare it with the manifest.  Exit 3 on a wrong file, or a missing named one."""
+    found = download.verify(names or None)
+    header = ("name", "state", "path", "message")
+    rows = [(status.entry.name, status.state, str(status.path or ""), status.message) for status in found]
+    print_table(header, rows, [dict(zip(header, row, strict=True)) for row in rows], as_json)
+    bad = [s for s in found if s.state == "wrong" or (names and s.state != "ok")]
+    for status in bad:
+        print(f"sqa: {status.entry.name}: {status.message}", file=sys.stderr)
+    if bad:
+        raise typer.Exit(3)

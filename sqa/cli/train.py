@@ -1,0 +1,94 @@
+"""Trainings, the cleaning of their text, and models trained elsewhere."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sqa.cli.options import DEFAULT_RUNS, SETTINGS, Config, Fresh, Runs, SchedulerOption, call, print_table
+from sqa.core.errors import ConfigError
+
+train_app = typer.Typer(help="Train a translator, a guesser or a buzzer.", **SETTINGS)
+convert_app = typer.Typer(help="Take over models trained elsewhere.", **SETTINGS)
+clean_app = typer.Typer(**SETTINGS)
+
+
+@train_app.command("smt")
+def train_smt(
+    config: Config,
+    runs: Runs = DEFAULT_RUNS,
+    fresh: Fresh = False,
+    sweep: Annotated[
+        str | None, typer.Option("--sweep", metavar="k=...", help="One model per k: k=3,6,full,multi.")
+    ] = None,
+    seeds: Annotated[int | None, typer.Option("--seeds", metavar="N", help="Trainings per k (default 1).")] = None,
+    scheduler: SchedulerOption = None,
+) -> None:
+    """Train a translator, or one per k and seed; goes on from the last checkpoint unless told otherwise."""
+    from sqa.run.scheduler import scheduled
+
+    if scheduler is not None and sweep is None and seeds is None:
+        raise ConfigError("--scheduler: one training is one process; spread many with --sweep k=... or --seeds N")
+    with scheduled(scheduler, runs):
+        call("smt.train:main", config, runs, fresh, sweep, seeds)
+
+
+@train_app.command("guesser")
+def train_guesser(config: Config) -> None:
+    """Train a guesser on the tossups; print its folder."""
+    _print_folder(import_module("guessers.train").main(config))
+
+
+@train_app.command("buzzer")
+def train_buzzer(config: Config) -> None:
+    """Train a buzzer on the guesses for tossups that the guesser has not seen; print its folder."""
+    _print_folder(import_module("buzzers.train").main(config))
+
+
+def _print_folder(folder: Path) -> None:
+    """What a config names as `model:` from now on, and its size."""
+    size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    print_table(("model", "bytes"), [(str(folder), size)], [{"model": str(folder), "bytes": size}], as_json=False)
+
+
+@convert_app.command("fairseq")
+def convert_fairseq(
+    checkpoint: Annotated[Path, typer.Argument(metavar="CHECKPOINT", show_default=False)],
+    source_dict: Annotated[Path, typer.Option("--source-dict", help="dict.SRC.txt of fairseq-preprocess.")],
+    target_dict: Annotated[Path, typer.Option("--target-dict", help="dict.TGT.txt of fairseq-preprocess.")],
+    output: Annotated[Path, typer.Option("--output", help="The folder to make.")],
+    bpe: Annotated[str, typer.Option("--bpe", help="subword-nmt, sentencepiece or none.")] = "none",
+    codes: Annotated[
+        Path | None, typer.Option("--codes", help="BPE codes, or the source's SentencePiece model.")
+    ] = None,
+    moses: Annotated[str, typer.Option("--moses", help="Source language, if a Moses tokeniser came first.")] = "",
+) -> None:
+    """Convert a fairseq Transformer (also wait-k of its example and of attn2d) to a model of this program."""
+    made = import_module("smt.engines.fairseq").convert(checkpoint, source_dict, target_dict, output, bpe, codes, moses)
+    print_table(
+        ("architecture", "parameters", "k_pieces", "folder"),
+        [(made.architecture, made.parameters, made.k, made.folder)],
+        [],
+        as_json=False,
+    )
+
+
+@convert_app.command("ctranslate2")
+def convert_ctranslate2(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="A model folder, or a hub name.", show_default=False)],
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder to make.", show_default=False)],
+    storage: Annotated[str, typer.Option("--storage", help="Numbers written: float32, float16 or int8.")] = "float32",
+    revision: Annotated[str | None, typer.Option("--revision", help="Of the hub's model.")] = None,
+    download: Annotated[bool, typer.Option("--download", help="Fetch the model from the hub if need be.")] = False,
+) -> None:
+    """Convert a full-input model for CTranslate2, a fast engine: one of `transformers`, or ours without a lexicon."""
+    print(import_module("smt.engines.ctranslate_export").convert(model, folder, storage, revision, download))
+
+
+@clean_app.command()
+def clean(config: Config, runs: Runs = DEFAULT_RUNS) -> None:
+    """Clean the parallel text of a training config; print what each step dropped."""
+    call("smt.training.prepare:main", config, runs)
