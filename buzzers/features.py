@@ -1,6 +1,7 @@
-"""The 22 numbers a trained buzzer sees at each step (QANTA's `vector_converter_0`), from the best ten guesses.
+"""What a trained buzzer sees at each step: QANTA's 22 numbers (its `vector_converter_0`), and 23 of ours.
 
-With p1..p10 the scores of the ten best guesses (0 where there are fewer) and "previous" the step before (0 at first):
+`features`, with p1..p10 the scores of the ten best guesses (0 where there are fewer) and "previous" the step before (0
+at first):
 
     0-2    p1, p2, p3                       13     how many of the best five were not among the previous ten
     3-5    1 if guess 1, 2, 3 is new        14-15  mean of the ten, now and previously
@@ -11,6 +12,21 @@ With p1..p10 the scores of the ten best guesses (0 where there are fewer) and "p
 
 Six against five in 16 and 17 is what the original does.  A guess is new if its page was not among the ten before; its
 change is then its score.  Variances are those of the population.
+
+`shape`, mostly free of the guesser's scale: with m = p1 - p2, and t = 1, 2, ... the words read:
+
+    0-1    ln t, t / 100                            11  ln(1 + steps in a row with this top guess)
+    2-4    parts of p1, p2, p3 in the sum of ten    12  ln(1 + different top guesses so far)
+    5      entropy of the ten parts                 13  part of the steps so far that had this top guess
+    6-7    ln sum_i exp((p_i - p1) / T), T = 1, 3   14  ln(1 + steps since this page was first among the ten)
+    8-9    ln(p1 + .0001), ln(m + .001)             15  p1 / t
+    10     m / p1                                   16  m / sqrt(t)
+                                                    17-20  p1 and m: change over 5 and over 15 steps
+                                                    21  guesses / 10
+                                                    22  ln(p1 / (1 - p1)), with p1 kept in .000001 .. .999
+
+6 and 7 are what a softmax over scores would give, 22 is for guessers whose scores are chances.  How long the question
+is nobody knows in advance, so no number here depends on it.
 """
 
 from __future__ import annotations
@@ -24,6 +40,9 @@ from sqa.core.types import Guess
 
 N_GUESSES = 10
 N_FEATURES = 22
+N_SHAPE = 23
+LAGS = (5, 15)  # steps, of `shape`
+_TINY = 1e-6
 Signal = Literal["share", "score", "margin"]  # what a fixed threshold can look at
 SIGNALS: tuple[Signal, ...] = get_args(Signal)
 
@@ -77,3 +96,61 @@ def signals(guesses: Sequence[Guess]) -> tuple[float, float, float]:
         return (-np.inf, -np.inf, -np.inf)
     lead = guesses[0].score - guesses[1].score if len(guesses) > 1 else -np.inf
     return (share(guesses) if len(guesses) >= N_GUESSES else -np.inf, guesses[0].score, lead)
+
+
+def shape(history: Sequence[Sequence[Guess]]) -> np.ndarray:
+    """(n, 23) float32 for n steps of one question; row t depends on history[: t + 1] only."""
+    n = len(history)
+    scores, count = np.zeros((n, N_GUESSES)), np.zeros(n)
+    for step, guesses in enumerate(history):
+        best = [guess.score for guess in guesses[:N_GUESSES]]
+        scores[step, : len(best)], count[step] = best, len(best)
+    t = np.arange(1, n + 1)
+    top, margin = scores[:, 0], scores[:, 0] - scores[:, 1]  # (n,)
+    parts = scores / (scores.sum(1, keepdims=True) + _TINY)  # (n, 10)
+    below = scores - top[:, None]  # (n, 10), 0 or less
+    chance = np.clip(top, _TINY, 0.999)
+    columns = [
+        np.log(t),
+        t / 100,
+        *parts[:, :3].T,
+        -(parts * np.log(parts + 1e-9)).sum(1),
+        np.log(np.exp(below).sum(1)),
+        np.log(np.exp(below / 3).sum(1)),
+        np.log(np.maximum(top, 0) + 1e-4),
+        np.log(margin + 1e-3),
+        margin / (top + _TINY),
+        *_loyalty(history),
+        top / t,
+        margin / np.sqrt(t),
+        *(_change(series, lag) for series in (top, margin) for lag in LAGS),
+        count / N_GUESSES,
+        np.log(chance / (1 - chance)),
+    ]
+    return np.stack(columns, axis=1).astype(np.float32)
+
+
+def _loyalty(history: Sequence[Sequence[Guess]]) -> np.ndarray:
+    """(4, n): how long and how often the top guess has been what it is, columns 11-14; 0 without a guess."""
+    found = np.zeros((4, len(history)))
+    times: dict[str, int] = {}  # page -> steps at the top
+    first: dict[str, int] = {}  # page -> step at which it came among the ten
+    last, row = None, 0
+    for step, guesses in enumerate(history):
+        for guess in guesses[:N_GUESSES]:
+            first.setdefault(guess.page, step)
+        page = guesses[0].page if guesses else None
+        if page is not None:
+            row = row + 1 if page == last else 1
+            times[page] = times.get(page, 0) + 1
+            found[:, step] = np.log1p(row), 0, times[page] / (step + 1), np.log1p(step - first[page])
+        found[1, step] = np.log1p(len(times))
+        last = page
+    return found
+
+
+def _change(series: np.ndarray, lag: int) -> np.ndarray:
+    """series[t] - series[t - lag], (n,); the series is 0 before its start."""
+    before = np.zeros_like(series)
+    before[lag:] = series[:-lag]
+    return series - before

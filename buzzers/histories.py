@@ -22,8 +22,8 @@ from buzzers.learnt import WIDTHS, all_features
 from sqa.core.answers import is_right
 from sqa.core.errors import ConfigError
 from sqa.core.registry import GUESSERS
-from sqa.data.datasets import Tossup
 from sqa.data.folds import Half
+from sqa.data.texts import Tossup
 from sqa.files.model_files import replace_bytes
 
 VERSION = 1  # of the files and of what is in them; raise it when features change

@@ -28,13 +28,12 @@ from buzzers import calibration, wins
 from buzzers.features import SIGNALS
 from buzzers.fit import FitConfig, StateNetwork, StepNetwork, fit
 from buzzers.histories import DataChoice, GuessHistory, guesser_of, histories_of
-from buzzers.learnt import Card, End, LearntBuzzer
-from buzzers.networks import LOGISTIC, MLP, RECURRENT
+from buzzers.learnt import LOGISTIC, MLP, RECURRENT, Card, End, LearntBuzzer
 from buzzers.threshold import ThresholdBuzzer
 from sqa.core.errors import ConfigError, DataError, SqaError
 from sqa.data.corrupted import corrupt
-from sqa.data.datasets import Tossup, load_tossups
 from sqa.data.folds import fold_of, half_of
+from sqa.data.texts import Tossup, load_tossups
 from sqa.data.translated import translations
 from sqa.metrics.qa import oracle_expected_wins, stable_expected_wins
 from sqa.run import config as configs

@@ -16,8 +16,8 @@ import numpy as np
 from experiments.grid import Row as GridRow
 from experiments.lab.ledger import Row
 from sqa import metrics as metric_names
-from sqa.core.arrays import Floats
 from sqa.core.permutation import PERMUTATIONS, null_of, p_value, p_values
+from sqa.core.types import Floats
 from sqa.report.lines import order
 
 POOLED = "both"  # the data sets of a ladder of several

@@ -30,8 +30,9 @@ from guessers import text
 from sqa.core import answers
 from sqa.core.errors import DataError
 from sqa.data import download
-from sqa.data.datasets import load_guessdev, load_questions, load_tossups
+from sqa.data.datasets import load_questions
 from sqa.data.folds import fold_of
+from sqa.data.texts import load_guessdev, load_tossups
 from sqa.files import records
 
 RUN = 4  # words of a run

@@ -11,8 +11,8 @@ from sqa.core import answers
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import DATA
 from sqa.core.registry import did_you_mean
-from sqa.data.datasets import Tossup, load_tossups
 from sqa.data.folds import fold_of
+from sqa.data.texts import Tossup, load_tossups
 from sqa.files.records import numbered_lines
 
 KEYS = ("text", "page", "id", "meta")  # of a text of your own

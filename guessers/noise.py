@@ -30,9 +30,9 @@ from guessers.lessons import mapped_tossups
 from sqa.core.errors import ConfigError, DataError, returns_exit_code
 from sqa.core.registry import TRANSLATORS
 from sqa.core.types import Question
-from sqa.data.datasets import Tossup, load_tossups
 from sqa.data.folds import Fold, fold_of
 from sqa.data.sentences import split
+from sqa.data.texts import Tossup, load_tossups
 from sqa.files.json_reader import parse_json
 
 BLOCK = 100  # tossups translated together; what a kill can lose

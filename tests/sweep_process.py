@@ -26,7 +26,7 @@ QUESTIONS = sqa.data.datasets.load_questions("mini-es", limit=20)
 
 
 def sentence_pairs(*_: str) -> list[tuple[str, str, str]]:
-    """In place of `sqa.data.datasets.load_parallel`: sentences of the bundled questions."""
+    """In place of `sqa.data.texts.load_parallel`: sentences of the bundled questions."""
     return [(" ".join(x), y, "mini") for q in QUESTIONS for x, y in zip(q.sentences, q.reference, strict=True)]
 
 
@@ -55,11 +55,11 @@ def config(steps: int = 4, **train: object) -> SmtConfig:
 
 def dask_setup(_: object) -> None:
     """What Dask calls in a worker that preloads this module."""
-    sqa.data.datasets.load_parallel = sentence_pairs
+    sqa.data.texts.load_parallel = sentence_pairs
 
 
 if __name__ == "__main__":
-    sqa.data.datasets.load_parallel = sentence_pairs
+    sqa.data.texts.load_parallel = sentence_pairs
     finished = sweep(config(int(sys.argv[4])), parse_sweep(sys.argv[2]), int(sys.argv[3]), Path(sys.argv[1]))
     for row in table(finished):
         print("\t".join(row))

@@ -45,7 +45,7 @@ def use_tiny_language(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(statistical_train, "cleaned", lambda config, folder, report: iter(rows))
     patch.setattr(statistical_train, "lexicon_pairs", lambda pair: iter([("reina", "queen", "freedict")]))
     patch.setattr(statistical_train, "names", lambda language: iter([("España", "Spain", "cldr")]))
-    patch.setattr("sqa.data.datasets.load_parallel", lambda pair, part: (Row(*row) for row in rows[::23]))
+    patch.setattr("sqa.data.texts.load_parallel", lambda pair, part: (Row(*row) for row in rows[::23]))
 
 
 class Row:

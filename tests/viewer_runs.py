@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import yaml
 
-from sqa.core.arrays import Floats
+from sqa.core.types import Floats
 from sqa.diagnose.alignment import Alignment, Words
 from sqa.files.store import Store
 from sqa.run import folder as runs

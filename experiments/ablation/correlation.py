@@ -28,6 +28,7 @@ from sqa.core.errors import ConfigError, NotComputable
 from sqa.report.correlation import HEADER, Correlation, correlate_runs
 from sqa.report.figure_style import COLUMN
 from sqa.run import folder as folders
+from sqa.run import paired
 from sqa.run.config import load
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ def group_of(dataset: str, guesser: str, ranked: list[folders.RunFolder], resamp
     for note in notes:
         print(f"{dataset}, {guesser}: {note}", file=sys.stderr)
     names = list(dict.fromkeys(name for tau in taus for name in (tau.a, tau.b)))
-    return Group(dataset, guesser, {metric.name: metric for metric in folders.metrics_of(names, ranked[0])}, taus)
+    return Group(dataset, guesser, {metric.name: metric for metric in paired.metrics_of(names, ranked[0])}, taus)
 
 
 def drawn(groups: Sequence[Group], dataset: str) -> Figure:

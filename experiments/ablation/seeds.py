@@ -16,9 +16,9 @@ from experiments.grid import CONTINUED, SEPARATE
 from experiments.lab.ledger import Row
 from experiments.lab.tables import DEVIATION
 from sqa import metrics as metric_names
-from sqa.core.arrays import Floats
 from sqa.core.errors import DataError
 from sqa.core.significance import Interval, Resampled
+from sqa.core.types import Floats
 from sqa.report.lines import order
 
 if TYPE_CHECKING:

@@ -28,8 +28,7 @@ import numpy as np
 from buzzers import calibration, learnt, wins
 from buzzers.features import SIGNALS, signals
 from buzzers.histories import GuessHistory, guesser_of, histories_of
-from buzzers.learnt import all_features
-from buzzers.networks import LOGISTIC, MLP, RECURRENT
+from buzzers.learnt import LOGISTIC, MLP, RECURRENT, all_features
 from buzzers.threshold import KIND, ThresholdBuzzer
 from buzzers.train import fold_tossups, load_config
 from experiments.grid import Row as GridRow
@@ -40,14 +39,12 @@ from experiments.lab.tables import Column, columns, pivot
 from sqa import metrics as metric_names
 from sqa.core.errors import ConfigError
 from sqa.core.paths import CONFIGS, DATA, ROOT
-from sqa.core.significance import bootstrap, compare
-from sqa.data.datasets import load_guessdev
+from sqa.core.significance import bootstrap, compare, means
+from sqa.data.texts import load_guessdev
 from sqa.files.store import Store
 from sqa.metrics.qa import ExpectedWins, oracle_expected_wins, stable_expected_wins
-from sqa.metrics.ratio import means
 from sqa.run import pipeline
-from sqa.run.config import load_run
-from sqa.run.entries import is_config
+from sqa.run.config import is_config, load_run
 
 PLAYED = (  # what the rows call the questions, guesser, what the report calls them
     ("dev", "bm25", "dev"),

@@ -32,9 +32,9 @@ from experiments.lab.forest import forest as lab_forest
 from experiments.lab.ledger import Ledger, Row
 from experiments.lab.tables import number
 from experiments.ladders import CLAIMS, COLUMNS, POOLED, Ladder, differences, ladders, p_of
-from sqa.core.arrays import Floats
 from sqa.core.errors import DataError
 from sqa.core.permutation import PERMUTATIONS, holm, shuffled
+from sqa.core.types import Floats
 from sqa.report import markdown
 from sqa.report.figure_style import PAGE
 

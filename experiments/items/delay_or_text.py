@@ -20,9 +20,9 @@ from experiments.lab import grid_rows
 from experiments.lab.ledger import Ledger, Row
 from experiments.lab.tables import Column, pivot
 from sqa import metrics as metric_names
-from sqa.core.arrays import Floats
 from sqa.core.significance import bootstrap, compare
 from sqa.core.trace import QuestionTrace
+from sqa.core.types import Floats
 from sqa.report.lines import order
 from sqa.run import folder as folders
 

@@ -19,7 +19,7 @@ from experiments.lab.item import Item, config_inputs, inputs_of
 from experiments.lab.ledger import Ledger, Row
 from sqa.core.errors import DataError
 from sqa.core.paths import CONFIGS, ROOT
-from sqa.files.digest import file_digest
+from sqa.files.atomic import file_digest
 from sqa.files.store import Store
 from sqa.run.config import load_run, with_limit
 from sqa.run.folder import REPORT_HEADER, ReportRow, report_rows, save

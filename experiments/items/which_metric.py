@@ -26,7 +26,7 @@ from experiments.lab.ledger import Ledger, Row
 from experiments.lab.tables import Column, number, pivot
 from experiments.paper import figure9
 from sqa import metrics as metric_names
-from sqa.core.arrays import Bools, Floats
+from sqa.core.types import Bools, Floats
 from sqa.files.store import Store
 from sqa.report import markdown
 from sqa.run.config import load

@@ -21,10 +21,9 @@ from experiments.lab.ledger import Ledger, Row
 from experiments.lab.tables import number
 from experiments.studies.translation_table import SetConfig, load_set
 from sqa.core.paths import DATA
-from sqa.core.significance import bootstrap_many
+from sqa.core.significance import Mean, bootstrap_many
 from sqa.data.datasets import question_sets
 from sqa.diagnose.alignment import Alignment, load_aligner
-from sqa.metrics.ratio import Mean
 from sqa.report import markdown
 from sqa.run.config import load
 

@@ -45,9 +45,17 @@ from experiments.studies.guesser_report import knows
 from sqa import metrics as metric_names
 from sqa.core.errors import ConfigError
 from sqa.core.registry import GUESSERS
-from sqa.core.significance import Comparison, bootstrap_band, bootstrap_many, compare
+from sqa.core.significance import (
+    Comparison,
+    Mean,
+    MeanCurve,
+    bootstrap_band,
+    bootstrap_many,
+    compare,
+    curve_stats,
+    means,
+)
 from sqa.metrics.qa import log_reciprocal_rank
-from sqa.metrics.ratio import Mean, MeanCurve, curve_stats, means
 from sqa.report import lines as curves
 from sqa.run import folder as folders
 from sqa.run.config import load

@@ -22,8 +22,8 @@ import numpy as np
 
 from experiments.planted.kinds import KINDS
 from experiments.planted.materials import Corrupted, plant, training
-from sqa.core.arrays import Floats
 from sqa.core.registry import SCORERS
+from sqa.core.types import Floats
 from sqa.diagnose.alignment import load_aligner
 from sqa.diagnose.detector import FILE, VERSION, Network, read_networks
 from sqa.diagnose.function_words import is_content

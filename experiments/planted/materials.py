@@ -10,7 +10,8 @@ from math import ceil
 import numpy as np
 
 from experiments.planted.kinds import KINDS, Strangers, strangers
-from sqa.data.datasets import load_parallel, load_questions
+from sqa.data.datasets import load_questions
+from sqa.data.texts import load_parallel
 from sqa.files.store import digest
 
 SENTENCES = 5  # of a text that is made of single sentences, as many as a question has

@@ -20,8 +20,8 @@ import numpy as np
 from experiments.planted.kinds import WORDS
 from experiments.planted.learn import Table, asked_of, fit, of_group, table, training_table
 from experiments.planted.materials import plant, references
-from sqa.core.arrays import Floats
 from sqa.core.registry import SCORERS
+from sqa.core.types import Floats
 from sqa.diagnose.detector import Network, load_detector
 from sqa.diagnose.signals import GROUPS
 from sqa.run.folder import tsv

@@ -40,11 +40,10 @@ from experiments.made import Made
 from experiments.stepwise.figure import draw, numbers
 from experiments.stepwise.rows import RULES, Kind, Subject
 from experiments.stepwise.systems import Found, errors_of_seeds, systems
-from sqa.core.significance import bootstrap, compare
+from sqa.core.significance import Mean, bootstrap, compare
 from sqa.diagnose.alignment import SEEDS
 from sqa.diagnose.findings import cells as finding_cells
 from sqa.diagnose.step_errors import Finding
-from sqa.metrics.ratio import Mean
 from sqa.run.config import load
 
 FEW = 10  # sentences or words: a mean over fewer is not compared

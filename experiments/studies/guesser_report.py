@@ -38,13 +38,13 @@ from sqa.core.answers import key as answer_key
 from sqa.core.errors import ConfigError, NotComputable
 from sqa.core.interfaces import IncrementalGuesser
 from sqa.core.registry import GUESSERS
-from sqa.core.significance import bootstrap_band
+from sqa.core.significance import MeanCurve, bootstrap_band, curve_stats
 from sqa.core.types import Guess, Question
-from sqa.data.datasets import MINI, load_guessdev, load_questions
+from sqa.data.datasets import MINI, load_questions
+from sqa.data.texts import load_guessdev
 from sqa.files import records
 from sqa.files.store import Stage, Store, dataset_fingerprint, digest
 from sqa.metrics.curve import AnyCurve, curve_named
-from sqa.metrics.ratio import MeanCurve, curve_stats
 from sqa.report import lines as curves
 from sqa.report.figure_style import COLUMN
 from sqa.run.config import load

@@ -35,13 +35,12 @@ from experiments.made import Made
 from experiments.studies import overlap
 from experiments.studies.overlap import Repeat
 from sqa.core.errors import ConfigError, DataError
-from sqa.core.significance import Resampled, bootstrap_many
+from sqa.core.significance import Mean, Resampled, bootstrap_many
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Question
 from sqa.data import human_buzzes
 from sqa.data.human_buzzes import Buzzes
 from sqa.files.store import Store
-from sqa.metrics.ratio import Mean
 from sqa.run.config import RunConfig, load, run_from_mapping
 from sqa.run.parts import Parts
 from sqa.run.pipeline import RunResult

@@ -26,7 +26,7 @@ from experiments.needs import Needs
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.registry import did_you_mean
 from sqa.core.types import Question
-from sqa.data import datasets, download
+from sqa.data import datasets, download, texts
 from sqa.files.store import Store
 from sqa.report import lines as curves
 from sqa.run.blocks import workshop_of
@@ -198,9 +198,9 @@ def load_set(config: SetConfig, limit: int | None) -> tuple[str, list[Question]]
     Not to be had: DataError; not known, or in another language: ConfigError.
     """
     language, name, path = config.pair.partition("-")[0], config.name, Path(config.name)
-    parts = datasets.parallel_parts(config.pair)
+    parts = texts.parallel_parts(config.pair)
     if name in parts:
-        pairs = ((pair.source, pair.target) for pair in datasets.load_parallel(config.pair, name))
+        pairs = ((pair.source, pair.target) for pair in texts.load_parallel(config.pair, name))
         return str(download.entry(f"mt-{config.pair}-{name}").path), _sentences(name, language, pairs, limit)
     if path.suffix == ".tsv":
         from sqa.files.records import table

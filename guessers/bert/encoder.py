@@ -23,8 +23,8 @@ from torch import Tensor, nn
 
 from sqa.core.errors import ConfigError, DataError, need
 from sqa.files import hub
-from sqa.files.digest import file_digest
-from sqa.files.finite import check_weights
+from sqa.files.atomic import file_digest
+from sqa.files.model_files import check_weights
 
 Precision = Literal["float32", "bfloat16", "int8"]
 Device = Literal["auto", "cpu", "cuda"]

@@ -28,8 +28,7 @@ from guessers.bert.encoder import buckets, find_encoder, load_encoder, weights_d
 from sqa.core.errors import ConfigError
 from sqa.data.datasets import available, load_questions
 from sqa.files.store import digest
-from sqa.metrics.quality.segment import Segment
-from sqa.metrics.quality.text_metric import MeanOfSegments, model_label
+from sqa.metrics.quality.text_metric import MeanOfSegments, Segment, model_label
 
 VERSION = 1  # raise when the same encoder would give other scores here
 LONGEST = 512  # pieces of a text that are read

@@ -23,8 +23,8 @@ from guessers.fusion.guesser import FusionGuesser, Weights, built
 from sqa.core.answers import is_right
 from sqa.core.errors import ConfigError, DataError
 from sqa.data.corrupted import corrupt
-from sqa.data.datasets import Tossup, load_tossups
 from sqa.data.folds import Half, fold_of, half_of
+from sqa.data.texts import Tossup, load_tossups
 from sqa.data.translated import translations
 from sqa.run.config import ComponentConfig
 

@@ -21,8 +21,8 @@ from tqdm import tqdm
 
 from guessers import noise
 from guessers.gru.guesser import UNITS, Unit
-from sqa.data.datasets import Tossup
 from sqa.data.sentences import split
+from sqa.data.texts import Tossup
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,9 @@ from typing import Any, Literal
 
 from guessers.llm.client import Budget, Reply
 from sqa.core.errors import ConfigError, DataError, need
-from sqa.files.digest import file_digest
-from sqa.files.finite import check_weights
+from sqa.files.atomic import file_digest
 from sqa.files.hub import check_shards
+from sqa.files.model_files import check_weights
 from sqa.files.store import digest
 
 VERSION = 1  # raise it when the same files and prompt would give another reply

@@ -23,9 +23,9 @@ from guessers.retrieval.bm25 import Bm25Config, weights
 from guessers.retrieval.index import ANALYZERS, Index
 from sqa.core.errors import DataError
 from sqa.data import download
-from sqa.data.datasets import load_tossups
+from sqa.data.texts import load_tossups
 from sqa.files import records
-from sqa.files.digest import file_digest
+from sqa.files.atomic import file_digest
 
 K1, B = 1.2, 0.75  # Lucene's own, which XOR-TyDi's BM25 baseline uses
 QUIZ_FILES = ("tossups", "bonus-parts")  # of the manifest

@@ -26,9 +26,9 @@ import numpy as np
 
 from guessers.open_qa.passages import Passage
 from sqa.core.errors import ConfigError, DataError, need, too_small
-from sqa.files.digest import file_digest
-from sqa.files.finite import check_weights
+from sqa.files.atomic import file_digest
 from sqa.files.hub import check_shards, find_model
+from sqa.files.model_files import check_weights
 
 VERSION = 1  # raise when answers change
 

@@ -28,8 +28,8 @@ from guessers.rerank.numbers import NUMBERS
 from guessers.retrieval.index import Index
 from sqa.core.answers import key
 from sqa.core.errors import ConfigError, DataError
-from sqa.data.datasets import Tossup
 from sqa.data.folds import Fold, Half
+from sqa.data.texts import Tossup
 from sqa.files.model_files import resolve_model
 
 HALVES: tuple[Half, Half] = ("first", "second")

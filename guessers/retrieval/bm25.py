@@ -27,8 +27,7 @@ from typing import Literal
 import numpy as np
 
 from guessers.retrieval import lucene
-from guessers.retrieval.index import ANALYZERS, VERSION, Index, Profile
-from guessers.retrieval.tfidf_weights import tfidf_weights
+from guessers.retrieval.index import ANALYZERS, VERSION, Index, Profile, tfidf_weights
 from sqa.core.errors import ConfigError
 from sqa.core.types import Guess
 from sqa.files.model_files import folder_digest, resolve_model

@@ -181,3 +181,14 @@ def _count(terms: np.ndarray, pages: np.ndarray) -> tuple[np.ndarray, np.ndarray
     width = int(pages.max(initial=0)) + 1
     keys, counts = np.unique(terms * width + pages, return_counts=True)
     return (*np.divmod(keys, width), counts)
+
+
+def tfidf_weights(index: Index, b: float, pair_boost: float) -> np.ndarray:
+    """(postings,) float64, what one occurrence of the term adds to the page's score (guessers/retrieval/tfidf.py)."""
+    pages, frequency = len(index.titles), np.diff(index.starts)
+    idf = 1 + np.log(pages / frequency)  # (terms,)
+    idf[len(index.words) :] *= pair_boost
+    idf = np.repeat(idf, frequency)
+    vector = idf * (1 + np.log(index.counts))
+    length = np.sqrt(np.bincount(index.pages, vector * vector, minlength=pages))
+    return idf * vector / length[index.pages] ** b

@@ -22,7 +22,7 @@ from smt.policies.chosen import PolicyConfig, policy_of
 from smt.policies.prefixes import PolicyTranslator, Remembered
 from sqa.core.errors import ConfigError, DataError
 from sqa.data.languages import Pair, certain_pair
-from sqa.files.digest import file_digest
+from sqa.files.atomic import file_digest
 
 VERSION = 2  # raise when the words that come from the same program change
 MAX_PROGRAM = 1 << 20  # bytes of a program given by its path that are read for the fingerprint

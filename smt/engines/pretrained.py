@@ -23,8 +23,8 @@ from smt.policies.chosen import PolicyConfig, policy_of
 from smt.policies.full_input import batches
 from smt.policies.prefixes import PolicyTranslator, Remembered
 from sqa.core.errors import ConfigError, DataError, need
-from sqa.files.finite import check_weights
 from sqa.files.hub import find_model
+from sqa.files.model_files import check_weights
 
 VERSION = 1  # raise when translating changes its output
 

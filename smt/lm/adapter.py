@@ -26,7 +26,7 @@ from smt.lm.base import Base
 from smt.lm.layout import OFFSET
 from smt.lm.network import PROJECTIONS, CausalLM
 from sqa.core.errors import DataError
-from sqa.files.digest import joined_digest
+from sqa.files.atomic import joined_digest
 from sqa.files.json_reader import parse_json
 from sqa.files.model_files import CONFIG, replace_bytes
 

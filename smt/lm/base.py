@@ -17,7 +17,7 @@ from smt.lm.tokens import FILE, Tokens
 from sqa.core.errors import ChecksumError, ConfigError, DataError, need
 from sqa.core.paths import cache_dir
 from sqa.core.registry import did_you_mean
-from sqa.files.digest import file_digest
+from sqa.files.atomic import file_digest
 from sqa.files.hub import files_digest, find_model
 
 WANTED = ("config.json", "*.safetensors", "*.safetensors.index.json", FILE)  # files that decide what a model does

@@ -21,7 +21,7 @@ from torch import Tensor
 from smt.lm.tokens import from_scores
 from sqa.core.errors import DataError, need
 from sqa.core.paths import cache_dir
-from sqa.files.digest import file_digest
+from sqa.files.atomic import file_digest
 
 VERSION = 1  # raise when the same file would be unpacked otherwise
 MAGIC = b"GGUF"

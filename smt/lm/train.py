@@ -140,7 +140,7 @@ def development_bleu(writer: LmWriter, config: LmConfig) -> float:
     """BLEU of full input on the first sentences of the development part."""
     import sacrebleu
 
-    from sqa.data.datasets import load_parallel
+    from sqa.data.texts import load_parallel
 
     rows = [
         row[:2]

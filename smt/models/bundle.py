@@ -23,11 +23,9 @@ from smt.models.vocab import Vocabulary
 from smt.models.vocab_bpe import BpeVocabulary
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import DATA
-from sqa.files.atomic import atomic, held
-from sqa.files.digest import joined_digest
-from sqa.files.finite import check_weights
+from sqa.files.atomic import atomic, held, joined_digest
 from sqa.files.json_reader import parse_json
-from sqa.files.model_files import replace_bytes
+from sqa.files.model_files import check_weights, replace_bytes
 
 FORMAT = 1
 FILES = ("config.json", "model.safetensors")

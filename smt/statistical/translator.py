@@ -21,7 +21,7 @@ from smt.policies.prefixes import PolicyTranslator, Remembered
 from smt.statistical import tokens
 from sqa.core.errors import ConfigError, DataError, need
 from sqa.data.languages import pair_of
-from sqa.files.digest import file_digest
+from sqa.files.atomic import file_digest
 from sqa.files.json_reader import parse_json
 from sqa.files.store import digest, write_text
 

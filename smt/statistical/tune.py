@@ -32,7 +32,7 @@ START = (1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.0)  # log-linear weights before tu
 
 def make_development(config: PbmtConfig, folder: Path) -> None:
     """dev.json (source and target as text), dev.source, dev.target: the sentences that are tuned on."""
-    from sqa.data.datasets import load_parallel
+    from sqa.data.texts import load_parallel
 
     pairs = [
         (row.source, row.target)

@@ -51,7 +51,7 @@ def names(language: str) -> Iterator[Pair]:
 
 def lexicon_pairs(pair: str) -> Iterator[Pair]:
     """The freedict lexicon without entries whose English side lost its blanks."""
-    from sqa.data.datasets import load_parallel
+    from sqa.data.texts import load_parallel
 
     for source, target, _ in load_parallel(pair, "freedict"):
         if not LEXICON_ARTEFACT.match(target):
@@ -60,7 +60,7 @@ def lexicon_pairs(pair: str) -> Iterator[Pair]:
 
 def training_pairs(config: CorpusConfig) -> Iterator[Pair]:
     """The parallel text of a config: its own file, or the project's of its pair."""
-    from sqa.data.datasets import load_own_pairs, load_parallel
+    from sqa.data.texts import load_own_pairs, load_parallel
 
     if config.train is not None:
         return load_own_pairs(Path(config.train), config.pair)
@@ -69,7 +69,7 @@ def training_pairs(config: CorpusConfig) -> Iterator[Pair]:
 
 def development_pairs(config: CorpusConfig, part: str) -> Iterator[Pair]:
     """The pairs that measure BLEU: the config's own file, or a part of the project's."""
-    from sqa.data.datasets import load_own_pairs, load_parallel
+    from sqa.data.texts import load_own_pairs, load_parallel
 
     if config.development is not None:
         return load_own_pairs(Path(config.development), config.pair)
@@ -78,7 +78,8 @@ def development_pairs(config: CorpusConfig, part: str) -> Iterator[Pair]:
 
 def held_out(config: CorpusConfig) -> Iterator[str]:
     """Both sides of every development and test sentence, XQB included; of own pairs those of their development."""
-    from sqa.data.datasets import load_parallel, load_questions
+    from sqa.data.datasets import load_questions
+    from sqa.data.texts import load_parallel
 
     pair = config.pair
     if config.train is not None:
@@ -98,7 +99,7 @@ def tossup_sentences() -> list[str]:
     """English Quizbowl sentences to be given a source side."""
     from sentence_splitter import SentenceSplitter
 
-    from sqa.data.datasets import load_tossups
+    from sqa.data.texts import load_tossups
 
     splitter = SentenceSplitter("en")
     return [s.strip() for tossup in load_tossups() for s in splitter.split(" ".join(tossup.text.split())) if s.strip()]
@@ -125,7 +126,7 @@ def back_translate(config: CorpusConfig, folder: Path) -> Iterator[Pair]:
 
 def _texts(entry: MadeConfig, pair: str, made: Mapping[str, list[Pair]]) -> list[str]:
     """What the translator of `entry` is given."""
-    from sqa.data.datasets import load_parallel
+    from sqa.data.texts import load_parallel
 
     if entry.texts == "tossups":
         return tossup_sentences()
@@ -151,7 +152,7 @@ def _apertium(lines: list[str], mode: str) -> list[str]:
 
 def cleaned(config: CorpusConfig, folder: Path, report: Report) -> Iterator[Pair]:
     """The pairs of all parallel corpora and of the back-translated tossups that the cleaner lets through."""
-    from sqa.data.datasets import load_parallel
+    from sqa.data.texts import load_parallel
 
     sources = [training_pairs(config)]
     if config.back_translation != "none":

@@ -15,6 +15,7 @@ from sqa.core.registry import TRANSLATORS, did_you_mean
 from sqa.core.threads import set_for
 from sqa.report import tables
 from sqa.run import folder as folders
+from sqa.run import paired
 from sqa.run.config import run_from_mapping
 from sqa.run.overrides import named
 from sqa.run.sweep import run_all
@@ -134,7 +135,7 @@ class Results(Sequence[Result]):
         if name not in known:
             raise ConfigError(f"{name!r} is no metric of these runs{did_you_mean(name, known)}")
         having = next((one.run.read for one in self.results if name in one.run.read.signatures), None)
-        return None if having is None else folders.metrics_of([name], having)[0]
+        return None if having is None else paired.metrics_of([name], having)[0]
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from sqa.core.threads import set_for
 from sqa.files.store import Store
 from sqa.report.tables import as_objects
 from sqa.run import folder as folders
-from sqa.run import pipeline
+from sqa.run import paired, pipeline
 from sqa.run.config import RunConfig
 from sqa.run.export import Step, steps
 from sqa.run.overrides import Override, load_with, overridden
@@ -66,7 +66,7 @@ class Run:
     def metrics(self) -> dict[str, float]:
         """metric -> value over all questions; metrics without a value are left out, see `refusals`."""
         found = {}
-        for metric in folders.metrics_of(list(self.read.signatures), self.read):
+        for metric in paired.metrics_of(list(self.read.signatures), self.read):
             try:
                 found[metric.name] = float(metric.score(self.read.stats[metric.name].sum(axis=0)))
             except NotComputable:
@@ -93,7 +93,7 @@ class Run:
 
     def compare(self, other: Run) -> pandas.DataFrame:
         """A row a metric: this run minus the other over the same questions, with interval and p-values."""
-        rows, _ = folders.compare(self.read, other.read)
+        rows, _ = paired.compare(self.read, other.read)
         return frames().DataFrame([asdict(row) for row in rows]).set_index("metric")
 
 

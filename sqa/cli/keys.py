@@ -12,7 +12,7 @@ from typing import Any
 
 from sqa.core.errors import ConfigError
 from sqa.core.registry import BUZZERS, GUESSERS, QUALITY, TRANSLATORS, did_you_mean
-from sqa.run.values import describe
+from sqa.files.yaml_reader import describe
 
 KINDS = {"translator": TRANSLATORS, "guesser": GUESSERS, "buzzer": BUZZERS, "quality": QUALITY}
 

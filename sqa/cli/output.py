@@ -23,7 +23,6 @@ import typer
 from typer.main import get_command
 
 from sqa import __version__
-from sqa.report import tables
 
 Style = Literal["tsv", "aligned", "json", "latex"]
 SPEAKS = {"serve", "client", "scorer"}  # commands that talk to other programs: no tables
@@ -109,6 +108,8 @@ def restyled(text: str, style: Style) -> str:
 
     JSON is the rows of the one table, or the list of lines where there is none, or {"tables": [...], "lines": [...]}.
     """
+    from sqa.report import tables
+
     blocks = list(_blocks(text.splitlines()))
     if style == "json":
         objects = [tables.as_objects(block) for block in blocks if isinstance(block, list)]

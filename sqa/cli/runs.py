@@ -136,13 +136,14 @@ def compare(
     """Paired differences A - B over the same questions, 95% intervals, two-sided p-values; of more runs each two."""
     from sqa.report import comparison
     from sqa.run import folder as folders
+    from sqa.run import paired
 
     pairs, notes = comparison.compare_all([folders.read(run) for run in runs], metrics or (), resamples)
     for note in notes:
         print(f"sqa: {note}", file=sys.stderr)
     if len(runs) == 2:
         rows = [pair.row for pair in pairs]
-        print_table(folders.COMPARISON_HEADER, [row.cells() for row in rows], [asdict(row) for row in rows], as_json)
+        print_table(paired.COMPARISON_HEADER, [row.cells() for row in rows], [asdict(row) for row in rows], as_json)
     else:
         print_table(comparison.HEADER, [pair.cells() for pair in pairs], [pair.values() for pair in pairs], as_json)
     for path in comparison.write(pairs, output) if output else ():
@@ -243,12 +244,16 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _load(path: Path, overrides: list[str] | None, limit: int | None) -> RunConfig:
-    from sqa.run.config import with_limit
-    from sqa.run.overrides import load_with, parsed
+    from sqa.run.config import load_run, with_limit
 
     if limit is not None and limit < 1:
         raise ConfigError(f"--limit: must be >= 1, got {limit}")
-    config = load_with(path, parsed(overrides or ()))
+    if overrides:
+        from sqa.run.overrides import load_with, parsed
+
+        config = load_with(path, parsed(overrides))
+    else:
+        config = load_run(path)
     return config if limit is None else with_limit(config, limit)
 
 

@@ -18,8 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal, Protocol, runtime_checkable
 
-from sqa.core.arrays import Floats
-from sqa.core.types import Buzz, Emission, Guess, Question, Write
+from sqa.core.types import Buzz, Emission, Floats, Guess, Question, Write
 
 Kind = Literal["quality", "lag", "answers"]  # of a metric: what it measures
 

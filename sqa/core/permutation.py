@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from sqa.core.arrays import Bools, Floats
 from sqa.core.errors import ConfigError, DataError
+from sqa.core.types import Bools, Floats
 
 PERMUTATIONS = 20_000  # of every test
 STOP = 0.05

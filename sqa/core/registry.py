@@ -16,8 +16,8 @@ from dataclasses import dataclass, field, is_dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from sqa.core import places
 from sqa.core.errors import OF_SERVICES, ConfigError, absent, lacking
-from sqa.core.own import places, plugins
 
 if TYPE_CHECKING:
     from sqa.core.own.code import Code
@@ -45,13 +45,13 @@ class Registry:
 
     def names(self) -> tuple[str, ...]:
         """The registered names, sorted."""
-        plugins.load()
+        load_plugins()
         return tuple(sorted(self.entries))
 
     def target(self, name: str) -> str:
         """The "module:attribute" of a name; a name with a colon is its own target.  Unknown: ConfigError."""
         if name not in self.entries and not places.in_file(name):
-            plugins.load()
+            load_plugins()
         if name in self.entries:
             return self.entries[name]
         if places.in_file(name):
@@ -156,6 +156,13 @@ class Registry:
 
     def _known(self) -> str:
         return f"known: {', '.join(self.names())}, or your own 'module:build' or 'file.py:build'"
+
+
+def load_plugins() -> None:
+    """Let other packages register what they bring."""
+    from sqa.core.own import plugins
+
+    plugins.load()
 
 
 def did_you_mean(name: str, known: typing.Iterable[str]) -> str:

@@ -17,8 +17,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from sqa.core.arrays import Floats, Ints
-from sqa.core.types import Emission, Question
+from sqa.core.types import Emission, Floats, Ints, Question
 
 
 @dataclass(frozen=True)

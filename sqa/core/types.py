@@ -7,9 +7,15 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
-GREATEST_SMALL = (
-    1 << 15
-) - 1  # of a trace's columns with 16 bits: sentences of a question, words that a step takes back
+import numpy as np
+from numpy.typing import NDArray
+
+# the kinds of arrays that signatures name; their shapes stand in the docstrings
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+# of a trace's columns with 16 bits: sentences of a question, words that a step takes back
+GREATEST_SMALL = 2**15 - 1
 
 
 @dataclass(frozen=True, slots=True)

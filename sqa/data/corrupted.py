@@ -14,7 +14,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from sqa.data.datasets import Tossup
+from sqa.data.texts import Tossup
 
 EMPTY = "the"
 

@@ -1,6 +1,4 @@
-"""Loads questions, tossups and parallel text.
-
-Question sets, by name:
+"""Loads questions.  Sets, by name:
 
     xqb-es, xqb-pl            the cross-lingual Quizbowl set (Han et al.), with human English references
     mini-es, mini-pl, mini-en the set bundled with this project; mini-en is its English side, read as if it were foreign
@@ -16,7 +14,6 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,7 +22,7 @@ from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import DATA
 from sqa.core.registry import did_you_mean
 from sqa.core.types import GREATEST_SMALL, Question
-from sqa.data import download, sentences
+from sqa.data import sentences
 from sqa.files import records
 
 MINI = DATA / "mini" / "questions.json"
@@ -33,27 +30,6 @@ XQB_ALIASES: Mapping[str, str] = {"dna": "DNA"}  # XQB's spelling of a page -> t
 _CODE = re.compile(r"[a-z]{2,3}")  # ISO 639
 OWN_KEYS = ("id", "language", "source", "reference", "page", "target_page", "meta")  # of a record of your own
 LONGEST_NAME = 1000  # characters of a name in a message
-
-
-@dataclass(frozen=True, slots=True)
-class Tossup:
-    """One English question to train on. `page` is None where the answer has no known page."""
-
-    id: str
-    text: str
-    page: str | None
-    category: str
-    answer: str  # the packet's main answer
-    tournament: str
-    year: int | None
-
-
-class Pair(NamedTuple):
-    """One line of parallel text."""
-
-    source: str
-    target: str  # English
-    corpus: str  # where the line is from
 
 
 # --- questions -------------------------------------------------------------------------------------------------------
@@ -110,11 +86,22 @@ def _question_set(name: str) -> _QuestionSet:
 
 
 def _present(need: str | Path) -> bool:
-    return need.is_file() if isinstance(need, Path) else download.where(need) is not None
+    if isinstance(need, Path):
+        return need.is_file()
+    from sqa.data import download
+
+    return download.where(need) is not None
+
+
+def _path_of(name: str) -> Path:
+    """A file of the manifest; the bundled questions need none."""
+    from sqa.data import download
+
+    return download.path_of(name)
 
 
 def _xqb(language: str) -> Iterator[Question]:
-    path = download.path_of(f"xqb-{language}")
+    path = _path_of(f"xqb-{language}")
     for i, record in enumerate(_listed(path)):
         where = f"{path}: questions[{i}]"
         number = record.get("xqb_id")
@@ -127,7 +114,7 @@ def _xqb(language: str) -> Iterator[Question]:
             language=language,
             source=record.get("source"),
             reference=record.get("reference"),
-            page=answers.resolve(_text(where, "target_page", record.get("target_page")), XQB_ALIASES),
+            page=answers.resolve(records.text_of(where, "target_page", record.get("target_page")), XQB_ALIASES),
         )
 
 
@@ -136,7 +123,7 @@ def _mini(language: str) -> Iterator[Question]:
         where = f"{MINI}: questions[{i}]"
         yield _question(
             where,
-            id=f"{_text(where, 'id', record.get('id'))}-{language}",
+            id=f"{records.text_of(where, 'id', record.get('id'))}-{language}",
             dataset=f"mini-{language}",
             language=language,
             source=record.get(language),
@@ -147,6 +134,8 @@ def _mini(language: str) -> Iterator[Question]:
 
 def _guessdev() -> Iterator[Question]:
     """guessdev's questions that have an answer page: 1,108 of 1,129 (QANTA too leaves out those without)."""
+    from sqa.data.texts import load_guessdev
+
     for tossup in load_guessdev():
         if tossup.page is not None:
             yield _question(
@@ -162,12 +151,12 @@ def _guessdev() -> Iterator[Question]:
 
 def _human_buzz_questions() -> Iterator[Question]:
     """The tossups of the human buzzes that have an answer page: 2,569 of 3,418."""
-    path = download.path_of("human-buzz-questions")
+    path = _path_of("human-buzz-questions")
     for i, record in enumerate(records.json_lines(path)):
         if record.get("page") is not None:
             yield _question(
                 f"{path}: record {i}",
-                id=_text(f"{path}: record {i}", "id", record.get("id")),
+                id=records.text_of(f"{path}: record {i}", "id", record.get("id")),
                 dataset="human-buzzes",
                 language="en",
                 source=record.get("text"),
@@ -243,7 +232,7 @@ def _question(
         problem = "expected a code of two or three letters" if split else f"expected one of {known}"
         other = "" if split else "; in any other language give `source` as a list of sentences"
         raise DataError(f"{where}.language: {problem}, got {language!r}{other}")
-    title = answers.canonical(_text(where, "page", page))
+    title = answers.canonical(records.text_of(where, "page", page))
     if wrong := answers.unwritable(title):
         raise DataError(f"{where}.page: holds {wrong}; a page title has no control characters")
     if not title:
@@ -261,23 +250,19 @@ def _question(
 def _split(where: str, field: str, value: object, language: str) -> tuple[tuple[str, ...], ...]:
     """The sentences of a text, or of a list that is one sentence an item already; at least one."""
     if isinstance(value, list):
-        texts = (sentences.spaced(_text(where, f"{field}[{i}]", item), language) for i, item in enumerate(value))
+        texts = (
+            sentences.spaced(records.text_of(where, f"{field}[{i}]", item), language) for i, item in enumerate(value)
+        )
         parts = tuple(tuple(text.split()) for text in texts)
         if not all(parts):
             raise DataError(f"{where}.{field}: sentence {parts.index(())} is empty")
     else:
-        parts = sentences.split(_text(where, field, value), language)
+        parts = sentences.split(records.text_of(where, field, value), language)
     if not parts:
         raise DataError(f"{where}.{field}: a question needs at least one sentence, this one has none")
     if len(parts) > GREATEST_SMALL:
         raise DataError(f"{where}.{field}: has {len(parts)} sentences; a question may have {GREATEST_SMALL}")
     return parts
-
-
-def _text(where: str, field: str, value: object) -> str:
-    if not isinstance(value, str):
-        raise DataError(f"{where}.{field}: expected a text, got {'nothing' if value is None else repr(value)[:60]}")
-    return value
 
 
 _SETS: Mapping[str, _QuestionSet] = {
@@ -289,86 +274,3 @@ _SETS: Mapping[str, _QuestionSet] = {
     "guessdev": _QuestionSet(lambda: _guessdev(), ("guessdev",)),
     "human-buzzes": _QuestionSet(lambda: _human_buzz_questions(), ("human-buzz-questions",)),
 }
-
-
-# --- tossups ---------------------------------------------------------------------------------------------------------
-
-
-def load_tossups() -> list[Tossup]:
-    """All English training tossups, in the order of the file.
-
-    The file gives 149 questions an id that an earlier one has; the later ones get "#2" appended.
-    """
-    return _tossups(download.path_of("tossups"), page="page", answer="answer", tournament="set")
-
-
-def load_guessdev() -> list[Tossup]:
-    """The QANTA 2018 guessdev fold; pages in the tossups' spelling, None for the 21 without one."""
-    return _tossups(download.path_of("guessdev"), page="page_canon", answer="answer_raw", tournament="tournament")
-
-
-def _tossups(path: Path, *, page: str, answer: str, tournament: str) -> list[Tossup]:
-    found: list[Tossup] = []
-    seen: dict[str, int] = {}
-    for i, record in enumerate(records.json_lines(path)):
-        where = f"{path}: record {i}"
-        name = _text(where, "id", record.get("id"))
-        seen[name] = seen.get(name, 0) + 1
-        text = " ".join(_text(where, "text", record.get("text")).split())
-        if not text:
-            raise DataError(f"{where}.text: a tossup needs a text, this one has none")
-        title = record.get(page)
-        found.append(
-            Tossup(
-                id=name if seen[name] == 1 else f"{name}#{seen[name]}",
-                text=text,
-                page=None if title is None else answers.canonical(_text(where, page, title)),
-                category=record.get("category") or "",
-                answer=_text(where, answer, record.get(answer)),
-                tournament=record.get(tournament) or "",
-                year=record.get("year"),
-            )
-        )
-    return found
-
-
-# --- parallel text ---------------------------------------------------------------------------------------------------
-
-
-def parallel_parts(pair: str) -> tuple[str, ...]:
-    """The parts of a language pair ("es-en", "pl-en") that the manifest knows: "train", "newstest2013", ..."""
-    start = f"mt-{pair}-"
-    return tuple(item.name.removeprefix(start) for item in download.entries() if item.name.startswith(start))
-
-
-def load_parallel(pair: str, part: str) -> Iterator[Pair]:
-    """The sentence pairs of one part. The corpus is column 3 of a training mix, the part's own name elsewhere."""
-    parts = parallel_parts(pair)
-    if part not in parts:
-        known = ", ".join(parts) or "none for this pair"
-        raise ConfigError(f"parallel text {pair} {part!r} is not in the manifest; known: {known}")
-    return _pairs(download.path_of(f"mt-{pair}-{part}"), part)
-
-
-def _pairs(path: Path, part: str) -> Iterator[Pair]:
-    if part == "train":
-        yield from (Pair(source, target, corpus) for source, target, corpus in records.table(path, 3))
-    else:
-        yield from (Pair(source, target, part) for source, target in records.table(path, 2))
-
-
-def load_own_pairs(path: Path, pair: str) -> Iterator[Pair]:
-    """Sentence pairs of your own, `source<TAB>target` or `source<TAB>target<TAB>corpus` a line; the corpus is "own".
-
-    Languages without blanks between words are given them ("zh-en": `sentences.spaced`).  No such file, another number
-    of columns, an empty side: DataError by line.
-    """
-    languages = pair.split("-")
-    for number, line in enumerate(records.lines(path), 1):
-        row = line.removesuffix("\r").split("\t")
-        if len(row) not in (2, 3) or not all(cell.strip() for cell in row):
-            raise DataError(
-                f"{path}:{number}: expected source, target and, if you like, a corpus, tab-separated, none empty"
-            )
-        source, target = (sentences.spaced(text, language) for text, language in zip(row, languages, strict=False))
-        yield Pair(source, target, row[2] if len(row) == 3 else "own")

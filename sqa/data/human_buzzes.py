@@ -30,7 +30,7 @@ from sqa.core.errors import ConfigError, DataError
 from sqa.core.registry import misspelt
 from sqa.data import download
 from sqa.files import records
-from sqa.files.digest import file_digest
+from sqa.files.atomic import file_digest
 
 IN_MANIFEST = "human-buzzes"
 COLUMNS = ("qid", "correct", "rel_pos", "word_index", "n_words", "tournament", "game", "player")

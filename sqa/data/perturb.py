@@ -30,7 +30,7 @@ from sqa.core.errors import ConfigError
 from sqa.core.own import answers
 from sqa.core.own.answers import Call
 from sqa.core.own.parts import built
-from sqa.core.own.places import short
+from sqa.core.places import short
 from sqa.core.registry import did_you_mean
 from sqa.core.types import Question
 from sqa.data import perturb_words as words

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from sqa.core.errors import DataError
-from sqa.data.datasets import Tossup
+from sqa.data.texts import Tossup
 from sqa.files import records
 
 

@@ -23,8 +23,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from sqa.core.arrays import Floats
 from sqa.core.errors import ConfigError, DataError
+from sqa.core.types import Floats
 from sqa.diagnose.hmm import Links, draw
 from sqa.diagnose.priors import Priors, has_priors, load_priors
 from sqa.files.store import digest, write_text

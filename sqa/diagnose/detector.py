@@ -19,9 +19,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from sqa.core.arrays import Floats
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import DATA
+from sqa.core.types import Floats
 from sqa.diagnose.alignment import Alignment, Evidence
 from sqa.diagnose.known_words import vocabulary_digest
 from sqa.diagnose.scores import Words, WordScorer

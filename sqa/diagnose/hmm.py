@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sqa.core.arrays import Floats
+from sqa.core.types import Floats
 from sqa.diagnose.priors import Priors, alike, form
 
 PASSES = (3, 4)  # over the texts: with equal jumps, which makes it IBM model 1; with learnt ones

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from sqa.core.arrays import Floats
+from sqa.core.types import Floats
 from sqa.diagnose.alignment import Alignment, Evidence
 from sqa.diagnose.function_words import is_content, strip_edges
 from sqa.diagnose.known_words import foreign, pages

@@ -33,9 +33,9 @@ from typing import Literal
 
 import numpy as np
 
-from sqa.core.arrays import Floats
 from sqa.core.errors import ConfigError
 from sqa.core.trace import QuestionTrace
+from sqa.core.types import Floats
 from sqa.diagnose.alignment import Aligner, Alignment
 from sqa.diagnose.detector import WordJudge
 from sqa.diagnose.function_words import is_content, strip_edges

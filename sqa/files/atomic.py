@@ -1,15 +1,17 @@
 """Files that are there whole or not at all, however many processes write them, and folders held by one process.
 
 Locks are `flock`s: the system ends them with the process, however that ends, so none is ever left behind.
+Bytes are named by their sha256, in hex.
 """
 
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import os
 import shutil
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
@@ -136,3 +138,17 @@ def empty(folder: Path) -> None:
     for path in folder.iterdir():
         if path.name != HOLDER:
             _remove(path)
+
+
+def file_digest(path: Path) -> str:
+    """sha256 (hex) of a file's bytes, which are not read into memory at once."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def joined_digest(paths: Iterable[Path]) -> str:
+    """sha256 (hex) over the bytes of files, one after the other."""
+    total = hashlib.sha256()
+    for path in paths:
+        total.update(path.read_bytes())
+    return total.hexdigest()

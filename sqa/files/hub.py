@@ -9,7 +9,7 @@ from pathlib import Path
 
 from sqa.core.errors import ConfigError, DataError, need
 from sqa.core.paths import DATA
-from sqa.files.digest import file_digest
+from sqa.files.atomic import file_digest
 from sqa.files.records import json_document
 
 

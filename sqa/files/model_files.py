@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +16,7 @@ from safetensors.numpy import load_file, save
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import DATA
 from sqa.core.registry import did_you_mean
-from sqa.files.atomic import atomic, held
-from sqa.files.digest import joined_digest
-from sqa.files.finite import check_weights
+from sqa.files.atomic import atomic, held, joined_digest
 from sqa.files.json_reader import parse_json
 
 WEIGHTS, CONFIG = "model.safetensors", "config.json"
@@ -137,3 +135,11 @@ def dequantise(tensors: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
             step = tensors.get(f"{name}.step")
             plain[name] = array.astype(np.float32) * (1 if step is None else step.astype(np.float32))
     return plain
+
+
+def check_weights(where: object, tensors: Iterable[tuple[str, Any]]) -> None:
+    """DataError naming the first of (name, array or torch tensor) that holds a NaN or an infinity.  Integers do not."""
+    for name, tensor in tensors:
+        sound = tensor.isfinite().all() if hasattr(tensor, "isfinite") else np.isfinite(tensor).all()
+        if not bool(sound):
+            raise DataError(f"{where}: {name} holds numbers that are not finite; restore the model or train it again")

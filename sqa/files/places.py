@@ -1,6 +1,5 @@
-"""Where a store's files lie: a folder of this machine, a folder that machines share, or object storage.
+"""Where a store's files lie that several machines use; on one machine it is a `LocalFolder` (sqa/files/store.py).
 
-    LocalFolder()        held by `flock` while a stage is made; what a killed writer left is swept away
     SharedFolder()       a network file system: no locks, which such systems often lack or fake
     Objects("s3")        any object storage that fsspec knows (S3 with s3fs, memory:// in tests): no locks either
 
@@ -17,63 +16,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 from uuid import uuid4
 
 from sqa.core.errors import ConfigError, DataError, lacking
-from sqa.files.atomic import atomic, held
+from sqa.files.store import Place, file_names
 
 LATE = (0.1, 0.4, 1.5, 5.0, 15.0, 40.0)  # seconds to wait for a file of another machine: NFS forgets a miss after 60 s
-
-
-class Place(Protocol):
-    """What a store asks of the place where its files lie.  Paths are below the store's root."""
-
-    def names(self, folder: Path) -> set[str]:
-        """The files in a folder; none where there is no folder."""
-        ...
-
-    def exists(self, path: Path) -> bool:
-        """Whether a file is there."""
-        ...
-
-    def read(self, path: Path) -> bytes:
-        """A file's bytes.  Missing: FileNotFoundError."""
-        ...
-
-    def write(self, path: Path, data: bytes) -> None:
-        """Write a file, whole or not at all."""
-        ...
-
-    def hold(self, folder: Path) -> Any:
-        """A context in which no other process works in the folder, where the place has locks."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class LocalFolder:
-    """Files of one machine."""
-
-    def names(self, folder: Path) -> set[str]:
-        """The files in a folder."""
-        return _names(folder)
-
-    def exists(self, path: Path) -> bool:
-        """Whether a file is there."""
-        return path.is_file()
-
-    def read(self, path: Path) -> bytes:
-        """A file's bytes."""
-        return path.read_bytes()
-
-    def write(self, path: Path, data: bytes) -> None:
-        """Write a file beside its place, then move it there."""
-        with atomic(path) as partial:
-            partial.write_bytes(data)
-
-    def hold(self, folder: Path) -> Any:
-        """Hold the folder against other processes of this machine."""
-        return held(folder)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +31,7 @@ class SharedFolder:
 
     def names(self, folder: Path) -> set[str]:
         """The files in a folder."""
-        return _names(folder)
+        return file_names(folder)
 
     def exists(self, path: Path) -> bool:
         """Whether a file is there, as far as this machine has heard."""
@@ -178,13 +127,6 @@ class Objects:
             raise DataError(
                 f"{self.protocol}://{path.as_posix()}: {error}; see to the storage and run again"
             ) from error
-
-
-def _names(folder: Path) -> set[str]:
-    try:
-        return {entry.name for entry in os.scandir(folder) if entry.is_file()}
-    except FileNotFoundError:
-        return set()
 
 
 def shared(url: str) -> tuple[Path, Place]:

@@ -139,3 +139,10 @@ def fingerprint(path: Path) -> tuple[int, str, str]:
 
 def _sha256(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+
+def text_of(where: str, field: str, value: object) -> str:
+    """A text of a record; `where` names the record in the DataError about any other value."""
+    if not isinstance(value, str):
+        raise DataError(f"{where}.{field}: expected a text, got {'nothing' if value is None else repr(value)[:60]}")
+    return value

@@ -14,22 +14,23 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, overload
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from sqa.core import trace as tr
 from sqa.core.errors import DataError
-from sqa.core.trace import SCHEMA_VERSION
-from sqa.core.types import Question
-from sqa.files.atomic import atomic
+from sqa.core.trace import SCHEMA_VERSION, QuestionTrace
+from sqa.core.types import Buzz, Guess, Question
+from sqa.files.atomic import atomic, held
 from sqa.files.json_reader import parse_json
-from sqa.files.places import LocalFolder, Place
 
 
 def digest(value: Any) -> str:
@@ -73,6 +74,56 @@ class Stage:
             "block_size": self.block_size,
             "schema_version": SCHEMA_VERSION,
         }
+
+
+class Place(Protocol):
+    """What a store asks of the place where its files lie.  Paths are below the store's root."""
+
+    def names(self, folder: Path) -> set[str]:
+        """The files in a folder; none where there is no folder."""
+        ...
+
+    def exists(self, path: Path) -> bool:
+        """Whether a file is there."""
+        ...
+
+    def read(self, path: Path) -> bytes:
+        """A file's bytes.  Missing: FileNotFoundError."""
+        ...
+
+    def write(self, path: Path, data: bytes) -> None:
+        """Write a file, whole or not at all."""
+        ...
+
+    def hold(self, folder: Path) -> Any:
+        """A context in which no other process works in the folder, where the place has locks."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class LocalFolder:
+    """Files of one machine: held by `flock` while a stage is made; what a killed writer left is swept away."""
+
+    def names(self, folder: Path) -> set[str]:
+        """The files in a folder."""
+        return file_names(folder)
+
+    def exists(self, path: Path) -> bool:
+        """Whether a file is there."""
+        return path.is_file()
+
+    def read(self, path: Path) -> bytes:
+        """A file's bytes."""
+        return path.read_bytes()
+
+    def write(self, path: Path, data: bytes) -> None:
+        """Write a file beside its place, then move it there."""
+        with atomic(path) as partial:
+            partial.write_bytes(data)
+
+    def hold(self, folder: Path) -> Any:
+        """Hold the folder against other processes of this machine."""
+        return held(folder)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +215,14 @@ class Store:
             self.place.write(manifest, (json.dumps(stage.inputs(), indent=2, sort_keys=True) + "\n").encode())
 
 
+def file_names(folder: Path) -> set[str]:
+    """The files in a folder; none where there is no folder."""
+    try:
+        return {entry.name for entry in os.scandir(folder) if entry.is_file()}
+    except FileNotFoundError:
+        return set()
+
+
 def blocks_of(questions: Sequence[Question], size: int) -> list[Sequence[Question]]:
     """The questions in blocks of `size`, the last one shorter."""
     return [questions[start : start + size] for start in range(0, len(questions), size)]
@@ -234,3 +293,77 @@ def read_table(
 
 def _named(metadata: Mapping[str, str]) -> dict[str, str]:
     return {f"sqa.{key}": value for key, value in metadata.items()}
+
+
+class Traces(Sequence[QuestionTrace]):
+    """The traces of a run in question order, read from the store a block at a time."""
+
+    def __init__(self, store: Store, blocks: Sequence[Sequence[Question]], stages: Mapping[str, Stage]) -> None:
+        self._store, self._blocks, self._stages = store, blocks, stages
+        self._size = len(blocks[0]) if blocks else 1  # questions of every block but the last
+        self._held: tuple[int, list[QuestionTrace]] = (-1, [])
+
+    def __len__(self) -> int:
+        return sum(map(len, self._blocks))
+
+    def __iter__(self) -> Iterator[QuestionTrace]:
+        for index in range(len(self._blocks)):
+            yield from self.block(index)
+
+    @overload
+    def __getitem__(self, index: int) -> QuestionTrace: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[QuestionTrace]: ...
+    def __getitem__(self, index: int | slice) -> QuestionTrace | list[QuestionTrace]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        place = range(len(self))[index]
+        if self._held[0] != place // self._size:
+            self._held = (place // self._size, self.block(place // self._size))
+        return self._held[1][place % self._size]
+
+    def block(self, index: int) -> list[QuestionTrace]:
+        """The traces of one block of questions, all stages joined and checked."""
+        questions = self._blocks[index]
+        emissions = read_emissions(self._store, self._stages["translate"], index, questions)
+        guesses: Mapping[str, Sequence[tuple[Guess, ...]]] | None = None
+        buzzes: Mapping[str, tuple[Buzz, ...]] | None = None
+        if "guess" in self._stages:
+            guesses = read_guesses(self._store, self._stages["guess"], index, questions)
+        if "buzz" in self._stages:
+            buzzes = _read(self._store, self._stages["buzz"], index, questions, tr.BUZZES, tr.buzzes_rows)
+        return [
+            QuestionTrace(
+                q,
+                emissions[q.id],
+                None if guesses is None else guesses[q.id],
+                None if buzzes is None else buzzes[q.id],
+            )
+            for q in questions
+        ]
+
+
+def read_emissions(store: Store, stage: Stage, index: int, block: Sequence[Question]) -> dict[str, tr.Emissions]:
+    """question id -> emissions, for every question of the block."""
+    return _read(store, stage, index, block, tr.EMISSIONS, tr.emissions_rows)
+
+
+def read_guesses(store: Store, stage: Stage, index: int, block: Sequence[Question]) -> dict[str, tr.Guesses]:
+    """question id -> guesses at every step, for every question of the block."""
+    return _read(store, stage, index, block, tr.GUESSES, tr.guesses_rows)
+
+
+def _read(
+    store: Store,
+    stage: Stage,
+    index: int,
+    block: Sequence[Question],
+    schema: pa.Schema,
+    rows_of: Callable[[pa.Table], dict[str, Any]],
+) -> dict[str, Any]:
+    rows = rows_of(store.read(stage, index, schema))
+    strangers = rows.keys() - {q.id for q in block}
+    if strangers:
+        problem = f"has rows of {min(strangers)!r}, not a question of this block"
+        raise DataError(f"{store.block(stage, index)}: {problem}; delete it and run again")
+    return {q.id: rows.get(q.id, ()) for q in block}

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sqa.core.arrays import Floats
+from sqa.core import places
 from sqa.core.errors import ConfigError, DataError, NotComputable
-from sqa.core.own import places
+from sqa.core.types import Floats
 from sqa.metrics.latency import FORMULAS, metric_names
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from sqa.core.arrays import Floats
 from sqa.core.interfaces import Metric, ScoresMany
+from sqa.core.types import Floats
 from sqa.data import answer_aliases
 from sqa.metrics import ALIASES
 

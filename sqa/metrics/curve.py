@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from sqa.core.arrays import Floats
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.registry import did_you_mean
+from sqa.core.types import Floats
 from sqa.files.records import json_document
 
 KEYS = (

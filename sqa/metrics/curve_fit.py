@@ -24,8 +24,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sqa.core.arrays import Bools, Floats
 from sqa.core.errors import ConfigError, DataError
+from sqa.core.types import Bools, Floats
 from sqa.data import human_buzzes
 from sqa.data.human_buzzes import BeyondEnd, Buzzes, Repeated
 from sqa.files.store import write_text

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sqa.core.arrays import Floats, Ints
 from sqa.core.errors import DataError
+from sqa.core.types import Floats, Ints
 
 if TYPE_CHECKING:
     pass

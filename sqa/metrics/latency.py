@@ -26,11 +26,10 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from sqa import __version__
-from sqa.core.arrays import Bools, Floats, Ints
 from sqa.core.errors import ConfigError, NotComputable
+from sqa.core.significance import ratio, ratio_many
+from sqa.core.types import Bools, Floats, Ints
 from sqa.metrics.delays import Delays, divide, pack, running_maximum
-from sqa.metrics.ratio import ratio, ratio_many
-from sqa.metrics.token_delay import average_token_delay
 
 if TYPE_CHECKING:
     from sqa.core.trace import QuestionTrace
@@ -244,13 +243,19 @@ def _first_and_last(delays: Delays) -> tuple[Floats, Floats]:
     return ends[0], ends[1]
 
 
+def _token_delay(delays: Delays, _: Convention) -> Floats:
+    from sqa.metrics.token_delay import average_token_delay
+
+    return average_token_delay(delays)
+
+
 FORMULAS: dict[str, Formula] = {
     formula.name: formula
     for formula in (
         Formula("al", "AL", average_lagging),
         Formula("ap", "AP", average_proportion, unit="0-1", digits=3),
         Formula("dal", "DAL", differentiable_average_lagging),
-        Formula("atd", "ATD", lambda delays, _: average_token_delay(delays)),
+        Formula("atd", "ATD", _token_delay),
         Formula("start-offset", "StartOffset", lambda delays, _: _first_and_last(delays)[0]),
         Formula("end-offset", "EndOffset", lambda delays, _: _first_and_last(delays)[1] - delays.source),
         Formula("laal", "LAAL", length_adaptive_average_lagging, reference="question"),

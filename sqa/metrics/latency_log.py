@@ -36,9 +36,9 @@ import numpy as np
 from msgspec import DecodeError, Struct, ValidationError, field, structs
 from msgspec.json import Decoder
 
-from sqa.core.arrays import Floats
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.registry import misspelt
+from sqa.core.types import Floats
 from sqa.files import records
 from sqa.files.json_reader import parse_json
 from sqa.metrics.delays import Delays, pack

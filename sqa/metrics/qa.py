@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from sqa import __version__
-from sqa.core.arrays import Bools, Floats, Ints
 from sqa.core.errors import ConfigError, NotComputable
+from sqa.core.significance import ratio, ratio_many
+from sqa.core.types import Bools, Floats, Ints
 from sqa.metrics.curve import CURVES as CURVES  # users of this module find the curves here too
 from sqa.metrics.curve import AnyCurve, curve_named
-from sqa.metrics.ratio import ratio, ratio_many
 
 if TYPE_CHECKING:
     from sqa.core.trace import QuestionTrace

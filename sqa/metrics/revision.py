@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from sqa import __version__
-from sqa.core.arrays import Floats
-from sqa.metrics.ratio import ratio, ratio_many
+from sqa.core.significance import ratio, ratio_many
+from sqa.core.types import Floats
 
 if TYPE_CHECKING:
     from sqa.core.trace import QuestionTrace

@@ -26,8 +26,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sqa.core.arrays import Floats
 from sqa.core.errors import DataError, NotComputable
+from sqa.core.types import Floats
 
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 _ARTICLES = re.compile(r"\b(?:a|an|the)\b")

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sqa.core.arrays import Floats
+from sqa.core.types import Floats
 
 if TYPE_CHECKING:
     from sqa.metrics.delays import Delays

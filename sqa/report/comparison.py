@@ -20,7 +20,9 @@ from sqa.core.registry import did_you_mean
 from sqa.files.store import write_text
 from sqa.report.figure_style import COLOURS, save, style
 from sqa.run import folder as folders
-from sqa.run.folder import COMPARISON_HEADER, ComparisonRow, RunFolder, tsv
+from sqa.run import paired
+from sqa.run.folder import RunFolder, tsv
+from sqa.run.paired import COMPARISON_HEADER, ComparisonRow
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -72,7 +74,7 @@ def compare_all(
     notes: dict[str, None] = {}
     names = _names(runs)
     for i, j in combinations(range(len(runs)), 2):
-        rows, left_out = folders.compare(runs[i], runs[j], resamples, metrics)
+        rows, left_out = paired.compare(runs[i], runs[j], resamples, metrics)
         found += [(names[i], names[j], row) for row in rows]
         notes |= dict.fromkeys(left_out)
     pairs = []

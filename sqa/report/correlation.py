@@ -31,6 +31,7 @@ from sqa.core.errors import ConfigError, NotComputable
 from sqa.core.registry import did_you_mean
 from sqa.core.significance import bootstrap_band
 from sqa.run import folder as folders
+from sqa.run import paired
 
 if TYPE_CHECKING:
     from sqa.core.interfaces import BuiltMetric, Metric
@@ -108,7 +109,7 @@ def correlate_runs(
         raise NotComputable("\n".join(["the runs have no two metrics in common that could be compared", *notes]))
     needed = list(dict.fromkeys(name for pair in pairs for name in pair))
     systems = {str(run.folder): run.stats for run in runs}
-    return correlate(systems, folders.metrics_of(needed, runs[0]), pairs, n_resamples, runs[0].config.seed), notes
+    return correlate(systems, paired.metrics_of(needed, runs[0]), pairs, n_resamples, runs[0].config.seed), notes
 
 
 def pairs_of(answers: Sequence[str], names: Sequence[str]) -> list[tuple[str, str]]:

@@ -12,14 +12,16 @@ from typing import Any
 import yaml
 
 from sqa.core.errors import ConfigError, DataError, SqaError
-from sqa.core.own.places import short
+from sqa.core.places import short
 from sqa.data import datasets, download
-from sqa.files.digest import file_digest
+from sqa.files.atomic import file_digest
 from sqa.files.json_reader import parse_json
 from sqa.files.store import digest
 from sqa.run import folder as runs
+from sqa.run import paired
 from sqa.run.config import ComponentConfig, RunConfig, to_mapping
-from sqa.run.folder import ComparisonRow, ReportRow, RunFolder
+from sqa.run.folder import ReportRow, RunFolder
+from sqa.run.paired import ComparisonRow
 
 _MADE_FROM = ("model", "folder", "file", "text", "agent")  # settings that say enough without their key
 _TELLING = (*_MADE_FROM, "k", "reveal")  # settings that are shown even where they are the default
@@ -115,7 +117,7 @@ def groups_of(reported: Iterable[Reported]) -> list[list[Reported]]:
 def compared(first: Reported, run: Reported) -> tuple[list[ComparisonRow], list[Gap]]:
     """Paired differences run - first, and what could not be compared."""
     try:
-        rows, notes = runs.compare(run.saved, first.saved)
+        rows, notes = paired.compare(run.saved, first.saved)
     except SqaError as error:
         rows, notes = [], str(error).splitlines()
     both = {*run.saved.signatures, *first.saved.signatures}
@@ -146,7 +148,7 @@ def _digits(saved: RunFolder) -> dict[str, int]:
     found = {}
     for name in saved.signatures:
         try:
-            [metric] = runs.metrics_of([name], saved)
+            [metric] = paired.metrics_of([name], saved)
         except SqaError:
             continue
         found[name] = metric.digits

@@ -15,9 +15,8 @@ import numpy as np
 
 from sqa.core.answers import is_right
 from sqa.core.errors import SqaError
-from sqa.core.significance import Band, bootstrap_band
+from sqa.core.significance import Band, MeanCurve, bootstrap_band, curve_stats
 from sqa.metrics.curve import curve_named
-from sqa.metrics.ratio import MeanCurve, curve_stats
 from sqa.report.data import Gap, Reported, described, one_line
 from sqa.report.drawing import Drawn, Palette, finish
 from sqa.report.figure_style import PAGE

@@ -33,7 +33,8 @@ from sqa.report.figures import draw_all
 from sqa.report.html import code, page, plain
 from sqa.report.markdown import table
 from sqa.run.config import to_mapping
-from sqa.run.folder import RESAMPLES, ComparisonRow, ReportRow
+from sqa.run.folder import RESAMPLES, ReportRow
+from sqa.run.paired import ComparisonRow
 
 DEFAULT_OUTPUT = "report"  # in the first run's folder
 MARKDOWN, HTML = "report.md", "report.html"

@@ -25,17 +25,16 @@ import pyarrow as pa
 from sqa import metrics as metric_names
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.interfaces import ChecksTexts
-from sqa.core.own.places import own_codes
+from sqa.core.places import own_codes
 from sqa.core.registry import BUZZERS, GUESSERS, TRANSLATORS
 from sqa.core.types import Question
-from sqa.files.store import Stage, Store, blocks_of, dataset_fingerprint, digest
+from sqa.files.store import Stage, Store, Traces, blocks_of, dataset_fingerprint, digest, read_emissions, read_guesses
 from sqa.metrics.quality.text_metric import TextMetric
 from sqa.run import pipeline
 from sqa.run.config import DatasetConfig, RunConfig, to_mapping
 from sqa.run.folder import CONFIG, REPORT, SUMMARY, RunFolder, read
 from sqa.run.parts import Parts, check_questions, settled, written_down
 from sqa.run.pipeline import BLOCK_SIZE, STAGES
-from sqa.run.traces import Traces, read_emissions, read_guesses
 
 if TYPE_CHECKING:
     from sqa.core.own.code import Code

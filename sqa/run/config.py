@@ -1,8 +1,17 @@
-"""Configs: YAML in, frozen dataclasses out (sqa/run/values.py), every problem named at once.
+"""Configs: YAML in, frozen dataclasses out (sqa/files/yaml_reader.py), every problem named at once.
 
 A config class is a frozen dataclass; its fields say which keys exist, of which type, and which have defaults.  A
 wrong key, a missing key or a wrong type is a problem "FILE key: what was expected"; so is what the class's own
 `__post_init__` raises (ConfigError or ValueError with a message "key: must be ...").
+
+Several configs may lie in one file, each under a name: `FILE.yaml:NAME` wherever a config is named.
+
+    entries:
+      small: {output: a, network: {width: 10, depth: 2}}
+      wide: {like: small, output: b, network: {width: 50}}     network is {width: 50, depth: 2}
+
+An entry `like` another is that one with the keys that it gives itself; mappings are merged key by key, but one that
+names its component (`name`) takes the place of the whole.
 """
 
 from __future__ import annotations
@@ -14,12 +23,10 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
+from sqa.core import places
 from sqa.core.errors import ConfigError
-from sqa.core.own import places
 from sqa.core.registry import BUZZERS, GUESSERS, POLICIES, TRANSLATORS, Registry, did_you_mean
-from sqa.files.yaml_reader import parse_yaml
-from sqa.run import entries
-from sqa.run.values import Reader, join, kind_of
+from sqa.files.yaml_reader import Reader, join, kind_of, parse_yaml
 
 C = TypeVar("C")
 
@@ -141,7 +148,7 @@ def _default_metrics() -> tuple[str, ...]:
 def load_run(path: Path) -> RunConfig:
     """Read a run's YAML.  Raises ConfigError listing all problems."""
     path = Path(path)
-    return _named_run(read_yaml(path), entries.name_of(path), str(path), path.parent)
+    return _named_run(read_yaml(path), name_of(path), str(path), path.parent)
 
 
 def run_in(content: bytes, name: str) -> RunConfig:
@@ -172,16 +179,16 @@ def load(path: Path, cls: type[C]) -> C:
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
-    """The mapping in a YAML file, or in an entry of one (`FILE.yaml:NAME`, see sqa/run/entries.py).
+    """The mapping in a YAML file, or in an entry of one (`FILE.yaml:NAME`, see sqa/run/config.py).
 
     ConfigError if it cannot be read, is not UTF-8 or YAML, or repeats a key.
     """
-    file, entry = entries.split(path)
+    file, entry = split_entry(path)
     try:
         mapping = mapping_in(file.read_bytes(), str(file))
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror or error}") from error
-    return entries.chosen(mapping, entry, file)
+    return chosen(mapping, entry, file)
 
 
 def mapping_in(content: bytes, where: str) -> dict[str, Any]:
@@ -340,3 +347,66 @@ def with_limit(config: RunConfig, limit: int) -> RunConfig:
     """The same run on at most `limit` questions, under a name that says so."""
     dataset = dataclasses.replace(config.dataset, limit=limit)
     return dataclasses.replace(config, name=f"{config.name}-limit{limit}", dataset=dataset)
+
+
+ENTRIES, LIKE = "entries", "like"
+_SUFFIXES = (".yaml", ".yml")
+
+
+def split_entry(path: Path) -> tuple[Path, str | None]:
+    """The file, and the name of the entry in it if one is named."""
+    file, colon, name = str(path).rpartition(":")
+    return (Path(file), name) if colon and Path(file).suffix in _SUFFIXES else (path, None)
+
+
+def is_config(text: str) -> bool:
+    """Whether this names a YAML file, or an entry of one."""
+    return split_entry(Path(text))[0].suffix in _SUFFIXES
+
+
+def name_of(path: Path) -> str:
+    """What a config without a `name` is called: its entry, else its file."""
+    file, entry = split_entry(path)
+    return entry or file.stem
+
+
+def chosen(mapping: dict[str, Any], entry: str | None, file: Path) -> dict[str, Any]:
+    """The config that is meant: the mapping of a file itself, or one of its entries.
+
+    ConfigError: an entry that is none, none named where there are some, `like` in a circle.
+    """
+    entries = mapping.get(ENTRIES)
+    if not isinstance(entries, Mapping):
+        if entry is None:
+            return mapping
+        raise ConfigError(f"{file}: has no `{ENTRIES}`, so none called {entry!r}; leave `:{entry}` out")
+    if others := [str(key) for key in mapping if key != ENTRIES]:
+        raise ConfigError(f"{file} {others[0]}: unknown; a file of {ENTRIES} has no other key")
+    if entry is None:
+        raise ConfigError(f"{file}: holds several configs; say which, {file}:NAME with one of {', '.join(entries)}")
+    return _resolved(entries, entry, file, ())
+
+
+def _resolved(entries: Mapping[Any, Any], name: object, file: Path, within: tuple[object, ...]) -> dict[str, Any]:
+    if name not in entries:
+        near = did_you_mean(str(name), list(map(str, entries)))
+        place = f"{file}:{within[-1]} {LIKE}" if within else f"{file}"
+        raise ConfigError(f"{place}: no entry {name!r}{near}; there are {', '.join(map(str, entries))}")
+    if name in within:
+        raise ConfigError(f"{file}:{within[0]} {LIKE}: a circle, {' -> '.join(map(str, (*within, name)))}")
+    own = entries[name]
+    if not isinstance(own, Mapping):
+        raise ConfigError(f"{file}:{name}: expected a mapping of keys to values")
+    if LIKE not in own:
+        return dict(own)
+    rest = {key: value for key, value in own.items() if key != LIKE}
+    return _over(_resolved(entries, own[LIKE], file, (*within, name)), rest)
+
+
+def _over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(below)
+    for key, value in above.items():
+        there = below.get(key)
+        both = isinstance(there, Mapping) and isinstance(value, Mapping) and "name" not in value
+        merged[key] = _over(there, value) if both else value  # type: ignore[arg-type]  # both are mappings
+    return merged

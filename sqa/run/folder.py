@@ -1,4 +1,4 @@
-"""A run's folder: what is written there, how it is read back, how two of them are compared.
+"""A run's folder: what is written there, and how it is read back (two of them compared: sqa/run/paired.py).
 
     <runs>/<name>/report.tsv     one line per metric: value, interval, unit, signature
     <runs>/<name>/config.yaml    the whole config, defaults included; `sqa run` takes it back
@@ -23,20 +23,17 @@ import numpy as np
 import yaml
 
 from sqa import __version__
-from sqa import metrics as metric_names
 from sqa.core.errors import ConfigError, DataError, NotComputable, RemoteProtocolError
-from sqa.core.significance import Comparison, bootstrap, compare_many
+from sqa.core.significance import bootstrap
 from sqa.core.trace import SCORES, Score, scores_rows, scores_table
 from sqa.core.types import Question
 from sqa.files.atomic import atomic, held
-from sqa.files.hub import commit_of
 from sqa.files.json_reader import parse_json
 from sqa.files.model_files import model_digest
-from sqa.files.store import Store, blocks_of, dataset_fingerprint, read_table, write_table, write_text
+from sqa.files.store import Store, Traces, blocks_of, dataset_fingerprint, read_table, write_table, write_text
 from sqa.run.config import RunConfig, load_run, to_mapping
 from sqa.run.parts import Parts
 from sqa.run.pipeline import BLOCK_SIZE, EMPTY_QUESTIONS, EMPTY_SENTENCES, RunResult
-from sqa.run.traces import Traces
 
 REPORT, CONFIG, SUMMARY, STATS = "report.tsv", "config.yaml", "run.json", "stats.parquet"
 _KEY = re.compile(r"[0-9A-Za-z_-]+")  # of a stage in the store: the name of its folder
@@ -62,7 +59,7 @@ class ReportRow:
     def cells(self) -> list[str]:
         """The cells of a TSV line; numbers with six digits, counts whole, "n/a" where there is no number."""
         whole = self.unit in COUNTED
-        numbers = [_number(x, whole) for x in (self.value, self.low, self.high)]
+        numbers = [number_cell(x, whole) for x in (self.value, self.low, self.high)]
         return [self.metric, *numbers, str(self.n), self.unit, self.signature]
 
 
@@ -140,29 +137,7 @@ class FinishedRun:
         return self.config.guesser is not None
 
 
-@dataclass(frozen=True, slots=True)
-class ComparisonRow:
-    """Two runs by one metric, paired over questions: difference a - b, 95% percentile interval, two-sided p-values."""
-
-    metric: str
-    a: float
-    b: float
-    diff: float
-    low: float | None  # None: undefined on every resample
-    high: float | None
-    p_bootstrap: float
-    p_randomization: float
-    n: int
-    signature: str
-
-    def cells(self) -> list[str]:
-        """The cells of a TSV line."""
-        numbers = (self.a, self.b, self.diff, self.low, self.high, self.p_bootstrap, self.p_randomization)
-        return [self.metric, *(_number(x, False) for x in numbers), str(self.n), self.signature]
-
-
 REPORT_HEADER = ("metric", "value", "low", "high", "n", "unit", "signature")
-COMPARISON_HEADER = ("metric", "a", "b", "diff", "low", "high", "p_bootstrap", "p_randomization", "n", "signature")
 
 
 def report_rows(result: RunResult) -> list[ReportRow]:
@@ -188,7 +163,7 @@ def _metric_row(result: RunResult, metric: Any) -> ReportRow:
         return ReportRow(metric.name, None, None, None, n, unit, signature)
     except RemoteProtocolError as error:
         return ReportRow(metric.name, None, None, None, n, unit, f"not computed: {' '.join(str(error).split())}")
-    low, high = _defined(interval.low), _defined(interval.high)
+    low, high = defined(interval.low), defined(interval.high)
     return ReportRow(metric.name, interval.value, low, high, n, unit, signature)
 
 
@@ -235,6 +210,8 @@ def hub_models(config: object) -> dict[str, str]:
     found = {name: commit for inner in values.values() for name, commit in hub_models(inner).items()}
     for key, revision in (("model", "revision"), ("base", "revision"), ("encoder", "encoder_revision")):
         if "download" in values and isinstance(name := values.get(key), str):
+            from sqa.files.hub import commit_of
+
             commit = commit_of(name, values.get(revision, values.get("revision")))
             found |= {name: commit} if commit else {}
     return found
@@ -323,75 +300,6 @@ def open_run(folder: Path, parts: Parts | None = None) -> FinishedRun:
     return read(folder).open(parts)
 
 
-def compare(
-    a: RunFolder, b: RunFolder, n_resamples: int = RESAMPLES, wanted: Sequence[str] = ()
-) -> tuple[list[ComparisonRow], list[str]]:
-    """Paired differences a - b of the metrics both runs have (only the `wanted` ones), and a note for each left out.
-
-    The runs must be on the same questions (ConfigError otherwise); a metric must have the same signature in both.
-    """
-    if a.dataset != b.dataset or a.questions != b.questions:
-        raise ConfigError(
-            f"{a.folder} and {b.folder}: not on the same questions "
-            f"({a.config.dataset.name}, {len(a.questions)} and {b.config.dataset.name}, {len(b.questions)})"
-        )
-    notes, names = [], []
-    for name in wanted or dict.fromkeys([*a.signatures, *b.signatures]):
-        if name not in a.signatures or name not in b.signatures:
-            lacking = b if name in a.signatures else a
-            notes.append(f"{name}: left out, {lacking.folder} has no value for it")
-        elif a.signatures[name] != b.signatures[name]:
-            notes.append(f"{name}: left out, signatures differ{_difference(a.signatures[name], b.signatures[name])}")
-        else:
-            names.append(name)
-    comparable = []
-    for metric in metrics_of(names, a):
-        try:
-            metric.score(a.stats[metric.name].sum(axis=0))
-            metric.score(b.stats[metric.name].sum(axis=0))
-        except NotComputable as refusal:
-            notes.append(f"{metric.name}: left out, {refusal}")
-        else:
-            comparable.append(metric)
-    if not comparable:
-        raise NotComputable("\n".join(["the two runs have no metric in common that has a value", *notes]))
-    pairs = [(a.stats[metric.name], b.stats[metric.name]) for metric in comparable]
-    compared = compare_many(pairs, comparable, n_resamples, a.config.seed)
-    return [_comparison_row(metric, c) for metric, c in zip(comparable, compared, strict=True)], notes
-
-
-def _difference(a: str, b: str) -> str:
-    """Of two signatures: the parts that only one of them has, and both whole."""
-    parts, others = a.split("|"), b.split("|")
-    only = [[part for part in own if part not in other] for own, other in ((parts, others), (others, parts))]
-    return f" ({' and '.join('|'.join(one) or 'nothing there' for one in only)}): {a} and {b}"
-
-
-def metrics_of(names: Sequence[str], run: RunFolder) -> list[Any]:
-    """The metrics of these names, those of the run's `quality:` included."""
-    entries = {entry.name: entry for entry in run.config.quality}
-    own = {
-        metric.name: metric for metric in metric_names.build([m for m in run.config.metrics if metric_names.is_own(m)])
-    }
-    built = {m.name: m for m in metric_names.build([m for m in names if m not in entries and m not in own])} | own
-    if entries.keys() & set(names):
-        from sqa.core.registry import QUALITY
-        from sqa.metrics.quality.text_metric import saved
-
-        for name in entries.keys() & set(names):
-            entry = entries[name].for_run(run.config.name)
-            mean = saved(name, run.signatures[name], entry.kind)
-            built[name] = mean or QUALITY.build(entry.kind, entry.options)
-    return [built[name] for name in names]
-
-
-def _comparison_row(metric: Any, c: Comparison) -> ComparisonRow:
-    low, high = _defined(c.low), _defined(c.high)
-    return ComparisonRow(
-        metric.name, c.a, c.b, c.diff, low, high, c.p_bootstrap, c.p_randomization, c.n, metric.signature()
-    )
-
-
 def tsv(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A TSV text with a header line."""
     return "".join("\t".join(cells) + "\n" for cells in (header, *rows))
@@ -405,11 +313,13 @@ def _stamp(dataset: str) -> dict[str, str]:
     return {"dataset": dataset, "stage": "run"}
 
 
-def _number(value: float | None, whole: bool) -> str:
+def number_cell(value: float | None, whole: bool) -> str:
+    """A number as the cells of a report have it."""
     if value is None:
         return "n/a"
     return str(int(value)) if whole else f"{value:.6f}"
 
 
-def _defined(value: float) -> float | None:
+def defined(value: float) -> float | None:
+    """None in place of nan."""
     return None if math.isnan(value) else value

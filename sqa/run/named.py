@@ -10,8 +10,7 @@ from sqa.core.errors import ConfigError
 from sqa.core.interfaces import Buzzer, Guesser, Translator
 from sqa.core.registry import BUZZERS, GUESSERS, TRANSLATORS
 from sqa.files.yaml_reader import parse_yaml
-from sqa.run.config import ComponentConfig, RunConfig, load_run, run_from_mapping
-from sqa.run.entries import is_config
+from sqa.run.config import ComponentConfig, RunConfig, is_config, load_run, run_from_mapping
 
 GUESSER, BUZZER = "bm25", "{name: mlp, model: bm25}"  # when none is named
 

@@ -17,13 +17,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sqa.core import places
 from sqa.core.errors import ConfigError
-from sqa.core.own import places
 from sqa.core.registry import BUZZERS, GUESSERS, TRANSLATORS, did_you_mean
 from sqa.files.store import digest
 from sqa.files.yaml_reader import parse_yaml
-from sqa.run.config import OTHER_LANGUAGES, DatasetConfig, RunConfig, read_yaml, run_from_mapping, to_mapping
-from sqa.run.entries import name_of
+from sqa.run.config import OTHER_LANGUAGES, DatasetConfig, RunConfig, name_of, read_yaml, run_from_mapping, to_mapping
 
 PARTS = {"translator": TRANSLATORS, "guesser": GUESSERS, "buzzer": BUZZERS}
 TOP = tuple(field.name for field in dataclasses.fields(RunConfig))

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from sqa.core.errors import ConfigError, DataError, SqaError
 from sqa.core.interfaces import CONTRACTS, ChecksQuestions, Fingerprinted, KnowsLanguages
-from sqa.core.own.places import short, watching
+from sqa.core.places import short, watching
 from sqa.core.registry import QUALITY, Registry
 from sqa.core.types import Question
 from sqa.data.datasets import load_questions
-from sqa.data.languages import code_of
 from sqa.files.json_reader import parse_json
 from sqa.files.store import Stage, Store, digest
 from sqa.metrics.quality.text_metric import NotComputed
@@ -125,6 +124,8 @@ def check_questions(
 def _check_languages(name: str, pair: Any, questions: Sequence[Question]) -> None:
     if pair is None:
         return
+    from sqa.data.languages import code_of
+
     two = isinstance(pair, (tuple, list)) and len(pair) == 2
     if not two or not all(code is None or isinstance(code, str) for code in pair):
         expected = "None or a pair of codes such as ('es', 'en')"

@@ -41,15 +41,14 @@ from sqa.core.interfaces import (
     OracleBuzzer,
     Translator,
 )
-from sqa.core.own.places import own_codes
+from sqa.core.places import own_codes
 from sqa.core.progress import bar, under_way
 from sqa.core.registry import BUZZERS, GUESSERS, TRANSLATORS, Registry
 from sqa.core.trace import QuestionTrace, Score
 from sqa.core.types import Buzz, Emission, Guess, Question, Write
-from sqa.files.store import Stage, Store, blocks_of, dataset_fingerprint, digest
+from sqa.files.store import Stage, Store, Traces, blocks_of, dataset_fingerprint, digest, read_emissions, read_guesses
 from sqa.run.config import ComponentConfig, RunConfig
 from sqa.run.parts import Parts, check_questions, fingerprint_of, settled, written_down
-from sqa.run.traces import Traces, read_emissions, read_guesses
 
 if TYPE_CHECKING:
     from sqa.core.own.code import Code

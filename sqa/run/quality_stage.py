@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from sqa.core.errors import NotComputable, SqaError
-from sqa.core.own.places import own_codes
+from sqa.core.places import own_codes
 from sqa.core.progress import bar
 from sqa.core.trace import QuestionTrace, Score
 from sqa.files.store import Stage, Store, digest
-from sqa.metrics.quality.segment import Segment, segment_of
-from sqa.metrics.quality.text_metric import NotComputed, TextMetric
+from sqa.metrics.quality.text_metric import NotComputed, Segment, TextMetric, segment_of
 from sqa.run.parts import in_a_line, settled, written_down
 
 if TYPE_CHECKING:

@@ -16,6 +16,7 @@ weights.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -26,8 +27,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from sqa.core.errors import NotComputable
 from sqa.core.progress import bar
-from sqa.files.finite import check_weights, finite_loss
+from sqa.files.model_files import check_weights
 from sqa.training.checkpoints import Checkpoints
 
 
@@ -78,11 +80,11 @@ class Trainer:
         where, total = f"{self.where}: {self.unit} {self.done + 1}", 0.0
         self.optimiser.zero_grad(set_to_none=True)
         for loss in losses:
-            total += finite_loss(loss.item(), where)
+            total += _finite(loss.item(), where)
             loss.backward()
         if self.clip is not None:
             trained = [parameter for group in self.optimiser.param_groups for parameter in group["params"]]
-            finite_loss(float(torch.nn.utils.clip_grad_norm_(trained, self.clip)), f"{where}, its gradient")
+            _finite(float(torch.nn.utils.clip_grad_norm_(trained, self.clip)), f"{where}, its gradient")
         self.optimiser.step()
         return total
 
@@ -154,3 +156,10 @@ def denormals_flushed() -> Iterator[None]:
         yield
     finally:
         torch.set_flush_denormal(False)
+
+
+def _finite(loss: float, where: str) -> float:
+    """The loss of a training step, or NotComputable with the remedy; `where` names the training and the step."""
+    if not math.isfinite(loss):
+        raise NotComputable(f"{where}: the loss is {loss}, training stops; lower the learning rate and start anew")
+    return loss

@@ -22,13 +22,13 @@ from smt.engines.pretrained import Pretrained
 from smt.policies.prefixes import PolicyTranslator
 from smt.statistical import translator as statistical
 from sqa.core.errors import ConfigError
-from sqa.core.own.places import OwnPart
 from sqa.core.paths import ROOT
+from sqa.core.places import OwnPart
 from sqa.core.registry import BUZZERS, GUESSERS, POLICIES, QUALITY, TRANSLATORS
+from sqa.files.yaml_reader import Reader
 from sqa.metrics.quality import bertscore
 from sqa.run.config import SPECIAL, ComponentConfig
 from sqa.run.pipeline import stage_of
-from sqa.run.values import Reader
 
 Options = Mapping[str, Any]
 Guessers = tuple[ComponentConfig, ...]

@@ -12,7 +12,8 @@ from sqa.core.errors import ConfigError
 from sqa.data import perturb
 from sqa.files.store import Store
 from sqa.run.config import load_run
-from sqa.run.folder import compare, read, save
+from sqa.run.folder import read, save
+from sqa.run.paired import compare
 from sqa.run.pipeline import RunResult, run
 from sqa_services.board.sqa_task import QuestionData, question_of
 

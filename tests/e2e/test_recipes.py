@@ -292,7 +292,7 @@ RECIPES = (
             (
                 "sqa/data/datasets.py",
                 "_SETS: Mapping",
-                '    "mine": _QuestionSet(lambda: _own_questions(download.path_of("mine")), ("mine",)),',
+                '    "mine": _QuestionSet(lambda: _own_questions(_path_of("mine")), ("mine",)),',
             ),
             (
                 "data/manifest.yaml",

@@ -51,14 +51,14 @@ from smt.training.config import SmtConfig
 from sqa.cli.app import main as command
 from sqa.core.errors import SqaError
 from sqa.core.paths import DATA, ROOT
-from sqa.data.datasets import load_own_pairs
 from sqa.data.download import read_manifest
 from sqa.data.human_buzzes import first_of_game, load_buzzes, regular_players
+from sqa.data.texts import load_own_pairs
 from sqa.files.model_files import read_tensors
 from sqa.files.store import Store
 from sqa.metrics.curve_fit import FitConfig, fit
 from sqa.metrics.quality.score_file import read as read_scores
-from sqa.metrics.quality.segment import Segment
+from sqa.metrics.quality.text_metric import Segment
 from sqa.report.data import read_rows
 from sqa.run.config import load, load_run
 from sqa.run.folder import read as read_folder

@@ -107,7 +107,7 @@ def test_lengths_through_a_byte_are_lucenes():
 @pytest.mark.slow
 @pytest.mark.parametrize("analyzer", ANALYZERS)
 def test_all_words_of_the_tossups_are_cut_as_lucene_does(analyzer, tmp_path):
-    from sqa.data.datasets import load_tossups
+    from sqa.data.texts import load_tossups
 
     words = sorted({word for tossup in load_tossups() for word in tossup.text.split()})
     lines = [" ".join(words[start : start + 50]) for start in range(0, len(words), 50)]

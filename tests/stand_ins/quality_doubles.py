@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
-from sqa.metrics.quality.segment import Segment
-from sqa.metrics.quality.text_metric import MeanOfSegments
+from sqa.metrics.quality.text_metric import MeanOfSegments, Segment
 
 # a part of one's own is executed apart from what a test imports; a module without a file is the same for both
 _LOG: Any = sys.modules.setdefault("quality_log", SimpleNamespace(asked=[], refused=set()))  # type: ignore[arg-type]

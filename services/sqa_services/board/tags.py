@@ -17,7 +17,7 @@ from functools import cache
 from sqa.core.answers import key
 from sqa.core.registry import GUESSERS
 from sqa.core.types import Question
-from sqa.data import datasets, download
+from sqa.data import download, texts
 
 STEP, LAST = 25, 125  # words
 MANY = 6  # sentences
@@ -49,7 +49,7 @@ def page_categories() -> Mapping[str, str]:
 @cache
 def _categories() -> Mapping[str, str]:
     counts: dict[str, Counter[str]] = {}
-    for tossup in datasets.load_tossups():
+    for tossup in texts.load_tossups():
         if tossup.page and tossup.category:
             counts.setdefault(key(tossup.page), Counter())[tossup.category] += 1
     return {page: min(found, key=lambda name: (-found[name], name)) for page, found in counts.items()}

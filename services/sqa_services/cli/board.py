@@ -90,12 +90,11 @@ def register_model(
     ],
 ) -> None:
     """Add a model; it is queued on every data set of the task."""
-    from sqa.run import entries
-    from sqa.run.config import read_yaml
+    from sqa.run.config import is_config, read_yaml, split_entry
 
     path = config_file(file)
-    kind = "config" if entries.is_config(str(path)) else "submission"
-    one_of_several = entries.split(path)[1] is not None
+    kind = "config" if is_config(str(path)) else "submission"
+    one_of_several = split_entry(path)[1] is not None
     data = json.dumps(read_yaml(path)).encode() if one_of_several else path.read_bytes()  # JSON is YAML, too
     print(json.dumps(_board(context).register_model(task, name, kind, data)))
 

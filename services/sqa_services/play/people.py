@@ -17,7 +17,7 @@ from pathlib import Path
 
 from sqa.core.errors import DataError
 from sqa.core.types import Buzz, Guess
-from sqa.files.digest import file_digest
+from sqa.files.atomic import file_digest
 from sqa.files.records import json_lines
 from sqa.files.store import digest
 from sqa_services.play.rules import buzzes_of, guesses_of

@@ -35,8 +35,7 @@ from sqa.core.errors import ConfigError, SqaError
 from sqa.files.atomic import claimed
 from sqa.metrics.curve import curve_named
 from sqa.metrics.qa import ExpectedWins
-from sqa.run.config import RunConfig, load_run
-from sqa.run.entries import is_config
+from sqa.run.config import RunConfig, is_config, load_run
 from sqa.run.folder import read
 from sqa.run.parts import Parts
 from sqa_services.net.address import Names, address_problems

@@ -26,9 +26,9 @@ from typing import IO, TYPE_CHECKING, Literal, TypeVar
 import numpy as np
 
 from sqa.core.errors import ConfigError, DataError, NotComputable, RemoteProtocolError, SqaError
-from sqa.files.digest import file_digest
+from sqa.files.atomic import file_digest
 from sqa.files.store import digest
-from sqa.metrics.quality.segment import Segment, segment_of
+from sqa.metrics.quality.text_metric import Segment, segment_of
 from sqa_services.protocols.cdec import HANDSHAKE
 
 if TYPE_CHECKING:

@@ -30,10 +30,10 @@ from typing import TYPE_CHECKING, NoReturn
 
 from sqa.core.errors import ConfigError, DataError, need
 from sqa.core.own.code import Code
-from sqa.core.own.places import in_file
 from sqa.core.own.worlds import own_file
+from sqa.core.places import in_file
 from sqa.core.types import Emission, Question
-from sqa.files.digest import file_digest
+from sqa.files.atomic import file_digest
 
 if TYPE_CHECKING:
     from simuleval.agents import GenericAgent

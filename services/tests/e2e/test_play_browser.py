@@ -21,6 +21,7 @@ from stand_ins.http_server import serving_app
 from sqa.core.paths import CONFIGS
 from sqa.files.store import Store
 from sqa.run import folder as folders
+from sqa.run import paired
 from sqa.run.config import load_run, with_limit
 from sqa.run.pipeline import run
 from sqa_services.play import server as servers
@@ -206,7 +207,7 @@ def test_twenty_questions_against_bm25_by_keys_alone(
     assert one.ew == pytest.approx(total / QUESTIONS, abs=1e-12) and one.ew > 0 and one.questions == QUESTIONS
     saved = folders.read(one.folder)
     assert float(saved.stats["ew"].sum(axis=0)[0]) == pytest.approx(total, abs=1e-9)
-    rows, _ = folders.compare(saved, folders.read(one.folder.parent / one.run), 20, ["ew"])
+    rows, _ = paired.compare(saved, folders.read(one.folder.parent / one.run), 20, ["ew"])
     assert rows[0].n == QUESTIONS and rows[0].a == pytest.approx(one.ew)
     shown_ew = float(page.inner_text("#score").split("EW ")[1].split(" ")[0])
     assert shown_ew == pytest.approx(one.ew, abs=5e-4)

@@ -17,7 +17,7 @@ from sqa.core.errors import ConfigError, DataError
 from sqa.core.own import answers
 from sqa.core.own.answers import Call
 from sqa.core.own.code import Code, shared
-from sqa.core.own.places import located, short, split
+from sqa.core.places import located, short, split
 
 Check = Callable[..., Any]  # (call, what came, the call's arguments) -> what goes on
 

@@ -19,13 +19,13 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 
-from sqa.core.arrays import Floats
 from sqa.core.errors import NotComputable
-from sqa.metrics.quality.segment import lines
+from sqa.core.types import Floats
+from sqa.metrics.quality.text_metric import lines
 
 if TYPE_CHECKING:
     from sqa.core.trace import QuestionTrace
-    from sqa.metrics.quality.segment import Segment
+    from sqa.metrics.quality.text_metric import Segment
 
 
 class _Corpus(Protocol):

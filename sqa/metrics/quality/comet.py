@@ -18,11 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from sqa.core.errors import DataError, need
-from sqa.files.digest import file_digest
+from sqa.files.atomic import file_digest
 from sqa.files.hub import files_digest, find_model
 from sqa.files.yaml_reader import parse_yaml
-from sqa.metrics.quality.segment import Segment
-from sqa.metrics.quality.text_metric import Device, MeanOfSegments, check_sizes, model_label
+from sqa.metrics.quality.text_metric import Device, MeanOfSegments, Segment, check_sizes, model_label
 
 WANTED = ("hparams.yaml", "checkpoints/*.ckpt")
 ENCODER_WANTED = ("*.json", "*.model", "*.txt")  # tokenizer and sizes; the weights are in the checkpoint

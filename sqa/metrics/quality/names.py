@@ -17,9 +17,9 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from sqa.core.arrays import Floats
-from sqa.metrics.quality.segment import lines
-from sqa.metrics.ratio import ratio, ratio_many
+from sqa.core.significance import ratio, ratio_many
+from sqa.core.types import Floats
+from sqa.metrics.quality.text_metric import lines
 
 if TYPE_CHECKING:
     from sqa.core.trace import QuestionTrace

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sqa.core.errors import ConfigError, DataError
-from sqa.metrics.quality.segment import Segment
-from sqa.metrics.quality.text_metric import MeanOfSegments
+from sqa.metrics.quality.text_metric import MeanOfSegments, Segment
 
 HEADER = ("question", "score")
 

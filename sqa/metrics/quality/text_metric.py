@@ -22,14 +22,37 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, runtime_chec
 
 import numpy as np
 
-from sqa.core.arrays import Floats
 from sqa.core.errors import ConfigError, DataError, NotComputable
-from sqa.files.hub import unpinned
-from sqa.metrics.quality.segment import Segment, segment_of
-from sqa.metrics.ratio import ratio, ratio_many
+from sqa.core.significance import ratio, ratio_many
+from sqa.core.types import Floats
 
 if TYPE_CHECKING:
     from sqa.core.trace import QuestionTrace
+
+
+def lines(trace: QuestionTrace) -> tuple[str, str]:
+    """(hypothesis, reference) of one question, one line each.  No human translation: NotComputable."""
+    reference = trace.question.reference_text
+    if not reference.strip():
+        raise NotComputable(f"bleu, chrf, ter: {trace.question.id} has no human translation")
+    return " ".join(sentence for sentence in trace.hypotheses if sentence), reference
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """The texts of one question, one line each."""
+
+    id: str  # of the question
+    source: str
+    hypothesis: str  # "" where nothing was written
+    reference: str
+
+
+def segment_of(trace: QuestionTrace) -> Segment:
+    """The texts of a trace.  No human translation: NotComputable."""
+    hypothesis, reference = lines(trace)
+    return Segment(trace.question.id, trace.question.text, hypothesis, reference)
+
 
 # the kinds that are a `MeanOfSegments` -> their label in figures ("": the name)
 _MEANS = {"comet": "COMET", "bertscore": "BERTScore", "bleurt": "BLEURT", "scores": ""}
@@ -158,6 +181,8 @@ def model_label(model: str, folder: Path) -> str:
 
 def check_sizes(config: Any, kind: str, *keys: str) -> None:
     """ConfigError unless the named numbers are at least 1 and the model is named."""
+    from sqa.files.hub import unpinned
+
     wrong = [f"{kind}.{key}: must be >= 1, got {getattr(config, key)}" for key in keys if getattr(config, key) < 1]
     if not config.model:
         wrong.append(f"{kind}.model: a folder or a name on the Hugging Face hub is needed")

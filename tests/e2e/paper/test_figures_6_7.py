@@ -22,12 +22,11 @@ from experiments.paper import contestants_over_k as paper
 from experiments.paper.contestants_over_k import Agreement
 from sqa.core.errors import ConfigError
 from sqa.core.paths import ROOT
-from sqa.core.significance import bootstrap_band
+from sqa.core.significance import MeanCurve, bootstrap_band
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Emission, Guess
 from sqa.data.datasets import load_questions
 from sqa.files.store import Store
-from sqa.metrics.ratio import MeanCurve
 from sqa.run import folder as folders
 from sqa.run.config import load, read_yaml
 from sqa.run.pipeline import run

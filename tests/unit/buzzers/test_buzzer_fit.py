@@ -14,8 +14,7 @@ from buzzers import calibration, train, wins
 from buzzers.features import SIGNALS
 from buzzers.fit import FitConfig, StateNetwork, StepNetwork, batch_of, fit, loss, soft_wins
 from buzzers.histories import DataChoice, GuessHistory
-from buzzers.learnt import WIDTHS
-from buzzers.networks import RECURRENT
+from buzzers.learnt import RECURRENT, WIDTHS
 from sqa.core.errors import ConfigError
 from sqa.metrics.qa import expected_wins
 

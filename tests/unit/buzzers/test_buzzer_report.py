@@ -8,8 +8,7 @@ import pytest
 from buzzers import learnt, wins
 from buzzers.features import SIGNALS
 from buzzers.histories import GuessHistory
-from buzzers.learnt import Card, LearntBuzzer
-from buzzers.networks import LOGISTIC
+from buzzers.learnt import LOGISTIC, Card, LearntBuzzer
 from buzzers.threshold import ThresholdBuzzer
 from experiments.items import buzzers as report
 from sqa.core.errors import ConfigError

@@ -11,11 +11,9 @@ import numpy as np
 import pytest
 
 from buzzers import calibration, learnt
-from buzzers.features import N_FEATURES, features, share, signals
-from buzzers.learnt import Card, LearntBuzzer, LearntConfig
-from buzzers.networks import GATES, LOGISTIC, MLP, RECURRENT
+from buzzers.features import N_FEATURES, N_SHAPE, features, shape, share, signals
+from buzzers.learnt import GATES, LOGISTIC, MLP, RECURRENT, Card, LearntBuzzer, LearntConfig
 from buzzers.oracle import OracleBuzzer
-from buzzers.shape import N_SHAPE, shape
 from buzzers.threshold import ThresholdBuzzer, ThresholdConfig, build
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.types import Guess

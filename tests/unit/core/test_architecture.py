@@ -25,6 +25,7 @@ COMPILED = {"sqa.core.compiled"}  # imports numba where it is installed, when it
 MODULES_PER_FOLDER = 15
 LINES_PER_FUNCTION = 60
 CONFIGS = 30
+MODULES_OF_A_RUN, LINES_OF_A_RUN = 60, 7300  # of ours, that README's first example loads
 
 SERVER = {"sqa_services.net"}
 # what parts may build on
@@ -274,3 +275,20 @@ def test_importing_is_quick(module: str, seconds: float) -> None:
     code = f"import time; start = time.process_time(); import {module}; print(time.process_time() - start)"
     found = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert float(found.stdout) < seconds  # of processor time: a busy machine is no failure
+
+
+def test_a_log_scored_by_expected_wins_loads_a_small_part_of_the_house(tmp_path: Path) -> None:
+    """What somebody must read who follows README's first example from the command to its numbers."""
+    code = (
+        "import sys; from sqa.cli import main\n"
+        "sys.argv[1:] = ['run', 'docs/example/mine.yaml', '--runs', sys.argv[1]]\n"
+        "try: main()\n"
+        "except SystemExit as end: assert not end.code\n"
+        "print(*(m.__file__ for m in list(sys.modules.values()) if getattr(m, '__file__', None)), sep='\\n')"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    rooms = tuple(str((ROOT / package).resolve()) for package in (*PACKAGES, "services"))
+    ours = {line for line in done.stdout.splitlines() if line.endswith(".py") and line.startswith(rooms)}
+    lines = sum(bool(line.strip()) for file in ours for line in Path(file).read_text(encoding="utf-8").splitlines())
+    assert len(ours) <= MODULES_OF_A_RUN and lines <= LINES_OF_A_RUN, f"{len(ours)} modules, {lines} lines"

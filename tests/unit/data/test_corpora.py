@@ -11,7 +11,7 @@ import pytest
 
 from sqa.core import answers
 from sqa.core.types import Question
-from sqa.data import datasets, download, sentences
+from sqa.data import datasets, download, sentences, texts
 from sqa.files import records
 
 ENTRIES = {item.name: item for item in download.entries()}
@@ -67,7 +67,7 @@ def test_aliases_are_those_of_the_data(language: str) -> None:
 
 def test_tossups() -> None:
     need("tossups")
-    tossups = datasets.load_tossups()
+    tossups = texts.load_tossups()
     assert len(tossups) == len({t.id for t in tossups}) == 38_789
     assert (tossups[0].id, tossups[-1].id) == ("qbr-2012-pace-1-1", "qbr-2022-workshop-15-5")
     assert sum(t.page is not None for t in tossups) == 30_777
@@ -77,7 +77,7 @@ def test_tossups() -> None:
 
 def test_guessdev() -> None:
     need("guessdev")
-    tossups = datasets.load_guessdev()
+    tossups = texts.load_guessdev()
     assert len(tossups) == 1_129 and sum(t.page is None for t in tossups) == 21
     questions: list[Question] = datasets.load_questions("guessdev")
     assert len(questions) == 1_108
@@ -89,14 +89,14 @@ def test_guessdev() -> None:
 def test_questions_whose_page_has_a_tossup(name: str, known: int) -> None:
     """An upper bound on any guesser trained on the tossups alone."""
     need("tossups", name)
-    pages = {answers.key(t.page) for t in datasets.load_tossups() if t.page}
+    pages = {answers.key(t.page) for t in texts.load_tossups() if t.page}
     assert sum(answers.key(q.page) in pages for q in datasets.load_questions(name)) == known
 
 
 def test_page_titles_do_not_clash_without_letter_case() -> None:
     """Ignoring case makes no two of the tossups' pages the same answer."""
     need("tossups")
-    pages = {t.page for t in datasets.load_tossups() if t.page}
+    pages = {t.page for t in texts.load_tossups() if t.page}
     assert len({answers.key(page) for page in pages}) == len(pages)
 
 
@@ -111,16 +111,16 @@ def test_page_titles_do_not_clash_without_letter_case() -> None:
 )
 def test_parallel(pair: str, part: str, count: int, corpora: int) -> None:
     need(f"mt-{pair}-{part}")
-    seen = Counter(line.corpus for line in datasets.load_parallel(pair, part))
+    seen = Counter(line.corpus for line in texts.load_parallel(pair, part))
     assert sum(seen.values()) == count and len(seen) == corpora
 
 
 def test_bom_of_a_parallel_file_is_not_text() -> None:
     need("mt-es-en-xquad-sentences")
-    assert not next(datasets.load_parallel("es-en", "xquad-sentences")).source.startswith("\ufeff")
+    assert not next(texts.load_parallel("es-en", "xquad-sentences")).source.startswith("\ufeff")
 
 
 def test_splitting_real_text_keeps_every_word() -> None:
     need("guessdev")
-    for tossup in datasets.load_guessdev():
+    for tossup in texts.load_guessdev():
         assert [w for part in sentences.split(tossup.text, "en") for w in part] == tossup.text.split()

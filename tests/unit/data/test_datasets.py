@@ -10,7 +10,7 @@ import pytest
 import zstandard
 
 from sqa.core.errors import ConfigError, DataError
-from sqa.data import datasets, download
+from sqa.data import datasets, download, texts
 
 GOOD = {
     "source": "Ta rzeka płynie przez Kraków. Nazwij tę rzekę.",
@@ -110,7 +110,7 @@ def test_unknown_names_offer_the_nearest() -> None:
     with pytest.raises(ConfigError, match="did you mean 'xqb-es'"):
         datasets.load_questions("xqb-ess")
     with pytest.raises(ConfigError, match="is not in the manifest; known: train"):
-        next(iter(datasets.load_parallel("es-en", "newstest1999")))
+        next(iter(texts.load_parallel("es-en", "newstest1999")))
     with pytest.raises(ConfigError, match="dataset.limit: must be >= 1"):
         datasets.load_questions("mini-es", limit=0)
 
@@ -134,14 +134,14 @@ def test_without_data_available_is_false_and_mirror_only_files_say_so() -> None:
     assert not datasets.available("xqb-es")
     assert not datasets.available("guessdev")
     with pytest.raises(DataError, match="only come from a mirror: set SQA_MIRROR .*qb/tossups.train.jsonl.zst"):
-        datasets.load_tossups()
+        texts.load_tossups()
 
 
 def test_every_question_set_and_part_is_in_the_manifest() -> None:
     for name in ("xqb-es", "xqb-pl", "guessdev", "tossups"):
         assert download.entry(name).sha256
-    assert {"train", "newstest2012", "newstest2013", "flores-dev", "freedict"} <= set(datasets.parallel_parts("es-en"))
-    assert {"train", "newstest2020", "ntrex128", "flores-dev", "freedict"} <= set(datasets.parallel_parts("pl-en"))
+    assert {"train", "newstest2012", "newstest2013", "flores-dev", "freedict"} <= set(texts.parallel_parts("es-en"))
+    assert {"train", "newstest2020", "ntrex128", "flores-dev", "freedict"} <= set(texts.parallel_parts("pl-en"))
 
 
 def test_import_is_light() -> None:

@@ -8,9 +8,8 @@ import pytest
 from experiments.items import words_ahead
 from experiments.items.words_ahead import ITEM, WordsAheadConfig, counts, last_linked
 from experiments.studies.translation_table import SetConfig
-from sqa.core.significance import bootstrap_many
+from sqa.core.significance import Mean, bootstrap_many
 from sqa.diagnose.alignment import Alignment
-from sqa.metrics.ratio import Mean
 from sqa.run.config import load
 
 SOURCE = "nació en la ciudad peruana de Lima".split()

@@ -19,7 +19,7 @@ from guessers.bert.guesser import BertConfig, BertGuesser, build
 from guessers.bert.train import CHECKPOINT, BertTraining, last_layers, train
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import DATA
-from sqa.data.datasets import Tossup
+from sqa.data.texts import Tossup
 
 pytest.importorskip("transformers", reason="needs transformers: pip install 'sqa[pretrained]'")
 

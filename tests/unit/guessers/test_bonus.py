@@ -94,7 +94,7 @@ def test_the_questions_to_keep_apart_are_all_of_them():
     texts = {question.text for question in bonus.held_out()}
     for name in ("xqb-es", "xqb-pl", "guessdev", "mini-en"):
         assert {question.reference_text for question in load_questions(name)} <= texts
-    from sqa.data.datasets import load_tossups
+    from sqa.data.texts import load_tossups
 
     assert {tossup.text for tossup in load_tossups() if fold_of(tossup.id) != "guesser"} <= texts
     assert len(texts) > 10_000

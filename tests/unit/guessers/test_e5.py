@@ -114,7 +114,7 @@ def test_vectors_of_pages_are_made_once_and_go_on_after_a_kill(cache, monkeypatc
 
 
 def test_a_page_stands_for_the_end_of_its_last_tossup(monkeypatch, tmp_path):
-    from sqa.data.datasets import Tossup
+    from sqa.data.texts import Tossup
 
     words = [f"w{n}" for n in range(40)]
     made = [("1", "old", "Cobalt"), ("2", " ".join(words), "Cobalt"), ("3", "text", "No_such_page_here")]

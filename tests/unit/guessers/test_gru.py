@@ -19,7 +19,7 @@ from guessers.gru.network import BidirectionalGru, PrefixGru, Shape
 from guessers.gru.train import CHECKPOINT, GruTraining, set_start, start_from_svd, train
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
-from sqa.data.datasets import Tossup
+from sqa.data.texts import Tossup
 from sqa.run import config as configs
 
 CLUES = {

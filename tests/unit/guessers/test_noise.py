@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from guessers import noise
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.types import Emission, Question
-from sqa.data.datasets import Tossup
+from sqa.data.texts import Tossup
 from sqa.data.translated import load_texts
 
 TOSSUPS = [

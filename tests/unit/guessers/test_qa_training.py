@@ -13,7 +13,7 @@ import guessers.lessons
 import guessers.train
 from buzzers import learnt
 from buzzers.histories import DataChoice, histories_of
-from buzzers.networks import LOGISTIC, MLP, RECURRENT
+from buzzers.learnt import LOGISTIC, MLP, RECURRENT
 from buzzers.threshold import ThresholdBuzzer
 from guessers import evaluate, paired
 from guessers.bert.train import BertTraining
@@ -25,8 +25,8 @@ from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
 from sqa.core.types import Question
 from sqa.data.corrupted import corrupt
-from sqa.data.datasets import Tossup
 from sqa.data.folds import fold_of, half_of
+from sqa.data.texts import Tossup
 from sqa.files.yaml_reader import parse_yaml
 from sqa.metrics.curve import CURVES
 from sqa.run import config as configs

@@ -22,8 +22,8 @@ from guessers.retrieval.bm25 import Bm25Guesser
 from guessers.retrieval.index import Index
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
-from sqa.data.datasets import Tossup
 from sqa.data.folds import fold_of, half_of
+from sqa.data.texts import Tossup
 from sqa.files.model_files import read_tensors, write_tensors
 from sqa.run import config as configs
 

@@ -18,9 +18,9 @@ from sqa.core.errors import ConfigError, DataError, NotComputable
 from sqa.core.trace import QuestionTrace, Score
 from sqa.files.store import Store
 from sqa.metrics.quality.score_file import ScoreFileConfig, build, read
-from sqa.metrics.quality.segment import Segment
-from sqa.metrics.quality.text_metric import MeanOfSegments, TextMetric
+from sqa.metrics.quality.text_metric import MeanOfSegments, Segment, TextMetric
 from sqa.run import folder as runs
+from sqa.run import paired
 from sqa.run.config import QualityConfig, load, load_run, run_from_mapping, to_mapping
 from sqa.run.pipeline import Parts, RunResult, run
 from sqa.run.quality_stage import CHUNK, score_texts
@@ -232,7 +232,7 @@ def test_an_external_program_scores_a_run(tmp_path: Path) -> None:
     own, its = rows["bleu"], rows[f"external:{Path(sys.executable).name}"]
     assert (its.value, its.low, its.high) == pytest.approx((own.value, own.low, own.high), abs=1e-9)
     assert its.unit == "score" and "|files:" in its.signature
-    compared, notes = runs.compare(*(runs.read(runs.save(r, tmp_path / "runs")) for r in (a, b)), n_resamples=20)
+    compared, notes = paired.compare(*(runs.read(runs.save(r, tmp_path / "runs")) for r in (a, b)), n_resamples=20)
     by_name = {row.metric: row for row in compared}
     assert not notes and by_name[its.metric].diff == by_name["bleu"].diff
 
@@ -333,7 +333,9 @@ def test_each_run_has_its_own_file_of_scores_and_two_are_compared(tmp_path: Path
     a, b = (done(tmp_path, name=name, quality=quality) for name in "ab")
     assert [rows_of(r)["human"].value for r in (a, b)] == [3.5, 2.0]
     [row] = [
-        r for r in runs.compare(*(runs.read(runs.save(x, tmp_path / "runs")) for x in (a, b)))[0] if r.metric == "human"
+        r
+        for r in paired.compare(*(runs.read(runs.save(x, tmp_path / "runs")) for x in (a, b)))[0]
+        if r.metric == "human"
     ]
     assert (row.a, row.b, row.diff, row.n) == (3.5, 2.0, 1.5, 6)
 

@@ -20,7 +20,7 @@ from sqa.metrics.quality import bertscore, bleurt, comet
 from sqa.metrics.quality.bertscore import BertScoreConfig
 from sqa.metrics.quality.bleurt import BleurtConfig
 from sqa.metrics.quality.comet import CometConfig
-from sqa.metrics.quality.segment import Segment
+from sqa.metrics.quality.text_metric import Segment
 from sqa.run.config import run_from_mapping
 from sqa.run.folder import report_rows
 from sqa.run.pipeline import run

@@ -13,7 +13,7 @@ from scipy.stats import kendalltau
 
 from sqa import metrics as metric_names
 from sqa.core.errors import ConfigError, NotComputable
-from sqa.metrics.ratio import ratio, ratio_many
+from sqa.core.significance import ratio, ratio_many
 from sqa.report.correlation import HEADER, comparable, correlate, correlate_runs, main, orders, pairs_of, tau_b
 from sqa.run.config import run_from_mapping
 from sqa.run.folder import RunFolder

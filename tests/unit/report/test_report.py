@@ -25,6 +25,7 @@ from sqa.report.html import code, page, plain
 from sqa.report.markdown import table
 from sqa.report.report import main
 from sqa.run import folder as runs
+from sqa.run import paired
 
 METRICS = {"metrics": ["ew", "oracle-ew", "accuracy", "bleu", "al", "dal"]}
 
@@ -94,7 +95,7 @@ def test_the_differences_are_those_of_compare(report: Path, sweep: list[Path]) -
     header, *rows = cells(section((report / "report.md").read_text(), "### Differences to `wait1`"))
     assert header == ["metric", "run", "difference", "95% interval", "p, bootstrap", "p, randomisation"]
     shown = {(row[0].strip("`"), row[1].strip("`")): row[2:] for row in rows}
-    expected, _ = runs.compare(runs.read(sweep[2]), runs.read(sweep[0]))
+    expected, _ = paired.compare(runs.read(sweep[2]), runs.read(sweep[0]))
     assert len(rows) == 2 * len(expected)
     for row in expected:
         difference, interval, p_bootstrap, p_randomization = shown[row.metric, "wait6"]

@@ -8,8 +8,7 @@ import pytest
 
 from sqa.core.errors import ConfigError
 from sqa.core.paths import ROOT
-from sqa.run.config import load_run, read_yaml
-from sqa.run.entries import is_config, name_of, split
+from sqa.run.config import is_config, load_run, name_of, read_yaml, split_entry
 from sqa.run.named import translator_from
 
 TEXT = """
@@ -75,9 +74,9 @@ def test_a_file_of_one_config_has_no_entries(tmp_path: Path) -> None:
 
 
 def test_names_of_files_and_entries() -> None:
-    assert split(Path("a/b.yaml:c")) == (Path("a/b.yaml"), "c")
-    assert split(Path("a/b.yaml")) == (Path("a/b.yaml"), None)
-    assert split(Path("mine.py:build")) == (Path("mine.py:build"), None)
+    assert split_entry(Path("a/b.yaml:c")) == (Path("a/b.yaml"), "c")
+    assert split_entry(Path("a/b.yaml")) == (Path("a/b.yaml"), None)
+    assert split_entry(Path("mine.py:build")) == (Path("mine.py:build"), None)
     assert name_of(Path("a/b.yaml:c")) == "c" and name_of(Path("a/b.yaml")) == "b"
     assert is_config("b.yml") and is_config("b.yaml:c") and not is_config("{name: waitk, k: 6}")
 

@@ -21,7 +21,8 @@ from sqa.core.errors import ConfigError, DataError, NotComputable
 from sqa.core.own import worlds
 from sqa.core.registry import GUESSERS, NoKeys
 from sqa.run.config import ComponentConfig
-from sqa.run.folder import compare, read, save
+from sqa.run.folder import read, save
+from sqa.run.paired import compare
 from sqa.run.parts import Parts
 
 CASES = int(os.environ.get("SQA_OWN_CASES", "12"))  # of random projects

@@ -14,6 +14,7 @@ from smt.engines.pretrained import PretrainedConfig
 from sqa.core.errors import ConfigError, DataError, NotComputable
 from sqa.files.store import Store
 from sqa.run import folder as runs
+from sqa.run import paired
 from sqa.run.config import ComponentConfig, load_run, run_from_mapping
 from sqa.run.pipeline import RunResult, run
 
@@ -67,7 +68,7 @@ def test_saving_twice_gives_the_same_bytes_and_it_reads_back(tmp_path: Path) -> 
 
 
 def test_a_run_says_which_commit_of_a_hub_model_it_had(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runs, "commit_of", lambda name, revision: f"{name} at {revision}")
+    monkeypatch.setattr("sqa.files.hub.commit_of", lambda name, revision: f"{name} at {revision}")
     done = result(tmp_path)
     assert "models" not in json.loads((runs.save(done, tmp_path / "runs") / "run.json").read_text())
     pretrained = ComponentConfig("pretrained", PretrainedConfig("some/model", revision="v1", download=True))
@@ -87,7 +88,7 @@ def test_a_refused_metric_has_no_number(tmp_path: Path) -> None:
 def test_comparing_gives_paired_differences(tmp_path: Path) -> None:
     a = runs.read(runs.save(result(tmp_path, "a", k=1), tmp_path / "runs"))
     b = runs.read(runs.save(result(tmp_path, "b", k=3), tmp_path / "runs"))
-    rows, notes = runs.compare(a, b)
+    rows, notes = paired.compare(a, b)
     by_name = {row.metric: row for row in rows}
     assert list(by_name) == METRICS and notes == []
     assert by_name["al"].diff < 0 and by_name["ew"].diff >= 0
@@ -98,12 +99,12 @@ def test_comparing_gives_paired_differences(tmp_path: Path) -> None:
 def test_a_metric_that_only_one_run_has_is_left_out_and_said_so(tmp_path: Path) -> None:
     a = runs.read(runs.save(result(tmp_path, "a"), tmp_path / "runs"))
     b = runs.read(runs.save(result(tmp_path, "b", metrics=["ew", "dal"]), tmp_path / "runs"))
-    rows, notes = runs.compare(a, b)
+    rows, notes = paired.compare(a, b)
     assert [row.metric for row in rows] == ["ew"]
     assert sorted(note.partition(":")[0] for note in notes) == ["accuracy", "al", "bleu", "dal"]
     other = replace(b, signatures={"ew": "another curve"})
     with pytest.raises(NotComputable, match="signatures differ"):
-        runs.compare(a, other)
+        paired.compare(a, other)
 
 
 def test_buzzers_that_learnt_other_rules_at_the_end_are_scored_by_one(tmp_path: Path) -> None:
@@ -113,13 +114,13 @@ def test_buzzers_that_learnt_other_rules_at_the_end_are_scored_by_one(tmp_path: 
         buzzer = {"name": "mlp", "model": "rerank-translated", "threshold": 1.0, "end": end}
         metrics = {"metrics": ["ew", "ew@answer-at-end", "accuracy"], "guesser": {"name": "bm25"}}
         both[end] = runs.read(runs.save(result(tmp_path, end, buzzer=buzzer, **metrics), tmp_path / "runs"))
-    rows, notes = runs.compare(both["answer"], both["silent"])
+    rows, notes = paired.compare(both["answer"], both["silent"])
     assert [row.diff for row in rows] == [0, 0, 0] and notes == []
     signature = both["silent"].signatures["ew"]
     before = replace(
         both["silent"], signatures=both["silent"].signatures | {"ew": signature.replace("|end:silent", "")}
     )
-    rows, [note] = runs.compare(both["answer"], before)
+    rows, [note] = paired.compare(both["answer"], before)
     assert [row.metric for row in rows] == ["ew@answer-at-end", "accuracy"]
     assert note.startswith("ew: left out, signatures differ (end:silent and nothing there): ew|curve:")
 
@@ -128,7 +129,7 @@ def test_other_questions_cannot_be_compared(tmp_path: Path) -> None:
     a = runs.read(runs.save(result(tmp_path, "a", n=6), tmp_path / "runs"))
     b = runs.read(runs.save(result(tmp_path, "b", n=5), tmp_path / "runs"))
     with pytest.raises(ConfigError, match="not on the same questions"):
-        runs.compare(a, b)
+        paired.compare(a, b)
 
 
 def test_what_is_no_run_folder(tmp_path: Path) -> None:

@@ -15,7 +15,8 @@ from smt.train import main
 from smt.training.config import CorpusConfig, SmtConfig
 from smt.training.prepare import is_prepared, prepare
 from sqa.core.errors import ConfigError, DataError
-from sqa.data.datasets import load_own_pairs, load_questions
+from sqa.data.datasets import load_questions
+from sqa.data.texts import load_own_pairs
 from sqa.run.config import load
 
 

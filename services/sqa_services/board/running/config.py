@@ -10,12 +10,11 @@ from typing import Any
 
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Question
-from sqa.files.store import Stage, Store, blocks_of
+from sqa.files.store import Stage, Store, Traces, blocks_of
 from sqa.run import pipeline
 from sqa.run.config import RunConfig
 from sqa.run.parts import Parts
 from sqa.run.scheduler import Scheduler, current
-from sqa.run.traces import Traces
 from sqa_services.board.metrics import Job
 from sqa_services.board.running.memory import PeakMemory
 

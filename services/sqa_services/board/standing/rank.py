@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from sqa.core.arrays import Floats
 from sqa.core.errors import NotComputable
+from sqa.core.types import Floats
 from sqa.files.json_reader import parse_json
 from sqa_services.board.dynascore import dynascore
 from sqa_services.board.metrics import EVAL, Additive, Meta, meta_of

@@ -1,0 +1,103 @@
+"""Two finished runs compared metric by metric, paired over questions; the metrics of a finished run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqa import metrics as metric_names
+from sqa.core.errors import ConfigError, NotComputable
+from sqa.core.registry import QUALITY
+from sqa.core.significance import Comparison, compare_many
+from sqa.metrics.quality.text_metric import saved
+from sqa.run.folder import RESAMPLES, RunFolder, defined, number_cell
+
+COMPARISON_HEADER = ("metric", "a", "b", "diff", "low", "high", "p_bootstrap", "p_randomization", "n", "signature")
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonRow:
+    """Two runs by one metric, paired over questions: difference a - b, 95% percentile interval, two-sided p-values."""
+
+    metric: str
+    a: float
+    b: float
+    diff: float
+    low: float | None  # None: undefined on every resample
+    high: float | None
+    p_bootstrap: float
+    p_randomization: float
+    n: int
+    signature: str
+
+    def cells(self) -> list[str]:
+        """The cells of a TSV line."""
+        numbers = (self.a, self.b, self.diff, self.low, self.high, self.p_bootstrap, self.p_randomization)
+        return [self.metric, *(number_cell(x, False) for x in numbers), str(self.n), self.signature]
+
+
+def compare(
+    a: RunFolder, b: RunFolder, n_resamples: int = RESAMPLES, wanted: Sequence[str] = ()
+) -> tuple[list[ComparisonRow], list[str]]:
+    """Paired differences a - b of the metrics both runs have (only the `wanted` ones), and a note for each left out.
+
+    The runs must be on the same questions (ConfigError otherwise); a metric must have the same signature in both.
+    """
+    if a.dataset != b.dataset or a.questions != b.questions:
+        raise ConfigError(
+            f"{a.folder} and {b.folder}: not on the same questions "
+            f"({a.config.dataset.name}, {len(a.questions)} and {b.config.dataset.name}, {len(b.questions)})"
+        )
+    notes, names = [], []
+    for name in wanted or dict.fromkeys([*a.signatures, *b.signatures]):
+        if name not in a.signatures or name not in b.signatures:
+            lacking = b if name in a.signatures else a
+            notes.append(f"{name}: left out, {lacking.folder} has no value for it")
+        elif a.signatures[name] != b.signatures[name]:
+            notes.append(f"{name}: left out, signatures differ{_difference(a.signatures[name], b.signatures[name])}")
+        else:
+            names.append(name)
+    comparable = []
+    for metric in metrics_of(names, a):
+        try:
+            metric.score(a.stats[metric.name].sum(axis=0))
+            metric.score(b.stats[metric.name].sum(axis=0))
+        except NotComputable as refusal:
+            notes.append(f"{metric.name}: left out, {refusal}")
+        else:
+            comparable.append(metric)
+    if not comparable:
+        raise NotComputable("\n".join(["the two runs have no metric in common that has a value", *notes]))
+    pairs = [(a.stats[metric.name], b.stats[metric.name]) for metric in comparable]
+    compared = compare_many(pairs, comparable, n_resamples, a.config.seed)
+    return [_comparison_row(metric, c) for metric, c in zip(comparable, compared, strict=True)], notes
+
+
+def _difference(a: str, b: str) -> str:
+    """Of two signatures: the parts that only one of them has, and both whole."""
+    parts, others = a.split("|"), b.split("|")
+    only = [[part for part in own if part not in other] for own, other in ((parts, others), (others, parts))]
+    return f" ({' and '.join('|'.join(one) or 'nothing there' for one in only)}): {a} and {b}"
+
+
+def metrics_of(names: Sequence[str], run: RunFolder) -> list[Any]:
+    """The metrics of these names, those of the run's `quality:` included."""
+    entries = {entry.name: entry for entry in run.config.quality}
+    own = {
+        metric.name: metric for metric in metric_names.build([m for m in run.config.metrics if metric_names.is_own(m)])
+    }
+    built = {m.name: m for m in metric_names.build([m for m in names if m not in entries and m not in own])} | own
+    if entries.keys() & set(names):
+        for name in entries.keys() & set(names):
+            entry = entries[name].for_run(run.config.name)
+            mean = saved(name, run.signatures[name], entry.kind)
+            built[name] = mean or QUALITY.build(entry.kind, entry.options)
+    return [built[name] for name in names]
+
+
+def _comparison_row(metric: Any, c: Comparison) -> ComparisonRow:
+    low, high = defined(c.low), defined(c.high)
+    return ComparisonRow(
+        metric.name, c.a, c.b, c.diff, low, high, c.p_bootstrap, c.p_randomization, c.n, metric.signature()
+    )
