@@ -366,7 +366,7 @@ def test_every_command_that_prints_results_prints_json_and_latex(sqa: Shell) -> 
     found = leaves(cli.program())
     talk = {way for way, options in found.items() if not {"--json", "--latex"} <= options}
     assert {way for way in talk if way[0] not in ("serve", "client")} == {
-        ("scorer",), ("validate", "vist"), ("export",), ("questions",),
+        ("scorer",), ("validate", "vist"), ("export",), ("questions",), ("config", "schema"),
         ("board", "export"), ("board", "register-dataset"), ("board", "register-model"),
         ("board", "register-session"),
     }  # fmt: skip
