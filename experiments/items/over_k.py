@@ -41,7 +41,7 @@ def readme(ledger: Ledger) -> list[str]:
 
 
 def story(ledger: Ledger) -> list[str]:
-    """The table of results: the language model where its curves begin, peak and end, under both rules, and people."""
+    """The table of results: the language model where its curves begin, peak and end, and people."""
     rows = []
     for dataset, name, translator, ks in (
         (ES, "Spanish, language model", "language model", ("1", "3", "6", "full")),
@@ -51,8 +51,7 @@ def story(ledger: Ledger) -> list[str]:
         (PL, "Polish, human translation", "reference", ("diagonal",)),
     ):
         rows += [([name, k], _cell(dataset, translator, k)) for k in ks]
-    answers = [ANSWERS[0], *columns("ew@answer-at-end: EW, at the end"), *ANSWERS[1:]]
-    return table(ledger, ["translator", "k"], rows, [*answers, *TEXT])
+    return table(ledger, ["translator", "k"], rows, [*ANSWERS, *TEXT])
 
 
 def every_k(ledger: Ledger, dataset: str, contestant: str = BEST) -> list[str]:

@@ -60,7 +60,6 @@ ITEMS = (
         "sweep_es_en.yaml",
         ("language", "models", "k"),
         development,
-        blocks={"table": pivot(("language", "models"), across("bleu", "k", KS, "k = {}", 2))},
         kept="42 trainings",
     ),
     Item(

@@ -177,7 +177,6 @@ RECIPES: dict[str, Run | Serve | Cannot] = {
     "sqa clean configs/smt_es_en.yaml:first": Cannot(CORPORA, "unit/training"),
     "sqa train guesser CONFIG": Run(("cd start && sqa train guesser guesser.yaml",), after=("sqa init start",)),
     "sqa train guesser guesser.yaml": Run(("cd start && sqa train guesser guesser.yaml",), after=("sqa init start",)),
-    "sqa train guesser configs/train_guessers.yaml:fusion": Cannot(TOSSUPS, "unit/guessers"),
     "sqa train guesser configs/train_guessers.yaml:rerank": Cannot(TOSSUPS, "unit/guessers"),
     "sqa train buzzer CONFIG": Cannot(TOSSUPS, "unit/buzzers"),
     "sqa train buzzer configs/train_buzzers.yaml:recurrent-bm25": Cannot(TOSSUPS, "unit/buzzers"),
