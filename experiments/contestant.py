@@ -36,10 +36,16 @@ def components(
     guesser: Mapping[str, Any], buzzer: Mapping[str, Any] | None = None
 ) -> tuple[ComponentConfig, ComponentConfig | None]:
     """The checked configs of a guesser and a buzzer.  ConfigError lists all problems."""
-    run = run_from_mapping({
-        "name": "contender", "dataset": {"name": "mini-es"}, "translator": {"name": "fixed"},
-        "guesser": guesser, "buzzer": buzzer, "metrics": ("accuracy",),
-    })  # fmt: skip
+    run = run_from_mapping(
+        {
+            "name": "contender",
+            "dataset": {"name": "mini-es"},
+            "translator": {"name": "fixed"},
+            "guesser": guesser,
+            "buzzer": buzzer,
+            "metrics": ("accuracy",),
+        }
+    )
     if run.guesser is None:
         raise ConfigError("guesser: missing")
     return run.guesser, run.buzzer
@@ -72,8 +78,9 @@ def names_of(contestants: Sequence[Contestant], known: Mapping[str, str] | None 
     for level in range(3):
         wanted = {key: _names(key, contestant)[level] for key, contestant in given.items() if key not in names}
         taken = {*(known or {}).values(), *names.values()}
-        names |= {key: name for key, name in wanted.items()
-                  if list(wanted.values()).count(name) == 1 and name not in taken}  # fmt: skip
+        names |= {
+            key: name for key, name in wanted.items() if list(wanted.values()).count(name) == 1 and name not in taken
+        }
     return {key: names[key] for key in given}
 
 

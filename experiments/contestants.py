@@ -91,9 +91,13 @@ class Runs(NamedTuple):
 
 
 def runs_of(
-    asked: Sequence[NamedContestant], ablation: Path, runs: Path, parts: Parts, metrics: Sequence[str] = (),
+    asked: Sequence[NamedContestant],
+    ablation: Path,
+    runs: Path,
+    parts: Parts,
+    metrics: Sequence[str] = (),
     language: str | None = None,
-) -> Runs:  # fmt: skip
+) -> Runs:
     """Run the wait-k models of the ablation's config with the contestants; what the store holds is not run again.
 
     The runs have the ablation's own names and keys, so those of a finished `sqa ablation` are found.  `metrics` are
@@ -119,8 +123,12 @@ def runs_of(
     known = names_of(base.contestants)
     names = names_of(contestants, known)
     labels = {name: contestant.label for name, contestant in zip(names.values(), present, strict=True)}
-    base = replace(base, contestants=contestants, sweeps={},
-                   translators=tuple(system for system in base.translators if system.label == WAIT_K))  # fmt: skip
+    base = replace(
+        base,
+        contestants=contestants,
+        sweeps={},
+        translators=tuple(system for system in base.translators if system.label == WAIT_K),
+    )
     wanted = {(WAIT_K, k) for k in base.k} | {("reference", "full")}
     languages = {code_of(system.language) for system in base.translators if language in (None, system.language)}
     datasets = [dataset for dataset in usable(base) if language_of(dataset) in languages]

@@ -67,8 +67,9 @@ class System:
         wrong += ["translator.k: give it as `k` of the entry"] if "k" in self.translator else []
         if wrong:
             raise ConfigError(wrong)
-        run_from_mapping({"name": "grid", "dataset": {"name": "mini-es"}, "translator": self.translator,
-                          "metrics": ("bleu",)})  # fmt: skip
+        run_from_mapping(
+            {"name": "grid", "dataset": {"name": "mini-es"}, "translator": self.translator, "metrics": ("bleu",)}
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,11 +202,18 @@ def cells(
             for guesser, contestant in named:
                 at = k if seed is None else f"{k}-seed{seed}"
                 name = f"{config.name}-{Path(dataset).name}-{part_of_name(family)}-{at}-{guesser}"
-                run = run_from_mapping({
-                    "name": name, "dataset": {"name": dataset}, "translator": translator, "guesser": contestant.guesser,
-                    "buzzer": contestant.buzzer, "metrics": list(config.metrics), "seed": config.seed,
-                    "quality": to_mapping(config.quality),
-                })  # fmt: skip
+                run = run_from_mapping(
+                    {
+                        "name": name,
+                        "dataset": {"name": dataset},
+                        "translator": translator,
+                        "guesser": contestant.guesser,
+                        "buzzer": contestant.buzzer,
+                        "metrics": list(config.metrics),
+                        "seed": config.seed,
+                        "quality": to_mapping(config.quality),
+                    }
+                )
                 run = run if config.limit is None else with_limit(run, config.limit)
                 yield Cell(dataset, family, k, guesser, run, seed)
 
@@ -361,8 +369,10 @@ def spread_cells(
     from sqa.run.folder import unpack
     from sqa.run.spread import Job
 
-    chains = [[(cell.run.name, Job(cell.run, partial(finish_cell, cell, config.resamples, config.seed)))
-               for cell in group] for group in groups]  # fmt: skip
+    chains = [
+        [(cell.run.name, Job(cell.run, partial(finish_cell, cell, config.resamples, config.seed))) for cell in group]
+        for group in groups
+    ]
     rows: dict[str, Row] = {}
     for name, (row, files) in scattered(scheduler, chains, config.workers, "ablation"):
         unpack(files, runs / name)

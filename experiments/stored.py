@@ -16,9 +16,13 @@ from sqa.files.store import Stage, Store
 
 
 def stored(
-    store: Store, stage: Stage, ids: Sequence[str], make: Callable[[slice], Sequence[Mapping[str, Any]]], what: str,
+    store: Store,
+    stage: Stage,
+    ids: Sequence[str],
+    make: Callable[[slice], Sequence[Mapping[str, Any]]],
+    what: str,
     **columns: pa.DataType,
-) -> list[dict[str, Any]]:  # fmt: skip
+) -> list[dict[str, Any]]:
     """A row for each question, in order; `make` makes those of a block that the store lacks, `what` names them."""
     fields = {"question_id": pa.string(), **columns}
     schema = pa.schema([pa.field(name, kind, nullable=False) for name, kind in fields.items()])

@@ -77,5 +77,9 @@ def _rerank(config_path: Path, output: Path | None) -> Path:
 
 
 KINDS: dict[str, Callable[[Path, Path | None], Path]] = {
-    "bert": _bert, "bm25": _bm25, "gru": _gru, "fusion": _fusion, "rerank": _rerank,
-}  # fmt: skip
+    "bert": _bert,
+    "bm25": _bm25,
+    "gru": _gru,
+    "fusion": _fusion,
+    "rerank": _rerank,
+}

@@ -72,8 +72,12 @@ def main(config_path: Path, runs: Path) -> None:
     for dataset in dict.fromkeys(group.dataset for group in groups if group.taus):
         mine = [group for group in groups if group.dataset == dataset]
         made.picture(f"correlation_{Path(dataset).name}", drawn, mine, dataset)
-    shown = {(group.dataset, group.guesser, tau.a, tau.b) for group in groups for tau in group.taus
-             if tau.a in SHORT and tau.b in group.drawn}  # fmt: skip
+    shown = {
+        (group.dataset, group.guesser, tau.a, tau.b)
+        for group in groups
+        for tau in group.taus
+        if tau.a in SHORT and tau.b in group.drawn
+    }
     print(folders.tsv(head, [line for line in lines if tuple(line[:4]) in shown]), end="")
     made.end()
 

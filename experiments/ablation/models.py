@@ -55,8 +55,11 @@ class ModelsConfig:
 def main(config_path: Path, runs: Path) -> None:
     """`sqa reproduce models`: settings and sizes as CSV; nothing is run."""
     config = load(config_path, ModelsConfig)
-    rows = [[column.part, column.label, name, *found] for column in config.columns
-            for name, found in settings(column, config.prefixes).items()]  # fmt: skip
+    rows = [
+        [column.part, column.label, name, *found]
+        for column in config.columns
+        for name, found in settings(column, config.prefixes).items()
+    ]
     made = Made(runs / config.name)
     made.csv("models.csv", [["part", "model", "setting", "value", "source"], *rows])
     made.end()

@@ -28,8 +28,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST_LINES = 7  # translators in one figure
-SENTENCES = {RISE: "EW rises by", FALL: "to full input it falls by", "oracle rise": "oracle EW rises by",
-             "oracle fall": "and falls by"}  # fmt: skip
+SENTENCES = {
+    RISE: "EW rises by",
+    FALL: "to full input it falls by",
+    "oracle rise": "oracle EW rises by",
+    "oracle fall": "and falls by",
+}
 
 
 def main(config_path: Path, runs: Path) -> None:
@@ -39,8 +43,15 @@ def main(config_path: Path, runs: Path) -> None:
     datasets, models = usable(config), trained(runs, config.sweeps, config.k)
     rows = run_cells(list(cells(config, datasets, models)), config, runs)
     once, made = [row for row in rows if row.cell.seed is None], Made(runs / config.name)
-    of = Ledger("over-k", f"sqa ablation {config_path.name}", sqa.__version__, date.today().isoformat(), {},
-                grid_rows.COLUMNS, tuple(grid_rows.rows_of(once)))  # fmt: skip
+    of = Ledger(
+        "over-k",
+        f"sqa ablation {config_path.name}",
+        sqa.__version__,
+        date.today().isoformat(),
+        {},
+        grid_rows.COLUMNS,
+        tuple(grid_rows.rows_of(once)),
+    )
     found = ladders(once)
     gaps = {ladder[:3]: list(differences(ladder)) for ladder in found}
     said = list(came_out(config, datasets, of, found, gaps))
@@ -68,9 +79,12 @@ def title(config: AblationConfig, dataset: str) -> str:
 
 
 def came_out(
-    config: AblationConfig, datasets: Sequence[str], of: Ledger, found: Sequence[Ladder],
+    config: AblationConfig,
+    datasets: Sequence[str],
+    of: Ledger,
+    found: Sequence[Ladder],
     gaps: dict[tuple[str, str, str], list[Number]],
-) -> Iterator[str]:  # fmt: skip
+) -> Iterator[str]:
     """What the runs say: of each data set the best system, and how it goes over k."""
     instead = [dataset for dataset in datasets if dataset not in config.datasets]
     if instead:
@@ -90,8 +104,10 @@ def _of_best(of: Ledger, top: Ladder, gaps: Sequence[Number]) -> Iterator[str]:
     best = of.one("ew", **where, translator=top.translator, k=peak)
     human = of.one("ew", **where, translator="reference", k="full")
     n = len(top.parts[0]["ew"])
-    yield (f"{top.dataset}, {n} questions: the most expected wins, {number(best)}, has {top.translator} at k = {peak}, "
-           f"answered by {top.contestant}; the human translation has {number(human)}.")  # fmt: skip
+    yield (
+        f"{top.dataset}, {n} questions: the most expected wins, {number(best)}, has {top.translator} at k = {peak}, "
+        f"answered by {top.contestant}; the human translation has {number(human)}."
+    )
     parts = []
     if "bleu" in top.parts[0]:
         bleu = top.scores("bleu")
@@ -119,9 +135,13 @@ def figure(of: Ledger, mine: Sequence[Ladder], said: str) -> Figure:
 
 
 def _report(
-    config: AblationConfig, datasets: Sequence[str], of: Ledger, said: Sequence[str], figures: Sequence[Path],
+    config: AblationConfig,
+    datasets: Sequence[str],
+    of: Ledger,
+    said: Sequence[str],
+    figures: Sequence[Path],
     rows: Sequence[Row],
-) -> Iterator[str]:  # fmt: skip
+) -> Iterator[str]:
     """What came out, then figure and table of each data set, notes, and the signatures."""
     yield from ("# Expected wins and translation quality over k", "", *(f"- {line}" for line in said))
     for dataset in datasets:

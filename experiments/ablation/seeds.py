@@ -89,9 +89,13 @@ def compared(a: Sequence[GridRow], b: Sequence[GridRow], metric: Resampled, same
 
 
 def compare_trainings(
-    a: Sequence[Floats], b: Sequence[Floats], metric: Resampled, resamples: int = 1000, seed: int = 0,
+    a: Sequence[Floats],
+    b: Sequence[Floats],
+    metric: Resampled,
+    resamples: int = 1000,
+    seed: int = 0,
     same: bool = False,
-) -> Interval:  # fmt: skip
+) -> Interval:
     """Mean score over the trainings of one system minus that of another.
 
     `a` and `b`: the statistics (n, d) of each training; row i of all of them is the same question.  same: table i of

@@ -55,8 +55,11 @@ ITEMS = (
         {
             "table": pivot(
                 ("dataset", "translation", "guesser"),
-                [Column(metric, f"{head} {rule}", sign=rule == MORE, cell={"rule": rule})
-                 for metric, head in SHOWN for rule in (STRICT, MORE)],
+                [
+                    Column(metric, f"{head} {rule}", sign=rule == MORE, cell={"rule": rule})
+                    for metric, head in SHOWN
+                    for rule in (STRICT, MORE)
+                ],
             )
         },
     ),
@@ -69,11 +72,16 @@ ITEMS = (
         blocks={
             "perturbed": pivot(
                 ("kind",),
-                [column for model in MODELS
-                 for column in (Column("ew", f"{model}: EW", sign=True, cell={"model": model}),
-                                Column("same answer", "same answer", cell={"model": model}))],
+                [
+                    column
+                    for model in MODELS
+                    for column in (
+                        Column("ew", f"{model}: EW", sign=True, cell={"model": model}),
+                        Column("same answer", "same answer", cell={"model": model}),
+                    )
+                ],
             )
         },
         kept="a board of three models",
     ),
-)  # fmt: skip
+)

@@ -236,8 +236,11 @@ ITEMS = (
         {
             "dev": pivot(
                 ("buzzer",),
-                [column._replace(head=f"{guesser}: {column.head}", cell={"guesser": guesser})
-                 for guesser in ("bm25", "gru") for column in (LONG[0], LONG[-1])],
+                [
+                    column._replace(head=f"{guesser}: {column.head}", cell={"guesser": guesser})
+                    for guesser in ("bm25", "gru")
+                    for column in (LONG[0], LONG[-1])
+                ],
                 questions="dev",
                 buzzer=SHOWN,
             ),
@@ -247,8 +250,10 @@ ITEMS = (
             ),
             "translated": pivot(
                 ("buzzer",),
-                [Column("ew", f"{head}, our wait-6", cell={"questions": name})
-                 for name, head in (("xqb-es", "Spanish"), ("xqb-pl", "Polish"))],
+                [
+                    Column("ew", f"{head}, our wait-6", cell={"questions": name})
+                    for name, head in (("xqb-es", "Spanish"), ("xqb-pl", "Polish"))
+                ],
                 guesser="bm25",
                 buzzer=("mlp", "mlp-translated, silent", "mlp-translated", *ORACLES),
             ),
@@ -274,8 +279,10 @@ ITEMS = (
             "table": pivot(
                 ("dataset", "translator", "k"),
                 columns("ew: EW", "accuracy", "stable-ew: stable EW"),
-                contestant="difference", k="6", translator=("wait-k", "language model"),
+                contestant="difference",
+                k="6",
+                translator=("wait-k", "language model"),
             )
         },
     ),
-)  # fmt: skip
+)

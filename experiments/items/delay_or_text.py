@@ -84,8 +84,9 @@ def figure(ledger: Ledger) -> Figure:
 
     pairs = list(dict.fromkeys(row.cell[:2] for row in ledger.rows))
     high = -(-len(pairs) // 2)
-    made, grid = pyplot.subplots(high, 2, figsize=(PAGE, 1.7 * high + 0.5), layout="constrained", squeeze=False,
-                                 sharey=True)  # fmt: skip
+    made, grid = pyplot.subplots(
+        high, 2, figsize=(PAGE, 1.7 * high + 0.5), layout="constrained", squeeze=False, sharey=True
+    )
     for axes in grid.flat[len(pairs) :]:
         axes.set_visible(False)
     for axes, (dataset, family) in zip(grid.flat, pairs, strict=False):
@@ -95,8 +96,16 @@ def figure(ledger: Ledger) -> Figure:
         for place, (side, label) in enumerate(LABELS.items()):
             x = [i + 0.36 * (place - 0.5) for i in range(len(ks))]
             ends = list(zip(*(row.arms for row in sides[side]), strict=True))
-            axes.bar(x, [row.value for row in sides[side]], 0.34, color=COLOURS[2 - place], alpha=0.6, label=label,
-                     yerr=ends, error_kw={"elinewidth": 0.6, "capsize": 1.2})  # fmt: skip
+            axes.bar(
+                x,
+                [row.value for row in sides[side]],
+                0.34,
+                color=COLOURS[2 - place],
+                alpha=0.6,
+                label=label,
+                yerr=ends,
+                error_kw={"elinewidth": 0.6, "capsize": 1.2},
+            )
         both = [a.value + b.value for a, b in zip(*sides.values(), strict=True)]
         axes.plot(range(len(ks)), both, color="black", marker="o", linewidth=1, label="both: wait-k minus full input")
         axes.axhline(0, color="black", linewidth=0.5)
@@ -116,9 +125,12 @@ ITEM = grid_rows.of_grid(
     blocks={
         "table": pivot(
             ("dataset", "translator", "k"),
-            [Column(metric, f"{metric}, {part}", sign=True, cell={"part": part})
-             for metric in METRICS for part in (COST, BUYS)],
+            [
+                Column(metric, f"{metric}, {part}", sign=True, cell={"part": part})
+                for metric in METRICS
+                for part in (COST, BUYS)
+            ],
         )
     },
     figures={"docs/delay_or_text.png": figure},
-)  # fmt: skip
+)

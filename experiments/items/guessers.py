@@ -35,9 +35,13 @@ def in_pairs(_: Path, __: Path) -> Iterator[Row]:
 
 
 def _of_pair() -> list[Column]:
-    wanted = (("accuracy", SETS[0], WHOLE, "guessdev: accuracy"), ("accuracy", SETS[1], WHOLE, "XQB Spanish: accuracy"),
-              ("oracle-ew", SETS[1], EVERY, "oracle EW"), ("accuracy", SETS[2], WHOLE, "XQB Polish: accuracy"),
-              ("oracle-ew", SETS[2], EVERY, "oracle EW"))  # fmt: skip
+    wanted = (
+        ("accuracy", SETS[0], WHOLE, "guessdev: accuracy"),
+        ("accuracy", SETS[1], WHOLE, "XQB Spanish: accuracy"),
+        ("oracle-ew", SETS[1], EVERY, "oracle EW"),
+        ("accuracy", SETS[2], WHOLE, "XQB Polish: accuracy"),
+        ("oracle-ew", SETS[2], EVERY, "oracle EW"),
+    )
     return [Column(metric, head, cell={"dataset": dataset, "read": read}) for metric, dataset, read, head in wanted]
 
 

@@ -109,7 +109,10 @@ def drawn_over(ledger: Ledger, rows: Sequence[tuple[str, str, str]], drawn: Sequ
 ITEM = grid_rows.of_grid(
     "over-k",
     "expected wins, quality and lag over k (Figure 3)",
-    blocks={"readme": readme, "story": story,
-            **{f"lm-{name[-2:]}": partial(card, dataset=name, start="language model") for name in (ES, PL)}},
+    blocks={
+        "readme": readme,
+        "story": story,
+        **{f"lm-{name[-2:]}": partial(card, dataset=name, start="language model") for name in (ES, PL)},
+    },
     figures={"docs/figure3.png": by_k, "docs/figure3_lag.png": by_lag},
-)  # fmt: skip
+)

@@ -35,9 +35,7 @@ ITEMS = (
         errors.COSTS,
         costs,
         grid_rows.inputs_beside,
-        {
-            "table": pivot(errors.COSTS, columns("places") + columns("log MRR: log MRR, nats", sign=True))
-        },
+        {"table": pivot(errors.COSTS, columns("places") + columns("log MRR: log MRR, nats", sign=True))},
     ),
     Item(
         "errors-over-k",
@@ -56,9 +54,7 @@ ITEMS = (
         "",
         ("language", "signals"),
         elsewhere("`python -m experiments.planted.once es pl`"),
-        blocks={
-            "table": pivot(("language", "signals"), columns("planted words", "precision", "recall"))
-        },
+        blocks={"table": pivot(("language", "signals"), columns("planted words", "precision", "recall"))},
         kept="trains a detector for each kind",
     ),
-)  # fmt: skip
+)

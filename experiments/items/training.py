@@ -96,4 +96,4 @@ ITEMS = (
         },
         kept="three trainings of a language model",
     ),
-)  # fmt: skip
+)

@@ -57,9 +57,14 @@ def remembered(_: Path, __: Path) -> Iterator[Row]:
 CARD = columns("bleu: BLEU", interval=False) + columns("chrf: chrF", digits=1, interval=False) + columns(*SHARES)
 NAMES = [
     *columns("ew: EW"),
-    *columns("names: names kept", "names@copied: of those spelt the same", "names@invented: invented", digits=2,
-             interval=False),
-]  # fmt: skip
+    *columns(
+        "names: names kept",
+        "names@copied: of those spelt the same",
+        "names@invented: invented",
+        digits=2,
+        interval=False,
+    ),
+]
 
 
 def names_block(ledger: Ledger) -> list[str]:

@@ -69,8 +69,11 @@ def measure(config_path: Path, runs: Path) -> Iterator[Row]:
         rows = [row for row in grid if row.cell.dataset == dataset]
         human = next(row for row in rows if row.cell.family == "reference" and row.cell.k == "full")
         known = human.stats["accuracy"][:, 0] > 0
-        systems = [((dataset, cell.translator, str(cell.k)), scored.get((dataset, cell.family, cell.k), {}) | row.stats)
-                   for row in rows if (cell := row.cell).family != "reference"]  # fmt: skip
+        systems = [
+            ((dataset, cell.translator, str(cell.k)), scored.get((dataset, cell.family, cell.k), {}) | row.stats)
+            for row in rows
+            if (cell := row.cell).family != "reference"
+        ]
         yield from _dataset(dataset, systems, known, metrics)
 
 

@@ -80,9 +80,12 @@ def rows(texts: Sequence[Sequence[Pair]], entry: SetConfig, ks: Sequence[int]) -
     for pace, rate in (("1", 1.0), ("catch-up", ratio)):
         for k in ks:
             stats = np.array(
-                [np.sum([counts(p, at, k, rate) for p, at in zip(text, its, strict=True)], 0)
-                 for text, its in zip(texts, last, strict=True)], dtype=float,
-            )  # fmt: skip
+                [
+                    np.sum([counts(p, at, k, rate) for p, at in zip(text, its, strict=True)], 0)
+                    for text, its in zip(texts, last, strict=True)
+                ],
+                dtype=float,
+            )
             cell = (entry.pair, entry.name, pace, str(k))
             for kind, i in zip(kinds, bootstrap_many([stats[:, :2], stats[:, 2:]], kinds), strict=True):
                 yield Row(cell, kind.name, i.value, i.low, i.high, i.n, "0-1", f"{kind.name}|rate:{rate:g}|hmm")

@@ -19,8 +19,15 @@ Dot = tuple[float, "Row", Mapping[str, Any]]  # place from above, value with its
 def look(number: int, label: str | None = None, size: float = 3, width: float = 0.9) -> dict[str, Any]:
     """The look of one kind of dots."""
     colour, marker = COLOURS[number], MARKERS[number]
-    return {"color": colour, "marker": marker, "markersize": size, "linewidth": width, "linestyle": "", "label": label,
-            "elinewidth": width}  # fmt: skip
+    return {
+        "color": colour,
+        "marker": marker,
+        "markersize": size,
+        "linewidth": width,
+        "linestyle": "",
+        "label": label,
+        "elinewidth": width,
+    }
 
 
 def forest(panels: Mapping[str, Iterable[Dot]], names: Sequence[str], width: float, xlabel: str) -> Figure:

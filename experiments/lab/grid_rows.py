@@ -62,7 +62,14 @@ def inputs_beside(config_path: Path) -> dict[str, str]:
     return {**config_inputs(config_path), **inputs(CONFIGS / "ablation.yaml")}
 
 
-def of_grid(name: str, shows: str, *, config: str = "ablation.yaml", columns: tuple[str, ...] = COLUMNS,
-            measure: Callable[[Path, Path], Iterable[Row]] = measure, **given: Any) -> Item:  # fmt: skip
+def of_grid(
+    name: str,
+    shows: str,
+    *,
+    config: str = "ablation.yaml",
+    columns: tuple[str, ...] = COLUMNS,
+    measure: Callable[[Path, Path], Iterable[Row]] = measure,
+    **given: Any,
+) -> Item:
     """An item that is about the runs of a grid, and hangs on what these hang on."""
     return Item(name, shows, config, columns, measure, inputs, **given)

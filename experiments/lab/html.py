@@ -25,9 +25,14 @@ def main(output: Path) -> None:
         rows = [[*r.cell, r.metric, r.value, r.low, r.high, r.n, r.unit, r.signature] for r in ledger.rows]
         frame = pandas.DataFrame(rows, columns=columns)
         shown = to_html_datatable(
-            frame, connected=False, table_id=item.name, showIndex=False, column_filters="header", maxBytes=0,
+            frame,
+            connected=False,
+            table_id=item.name,
+            showIndex=False,
+            column_filters="header",
+            maxBytes=0,
             classes="display compact",
-        )  # fmt: skip
+        )
         said = html.escape(f"{item.shows}. Measured {ledger.date} with version {ledger.version}: {ledger.command}")
         parts.append(f'<h2 id="of-{item.name}">{item.name}</h2><p>{said}</p>{shown}')
     style = "body{font:14px/1.4 sans-serif;max-width:90em;margin:2em auto;padding:0 1em}"

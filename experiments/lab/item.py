@@ -140,8 +140,11 @@ def model_digests(config: Any) -> dict[str, str]:
     """ "model NAME" -> digest of every bundled model that a config names, or that a guesser or buzzer in it loads."""
     folders = {folder.name: folder for folder in (DATA / "models").iterdir() if folder.is_dir()}
     said = set(_strings(to_mapping(config)))
-    named = {name for name in folders
-             if name in said or any(name == f"buzzer-{kind}-{model}" for kind in said for model in said)}  # fmt: skip
+    named = {
+        name
+        for name in folders
+        if name in said or any(name == f"buzzer-{kind}-{model}" for kind in said for model in said)
+    }
     return {f"model {name}": folder_digest(folders[name]) for name in sorted(named)}
 
 

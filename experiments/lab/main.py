@@ -157,8 +157,9 @@ def _at(where: str, name: str) -> Ledger | None:
         path = folder / f"{name}.tsv"
         return ledgers.read(path) if path.is_file() else None
     inside = ledger_path(name).relative_to(ROOT)
-    if subprocess.run(["git", "-C", ROOT, "rev-parse", "--verify", "-q", f"{where}^{{commit}}"],
-                      capture_output=True).returncode:  # fmt: skip
+    if subprocess.run(
+        ["git", "-C", ROOT, "rev-parse", "--verify", "-q", f"{where}^{{commit}}"], capture_output=True
+    ).returncode:
         raise DataError(f"{where}: neither a folder of ledgers nor a revision of the repository")
     shown = subprocess.run(["git", "-C", ROOT, "show", f"{where}:{inside}"], capture_output=True, text=True)
     return ledgers.parse(shown.stdout, f"{where}:{inside}") if shown.returncode == 0 else None

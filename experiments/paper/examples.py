@@ -188,8 +188,10 @@ def marked(example: Example) -> str:
     subject, finding = example.subject, example.finding
     numbered = {mark.first: f"({number}) " for number, mark in enumerate(subject.marks(finding), 1)}
     inside = {step for mark in subject.marks(finding) for step in range(mark.first, mark.last + 1)}
-    words = [numbered.get(step, "") + (f"**{emission.token}**" if step in inside else emission.token)
-             for step, emission in enumerate(subject.trace(finding).emissions)]  # fmt: skip
+    words = [
+        numbered.get(step, "") + (f"**{emission.token}**" if step in inside else emission.token)
+        for step, emission in enumerate(subject.trace(finding).emissions)
+    ]
     if example.panel == "b":
         later = subject.lines[subject.place(finding)].sentence > finding.sentence
         words.insert(int(np.argmax(later)) if later.any() else len(words), "[silence]")

@@ -91,11 +91,16 @@ def measure(config: Figure9Config, base: AblationConfig, store: Store, parts: Pa
             if family == "reference":
                 continue
             given = {"name": dataset} if base.limit is None else {"name": dataset, "limit": base.limit}
-            wanted = run_from_mapping({
-                "name": f"{config.name}-{Path(dataset).name}-{family.replace(' ', '-')}-{k}", "dataset": given,
-                "translator": translator, "metrics": ["bleu"], "seed": base.seed,
-                "quality": to_mapping(config.quality),
-            })  # fmt: skip
+            wanted = run_from_mapping(
+                {
+                    "name": f"{config.name}-{Path(dataset).name}-{family.replace(' ', '-')}-{k}",
+                    "dataset": given,
+                    "translator": translator,
+                    "metrics": ["bleu"],
+                    "seed": base.seed,
+                    "quality": to_mapping(config.quality),
+                }
+            )
             yield Point(dataset, family, k, run(wanted, store, parts=parts, progress=False))
 
 

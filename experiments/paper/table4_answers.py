@@ -178,14 +178,26 @@ class Steps:
         return [row["answer"] for row in rows]
 
     def _looked_up(self, name: str, upstream: tuple[str, ...], make: Make) -> list[Found]:
-        rows = self._rows(name, "guessers.passages", self.library.fingerprint, upstream, make,
-                          passages=pa.list_(pa.int32()), found=pa.int32())  # fmt: skip
+        rows = self._rows(
+            name,
+            "guessers.passages",
+            self.library.fingerprint,
+            upstream,
+            make,
+            passages=pa.list_(pa.int32()),
+            found=pa.int32(),
+        )
         return [Found(tuple(row["passages"]), row["found"]) for row in rows]
 
     def _rows(
-        self, name: str, implementation: str, fingerprint: str, upstream: tuple[str, ...], make: Make,
+        self,
+        name: str,
+        implementation: str,
+        fingerprint: str,
+        upstream: tuple[str, ...],
+        make: Make,
         **columns: pa.DataType,
-    ) -> list[dict[str, Any]]:  # fmt: skip
+    ) -> list[dict[str, Any]]:
         """One row for each question, in order; `make` makes those of a block that the store lacks."""
         content = digest([[q.id, q.split, q.language, q.text, q.answers, q.translation] for q in self.questions])
         stage = Stage(f"table4-{name}", implementation, digest([VERSION, fingerprint]), upstream, content, BLOCK_SIZE)

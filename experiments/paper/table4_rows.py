@@ -89,10 +89,17 @@ class Table4Config:
 
     def __post_init__(self) -> None:
         files = [("readers", plain(one.label), "") for one in self.readers]
-        files += [("systems", plain(one.label), f" for {language} of {name}")
-                  for one in self.systems for language in one.languages for name in one.sets]  # fmt: skip
-        wrong = [f"{key}: two labels give files of predictions the name {name!r}{where}"
-                 for key, name, where in dict.fromkeys(files) if files.count((key, name, where)) > 1]  # fmt: skip
+        files += [
+            ("systems", plain(one.label), f" for {language} of {name}")
+            for one in self.systems
+            for language in one.languages
+            for name in one.sets
+        ]
+        wrong = [
+            f"{key}: two labels give files of predictions the name {name!r}{where}"
+            for key, name, where in dict.fromkeys(files)
+            if files.count((key, name, where)) > 1
+        ]
         wrong += below_one(self, "depth", "resamples", "limit")
         if wrong:
             raise ConfigError(wrong)

@@ -110,9 +110,10 @@ def _inserted(source: Sequence[str], line: list[str], others: Strangers, rng: np
 
 def _garbled(source: Sequence[str], line: list[str], others: Strangers, rng: np.random.Generator) -> Planted | None:
     places = [
-        j for j, w in enumerate(line)
+        j
+        for j, w in enumerate(line)
         if is_content(w, TARGET) and strip_edges(w).isalpha() and len(strip_edges(w)) >= SHORTEST
-    ]  # fmt: skip
+    ]
     place = _pick(places, rng)
     if place is None:
         return None
@@ -139,9 +140,10 @@ def _misspelt(word: str, rng: np.random.Generator) -> str:
 
 def _copied(source: Sequence[str], line: list[str], others: Strangers, rng: np.random.Generator) -> Planted | None:
     foreign = [
-        i for i, w in enumerate(source)
+        i
+        for i, w in enumerate(source)
         if len(strip_edges(w)) >= SHORTEST and strip_edges(w).islower() and not any(alike(w, other) for other in line)
-    ]  # fmt: skip
+    ]
     at = _pick(foreign, rng)
     if at is None or not _nouns(line):
         return None
@@ -169,7 +171,13 @@ def _dropped(source: Sequence[str], line: list[str], others: Strangers, rng: np.
 
 
 KINDS: dict[str, Kind] = {
-    "name": _name, "number": _number, "noun": _noun, "inserted": _inserted, "garbled": _garbled, "copied": _copied,
-    "repeated": _repeated, "dropped": _dropped,
-}  # fmt: skip
+    "name": _name,
+    "number": _number,
+    "noun": _noun,
+    "inserted": _inserted,
+    "garbled": _garbled,
+    "copied": _copied,
+    "repeated": _repeated,
+    "dropped": _dropped,
+}
 WORDS = tuple(kind for kind in KINDS if kind != "dropped")  # kinds of which a word can be pointed at

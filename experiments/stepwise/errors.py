@@ -197,10 +197,15 @@ def chosen(found: Found) -> Iterator[tuple[Subject, Kind, Finding]]:
             yield from ((subject, kind, f) for f in list(of_question.values())[: found.config.examples])
 
 
+EXAMPLE_COLUMNS = (
+    "dataset system guesser kind cost answer question found_as severity loss rank_before rank_after step read target "
+    "source_at source"
+).split()
+
+
 def examples(found: Found) -> list[list[str]]:
     """The examples as CSV: what `sqa diagnose` prints, with the data set, the finer kind, the cost and the answer."""
-    rows = [["dataset", "system", "guesser", "kind", "cost", "answer", "question", "found_as", "severity", "loss",
-             "rank_before", "rank_after", "step", "read", "target", "source_at", "source"]]  # fmt: skip
+    rows = [EXAMPLE_COLUMNS]
     for subject, kind, finding in chosen(found):
         page = subject.trace(finding).question.page
         where = [subject.dataset, subject.system, subject.guesser, kind, f"{subject.cost(finding):.6f}", page]

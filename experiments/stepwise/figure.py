@@ -40,8 +40,19 @@ def numbers(subject: Subject, finding: Finding) -> list[list[str]]:
         zip(trace.emissions, line.read, line.fraction, line.log_mrr, strict=True)
     ):
         links, bad = " ".join(map(str, errors.links[step])), str(int(errors.unaligned[step]))
-        rows.append([finding.question, subject.system, str(step), str(words), f"{read:.6f}", emission.token, links, bad,
-                     f"{log:.6f}"])  # fmt: skip
+        rows.append(
+            [
+                finding.question,
+                subject.system,
+                str(step),
+                str(words),
+                f"{read:.6f}",
+                emission.token,
+                links,
+                bad,
+                f"{log:.6f}",
+            ]
+        )
     for step, (words, read, log) in enumerate(zip(human.read, human.fraction, human.log_mrr, strict=True)):
         cells = [str(step), str(words), f"{read:.6f}", "", "", "n/a", f"{log:.6f}"]
         rows.append([finding.question, "human", *cells])
@@ -85,15 +96,24 @@ def _logs(axes: Axes, subject: Subject, finding: Finding) -> None:
     if subject.kind(finding) == "under-translation":
         start, end = subject.silence(finding)
         axes.axvspan(100 * start, 100 * end, color=RED, alpha=0.12, linewidth=0)
-        axes.text(50 * (start + end), RULES.floor + 0.15, "nothing written", color=RED, fontsize=7, ha="center",
-                  bbox=BOX)  # fmt: skip
+        axes.text(
+            50 * (start + end), RULES.floor + 0.15, "nothing written", color=RED, fontsize=7, ha="center", bbox=BOX
+        )
     for number, mark in enumerate(subject.marks(finding), 1):
         at = (100 * mine.fraction[mark.last], mine.log_mrr[mark.last])
         axes.plot(*at, marker="o", color=RED, markersize=5 if mark == finding else 2.5, clip_on=False, zorder=3)
         if mark == finding:
             side, align = (-7, "right") if at[0] > 70 else (7, "left")
-            axes.annotate(f"({number}) rank {ranks(mark)}", at, xytext=(side, 5), textcoords="offset points",
-                          color=RED, fontsize=7, ha=align, bbox=BOX)  # fmt: skip
+            axes.annotate(
+                f"({number}) rank {ranks(mark)}",
+                at,
+                xytext=(side, 5),
+                textcoords="offset points",
+                color=RED,
+                fontsize=7,
+                ha=align,
+                bbox=BOX,
+            )
     axes.set_ylim(RULES.floor - 0.2, 0.3)
     axes.set_yticks([-4, -3, -2, -1, 0])
     axes.set_ylabel("log MRR (nats)")
@@ -152,6 +172,14 @@ def _words(
 
 def _word(axes: Axes, x: float, y: float, word: str, side: str, red: bool, bold: bool) -> None:
     axes.text(
-        x, y, word.replace("$", r"\$"), rotation=90, ha="center", va=side, fontsize=SIZE, bbox=BOX,
-        color=RED if red else "black", fontweight="bold" if bold else "normal",
-    )  # fmt: skip
+        x,
+        y,
+        word.replace("$", r"\$"),
+        rotation=90,
+        ha="center",
+        va=side,
+        fontsize=SIZE,
+        bbox=BOX,
+        color=RED if red else "black",
+        fontweight="bold" if bold else "normal",
+    )

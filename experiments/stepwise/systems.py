@@ -70,8 +70,9 @@ def systems(config: Any, config_path: Path, runs: Path, asked: Collection[tuple[
             continue
         if aligned:
             places = {question.id: place for place, question in enumerate(run.questions)}
-            subject = Subject(cell.dataset, cell.k, cell.guesser, run, errors, lines, human[cell.dataset], places,
-                              cell.family)  # fmt: skip
+            subject = Subject(
+                cell.dataset, cell.k, cell.guesser, run, errors, lines, human[cell.dataset], places, cell.family
+            )
             found.append(subject)
         else:
             human[cell.dataset] = lines

@@ -220,8 +220,10 @@ def described(of: Given) -> list[list[str]]:
 
     "n/a" is said of a guesser that does not say which pages it has, and then of those that nobody knows.
     """
-    head = ["dataset", "questions", "source_sentences", "source_words", "english_words", "source_words_a_question",
-            "english_words_a_question", "pages"]  # fmt: skip
+    head = (
+        "dataset questions source_sentences source_words english_words source_words_a_question "
+        "english_words_a_question pages"
+    ).split()
     lines = [[*head, *(f"guessable.{label}" for label in of.guessers), "guessable.nobody"]]
     for name, questions in of.sets.items():
         n = len(questions)

@@ -133,8 +133,11 @@ def played(config_path: Path, runs: Path) -> tuple[list[Row], list[Repeat]]:
     if not kept:
         raise DataError(f"{config_path}: no question has a recorded buzz and is not in the training data")
     unknown, people = sum(q.id not in opponents for q in questions), sum(len(them.heard) for them in kept.values())
-    print(f"{len(kept)} of {len(questions)} questions, {people} opponents; {unknown} without a recorded buzz, "
-          f"{len(left_out)} in the training data", file=sys.stderr)  # fmt: skip
+    print(
+        f"{len(kept)} of {len(questions)} questions, {people} opponents; {unknown} without a recorded buzz, "
+        f"{len(left_out)} in the training data",
+        file=sys.stderr,
+    )
     rows: list[Row] = []
 
     def play(contestant: NamedContestant) -> None:
@@ -231,5 +234,7 @@ def rows_of(label: str, result: RunResult, opponents: dict[str, Opponents], conf
     scored += [(m, result.stats[m.name][there], m.signature()) for m in result.metrics if m.name in result.stats]
     metrics, stats, signatures = zip(*scored, strict=True)
     intervals = bootstrap_many(stats, metrics, config.resamples, config.seed)
-    return [row_of((label,), metric.name, interval, "", signature)
-            for metric, interval, signature in zip(metrics, intervals, signatures, strict=True)]  # fmt: skip
+    return [
+        row_of((label,), metric.name, interval, "", signature)
+        for metric, interval, signature in zip(metrics, intervals, signatures, strict=True)
+    ]

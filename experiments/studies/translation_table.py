@@ -118,8 +118,9 @@ def main(config_path: Path, runs: Path, sets: Sequence[str] = ()) -> None:
     """
     config = load(config_path, TableConfig)
     known = [test.name for test in config.sets]
-    wrong = [f"sets: no {name!r}{did_you_mean(name, known)}; known: {', '.join(known)}"
-             for name in sets if name not in known]  # fmt: skip
+    wrong = [
+        f"sets: no {name!r}{did_you_mean(name, known)}; known: {', '.join(known)}" for name in sets if name not in known
+    ]
     if wrong:
         raise ConfigError(wrong)
     config = replace(config, sets=tuple(test for test in config.sets if test.name in (sets or known)))
@@ -241,8 +242,13 @@ def measure_one(
     _, intervals, signatures = intervals_of(result.metrics, result.stats, config.resamples, config.seed)
     key = (cell.translator.pair, cell.test, cell.translator.label, "-" if cell.k is None else str(cell.k))
     units = {metric.name: metric.unit for metric in result.metrics}
-    odd = shares([(" ".join(words), target) for trace in result.traces
-                  for words, target in zip(trace.question.sentences, trace.hypotheses, strict=True)])  # fmt: skip
+    odd = shares(
+        [
+            (" ".join(words), target)
+            for trace in result.traces
+            for words, target in zip(trace.question.sentences, trace.hypotheses, strict=True)
+        ]
+    )
     return [
         *(row_of(key, name, found, units[name], signatures[name]) for name, found in intervals.items()),
         *(Row(key, name, share, n=len(questions), unit="share") for name, share in zip(SHARES, odd, strict=True)),

@@ -44,9 +44,10 @@ def page_texts(model: str) -> dict[str, str]:
     titles = set(Index.load(resolve_model(model)).titles)
     last = {tossup.page: tossup.text for tossup in mapped_tossups(FOLDS) if tossup.page in titles}
     return {
-        page: f"{page.replace('_', ' ')}. {' '.join(text.split()[-WORDS:])}" for page, text in sorted(last.items())
+        page: f"{page.replace('_', ' ')}. {' '.join(text.split()[-WORDS:])}"
+        for page, text in sorted(last.items())
         if page is not None
-    }  # fmt: skip
+    }
 
 
 def page_vectors(encoder: Encoder, texts: Sequence[str]) -> np.ndarray:

@@ -70,8 +70,11 @@ class GruTraining:
         problems = too_small(
             self, vocabulary=1, embedding=1, hidden=1, points=1, batch=2, epochs=1, stop_after=1
         ) + no_shares(self, "dropout", "word_dropout", "whole", "label_smoothing", "word_swaps")
-        problems += [f"{key}: must be above 0, got {getattr(self, key)}" for key in ("learning_rate", "clip")
-                     if not getattr(self, key) > 0]  # fmt: skip
+        problems += [
+            f"{key}: must be above 0, got {getattr(self, key)}"
+            for key in ("learning_rate", "clip")
+            if not getattr(self, key) > 0
+        ]
         if not 0 <= self.noisy_share <= 1:
             problems.append(f"noisy_share: must be in [0, 1], got {self.noisy_share}")
         if not 0 < self.rate_factor < 1:

@@ -65,9 +65,11 @@ class BaseConfig:
     precision: Literal["auto", "float32", "bfloat16"] = "auto"  # auto = bfloat16 where the processor multiplies in it
 
     def __post_init__(self) -> None:
-        wrong = [f"{key}: must be in 1..{most}, got {getattr(self, key)}"
-                 for key, most in (("candidates", 50), ("max_tokens", 600))
-                 if not 1 <= getattr(self, key) <= most]  # fmt: skip
+        wrong = [
+            f"{key}: must be in 1..{most}, got {getattr(self, key)}"
+            for key, most in (("candidates", 50), ("max_tokens", 600))
+            if not 1 <= getattr(self, key) <= most
+        ]
         if wrong:
             raise ConfigError(wrong)
 
@@ -152,9 +154,10 @@ class BaseChat:
     def _portions(self, text: str) -> list[str]:
         """The prompt before what asks for the answer: the solved questions, then the text by its portions."""
         words = text.split()
-        return [self._before.rstrip(" "), *(
-            "".join(f" {word}" for word in words[i : i + self._every]) for i in range(0, len(words), self._every)
-        )]  # fmt: skip
+        return [
+            self._before.rstrip(" "),
+            *("".join(f" {word}" for word in words[i : i + self._every]) for i in range(0, len(words), self._every)),
+        ]
 
     def _written(self, text: str) -> list[dict[str, object]]:
         title, likelihood = self._reader.write(self._portions(text), self._after, self.config.max_tokens)

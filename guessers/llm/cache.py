@@ -150,8 +150,9 @@ def _prepare(file: sqlite3.Connection, path: Path) -> None:
 
 def _used(file: sqlite3.Connection) -> int:
     """Bytes of the file that hold something."""
-    pages, free, size = (file.execute(f"PRAGMA {name}").fetchone()[0] for name in
-                         ("page_count", "freelist_count", "page_size"))  # fmt: skip
+    pages, free, size = (
+        file.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count", "page_size")
+    )
     return int((pages - free) * size)
 
 

@@ -89,12 +89,21 @@ class EndpointConfig:
             wrong.append("model: expected the endpoint's name of a model, got nothing")
         if self.api_key_env is not None and not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", self.api_key_env):
             wrong.append("api_key_env: expected the NAME of an environment variable, not a key")
-        wrong += [f"{key}: must be >= 1, got {getattr(self, key)}" for key in ("max_tokens", "concurrency")
-                  if getattr(self, key) < 1]  # fmt: skip
-        wrong += [f"{key}: must be > 0, got {getattr(self, key)}" for key in ("requests_per_minute", "timeout")
-                  if not 0 < getattr(self, key) < float("inf")]  # fmt: skip
-        wrong += [f"{key}: must be >= 0, got {getattr(self, key)}" for key in ("retries", "backoff")
-                  if not 0 <= getattr(self, key) < float("inf")]  # fmt: skip
+        wrong += [
+            f"{key}: must be >= 1, got {getattr(self, key)}"
+            for key in ("max_tokens", "concurrency")
+            if getattr(self, key) < 1
+        ]
+        wrong += [
+            f"{key}: must be > 0, got {getattr(self, key)}"
+            for key in ("requests_per_minute", "timeout")
+            if not 0 < getattr(self, key) < float("inf")
+        ]
+        wrong += [
+            f"{key}: must be >= 0, got {getattr(self, key)}"
+            for key in ("retries", "backoff")
+            if not 0 <= getattr(self, key) < float("inf")
+        ]
         if self.temperature is not None and not 0 <= self.temperature <= 2:
             wrong.append(f"temperature: must be in 0..2 or null, got {self.temperature}")
         if wrong:

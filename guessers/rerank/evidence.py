@@ -147,9 +147,20 @@ class Reading:
         last = [self._columns[kind][pages] for kind in dict.fromkeys(self._told)] or [np.zeros(len(pages))]
         last_one = self._columns[self._told[-1]][pages] if self._told else np.zeros(len(pages))
         columns = [
-            *self._sums[pages].T, self._most[pages], *(now - past[pages] for past in back),
-            self._untold[pages], share, self._title_word[pages], share > 1 - 1e-9, self._bracket[pages],
-            self._kinds[pages], self._pronouns[pages], np.sum(last, axis=0), last_one, self._kind[pages],
-            k.length[pages], k.lessons[pages],
-        ]  # fmt: skip
+            *self._sums[pages].T,
+            self._most[pages],
+            *(now - past[pages] for past in back),
+            self._untold[pages],
+            share,
+            self._title_word[pages],
+            share > 1 - 1e-9,
+            self._bracket[pages],
+            self._kinds[pages],
+            self._pronouns[pages],
+            np.sum(last, axis=0),
+            last_one,
+            self._kind[pages],
+            k.length[pages],
+            k.lessons[pages],
+        ]
         return np.stack(columns, axis=1)

@@ -49,8 +49,9 @@ class KindReader:
 class Kinds:
     """How often the lessons of each of P pages call it by each of K kinds."""
 
-    def __init__(self, names: Sequence[str], starts: np.ndarray, pages: np.ndarray, counts: np.ndarray,
-                 lessons: np.ndarray) -> None:  # fmt: skip
+    def __init__(
+        self, names: Sequence[str], starts: np.ndarray, pages: np.ndarray, counts: np.ndarray, lessons: np.ndarray
+    ) -> None:
         """starts (K + 1,), pages and counts (entries,) by kind, lessons (P,) of each page, all int64.
 
         ValueError if they do not fit together.

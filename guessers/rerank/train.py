@@ -104,8 +104,10 @@ def reranker_of(counts: Counts, least: int) -> Reranker:
     index = Index.load(resolve_model(counts.model))
     taught = lessons(counts.folds, counts.bonus)
     if strange := {lesson.page for lesson in taught} - set(index.titles):
-        raise DataError(f"{counts.model}: lacks {len(strange)} pages of its folds, {min(map(str, strange))!r} for one; "
-                        "count them again")  # fmt: skip
+        raise DataError(
+            f"{counts.model}: lacks {len(strange)} pages of its folds, {min(map(str, strange))!r} for one; "
+            "count them again"
+        )
     return Reranker(Knowledge(index, Kinds.of(taught, index.titles, least)))
 
 

@@ -77,9 +77,16 @@ def tensors(model: CausalLM) -> dict[str, Tensor]:
 
 
 def save_adapter(
-    folder: Path, weights: Mapping[str, Tensor], pieces: Tensor, base: Base, direction: tuple[str, str],
-    name: str, scale: float, about: Mapping[str, Any], bidirectional: bool = False,
-) -> Path:  # fmt: skip
+    folder: Path,
+    weights: Mapping[str, Tensor],
+    pieces: Tensor,
+    base: Base,
+    direction: tuple[str, str],
+    name: str,
+    scale: float,
+    about: Mapping[str, Any],
+    bidirectional: bool = False,
+) -> Path:
     """Write an adapter's files; `name` is the base's, `direction` the codes of source and target language.
 
     `bidirectional`: its source can also look at itself in both directions.
@@ -88,15 +95,28 @@ def save_adapter(
     bits = np.zeros(-(-base.network.shape.vocabulary // 8) * 8, np.uint8)
     bits[pieces.numpy()] = 1
     peft = {
-        "peft_type": "LORA", "task_type": "CAUSAL_LM", "base_model_name_or_path": name, "r": rank,
-        "lora_alpha": rank * scale, "lora_dropout": 0.0, "bias": "none", "inference_mode": True,
+        "peft_type": "LORA",
+        "task_type": "CAUSAL_LM",
+        "base_model_name_or_path": name,
+        "r": rank,
+        "lora_alpha": rank * scale,
+        "lora_dropout": 0.0,
+        "bias": "none",
+        "inference_mode": True,
         "target_modules": list(PROJECTIONS),
-    }  # fmt: skip
+    }
     config = {
-        "kind": KIND, "version": VERSION, "source": direction[0], "target": direction[1], "rank": rank, "scale": scale,
-        "offset": OFFSET, "base": {"name": name, "identity": base.identity, "probe": base.tokens.text(PROBE)},
-        "bidirectional": bidirectional, "about": dict(about),
-    }  # fmt: skip
+        "kind": KIND,
+        "version": VERSION,
+        "source": direction[0],
+        "target": direction[1],
+        "rank": rank,
+        "scale": scale,
+        "offset": OFFSET,
+        "base": {"name": name, "identity": base.identity, "probe": base.tokens.text(PROBE)},
+        "bidirectional": bidirectional,
+        "about": dict(about),
+    }
     folder.mkdir(parents=True, exist_ok=True)
     half = {key: value.to(torch.float16).contiguous() for key, value in sorted(weights.items())}
     replace_bytes(folder / WEIGHTS, save(half))

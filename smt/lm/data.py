@@ -144,9 +144,13 @@ class Batches:
         b, s = left.shape
         positions = torch.cat([torch.arange(s), OFFSET + torch.arange(right.shape[1])]).expand(b, -1)
         return Batch(
-            torch.cat([left, right], 1), positions, pad(needs, HIDDEN_WORD), pad(words, 0), pad(labels, IGNORED),
+            torch.cat([left, right], 1),
+            positions,
+            pad(needs, HIDDEN_WORD),
+            pad(words, 0),
+            pad(labels, IGNORED),
             pad(copies, 0) if copies else None,
-        )  # fmt: skip
+        )
 
 
 def copied(source: np.ndarray, needs: np.ndarray, target: np.ndarray, words: np.ndarray, tokens: Tokens) -> np.ndarray:

@@ -47,9 +47,15 @@ class LmWriter:
 
     @classmethod
     def of(
-        cls, model: CausalLM, tokens: Tokens, layout: Layout, pieces: Tensor, offset: int | None = OFFSET,
-        ahead: bool = False, int8: bool = False,
-    ) -> LmWriter:  # fmt: skip
+        cls,
+        model: CausalLM,
+        tokens: Tokens,
+        layout: Layout,
+        pieces: Tensor,
+        offset: int | None = OFFSET,
+        ahead: bool = False,
+        int8: bool = False,
+    ) -> LmWriter:
         """`pieces` (V,) are those the output layer chooses from; those with blanks inside never are.
 
         int8: the output layer is one of 8-bit integers.
@@ -60,9 +66,13 @@ class LmWriter:
         never = tokens.unprintable[numbers].copy()
         never[end] = False
         rules = Rules(
-            torch.from_numpy(starts), torch.zeros(len(numbers), dtype=torch.bool), torch.from_numpy(never),
-            torch.from_numpy(tokens.has_digit[numbers]), end, int(np.flatnonzero(never)[0]),
-        )  # fmt: skip
+            torch.from_numpy(starts),
+            torch.zeros(len(numbers), dtype=torch.bool),
+            torch.from_numpy(never),
+            torch.from_numpy(tokens.has_digit[numbers]),
+            end,
+            int(np.flatnonzero(never)[0]),
+        )
         chosen = torch.from_numpy(numbers)
         rows = model.output_rows(chosen)
         return cls(model, tokens, layout, chosen, quantised(rows) if int8 else rows, rules, offset, ahead)

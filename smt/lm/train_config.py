@@ -37,9 +37,19 @@ class LmTrainConfig:
 
     def __post_init__(self) -> None:
         wrong = too_small(
-            self, "train.", steps=1, batch_pieces=1, rank=1, checkpoint_every=1, evaluate_sentences=1,
-            warmup=0, cooldown=0, evaluate_every=0, threads=0, seed=0,
-        )  # fmt: skip
+            self,
+            "train.",
+            steps=1,
+            batch_pieces=1,
+            rank=1,
+            checkpoint_every=1,
+            evaluate_sentences=1,
+            warmup=0,
+            cooldown=0,
+            evaluate_every=0,
+            threads=0,
+            seed=0,
+        )
         wrong += [
             f"train.{name}: must be > 0 and finite, got {getattr(self, name)}"
             for name in ("learning_rate", "scale", "clip", "copy_weight")

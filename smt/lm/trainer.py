@@ -45,9 +45,15 @@ class LmTraining:
     """A fine-tuning: model, optimiser, batches."""
 
     def __init__(
-        self, model: CausalLM, pairs: Pairs, layout: Layout, choice: Tensor, config: LmTrainConfig, folder: Path,
+        self,
+        model: CausalLM,
+        pairs: Pairs,
+        layout: Layout,
+        choice: Tensor,
+        config: LmTrainConfig,
+        folder: Path,
         tokens: Tokens,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.model, self.config, self.folder, self.choice = model, config, folder, choice
         if config.threads:
             torch.set_num_threads(config.threads)

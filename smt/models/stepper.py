@@ -90,9 +90,13 @@ class State:
             self.read = torch.maximum(self.read, self.needs.gather(1, last[:, None])[:, 0])
 
     def pull(
-        self, source: Iterator[str], pieces_of: Callable[[str | None], Sequence[int]], due: Tensor, written: Tensor,
+        self,
+        source: Iterator[str],
+        pieces_of: Callable[[str | None], Sequence[int]],
+        due: Tensor,
+        written: Tensor,
         schedule: Schedule,
-    ) -> Iterator[Sequence[int]]:  # fmt: skip
+    ) -> Iterator[Sequence[int]]:
         """The same from a source that is still coming, of which all rows are: the pieces of each word and the end."""
         left, ended = int(due[0]), bool(self.ended[0])
         needed = int(schedule.pieces_before(written[0])) if schedule.unit == "piece" else 0

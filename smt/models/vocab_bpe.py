@@ -30,8 +30,15 @@ CACHE = 500_000  # words whose pieces are remembered
 
 # What a Moses tokeniser writes for characters that mean something to Moses; "&amp;" must be undone last.
 _ESCAPES = {
-    "&#124;": "|", "&lt;": "<", "&gt;": ">", "&apos;": "'", "&quot;": '"', "&#91;": "[", "&#93;": "]", "&amp;": "&",
-}  # fmt: skip
+    "&#124;": "|",
+    "&lt;": "<",
+    "&gt;": ">",
+    "&apos;": "'",
+    "&quot;": '"',
+    "&#91;": "[",
+    "&#93;": "]",
+    "&amp;": "&",
+}
 _CLOSING = frozenset(",.;:!?%)]}»”’…")  # marks that belong to the word before them
 _OPENING = frozenset("([{¿¡«„“‘$£€#")  # marks that belong to the word after them
 _HYPHEN = "@-@"  # Moses for a hyphen inside a word

@@ -114,8 +114,9 @@ class Statistical:
         self.languages = pair_of(config.get("about"))
         self.forms: Mapping[str, str] = config["forms"]
         self.engine = Engine(folder, config["weights"], Decoding(**config["decoding"]))
-        self._fingerprint = digest([VERSION, tokens.VERSION, config["files"], config["weights"], config["decoding"],
-                                    config["forms"]])  # fmt: skip
+        self._fingerprint = digest(
+            [VERSION, tokens.VERSION, config["files"], config["weights"], config["decoding"], config["forms"]]
+        )
 
     def words(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
         """Target words of each text; a blank text gives ()."""

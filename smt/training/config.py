@@ -115,10 +115,18 @@ class TrainConfig:
         ) + no_shares(self, "label_smoothing", at="train.")
         wrong += [
             f"train.{name}: must be >= 0 and finite, got {getattr(self, name)}"
-            for name in ("learning_rate", "alignment_weight", "weight_decay", "warmup", "cooldown", "evaluate_every",
-                         "threads", "seed")
+            for name in (
+                "learning_rate",
+                "alignment_weight",
+                "weight_decay",
+                "warmup",
+                "cooldown",
+                "evaluate_every",
+                "threads",
+                "seed",
+            )
             if not 0 <= getattr(self, name) < math.inf
-        ]  # fmt: skip
+        ]
         if not 0 < self.clip < math.inf:
             wrong.append(f"train.clip: must be above 0 and finite, got {self.clip}")
         if self.k_weights and not (all(0 <= w < math.inf for w in self.k_weights) and sum(self.k_weights) > 0):

@@ -42,8 +42,10 @@ def problems(folder: Path, now: Mapping[str, Any], once: Mapping[str, Any] = _ON
     file = folder / FILE
     if not file.exists():
         if Checkpoints(folder).found():
-            print(f"sqa: {folder}: no {FILE} says what its checkpoints were trained with; taken up as they are",
-                  file=sys.stderr)  # fmt: skip
+            print(
+                f"sqa: {folder}: no {FILE} says what its checkpoints were trained with; taken up as they are",
+                file=sys.stderr,
+            )
         return []
     try:
         before = _filled(once, parse_json(file.read_bytes()))

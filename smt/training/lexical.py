@@ -41,9 +41,13 @@ _FIXED = {
     "what": ("co", "jaki"), "how": ("jak",), "one": ("jeden", "jedna", "jednym"), "two": ("dwa", "dwie", "dwóch"),
     "three": ("trzy", "trzech"), "all": ("wszystkie", "wszystkich"), "both": ("oba",),
 }  # fmt: skip
-_ADJECTIVAL = {"this": "ten", "these": "ten", "that": "który", "which": "który", "who": "który", "those": "tamten",
-               "another": "inny", "other": "inny", "many": "wielu", "some": "pewien", "first": "pierwszy",
-               "second": "drugi", "same": "sam"}  # fmt: skip
+_ADJECTIVAL = dict(
+    pair.split(":")
+    for pair in (
+        "this:ten these:ten that:który which:który who:który those:tamten another:inny other:inny many:wielu "
+        "some:pewien first:pierwszy second:drugi same:sam"
+    ).split()
+)
 _CASES = ("nom", "gen", "acc", "inst", "loc")
 _CASE_CHANCE = (0.45, 0.15, 0.25, 0.08, 0.07)
 _NAME_ENDINGS = {"gen": "a", "dat": "owi", "acc": "a", "inst": "em", "loc": "ie"}

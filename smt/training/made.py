@@ -52,14 +52,18 @@ class MadeConfig:
     shortest: int = field(default=4)  # words
 
     def __post_init__(self) -> None:
-        wrong = [f"made.{key}: must be >= 1, got {getattr(self, key)}"
-                 for key in ("every", "longest", "shortest") if getattr(self, key) < 1]  # fmt: skip
+        wrong = [
+            f"made.{key}: must be >= 1, got {getattr(self, key)}"
+            for key in ("every", "longest", "shortest")
+            if getattr(self, key) < 1
+        ]
         if (self.texts == "tossups") != (self.makes == "source"):
             wrong.append("made: tossups are English, so their source is made; of other texts the target is")
         if wrong:
             raise ConfigError(wrong)
-        run_from_mapping({"name": "made", "dataset": {"name": "mini-es"}, "translator": self.translator,
-                          "metrics": ("bleu",)})  # fmt: skip
+        run_from_mapping(
+            {"name": "made", "dataset": {"name": "mini-es"}, "translator": self.translator, "metrics": ("bleu",)}
+        )
 
 
 def made_pairs(config: MadeConfig, texts: Sequence[str]) -> Iterator[Pair]:

@@ -26,8 +26,12 @@ from sqa import __version__
 
 Style = Literal["tsv", "aligned", "json", "latex"]
 SPEAKS = {"serve", "client", "scorer"}  # commands that talk to other programs: no tables
-OWN_TEXT = {("validate", "vist"), ("board", "export"), ("board", "register-dataset"), ("board", "register-model"),
-            ("board", "register-session"), ("export",), ("questions",), ("config", "schema")}  # fmt: skip
+OWN_TEXT = {
+    *((name,) for name in ("export", "questions")),
+    *(("board", name) for name in ("export", "register-dataset", "register-model", "register-session")),
+    ("config", "schema"),
+    ("validate", "vist"),
+}
 _META = "sqa.output"  # of the context: what the options said
 _VERBOSE: ContextVar[bool] = ContextVar("verbose", default=False)
 

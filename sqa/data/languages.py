@@ -21,11 +21,13 @@ ur urd, uz uzb uzn, ve ven, vi vie, vo vol, wa wln, wo wol, xh xho, yi yid ydd, 
 zu zul
 """
 _OF = {code: codes.split()[0] for codes in _CODES.split(",") for code in codes.split()}
-_NAMES = {
-    "arabic": "ar", "chinese": "zh", "czech": "cs", "dutch": "nl", "english": "en", "finnish": "fi", "french": "fr",
-    "german": "de", "italian": "it", "japanese": "ja", "korean": "ko", "polish": "pl", "portuguese": "pt",
-    "russian": "ru", "spanish": "es", "swedish": "sv", "turkish": "tr", "ukrainian": "uk",
-}  # fmt: skip
+_NAMES = dict(
+    pair.split(":")
+    for pair in (
+        "arabic:ar chinese:zh czech:cs dutch:nl english:en finnish:fi french:fr german:de italian:it japanese:ja "
+        "korean:ko polish:pl portuguese:pt russian:ru spanish:es swedish:sv turkish:tr ukrainian:uk"
+    ).split()
+)
 Pair = tuple[str | None, str | None]  # of a translator: the codes of its source and its target; None: it cannot say
 
 

@@ -10,11 +10,13 @@ from collections.abc import Mapping, Sequence
 
 STROKES = str.maketrans({"ł": "l", "Ł": "L", "ø": "o", "Ø": "O", "đ": "d", "Đ": "D"})
 
-KEYBOARD: Mapping[str, str] = {  # neighbours on a QWERTY keyboard
-    "q": "wa", "w": "qes", "e": "wrd", "r": "etf", "t": "ryg", "y": "tuh", "u": "yij", "i": "uok", "o": "ipl",
-    "p": "ol", "a": "qsz", "s": "awdx", "d": "sefc", "f": "drgv", "g": "fthb", "h": "gyjn", "j": "hukm", "k": "jil",
-    "l": "kop", "z": "asx", "x": "zsdc", "c": "xdfv", "v": "cfgb", "b": "vghn", "n": "bhjm", "m": "njk",
-}  # fmt: skip
+KEYBOARD: Mapping[str, str] = dict(  # neighbours on a QWERTY keyboard
+    pair.split(":")
+    for pair in (
+        "q:wa w:qes e:wrd r:etf t:ryg y:tuh u:yij i:uok o:ipl p:ol a:qsz s:awdx d:sefc f:drgv g:fthb h:gyjn j:hukm "
+        "k:jil l:kop z:asx x:zsdc c:xdfv v:cfgb b:vghn n:bhjm m:njk"
+    ).split()
+)
 
 _SPANISH = (
     "Juan José Carlos Luis Pedro Manuel Antonio Francisco Miguel Diego Fernando Jorge Pablo Alejandro Javier "

@@ -19,9 +19,19 @@ from sqa.diagnose.step_errors import KINDS, TARGET, DiagnoseConfig, Finding, ran
 from sqa.run.folder import FinishedRun, open_run, tsv
 
 HEADER = (
-    "question", "kind", "severity", "loss", "rank_before", "rank_after",
-    "step", "read", "target", "source_at", "source", "probability",
-)  # fmt: skip
+    "question",
+    "kind",
+    "severity",
+    "loss",
+    "rank_before",
+    "rank_after",
+    "step",
+    "read",
+    "target",
+    "source_at",
+    "source",
+    "probability",
+)
 NONE = "-"  # a cell without a value
 LINKS = "links.json"  # in the run's folder: the word links, so that a second look shows the same findings
 SCORES = "scores.{}.json"  # there, too: what a model said of the words, so that a second look asks it nothing

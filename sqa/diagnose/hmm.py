@@ -131,9 +131,23 @@ def _learn(side: _Side, prior: Floats, weights: Floats) -> list[tuple[Floats, Fl
         totals = np.bincount(side.given, counts, len(side.mass)) + elsewhere
         expected = np.zeros(len(prior))
         all_posteriors(
-            side.pairs, side.starts, side.rows, side.columns, side.given, counts, totals, side.empty,
-            side.empty_starts, jumps, NO_LINK, weights, found, logs, expected, jumped,
-        )  # fmt: skip
+            side.pairs,
+            side.starts,
+            side.rows,
+            side.columns,
+            side.given,
+            counts,
+            totals,
+            side.empty,
+            side.empty_starts,
+            jumps,
+            NO_LINK,
+            weights,
+            found,
+            logs,
+            expected,
+            jumped,
+        )
         if step + 1 >= PASSES[0]:
             jumps = (jumped + 1.0) / (jumped.sum() + len(jumped)) * len(jumped)
     return [

@@ -71,11 +71,23 @@ def _posteriors(
 
 
 def _all_posteriors(
-    pairs: np.ndarray, starts: np.ndarray, rows: np.ndarray, columns: np.ndarray, given: np.ndarray,
-    counts: np.ndarray, totals: np.ndarray, empty: np.ndarray, empty_starts: np.ndarray,
-    jumps: np.ndarray, no_link: float, weights: np.ndarray,
-    found: np.ndarray, logs: np.ndarray, expected: np.ndarray, jumped: np.ndarray,
-) -> None:  # fmt: skip
+    pairs: np.ndarray,
+    starts: np.ndarray,
+    rows: np.ndarray,
+    columns: np.ndarray,
+    given: np.ndarray,
+    counts: np.ndarray,
+    totals: np.ndarray,
+    empty: np.ndarray,
+    empty_starts: np.ndarray,
+    jumps: np.ndarray,
+    no_link: float,
+    weights: np.ndarray,
+    found: np.ndarray,
+    logs: np.ndarray,
+    expected: np.ndarray,
+    jumped: np.ndarray,
+) -> None:
     """One pass over all sentence pairs.
 
     `pairs` holds for each sentence pair n, from starts[n] on, the table's numbers of its rows[n] * columns[n] pairs of

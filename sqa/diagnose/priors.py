@@ -34,9 +34,16 @@ KIND, VERSION = "alignment-priors", 1
 PREFIX = "align-"  # of the bundled folders' names
 # ISO 639-1 -> name of the Snowball stemmer
 STEMMERS: Mapping[str, str] = {
-    "de": "german", "en": "english", "es": "spanish", "fi": "finnish", "fr": "french", "it": "italian",
-    "pl": "polish", "pt": "portuguese", "ru": "russian",
-}  # fmt: skip
+    "de": "german",
+    "en": "english",
+    "es": "spanish",
+    "fi": "finnish",
+    "fr": "french",
+    "it": "italian",
+    "pl": "polish",
+    "pt": "portuguese",
+    "ru": "russian",
+}
 SHORT = 4  # letters: shorter words must be equal to be alike
 SHARED = 0.6  # share of the longer word that two alike words begin with
 

@@ -23,13 +23,10 @@ from sqa.diagnose.scores import Words, WordScores
 VERSION = 1  # raise when the numbers change
 TARGET = "en"  # every translation here is English
 NEAR = 4  # words: how far around its place a word's source is looked for
-ALIGNED = (
-    "untrusted", "spread", "picks", "unpicked", "rival", "lift", "before", "after", "sentence", "uncovered", "beside",
-)  # fmt: skip
-SPELT = (
-    "unknown", "rare", "name", "number", "copied", "alike", "garbled", "foreign", "new_name", "new_number",
-    "again_source", "pair_again", "long",
-)  # fmt: skip
+ALIGNED = tuple(("untrusted spread picks unpicked rival lift before after sentence uncovered beside").split())
+SPELT = tuple(
+    ("unknown rare name number copied alike garbled foreign new_name new_number again_source pair_again long").split()
+)
 SCORED = ("given", "gain", "short", "given_after", "short_after", "given_sentence")
 # signals of one cause each: they only ever speak for an error, and count by themselves, however often they were seen.
 # The number is the weight they have before anything is learnt, in ln odds
@@ -194,6 +191,11 @@ def _scored(scores: WordScores) -> Floats:
         return np.zeros((0, len(SCORED)))
     after = np.append(given[1:], 0.0)
     rows = [
-        given, given - alone, short, after, np.append(short[1:], 0.0), np.full(len(given), given.mean()),
-    ]  # fmt: skip
+        given,
+        given - alone,
+        short,
+        after,
+        np.append(short[1:], 0.0),
+        np.full(len(given), given.mean()),
+    ]
     return np.stack(rows, 1) / 10

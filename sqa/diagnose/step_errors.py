@@ -211,9 +211,14 @@ def _of_question(
     findings += _drops(trace, links, hallucinated, ranks, config)
     findings.sort(key=lambda f: (f.first, f.kind))
     return StepErrors(
-        question.id, ranks.logs, tuple(unaligned), tuple(hallucinated), tuple(links), tuple(findings),
+        question.id,
+        ranks.logs,
+        tuple(unaligned),
+        tuple(hallucinated),
+        tuple(links),
+        tuple(findings),
         tuple(wrong) if told else None,
-    )  # fmt: skip
+    )
 
 
 class _Ranks:

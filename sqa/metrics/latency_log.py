@@ -293,8 +293,10 @@ def _references(path: str, rows: Sequence[_Line], options: LogOptions) -> list[f
     if not any(row.reference for row in rows):  # "" in all of them: there were none
         return lengths
     sizes = [None if row.reference is None else _size(row.reference, options.unit) for row in rows]
-    return [(float(size) if size else None) if length is None else length
-            for length, size in zip(lengths, sizes, strict=True)]  # fmt: skip
+    return [
+        (float(size) if size else None) if length is None else length
+        for length, size in zip(lengths, sizes, strict=True)
+    ]
 
 
 def _size(text: str, unit: str) -> int:

@@ -99,9 +99,14 @@ class Http:
     """Requests within limits; each thread has connections of its own."""
 
     def __init__(
-        self, timeout: float, max_reply: int = MAX_REPLY, token: str = "", proxies: bool = False, quiet: float = 0.0,
+        self,
+        timeout: float,
+        max_reply: int = MAX_REPLY,
+        token: str = "",
+        proxies: bool = False,
+        quiet: float = 0.0,
         netrc: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """`timeout`: seconds for one whole answer, of `stream` to connect.  `quiet`: without a byte, of `stream`.
 
         `proxies`: those that the environment names; there is none between an evaluation and its server.  `netrc`:
@@ -133,9 +138,15 @@ class Http:
         sent = {"Accept-Encoding": "identity", **(headers or {})}
         try:
             with self._session.request(
-                method, url, params=params, data=data, headers=sent, timeout=self._timeout, stream=True,
+                method,
+                url,
+                params=params,
+                data=data,
+                headers=sent,
+                timeout=self._timeout,
+                stream=True,
                 allow_redirects=False,
-            ) as reply:  # fmt: skip
+            ) as reply:
                 content = bytearray()
                 while part := reply.raw.read1(1 << 16, decode_content=False):
                     content += part

@@ -89,8 +89,10 @@ def write(pairs: Sequence[Pair], folder: Path) -> list[Path]:
     """comparisons.tsv, significance.tex, and for each metric significance_<metric>.pdf and .png."""
     table, latex = folder / "comparisons.tsv", folder / "significance.tex"
     write_text(table, tsv(HEADER, [pair.cells() for pair in pairs]))
-    groups = {metric: [pair for pair in pairs if pair.row.metric == metric]
-              for metric in dict.fromkeys(pair.row.metric for pair in pairs)}  # fmt: skip
+    groups = {
+        metric: [pair for pair in pairs if pair.row.metric == metric]
+        for metric in dict.fromkeys(pair.row.metric for pair in pairs)
+    }
     write_text(latex, "\n".join(line for metric, mine in groups.items() for line in _latex(metric, mine)) + "\n")
     return [table, latex, *(path for metric, mine in groups.items() for path in draw(metric, mine, folder))]
 
@@ -115,8 +117,11 @@ def _digits(pairs: Sequence[Pair]) -> int:
 
 # ------------------------------------------------------------------------------------------------- LaTeX and picture
 
-_SPECIAL = {c: f"\\{c}" for c in "&%$#_{}"} | {"~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
-                                               "\\": r"\textbackslash{}"}  # fmt: skip
+_SPECIAL = {c: f"\\{c}" for c in "&%$#_{}"} | {
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "\\": r"\textbackslash{}",
+}
 
 
 def _escaped(text: str) -> str:
@@ -175,8 +180,15 @@ def _cells(axes: Axes, pairs: Sequence[Pair]) -> None:
             colour = (COLOURS[0] if diff > 0 else COLOURS[1]) if sure else "white"
             axes.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, facecolor=colour, edgecolor="#cccccc", linewidth=0.4))
             if a != b:
-                axes.text(x, y, f"{diff:+.{digits}f}", ha="center", va="center", fontsize=6,
-                          color="white" if sure else "black")  # fmt: skip
+                axes.text(
+                    x,
+                    y,
+                    f"{diff:+.{digits}f}",
+                    ha="center",
+                    va="center",
+                    fontsize=6,
+                    color="white" if sure else "black",
+                )
     axes.set_xlim(-0.5, len(names) - 0.5)
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.set_xticks(range(len(names)), names, rotation=60, ha="right", rotation_mode="anchor")

@@ -21,10 +21,15 @@ _ORDERED = ("#440154", "#414487", "#2A788E", "#22A884", "#7AD151", "#B8AE00")  #
 _DARK_ORDERED = ("#B48EDE", "#7FA0F5", "#4FC3D9", "#3FD0A4", "#A6E36B", "#F2E14C")
 _DARK = ("#56B4E9", "#FF9A52", "#3FD0A4", "#E79CC6", "#F0E442", "#C3A6FF", "#FFFFFF")
 _DARK_PAGE = {
-    "text.color": "#E6E9ED", "axes.labelcolor": "#E6E9ED", "xtick.color": "#E6E9ED", "ytick.color": "#E6E9ED",
-    "axes.edgecolor": "#A2AAB5", "figure.facecolor": "#14171B", "axes.facecolor": "#14171B",
+    "text.color": "#E6E9ED",
+    "axes.labelcolor": "#E6E9ED",
+    "xtick.color": "#E6E9ED",
+    "ytick.color": "#E6E9ED",
+    "axes.edgecolor": "#A2AAB5",
+    "figure.facecolor": "#14171B",
+    "axes.facecolor": "#14171B",
     "savefig.facecolor": "#14171B",
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,11 +18,22 @@ GREY = "#7F7F7F"
 COLUMN = 3.35  # inches, one column of an ACL paper
 PAGE = 6.9  # inches, both columns
 SETTINGS: dict[Any, Any] = {  # of every figure: small sans-serif, thin lines, no box
-    "font.size": 8, "axes.titlesize": 8, "axes.labelsize": 8, "xtick.labelsize": 7, "ytick.labelsize": 7,
-    "axes.spines.top": False, "axes.spines.right": False, "axes.linewidth": 0.6, "lines.linewidth": 1.4,
-    "lines.markersize": 3.5, "legend.frameon": False, "legend.fontsize": 7, "pdf.fonttype": 42,
-    "savefig.dpi": 200, "svg.hashsalt": "sqa",
-}  # fmt: skip
+    "font.size": 8,
+    "axes.titlesize": 8,
+    "axes.labelsize": 8,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.linewidth": 0.6,
+    "lines.linewidth": 1.4,
+    "lines.markersize": 3.5,
+    "legend.frameon": False,
+    "legend.fontsize": 7,
+    "pdf.fonttype": 42,
+    "savefig.dpi": 200,
+    "svg.hashsalt": "sqa",
+}
 
 
 @contextmanager

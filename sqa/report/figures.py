@@ -143,8 +143,9 @@ def _sweep(series: Series, panels: Sequence[tuple[str, str]], lag: str, xlabel: 
             for look, (name, runs) in enumerate(series.items())
         ]
         drawn = [(look, name, runs) for look, name, runs in drawn if runs]
-        lines = [Line(_legend(name), look, {k: run.rows[metric] for k, run in runs.items()})
-                 for look, name, runs in drawn]  # fmt: skip
+        lines = [
+            Line(_legend(name), look, {k: run.rows[metric] for k, run in runs.items()}) for look, name, runs in drawn
+        ]
         lags = [{k: run.rows[lag] for k, run in runs.items()} for _, _, runs in drawn] if lag else None
         grid.append(Panel(label, lines, lags=lags))
     return over_k([grid], xlabel, 2.0, PAGE, palette.named, bars=bool(lag))
@@ -245,8 +246,16 @@ def _source_figure(panels: Series, names: Mapping[str, str], bands: Mapping[str,
             band, k = bands[run.label], "full input" if run.k == "full" else f"k = {run.k}"
             label = k if in_order else _legend(names[run.label])
             axes.fill_between(x, band.low, band.high, color=colour, alpha=0.08, linewidth=0)
-            axes.plot(x, band.value, color=colour, label=label, linewidth=1.2, marker=MARKERS[i % len(MARKERS)],
-                      markersize=2.5, markevery=(i % 4, 4))  # fmt: skip
+            axes.plot(
+                x,
+                band.value,
+                color=colour,
+                label=label,
+                linewidth=1.2,
+                marker=MARKERS[i % len(MARKERS)],
+                markersize=2.5,
+                markevery=(i % 4, 4),
+            )
         axes.set_title(name, loc="left")
         axes.set_xlim(0, 102)
         axes.legend(loc="best", labelcolor="linecolor", labelspacing=0.2)

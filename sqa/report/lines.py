@@ -72,9 +72,13 @@ def lines(
 
 
 def over_k(
-    grid: Sequence[Sequence[Panel]], xlabel: str, height: float = 2.0, width: float = PAGE,
-    colours: Sequence[str] = COLOURS, bars: bool = False,
-) -> Figure:  # fmt: skip
+    grid: Sequence[Sequence[Panel]],
+    xlabel: str,
+    height: float = 2.0,
+    width: float = PAGE,
+    colours: Sequence[str] = COLOURS,
+    bars: bool = False,
+) -> Figure:
     """A row of panels for each of `grid`; the names of all lines above.  bars: in place of bands, each with its k."""
     from matplotlib import pyplot
 
@@ -112,14 +116,30 @@ def _draw(axes: Axes, line: Line, x: Mapping[str, float], beside: float, colour:
     low, high = [low for low, _ in ends], [high for _, high in ends]
     if len(rows) == 1:
         arms = [[max(0.0, rows[0].value - low[0])], [max(0.0, high[0] - rows[0].value)]] if ends else None
-        axes.errorbar([at[0] + beside], [rows[0].value], yerr=arms, color=colour, marker=marker, linestyle="",
-                      elinewidth=0.8, capsize=1.5, label=line.label)  # fmt: skip
+        axes.errorbar(
+            [at[0] + beside],
+            [rows[0].value],
+            yerr=arms,
+            color=colour,
+            marker=marker,
+            linestyle="",
+            elinewidth=0.8,
+            capsize=1.5,
+            label=line.label,
+        )
     elif rows:
         if len(ends) == len(rows) and bars:
             axes.vlines(at, low, high, color=colour, alpha=0.35, linewidth=0.8)
             for k, place, row in zip(ks, at, rows, strict=True):
-                axes.annotate(k, (place, row.value), xytext=(0, 3.5), textcoords="offset points", ha="center",
-                              fontsize=5, color=colour)  # fmt: skip
+                axes.annotate(
+                    k,
+                    (place, row.value),
+                    xytext=(0, 3.5),
+                    textcoords="offset points",
+                    ha="center",
+                    fontsize=5,
+                    color=colour,
+                )
         elif len(ends) == len(rows):
             axes.fill_between(at, low, high, color=colour, alpha=0.12, linewidth=0)
         every = max(1, len(at) // MOST_MARKERS)

@@ -40,9 +40,21 @@ DEFAULT_OUTPUT = "report"  # in the first run's folder
 MARKDOWN, HTML = "report.md", "report.html"
 SIGNIFICANT = 0.05
 PACKAGES = (
-    "numpy", "scipy", "pyarrow", "sacrebleu", "torch", "numba", "sentencepiece", "transformers", "ctranslate2",
-    "simuleval", "unbabel-comet", "bert-score", "bleurt-pytorch", "matplotlib",
-)  # fmt: skip
+    "numpy",
+    "scipy",
+    "pyarrow",
+    "sacrebleu",
+    "torch",
+    "numba",
+    "sentencepiece",
+    "transformers",
+    "ctranslate2",
+    "simuleval",
+    "unbabel-comet",
+    "bert-score",
+    "bleurt-pytorch",
+    "matplotlib",
+)
 _USUAL_DIGITS = 3  # after the point, where the metric can no longer be asked
 _COUNTED = ("questions", "sentences")  # units of counts, which have no interval
 
@@ -115,8 +127,11 @@ def _introduction(reported: Sequence[Reported], groups: Sequence[Sequence[Report
         "n/a: no value; the reason is under *Not computed, and why*."
     ]
     if len(groups) > 1:
-        lines += ["", "**These runs are on different questions.** Each set has its own table; runs are compared within "
-                      "a set only, and no number of one set can be held against one of another."]  # fmt: skip
+        lines += [
+            "",
+            "**These runs are on different questions.** Each set has its own table; runs are compared within "
+            "a set only, and no number of one set can be held against one of another.",
+        ]
     return lines
 
 
@@ -199,8 +214,13 @@ def _difference(row: ComparisonRow, digits: int) -> list[str]:
 def _figure(figure: Drawn) -> list[str]:
     png = next(path for path in figure.files if path.suffix == ".png")
     files = ", ".join(code(path.name) for path in figure.files)
-    return [f"### {plain(figure.title)}", "", f"![{plain(figure.title)}]({png.name})", "",
-            f"{plain(figure.caption)} Files: {files}."]  # fmt: skip
+    return [
+        f"### {plain(figure.title)}",
+        "",
+        f"![{plain(figure.title)}]({png.name})",
+        "",
+        f"{plain(figure.caption)} Files: {files}.",
+    ]
 
 
 # ------------------------------------------------------------------------------------------------------- what is not
@@ -283,9 +303,15 @@ def _fingerprints(reported: Sequence[Reported]) -> list[str]:
     if not made:
         return ["The store beside the runs no longer has their stages."]
     order = list(dict.fromkeys(c.stage for c in made))
-    rows = [[plain(c.stage), code(c.implementation), code(c.fingerprint),
-             "every run" if len(runs) == len(reported) else ", ".join(map(code, runs))]
-            for c, runs in sorted(made.items(), key=lambda item: order.index(item[0].stage))]  # fmt: skip
+    rows = [
+        [
+            plain(c.stage),
+            code(c.implementation),
+            code(c.fingerprint),
+            "every run" if len(runs) == len(reported) else ", ".join(map(code, runs)),
+        ]
+        for c, runs in sorted(made.items(), key=lambda item: order.index(item[0].stage))
+    ]
     note = "A hash over everything that can change what a part writes: its weights, its code's version, its settings."
     return [note, "", *table(("stage", "implementation", "fingerprint", "runs"), rows)]
 
@@ -312,8 +338,14 @@ def _times(reported: Sequence[Reported]) -> list[str]:
     rows = [
         [code(label), *(f"{seconds[s]:.1f}" if s in seconds else "n/a" for s in stages)] for label, seconds in timed
     ]
-    return ["", "## Wall times", "", "Seconds that the stage took when it was made.", "",
-            *table(("run", *map(plain, stages)), rows)]  # fmt: skip
+    return [
+        "",
+        "## Wall times",
+        "",
+        "Seconds that the stage took when it was made.",
+        "",
+        *table(("run", *map(plain, stages)), rows),
+    ]
 
 
 def _configs(reported: Sequence[Reported]) -> list[str]:

@@ -9,9 +9,11 @@ from typing import Any
 
 NONE = frozenset({"n/a", "-", ""})  # cells without a value
 _ESCAPED = {
-    "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},
-}  # fmt: skip
+}
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> str:

@@ -144,8 +144,9 @@ class _Graph:
         from distributed import as_completed
 
         self.client, self.store = client, store
-        opened = [[_Open((c, j), job) for j, job in enumerate(chain) if (c, j) not in done]
-                  for c, chain in enumerate(chains)]  # fmt: skip
+        opened = [
+            [_Open((c, j), job) for j, job in enumerate(chain) if (c, j) not in done] for c, chain in enumerate(chains)
+        ]
         self.waiting = deque(_Chain(jobs) for jobs in opened if jobs)
         self.random = random.Random()  # another order than any other scheduler on the same store
         self.random.shuffle(self.waiting)

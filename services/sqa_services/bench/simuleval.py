@@ -34,9 +34,17 @@ def evaluate(agent: object, sources: Sequence[str]) -> list[Written]:
         from simuleval.data.dataloader import TextToTextDataloader
         from simuleval.evaluator import SentenceLevelEvaluator
     args = Namespace(
-        output=None, score_only=False, no_scoring=True, no_progress_bar=True, eval_latency_unit="word",
-        source_type="text", target_type="text", source_segment_size=1, start_index=0, end_index=-1,
-    )  # fmt: skip
+        output=None,
+        score_only=False,
+        no_scoring=True,
+        no_progress_bar=True,
+        eval_latency_unit="word",
+        source_type="text",
+        target_type="text",
+        source_segment_size=1,
+        start_index=0,
+        end_index=-1,
+    )
     evaluator = SentenceLevelEvaluator(TextToTextDataloader(list(sources), [""] * len(sources)), {}, {}, args)
     evaluator(agent)
     return [Written(instance.prediction_list, instance.delays) for instance in evaluator.instances.values()]

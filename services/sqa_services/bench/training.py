@@ -45,8 +45,11 @@ def pieces_per_second(precision: str, threads: int) -> float:
 
     torch.set_num_threads(threads)
     torch.manual_seed(0)
-    model = Transformer(ModelConfig(vocabulary=8000, width=256, heads=4, feed_forward=1024, encoder_layers=4,
-                                    decoder_layers=2, dropout=0.0))  # fmt: skip
+    model = Transformer(
+        ModelConfig(
+            vocabulary=8000, width=256, heads=4, feed_forward=1024, encoder_layers=4, decoder_layers=2, dropout=0.0
+        )
+    )
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
     rng = np.random.default_rng(0)
     rows, length = 66, 30

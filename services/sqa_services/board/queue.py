@@ -79,12 +79,14 @@ def claim(engine: Engine, lease_seconds: float) -> Claim | None:
         E.prefix == "",
         select(original.c.id)
         .where(
-            original.c.model == E.model, original.c.dataset == E.dataset, original.c.prefix == "",
+            original.c.model == E.model,
+            original.c.dataset == E.dataset,
+            original.c.prefix == "",
             original.c.state == "done",
         )
         .correlate(EVALUATIONS)
         .exists(),
-    )  # fmt: skip
+    )
     free = or_(E.state == "queued", and_(E.state == "running", E.lease_until < now))
     next_one = (
         select(E.id)

@@ -64,10 +64,20 @@ def serve_iwslt(
     except ModuleNotFoundError as error:
         raise lacking(error, "sqa serve iwslt") from error
     config = ServeConfig(
-        tokenizer, dialect, strict, output, host, port, token, max_body, max_sessions, names=tuple(names or ()),
-        journal=journal, session_hours=session_hours,
+        tokenizer,
+        dialect,
+        strict,
+        output,
+        host,
+        port,
+        token,
+        max_body,
+        max_sessions,
+        names=tuple(names or ()),
+        journal=journal,
+        session_hours=session_hours,
         participants=() if participants is None else tuple(read_participants(participants).items()),
-    )  # fmt: skip
+    )
     iwslt.serve(source, target, kind, config, questions, guesser, buzzer)
 
 

@@ -25,6 +25,7 @@ COMPILED = {"sqa.core.compiled"}  # imports numba where it is installed, when it
 MODULES_PER_FOLDER = 15
 LINES_PER_FUNCTION = 60
 CONFIGS = 30
+SKIPPED = 8  # modules with a table that the formatter leaves as it is
 MODULES_OF_A_RUN, LINES_OF_A_RUN = 60, 7300  # of ours, that README's first example loads
 
 SERVER = {"sqa_services.net"}
@@ -292,3 +293,9 @@ def test_a_log_scored_by_expected_wins_loads_a_small_part_of_the_house(tmp_path:
     ours = {line for line in done.stdout.splitlines() if line.endswith(".py") and line.startswith(rooms)}
     lines = sum(bool(line.strip()) for file in ours for line in Path(file).read_text(encoding="utf-8").splitlines())
     assert len(ours) <= MODULES_OF_A_RUN and lines <= LINES_OF_A_RUN, f"{len(ours)} modules, {lines} lines"
+
+
+def test_the_formatter_lays_the_code_out() -> None:
+    """Tables of words that it would draw out to a line a word are the exception."""
+    skipped = [name for name, path in modules().items() if "# fmt: skip" in path.read_text(encoding="utf-8")]
+    assert len(skipped) <= SKIPPED, skipped
