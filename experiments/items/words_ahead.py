@@ -28,7 +28,7 @@ from sqa.report import markdown
 from sqa.run.config import load
 
 Pair = tuple[Sequence[str], Sequence[str]]  # words of the source, words of the human translation
-SHOWN = ("1", "2", "3", "6", "9")  # k
+SHOWN = ("1", "3", "6")  # k
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,9 +92,6 @@ RECIPES: dict[str, Run | Serve | Cannot] = {
     "sqa report runs/ablation-xqb-es-wait-k-{3,6,full}-bm25 runs/ablation-xqb-es-reference-full-bm25 --output report": (
         Run((f"sqa report {RUNS} --output report",))
     ),
-    "sqa correlate runs/ablation-xqb-es-wait-k-{3,6,9,12,15,full}-bm25 --metric bleu --metric dal --against ew": Run(
-        (f"sqa correlate {RUNS} --metric bleu --metric dal --against ew",)
-    ),
     # ------------------------------------------------------------------------------------ tables and figures
     "sqa translations CONFIG": Run(("sqa translations configs/translation_table.yaml",), slow=True),
     "sqa translations configs/studies.yaml:bonuses": Cannot(
