@@ -77,6 +77,7 @@ RECIPES: dict[str, Run | Serve | Cannot] = {
             "sqa sweep mine.yaml guesser=bm25,tfidf",
         )
     },
+    "sqa run mini_es_wait6_bm25 k=3": Run(("sqa run configs/mini_es_wait6_bm25.yaml k=3",)),
     "sqa config keys translator NAME": Run(("sqa config keys translator waitk",)),
     "sqa run questions.yaml translator.model=runs/smt/fr-en/model": Run(after=("sqa train smt fr_en.yaml",), slow=True),
     "sqa run configs/xqb.yaml:es_apertium_retranslate": Run(slow=True, needs=("apertium",)),
