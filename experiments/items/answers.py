@@ -18,7 +18,6 @@ from sqa.run.config import AnswersConfig, RunConfig, load_run
 from sqa.run.parts import Parts
 from sqa.run.pipeline import run
 
-SHOWN = (("ew", "EW"), ("accuracy", "accuracy"))
 STRICT, MORE = "strictly", "aliases add"
 
 
@@ -52,16 +51,6 @@ ITEMS = (
         ("dataset", "translation", "guesser", "rule"),
         measure,
         inputs_of(("es-en", "pl-en", "bm25", "gru", "buzzer-mlp-bm25", "buzzer-mlp-gru"), ("xqb-es", "xqb-pl")),
-        {
-            "table": pivot(
-                ("dataset", "translation", "guesser"),
-                [
-                    Column(metric, f"{head} {rule}", sign=rule == MORE, cell={"rule": rule})
-                    for metric, head in SHOWN
-                    for rule in (STRICT, MORE)
-                ],
-            )
-        },
     ),
     Item(
         "board",

@@ -275,14 +275,5 @@ ITEMS = (
         "reading-or-buzzing",
         "rerank and BM25, each with its buzzer for translations, paired",
         measure=both,
-        blocks={
-            "table": pivot(
-                ("dataset", "translator", "k"),
-                columns("ew: EW", "accuracy", "stable-ew: stable EW"),
-                contestant="difference",
-                k="6",
-                translator=("wait-k", "language model"),
-            )
-        },
     ),
 )

@@ -86,7 +86,6 @@ ITEMS = (
         "",
         ("questions", "contestant"),
         elsewhere("one run for each row, configs in docs/contestants.md"),
-        blocks={"table": pivot(("questions", "contestant"), columns("accuracy", "ew: EW"))},
         kept="a language model is asked for hours",
     ),
 )

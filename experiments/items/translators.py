@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from experiments.items.over_k import BEST
 from experiments.lab import grid_rows
 from experiments.lab.item import Item, config_inputs, inputs_of, model_digests
 from experiments.lab.ledger import Ledger, Row
-from experiments.lab.tables import across, columns, number, pivot, table
+from experiments.lab.tables import across, columns, number, pivot
 from experiments.studies import contamination
 from experiments.studies.translation_table import COLUMNS, SHARES, TableConfig
 from experiments.studies.translation_table import measure as translated
@@ -55,25 +54,6 @@ def remembered(_: Path, __: Path) -> Iterator[Row]:
 
 
 CARD = columns("bleu: BLEU", interval=False) + columns("chrf: chrF", digits=1, interval=False) + columns(*SHARES)
-NAMES = [
-    *columns("ew: EW"),
-    *columns(
-        "names: names kept",
-        "names@copied: of those spelt the same",
-        "names@invented: invented",
-        digits=2,
-        interval=False,
-    ),
-]
-
-
-def names_block(ledger: Ledger) -> list[str]:
-    """Every translator at every k."""
-    rows = [row.cell for row in ledger.where("bleu", contestant=BEST) if row.cell[1] != "reference"]
-    named = [([d, t, k], {"dataset": d, "translator": t, "k": k, "contestant": BEST}) for d, t, k, _ in rows]
-    return table(ledger, ["data set", "translator", "k"], named, NAMES)
-
-
 ITEMS = (
     Item(
         "translations",
@@ -135,6 +115,5 @@ ITEMS = (
         "names-copied",
         "a bonus on the spelling of names that were read",
         config="studies.yaml:names",
-        blocks={"table": names_block},
     ),
 )

@@ -29,21 +29,6 @@ def _of(reader: str, name: str, *metrics: str, head: str = "") -> list[Column]:
     return columns(*said, cell={"set": name, "reader": reader})
 
 
-LM, SAMPLE, GOLD = "Gemma 3 270M", "typed, the same questions", ", gold"
-READ = (  # of a language model and of the rules, on the same questions
-    *(
-        column
-        for reader, head in ((LM, "LM"), (SAMPLE, "rules"))
-        for name in SETS
-        for column in _of(reader, name, "f1", head=f"{head}, {name.removesuffix('-engspan')}")
-    ),
-    *(
-        column
-        for reader, head in ((LM, "LM"), ("typed", "rules"))
-        for column in _of(reader + GOLD, SETS[1], "f1", head=f"{head}, gold")
-    ),
-)
-
 ITEMS = (
     Item(
         "xor-tydi",
@@ -58,7 +43,6 @@ ITEMS = (
                 language="mean",
             ),
             "floor": pivot(("reader",), across("f1", "set", SETS), language="mean", system="-"),
-            "lm": pivot(("system",), READ, language="mean"),
         },
         kept="ten minutes of a language model",
     ),
