@@ -2,6 +2,7 @@
 
     sqa.run("xqb_es_wait6_bm25", k=9)                       a run, its scores, steps and errors
     sqa.load("runs/x")                                      one that is finished
+    sqa.compare("runs/x", "runs/y")                         two, paired over questions
     sqa.Experiment(translators=[...], guessers=[...]).run()   many, as one table and one figure
 
 What these need is imported when they are first asked for: docs/python.md.
@@ -13,7 +14,7 @@ from pathlib import Path as _Path
 from sqa.rooms import open_rooms as _open_rooms
 
 __version__ = "0.2.0"
-_LAZY = {"run": "sqa.run", **dict.fromkeys(("Experiment", "Results", "Run", "Table", "load"), "sqa.api")}
+_LAZY = {"run": "sqa.run", **dict.fromkeys(("Experiment", "Results", "Run", "Table", "compare", "load"), "sqa.api")}
 
 _open_rooms(_Path(__file__).parent)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,8 @@ from sqa.core.paths import DATA
 from sqa.core.registry import TRANSLATORS, did_you_mean
 from sqa.core.threads import set_for
 from sqa.report import tables
+from sqa.report.figure_style import COLUMN, SETTINGS
+from sqa.report.lines import Line, Panel, Point, draw
 from sqa.run import folder as folders
 from sqa.run import paired
 from sqa.run.config import run_from_mapping
@@ -22,10 +25,12 @@ from sqa.run.sweep import run_all
 
 if TYPE_CHECKING:
     import pandas
-    from matplotlib.figure import Figure
+    from matplotlib.axes import Axes
 
 Part = str | Mapping[str, Any]  # "bm25", or {"name": "waitk", "model": "es-en"}
 KEYS = ("translator", "guesser", "k")
+ENDS = ("", "_low", "_high")  # of the columns of an interval, after the metric's name
+PRINTED = ("ew", "oracle-ew", "accuracy", "bleu", "dal")  # of results that are printed as they are
 TRAINED_FOR = "its guesser"  # the buzzer that the project bundles for a guesser
 
 
@@ -57,9 +62,7 @@ class Experiment:
             raise ConfigError("an experiment needs at least one translator and one guesser")
         set_for(name for _, config in configs for name in part_names(config))
         swept = run_all([((), config) for _, config in configs], Path(self.runs), progress)
-        return Results(
-            tuple(Result(*way, Run(one.folder), one.rows) for (way, _), one in zip(configs, swept, strict=True))
-        )
+        return Results(tuple(Result(*way, Run(one.folder)) for (way, _), one in zip(configs, swept, strict=True)))
 
     def _combinations(self) -> Iterator[tuple[tuple[str, str, str], dict[str, Any]]]:
         """(labels of translator, guesser and k) and the config's plain values."""
@@ -86,16 +89,11 @@ class Result:
     guesser: str
     k: str  # "-" where the translator has none
     run: Run
-    rows: tuple[folders.ReportRow, ...]  # its report, intervals included
-
-    def row(self, metric: str) -> folders.ReportRow | None:
-        """The report's line of a metric."""
-        return next((row for row in self.rows if row.metric == metric), None)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Results(Sequence[Result]):
-    """All combinations, in the order translator, k, guesser."""
+    """All combinations, in the order translator, k, guesser; printed, a table of a few metrics."""
 
     results: tuple[Result, ...]
 
@@ -105,46 +103,68 @@ class Results(Sequence[Result]):
     def __getitem__(self, index: Any) -> Any:
         return self.results[index]
 
+    def __repr__(self) -> str:
+        return repr(self._shown())
+
+    def _repr_html_(self) -> str:
+        return self._shown()._repr_html_()
+
+    def _shown(self) -> Table:
+        return self.table(*(name for name in PRINTED if name in self._known()))
+
     def table(self, *metrics: str, intervals: bool = False) -> Table:
         """A row a combination, a column a metric (none named: all), with 95% intervals if wanted."""
-        names = metrics or tuple(dict.fromkeys(row.metric for one in self.results for row in one.rows))
-        digits = {name: getattr(self._metric(name), "digits", 0) for name in names}
-        rows = []
+        names = metrics or self._known()
+        digits = [getattr(self._metric(name), "digits", 0) for name in names]
+        ends = ENDS if intervals else ENDS[:1]
+        text: list[tuple[str, ...]] = [(*KEYS, *names)]
+        values: list[tuple[str | float | None, ...]] = [(*KEYS, *(f"{name}{end}" for name in names for end in ends))]
         for one in self.results:
-            found = {row.metric: row for row in one.rows}
-            cells = [_cell(found.get(name), digits[name], intervals) for name in names]
-            rows.append((one.translator, one.guesser, one.k, *cells))
-        return Table(((*KEYS, *names), *rows))
+            keys, found = (one.translator, one.guesser, one.k), [one.run.rows.get(name) for name in names]
+            text.append((*keys, *map(partial(_cell, intervals=intervals), found, digits)))
+            values.append((*keys, *(value for row in found for value in _values(row, intervals))))
+        return Table(tuple(text), tuple(values))
 
-    def plot(self, metric: str = "ew") -> Figure:
-        """A metric over k with its 95% bands, a line a translator and guesser; save it with `.savefig(path)`."""
-        from sqa.api.figure import over_k
+    def plot(self, metric: str = "ew", ax: Axes | None = None) -> Axes:
+        """A metric over k with its 95% bands, a line a translator and guesser; in `ax`, else in a new figure."""
+        from matplotlib import pyplot, rc_context
 
-        lines: dict[str, dict[str, tuple[float, float, float]]] = {}
+        lines: dict[str, dict[str, Point]] = {}
         label = getattr(self._metric(metric), "label", metric)
         for one in self.results:
-            row = one.row(metric)
+            row = one.run.rows.get(metric)
             if row is not None and row.value is not None:
-                low, high = (row.value if end is None else end for end in (row.low, row.high))
-                lines.setdefault(f"{one.translator}, {one.guesser}", {})[one.k] = (row.value, low, high)
-        return over_k(lines, label)
+                lines.setdefault(f"{one.translator}, {one.guesser}", {})[one.k] = row
+        with rc_context(SETTINGS):
+            if ax is None:
+                _, ax = pyplot.subplots(figsize=(COLUMN, 2.6), layout="constrained")
+            draw(ax, Panel("", [Line(name, look, by_k) for look, (name, by_k) in enumerate(lines.items())], label))
+            ax.set_xlabel("k (source words read first)")
+            ax.set_ylim(bottom=0)
+            if lines:
+                ax.legend()
+        return ax
+
+    def _known(self) -> tuple[str, ...]:
+        """The metrics and counts of the runs' reports."""
+        return tuple(dict.fromkeys(name for one in self.results for name in one.run.rows))
 
     def _metric(self, name: str) -> Any:
         """A metric of the runs by name; None for a count, and for one without a value.  Unknown: ConfigError."""
-        known = dict.fromkeys(row.metric for one in self.results for row in one.rows)
-        if name not in known:
-            raise ConfigError(f"{name!r} is no metric of these runs{did_you_mean(name, known)}")
+        if name not in self._known():
+            raise ConfigError(f"{name!r} is no metric of these runs{did_you_mean(name, self._known())}")
         having = next((one.run.read for one in self.results if name in one.run.read.signatures), None)
         return None if having is None else paired.metrics_of([name], having)[0]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Table:
-    """Text cells, a header first."""
+    """Text cells, a header first, and the numbers behind them."""
 
     rows: tuple[tuple[str, ...], ...]
+    values: tuple[tuple[str | float | None, ...], ...]  # the same with whole numbers; the ends of intervals apart
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return tables.aligned(self.rows).rstrip("\n")
 
     def _repr_html_(self) -> str:
@@ -159,8 +179,9 @@ class Table:
         return tables.tsv_text(self.rows)
 
     def to_frame(self) -> pandas.DataFrame:
-        """A data frame, numbers as such."""
-        return frames().DataFrame(tables.as_objects(self.rows), columns=list(self.rows[0]))
+        """A data frame: translator, guesser and k as text, the rest as numbers; ends of intervals have columns."""
+        head, *body = self.values
+        return frames().DataFrame(body, columns=list(head)).astype(dict.fromkeys(head[len(KEYS) :], float))
 
 
 def _mapping(part: Part) -> dict[str, Any]:
@@ -191,9 +212,11 @@ def _bundled_buzzer(guesser: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _cell(row: folders.ReportRow | None, digits: int, intervals: bool) -> str:
-    if row is None or row.value is None:
-        return "n/a"
-    value = f"{row.value:.{digits}f}"
-    if not intervals or row.low is None or row.high is None:
-        return value
-    return f"{value} [{row.low:.{digits}f}, {row.high:.{digits}f}]"
+    value, low, high = ("n/a" if end is None else f"{end:.{digits}f}" for end in _values(row, True))
+    return f"{value} [{low}, {high}]" if intervals and "n/a" not in (low, high) else value
+
+
+def _values(row: folders.ReportRow | None, intervals: bool) -> tuple[float | None, ...]:
+    """The value of a metric, and the ends of its interval if wanted."""
+    found = (None, None, None) if row is None else (row.value, row.low, row.high)
+    return found if intervals else found[:1]

@@ -12,6 +12,7 @@ from sqa.core.errors import NotComputable, lacking
 from sqa.core.paths import config_file
 from sqa.core.threads import set_for
 from sqa.files.store import Store
+from sqa.report.data import read_rows
 from sqa.report.tables import as_objects
 from sqa.run import folder as folders
 from sqa.run import paired, pipeline
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     import pandas
 
     from sqa.core.trace import QuestionTrace
-    from sqa.core.types import Question
 
 
 @dataclass(frozen=True)
@@ -53,9 +53,22 @@ class Run:
         return self.read.config
 
     @property
-    def questions(self) -> list[Question]:
-        """In order."""
-        return self.opened.questions
+    def questions(self) -> pandas.DataFrame:
+        """A row a question: source, text (its translation), answer, rank, buzz, ew.
+
+        `rank` is that of the answer at the end (0: not among the guesses), `buzz` the step of the first buzz, `ew` what
+        the question won; missing where no guesser or buzzer ran or nobody buzzed.
+        """
+        won = self.read.stats.get("ew")
+        rows = []
+        for i, trace in enumerate(self.opened.traces):
+            rank = None if trace.guesses is None else int(trace.rank[-1]) if len(trace.rank) else 0
+            buzz = next((step for step, buzz in enumerate(trace.buzzes or ()) if buzz.buzz), None)
+            ew = None if won is None else float(won[i, 0])
+            text = " ".join(filter(None, trace.hypotheses))
+            rows.append((trace.question.id, trace.question.text, text, trace.question.page, rank, buzz, ew))
+        table = frames().DataFrame(rows, columns=["question", "source", "text", "answer", "rank", "buzz", "ew"])
+        return table.astype({"rank": "Int64", "buzz": "Int64", "ew": float}).set_index("question")
 
     @property
     def traces(self) -> list[QuestionTrace]:
@@ -72,6 +85,17 @@ class Run:
             except NotComputable:
                 continue
         return found
+
+    @cached_property
+    def rows(self) -> dict[str, folders.ReportRow]:
+        """The lines of its report.tsv by metric, to six digits."""
+        return read_rows(self.folder / folders.REPORT)
+
+    @property
+    def intervals(self) -> pandas.DataFrame:
+        """A row a metric: value, low and high (95% over questions), n, unit, signature, as report.tsv has them."""
+        table = frames().DataFrame([asdict(row) for row in self.rows.values()]).set_index("metric")
+        return table.astype(dict.fromkeys(("value", "low", "high"), float))
 
     @property
     def refusals(self) -> dict[str, str]:
@@ -92,9 +116,14 @@ class Run:
         return table.astype(dict.fromkeys(ranks, "Int64"))  # missing or whole, whatever the other rows have
 
     def compare(self, other: Run) -> pandas.DataFrame:
-        """A row a metric: this run minus the other over the same questions, with interval and p-values."""
-        rows, _ = paired.compare(self.read, other.read)
-        return frames().DataFrame([asdict(row) for row in rows]).set_index("metric")
+        """A row a metric: this run minus the other over the same questions, with interval and p-values.
+
+        `.attrs["left out"]` says which metrics are not compared, and why.
+        """
+        rows, notes = paired.compare(self.read, other.read)
+        table = frames().DataFrame([asdict(row) for row in rows]).set_index("metric")
+        table.attrs["left out"] = notes
+        return table.astype(dict.fromkeys(("low", "high"), float))
 
 
 def run(
@@ -126,6 +155,12 @@ def load(folder: str | Path) -> Run:
     found = Run(Path(folder))
     _ = found.read
     return found
+
+
+def compare(a: Run | str | Path, b: Run | str | Path) -> pandas.DataFrame:
+    """`Run.compare` of two runs, or folders of runs: a minus b."""
+    first, second = (one if isinstance(one, Run) else load(one) for one in (a, b))
+    return first.compare(second)
 
 
 def overrides_of(keys: Mapping[str, Any]) -> list[Override]:

@@ -89,16 +89,7 @@ def over_k(
     named: dict[str, Artist] = {}
     for axes_row, panels in zip(all_axes, grid, strict=True):
         for axes, panel in zip(axes_row, panels, strict=False):
-            ks = sorted({k for line in panel.lines for k in line.by_k}, key=order)
-            for place, line in enumerate(panel.lines):
-                lags = panel.lags[place] if panel.lags else {}
-                x = {k: row.value for k, row in lags.items()} if lag else {k: float(i) for i, k in enumerate(ks)}
-                colour, beside = colours[line.look % len(colours)], 0.0 if lag else BESIDE * (place + 1)
-                _draw(axes, line, x, beside, colour, bars)
-            if not lag:
-                axes.set_xticks(range(len(ks)), ks)
-            axes.set_title(panel.title, loc="left")
-            axes.set_ylabel(panel.ylabel)
+            draw(axes, panel, lag, colours, bars)
             handles, labels = axes.get_legend_handles_labels()
             named |= zip(labels, handles, strict=True)
         for axes in axes_row[len(panels) :]:
@@ -106,6 +97,20 @@ def over_k(
     figure.supxlabel(xlabel, fontsize=8)
     figure.legend(list(named.values()), list(named), loc="outside upper center", ncols=4 if len(named) > 3 else 3)
     return figure
+
+
+def draw(axes: Axes, panel: Panel, lag: bool = False, colours: Sequence[str] = COLOURS, bars: bool = False) -> None:
+    """A panel over k, or over the lags that it has."""
+    ks = sorted({k for line in panel.lines for k in line.by_k}, key=order)
+    for place, line in enumerate(panel.lines):
+        lags = panel.lags[place] if panel.lags else {}
+        x = {k: row.value for k, row in lags.items()} if lag else {k: float(i) for i, k in enumerate(ks)}
+        colour, beside = colours[line.look % len(colours)], 0.0 if lag else BESIDE * (place + 1)
+        _draw(axes, line, x, beside, colour, bars)
+    if not lag:
+        axes.set_xticks(range(len(ks)), ks)
+    axes.set_title(panel.title, loc="left")
+    axes.set_ylabel(panel.ylabel)
 
 
 def _draw(axes: Axes, line: Line, x: Mapping[str, float], beside: float, colour: str, bars: bool) -> None:

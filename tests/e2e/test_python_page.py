@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from doubles import write_questions
 
 from sqa.core.errors import ConfigError
 from sqa.core.paths import ROOT
@@ -49,3 +50,47 @@ def test_what_is_not_there_is_said_at_once(tmp_path: Path) -> None:
         sqa.Experiment(translators=[], guessers=["bm25"], runs=tmp_path).run()
     with pytest.raises(AttributeError, match="has no attribute 'walk'"):
         sqa.walk  # noqa: B018
+
+
+def test_frames_have_numbers_of_one_type(tmp_path: Path) -> None:
+    """Also where no guesser ran, nobody buzzed or a metric has no value."""
+    pytest.importorskip("pandas", reason="data frames")
+    import sqa
+
+    questions = write_questions(tmp_path / "questions.jsonl", 3)
+    base = {"dataset": {"name": str(questions)}, "translator": {"name": "doubles:build_translator"}}
+    silent = {"name": "threshold", "signal": "margin", "threshold": 1.0}
+    plain = sqa.run({"name": "plain", **base}, runs=tmp_path, progress=False)
+    quiet = sqa.run({"name": "quiet", **base, "guesser": "doubles:build_guesser", "buzzer": silent}, runs=tmp_path)
+    for run in (plain, quiet):
+        assert {str(run.intervals[name].dtype) for name in ("value", "low", "high")} == {"float64"}
+        assert run.questions.dtypes.astype(str).to_dict() == {
+            **dict.fromkeys(("source", "text", "answer"), "str"), "rank": "Int64", "buzz": "Int64", "ew": "float64"
+        }  # fmt: skip
+    assert plain.questions["rank"].isna().all() and plain.questions["ew"].isna().all()
+    assert quiet.questions["rank"].notna().all() and quiet.questions["buzz"].isna().all()
+    assert quiet.questions["ew"].sum() == 0 and list(quiet.questions.index) == ["q0", "q1", "q2"]
+    compared = sqa.compare(quiet, tmp_path / "plain")
+    assert any(note.startswith("ew: left out") for note in compared.attrs["left out"])
+    assert {str(compared[name].dtype) for name in ("diff", "low", "high")} == {"float64"}
+
+
+def test_results_are_printed_and_drawn_into_axes(tmp_path: Path) -> None:
+    pytest.importorskip("pandas", reason="data frames")
+    from matplotlib import pyplot
+
+    import sqa
+
+    experiment = sqa.Experiment(
+        translators=["doubles:build_translator", "fixed"], guessers=["bm25"], k=(2, 10), limit=2, runs=tmp_path
+    )
+    results = experiment.run(progress=False)
+    assert str(results).split()[:6] == ["translator", "guesser", "k", "ew", "oracle-ew", "accuracy"]
+    assert results._repr_html_().count("<tr>") == 4 and repr(results) == str(results)
+    frame = results.table(intervals=True).to_frame()
+    assert list(frame["k"]) == ["2", "10", "-"]
+    assert {str(frame[name].dtype) for name in frame if name not in ("translator", "guesser", "k")} == {"float64"}
+    _, own = pyplot.subplots()
+    assert results.plot("bleu", ax=own) is own and own.get_ylabel() == "BLEU"
+    assert results.plot().figure is not own.figure
+    pyplot.close("all")
