@@ -189,15 +189,18 @@ def questions(
     ],
     by_question: Annotated[bool, typer.Option("--questions/--sentences", help="What a line is.")] = False,
     references: Annotated[bool, typer.Option("--references", help="The human translations, not the sources.")] = False,
+    pairs: Annotated[bool, typer.Option("--pairs", help="Both, with a tab between: what trainings read.")] = False,
     limit: Limit = None,
     output: Output = None,
 ) -> None:
     """The lines of a question set, as SimulEval's --source wants them; --references those of its --target."""
     from sqa.data.datasets import load_questions
-    from sqa.run.export import question_texts
+    from sqa.run.export import Part, question_texts
 
-    side: Literal["sources", "references"] = "references" if references else "sources"
-    _write(question_texts(load_questions(name, limit), side, "question" if by_question else "sentence"), output)
+    if pairs and references:
+        raise ConfigError("--pairs: has the references already; leave --references out")
+    part: Part = "pairs" if pairs else "references" if references else "sources"
+    _write(question_texts(load_questions(name, limit), part, "question" if by_question else "sentence"), output)
 
 
 def _write(lines: Iterable[str], output: Path | None) -> None:

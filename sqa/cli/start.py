@@ -49,6 +49,7 @@ EXTRAS = {  # of pyproject.toml -> what for
 }
 PROGRAMS = {"apertium": "a translator of the ablation", "java": "METEOR, SPICE", "chromium": "tests of pages"}
 BFLOAT16 = ("amx_bf16", "avx512_bf16", "bf16")  # flags in /proc/cpuinfo
+COMMAND = re.compile(r"   (sqa .*?)(?:\"\"\")?$", re.MULTILINE)  # in the files of `sqa init`, what runs them
 Row = tuple[str, str, str]
 
 
@@ -82,18 +83,20 @@ def config_schema() -> None:
 def init(
     folder: Annotated[Path, typer.Argument(metavar="[FOLDER]", help="Made if it is not there.")] = Path(),
 ) -> None:
-    """Write a folder to start from: a log and its config; a translator, questions and pages of your own."""
+    """Write a folder to start from: a log and its config; parts, questions, pages and pairs of your own."""
     from sqa.files.store import write_text
 
     sources = sorted(path for path in (ROOT / "docs" / "example").iterdir() if path.is_file())
     there = [str(folder / source.name) for source in sources if (folder / source.name).exists()]
     if there:
         raise ConfigError(f"{', '.join(there)}: there already; give an empty folder, as in `sqa init start`")
+    commands = ["sqa run mine.yaml"]
     for source in sources:
         text = source.read_text(encoding="utf-8")
         write_text(folder / source.name, text.replace("docs/example/", "") if source.suffix == ".yaml" else text)
         print(folder / source.name)
-    print(f"sqa: now: cd {folder} && sqa run mine.yaml", file=sys.stderr)
+        commands += COMMAND.findall(text)
+    print(f"sqa: now cd {folder}, where each of these runs:", *commands, sep="\n    ", file=sys.stderr)
 
 
 @start_app.command()

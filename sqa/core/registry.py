@@ -2,7 +2,8 @@
 
 An entry is "module:attribute", the attribute a function `build(config: XConfig) -> component` whose one parameter is
 annotated with a frozen dataclass: that class says which config keys exist.  Your own component needs no entry: give
-"your.module:build" or "your_file.py:build" as its name.  Other packages add entries: sqa/core/own/plugins.py.
+"your.module:build" or "your_file.py:build" as its name, or a class; a dataclass has its own fields as config keys.
+Other packages add entries: sqa/core/own/plugins.py.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ class Registry:
         return self._function(name, home)
 
     def config_class(self, name: str) -> type:
-        """The dataclass of the config keys of a name, from the annotation of its build function."""
+        """The dataclass of the config keys of a name: the annotation of its build function, or itself."""
         target = self.target(name)
         code: Code | None = None
         if places.is_own(target):
@@ -97,11 +98,11 @@ class Registry:
             parameters, hint = ["?"], None
         if not parameters and (inspect.isfunction(build) or inspect.isclass(build)):
             return NoKeys
-        if not (isinstance(hint, type) and is_dataclass(hint)):
-            raise ConfigError(
-                f"{self.kind} {name!r}: {target} must take one parameter annotated with a dataclass, or none"
-            )
-        return hint if code is None else at_home(hint, code)
+        cls: Any = hint if isinstance(hint, type) and is_dataclass(hint) else build
+        if not (isinstance(cls, type) and is_dataclass(cls)):
+            expected = "must be a dataclass, or take one parameter annotated with one, or none"
+            raise ConfigError(f"{self.kind} {name!r}: {target} {expected}")
+        return cls if code is None else at_home(cls, code)
 
     def build(self, name: str, config: object) -> Any:
         """The component of a name, made from an instance of its config class."""
@@ -114,7 +115,9 @@ class Registry:
 
         code, build = self._executed(name, Code.at)
         with places.watching() as inner, code.running():
-            part = build(*map(code.moved, arguments))
+            moved = [code.moved(argument) for argument in arguments]
+            made = isinstance(build, type) and bool(moved) and isinstance(moved[0], build)  # a part is its own config
+            part = moved[0] if made else build(*moved)
         code.built(inner)
         return component(self.kind, code, part, config)
 

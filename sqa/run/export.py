@@ -17,6 +17,7 @@ from sqa.core.types import Question
 
 Unit = Literal["sentence", "question"]
 Side = Literal["hypotheses", "references", "sources"]
+Part = Literal["sources", "references", "pairs"]  # of a question; pairs: both, with a tab between them
 
 
 class Step(NamedTuple):
@@ -70,15 +71,15 @@ def texts(traces: Iterable[QuestionTrace], side: Side, unit: Unit) -> Iterator[s
             yield from question_texts([trace.question], side, unit)
 
 
-def question_texts(questions: Iterable[Question], side: Literal["sources", "references"], unit: Unit) -> Iterator[str]:
+def question_texts(questions: Iterable[Question], part: Part, unit: Unit) -> Iterator[str]:
     """A line a sentence or a question of a question set."""
     for question in questions:
         if unit == "question":
-            yield question.text if side == "sources" else question.reference_text
-        elif side == "sources":
-            yield from (" ".join(words) for words in question.sentences)
+            sources, references = [question.text], [question.reference_text]
         else:
-            yield from sentence_references(question)
+            sources, references = [" ".join(words) for words in question.sentences], sentence_references(question)
+        pairs = ("\t".join(pair) for pair in zip(sources, references, strict=True))
+        yield from {"sources": sources, "references": references, "pairs": pairs}[part]
 
 
 def sentence_references(question: Question) -> list[str]:

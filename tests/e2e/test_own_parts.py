@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import pickle
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from sqa.cli.keys import keys_of
 from sqa.core.errors import ConfigError
 from sqa.data import perturb
 from sqa.files.store import Store
-from sqa.run.config import load_run
+from sqa.run.config import load_run, run_from_mapping, to_mapping
 from sqa.run.folder import read, save
 from sqa.run.paired import compare
 from sqa.run.pipeline import RunResult, run
@@ -245,6 +247,61 @@ def test_a_figure_of_your_own(mine: Path) -> None:
     assert Path(done.stdout.splitlines()[0]).read_bytes().startswith(b"%PDF")
     alone = reproduced(mine, "mine.py:alone", str(config))
     assert alone.returncode == 2 and "must be a function main(config, runs)" in alone.stderr
+
+
+CLASSES = """
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Same:
+    page: str
+    score: float = 0.5  # of every guess
+
+    def guess(self, texts, n):
+        return [[(self.page, self.score)] for _ in texts]
+
+
+@dataclass(frozen=True)
+class Pairs:
+    words: int = 2
+    start: int = 1
+
+    def show(self, shown, translations, ended):
+        newest = translations[-1]
+        return newest if ended else newest[: len(newest) // self.words * self.words]
+"""
+
+
+def test_a_dataclass_is_a_part_and_its_fields_are_its_keys(mine: Path) -> None:
+    (mine / "mine.py").write_text(CLASSES, encoding="utf-8")
+    config = {
+        "dataset": {"name": "mini-es", "limit": 2},
+        "translator": {"name": "command", "command": ["cat"], "policy": {"name": "mine.py:Pairs", "words": 3}},
+        "guesser": {"name": "mine.py:Same", "page": "Peru"},
+        "metrics": ["accuracy"],
+    }
+
+    def page() -> str:
+        made = run(run_from_mapping({"name": "x", **config}, mine), Store(mine / "runs"), progress=False)
+        assert made.traces[0].guesses is not None
+        assert {e.g for e in made.traces[0].emissions if not e.ended} <= set(range(3, 100, 3))
+        return f"{made.traces[0].guesses[-1][0].page} {made.traces[0].guesses[-1][0].score} {made.made['guess']}"
+
+    assert page() == "Peru 0.5 1" and page() == "Peru 0.5 0"
+    config["guesser"] = {"name": "mine.py:Same", "page": "Spain", "score": 1.0}
+    assert page() == "Spain 1.0 1"
+    (mine / "mine.py").write_text(CLASSES.replace("[(self.page, self.score)]", "[(self.page, 2.0)]"), encoding="utf-8")
+    assert page() == "Spain 2.0 1"
+    assert [(key.key, key.default, key.meaning) for key in keys_of("guesser", f"{mine}/mine.py:Same")] == [
+        ("page", "required", ""),
+        ("score", "0.5", "of every guess"),
+    ]
+    back = pickle.loads(pickle.dumps(run_from_mapping({"name": "x", **config}, mine)))
+    assert to_mapping(back)["guesser"] == {"name": f"{mine}/mine.py:Same", "page": "Spain", "score": 1.0}
+    config["guesser"] = {"name": "mine.py:Same", "pagee": "Peru"}
+    with pytest.raises(ConfigError, match="guesser.pagee: unknown, did you mean 'page'"):
+        run_from_mapping({"name": "x", **config}, mine)
 
 
 def test_a_perturbation_of_your_own(mine: Path) -> None:

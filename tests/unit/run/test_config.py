@@ -85,7 +85,7 @@ seed: many
         (("seed: 3", "seed: -1"), "seed: must be >= 0, got -1"),
         (("doubles:build_guesser", "no_such_module:build"), "guesser.name: guesser 'no_such_module:build' needs"),
         (("doubles:build_guesser", "doubles:nothing"), "module 'doubles' has no 'nothing'"),
-        (("doubles:build_guesser", "doubles:write_questions"), "must take one parameter annotated with a dataclass"),
+        (("doubles:build_guesser", "doubles:write_questions"), "must be a dataclass, or take one parameter"),
         (("seed: 3", "seed: 3\nname: a/b"), "name: must be a plain folder name, got 'a/b'"),
         (("seed: 3", "seed: 3\nseed: 4"), "the key 'seed' occurs twice"),
     ],

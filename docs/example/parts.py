@@ -1,0 +1,99 @@
+"""Parts of your own.  A class is a part; a dataclass's fields are its keys in a config."""
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from words import english  # the file beside this one
+
+from sqa.core.types import Buzz
+
+
+@dataclass(frozen=True)
+class Translator:
+    """Word by word, k words behind.   sqa run own.yaml translator=parts.py:Translator"""
+
+    k: int = 2  # source words read before the first is translated
+
+    def translate(self, source):
+        read = []
+        for word in source:  # a word that is pulled has been read
+            read.append(word)
+            if len(read) >= self.k:
+                yield english(read.pop(0))
+        yield from map(english, read)
+
+
+@dataclass(frozen=True)
+class Guesser:
+    """The pages that share most words with the text.   sqa run own.yaml guesser=parts.py:Guesser"""
+
+    file: str = "pages.jsonl"  # {text, page} a line, beside this file
+
+    def guess(self, texts, n):
+        found = []
+        for text in texts:
+            words = set(text.lower().split())
+            shared = {page: len(words & set(its.split())) for page, its in pages(self.file).items()}
+            best = sorted((page for page in shared if shared[page]), key=lambda page: (-shared[page], page))
+            found.append([(page, shared[page]) for page in best[:n]])
+        return found
+
+    def fingerprint(self):  # what its guesses depend on beside code and keys
+        return str(pages(self.file))
+
+
+@cache
+def pages(file):
+    """page -> all its texts."""
+    found = {}
+    for line in Path(__file__).with_name(file).read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        found[row["page"]] = f"{found.get(row['page'], '')} {row['text'].lower()}"
+    return found
+
+
+@dataclass(frozen=True)
+class Buzzer:
+    """Sure when a page has stayed the best for some words.   sqa run own.yaml buzzer=parts.py:Buzzer"""
+
+    words: int = 3
+
+    def decide(self, history):
+        stayed, buzzes, before = 0, [], None
+        for guesses in history:
+            best = guesses[0].page if guesses else None
+            stayed = stayed + 1 if best and best == before else 0
+            before = best
+            buzzes.append(Buzz(stayed, stayed >= self.words))
+        return buzzes
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Shows words in groups.   sqa run own.yaml translator.policy=parts.py:Policy"""
+
+    words: int = 3
+    start: int = 1  # source words of the shortest beginning that is translated
+
+    def show(self, shown, translations, ended):
+        newest = translations[-1]  # of all words read so far
+        whole = len(newest) // self.words * self.words
+        return newest if ended else newest[: max(len(shown), whole)]
+
+
+class Metric:
+    """Target words for each source word.   sqa run own.yaml 'metrics=[ew,parts.py:Metric]'"""
+
+    name, label, unit, digits, kind, higher_is_better = "length", "Length", "per word", 2, "quality", False
+
+    def signature(self):
+        return "length"
+
+    def stats(self, trace):  # of a question; those of all questions are added up
+        return np.array([len(trace.emissions), len(trace.question.words)], dtype=float)
+
+    def score(self, stats):
+        return float(stats[0] / stats[1])
