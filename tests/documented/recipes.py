@@ -66,7 +66,9 @@ HIDDEN = "sqa board register-dataset sqa-es secret secret.jsonl --phase hidden"
 
 RECIPES: dict[str, Run | Serve | Cannot] = {
     # ------------------------------------------------------------------------------------------- runs
-    "sqa run own.yaml": Run(("cd start && sqa run own.yaml",), after=("sqa train guesser guesser.yaml",)),
+    "sqa run own.yaml guesser.model=models/pages": Run(
+        ("cd start && sqa run own.yaml guesser.model=models/pages",), after=("sqa train guesser guesser.yaml",)
+    ),
     "sqa run mine.yaml": Run(("cd start && sqa run mine.yaml",), after=("sqa init start",)),
     **{
         line: Run((f"cd start && {line}",), after=("sqa run mine.yaml",))

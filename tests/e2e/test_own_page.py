@@ -1,0 +1,70 @@
+"""docs/own_parts.md as a newcomer follows it: every command in order, in the folder that its first one makes."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from documented.pages import blocks
+
+from sqa.cli import app as cli
+from sqa.core.paths import ROOT
+
+PAGE = (ROOT / "docs" / "own_parts.md").read_text("utf-8")
+EXAMPLE = ROOT / "docs" / "example"
+PARTS = ("Translator", "Policy", "Guesser", "Buzzer", "Metric")
+
+
+def typed() -> Iterator[str]:
+    """The lines that are typed, in order."""
+    yield from (line for line in blocks(re.sub(r"```.*?```", "", PAGE, flags=re.DOTALL))[1] if line.startswith("sqa "))
+
+
+def shown(kind: str) -> list[str]:
+    return re.findall(rf"```{kind}\n(.*?)```", PAGE, re.DOTALL)
+
+
+def test_the_page_shows_the_files() -> None:
+    code, found = (EXAMPLE / "parts.py").read_text("utf-8"), shown("python")
+    assert all(block in code for block in found)
+    missing = code
+    for block in found:
+        missing = missing.replace(block, "")
+    assert missing.split() == code[: code.index("import")].split()  # its docstring is all that the page leaves out
+    [config] = shown("yaml")
+    assert (EXAMPLE / "own.yaml").read_text("utf-8").replace("docs/example/", "").endswith(config)
+
+
+@pytest.mark.slow
+def test_every_command_of_the_page_runs_in_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Offline; without torch all but the training of a translator."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("SQA_MIRROR", raising=False)
+    monkeypatch.setenv("SQA_CACHE", str(tmp_path / "cache"))
+    said, printed = dict[str, str](), ""
+    for line in typed():
+        if "smt" in line:
+            pytest.importorskip("torch", reason="the training of a translator")
+        words = [path for word in shlex.split(line) for path in (sorted(map(str, Path().glob(word))) or [word])]
+        monkeypatch.setattr(sys, "argv", words)
+        with pytest.raises(SystemExit) as stopped:
+            cli.main()
+        said[line], talk = capsys.readouterr()
+        assert not stopped.value.code and "Traceback" not in talk, f"{line}\n{talk}"
+        if line == "sqa init start":
+            printed = talk
+            monkeypatch.chdir("start")
+    asked = [line.strip() for line in printed.splitlines() if line.startswith("    sqa ")]
+    assert set(asked) <= said.keys() and len(asked) >= 12
+    for part in PARTS:
+        assert [line for line in asked if f"parts.py:{part}" in line], part
+    assert "length\t1.0" in said["sqa run own.yaml 'metrics=[ew,parts.py:Metric]'"]
+    outcomes = {said[line] for line in said if line.startswith("sqa run own.yaml")}
+    assert len(outcomes) >= 9  # parts make a difference
+    assert "source words read before" in said["sqa config keys translator parts.py:Translator"]
