@@ -44,6 +44,12 @@ def test_notebook_is_short_and_defines_nothing(path: Path) -> None:
         assert all(len(line) <= 130 for line in source(cell).splitlines())
 
 
+def test_a_system_of_your_own_needs_nothing_but_sqa_itself() -> None:
+    path = next(path for path in NOTEBOOKS if path.stem == "your_own_system")
+    code = "\n".join(source(cell) for cell in cells(path, "code"))
+    assert "import sqa\n" in code and not re.search(r"(from|import) sqa\.", code)
+
+
 @every_notebook
 def test_notebook_can_be_read_without_running_it(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
