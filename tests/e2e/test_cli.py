@@ -366,11 +366,13 @@ def test_every_command_that_prints_results_prints_json_and_latex(sqa: Shell) -> 
     found = leaves(cli.program())
     talk = {way for way, options in found.items() if not {"--json", "--latex"} <= options}
     assert {way for way in talk if way[0] not in ("serve", "client")} == {
-        ("scorer",), ("validate", "vist"), ("export",), ("questions",), ("config", "schema"),
+        ("scorer",), ("simulstream-score",), ("validate", "vist"), ("export",), ("questions",), ("config", "schema"),
         ("board", "export"), ("board", "register-dataset"), ("board", "register-model"),
         ("board", "register-session"),
     }  # fmt: skip
-    assert {way for way, options in found.items() if "-q" not in options} == {("scorer",), ("validate", "vist")}
+    assert {way for way, options in found.items() if "-q" not in options} == {
+        ("scorer",), ("simulstream-score",), ("validate", "vist"),
+    }  # fmt: skip
     assert json.loads(sqa("curve", "show", "--json").out)[0]["t"] == 0
     rows = json.loads(sqa("data", "list", "--json").out)
     assert sqa("data", "list", "--latex").out.count(r"\\") == len(rows) + 1

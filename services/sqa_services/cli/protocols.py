@@ -13,6 +13,7 @@ from sqa.core.errors import lacking
 serve_app = typer.Typer(help="Servers for other people's programs.", **SETTINGS)
 scorer_app = typer.Typer(**SETTINGS)
 simuleval_app = typer.Typer(**SETTINGS)
+simulstream_app = typer.Typer(**SETTINGS)
 client_app = typer.Typer(help="Clients of other people's servers.", **SETTINGS)
 validate_app = typer.Typer(help="Check and score submissions.", **SETTINGS)
 Guesser = Annotated[str, typer.Option("--guesser", metavar="YAML", help="As in a config, or a config file.")]
@@ -99,6 +100,12 @@ def serve_qanta(
 def simuleval_dir() -> None:
     """The folder for SimulEval's --user-dir: metrics SQA_EW, SQA_ORACLE_EW, SQA_STABLE_EW, SQA_ACCURACY."""
     print(Path(__file__).parents[1] / "simuleval" / "sqa_scorers")
+
+
+@simulstream_app.command("simulstream-score", context_settings=RAW | {"help_option_names": []})
+def simulstream_score(context: typer.Context) -> None:
+    """simulstream_score_latency with the scorers SQA_EW, SQA_ORACLE_EW, SQA_STABLE_EW, SQA_ACCURACY."""
+    call("sqa_services.simuleval.simulstream:main", context.args)
 
 
 @serve_app.command("simuleval")

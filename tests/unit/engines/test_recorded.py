@@ -181,7 +181,10 @@ WRONG_ROWS = {
         [row(0, "A", [1], source_length=5), *ROWS[1:]],
         ":1: source_length is 5, but one sentence 0 has 4",
     ),
-    "speech": ([row(0, "A", [1000.0], source=["a.wav"])], ":1: the source is speech and delays are in milliseconds"),
+    "speech": (
+        [row(0, "A", [1000.0], source=["a.wav"])],
+        ":1: the source is speech, its times are those of a recording, but question one has no `word_times`",
+    ),
     "a source of numbers": ([row(0, "A", [1], source=7)], ':1: expected a text "source", got int'),
     "no index": ([{"prediction": "A", "delays": [1]}], ':1: expected a whole number "index"'),
     "a word after the end": ([row(0, "A </s> B", [1, 2, 3])], ":1: word 1 is </s>, but the sentence goes on"),

@@ -9,21 +9,17 @@ The sentences must be those of a question set, in order: `sqa questions SET` wri
 from __future__ import annotations
 
 import json
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import yaml
 from simuleval.evaluator.scorers.latency_scorer import LatencyScorer, register_latency_scorer
 
 from sqa.core.errors import DataError, SqaError
-from sqa.files.store import Store
-from sqa.run.config import run_from_mapping
-from sqa.run.pipeline import run
+from sqa_services.simuleval.answered import SHOWN, add_options, answered
 
-NAMES = ("ew", "oracle-ew", "stable-ew", "accuracy")
 LOGGED = ("index", "prediction", "delays", "prediction_length", "source", "source_length", "elapsed", "metric")
 
 
@@ -32,6 +28,7 @@ class OfAnswers(LatencyScorer):
 
     metric = "ew"
     options = Namespace(sqa_questions="", sqa_guesser="bm25", sqa_buzzer="{name: mlp}")
+    add_args = staticmethod(add_options)
 
     def __call__(self, instances: dict[int, Any]) -> float:
         log = "".join(_line(instances[number]) for number in sorted(instances))
@@ -43,12 +40,6 @@ class OfAnswers(LatencyScorer):
             instances[number].metrics[self.metric_name] = score
         return value[self.metric]
 
-    @staticmethod
-    def add_args(parser: ArgumentParser) -> None:
-        parser.add_argument("--sqa-questions", required=True, help="question set, or as under `dataset:` in a config")
-        parser.add_argument("--sqa-guesser", default="bm25", help="as under `guesser:` in a config")
-        parser.add_argument("--sqa-buzzer", default="{name: mlp}", help="as under `buzzer:` in a config")
-
     @classmethod
     def from_args(cls, args: Namespace) -> OfAnswers:
         made = cls()
@@ -56,8 +47,7 @@ class OfAnswers(LatencyScorer):
         return made
 
 
-for _name in NAMES:
-    _shown = f"SQA_{_name.upper().replace('-', '_')}"
+for _shown, _name in SHOWN.items():
     register_latency_scorer(_shown)(type(_shown, (OfAnswers,), {"metric": _name}))
 
 
@@ -70,25 +60,11 @@ def _line(instance: Any) -> str:
 @cache
 def _answered(log: str, questions: str, guesser: str, buzzer: str) -> tuple[dict[str, list[float]], dict[str, float]]:
     """(metric -> the score of each sentence's question, metric -> the score of all), of a log's text."""
-    dataset = yaml.safe_load(questions)
     with TemporaryDirectory() as folder:
         file = Path(folder) / "instances.log"
         file.write_text(log, encoding="utf-8")
-        config = {
-            "name": "simuleval",
-            "dataset": {"name": dataset} if isinstance(dataset, str) else dataset,
-            "translator": {"name": "recorded", "file": str(file)},
-            "guesser": yaml.safe_load(guesser),
-            "buzzer": yaml.safe_load(buzzer),
-            "metrics": list(NAMES),
-        }
-        result = run(run_from_mapping(config), Store(Path(folder)), progress=False)
-        stats = result.stats
-    if refused := [f"{name}: {why}" for name, why in result.refusals.items()]:
-        raise DataError(refused[0])
-    of_sentence = [place for place, question in enumerate(result.questions) for _ in question.sentences]
+        found = answered(file, questions, guesser, buzzer)
+    of_sentence = [place for place, question in enumerate(found.questions) for _ in question.sentences]
     if len(of_sentence) != (written := log.count("\n")):
         raise DataError(f"--sqa-questions: has {len(of_sentence)} sentences, SimulEval {written}; set its `limit`")
-    metrics = {metric.name: metric for metric in result.metrics}
-    scores = {name: [float(metrics[name].score(stats[name][place])) for place in of_sentence] for name in NAMES}
-    return scores, {name: float(metrics[name].score(stats[name].sum(axis=0))) for name in NAMES}
+    return {name: [row[place] for place in of_sentence] for name, row in found.scores.items()}, found.value

@@ -1,0 +1,58 @@
+"""A log answered as `sqa run` answers it, for scorers inside other programs: SimulEval's and simulstream's."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+import yaml
+
+from sqa.core.errors import DataError
+from sqa.core.types import Question
+from sqa.files.store import Store
+from sqa.run.config import run_from_mapping
+from sqa.run.pipeline import run
+
+NAMES = ("ew", "oracle-ew", "stable-ew", "accuracy")
+SHOWN = {f"SQA_{name.upper().replace('-', '_')}": name for name in NAMES}  # what the other programs call them
+
+
+class Answered(NamedTuple):
+    """The scores of a log."""
+
+    questions: list[Question]
+    scores: dict[str, list[float]]  # metric -> of each question
+    value: dict[str, float]  # metric -> of all
+
+
+def add_options(parser: ArgumentParser) -> None:
+    """What a scorer has to be told: --sqa-questions, --sqa-guesser, --sqa-buzzer."""
+    parser.add_argument("--sqa-questions", required=True, help="question set, or as under `dataset:` in a config")
+    parser.add_argument("--sqa-guesser", default="bm25", help="as under `guesser:` in a config")
+    parser.add_argument("--sqa-buzzer", default="{name: mlp}", help="as under `buzzer:` in a config")
+
+
+@cache
+def answered(log: Path, questions: str, guesser: str, buzzer: str) -> Answered:
+    """The scores of a log; what cannot be answered or scored: SqaError."""
+    dataset = yaml.safe_load(questions)
+    config = {
+        "name": "scored",
+        "dataset": {"name": dataset} if isinstance(dataset, str) else dataset,
+        "translator": {"name": "recorded", "file": str(log)},
+        "guesser": yaml.safe_load(guesser),
+        "buzzer": yaml.safe_load(buzzer),
+        "metrics": list(NAMES),
+    }
+    with TemporaryDirectory() as folder:
+        result = run(run_from_mapping(config), Store(Path(folder)), progress=False)
+        stats = result.stats
+        if refused := [f"{name}: {why}" for name, why in result.refusals.items()]:
+            raise DataError(refused[0])
+    metrics = {metric.name: metric for metric in result.metrics}
+    scores = {name: [float(metrics[name].score(row)) for row in stats[name]] for name in NAMES}
+    value = {name: float(metrics[name].score(stats[name].sum(axis=0))) for name in NAMES}
+    return Answered(result.questions, scores, value)

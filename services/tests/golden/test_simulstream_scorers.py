@@ -1,0 +1,90 @@
+"""Expected wins printed by the real simulstream are those of `sqa run` on its log, to the last digit.
+
+simulstream lives in this environment (with mweralign), or in one of its own whose Python SQA_SIMULSTREAM_PYTHON names;
+that has the packages of the light core, too.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+import sqa
+from sqa.core.paths import ROOT
+
+PYTHON = os.environ.get("SQA_SIMULSTREAM_PYTHON") or (find_spec("simulstream") and sys.executable)
+needs_simulstream = pytest.mark.skipif(not PYTHON, reason="needs simulstream and mweralign, or SQA_SIMULSTREAM_PYTHON")
+QUESTIONS = ROOT / "docs" / "example" / "heard.jsonl"
+REVISED = ROOT / "docs" / "example" / "simulstream.jsonl"
+APPENDED = ROOT / "tests" / "golden" / "vectors" / "speech" / "simulstream.append.jsonl"
+NAMES = {"SQA_EW": "ew", "SQA_ORACLE_EW": "oracle-ew", "SQA_STABLE_EW": "stable-ew", "SQA_ACCURACY": "accuracy"}
+BUZZER = {"name": "threshold", "threshold": 0.17}  # it answers within these short questions
+COMMAND = "import sqa_services.parts; from sqa.cli import main; main()"  # parts: where it is no installed package
+
+
+def simulstream(folder: Path, log: Path, scorer: str, *more: str) -> subprocess.CompletedProcess[str]:
+    (folder / "eval.yaml").write_text("detokenizer_type: simuleval\nlatency_unit: spm\n", encoding="utf-8")
+    words = ("simulstream-score", "--scorer", scorer, "--log-file", log, "--eval-config", folder / "eval.yaml")
+    asked = [str(word) for word in (PYTHON, "-c", COMMAND, *words, "--audio-definition", "none", *more)]
+    paths = {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "services")])}
+    return subprocess.run(asked, capture_output=True, text=True, env={**os.environ, **paths})
+
+
+def ours(log: Path, runs: Path) -> dict[str, float]:
+    config = {
+        "name": "ours",
+        "dataset": {"name": str(QUESTIONS)},
+        "translator": {"name": "recorded", "file": str(log)},
+        "guesser": "bm25",
+        "buzzer": BUZZER,
+    }
+    return sqa.run(config, runs=runs, progress=False).metrics
+
+
+@needs_simulstream
+@pytest.mark.slow
+@pytest.mark.parametrize("log", [APPENDED, REVISED])
+@pytest.mark.parametrize("scorer", NAMES)
+def test_a_log(scorer: str, log: Path, tmp_path: Path) -> None:
+    options = ("--sqa-questions", str(QUESTIONS), "--sqa-buzzer", json.dumps(BUZZER))
+    done = simulstream(tmp_path, log, scorer, *options)
+    assert done.returncode == 0, done.stderr[-3000:]
+    [printed] = re.findall(r"LatencyScores\(ideal_latency=([\d.e-]+), computational_aware_latency=None\)", done.stdout)
+    assert 0 < float(printed) == float(ours(log, tmp_path / "runs")[NAMES[scorer]])
+
+
+@needs_simulstream
+@pytest.mark.slow
+def test_what_is_wrong_is_one_line(tmp_path: Path) -> None:
+    cut = tmp_path / "cut.jsonl"
+    cut.write_bytes(APPENDED.read_bytes()[:-20])
+    mine = str(QUESTIONS)
+    for log, questions, said in (
+        (cut, mine, "cut.jsonl:33: not JSON"),
+        (APPENDED, "mini-es", "no `word_times`"),
+        (APPENDED, "mini-se", "did you mean 'mini-es'"),
+    ):
+        done = simulstream(tmp_path, log, "SQA_EW", "--sqa-questions", questions)
+        last = done.stderr.splitlines()[-1]
+        assert done.returncode in (2, 3) and said in last and "Traceback" not in done.stderr, done.stderr[-3000:]
+
+
+@needs_simulstream
+def test_its_own_help_has_our_scorers(tmp_path: Path) -> None:
+    done = simulstream(tmp_path, APPENDED, "SQA_EW", "--help")
+    assert done.returncode == 0 and "stream_laal,SQA_EW,SQA_ORACLE_EW" in "".join(done.stdout.split())
+
+
+def test_without_simulstream_it_says_what_to_install() -> None:
+    code = f"import sys; sys.modules['simulstream'] = None; sys.argv[1:] = ['simulstream-score']; {COMMAND}"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (
+        done.returncode and done.stderr == "sqa: this needs the Python package simulstream: pip install 'simulstream'\n"
+    )

@@ -1,0 +1,107 @@
+"""Logs that simulstream, SimulStreaming and OmniSTEval wrote themselves (record_speech_logs.py), read here."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import sqa
+from smt.engines.recorded import RecordedConfig, build
+from smt.engines.speech_logs import read
+from sqa.core.paths import ROOT
+from sqa.core.reveal import hypotheses
+from sqa.core.trace import check_emissions
+from sqa.core.types import Emission
+from sqa.data.datasets import load_questions
+
+VECTORS = Path(__file__).parent / "vectors" / "speech"
+EXAMPLE = ROOT / "docs" / "example"
+QUESTIONS = load_questions(str(EXAMPLE / "heard.jsonl"))
+LOGS = ("simulstream.append.jsonl", "simulstream.jsonl", "omnisteval.jsonl",
+        "simulstreaming.whisper", "simulstreaming.translated")  # fmt: skip
+
+
+def place(file: str | Path) -> Path:
+    """Two of the files are the example of docs/simulstream.md, too."""
+    return next(folder / file for folder in (VECTORS, EXAMPLE) if (folder / file).exists())
+
+
+def emissions(log: str) -> list[list[Emission]]:
+    """Of the whole data set; SimulStreaming's are folders."""
+    translator = build(RecordedConfig(str(place(log))))
+    translator.check(QUESTIONS)
+    batch = translator.translate_batch(QUESTIONS)
+    for question, written in zip(QUESTIONS, batch, strict=True):
+        check_emissions(question, written)
+    return batch
+
+
+def expected(log: str) -> dict[str, dict]:
+    """What simulstream's own reader makes of its log."""
+    return json.loads((VECTORS / log.replace(".jsonl", ".expected.json")).read_text(encoding="utf-8"))
+
+
+def test_words_and_delays_are_those_of_simulstreams_reader() -> None:
+    log = "simulstream.append.jsonl"
+    found = {recording.name: recording.wrote for recording in read(place(log))}
+    assert {name: [word.seconds for word in wrote] for name, wrote in found.items()} == {
+        name: output["delays"] for name, output in expected(log).items()
+    }
+    assert {name: " ".join(word.token for word in wrote) for name, wrote in found.items()} == {
+        name: output["text"] for name, output in expected(log).items()
+    }
+
+
+@pytest.mark.parametrize("log", LOGS[:3])
+def test_final_texts_are_those_of_simulstreams_reader(log: str) -> None:
+    texts = [" ".join(hypotheses(q, e)) for q, e in zip(QUESTIONS, emissions(log), strict=True)]
+    assert texts == [output["text"] for output in expected(log.replace("omnisteval", "simulstream.append")).values()]
+
+
+def test_what_was_deleted_is_taken_back() -> None:
+    first = emissions("simulstream.jsonl")[0]
+    assert [(e.token, e.g, e.erase) for e in first[:4]] == [
+        ("This", 2, 0), ("perhaps", 2, 0), ("river", 5, 1), ("rises", 5, 0)]  # fmt: skip
+    assert sum(e.erase for e in first) > 5
+
+
+def test_a_log_cut_into_segments_is_the_log() -> None:
+    assert emissions("omnisteval.jsonl") == emissions("simulstream.append.jsonl")
+
+
+def test_the_words_of_simulstreaming_are_written_when_they_are_whole() -> None:
+    whisper, translated = emissions("simulstreaming.whisper")[0], emissions("simulstreaming.translated")[0]
+    assert [(e.token, e.g) for e in whisper[:5]] == [("This", 2), ("river", 6), ("rises", 6), ("in", 6), ("the", 6)]
+    assert [(e.token, e.g) for e in translated[:3]] == [("This", 6), ("river", 6), ("rises", 6)]
+    assert [e.token for e in translated[-3:]] == ["river", "that", "perhaps"]  # INCOMPLETE lines are no words
+    assert whisper[-1].ended and not whisper[0].ended
+
+
+@pytest.mark.parametrize("log", LOGS)
+def test_a_run_on_a_log_gives_expected_wins(log: str, tmp_path: Path) -> None:
+    config = {
+        "name": "heard",
+        "dataset": {"name": str(EXAMPLE / "heard.jsonl")},
+        "translator": {"name": "recorded", "file": str(place(log))},
+        "guesser": "bm25",
+        "buzzer": {"name": "mlp"},
+    }
+    result = sqa.run(config, runs=tmp_path, progress=False)
+    assert 0 <= float(result.metrics["ew"]) <= float(result.metrics["oracle-ew"]) <= 1
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("SQA_SIMULSTREAM_PYTHON" not in os.environ, reason="SQA_SIMULSTREAM_PYTHON: see the recorder")
+def test_the_programs_write_these_logs(tmp_path: Path) -> None:
+    """simulstream and OmniSTEval of the environment named; SimulStreaming if SQA_SIMULSTREAMING is its checkout."""
+    checkout = os.environ.get("SQA_SIMULSTREAMING")
+    recorder = Path(__file__).with_name("record_speech_logs.py")
+    words = [os.environ["SQA_SIMULSTREAM_PYTHON"], recorder, tmp_path, *([checkout] if checkout else [])]
+    subprocess.run([str(word) for word in words], check=True, capture_output=True)
+    written = {path.relative_to(tmp_path): path.read_bytes() for path in tmp_path.rglob("*.json*") if path.is_file()}
+    assert len(written) == (12 if checkout else 6)
+    assert written == {path: place(path).read_bytes() for path in written}
