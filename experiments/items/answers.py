@@ -9,7 +9,6 @@ from pathlib import Path
 
 from experiments.lab.item import Item, elsewhere, inputs_of
 from experiments.lab.ledger import Row, row_of
-from experiments.lab.tables import Column, pivot
 from sqa import metrics as metric_names
 from sqa.core.paths import CONFIGS
 from sqa.core.significance import compare_many
@@ -42,7 +41,6 @@ def both_rules(cell: tuple[str, ...], config: RunConfig, store: Store, parts: Pa
         yield row_of((*cell, MORE), metric.name, gap, metric.unit)
 
 
-MODELS = ("wait-6", "apertium-wait-6")  # of the board
 ITEMS = (
     Item(
         "answers",
@@ -58,19 +56,6 @@ ITEMS = (
         "",
         ("kind", "model"),
         elsewhere("`sqa board export sqa-es` of the board that docs/board.md makes"),
-        blocks={
-            "perturbed": pivot(
-                ("kind",),
-                [
-                    column
-                    for model in MODELS
-                    for column in (
-                        Column("ew", f"{model}: EW", sign=True, cell={"model": model}),
-                        Column("same answer", "same answer", cell={"model": model}),
-                    )
-                ],
-            )
-        },
         kept="a board of three models",
     ),
 )

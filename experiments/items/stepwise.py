@@ -8,10 +8,8 @@ from pathlib import Path
 from experiments.lab import grid_rows
 from experiments.lab.item import Item, elsewhere
 from experiments.lab.ledger import Row
-from experiments.lab.tables import across, columns, pivot
+from experiments.lab.tables import columns, pivot
 from experiments.stepwise import errors
-
-COUNTED = ("hallucinated content words", "sentences with lost source")
 
 
 def costs(config: Path, runs: Path) -> Iterator[Row]:
@@ -35,7 +33,6 @@ ITEMS = (
         errors.COSTS,
         costs,
         grid_rows.inputs_beside,
-        {"table": pivot(errors.COSTS, columns("places") + columns("log MRR: log MRR, nats", sign=True))},
     ),
     Item(
         "errors-over-k",
@@ -44,9 +41,6 @@ ITEMS = (
         errors.COUNTS,
         counts,
         grid_rows.inputs_beside,
-        {
-            "over-k": pivot(("dataset", "k"), across("share", "kind", COUNTED)),
-        },
     ),
     Item(
         "planted-once",

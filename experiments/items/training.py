@@ -13,14 +13,13 @@ from experiments.grid import CONTINUED, SEPARATE
 from experiments.lab import grid_rows
 from experiments.lab.item import Item
 from experiments.lab.ledger import Ledger, Row
-from experiments.lab.tables import DEVIATION, across, columns, pivot
+from experiments.lab.tables import DEVIATION, columns, pivot
 from smt.training.sweep import MULTI, finished
 from sqa.report import lines as curves
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-KS = ("3", "6", "9", "12", "15", "full")
 LANGUAGES = (("Spanish", "es-en"), ("Polish", "pl-en"))
 
 
@@ -68,14 +67,6 @@ ITEMS = (
         "studies.yaml:sweep",
         seeds.COLUMNS,
         answers,
-        blocks={
-            dataset: pivot(
-                ("translator",),
-                across("ew", "k", KS, "k = {}", dataset=dataset, guesser="bm25"),
-                (f"EW, BM25, {dataset}",),
-            )
-            for dataset in ("xqb-es", "xqb-pl")
-        },
         figures={"docs/sweep_xqb-es.png": spread},
         kept="42 trainings",
     ),

@@ -23,7 +23,7 @@ from experiments.items.over_k import BEST
 from experiments.lab import grid_rows
 from experiments.lab.item import Item
 from experiments.lab.ledger import Ledger, Row
-from experiments.lab.tables import Column, number, pivot
+from experiments.lab.tables import number
 from experiments.paper import figure9
 from sqa import metrics as metric_names
 from sqa.core.types import Bools, Floats
@@ -145,13 +145,5 @@ ITEMS = (
         columns=("dataset", "contestant", "by", "with"),
         measure=agreement,
         inputs=grid_rows.inputs_beside,
-        blocks={
-            "table": pivot(
-                ("dataset", "by"),
-                [Column("tau", answer, 2, cell={"with": answer}) for answer in correlation.SHORT],
-                contestant=BEST,
-                by=("bleu", "chrf", "names", "dal"),
-            )
-        },
     ),
 )
