@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqa.api.runs import Run, frames, part_names, plain
+from sqa.api.runs import Run, frames, part_names
 from sqa.core.errors import ConfigError
 from sqa.core.paths import DATA
 from sqa.core.registry import TRANSLATORS, did_you_mean
@@ -19,7 +19,7 @@ from sqa.report.figure_style import COLUMN, SETTINGS
 from sqa.report.lines import Line, Panel, Point, draw
 from sqa.run import folder as folders
 from sqa.run import paired
-from sqa.run.config import run_from_mapping
+from sqa.run.config import run_from_mapping, to_mapping
 from sqa.run.overrides import named
 from sqa.run.sweep import run_all
 
@@ -74,7 +74,7 @@ class Experiment:
                         "dataset": {"name": self.dataset, "limit": self.limit},
                         "translator": translator if k is None else {**translator, "k": k},
                         "guesser": guesser,
-                        "buzzer": _bundled_buzzer(guesser) if self.buzzer == TRAINED_FOR else plain(self.buzzer),
+                        "buzzer": _bundled_buzzer(guesser) if self.buzzer == TRAINED_FOR else to_mapping(self.buzzer),
                     }
                     if self.metrics:
                         mapping["metrics"] = list(self.metrics)
@@ -185,7 +185,7 @@ class Table:
 
 
 def _mapping(part: Part) -> dict[str, Any]:
-    return {"name": part} if isinstance(part, str) else dict(plain(part))
+    return {"name": part} if isinstance(part, str) else dict(to_mapping(part))
 
 
 def _labels(parts: Sequence[Part]) -> list[str]:

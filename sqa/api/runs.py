@@ -16,7 +16,7 @@ from sqa.report.data import read_rows
 from sqa.report.tables import as_objects
 from sqa.run import folder as folders
 from sqa.run import paired, pipeline
-from sqa.run.config import RunConfig
+from sqa.run.config import RunConfig, to_mapping
 from sqa.run.export import Step, steps
 from sqa.run.overrides import Override, load_with, overridden
 
@@ -165,16 +165,7 @@ def compare(a: Run | str | Path, b: Run | str | Path) -> pandas.DataFrame:
 
 def overrides_of(keys: Mapping[str, Any]) -> list[Override]:
     """Keyword arguments as overrides, with plain values."""
-    return [Override(key, plain(value)) for key, value in keys.items()]
-
-
-def plain(value: Any) -> Any:
-    """Values as YAML has them: lists for tuples, text for paths."""
-    if isinstance(value, Mapping):
-        return {key: plain(inner) for key, inner in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(inner) for inner in value]
-    return str(value) if isinstance(value, Path) else value
+    return [Override(key, to_mapping(value)) for key, value in keys.items()]
 
 
 def frames() -> Any:

@@ -151,7 +151,10 @@ class Registry:
         target = self.target(name)
         module, attribute = places.split(target)
         if not hasattr(home, attribute):
-            raise ConfigError(f"{self.kind} {name!r}: module {module!r} has no {attribute!r}")
+            here = getattr(home, "__name__", "")
+            defined = [known for known, value in vars(home).items() if getattr(value, "__module__", None) == here]
+            near = did_you_mean(attribute, defined)
+            raise ConfigError(f"{self.kind} {name!r}: module {module!r} has no {attribute!r}{near}")
         build: Callable[..., Any] = getattr(home, attribute)
         if not callable(build):
             raise ConfigError(f"{self.kind} {name!r}: {target} is no build function but a {type(build).__name__}")

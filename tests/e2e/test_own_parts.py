@@ -325,7 +325,7 @@ def test_a_perturbation_of_your_own(mine: Path) -> None:
     ("line", "problem"),
     [
         ('guesser: "theirs.py:guesser"', "guesser.name: guesser 'theirs.py:guesser': theirs.py: no such file; it is"),
-        ('guesser: "mine.py:guess"', "has no 'guess'"),
+        ('guesser: "mine.py:guess"', "has no 'guess', did you mean 'guesser'"),
         ('guesser: "broken.py:build"', "broken.py:1: "),
         ('translator: {name: command, command: [cat], policy: "mine.py:words"}', "Words, which has no start and show"),
         ('translator: {name: command, command: [cat], policy: {name: "mine.py:translator"}}', "no start and show"),
