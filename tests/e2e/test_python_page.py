@@ -62,7 +62,8 @@ def test_frames_have_numbers_of_one_type(tmp_path: Path) -> None:
     silent = {"name": "threshold", "signal": "margin", "threshold": 1.0}
     plain = sqa.run({"name": "plain", **base}, runs=tmp_path, progress=False)
     quiet = sqa.run({"name": "quiet", **base, "guesser": "doubles:build_guesser", "buzzer": silent}, runs=tmp_path)
-    for run in (plain, quiet):
+    bare = sqa.run({"name": "bare", **base, "metrics": ["ew"]}, runs=tmp_path, progress=False)  # no interval at all
+    for run in (plain, quiet, bare):
         assert {str(run.intervals[name].dtype) for name in ("value", "low", "high")} == {"float64"}
         assert run.questions.dtypes.astype(str).to_dict() == {
             **dict.fromkeys(("source", "text", "answer"), "str"), "rank": "Int64", "buzz": "Int64", "ew": "float64"
