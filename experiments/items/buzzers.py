@@ -221,7 +221,6 @@ LONG = [
     *columns(AGAINST, sign=True),
 ]
 ORACLES = ("stable oracle", "oracle")
-SHOWN = ("recurrent", "mlp", "logistic", "best share threshold here", "best margin threshold here", *ORACLES)
 TRAINED = ("mlp-bert", "mlp-fusion", "mlp-rerank", "mlp-rerank-translated")
 BUZZERS = ("recurrent", "mlp", "logistic", "threshold")
 
@@ -234,16 +233,6 @@ ITEMS = (
         measure,
         inputs_of([f"buzzer-{kind}-{guesser}" for kind in BUZZERS for guesser in ("bm25", "gru")]),
         {
-            "dev": pivot(
-                ("buzzer",),
-                [
-                    column._replace(head=f"{guesser}: {column.head}", cell={"guesser": guesser})
-                    for guesser in ("bm25", "gru")
-                    for column in (LONG[0], LONG[-1])
-                ],
-                questions="dev",
-                buzzer=SHOWN,
-            ),
             **{name: pivot(("buzzer",), LONG, questions="dev", guesser=name) for name in ("bm25", "gru")},
             "others": pivot(
                 ("questions", "guesser", "buzzer"), columns("ew: EW"), questions=("guessdev", "xqb-es", "xqb-pl")

@@ -75,16 +75,6 @@ def block(ledger: Ledger) -> list[str]:
     return markdown.table(["claim", "between", "difference in EW", "p (Holm)", "verdict"], lines)
 
 
-def oracle(ledger: Ledger) -> list[str]:
-    """Full input has the worse oracle EW: every translator and data set."""
-    lines = []
-    for row in ledger.where("oracle-ew", claim="oracle fall", contestant=BEST):
-        p = ledger.one("p", **dict(zip(ledger.columns, row.cell, strict=True)))
-        name = NAMES.get(row.cell[1], row.cell[1])
-        lines.append([row.cell[0], name, row.cell[4], number(row, sign=True), _p(p.value) if p else "n/a"])
-    return markdown.table(["data set", "translator", "between", "difference in oracle EW", "p, alone"], lines)
-
-
 def _p(value: float) -> str:
     return "< 0.0001" if value < 1e-4 else f"{value:.4f}"
 
@@ -156,20 +146,13 @@ def shares(quantity: str, found: dict[str, np.ndarray]) -> Iterator[Row]:
         yield Row((claim,), quantity, float(yes.mean()), float(ends.low), float(ends.high), len(yes), "share of sets")
 
 
-def rates_block(ledger: Ledger) -> list[str]:
-    """A line for each claim."""
-    quantities = list(dict.fromkeys(row.metric for row in ledger.rows))
-    lines = [[claim, *(number(ledger.one(q, claim=claim)) for q in quantities)] for claim in ledger.values("claim")]
-    return markdown.table(["claim", *quantities], lines)
-
-
 ITEMS = (
     grid_rows.of_grid(
         "claims",
         "the paper's claims over k: a primary family tested, the rest as differences with intervals",
         columns=COLUMNS,
         measure=measure,
-        blocks={"primary": block, "oracle": oracle},
+        blocks={"primary": block},
         figures={"docs/claims.png": forest},
     ),
     grid_rows.of_grid(
@@ -177,6 +160,5 @@ ITEMS = (
         "false alarms and power of the primary claims",
         columns=("claim",),
         measure=error_rates,
-        blocks={"table": rates_block},
     ),
 )

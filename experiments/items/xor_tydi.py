@@ -7,7 +7,7 @@ from pathlib import Path
 
 from experiments.lab.item import Item, elsewhere
 from experiments.lab.ledger import Row
-from experiments.lab.tables import Column, across, columns, pivot
+from experiments.lab.tables import Column, columns, pivot
 from experiments.paper import table4
 from experiments.paper.table4 import COLUMNS, rows_of
 from experiments.paper.table4_rows import Table4Config
@@ -42,7 +42,6 @@ ITEMS = (
                 [column for name in SETS for column in _of("typed", name, "f1", "f1.spans", "found")],
                 language="mean",
             ),
-            "floor": pivot(("reader",), across("f1", "set", SETS), language="mean", system="-"),
         },
         kept="ten minutes of a language model",
     ),

@@ -129,7 +129,7 @@ def _configs(folder: Path) -> None:
     """Configs and parts of one's own, as the pages name them."""
     [own] = re.findall(r"```yaml\n(name: fr-en\n.*?)```", (ROOT / "docs/own_data.md").read_text("utf-8"), re.DOTALL)
     shown = yaml.safe_load(own)
-    corpus = shown["corpus"] | {"vocabulary_size": 600, "lexicon_width": 0}
+    corpus = shown["corpus"] | {"pair": "es-en", "vocabulary_size": 600, "lexicon_width": 0}
     training = shown | {"corpus": corpus, "model": SMALL | {"vocabulary": 600}, "train": SHORT}
     reference = RUN | {"translator": {"name": "fixed", "text": "reference", "reveal": "diagonal"}}
     for name, mapping in (

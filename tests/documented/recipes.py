@@ -291,7 +291,6 @@ RECIPES: dict[str, Run | Serve | Cannot] = {
         (
             "sqa results update",
             "sqa results update --runs runs",
-            "sqa results update buzzers",
             "sqa results update cluster-plan --runs RUNS",
             "sqa results update contamination",
             "sqa results update many-clients",

@@ -78,14 +78,6 @@ ITEMS = (
         "",
         ("stage",),
         plan,
-        blocks={
-            "table": pivot(
-                ("stage",),
-                columns("bytes a question", "seconds a question")
-                + columns("TB: 10^8 questions: TB", digits=2)
-                + columns("hours: hours on 1 worker"),
-            )
-        },
         kept="reads whatever runs it is given",
     ),
 )
