@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from sqa.cli.options import DEFAULT_RUNS, SETTINGS, Curves, Runs, call
+from sqa.cli.options import SETTINGS, call
 
 curve_app = typer.Typer(help="Expected-wins curves from human buzzes.", **SETTINGS)
 
@@ -53,13 +53,3 @@ def curve_show(
 ) -> None:
     """EW(t) of the published curves and of the files."""
     call("sqa.report.curves:show", files or (), output)
-
-
-@curve_app.command("table")
-def curve_table(
-    configs: Annotated[list[Path], typer.Argument(metavar="CONFIG...", show_default=False)],
-    curves: Curves = None,
-    runs: Runs = DEFAULT_RUNS,
-) -> None:
-    """EW, oracle EW and stable EW of runs under every curve, side by side."""
-    call("experiments.studies.curve_table:main", configs, curves or (), runs)

@@ -37,7 +37,6 @@ QuestionIds = Annotated[
 ]
 Priors = Annotated[Path | None, typer.Option("--priors", metavar="DIR", help="Priors of the word aligner.")]
 Fresh = Annotated[bool, typer.Option("--fresh/--resume", help="Start anew, or go on from the last checkpoint.")]
-Curves = Annotated[list[Path] | None, typer.Option("--curve", metavar="FILE", help="A curve file; may be repeated.")]
 Metrics = Annotated[
     list[str] | None, typer.Option("--metric", metavar="NAME", help="Compared; all when none is given.")
 ]

@@ -165,10 +165,6 @@ RECIPES: dict[str, Run | Serve | Cannot] = {
         "needs recorded human buzzes, a download"
     ),
     "sqa curve fit people/buzzes.jsonl --output people/curve.json": Run(after=(EXPORTED,)),
-    "sqa curve table CONFIG --curve FILE": Run(
-        ("sqa curve table configs/mini_es_wait6_bm25.yaml --curve people/curve.json",),
-        after=("sqa curve fit people/buzzes.jsonl --output people/curve.json",),
-    ),
     # ----------------------------------------------------------------------------------------------- training
     "sqa train smt CONFIG": Run(("sqa train smt fr_en.yaml",), slow=True),
     "sqa train smt fr_en.yaml": Run(slow=True),

@@ -9,13 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from doubles import write_questions
 from hypothesis import given
 from hypothesis import strategies as st
 
-from experiments.studies import curve_table
 from sqa import metrics
-from sqa.core.errors import ConfigError, DataError, NotComputable
+from sqa.core.errors import ConfigError, DataError
 from sqa.data import human_buzzes
 from sqa.metrics import curve_fit
 from sqa.metrics.curve import CURVES, Curve, MonotoneCurve, curve_named, read_curve
@@ -317,29 +315,6 @@ def test_show_prints_all_curves(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert lines[0][:3] == ["t", "qanta2018", "xqb-interface"] and lines[-1][0] == "1.00"
     assert lines[-1][1:] == ["0.380376", "0.367918", "0.250000"]
     assert (tmp_path / "figure.png").is_file() and (tmp_path / "figure.pdf").is_file()
-
-
-def test_table_has_every_curve_of_every_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    curve, config = tmp_path / "steps.json", tmp_path / "mine.yaml"
-    curve.write_text(json.dumps(STEPS))
-    questions = write_questions(tmp_path / "questions.jsonl", 9)
-    components = "translator: {name: 'doubles:build_translator'}\nguesser: {name: 'doubles:build_guesser'}\n"
-    config.write_text(f"dataset: {{name: {questions}}}\n{components}buzzer: {{name: 'doubles:build_buzzer'}}\n")
-    curve_table.main([config], [curve, curve], tmp_path / "runs")
-    header, *lines = (line.split("\t") for line in capsys.readouterr().out.splitlines())
-    columns = ("qanta2018", "xqb-interface", read_curve(curve).name)
-    assert header == ["run", "metric", "n", *(f"{name}{end}" for name in columns for end in ("", ".low", ".high"))]
-    assert [line[:3] for line in lines] == [["mine", base, "9"] for base in ("ew", "oracle-ew", "stable-ew")]
-    value, low, high = (float(x) for x in lines[0][9:12])
-    assert 0 < low < value < high < 1
-    config.write_text(f"dataset: {{name: {questions}}}\n{components}")
-    curve_table.main([config], [curve], tmp_path / "runs")
-    assert [line.split("\t")[1] for line in capsys.readouterr().out.splitlines()[1:]] == ["oracle-ew", "stable-ew"]
-    config.write_text(f"dataset: {{name: {questions}}}\ntranslator: {{name: 'doubles:build_translator'}}\n")
-    with pytest.raises(NotComputable, match="no guesser ran on q0"):
-        curve_table.main([config], [], tmp_path / "runs")
-    with pytest.raises(ConfigError, match="at least one run's config"):
-        curve_table.main([], [curve], tmp_path / "runs")
 
 
 @pytest.mark.mirror
