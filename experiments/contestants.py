@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from experiments.contestant import Contestant, Value, components, names_of
-from experiments.grid import AblationConfig, Row, cells, language_of, run_cells, usable
+from experiments.grid import AblationConfig, Row, finished, language_of
 from experiments.made import LeftOut
 from sqa.core.errors import ConfigError, SqaError
 from sqa.core.registry import BUZZERS, GUESSERS
@@ -131,9 +131,10 @@ def runs_of(
     )
     wanted = {(WAIT_K, k) for k in base.k} | {("reference", "full")}
     languages = {code_of(system.language) for system in base.translators if language in (None, system.language)}
-    datasets = [dataset for dataset in usable(base) if language_of(dataset) in languages]
-    if not datasets:
+    rows = finished(
+        base, runs, lambda cell: (cell.family, cell.k) in wanted and language_of(cell.dataset) in languages, known
+    )
+    if not rows:
         wanted_in = f" in {language}" if language else ""
         raise ConfigError(f"{ablation.name} translators: no {WAIT_K} for a data set{wanted_in} that is here")
-    todo = [cell for cell in cells(base, datasets, {}, known) if (cell.family, cell.k) in wanted]
-    return Runs(base, run_cells(todo, base, runs), labels, left_out)
+    return Runs(base, rows, labels, left_out)

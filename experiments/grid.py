@@ -247,6 +247,16 @@ def _without_rows(config: AblationConfig, language: str) -> Iterator[str]:
             yield f"{family}: no rows, the questions are in {language} and it is for {', '.join(languages)}"
 
 
+def finished(
+    config: AblationConfig, runs: Path, wanted: Callable[[Cell], bool] = lambda _: True,
+    known: Mapping[str, str] | None = None,
+) -> list[Row]:  # fmt: skip
+    """The rows of the cells that are wanted, each made if it is not there; `known` as in `cells`."""
+    metric_names.build(config.metrics)
+    models = trained(runs, config.sweeps, config.k)
+    return run_cells([cell for cell in cells(config, usable(config), models, known) if wanted(cell)], config, runs)
+
+
 def run_cells(todo: list[Cell], config: AblationConfig, runs: Path) -> list[Row]:
     """The rows of all cells.  Finished ones are read from their folders; the others run in `workers` processes.
 

@@ -14,10 +14,10 @@ no such table.
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from experiments.grid import Row as GridRow
 from experiments.lab import grid_rows
@@ -46,79 +46,62 @@ class CorrelationConfig:
     resamples: int = 10_000
 
 
-class Group(NamedTuple):
-    """The systems that answer the same questions through the same guesser."""
-
-    dataset: str
-    guesser: str
-    metrics: dict[str, Any]  # by name
-    taus: list[Correlation]
-
-    @property
-    def drawn(self) -> list[str]:
-        """The metrics of quality, then those of lag."""
-        kinds = [(kind, name) for kind in ("quality", "lag") for name in self.metrics if "@" not in name]
-        return [name for kind, name in kinds if self.metrics[name].kind == kind]
+Taus = dict[tuple[str, str], list[Correlation]]  # data set, guesser -> of the systems that it answers
 
 
 def main(config_path: Path, runs: Path) -> None:
     """`sqa reproduce correlation`: run what the store lacks; numbers and figures; the taus drawn on stdout."""
     config = load(config_path, CorrelationConfig)
-    finished, groups = ranked(config_path, runs)
+    finished, taus, metrics = ranked(config_path, runs)
     made, head = Made(runs / config.name), ["dataset", "guesser", *HEADER]
     made.rows("correlation.csv", grid_rows.COLUMNS, grid_rows.rows_of(finished))
-    lines = [[group.dataset, group.guesser, *tau.cells()] for group in groups for tau in group.taus]
+    lines = [[*group, *tau.cells()] for group, its in taus.items() for tau in its]
     made.csv("correlation_tau.csv", [head, *lines])
-    for dataset in dict.fromkeys(group.dataset for group in groups if group.taus):
-        mine = [group for group in groups if group.dataset == dataset]
-        made.picture(f"correlation_{Path(dataset).name}", drawn, mine, dataset)
-    shown = {
-        (group.dataset, group.guesser, tau.a, tau.b)
-        for group in groups
-        for tau in group.taus
-        if tau.a in SHORT and tau.b in group.drawn
-    }
-    print(folders.tsv(head, [line for line in lines if tuple(line[:4]) in shown]), end="")
+    names = [name for kind in ("quality", "lag") for name in metrics if metrics[name].kind == kind and "@" not in name]
+    for dataset in dict.fromkeys(dataset for (dataset, _), its in taus.items() if its):
+        mine = {guesser: its for (other, guesser), its in taus.items() if other == dataset}
+        made.picture(f"correlation_{Path(dataset).name}", drawn, mine, dataset, names, metrics)
+    print(folders.tsv(head, [line for line in lines if line[2] in SHORT and line[3] in names]), end="")
     made.end()
 
 
-def ranked(config_path: Path, runs: Path) -> tuple[list[GridRow], list[Group]]:
-    """All finished cells, and the correlations of each data set and guesser; what the store lacks is run."""
+def ranked(config_path: Path, runs: Path) -> tuple[list[GridRow], Taus, dict[str, Any]]:
+    """All finished cells, the correlations of each data set and guesser (none where it has too few systems), and the
+    metrics that these are of; what the store lacks is run."""
     config = load(config_path, CorrelationConfig)
     finished = grid_rows.finished(config_path.parent / config.ablation, runs, lambda cell: cell.k != "diagonal")
     found: dict[tuple[str, str], list[folders.RunFolder]] = {}
     for cell in (row.cell for row in finished if row.cell.family != "reference"):
         found.setdefault((cell.dataset, cell.guesser), []).append(folders.read(runs / cell.run.name))
-    return finished, [group_of(*key, mine, config.resamples) for key, mine in found.items()]
+    taus: Taus = {}
+    metrics: dict[str, Any] = {}
+    for group, systems in found.items():
+        try:
+            taus[group], notes = correlate_runs(systems, n_resamples=config.resamples)
+        except (ConfigError, NotComputable) as error:
+            taus[group], notes = [], [f"not computed, {error}"]
+        for note in notes:
+            print(f"{', '.join(group)}: {note}", file=sys.stderr)
+        names = dict.fromkeys(name for tau in taus[group] for name in (tau.a, tau.b))
+        metrics |= {metric.name: metric for metric in paired.metrics_of(list(names), systems[0])}
+    return finished, taus, metrics
 
 
-def group_of(dataset: str, guesser: str, ranked: list[folders.RunFolder], resamples: int) -> Group:
-    """The correlations over some systems, none where there are too few of them."""
-    taus: list[Correlation] = []
-    try:
-        taus, notes = correlate_runs(ranked, n_resamples=resamples)
-    except (ConfigError, NotComputable) as error:
-        notes = [f"not computed, {error}"]
-    for note in notes:
-        print(f"{dataset}, {guesser}: {note}", file=sys.stderr)
-    names = list(dict.fromkeys(name for tau in taus for name in (tau.a, tau.b)))
-    return Group(dataset, guesser, {metric.name: metric for metric in paired.metrics_of(names, ranked[0])}, taus)
-
-
-def drawn(groups: Sequence[Group], dataset: str) -> Figure:
+def drawn(
+    taus: Mapping[str, Sequence[Correlation]], dataset: str, names: Sequence[str], metrics: Mapping[str, Any]
+) -> Figure:
     """Tau of answers with quality and lag, one data set, a panel per guesser, a dot for each of SHORT."""
-    first = groups[0]
-    panels: dict[str, list[Dot]] = {}
-    for group in groups:
-        dots = panels.setdefault(group.guesser, [])
-        for tau in group.taus:
-            if tau.a in SHORT and tau.b in group.drawn and tau.tau is not None and tau.low is not None:
+    panels: dict[str, list[Dot]] = {guesser: [] for guesser in taus}
+    for guesser, its in taus.items():
+        for tau in its:
+            if tau.a in SHORT and tau.b in names and tau.tau is not None and tau.low is not None:
                 number = SHORT.index(tau.a)
-                place = group.drawn.index(tau.b) + 0.22 * (number - 1)
                 row = Row((tau.b,), tau.a, tau.tau, tau.low, tau.high)
-                dots.append((place, row, look(number, group.metrics[tau.a].label)))
-    names = [m.label + " ↓" * (not m.higher_is_better) for m in (first.metrics[name] for name in first.drawn)]
-    figure = forest(panels, names, COLUMN, "Kendall's tau; 1: both rank the systems alike; ↓: less is better")
-    n = f"{first.taus[0].systems} systems, {first.taus[0].n} questions"
-    figure.suptitle(f"{dataset}, {n}, 95% intervals", fontsize=8)
+                panels[guesser].append(
+                    (names.index(tau.b) + 0.22 * (number - 1), row, look(number, metrics[tau.a].label))
+                )
+    labels = [metrics[name].label + " ↓" * (not metrics[name].higher_is_better) for name in names]
+    figure = forest(panels, labels, COLUMN, "Kendall's tau; 1: both rank the systems alike; ↓: less is better")
+    [first, *_] = next(iter(taus.values()))
+    figure.suptitle(f"{dataset}, {first.systems} systems, {first.n} questions, 95% intervals", fontsize=8)
     return figure

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import sqa
 from experiments.ablation import seeds
-from experiments.grid import AblationConfig, Row, cells, run_cells, trained, usable
+from experiments.grid import AblationConfig, Row, finished
 from experiments.items.over_k import PANELS, drawn_over, every_k
 from experiments.lab import grid_rows
 from experiments.lab.ledger import Ledger
@@ -21,7 +21,6 @@ from experiments.lab.ledger import Row as Number
 from experiments.lab.tables import number
 from experiments.ladders import FALL, LATER, RISE, Ladder, differences, ladders
 from experiments.made import Made
-from sqa import metrics as metric_names
 from sqa.run.config import load
 
 if TYPE_CHECKING:
@@ -39,9 +38,8 @@ SENTENCES = {
 def main(config_path: Path, runs: Path) -> None:
     """Run everything that the store lacks; write table, differences, figures and report; print what came out."""
     config = load(config_path, AblationConfig)
-    metric_names.build(config.metrics)
-    datasets, models = usable(config), trained(runs, config.sweeps, config.k)
-    rows = run_cells(list(cells(config, datasets, models)), config, runs)
+    rows = finished(config, runs)
+    datasets = list(dict.fromkeys(row.cell.dataset for row in rows))
     once, made = [row for row in rows if row.cell.seed is None], Made(runs / config.name)
     of = Ledger(
         "over-k",

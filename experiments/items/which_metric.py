@@ -121,11 +121,10 @@ def block(ledger: Ledger) -> list[str]:
 
 def agreement(config_path: Path, runs: Path) -> Iterator[Row]:
     """Kendall's tau of each answer metric with each other metric, over the systems."""
-    for group in correlation.ranked(config_path, runs)[1]:
-        for tau in group.taus:
+    for group, taus in correlation.ranked(config_path, runs)[1].items():
+        for tau in taus:
             if tau.tau is not None and "@" not in tau.b:
-                cell = (group.dataset, group.guesser, tau.b, tau.a)
-                yield Row(cell, "tau", tau.tau, tau.low, tau.high, tau.n, "tau")
+                yield Row((*group, tau.b, tau.a), "tau", tau.tau, tau.low, tau.high, tau.n, "tau")
 
 
 ITEMS = (

@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from experiments.grid import AblationConfig, Cell, cells, run_cells, trained, usable
+from experiments import grid
+from experiments.grid import AblationConfig, Cell
 from experiments.grid import Row as GridRow
 from experiments.lab.item import Item, config_inputs, dataset_digests, digest_of, model_digests
-from experiments.lab.ledger import Row
+from experiments.lab.ledger import Row, row_of
 from sqa import metrics as metric_names
 from sqa.core.paths import CONFIGS
 from sqa.run.config import load
@@ -24,26 +25,16 @@ def measure(config_path: Path, runs: Path) -> Iterable[Row]:
 
 def finished(config_path: Path, runs: Path, wanted: Callable[[Cell], bool] = lambda _: True) -> list[GridRow]:
     """The cells of a grid that are wanted, each made if it is not there."""
-    config = load(config_path, AblationConfig)
-    metric_names.build(config.metrics)
-    models = trained(runs, config.sweeps, config.k)
-    return run_cells([cell for cell in cells(config, usable(config), models) if wanted(cell)], config, runs)
+    return grid.finished(load(config_path, AblationConfig), runs, wanted)
 
 
-def rows_of(grid: Iterable[GridRow]) -> list[Row]:
+def rows_of(rows: Iterable[GridRow]) -> list[Row]:
     """A row for each metric of each cell."""
-    units = {}
     found = []
-    for row in grid:
+    for row in rows:
         cell = (row.cell.dataset, row.cell.translator, str(row.cell.k), row.cell.guesser)
-        for name, interval in row.intervals.items():
-            if name not in units:
-                [built] = metric_names.build([name])
-                units[name] = built.unit
-            signature = row.signatures[name]
-            found.append(
-                Row(cell, name, interval.value, interval.low, interval.high, interval.n, units[name], signature)
-            )
+        units = {metric.name: metric.unit for metric in metric_names.build(row.cell.run.scored)}
+        found += [row_of(cell, name, i, units[name], row.signatures[name]) for name, i in row.intervals.items()]
     return found
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from experiments.contestant import names_of
-from experiments.grid import AblationConfig, cells, run_cells, usable, workshop
+from experiments.grid import AblationConfig, finished, workshop
 from experiments.made import LeftOut
 from experiments.stepwise.rows import RULES, Line, Subject
 from sqa.core.errors import ConfigError
@@ -52,14 +52,11 @@ def systems(config: Any, config_path: Path, runs: Path, asked: Collection[tuple[
     if wrong:
         raise ConfigError(wrong)
     wanted = {("reference", "full"), *asked}
-    todo = [cell for cell in cells(base, usable(base), {}) if cell.guesser == config.guesser]
-    todo = [cell for cell in todo if (cell.family, cell.k) in wanted]
-    if missing := [cell for cell in todo if workshop(runs).finished(cell.run, runs / cell.run.name) is None]:
-        run_cells(missing, base, runs)
+    rows = finished(base, runs, lambda cell: cell.guesser == config.guesser and (cell.family, cell.k) in wanted)
     found: list[Subject] = []
     left_out: list[LeftOut] = []
     human: dict[str, tuple[Line, ...]] = {}
-    for cell in sorted(todo, key=lambda cell: cell.family != "reference"):
+    for cell in sorted((row.cell for row in rows), key=lambda cell: cell.family != "reference"):
         folder, aligned = runs / cell.run.name, cell.family != "reference"
         try:
             run, lines, errors = _opened(folder, aligned, (folder / SUMMARY).read_bytes())
