@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.made import Made
-from sqa.core.errors import ConfigError, DataError
+from sqa.core.errors import DataError
 from sqa.core.paths import ROOT
 from sqa.run.config import load, read_yaml
 
@@ -40,16 +40,6 @@ class ModelsConfig:
     name: str
     columns: tuple[Column, ...]
     prefixes: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        keys = [(column.part, column.label) for column in self.columns]
-        wrong = [
-            f"columns: {part} {label!r} is there twice" for part, label in set(keys) if keys.count((part, label)) > 1
-        ]
-        wrong += [f"columns: {column.label!r} names no files" for column in self.columns if not column.files]
-        wrong += [] if self.columns else ["columns: at least one is needed"]
-        if wrong:
-            raise ConfigError(wrong)
 
 
 def main(config_path: Path, runs: Path) -> None:

@@ -2,28 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 from experiments.lab import grid_rows
 from experiments.lab.item import Item, elsewhere
-from experiments.lab.ledger import Row
 from experiments.lab.tables import columns, pivot
 from experiments.stepwise import errors
-
-
-def costs(config: Path, runs: Path) -> Iterator[Row]:
-    """Difference of log MRR between places with an error of a kind and all others; how many places."""
-    found = errors.subjects(config, runs)
-    for subject in found.subjects:
-        for item in errors.ITEMS:
-            yield from item.cost(subject, found.ablation)
-
-
-def counts(config: Path, runs: Path) -> Iterator[Row]:
-    """The share of each kind of error at each k, the range over single alignments, and the smallest k minus full."""
-    return errors.counts(errors.subjects(config, runs, counted=True))
-
 
 ITEMS = (
     Item(
@@ -31,7 +13,7 @@ ITEMS = (
         "what hallucinations, omissions and under-translations cost (log MRR)",
         "stepwise.yaml",
         errors.COSTS,
-        costs,
+        lambda config, runs: errors.costs(errors.subjects(config, runs)),
         grid_rows.inputs_beside,
     ),
     Item(
@@ -39,7 +21,7 @@ ITEMS = (
         "how many step-wise errors of each kind over k",
         "stepwise.yaml",
         errors.COUNTS,
-        counts,
+        lambda config, runs: errors.counts(errors.subjects(config, runs)),
         grid_rows.inputs_beside,
     ),
     Item(

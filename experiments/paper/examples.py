@@ -16,8 +16,7 @@ systems asked for,
 is shown of each data set.  A translator that cannot be had is left out, so that the examples may be others.
 
 Claim, after Section 7 of Han, Carpuat and Boyd-Graber (2022): words that the translation invents mislead whoever
-answers; `sqa reproduce hallucination` and `under-translation` measure it over all questions of a run: a question alone
-proves nothing.
+answers; `sqa reproduce errors` measures it over all questions of a run: a question alone proves nothing.
 """
 
 from __future__ import annotations

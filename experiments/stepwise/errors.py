@@ -1,7 +1,6 @@
 """Step-wise errors of wait-k translations: the worst of each kind, what they cost, how many there are over k.
 
-    sqa reproduce hallucination|omission|under-translation     # an example, and what such errors cost in all questions
-    sqa reproduce errors                                       # how many over k, and the worst of each kind
+    sqa reproduce errors
 
 Examples are chosen by rule, never by hand, from what `sqa diagnose` finds: of a kind the one that cost most log MRR, at
 least ln 2 nats (rank 1 to 2), or where no cost is asked for the first of the ranking.  Kinds:
@@ -63,11 +62,10 @@ class StepwiseConfig:
     examples: int = 3
 
 
-def subjects(config_path: Path, runs: Path, counted: bool = False) -> Found:
-    """The systems of a config; `counted`: at all the k whose errors are counted."""
+def subjects(config_path: Path, runs: Path) -> Found:
+    """The systems of a config: those whose errors are counted, and the one whose errors are looked at."""
     config = load(config_path, StepwiseConfig)
-    ks = config.counted if counted else (config.k,)
-    return systems(config, config_path, runs, [("wait-k", k) for k in ks])
+    return systems(config, config_path, runs, [("wait-k", k) for k in dict.fromkeys((*config.counted, config.k))])
 
 
 # ------------------------------------------------------------------------------------------------ what errors cost
@@ -94,15 +92,15 @@ def word_gap(subject: Subject) -> np.ndarray:
     return np.array(rows, dtype=np.float64)
 
 
-class Item(NamedTuple):
-    """A figure of one example for each data set, and what errors of the kind cost over all questions."""
+class Cost(NamedTuple):
+    """What errors of a kind cost over all questions."""
 
     kind: Kind
-    costly: bool  # only an example that cost RULES.drop or more
+    costly: bool  # only an example that cost RULES.drop or more is shown
     places: str
     gap: Callable[[Subject], np.ndarray]
 
-    def cost(self, subject: Subject, ablation: AblationConfig) -> Iterator[Row]:
+    def rows(self, subject: Subject, ablation: AblationConfig) -> Iterator[Row]:
         """How many places have such an error, and log MRR there minus at all others if both are FEW or more."""
         stats, cell = self.gap(subject), (self.places, subject.dataset)
         counts = stats.sum(axis=0)[1::2]
@@ -112,31 +110,18 @@ class Item(NamedTuple):
             yield row_of(cell, "log MRR", gap, "nats")
 
 
-ITEMS = (
-    Item("hallucination", True, "hallucinated content words", word_gap),
-    Item("omission", True, "sentences with an omission", partial(sentence_gap, kind="omission")),
-    Item("under-translation", False, "under-translated sentences", partial(sentence_gap, kind="under-translation")),
+KINDS = (
+    Cost("hallucination", True, "hallucinated content words", word_gap),
+    Cost("omission", True, "sentences with an omission", partial(sentence_gap, kind="omission")),
+    Cost("under-translation", False, "under-translated sentences", partial(sentence_gap, kind="under-translation")),
 )
 
 
-def make(item: Item, config_path: Path, runs: Path) -> None:
-    """Draw an example for each data set, write its numbers and the costs; the latter on stdout."""
-    found = subjects(config_path, runs)
-    made = Made(found.folder)
+def costs(found: Found) -> Iterator[Row]:
+    """The costs of each kind on each data set, at the config's k."""
     for subject in found.subjects:
-        examples, stem = subject.examples(item.kind, item.costly), f"{item.kind}_{subject.dataset}"
-        if examples:
-            made.csv(f"{stem}.csv", numbers(subject, examples[0]))
-            made.picture(stem, draw, subject, examples[0])
-        else:
-            cost = f" that cost {RULES.drop:.2f} nats or more" if item.costly else ""
-            print(f"{subject.dataset}: no figure, no {item.kind}{cost} among its findings", file=sys.stderr)
-    rows = [row for subject in found.subjects for row in item.cost(subject, found.ablation)]
-    made.rows(f"{item.kind}_costs.csv", COSTS, rows, show=True)
-    made.end()
-
-
-hallucination, omission, under_translation = (partial(make, item) for item in ITEMS)  # of `sqa reproduce`
+        for kind in KINDS if subject.k == found.config.k else ():
+            yield from kind.rows(subject, found.ablation)
 
 
 # ----------------------------------------------------------------------------------------------- how many there are
@@ -163,8 +148,8 @@ def shares(subject: Subject) -> dict[str, np.ndarray]:
 def counts(found: Found) -> Iterator[Row]:
     """Each share at each k, 0 to 1, what the least and the most of the single alignments would count, and the claims:
     the smallest k minus full input."""
-    config = found.ablation
-    for subject in found.subjects:
+    config, counted = found.ablation, [s for s in found.subjects if s.k in found.config.counted]
+    for subject in counted:
         seeds = [shares(replace(subject, errors=errors)) for errors in errors_of_seeds(subject.run, SEEDS)]
         for name, stats in shares(subject).items():
             cell = (subject.dataset, f"k = {subject.k}", name)
@@ -174,7 +159,7 @@ def counts(found: Found) -> Iterator[Row]:
             for metric, value in zip(ALONE, (min(values), max(values)), strict=True):
                 yield Row(cell, metric, value, n=interval.n, unit="share")
     for dataset in found.datasets:
-        first, *_, last = [subject for subject in found.subjects if subject.dataset == dataset]
+        first, *_, last = [subject for subject in counted if subject.dataset == dataset]
         full = shares(last)
         for name, stats in shares(first).items():
             gap = compare(stats, full[name], Mean(name), config.resamples, config.seed)
@@ -184,39 +169,46 @@ def counts(found: Found) -> Iterator[Row]:
 # -------------------------------------------------------------------------------------------------------- examples
 
 
-def chosen(found: Found) -> Iterator[tuple[Subject, Kind, Finding]]:
-    """The worst findings of each kind and data set of the config's k, one of a question at most."""
-    kinds: dict[Kind, bool] = {item.kind: item.costly for item in ITEMS} | {"drop": True}
-    for subject in found.subjects:
-        if subject.k != found.config.k:
-            continue
-        for kind, costly in kinds.items():
-            of_question: dict[str, Finding] = {}
-            for finding in subject.examples(kind, costly):
-                of_question.setdefault(finding.question, finding)
-            yield from ((subject, kind, f) for f in list(of_question.values())[: found.config.examples])
-
-
 EXAMPLE_COLUMNS = (
     "dataset system guesser kind cost answer question found_as severity loss rank_before rank_after step read target "
     "source_at source"
 ).split()
 
 
-def examples(found: Found) -> list[list[str]]:
-    """The examples as CSV: what `sqa diagnose` prints, with the data set, the finer kind, the cost and the answer."""
-    rows = [EXAMPLE_COLUMNS]
-    for subject, kind, finding in chosen(found):
-        page = subject.trace(finding).question.page
-        where = [subject.dataset, subject.system, subject.guesser, kind, f"{subject.cost(finding):.6f}", page]
-        rows.append([*where, *finding_cells(finding)])
-    return rows
+def worst(subject: Subject, kind: Kind, costly: bool) -> list[Finding]:
+    """The findings of a kind as diagnose ranks them, one of a question at most; `costly`: those that cost RULES.drop or
+    more, by cost."""
+    found = [finding for finding in subject.findings() if subject.kind(finding) == kind]
+    if costly:
+        found = sorted((f for f in found if subject.cost(f) >= RULES.drop), key=subject.cost, reverse=True)
+    of_question: dict[str, Finding] = {}
+    for finding in found:
+        of_question.setdefault(finding.question, finding)
+    return list(of_question.values())
 
 
 def main(config_path: Path, runs: Path) -> None:
-    """`sqa reproduce errors`: counts and examples as CSV, the former on stdout."""
-    found = subjects(config_path, runs, counted=True)
+    """`sqa reproduce errors`: counts, costs and examples as CSV, the first two on stdout; the worst of each kind drawn.
+
+    The examples are what `sqa diagnose` prints, with the data set, the finer kind, the cost and the answer.
+    """
+    found = subjects(config_path, runs)
     made = Made(found.folder)
     made.rows("errors_counts.csv", COUNTS, counts(found), show=True)
-    made.csv("errors_examples.csv", examples(found))
+    made.rows("errors_costs.csv", COSTS, costs(found), show=True)
+    kinds: dict[Kind, bool] = {kind.kind: kind.costly for kind in KINDS} | {"drop": True}
+    lines = [EXAMPLE_COLUMNS]
+    for subject in (subject for subject in found.subjects if subject.k == found.config.k):
+        for kind, costly in kinds.items():
+            examples, stem = worst(subject, kind, costly), f"{kind}_{subject.dataset}"
+            for finding in examples[: found.config.examples]:
+                cost, page = f"{subject.cost(finding):.6f}", subject.trace(finding).question.page
+                where = [subject.dataset, subject.system, subject.guesser, kind, cost, page]
+                lines.append([*where, *finding_cells(finding)])
+            if examples and kind != "drop":
+                made.csv(f"{stem}.csv", numbers(subject, examples[0]))
+                made.picture(stem, draw, subject, examples[0])
+            elif not examples:
+                print(f"{subject.dataset}: no {kind} of the rule among the findings", file=sys.stderr)
+    made.csv("errors_examples.csv", lines)
     made.end()

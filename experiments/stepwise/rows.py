@@ -96,12 +96,5 @@ class Subject:
         human, line = self.human[place], self.lines[place]
         return [(human.at(b) - human.at(a)) - (line.at(b) - line.at(a)) for a, b in pairwise(ends)]
 
-    def examples(self, kind: Kind, costly: bool) -> list[Finding]:
-        """The findings of a kind as diagnose ranks them; `costly`: those that cost RULES.drop or more, by cost."""
-        found = [finding for finding in self.findings() if self.kind(finding) == kind]
-        return (
-            sorted((f for f in found if self.cost(f) >= RULES.drop), key=self.cost, reverse=True) if costly else found
-        )
-
 
 Kind = Literal["hallucination", "omission", "under-translation", "drop"]

@@ -47,9 +47,6 @@ PAPER = {  # figure or table of the paper -> what makes it, and from which of co
     "table4": ("experiments.paper.table4:main", "table4.yaml"),
 }
 OURS = {  # the same of what the paper has not
-    "hallucination": ("experiments.stepwise.errors:hallucination", "stepwise.yaml"),
-    "omission": ("experiments.stepwise.errors:omission", "stepwise.yaml"),
-    "under-translation": ("experiments.stepwise.errors:under_translation", "stepwise.yaml"),
     "errors": ("experiments.stepwise.errors:main", "stepwise.yaml"),
     "correlation": ("experiments.ablation.correlation:main", "correlation.yaml"),
     "models": ("experiments.ablation.models:main", "models.yaml"),

@@ -91,25 +91,22 @@ def rows(path: Path, delimiter: str = ",") -> list[dict[str, str]]:
 
 def test_the_figures_show_an_example_chosen_by_rule(folder, runs, capsys):
     found = stepwise.subjects(folder / "stepwise.yaml", runs)
-    [subject] = found.subjects
+    subject = found.subjects[0]
     assert (subject.dataset, subject.system, len(subject.errors)) == ("mini-es", "wait-3", LIMIT)
-    drawn = 0
-    for item in stepwise.ITEMS:
-        name, kind, costly = item.kind, item.kind, item.costly
-        stepwise.make(item, folder / "stepwise.yaml", runs)
-        printed = capsys.readouterr()
-        said = rows(runs / "stepwise" / f"{name}_costs.csv")
-        assert ",".join(said[0].values()) in printed.out and (said[0]["kind"], said[0]["metric"]) == (
-            item.places,
-            "places",
-        )
-        examples = subject.examples(kind, costly)
-        csv_file, png = (runs / "stepwise" / f"{name}_mini-es.{end}" for end in ("csv", "png"))
+    stepwise.main(folder / "stepwise.yaml", runs)
+    printed = capsys.readouterr()
+    costs = rows(runs / "stepwise" / "errors_costs.csv")
+    assert {line["kind"] for line in costs} == {kind.places for kind in stepwise.KINDS}
+    assert all(",".join(line.values()) in printed.out for line in costs)
+    drawn = {}
+    for kind, costly, *_ in stepwise.KINDS:
+        examples = stepwise.worst(subject, kind, costly)
+        csv_file, png = (runs / "stepwise" / f"{kind}_mini-es.{end}" for end in ("csv", "png"))
         assert csv_file.is_file() == png.is_file() == bool(examples)
         if not examples:
-            assert f"mini-es: no figure, no {name}" in printed.err
+            assert f"mini-es: no {kind} of the rule" in printed.err
             continue
-        drawn += 1
+        drawn[png] = png.read_bytes()
         best = examples[0]
         if costly:
             assert all(subject.cost(best) >= subject.cost(other) >= math.log(2) for other in examples)
@@ -119,15 +116,14 @@ def test_the_figures_show_an_example_chosen_by_rule(folder, runs, capsys):
         assert [line["word"] for line in lines] == [e.token for e in trace.emissions]
         for line, rank in zip(lines, trace.rank, strict=True):
             assert float(line["log_mrr"]) == pytest.approx(-math.log(rank) if 0 < rank <= 50 else -4, abs=1e-6)
-        before = png.read_bytes()
-        stepwise.make(item, folder / "stepwise.yaml", runs)
-        assert png.read_bytes() == before
-        capsys.readouterr()
-    assert drawn
+    stepwise.main(folder / "stepwise.yaml", runs)
+    capsys.readouterr()
+    assert drawn and {png: png.read_bytes() for png in drawn} == drawn
 
 
 def test_the_means_behind_the_differences(folder, runs):
-    [subject] = stepwise.subjects(folder / "stepwise.yaml", runs).subjects
+    found = stepwise.subjects(folder / "stepwise.yaml", runs)
+    subject = found.subjects[0]
     words, others = [], []
     for errors, trace in zip(subject.errors, subject.run.traces, strict=True):
         logs = [-4.0] + [-math.log(r) if 0 < r <= 50 else -4.0 for r in trace.rank]
@@ -141,11 +137,10 @@ def test_the_means_behind_the_differences(folder, runs):
     # over the whole question the deficits add up to what the human translation knows more at the end
     for place, (human, line) in enumerate(zip(subject.human, subject.lines, strict=True)):
         assert sum(subject.deficits(place)) == pytest.approx(human.log_mrr[-1] - line.log_mrr[-1])
-    ablation = stepwise.subjects(folder / "stepwise.yaml", runs).ablation
     for n, metrics in ((9, ["places"]), (10, ["places", "log MRR"])):
         table = np.array([[1.0, n - 4, 1.0, 50], [1.0, 4, 1.0, 49]])
-        few = stepwise.ITEMS[0]._replace(gap=lambda _, table=table: table)
-        assert [row.metric for row in few.cost(subject, ablation)] == metrics
+        few = stepwise.KINDS[0]._replace(gap=lambda _, table=table: table)
+        assert [row.metric for row in few.rows(subject, found.ablation)] == metrics
 
 
 def test_errors_are_counted(folder, runs, capsys):
@@ -158,7 +153,7 @@ def test_errors_are_counted(folder, runs, capsys):
     ]  # fmt: skip
     shares = [row for row in counted.values() if row["metric"] == "share"]
     assert all(float(row["low"]) <= float(row["value"]) <= float(row["high"]) for row in shares)
-    full = stepwise.subjects(folder / "stepwise.yaml", runs, counted=True).subjects[1]
+    full = stepwise.subjects(folder / "stepwise.yaml", runs).subjects[1]
     invented, words = (sum(sum(e.hallucinated) for e in full.errors), sum(len(e.unaligned) for e in full.errors))
     what = "hallucinated content words"
     assert float(counted["k = full", what, "share"]["value"]) == pytest.approx(invented / words, abs=1e-6)
@@ -185,10 +180,9 @@ def test_words_that_cannot_be_aligned_are_left_out(folder, tmp_path, runs, monke
 
     monkeypatch.setattr(systems, "load_aligner", none)
     systems._opened.cache_clear()
-    stepwise.hallucination(tmp_path / "stepwise.yaml", runs)
+    assert not stepwise.subjects(tmp_path / "stepwise.yaml", runs).subjects
     captured = capsys.readouterr()
     assert "mini-es, k=3: left out, no aligner here" in captured.err
-    assert captured.out.startswith("kind,dataset,metric,value") and "hallucinated" not in captured.out
     systems._opened.cache_clear()
 
 
@@ -197,7 +191,7 @@ def test_a_stepwise_config_that_the_ablation_does_not_fit(folder, tmp_path):
     mapping = read_yaml(folder / "stepwise.yaml") | {"guesser": "gru", "counted": [3, 7]}
     (tmp_path / "stepwise.yaml").write_text(yaml.safe_dump(mapping), encoding="utf-8")
     with pytest.raises(ConfigError, match="k: 7 is not in ablation.yaml\nguesser: 'gru' is no contestant"):
-        stepwise.subjects(tmp_path / "stepwise.yaml", tmp_path / "runs", counted=True)
+        stepwise.subjects(tmp_path / "stepwise.yaml", tmp_path / "runs")
 
 
 def test_correlation(folder, runs, capsys):
@@ -245,9 +239,6 @@ def test_models(folder, tmp_path, capsys):
 
 
 def test_models_say_what_is_wrong(tmp_path):
-    with pytest.raises(ConfigError, match=r"columns: buzzer 'a' is there twice\ncolumns: 'a' names no files"):
-        column = models.Column("buzzer", "a", ())
-        models.ModelsConfig("t", (column, column))
     broken = tmp_path / "config.json"
     broken.write_text("[1]", encoding="utf-8")
     with pytest.raises(ConfigError, match="expected a mapping of keys to values, got list"):
