@@ -18,8 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sqa.diagnose.function_words import is_content, strip_edges
-from sqa.diagnose.priors import alike, form
+from sqa.data.priors import alike, form, is_content, strip_edges
 
 TARGET = "en"
 SHORTEST = 4  # letters of a word that is garbled

@@ -24,9 +24,9 @@ from experiments.planted.kinds import KINDS
 from experiments.planted.materials import Corrupted, plant, training
 from sqa.core.registry import SCORERS
 from sqa.core.types import Floats
+from sqa.data.priors import is_content
 from sqa.diagnose.alignment import load_aligner
 from sqa.diagnose.detector import FILE, VERSION, Network, read_networks
-from sqa.diagnose.function_words import is_content
 from sqa.diagnose.scores import WordScorer
 from sqa.diagnose.signals import DIRECT, GROUPS, SIGNS, TARGET, word_signals
 from sqa.files.store import write_text

@@ -1,4 +1,4 @@
-"""Priors of the word aligner (sqa/diagnose/priors.py), counted in the alignment of a translator's training data.
+"""Priors of the word aligner (sqa/data/priors.py), counted in the alignment of a translator's training data.
 
     python -m smt.training.alignment_priors configs/smt_es_en.yaml:first runs/smt/es-en/data align-es-en
 
@@ -21,7 +21,7 @@ from smt.training.config import SmtConfig
 from smt.training.corpus import Packed
 from smt.training.prepare import is_prepared
 from sqa.core.errors import ConfigError
-from sqa.diagnose.priors import Priors, form
+from sqa.data.priors import Priors, form
 from sqa.run.config import load
 
 RARE = 50  # a link must be at least one in so many occurrences of the rarer of its words

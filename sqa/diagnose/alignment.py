@@ -25,8 +25,8 @@ import numpy as np
 
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.types import Floats
+from sqa.data.priors import Priors, has_priors, load_priors
 from sqa.diagnose.hmm import Links, draw
-from sqa.diagnose.priors import Priors, has_priors, load_priors
 from sqa.files.store import digest, write_text
 
 VERSION = 2  # raise when the numbers change

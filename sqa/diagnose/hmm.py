@@ -1,7 +1,7 @@
 """The word aligner: an HMM in both directions with priors, learnt anew from a run's texts for each of several seeds.
 
 Vogel, Ney and Tillmann (1996), in the form of Och and Ney (2003), learnt by EM from the texts that are
-to be aligned and from the priors' counts (sqa/diagnose/priors.py).  A seed stands for other texts and other priors
+to be aligned and from the priors' counts (sqa/data/priors.py).  A seed stands for other texts and other priors
 that could as well have been there: each sentence pair weighs Exp(1), each prior count c becomes Gamma(c) (the Bayesian
 bootstrap, Rubin 1981).  The same texts and seeds give the same links, on every machine that rounds alike.
 """
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sqa.core.types import Floats
-from sqa.diagnose.priors import Priors, alike, form
+from sqa.data.priors import Priors, alike, form
 
 PASSES = (3, 4)  # over the texts: with equal jumps, which makes it IBM model 1; with learnt ones
 ALIKE = 5.0  # prior links of two words that are alike

@@ -10,8 +10,7 @@ from snowballstemmer import stemmer
 
 from sqa.core.errors import DataError
 from sqa.core.paths import DATA
-from sqa.diagnose.function_words import FUNCTION_WORDS, strip_edges
-from sqa.diagnose.priors import PREFIX, Priors, form, has_priors, load_priors
+from sqa.data.priors import FUNCTION_WORDS, PREFIX, Priors, form, has_priors, load_priors, strip_edges
 from sqa.files.model_files import folder_digest, read_tensors, unpack_integers, unpack_strings
 
 FOLDER = DATA / "models" / "bm25"

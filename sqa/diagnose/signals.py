@@ -14,10 +14,9 @@ from functools import lru_cache
 import numpy as np
 
 from sqa.core.types import Floats
+from sqa.data.priors import alike, folded, form, is_content, strip_edges
 from sqa.diagnose.alignment import Alignment, Evidence
-from sqa.diagnose.function_words import is_content, strip_edges
 from sqa.diagnose.known_words import foreign, pages
-from sqa.diagnose.priors import alike, folded, form
 from sqa.diagnose.scores import Words, WordScores
 
 VERSION = 1  # raise when the numbers change

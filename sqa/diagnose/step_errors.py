@@ -36,9 +36,9 @@ import numpy as np
 from sqa.core.errors import ConfigError
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Floats
+from sqa.data.priors import is_content, strip_edges
 from sqa.diagnose.alignment import Aligner, Alignment
 from sqa.diagnose.detector import WordJudge
-from sqa.diagnose.function_words import is_content, strip_edges
 from sqa.diagnose.texts import Text, texts_of
 from sqa.metrics.qa import log_reciprocal_rank
 

@@ -36,10 +36,10 @@ from sqa.core.errors import ConfigError, SqaError
 from sqa.core.registry import BUZZERS
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Question
+from sqa.data.priors import is_content
 from sqa.diagnose.alignment import load_aligner
 from sqa.diagnose.detector import load_detector
 from sqa.diagnose.findings import LINKS
-from sqa.diagnose.function_words import is_content
 from sqa.diagnose.step_errors import TARGET, DiagnoseConfig, StepErrors, ranked, step_errors
 from sqa.metrics.curve import curve_named
 from sqa.run.config import ComponentConfig, to_mapping

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from sqa.core.errors import ConfigError, DataError
+from sqa.data.priors import Priors, alike, form, load_priors
 from sqa.diagnose.alignment import SEEDS, HmmAligner
-from sqa.diagnose.priors import Priors, alike, form, load_priors
 
 COLOURS = {"rojo": "red", "verde": "green", "azul": "blue", "negro": "black"}
 THINGS = {"perro": "dog", "gato": "cat", "pájaro": "bird", "tren": "train", "libro": "book"}

@@ -13,9 +13,9 @@ import pytest
 from sqa.core.errors import ConfigError
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Emission, Guess, Question
+from sqa.data.priors import is_content
 from sqa.diagnose import findings as diagnose_command
 from sqa.diagnose.alignment import Alignment
-from sqa.diagnose.function_words import is_content
 from sqa.diagnose.step_errors import DiagnoseConfig, diagnose, is_name, step_errors
 
 SOURCE = (

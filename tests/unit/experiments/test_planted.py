@@ -17,7 +17,7 @@ from sqa.core.errors import DataError
 from sqa.core.registry import SCORERS
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Question
-from sqa.diagnose.function_words import strip_edges
+from sqa.data.priors import strip_edges
 from sqa.diagnose.signals import GROUPS
 from sqa.diagnose.step_errors import DiagnoseConfig
 
