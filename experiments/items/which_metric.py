@@ -31,7 +31,8 @@ from sqa.files.store import Store
 from sqa.report import markdown
 from sqa.run.config import load
 
-SCORES = ("bleu", "chrf", "names", "names@invented")
+OF_TRACES = ("facts", "facts@invented")  # not among the ablation's metrics: computed here from its translations
+SCORES = ("bleu", "chrf", "names", "names@invented", *OF_TRACES)
 RESAMPLES = 1000
 MEAN = "mean of all systems"
 LEAST = 5  # questions kept, and lost, below which no AUC is given
@@ -64,7 +65,8 @@ def measure(config_path: Path, runs: Path) -> Iterator[Row]:
         stats = point.result.stats
         asked = {entry.name for entry in config.quality}
         metrics |= {m.name: m for m in point.result.metrics if m.name in asked & stats.keys()}
-        scored[point.dataset, point.family, point.k] = {name: stats[name] for name in metrics if name in stats}
+        facts = {name: metric_names.collect(point.result.traces, metrics[name]) for name in OF_TRACES}
+        scored[point.dataset, point.family, point.k] = facts | {name: stats[name] for name in metrics if name in stats}
     for dataset in dict.fromkeys(row.cell.dataset for row in grid):
         rows = [row for row in grid if row.cell.dataset == dataset]
         human = next(row for row in rows if row.cell.family == "reference" and row.cell.k == "full")

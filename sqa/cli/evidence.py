@@ -204,9 +204,18 @@ def latency(
     strict: Annotated[
         bool, typer.Option("--strict", help="Refuse odd lines (delays that fall), which are computed and marked else.")
     ] = False,
+    facts: Annotated[bool, typer.Option("--facts", help="Instead: facts that arrive; docs/facts.md.")] = False,
+    sources: Annotated[Path | None, typer.Option(metavar="FILE", help="--facts: a source for each line.")] = None,
+    pair: Annotated[str, typer.Option(metavar="PAIR", help="--facts: the languages, as es-en.")] = "-en",
     as_json: Json = False,
 ) -> None:
     """Every latency of a log: means as TSV, or with --json one line a sentence."""
+    if facts:
+        from sqa.metrics.facts_log import FactOptions
+
+        if computation_aware or strict or unit == "char":
+            raise ConfigError("--facts: takes --references, --sources, --pair and --json")
+        return call("sqa.metrics.facts_log:main", log, FactOptions(pair, references, sources), as_json)
     from sqa.metrics.latency_log import LogOptions, main
 
     options = LogOptions(convention, unit, source, end, references, use_ref_len, computation_aware, strict)

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 _QA, _LATENCY, _QUALITY = "sqa.metrics.qa", "sqa.metrics.latency", "sqa.metrics.quality.bleu"
 _NAMES = "sqa.metrics.quality.names"
+_FACTS = ("facts", "facts@invented", "facts@timed", "facts-lag", "facts-lag@seconds")
 _REVISION = "sqa.metrics.revision"
 
 # name -> (module, class, arguments)
@@ -54,6 +55,7 @@ _TABLE: dict[str, tuple[str, str, dict[str, Any]]] = {
     "names": (_NAMES, "Names", {"side": "kept"}),
     "names@copied": (_NAMES, "Names", {"side": "copied"}),
     "names@invented": (_NAMES, "Names", {"side": "invented"}),
+    **{name: ("sqa.metrics.fact_metrics", "named", {"name": name}) for name in _FACTS},
     **{name: (_LATENCY, "Latency", arguments) for name, arguments in metric_names().items()},
     "ne": (_REVISION, "NormalizedErasure", {}),
 }

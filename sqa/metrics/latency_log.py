@@ -30,7 +30,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 from msgspec import DecodeError, Struct, ValidationError, field, structs
@@ -103,7 +103,7 @@ def convention_named(name: str) -> Convention:
     return CONVENTIONS[found[0]]
 
 
-class _Line(Struct, gc=False):
+class Line(Struct, gc=False):
     """What is read of a line; the other keys are skipped unread, which takes half the time."""
 
     delays: list[int | float]
@@ -116,21 +116,22 @@ class _Line(Struct, gc=False):
     index: int | None = None
 
 
-class _TimedLine(_Line, gc=False):
+class _TimedLine(Line, gc=False):
     """The same with computing time in the delays."""
 
     delays: list[int | float] = field(name="elapsed")
     other: list[int | float] | None = field(name="delays", default=None)
 
 
-_KEYS = _Line.__struct_encode_fields__
+LineT = TypeVar("LineT", bound=Line)
+_KEYS = Line.__struct_encode_fields__
 _NAMES = [f'"{name}"'.encode() for name in _KEYS]
 
 
 def score(path: str, options: LogOptions) -> Scored:
     """Score a log ("-" = standard input).  What is wrong with it: DataError "FILE:LINE: ..."."""
     convention = convention_named(options.convention)
-    rows = _rows(path, _TimedLine if options.computation_aware else _Line)
+    rows = read_lines(path, _TimedLine) if options.computation_aware else read_lines(path, Line)
     delays = _pack(path, rows, options, convention)
     odd = _odd(delays, rows)
     if odd and options.strict:
@@ -145,7 +146,7 @@ def score(path: str, options: LogOptions) -> Scored:
     return Scored(convention, values, used, tuple(range(len(rows))), whole, odd)
 
 
-def _rows(path: str, kind: type[_Line]) -> list[_Line]:
+def read_lines(path: str, kind: type[LineT]) -> list[LineT]:
     """The objects of a log, line by line."""
     if path == "-":
         text = sys.stdin.buffer.read(MAX_BYTES + 1)
@@ -180,7 +181,7 @@ def _rows(path: str, kind: type[_Line]) -> list[_Line]:
     return rows
 
 
-def _pack(path: str, rows: Sequence[_Line], options: LogOptions, convention: Convention) -> Delays:
+def _pack(path: str, rows: Sequence[Line], options: LogOptions, convention: Convention) -> Delays:
     """The delays of a log as its convention counts them."""
     _check_sizes(path, rows)
     delays = [row.delays for row in rows]
@@ -207,7 +208,7 @@ def _pack(path: str, rows: Sequence[_Line], options: LogOptions, convention: Con
     return pack(delays, lengths, known or None, speech)
 
 
-def _check_sizes(path: str, rows: Sequence[_Line]) -> None:
+def _check_sizes(path: str, rows: Sequence[Line]) -> None:
     """No number so great or small that a sum or a quotient of them is no number any more, no delay below 0."""
     for line, row in enumerate(rows, start=1):
         if max(row.delays, default=0) > GREATEST:
@@ -224,7 +225,7 @@ def _check_sizes(path: str, rows: Sequence[_Line]) -> None:
                 raise DataError(f"{path}:{line}: {key} must be {1 / GREATEST:g} to {GREATEST:g}")
 
 
-def _odd(delays: Delays, rows: Sequence[_Line]) -> dict[int, str]:
+def _odd(delays: Delays, rows: Sequence[Line]) -> dict[int, str]:
     """1-based line -> the first thing about its delays that no translator does; ascending."""
     flat, source = delays.flat, delays.source[delays.sentence]  # (N,)
     before = np.concatenate(([0.0], flat[:-1])) * (delays.index > 0)
@@ -246,7 +247,7 @@ def _odd(delays: Delays, rows: Sequence[_Line]) -> dict[int, str]:
     return dict(sorted(found.items()))
 
 
-def _check_keys(path: str, rows: Sequence[_Line]) -> None:
+def _check_keys(path: str, rows: Sequence[Line]) -> None:
     """What one line has all have: a key that is misspelt in one would leave it to be read by other rules."""
     for key in structs.fields(rows[0]):
         there = [getattr(row, key.name) is not None for row in rows]
@@ -262,14 +263,14 @@ def _check_lengths(path: str, key: str, lengths: Sequence[float | None]) -> None
             raise DataError(f"{path}:{number}: {key} must be a number above 0, got {length}")
 
 
-def _check_order(path: str, rows: Sequence[_Line]) -> None:
+def _check_order(path: str, rows: Sequence[Line]) -> None:
     """The indices, where there are any, count the lines."""
     for place, row in enumerate(rows):
         if row.index is not None and row.index != place:
             raise DataError(f"{path}:{place + 1}: index {row.index} where {place} is due; is a sentence missing?")
 
 
-def _ends(path: str, rows: Sequence[_Line]) -> bool:
+def _ends(path: str, rows: Sequence[Line]) -> bool:
     """Whether the log gives the end of the sentence a delay.  Some lines with it and some without: DataError."""
     marked = {n: (row.prediction or "").endswith(EOS) for n, row in enumerate(rows, start=1) if row.delays}
     with_end = [number for number, mark in marked.items() if mark]
@@ -281,7 +282,7 @@ def _ends(path: str, rows: Sequence[_Line]) -> bool:
     return bool(with_end)
 
 
-def _references(path: str, rows: Sequence[_Line], options: LogOptions) -> list[float | None]:
+def _references(path: str, rows: Sequence[Line], options: LogOptions) -> list[float | None]:
     """|y*| of every line, None where the log has none."""
     if options.references is not None:
         texts = [line.removesuffix("\r") for line in records.lines(options.references)]

@@ -18,6 +18,7 @@ A trace has one entry per question, in the same order.  With n steps:
     u  n characters: 0 aligned, 1 unaligned, 2 unaligned content word
     l  [n][...] source words (0-based in the question) that the word stands for
     o  [first, stop] of every stretch of source words that was left out
+    k  what became of the human translation's names, numbers and dates (docs/facts.md), a sentence; lacks without one
     f  findings, worst first: {"kind", "first", "last", "words", "source", "before", "after", "severity"}
 """
 
@@ -42,6 +43,7 @@ from sqa.diagnose.detector import load_detector
 from sqa.diagnose.findings import LINKS
 from sqa.diagnose.step_errors import TARGET, DiagnoseConfig, StepErrors, ranked, step_errors
 from sqa.metrics.curve import curve_named
+from sqa.metrics.fact_metrics import told_of
 from sqa.run.config import ComponentConfig, to_mapping
 from sqa.run.folder import FinishedRun
 from sqa.run.parts import Parts
@@ -218,6 +220,8 @@ def _trace(trace: QuestionTrace, errors: StepErrors | None, pages: _Pages, confi
     if trace.buzzes is not None:
         data["b"] = _short([buzz.score for buzz in trace.buzzes])
         data["z"] = next((step for step, buzz in enumerate(trace.buzzes) if buzz.buzz), None)
+    if told := told_of(trace):
+        data["k"] = told
     if errors is not None:
         marks = zip(errors.unaligned, errors.hallucinated, emissions, strict=True)
         data["u"] = "".join(

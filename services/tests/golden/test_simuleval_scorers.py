@@ -16,6 +16,8 @@ pytest.importorskip("simuleval", reason="needs the extra: pip install 'sqa[simul
 import sqa
 from sqa.core.paths import ROOT
 from sqa.data.datasets import load_questions
+from sqa.metrics.facts_log import FactOptions, judged_lines
+from sqa.metrics.facts_log import table as facts_table
 
 pytestmark = pytest.mark.slow
 NAMES = {"SQA_EW": "ew", "SQA_ORACLE_EW": "oracle-ew", "SQA_STABLE_EW": "stable-ew", "SQA_ACCURACY": "accuracy"}
@@ -96,3 +98,24 @@ def test_other_questions_are_one_line(tmp_path: Path, questions: str, said: str)
     done = old(tmp_path, questions)
     last = done.stderr.splitlines()[-1]
     assert done.returncode == 1 and last.startswith("sqa: ") and said in last and "Traceback" not in done.stderr
+
+
+def test_facts_need_no_questions(tmp_path: Path) -> None:
+    """Those of `sqa latency LOG --facts` on the same log; a sentence without a fact has no score."""
+    shutil.copy(EXAMPLE, tmp_path / "instances.log")
+    (tmp_path / "config.yaml").write_text("source_type: text\ntarget_type: text\n", encoding="utf-8")
+    names = ("SQA_FACTS", "SQA_FACTS_INVENTED", "SQA_FACTS_LAG", "SQA_FACTS_TIMED")
+    asked = [sys.executable, "-m", "sqa", "simuleval-dir"]
+    folder = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+    command = [sys.executable, "-W", "ignore", "-m", "simuleval.cli", "--no-progress-bar", "--output", str(tmp_path)]
+    scorers = ["--user-dir", folder, "--latency-metrics", *names, "--sqa-pair", "es-en", "--score-only"]
+    done = subprocess.run([*command, *scorers], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-3000:]
+    header, row = done.stdout.splitlines()[-2:]
+    printed = dict(zip(header.split(), row.split()[-len(header.split()) :], strict=True))
+    lines = judged_lines(str(EXAMPLE), FactOptions("es-en"))
+    expected = {row[0]: round(float(row[1]), 3) for row in facts_table(lines, 10)}
+    assert {name: float(printed[name]) for name in names} == {
+        name: expected[name.removeprefix("SQA_").lower().replace("facts_lag", "facts-lag").replace("facts_", "facts@")]
+        for name in names
+    }

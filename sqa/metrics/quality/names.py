@@ -42,6 +42,11 @@ def spelled(word: str) -> str:
     return "".join(c for c in letters if not unicodedata.combining(c)).casefold()
 
 
+def ends_sentence(word: str) -> bool:
+    """Whether a sentence ends with a word: a mark that ends one, not that of an abbreviation."""
+    return bool(_ENDS_SENTENCE.search(word)) and not _ABBREVIATION.match(word)
+
+
 def names_in(text: str) -> list[str]:
     """The names and numbers of a text, in order, as they are compared."""
     found, begins = [], True
@@ -51,7 +56,7 @@ def names_in(text: str) -> list[str]:
         if bare and (number or (bare[0].isupper() and not begins)) and spelled(word) not in _PRONOUN:
             found.append(spelled(word))
         if bare or _ENDS_SENTENCE.search(word):  # a lone opening quote leaves a beginning a beginning
-            begins = bool(_ENDS_SENTENCE.search(word)) and not _ABBREVIATION.match(word)
+            begins = ends_sentence(word)
     return found
 
 

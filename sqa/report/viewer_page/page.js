@@ -95,6 +95,7 @@ function layOut(system) {
   system.captions = { rank: one(".rank figcaption"), wins: one(".wins figcaption") };
   one(".rank").hidden = one(".wins").hidden = !run.guessed;
   draw(system);
+  one(".facts").textContent = trace.k ?? "";
   one(".worst").hidden = one(".findings").hidden = !run.aligned;
   for (const finding of trace.f || []) one(".findings").append(findingItem(system, finding));
   if (run.aligned && !trace.f.length) one(".findings").replaceWith(element("p", "None found.", "parts"));

@@ -4,22 +4,31 @@
 
 The sentences must be those of a question set, in order: `sqa questions SET` writes them.  The output is answered as
 `sqa run` answers the same log, so the numbers are the same.  `--score-only` scores old logs.
+
+SQA_FACTS, SQA_FACTS_INVENTED, SQA_FACTS_LAG and SQA_FACTS_TIMED want references and no questions, and are those of
+`sqa latency LOG --facts`.
 """
 
 from __future__ import annotations
 
 import json
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import numpy as np
 from simuleval.evaluator.scorers.latency_scorer import LatencyScorer, register_latency_scorer
 
 from sqa.core.errors import DataError, SqaError
+from sqa.core.types import Floats
+from sqa.metrics.fact_metrics import SIDES, Facts, Side
+from sqa.metrics.facts_log import FactOptions, judged_lines
 from sqa_services.simuleval.answered import SHOWN, add_options, answered
 
+TOLD = ("index", "prediction", "delays", "reference", "source", "source_length")
 LOGGED = ("index", "prediction", "delays", "prediction_length", "source", "source_length", "elapsed", "metric")
 
 
@@ -51,10 +60,55 @@ for _shown, _name in SHOWN.items():
     register_latency_scorer(_shown)(type(_shown, (OfAnswers,), {"metric": _name}))
 
 
-def _line(instance: Any) -> str:
+class OfFacts(LatencyScorer):
+    """Facts of the references (docs/facts.md): no questions are needed; in metrics.tsv a sentence has its own score."""
+
+    metric = Facts()
+    pair = "-en"
+
+    def __call__(self, instances: dict[int, Any]) -> float:
+        log = "".join(_line(instances[number], TOLD) for number in sorted(instances))
+        try:
+            stats = _facts(log, self.pair)[self.metric.side]
+            value = self.metric.score(stats.sum(axis=0))
+        except SqaError as error:
+            raise SystemExit(f"sqa: {error}") from error
+        scores = self.metric.score_many(stats)
+        for number, score in zip(sorted(instances), scores.tolist(), strict=True):
+            instances[number].metrics[self.metric_name] = score  # nan: no fact in the sentence
+        return value
+
+    @staticmethod
+    def add_args(parser: ArgumentParser) -> None:
+        parser.add_argument("--sqa-pair", default="-en", help="languages, as es-en: number words, the aligner's priors")
+
+    @classmethod
+    def from_args(cls, args: Namespace) -> OfFacts:
+        made = cls()
+        made.pair = args.sqa_pair
+        return made
+
+
+for _side in SIDES:
+    _built = Facts(_side)
+    _shown = f"SQA_{_built.name.upper().replace('-', '_').replace('@', '_')}"
+    register_latency_scorer(_shown)(type(_shown, (OfFacts,), {"metric": _built}))
+
+
+@cache
+def _facts(log: str, pair: str) -> dict[Side, Floats]:
+    """Side -> statistics of each sentence of a log's text."""
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "instances.log"
+        file.write_text(log, encoding="utf-8")
+        lines = judged_lines(str(file), FactOptions(pair))
+    return {side: np.array([line.stats(side) for line in lines]) for side in SIDES}
+
+
+def _line(instance: Any, keys: Sequence[str] = LOGGED) -> str:
     """A line of instances.log, as SimulEval writes it and `recorded` reads it."""
     row = instance.info if hasattr(instance, "info") else instance.summarize()
-    return json.dumps({key: row[key] for key in LOGGED if key in row}) + "\n"
+    return json.dumps({key: row[key] for key in keys if key in row}) + "\n"
 
 
 @cache

@@ -1,0 +1,191 @@
+"""Facts of any test set: how well they are read, how systems differ, and what lowers them.
+
+reading     precision and recall of the rules, on sentences that a person has marked
+systems     facts that arrive and are invented, and how late, of systems on newstest2013; paired differences
+contrast    changes of one place in a translation, as in AskQE (Ki, Duh and Carpuat 2025): those that leave its facts
+            alone, and those that do not; paired, over the sentences that a change applies to
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from experiments.lab.item import Item, inputs_of
+from experiments.lab.ledger import Ledger, Row, row_of
+from experiments.lab.tables import columns, number, pivot
+from experiments.studies.fact_changes import CONTRAST
+from experiments.studies.translation_table import SetConfig, load_set
+from sqa.core.paths import ROOT
+from sqa.core.significance import Mean, bootstrap, compare
+from sqa.core.types import Floats, Question
+from sqa.data.datasets import load_questions
+from sqa.data.download import path_of
+from sqa.data.perturb import perturb
+from sqa.files.store import Store
+from sqa.metrics import build
+from sqa.metrics.fact_metrics import Facts, fact_stats
+from sqa.metrics.facts_log import FactOptions, judged_lines
+from sqa.metrics.quality.facts import facts_in, judge
+from sqa.report import markdown
+from sqa.run.config import run_from_mapping
+from sqa.run.pipeline import run
+
+GOLD = ROOT / "tests" / "golden" / "vectors"  # facts-*.tsv: ids of sentences, and their facts marked by hand
+METRICS = ("facts", "facts@invented", "facts-lag", "facts@timed", "names", "bleu", "chrf")
+LIMIT = 500  # sentences of each test
+HUMAN, APERTIUM = "human translation", {"name": "command", "command": ["apertium", "-u", "spa-eng"]}
+FIRST = {HUMAN: {"name": "fixed", "text": "reference", "reveal": "diagonal"}}
+SYSTEMS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
+    "es-en newstest2013": {
+        **FIRST,
+        **{f"Apertium, {k}": {**APERTIUM, "k": k} for k in ("full", 6)},
+        **{f"Transformer, {k}": {"name": "waitk", "model": "es-en", "k": k} for k in ("full", 6)},
+    },
+    "pl-en newstest2020": {
+        **FIRST,
+        **{f"Transformer, {k}": {"name": "waitk", "model": "pl-en", "k": k} for k in ("full", 6)},
+    },
+}
+
+
+def measure(_: Path, runs: Path) -> Iterator[Row]:
+    """The rows of all blocks."""
+    for gold in sorted(GOLD.glob("facts-*.tsv")):
+        yield from reading(gold)
+    for test, systems in SYSTEMS.items():
+        pair, name = test.split()
+        questions = load_set(SetConfig(name, pair), LIMIT)[1]
+        results = {}
+        for label, translator in systems.items():
+            wanted = {"name": "facts", "dataset": {"name": "mini-es"}, "translator": translator, "metrics": METRICS}
+            results[label] = run(run_from_mapping(wanted), Store(runs), questions=questions, progress=False)
+            for metric in results[label].metrics:
+                interval = bootstrap(results[label].stats[metric.name], metric)
+                yield row_of(("systems", name, label), metric.name, interval, metric.unit, metric.signature())
+        for (better, first), (worse, second) in pairwise((k, v) for k, v in results.items() if not k.endswith("6")):
+            for metric in build(METRICS[:2]):
+                found = compare(first.stats[metric.name], second.stats[metric.name], metric)
+                yield row_of(("differences", name, f"{better} minus {worse}"), metric.name, found, "0-1")
+        for label in (HUMAN, "Apertium, full"):
+            if label in results and name == "newstest2013":
+                outputs = [" ".join(trace.hypotheses).split() for trace in results[label].traces]
+                yield from contrast(label, questions, outputs)
+    yield from of_others()
+
+
+def of_others() -> Iterator[Row]:
+    """A log that OmniSTEval publishes: English speech, German text, of which numbers alone are facts."""
+    lines = judged_lines(str(path_of("mustc-instances")), FactOptions("en-de"))
+    found = bootstrap(np.array([line.stats("arrived") for line in lines]), Facts())
+    yield row_of(("log", "MuST-C en-de", "OmniSTEval's log"), "facts", found, "0-1")
+    yield Row(
+        ("log", "MuST-C en-de", "OmniSTEval's log"),
+        "counted",
+        sum(len(line.judged.told) for line in lines),
+        unit="count",
+    )
+
+
+def reading(gold: Path) -> Iterator[Row]:
+    """Precision and recall on sentences marked by hand: id, then facts as word numbers, in brackets what may lack."""
+    texts = _marked(gold)
+    right, asked, found, marked = [], [], [], []
+    for line in gold.read_text(encoding="utf-8").splitlines():
+        id, _, rest = line.partition("\t")
+        facts = [part.split() for part in rest.split(";") if part.strip()]
+        allowed = {int(word.strip("()")) for fact in facts for word in fact}
+        needed = [{int(w) for w in fact if w.isdigit()} or {int(w.strip("()")) for w in fact} for fact in facts]
+        spans = [set(range(fact.first, fact.last + 1)) for fact in facts_in(texts[id].split())]
+        right.append(sum(span <= allowed for span in spans))
+        asked.append(len(spans))
+        found.append(sum(need <= set().union(*spans) for need in needed))
+        marked.append(len(needed))
+    for name, counts in (("precision", (right, asked)), ("recall", (found, marked))):
+        interval = bootstrap(np.array(counts, dtype=np.float64).T, Mean(name))
+        cell = ("reading", gold.stem.removeprefix("facts-"), "rules")
+        yield row_of(cell, name, interval, "0-1")
+        yield Row(cell, f"{name} of", float(sum(counts[1])), unit="count")
+
+
+def _marked(gold: Path) -> dict[str, str]:
+    """The sentences of a file of marks: `newstest2013`'s by their line from 0, questions' as ID#SENTENCE."""
+    name = gold.stem.removeprefix("facts-")
+    if name not in ("xqb", "mini"):
+        return {q.id.rpartition("-")[2]: q.reference_text for q in load_set(SetConfig(name, "es-en"), None)[1]}
+    sets = (load_questions(f"{name}-{language}") for language in ("es", "pl"))
+    return {f"{q.id}#{at}": text for questions in sets for q in questions for at, text in enumerate(q.reference)}
+
+
+def contrast(label: str, questions: Sequence[Question], outputs: Sequence[Sequence[str]]) -> Iterator[Row]:
+    """Facts of changed translations minus those of the same ones unchanged."""
+    for family, kinds in CONTRAST.items():
+        for kind in kinds:
+            before, after = [], []
+            for question, words in zip(questions, outputs, strict=True):
+                if not words:
+                    continue
+                made = perturb(replace(question, language="en", sentences=(tuple(words),)), kind, 0)
+                if made is not None:
+                    before.append(_stats(question, words))
+                    after.append(_stats(question, made.words))
+            for place, metric in enumerate(build(METRICS[:2])):
+                changed, original = (np.array([row[place] for row in rows]) for rows in (after, before))
+                found = compare(changed, original, metric)
+                cell = ("contrast", label, f"{family}: {kind.name}")
+                yield row_of(cell, metric.name, found, "0-1")
+                yield Row(cell, f"{metric.name} p", found.p_randomization, n=found.n, unit="p")
+
+
+def _stats(question: Question, words: Sequence[str]) -> list[Floats]:
+    judged = judge(question.words, tuple(words), tuple(question.reference_text.split()), question.language)
+    return [fact_stats(side, judged, (), ()) for side in ("arrived", "invented")]
+
+
+def contrast_block(ledger: Ledger) -> list[str]:
+    """Each change, and what it does to the facts of each translation that arrive."""
+    tests = dict.fromkeys(row.cell[1] for row in ledger.where(part="contrast"))
+    lines = []
+    for what in dict.fromkeys(row.cell[2] for row in ledger.where(part="contrast")):
+        cells = [what]
+        for test in tests:
+            found, p = (ledger.one(name, part="contrast", test=test, what=what) for name in ("facts", "facts p"))
+            same = found is not None and found.value == found.low == found.high == 0
+            cells += ["0" if same else number(found, sign=True), number(p)]
+        lines.append(cells)
+    return markdown.table(["change", *(head for test in tests for head in (test, "p"))], lines)
+
+
+ITEM = Item(
+    name="facts",
+    shows="names, numbers and dates that arrive: how well rules read them, of systems on news, and under changes",
+    config="",
+    columns=("part", "test", "what"),
+    measure=measure,
+    inputs=inputs_of(models=("es-en", "pl-en", "align-es-en", "align-pl-en"), datasets=("xqb-es", "xqb-pl")),
+    blocks={
+        "reading": pivot(
+            ("test",),
+            columns("precision", "precision of: of", "recall", "recall of: of"),
+            ("sentences of",),
+            part="reading",
+        ),
+        "systems": pivot(
+            ("test", "what"),
+            columns(*METRICS[:3]) + columns("bleu", interval=False),
+            ("test", "system"),
+            part="systems",
+        ),
+        "differences": pivot(
+            ("test", "what"), columns(*METRICS[:2], sign=True), ("test", "systems"), part="differences"
+        ),
+        "contrast": contrast_block,
+        "log": pivot(("test",), columns("facts", "counted: numbers counted"), ("log",), part="log"),
+    },
+    kept="news tests want Apertium and data that are not bundled",
+)

@@ -1,0 +1,144 @@
+"""How many facts of the human translation arrive, how many are invented, and how late they come.
+
+    facts            share of the human translation's facts that the translation has
+    facts@invented   share of the translation's own facts that neither the human translation nor the source has
+    facts-lag        source words read between a fact's source word and the word with which the translation has it, mean
+                     over the facts that arrive and whose source word is known; below 0 where it was guessed ahead
+    facts-lag@seconds  the same in seconds of speech, by the source words said by then; of questions with word times
+    facts@timed      share of the facts that arrive whose source word is known: how much `facts-lag` hangs on
+
+What a fact is, and when a text has it: sqa/metrics/quality/facts.py.  They need no questions: any test set has facts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+import numpy as np
+
+from sqa.core.significance import ratio, ratio_many
+from sqa.core.types import Floats
+from sqa.metrics.quality.facts import Judged, judge, lexicon_digest
+from sqa.metrics.quality.text_metric import lines
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sqa.core.trace import QuestionTrace
+
+Side = Literal["arrived", "invented", "timed", "lag", "seconds"]
+_NAMES: Mapping[Side, str] = {
+    "arrived": "facts",
+    "invented": "facts@invented",
+    "timed": "facts@timed",
+    "lag": "facts-lag",
+    "seconds": "facts-lag@seconds",
+}
+_LABELS: Mapping[Side, str] = {
+    "arrived": "Facts",
+    "invented": "Facts invented",
+    "timed": "Facts timed",
+    "lag": "Lag of facts",
+    "seconds": "Lag of facts, s",
+}
+SIDES: tuple[Side, ...] = ("arrived", "invented", "lag", "timed")  # of a log
+
+
+def fact_stats(side: Side, judged: Judged, reads: Sequence[float], positions: Sequence[float]) -> Floats:
+    """(2,): [facts counted, or the sum of their lags; facts looked at].
+
+    `reads` holds how much source was read before each target word, `positions` when each source word has been read.
+    """
+    if side == "invented":
+        return np.array([len(judged.invented), len(judged.own)], dtype=np.float64)
+    arrived = [(told.target, told.source) for told in judged.told if told.target is not None]
+    if side == "arrived":
+        return np.array([len(arrived), len(judged.told)], dtype=np.float64)
+    lags = [reads[target] - positions[source] for target, source in arrived if source is not None]
+    if side == "timed":
+        return np.array([len(lags), len(arrived)], dtype=np.float64)
+    return np.array([sum(lags), len(lags)], dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """See the module; stats as `fact_stats` gives them, additive over questions."""
+
+    side: Side = "arrived"
+
+    digits: ClassVar[int] = 3
+
+    @property
+    def name(self) -> str:
+        return _NAMES[self.side]
+
+    @property
+    def label(self) -> str:
+        return _LABELS[self.side]
+
+    @property
+    def unit(self) -> str:
+        return {"lag": "words", "seconds": "seconds"}.get(self.side, "0-1")
+
+    @property
+    def kind(self) -> Literal["quality", "lag"]:
+        return "lag" if self.side in ("lag", "seconds") else "quality"
+
+    @property
+    def higher_is_better(self) -> bool:
+        return self.side in ("arrived", "timed")
+
+    def signature(self) -> str:
+        return f"{self.name}|segment:question|told:once|rules:1|lexicon:{lexicon_digest()}"
+
+    def stats(self, trace: QuestionTrace) -> Floats:
+        question = trace.question
+        _, reference = lines(trace)
+        target, reads = written(trace)
+        judged = judge(question.words, target, tuple(reference.split()), question.language)
+        if self.side != "seconds":
+            return fact_stats(self.side, judged, reads, range(1, len(question.words) + 1))
+        if not question.word_times:
+            return np.zeros(2)
+        said = (0.0, *question.word_times)  # s at which each number of words has been said
+        return fact_stats("lag", judged, [said[read] for read in reads], question.word_times)
+
+    def score(self, stats: Floats) -> float:
+        return ratio(stats, self.name)
+
+    def score_many(self, stats: Floats) -> Floats:
+        return ratio_many(stats)
+
+
+def named(name: str) -> Facts:
+    """The metric of a name."""
+    return next(Facts(side) for side, known in _NAMES.items() if known == name)
+
+
+def told_of(trace: QuestionTrace) -> str:
+    """What became of a question's facts, as a sentence for a reader; "" where there are none."""
+    target, reads = written(trace)
+    question = trace.question
+    judged = judge(question.words, target, tuple(question.reference_text.split()), question.language)
+    if not judged.told and not judged.invented:
+        return ""
+    arrived, of = fact_stats("arrived", judged, reads, ()).astype(int).tolist()
+    late, timed = fact_stats("lag", judged, reads, range(1, len(question.words) + 1)).tolist()
+    said = [f"Facts: {arrived} of {of} arrive" + (f", {late / timed:.1f} source words late" if timed else "")]
+    lost = [told.fact.text for told in judged.told if told.target is None]
+    for name, facts in (("lost", lost), ("invented", [fact.text for fact in judged.invented])):
+        said += [f"{name}: {', '.join(facts)}"] if facts else []
+    return "; ".join(said) + "."
+
+
+def written(trace: QuestionTrace) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """The words of the final translation, and the source words read when each was written to stay."""
+    kept: list[list[tuple[str, int]]] = [[] for _ in trace.question.sentences]
+    for emission, read in zip(trace.emissions, trace.source_words.tolist(), strict=True):
+        words = kept[emission.sentence]
+        del words[len(words) - emission.erase :]
+        if emission.token:
+            words.append((emission.token, read))
+    flat = [pair for words in kept for pair in words]
+    return tuple(word for word, _ in flat), tuple(read for _, read in flat)

@@ -1,0 +1,157 @@
+"""`sqa latency LOG --facts`: which facts of a log's references arrive, how late, and which are invented.
+
+Of a line these keys are read: `prediction`, `delays` (one for each word of it, and one for the end if the log counts
+it), `reference`, and `source` where it is a text.  `--references` and `--sources` give a line for each line of the log
+instead.  Lags are source words; where delays are milliseconds of speech they are seconds, and a word of the transcript
+has been read when its share of the transcript's characters has been heard: an estimate, as logs hold no word times.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sqa.core.errors import ConfigError, DataError, NotComputable
+from sqa.core.significance import bootstrap
+from sqa.core.types import Floats
+from sqa.data.languages import certain, code_of
+from sqa.files import records
+from sqa.metrics.fact_metrics import SIDES, Facts, Side, fact_stats
+from sqa.metrics.latency_log import EOS, Line, read_lines
+from sqa.metrics.quality.facts import Judged, judge
+
+
+@dataclass(frozen=True, slots=True)
+class FactOptions:
+    """Where a log's texts are, and how they are read."""
+
+    pair: str = "-en"  # ISO 639-1: number words of the source, priors of the word aligner; "" before the dash: unknown
+    references: Path | None = None  # a line for each line of the log; instead of the log's own
+    sources: Path | None = None
+    resamples: int = 1000
+
+    @property
+    def languages(self) -> tuple[str, str]:
+        """Of source and translation; what names none: ConfigError."""
+        source, dash, into = self.pair.partition("-")
+        if not dash or not certain(into) or (source and not certain(source)):
+            raise ConfigError(f"--pair: expected two languages, such as es-en, got {self.pair!r}")
+        return code_of(source) if source else "", code_of(into)
+
+
+class _FactLine(Line, gc=False):
+    """A line of the log with its source, which is a list of facts about a file where it is speech."""
+
+    source: str | list[Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedLine:
+    """One line of a log."""
+
+    judged: Judged
+    reads: tuple[float, ...]  # source read before each target word: words, or seconds of speech
+    positions: tuple[float, ...]  # when each source word has been read; () without a source text
+    speech: bool
+
+    def stats(self, side: Side) -> Floats:
+        """(2,), as `fact_stats` gives them."""
+        return fact_stats(side, self.judged, self.reads, self.positions)
+
+    def record(self, index: int) -> dict[str, Any]:
+        """As `--json` prints it; null: the fact does not arrive, or its source word is not known."""
+        facts = [
+            {
+                "fact": told.fact.text,
+                "kind": told.fact.kind,
+                "at": None if told.target is None else self.reads[told.target],
+                "lag": self._lag(told.target, told.source),
+            }
+            for told in self.judged.told
+        ]
+        return {"index": index, "facts": facts, "invented": [fact.text for fact in self.judged.invented]}
+
+    def _lag(self, target: int | None, source: int | None) -> float | None:
+        return None if target is None or source is None else self.reads[target] - self.positions[source]
+
+
+def judged_lines(path: str, options: FactOptions) -> list[JudgedLine]:
+    """The facts of every line of a log ("-" = standard input).  What is wrong with it: DataError "FILE:LINE: ..."."""
+    rows = read_lines(path, _FactLine)
+    references = _beside(path, options.references, [row.reference for row in rows])
+    given = [row.source if isinstance(row.source, str) else "" for row in rows]
+    sources = _beside(path, options.sources, given)
+    languages = options.languages
+    speech = any(isinstance(row.source_length, float) for row in rows)
+    found = []
+    for number, (row, reference, source) in enumerate(zip(rows, references, sources, strict=True), start=1):
+        if not reference or not reference.strip():
+            raise DataError(f"{path}:{number}: no reference to take facts from; give --references FILE")
+        if row.prediction is None:
+            raise DataError(f"{path}:{number}: no prediction, of which facts are to be found")
+        words = tuple(row.prediction.removesuffix(EOS).split())
+        if len(row.delays) not in (len(words), len(words) + 1):
+            what = f"{len(words)} words in prediction and {len(row.delays)} delays"
+            raise DataError(f"{path}:{number}: {what}; expected a delay for each word")
+        told = tuple((source or "").split())
+        scale = 1000 if speech else 1
+        positions = _heard(told, row.source_length / scale) if speech else tuple(range(1, len(told) + 1))
+        judged = judge(told, words, tuple(reference.split()), *languages)
+        found.append(JudgedLine(judged, tuple(delay / scale for delay in row.delays), positions, speech))
+    return found
+
+
+def _heard(words: Sequence[str], seconds: float) -> tuple[float, ...]:
+    """When each word has been heard, if all characters take equally long."""
+    ends = list(accumulate(len(word) + 1 for word in words))
+    return tuple(seconds * end / ends[-1] for end in ends)
+
+
+def _beside(path: str, file: Path | None, own: Sequence[str | None]) -> Sequence[str | None]:
+    if file is None:
+        return own
+    texts = [line.removesuffix("\r") for line in records.lines(file)]
+    if len(texts) != len(own):
+        raise DataError(f"{file}: {len(texts)} lines for {len(own)} lines of {path}")
+    return texts
+
+
+def table(lines: Sequence[JudgedLine], resamples: int) -> Iterator[tuple[str, ...]]:
+    """Name, value, interval over lines, facts counted, facts left out, unit.
+
+    Without any source text a fact has no source word, and what is invented cannot be told from what is read.
+    """
+    arrived = sum(told.target is not None for line in lines for told in line.judged.told)
+    without_source = not any(line.positions for line in lines)
+    for side in SIDES:
+        metric = Facts(side)
+        stats: Floats = np.array([line.stats(side) for line in lines])
+        n = int(stats[:, 1].sum())
+        left_out = arrived - n if side == "lag" else 0
+        unit = "seconds" if side == "lag" and any(line.speech for line in lines) else metric.unit
+        try:
+            if without_source and side != "arrived":
+                raise NotComputable("no source text")
+            found = bootstrap(stats, metric, resamples)
+            numbers = tuple(f"{value:.4f}" for value in (found.value, found.low, found.high))
+        except NotComputable:
+            numbers = ("n/a",) * 3
+        yield metric.name, *numbers, str(n), str(left_out), unit
+
+
+def main(path: str, options: FactOptions, as_json: bool) -> None:
+    """The command: a table, or one JSON object a line with its facts."""
+    lines = judged_lines(path, options)
+    if as_json:
+        for index, line in enumerate(lines):
+            print(json.dumps(line.record(index), ensure_ascii=False))
+        return
+    print("metric\tvalue\tlow\thigh\tn\tundefined\tunit")
+    for row in table(lines, options.resamples):
+        print(*row, sep="\t")

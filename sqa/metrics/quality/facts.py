@@ -1,0 +1,395 @@
+"""Facts of a text by rule: its names, numbers and dates; which of them another text has, and where.
+
+A *name* is a run of words with capitals (particles between them), without titles before it.  The first word of a
+sentence counts if another one with a capital follows, or if it is neither a function word nor a word of the bundled
+parallel texts.  A *number* is digits or number words from two on, ordinals too, with its scale; a *date* is a month or
+a weekday.  The rules are for English, where only names have capitals; of German, numbers alone are facts.
+
+Another text has a name if it has each of its words, in any order, or another name of it (`OTHER_NAMES`, the bundled
+aliases of answers, initials); words are compared without case, accents and endings of inflection.  It has a number if
+it has one of the same value, in words, digits or Roman numerals.  A *source* has it too where the bundled priors of the
+word aligner link one of its words to the fact's: "Londres" to "London".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
+from typing import Literal
+
+from sqa.data.answer_aliases import bundled
+from sqa.data.priors import FUNCTION_WORDS, Priors, form, has_priors, load_priors
+from sqa.metrics.quality.fact_words import ABBREVIATIONS, MODALS, OTHER_NAMES, PARTICLES, TITLES, roman, values
+from sqa.metrics.quality.names import ends_sentence, spelled
+
+Kind = Literal["name", "number", "date"]
+
+LINKED, LINKS = 0.1, 2  # share of a source form's occurrences that are linked to a target form, and how many at least
+CAPITAL_NOUNS = frozenset({"de", "lb"})  # languages in which a capital makes no name: numbers alone are facts there
+TARGETS = ("es-en", "pl-en")  # priors whose English words are no names at a sentence's beginning
+_PARTS = re.compile(r"[-‐‑–—/]+")
+_OUTSIDE = re.compile(r"^[^\w$€£]+|[^\w%]+$")
+_QUOTE = re.compile(r"^[\"“”«„‘'(\[]")
+_BREAK = re.compile(r"[.,;:!?)\]”»\"]['\"”»)\]]*$")
+ACRONYM = 5  # letters at most
+_SHORT = 3  # letters of words that say little: of headlines, and of acronyms that are other words
+_STEM = 4  # letters that two words must share, and half of the longer one
+# what inflection adds to a name's stem: English plurals and peoples, Spanish and Polish endings
+_ENDINGS = frozenset(
+    "s es e n an ian ean ese ish a o i u y ow owi em ie om ami ach ego emu ej ym im iego c k ka ki os as ano ana "
+    "anos anas ii iem iom iami iach iu".split()
+) | {""}
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A name, a number or a date of a text."""
+
+    kind: Kind
+    text: str  # as written
+    words: tuple[str, ...]  # a name's words as they are compared; () for the others
+    values: frozenset[str]  # what a number or date can be; empty for a name
+    first: int  # of the text's words
+    last: int
+
+    @property
+    def key(self) -> tuple[Kind, tuple[str, ...]]:
+        """Equal for facts that are told again."""
+        return self.kind, self.words or tuple(sorted(self.values))
+
+
+@dataclass(frozen=True)
+class Text:
+    """A text cut into what is compared: the parts of its words that hyphens and dashes separate."""
+
+    words: tuple[str, ...]
+    language: str
+    parts: tuple[str, ...]  # as compared
+    written: tuple[str, ...]
+    at: tuple[int, ...]  # of each part, its word
+    values: tuple[tuple[frozenset[str], int, int], ...] = ()  # (what it can be, first and last part)
+    places: Mapping[str, int] = field(default_factory=dict)  # part -> the first one
+
+    @classmethod
+    def of(cls, words: Sequence[str], language: str) -> Text:
+        """The words of a text in a language: "en", "es", "pl"; of others digits alone are numbers."""
+        cut = [(part, at) for at, word in enumerate(words) for part in _cut(word)]
+        written, at = tuple(part for part, _ in cut), tuple(at for _, at in cut)
+        parts = tuple(map(spelled, written))
+        capital = [
+            spelled(part) not in MODALS or (part[0].isupper() and not begins)
+            for part, begins in zip(written, _begins(words, at), strict=True)
+        ]
+        counted = values(parts, language, capital)
+        taken = {place for _, first, last in counted for place in range(first, last + 1)}
+        for place, part in enumerate(written):
+            number = roman(part.lower()) if part.isupper() and place not in taken else None
+            if number and (len(part) > 1 or (language != "en" and part != "I")):
+                counted.append((frozenset({str(number)}), place, place))
+        places: dict[str, int] = {}
+        for place, part in enumerate(parts):
+            places.setdefault(part, place)
+        return cls(tuple(words), language, parts, written, at, tuple(sorted(counted, key=lambda v: v[1])), places)
+
+    def place_of(self, word: str, acronym: bool = False) -> int | None:
+        """The first part that is a word or an inflection of it; with `acronym`, one in capitals ("us" is no US)."""
+        if acronym:
+            places = (place for place, part in enumerate(self.parts) if part == word)
+            return next((place for place in places if self.written[place].isupper()), None)
+        if word in self.places:
+            return self.places[word]
+        return next((place for part, place in self.places.items() if alike(part, word)), None)
+
+    def phrase(self, words: Sequence[str]) -> int | None:
+        """The last part of the first place where these words stand together."""
+        size = len(words)
+        if size == 1 and len(words[0]) <= _SHORT:
+            return self.place_of(words[0], acronym=True)
+        starts = (p for p, part in enumerate(self.parts) if part == words[0])
+        return next((p + size - 1 for p in starts if self.parts[p : p + size] == tuple(words)), None)
+
+
+def _cut(word: str) -> Iterator[str]:
+    for part in _PARTS.split(word):
+        bare = _OUTSIDE.sub("", part)
+        if bare:
+            yield bare
+
+
+def _begins(words: Sequence[str], at: Sequence[int]) -> Iterator[bool]:
+    """Of each part whether it begins a sentence or a quotation."""
+    starts, begins, last = [], True, -1
+    for word in words:
+        starts.append(begins or bool(_QUOTE.match(word) and word[0] not in "(["))
+        if any(map(str.isalnum, word)) or ends_sentence(word):
+            begins = ends_sentence(word)
+    for word_at in at:
+        yield starts[word_at] and word_at != last
+        last = word_at
+
+
+@lru_cache(maxsize=1 << 16)
+def alike(a: str, b: str) -> bool:
+    """Whether two words as compared are forms of one name: their endings beyond a common stem are inflection."""
+    if a == b:
+        return True
+    same = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+    for stem in range(same, _STEM - 1, -1):
+        if 2 * stem >= max(len(a), len(b)) and a[stem:] in _ENDINGS and b[stem:] in _ENDINGS:
+            return True
+    return False
+
+
+# ------------------------------------------------------------------------------------------------------- extraction
+
+
+def facts_in(words: Sequence[str]) -> list[Fact]:
+    """The facts of an English text, in order, those told again as well."""
+    return extract(Text.of(words, "en"))
+
+
+def extract(text: Text) -> list[Fact]:
+    """The same of a text that is cut already."""
+    found: list[Fact] = []
+    taken: set[int] = set()
+    for number, first, last in text.values:
+        if roman(text.parts[first]):
+            continue  # "John VI" is a name
+        kind: Kind = "date" if next(iter(number)).startswith(("month", "day")) else "number"
+        if kind == "date" and not text.written[first][0].isupper():
+            continue
+        found.append(Fact(kind, " ".join(text.written[first : last + 1]), (), number, text.at[first], text.at[last]))
+        taken |= set(range(first, last + 1))
+    begins = list(_begins(text.words, text.at))
+    for run in _runs(text, taken) if text.language not in CAPITAL_NOUNS else ():
+        run = _trimmed(text, run, begins)
+        content = tuple(text.parts[place] for place in run if text.written[place][0].isupper() or _coded(text, place))
+        if content and not (len(content) == 1 and (len(content[0]) == 1 or content[0] in ABBREVIATIONS)):
+            written = " ".join(text.written[place] for place in run)
+            found.append(Fact("name", written, content, frozenset(), text.at[run[0]], text.at[run[-1]]))
+    return sorted(found, key=lambda fact: (fact.first, fact.last))
+
+
+def _coded(text: Text, place: int) -> bool:
+    """A part with a capital or digit that is no number: iPhone, B2."""
+    return any(c.isupper() or c.isdigit() for c in text.written[place])
+
+
+def _runs(text: Text, taken: set[int]) -> Iterator[list[int]]:
+    """Runs of parts with capitals, joined by particles; punctuation ends one.
+
+    Of a headline, which has capitals everywhere and no full stop, uncommon words only.
+    """
+    run: list[int] = []
+    long = [part for part in text.written if len(part) > _SHORT and part.isalpha()]
+    capitals = sum(part[0].isupper() for part in long)
+    headline = 4 * len(long) <= 5 * capitals and len(long) > _SHORT and not ends_sentence(text.words[-1])
+    for place, part in enumerate(text.written):
+        capital = place not in taken and _coded(text, place) and not (headline and _common(text.parts[place]))
+        word = text.words[text.at[place]]
+        if run and ((_QUOTE.match(word) and text.at[place] != text.at[run[-1]]) or _ended(text, run[-1], place)):
+            yield run
+            run = []
+        if capital:
+            run.append(place)
+        elif run and not (part in PARTICLES and _continues(text, place, taken)):
+            yield run
+            run = []
+        elif run:
+            run.append(place)
+    if run:
+        yield run
+
+
+def _ended(text: Text, last: int, place: int) -> bool:
+    """Whether punctuation stands between two parts; that of an abbreviation (St., J.) is none."""
+    word = text.words[text.at[last]]
+    if text.at[last] == text.at[place]:
+        return False
+    return bool(_BREAK.search(word)) and (not word.endswith(".") or ends_sentence(word))
+
+
+def _continues(text: Text, place: int, taken: set[int]) -> bool:
+    """Whether a name goes on after a particle: "de la Condamine"."""
+    for later in range(place + 1, min(place + 3, len(text.written))):
+        if text.written[later] not in PARTICLES:
+            return later not in taken and text.written[later][0].isupper()
+    return False
+
+
+def _trimmed(text: Text, run: Sequence[int], begins: Sequence[bool]) -> list[int]:
+    """A run without what only begins a sentence, and without titles and function words before it."""
+    run = list(run)
+    while run:
+        part = text.parts[run[0]]
+        written = text.written[run[0]]
+        function = part in FUNCTION_WORDS["en"] and not (len(part) > 1 and written.isupper())  # us, but US
+        opening = begins[run[0]] and _common(part) and (len(run) == 1 or _adverb(part))
+        if not (function or opening or part in TITLES or not written[0].isalnum()):
+            return run
+        run = run[1:]
+    return run
+
+
+def _adverb(part: str) -> bool:
+    return part.endswith(("ly", "ing", "ed"))
+
+
+@lru_cache(maxsize=1 << 16)
+def _common(part: str) -> bool:
+    """Whether parallel texts have the word."""
+    return any(form(part, "en") in priors.target for priors in map(_priors, TARGETS) if priors)
+
+
+# --------------------------------------------------------------------------------------------------------- matching
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A fact of a human translation, and where the translation and the source have it."""
+
+    fact: Fact
+    target: int | None  # word of the translation; None: it does not arrive
+    source: int | None  # word of the source; None: not known which
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What became of the facts of one text; a fact that is told again counts once, where it is told first."""
+
+    told: tuple[Told, ...]  # the human translation's
+    own: tuple[Fact, ...]  # the translation's
+    invented: tuple[Fact, ...]  # those of them that neither the human translation nor the source has
+
+
+@lru_cache(maxsize=2048)
+def judge(
+    source: tuple[str, ...], target: tuple[str, ...], reference: tuple[str, ...], language: str, into: str = "en"
+) -> Judged:
+    """The facts of a translation and of its human translation; `language` is the source's, `into` is theirs."""
+    read, written, human = Text.of(source, language), Text.of(target, into), Text.of(reference, into)
+    told = tuple(Told(fact, find(fact, written), counterpart(fact, read)) for fact in _once(extract(human)))
+    own = _once(extract(written))
+    return Judged(told, own, tuple(fact for fact in own if not _known(fact, human, read)))
+
+
+def _once(facts: Sequence[Fact]) -> tuple[Fact, ...]:
+    first: dict[object, Fact] = {}
+    for fact in facts:
+        first.setdefault(fact.key, fact)
+    return tuple(first.values())
+
+
+def _known(fact: Fact, reference: Text, source: Text) -> bool:
+    """Whether a fact is in one of two texts, or each of its words in one or the other."""
+    if find(fact, reference) is not None or find(fact, source) is not None:
+        return True
+    return (
+        bool(fact.words)
+        and not _acronym(fact)
+        and all(
+            reference.place_of(word) is not None
+            or source.place_of(word) is not None
+            or linked(word, source) is not None
+            for word in fact.words
+        )
+    )
+
+
+@cache
+def _priors(pair: str) -> Priors | None:
+    return load_priors(pair) if has_priors(pair) else None
+
+
+@cache
+def lexicon_digest() -> str:
+    """Of the priors and aliases that decide what is a counterpart."""
+    found = [priors.digest[:8] for priors in map(_priors, TARGETS) if priors]
+    return "+".join([*found, bundled().name.removeprefix("aliases-")])
+
+
+@cache
+def _others() -> dict[str, frozenset[str]]:
+    """Name -> other names of it."""
+    found: dict[str, set[str]] = {}
+    groups = [line.split("/") for line in OTHER_NAMES]
+    groups += [[page, *names] for page, names in (*bundled().forms.items(), *bundled().titles.items())]
+    for group in groups:
+        for name in group:
+            found.setdefault(name, set()).update(other for other in group if other != name)
+    return {name: frozenset(others) for name, others in found.items()}
+
+
+def find(fact: Fact, text: Text) -> int | None:
+    """The word of a text with which it has a fact; None: it does not have it."""
+    place = _value_place(fact, text) if fact.values else _name_place(fact, text)
+    return None if place is None else text.at[place]
+
+
+def _value_place(fact: Fact, text: Text) -> int | None:
+    return next((last for number, _, last in text.values if number & fact.values), None)
+
+
+def _acronym(fact: Fact) -> bool:
+    return len(fact.words) == 1 and 1 < len(fact.text) <= ACRONYM and fact.text.isupper()
+
+
+def _needs_capitals(fact: Fact) -> bool:
+    """An acronym that is another word without its capitals: US, UN, WHO."""
+    return _acronym(fact) and (len(fact.text) == 2 or any(fact.words[0] in words for words in FUNCTION_WORDS.values()))
+
+
+def _name_place(fact: Fact, text: Text) -> int | None:
+    places = [text.place_of(word, _needs_capitals(fact)) for word in fact.words]
+    if None not in places:
+        return max(place for place in places if place is not None)
+    for other in sorted(_others().get(" ".join(fact.words), ())):
+        place = text.phrase(other.split())
+        if place is not None:
+            return place
+    return _initials_place(fact, text)
+
+
+def _initials_place(fact: Fact, text: Text) -> int | None:
+    """HRW for Human Rights Watch, and the other way round."""
+    if len(fact.words) > 1:
+        return text.place_of("".join(word[0] for word in fact.words), acronym=True)
+    if not _acronym(fact):
+        return None
+    [word] = fact.words
+    first = [part[0] for part in text.written]
+    starts = (start for start in range(len(first)) if first[start : start + len(word)] == [*word.upper()])
+    start = next(starts, None)
+    return None if start is None else start + len(word) - 1
+
+
+def counterpart(fact: Fact, source: Text) -> int | None:
+    """The source word with which a fact is read: where it stands as it is, else where the priors link its words to.
+
+    Of a name with several words at least half must be found; the last of them counts.
+    """
+    place = find(fact, source)
+    if place is not None or fact.values:
+        return place
+    if _acronym(fact):
+        return None
+    places = [linked(word, source) if (same := source.place_of(word)) is None else same for word in fact.words]
+    there = [place for place in places if place is not None]
+    return source.at[max(there)] if 2 * len(there) >= max(len(places), 1) and there else None
+
+
+def linked(word: str, source: Text) -> int | None:
+    """The part of a source text that the priors link to a target word most often."""
+    priors = _priors(f"{source.language}-en")
+    if priors is None:
+        return None
+    target, best, place = form(word, "en"), LINKED, None
+    without = FUNCTION_WORDS.get(source.language, ())
+    for part, at in source.places.items():
+        stem = form(source.written[at], source.language)
+        links = priors.links.get((stem, target), 0) if part not in without else 0
+        if links >= LINKS and links / priors.source[stem] > best:
+            best, place = links / priors.source[stem], at
+    return place
