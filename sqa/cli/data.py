@@ -20,7 +20,7 @@ def data_list(as_json: Json = False) -> None:
         (e.name, "yes" if download.where(e.name) else "no", e.size, e.records, e.licence, e.home or e.how or "")
         for e in download.entries()
     ]
-    print_table(header, rows, [dict(zip(header, row, strict=True)) for row in rows], as_json)
+    print_table(header, rows, as_json)
 
 
 @data_app.command("fetch")
@@ -37,7 +37,7 @@ def data_verify(names: Names = None, as_json: Json = False) -> None:
     found = download.verify(names or None)
     header = ("name", "state", "path", "message")
     rows = [(status.entry.name, status.state, str(status.path or ""), status.message) for status in found]
-    print_table(header, rows, [dict(zip(header, row, strict=True)) for row in rows], as_json)
+    print_table(header, rows, as_json)
     bad = [s for s in found if s.state == "wrong" or (names and s.state != "ok")]
     for status in bad:
         print(f"sqa: {status.entry.name}: {status.message}", file=sys.stderr)

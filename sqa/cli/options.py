@@ -62,11 +62,15 @@ DEFAULT_RUNS = Path("runs")
 
 
 def print_table(
-    header: Sequence[str], rows: Iterable[Sequence[Any]], objects: list[dict[str, Any]], as_json: bool
+    header: Sequence[str],
+    rows: Iterable[Sequence[Any]],
+    as_json: bool = False,
+    objects: Sequence[dict[str, Any]] | None = None,
 ) -> None:
-    """Data to stdout: TSV with a header, or a JSON list of objects."""
+    """Data to stdout: TSV with a header, or a JSON list of objects; None: the rows by the names of the header."""
     if as_json:
-        print(json.dumps(objects, indent=2, ensure_ascii=False))
+        found = [dict(zip(header, row, strict=True)) for row in rows] if objects is None else objects
+        print(json.dumps(found, indent=2, ensure_ascii=False))
         return
     for cells in (header, *rows):
         print("\t".join(str(cell).replace("\t", " ").replace("\n", " ") for cell in cells))

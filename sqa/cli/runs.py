@@ -118,7 +118,7 @@ def sweep(
         {"run": str(one.folder), "keys": {o.key: o.value for o in one.chosen}, "report": [asdict(r) for r in one.rows]}
         for one in swept
     ]
-    print_table(header, rows, objects, as_json)
+    print_table(header, rows, as_json, objects)
 
 
 @runs_app.command()
@@ -143,9 +143,9 @@ def compare(
         print(f"sqa: {note}", file=sys.stderr)
     if len(runs) == 2:
         rows = [pair.row for pair in pairs]
-        print_table(paired.COMPARISON_HEADER, [row.cells() for row in rows], [asdict(row) for row in rows], as_json)
+        print_table(paired.COMPARISON_HEADER, [row.cells() for row in rows], as_json, [asdict(row) for row in rows])
     else:
-        print_table(comparison.HEADER, [pair.cells() for pair in pairs], [pair.values() for pair in pairs], as_json)
+        print_table(comparison.HEADER, [pair.cells() for pair in pairs], as_json, [pair.values() for pair in pairs])
     for path in comparison.write(pairs, output) if output else ():
         print(f"sqa: {path}", file=sys.stderr)
 
@@ -268,7 +268,7 @@ def _finish(result: RunResult, runs: Path, as_json: bool) -> None:
         print(f"sqa: {name}: no value: {reason}", file=sys.stderr)
     print(f"sqa: {len(result.questions)} questions; report in {folder / folders.REPORT}", file=sys.stderr)
     rows = folders.report_rows(result)
-    print_table(folders.REPORT_HEADER, [row.cells() for row in rows], [asdict(row) for row in rows], as_json)
+    print_table(folders.REPORT_HEADER, [row.cells() for row in rows], as_json, [asdict(row) for row in rows])
 
 
 def _show_stages(result: RunResult, as_json: bool) -> None:
@@ -277,4 +277,4 @@ def _show_stages(result: RunResult, as_json: bool) -> None:
         (name, len(result.questions), result.made[name], str(result.store.folder(stage)))
         for name, stage in result.stages.items()
     ]
-    print_table(header, rows, [dict(zip(header, row, strict=True)) for row in rows], as_json)
+    print_table(header, rows, as_json)

@@ -63,12 +63,11 @@ def config_keys(
     as_json: Json = False,
 ) -> None:
     """The keys of a part: type, default and meaning."""
-    from dataclasses import asdict, astuple
+    from dataclasses import astuple
 
     from sqa.cli.keys import keys_of
 
-    rows = keys_of(kind, name)
-    print_table(("key", "type", "default", "meaning"), [astuple(row) for row in rows], [*map(asdict, rows)], as_json)
+    print_table(("key", "type", "default", "meaning"), map(astuple, keys_of(kind, name)), as_json)
 
 
 @config_app.command("schema")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -18,10 +17,6 @@ REASONS = ("stage", "key", "nearest", "part", "now", "there")
 DIGITS = 12  # of a key
 
 
-def _print(columns: Sequence[str], rows: Sequence[Sequence[str]], as_json: bool) -> None:
-    print_table(columns, rows, [dict(zip(columns, row, strict=True)) for row in rows], as_json)
-
-
 def _cells(one: Held) -> list[str]:
     return [one.stage, one.key[:DIGITS], str(one.blocks), f"{one.size / 1e6:.1f}", " ".join(one.runs) or "none"]
 
@@ -31,7 +26,7 @@ def listing(runs: Runs = DEFAULT_RUNS, as_json: Json = False) -> None:
     """Every stored stage: its key, size, and the runs that use it."""
     from sqa.report.stored import holdings
 
-    _print(COLUMNS, [_cells(one) for one in holdings(runs)], as_json)
+    print_table(COLUMNS, [_cells(one) for one in holdings(runs)], as_json)
 
 
 @store_app.command()
@@ -44,7 +39,7 @@ def prune(
     from sqa.report.stored import prune as removed
 
     unused = list(removed(runs)) if yes else [one for one in holdings(runs) if not one.runs]
-    _print(COLUMNS, [_cells(one) for one in unused], False)
+    print_table(COLUMNS, [_cells(one) for one in unused])
 
 
 @store_app.command()
@@ -53,4 +48,4 @@ def explain(run: RunFolder, as_json: Json = False) -> None:
     from sqa.report.stored import explain as reasons
 
     rows = [[r.stage, r.key[:DIGITS], r.nearest[:DIGITS] or "none", r.part, r.now, r.then] for r in reasons(run)]
-    _print(REASONS, rows, as_json)
+    print_table(REASONS, rows, as_json)

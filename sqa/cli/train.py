@@ -51,7 +51,7 @@ def train_buzzer(config: Config) -> None:
 def _print_folder(folder: Path) -> None:
     """What a config names as `model:` from now on, and its size."""
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-    print_table(("model", "bytes"), [(str(folder), size)], [{"model": str(folder), "bytes": size}], as_json=False)
+    print_table(("model", "bytes"), [(folder, size)])
 
 
 @convert_app.command("fairseq")
@@ -71,8 +71,6 @@ def convert_fairseq(
     print_table(
         ("architecture", "parameters", "k_pieces", "folder"),
         [(made.architecture, made.parameters, made.k, made.folder)],
-        [],
-        as_json=False,
     )
 
 

@@ -64,7 +64,7 @@ def list_players(games: Games = DEFAULT_GAMES, as_json: Json = False) -> None:
     """The players, and how many questions each has finished."""
     header = ("player", "questions")
     rows = _journal(games).players()
-    print_table(header, rows, [dict(zip(header, row, strict=True)) for row in rows], as_json)
+    print_table(header, rows, as_json)
 
 
 @play_app.command("export")
@@ -85,7 +85,7 @@ def export(
 
     found = exports.export(_journal(games), output, players or ())
     objects = [asdict(one) | {"folder": str(one.folder)} for one in found]
-    print_table(exports.HEADER, [one.cells() for one in found], objects, as_json)
+    print_table(exports.HEADER, [one.cells() for one in found], as_json, objects)
     print(f"sqa: {output / exports.BUZZES}", file=sys.stderr)
 
 
