@@ -20,7 +20,7 @@ from cluster_ablation import blocks, threads_as_workers
 from doubles import write_questions
 
 import smt.training.sweep
-import sqa.data.datasets
+import sqa.data.texts
 from smt.training.sweep import sweep
 from smt.training.train import SmtTraining
 from sqa.cli import main
@@ -170,7 +170,7 @@ STEPS = 5  # of a training; a checkpoint after the third
 @pytest.fixture
 def prepared_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
     """Two folders for --runs with the same prepared data, and BLEU on the bundled questions."""
-    monkeypatch.setattr(sqa.data.datasets, "load_parallel", sentence_pairs)
+    monkeypatch.setattr(sqa.data.texts, "load_parallel", sentence_pairs)
     return tuple(prepared(tmp_path / name).parents[2] for name in ("alone", "spread"))  # type: ignore[return-value]
 
 

@@ -10,7 +10,7 @@ from statistics import stdev
 import pytest
 
 import smt.training.sweep
-import sqa.data.datasets
+import sqa.data.texts
 from smt.models.bundle import load_model, save_model
 from smt.models.vocab import Vocabulary
 from smt.training.config import SmtConfig
@@ -27,7 +27,7 @@ from tests.sweep_process import config, prepared, sentence_pairs
 @pytest.fixture
 def runs(tmp_path, monkeypatch) -> Path:
     """A --runs folder with prepared data, and BLEU on the bundled questions."""
-    monkeypatch.setattr(sqa.data.datasets, "load_parallel", sentence_pairs)
+    monkeypatch.setattr(sqa.data.texts, "load_parallel", sentence_pairs)
     prepared(tmp_path)
     return tmp_path
 
@@ -122,7 +122,7 @@ def test_a_stop_file_ends_a_sweep_with_a_checkpoint(runs, monkeypatch, capsys):
     assert [path.name for path in stop.parent.glob("*/checkpoint-*")] == ["checkpoint-0000002"]
     assert "delete it" in capsys.readouterr().err
     monkeypatch.undo()
-    monkeypatch.setattr(sqa.data.datasets, "load_parallel", sentence_pairs)
+    monkeypatch.setattr(sqa.data.texts, "load_parallel", sentence_pairs)
     stop.unlink()
     assert [run.k for run in sweep(config(), (2, "full"), 1, runs)] == [2, "full"]
 

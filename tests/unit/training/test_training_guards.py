@@ -14,7 +14,7 @@ import yaml
 from safetensors.numpy import load_file, save_file
 
 import smt.training.train
-import sqa.data.datasets
+import sqa.data.texts
 from guessers.gru import train as gru_train
 from smt.models.bundle import load_model, save_model
 from smt.train import main as train_main
@@ -38,7 +38,7 @@ from tests.sweep_process import config, prepared, sentence_pairs
 def runs(tmp_path, monkeypatch):
     """A runs folder with training data under the name "mini"."""
     prepared(tmp_path)
-    monkeypatch.setattr(sqa.data.datasets, "load_parallel", sentence_pairs)
+    monkeypatch.setattr(sqa.data.texts, "load_parallel", sentence_pairs)
     return tmp_path
 
 
