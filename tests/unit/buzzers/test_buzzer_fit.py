@@ -12,7 +12,7 @@ import torch
 
 from buzzers import calibration, train, wins
 from buzzers.features import SIGNALS
-from buzzers.fit import FitConfig, StateNetwork, StepNetwork, batch_of, fit, loss, soft_wins
+from buzzers.fit import FitConfig, StateNetwork, StepNetwork, batch_of, fit, logits_of, loss, soft_wins
 from buzzers.histories import DataChoice, GuessHistory
 from buzzers.learnt import RECURRENT, WIDTHS
 from sqa.core.errors import ConfigError
@@ -216,3 +216,12 @@ def test_calibration_errors_by_hand():
     table = calibration.reliability(chances, right)
     assert [row.steps for row in table] == [2, *[0] * 8, 2]
     assert np.isnan(table[4].chance)
+
+
+def test_many_questions_are_scored_in_parts_that_fit_together(monkeypatch):
+    histories, network = made_up(7), StepNetwork(WIDTHS["all"], 3)
+    whole = logits_of(network, histories, SCALE)
+    monkeypatch.setattr("buzzers.fit.AT_ONCE", 3)
+    parts = logits_of(network, histories, SCALE)
+    assert [len(one) for one in parts] == [len(one.right) for one in histories]
+    assert all(np.allclose(a, b, atol=1e-6) for a, b in zip(whole, parts, strict=True))

@@ -236,3 +236,10 @@ def test_the_threshold_is_that_of_the_rule_at_the_end_and_the_papers_unless_aske
 def test_a_chance_is_from_zero_to_one():
     with pytest.raises(ConfigError, match=r"threshold: must be in 0..1"):
         LearntConfig(threshold=1.5)
+
+
+@pytest.mark.parametrize("signal", ["share", "score", "margin", None])
+def test_any_threshold_above_zero_is_taken(signal):
+    assert ThresholdConfig(0.001, signal).threshold == 0.001
+    with pytest.raises(ConfigError, match="threshold: must be above 0, got 0"):
+        ThresholdConfig(0.0, signal)

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from experiments.planted import found
+from experiments.planted import found, kinds
 from experiments.planted.kinds import KINDS, WORDS, Strangers
 from experiments.planted.learn import ASKED, Table, asked_of, fit
 from experiments.planted.materials import Text, plant, rng_for
@@ -191,3 +191,12 @@ def test_each_group_asks_the_scorer_that_its_weights_know() -> None:
     assert asked_of(("lm", "words")) == {"transformer": ["words"], "language-model": ["lm"]}
     assert asked_of(tuple(GROUPS)) == {"transformer": ["words", "model"], "language-model": ["lm"]}
     assert set(ASKED) == set(GROUPS) and set(ASKED.values()) == set(SCORERS.names())
+
+
+@pytest.mark.parametrize(
+    ("how", "wrong"), [(0, "cstle"), (1, "ccastle"), (2, "casastle"), (3, "csatle"), (4, "cistle")]
+)
+def test_each_way_to_misspell(how: int, wrong: str) -> None:
+    drawn = iter([1, 2, how])
+    word = kinds._misspelt("castle", SimpleNamespace(integers=lambda *_: next(drawn)))  # type: ignore[arg-type]
+    assert word == wrong

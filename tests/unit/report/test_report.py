@@ -19,6 +19,7 @@ from sqa.core.errors import ConfigError, DataError
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Guess
 from sqa.metrics.curve import curve_named
+from sqa.report import figures
 from sqa.report.data import changes, described, labels, read_rows, read_runs
 from sqa.report.figures import wins_at
 from sqa.report.html import code, page, plain
@@ -382,3 +383,15 @@ def test_a_component_is_described_by_what_tells_it_apart(sweep: list[Path]) -> N
     assert described(config.translator) == "doubles:build_translator k=3"
     assert described(config.translator, "k") == "doubles:build_translator"
     assert described(None) == "none"
+
+
+def test_the_bands_and_the_page_have_the_seed_of_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seeds, band = [], figures.bootstrap_band
+    monkeypatch.setattr(figures, "bootstrap_band", lambda *a, seed: seeds.append(seed) or band(*a, seed=seed))
+    main([make(tmp_path, "seeded", seed=4, **METRICS)], tmp_path / "report")
+    _, row = cells(section((tmp_path / "report" / "report.md").read_text(), "## What was run"))
+    assert seeds == [4] and row[-1] == "4"
+
+
+def test_a_reference_is_said_to_be_left_out_only_where_there_is_one(report: Path) -> None:
+    assert "is not drawn" not in (report / "report.md").read_text()

@@ -353,3 +353,10 @@ from sqa.core.registry import POLICIES, TRANSLATORS
 print([POLICIES.resolve(name).__name__ for name in POLICIES.names()], TRANSLATORS.resolve("command").__name__)"""
     found = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert found.stdout == "['Hold', 'LocalAgreement', 'Retranslate', 'WaitK'] build\n"
+
+
+def test_the_end_writes_the_last_translation_whatever_came_before_it():
+    for policy in (LocalAgreement(2), LocalAgreement(3)):
+        assert policy.show(("the",), [("the", "hut"), ("the", "old"), ("the", "new", "house")], True) == (
+            "the", "new", "house"
+        )  # fmt: skip

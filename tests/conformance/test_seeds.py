@@ -1,0 +1,122 @@
+"""A seed decides all that is drawn: the same gives the same, another something else.
+
+One row for everything that takes a seed in place of the resampling, whose own tests pin its numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from buzzers import fit as buzzer_fit
+from buzzers.features import N_FEATURES, N_SHAPE
+from buzzers.histories import GuessHistory
+from guessers import noise
+from guessers.fusion import fitting
+from guessers.fusion import train as fusion
+from smt.lm.network import CausalLM
+from smt.training.lexical import back_translate_lexically
+from sqa.core.permutation import p_values, permuted_sums, shuffled
+from sqa.core.significance import MeanCurve, bootstrap_band, curve_stats
+from sqa.core.types import Guess
+from sqa.data.texts import Tossup
+
+VALUES = np.random.default_rng(7).random((20, 3))
+TOSSUPS = [Tossup(f"made-{i}", f"one two three four {i}", "Oslo", "", "Oslo", "made", None) for i in range(60)]
+LEXICON = [(polish, "castle", "made") for polish in ("zamek", "twierdza", "gród", "warownia")]
+
+
+def p_of(seed: int) -> Any:
+    table = VALUES.reshape(20, 3, 1, 1)
+    return p_values(table, lambda sums: sums.max(axis=1)[:, 0], np.array([table.sum(axis=0).max()]), 199, seed)
+
+
+class Names:
+    """Names the last word of a text."""
+
+    def guess(self, texts: Sequence[str], n: int) -> list[list[Guess]]:
+        return [[Guess(text.split()[-1], 1.0)] for text in texts]
+
+
+def lessons(seed: int) -> Any:
+    return [lesson.rows for lesson in fusion.lessons_of([Names()], TOSSUPS, 3, seed)]
+
+
+def trained_fusion(seed: int) -> Any:
+    """`train` from its config on: what it learns from, too."""
+    read = fusion.lessons_of([Names()], TOSSUPS, 3, 0)
+    config: Any = SimpleNamespace(seed=seed, hidden=3, learning_rate=0.01, weight_decay=0.0, epochs=2, batch=8)
+    return list(fitting.fitted(config, read[8:], read[:8]).values())
+
+
+def trained_buzzer(seed: int) -> Any:
+    rng = np.random.default_rng(3)
+    steps, at = np.eye(5)[:2] > 0, np.arange(1, 6) / 5
+    rows = rng.normal(size=(16, 5, N_FEATURES + N_SHAPE)).astype(np.float32)
+    histories = [GuessHistory(of_one, np.zeros((5, 3)), *steps, at) for of_one in rows]
+    config = buzzer_fit.FitConfig("all", "label", 1.0, 4, 2, 0.01, 0.0, seed)
+    made = buzzer_fit.fit(config, lambda width: buzzer_fit.StepNetwork(width, 3), histories[:12], histories[12:])
+    return list(made.tensors.values())
+
+
+def adapter(seed: int) -> Any:
+    class Beside(torch.nn.Module):
+        def adapt(self, rank: int, scale: float, generator: torch.Generator) -> None:
+            drawn.append(torch.rand(rank, generator=generator).numpy())
+
+    drawn: list[np.ndarray] = []
+    CausalLM.adapt(SimpleNamespace(projections=lambda: [Beside()]), 4, 1.0, seed)  # type: ignore[arg-type]
+    return drawn
+
+
+DRAWN: dict[str, Callable[[int], Any]] = {
+    "permuted sums": lambda seed: list(permuted_sums(VALUES[..., None], 9, seed)),
+    "p-values of permutations": p_of,
+    "shuffled sets": lambda seed: shuffled([VALUES[..., None]], 4, seed),
+    "a band": lambda seed: [bootstrap_band(curve_stats(VALUES), MeanCurve("x"), 50, seed).low],
+    "tossups to translate": lambda seed: [[tossup.id for tossup in noise.choose(TOSSUPS, 9, seed)]],
+    "steps that a fusion learns from": lessons,
+    "weights of a fusion": trained_fusion,
+    "weights of a buzzer": trained_buzzer,
+    "an adapter": adapter,
+    "rough Polish": lambda seed: [
+        back_translate_lexically(["the castle of the castle near the castle"], LEXICON, seed)
+    ],
+}
+
+
+def same(a: Any, b: Any) -> bool:
+    return len(a) == len(b) and all(np.array_equal(np.asarray(x), np.asarray(y)) for x, y in zip(a, b, strict=True))
+
+
+@pytest.mark.parametrize("what", DRAWN)
+def test_the_seed_decides(what: str) -> None:
+    first, again, *others = (DRAWN[what](seed) for seed in (3, 3, 4, 5, 6))
+    assert same(first, again)
+    assert any(not same(first, other) for other in others)
+
+
+def test_a_fusion_learns_from_the_steps_of_its_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    seeds: list[int] = []
+    monkeypatch.setattr(fusion, "texts_of", lambda config: TOSSUPS)
+    monkeypatch.setattr(fusion, "built", lambda parts: [])
+    monkeypatch.setattr(fusion, "lessons_of", lambda parts, texts, points, seed: seeds.append(seed) or [])
+    monkeypatch.setattr(fusion, "fit", lambda *_: None)
+    monkeypatch.setattr(fusion, "FusionGuesser", lambda *_: SimpleNamespace(save=lambda folder: None))
+    fusion.train(SimpleNamespace(guessers=(), points=1, seed=11, work=None, published={}))  # type: ignore[arg-type]
+    assert seeds == [11]
+
+
+def test_the_command_of_noise_hands_its_seed_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    seeds: list[int] = []
+    monkeypatch.setattr(noise.RoundTrip, "of", lambda *_: None)
+    monkeypatch.setattr(noise, "mapped_tossups", lambda folds: TOSSUPS)
+    monkeypatch.setattr(noise, "choose", lambda tossups, n, seed: seeds.append(seed) or tossups)
+    monkeypatch.setattr(noise, "write", lambda output, tossups, trip, seed: seeds.append(seed))
+    assert noise.main(["--output", str(tmp_path / "x.jsonl"), "--seed", "5"]) == 0
+    assert seeds == [5, 5]
