@@ -24,7 +24,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits, softplus
 from buzzers import wins
 from buzzers.histories import GuessHistory
 from buzzers.learnt import WIDTHS, standardise
-from sqa.core.errors import ConfigError, too_small
+from sqa.core.errors import Count, NotNegative, Positive, Whole, checked
 from sqa.training.trainer import Trainer
 
 GRADIENT_NORM = 1.0  # longer gradients are cut to this
@@ -32,24 +32,18 @@ AT_ONCE = 256  # questions scored at a time
 
 
 @dataclass(frozen=True, slots=True)
+@checked
 class FitConfig:
     """Keys under `training` in configs/train_buzzers.yaml; see there for meanings and units."""
 
     features: Literal["qanta", "all"]
     objective: Literal["wins", "label"]
-    label_weight: float
-    batch: int
-    epochs: int
-    learning_rate: float
-    weight_decay: float
-    seed: int
-
-    def __post_init__(self) -> None:
-        problems = too_small(self, batch=1, epochs=1, label_weight=0, weight_decay=0, seed=0)
-        if self.learning_rate <= 0:
-            problems.append(f"learning_rate: must be above 0, got {self.learning_rate}")
-        if problems:
-            raise ConfigError(problems)
+    label_weight: NotNegative
+    batch: Count
+    epochs: Count
+    learning_rate: Positive
+    weight_decay: NotNegative
+    seed: Whole
 
 
 class Batch(NamedTuple):

@@ -20,7 +20,7 @@ from tqdm import tqdm
 from buzzers.features import N_GUESSES, signals
 from buzzers.learnt import WIDTHS, all_features
 from sqa.core.answers import is_right
-from sqa.core.errors import ConfigError
+from sqa.core.errors import Count, Share, checked
 from sqa.core.registry import GUESSERS
 from sqa.data.folds import Half
 from sqa.data.texts import Tossup
@@ -30,28 +30,23 @@ VERSION = 1  # of the files and of what is in them; raise it when features chang
 
 
 @dataclass(frozen=True, slots=True)
+@checked
 class DataChoice:
     """Whose guesses, on which tossups."""
 
     guesser: str  # a registered guesser
     model: str  # its model, which must not have seen the folds `buzzer` and `dev`
-    limit: int | None  # at most this many tossups of each fold; null = all
-    noise: float  # every tossup is read a second time with up to this part of its words corrupted; 0 = it is not
+    limit: Count | None  # at most this many tossups of each fold; null = all
+    noise: Share  # every tossup is read a second time with up to this part of its words corrupted; 0 = it is not
     cache: Path  # folder of the tossups already played
     translated: tuple[Path, ...] = ()  # files of `python -m guessers.noise --fold buzzer`: tossups read translated, too
     noise_least: float = 0.0  # of its words corrupted at least, <= noise
     half: Half | None = None  # only this half of the fold `buzzer`; null = all
 
-    def __post_init__(self) -> None:
-        problems = []
-        if self.limit is not None and self.limit < 1:
-            problems.append(f"limit: must be >= 1 or null, got {self.limit}")
-        if not 0 <= self.noise <= 1:
-            problems.append(f"noise: must be in 0..1, got {self.noise}")
-        if not 0 <= self.noise_least <= self.noise:
-            problems.append(f"noise_least: must be in 0..noise, got {self.noise_least}")
-        if problems:
-            raise ConfigError(problems)
+    def problems(self) -> list[str]:
+        """Beside the bounds."""
+        wrong = not 0 <= self.noise_least <= self.noise
+        return [f"noise_least: must be in [0, noise], got {self.noise_least}"] if wrong else []
 
 
 @dataclass(frozen=True, slots=True)

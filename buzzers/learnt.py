@@ -23,7 +23,7 @@ import numpy as np
 from buzzers import calibration
 from buzzers import features as qanta
 from buzzers.features import N_SHAPE, shape
-from sqa.core.errors import ConfigError, DataError
+from sqa.core.errors import DataError, Share, checked
 from sqa.core.types import Buzz, Guess
 from sqa.files.model_files import folder_digest, read_tensors, resolve_model, write_tensors
 
@@ -124,18 +124,15 @@ End = Literal["answer", "silent"]  # what a question that ends unanswered gets: 
 
 
 @dataclass(frozen=True, slots=True)
+@checked
 class LearntConfig:
     """What `buzzer: {name: mlp, ...}` takes, and `logistic` and `recurrent`."""
 
     model: str = "bm25"  # the guesser it was trained for (bundled: bm25, gru), or a model folder
-    threshold: float | None = None  # chance of being right at which to answer, 0..1; null = the model's own
+    threshold: Share | None = None  # chance of being right at which to answer, 0..1; null = the model's own
     end: End | None = field(
         default=None, metadata={"written": "if any"}
     )  # the rule whose best threshold it takes: silent (the paper's; null) or answer (ew@answer-at-end)
-
-    def __post_init__(self) -> None:
-        if self.threshold is not None and not 0 <= self.threshold <= 1:
-            raise ConfigError(f"threshold: must be in 0..1 or null, got {self.threshold}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ from buzzers.fit import FitConfig, StateNetwork, StepNetwork, fit
 from buzzers.histories import DataChoice, GuessHistory, guesser_of, histories_of
 from buzzers.learnt import LOGISTIC, MLP, RECURRENT, Card, End, LearntBuzzer
 from buzzers.threshold import ThresholdBuzzer
-from sqa.core.errors import ConfigError, DataError, SqaError
+from sqa.core.errors import BelowOne, ConfigError, Count, DataError, SqaError, checked
 from sqa.data.corrupted import corrupt
 from sqa.data.folds import fold_of, half_of
 from sqa.data.texts import Tossup, load_tossups
@@ -46,20 +46,14 @@ ENDS: tuple[End, ...] = ("answer", "silent")
 
 
 @dataclass(frozen=True, slots=True)
+@checked
 class NetworkShape:
     """Keys under `network`, those that the kind has; see configs/train_buzzers.yaml."""
 
-    hidden: int | None = None  # rectified units, or units of the state
+    hidden: Count | None = None  # rectified units, or units of the state
     cell: Literal["gru", "lstm"] | None = None
-    dropout: float | None = None  # part of the state left out in training, 0..1
+    dropout: BelowOne | None = None  # part of the state left out in training, 0..1
     skip: bool | None = None  # the output sees the step's features beside the state
-
-    def __post_init__(self) -> None:
-        problems = [f"hidden: must be >= 1, got {self.hidden}"] if self.hidden is not None and self.hidden < 1 else []
-        if self.dropout is not None and not 0 <= self.dropout < 1:
-            problems.append(f"dropout: must be at least 0 and below 1, got {self.dropout}")
-        if problems:
-            raise ConfigError(problems)
 
 
 @dataclass(frozen=True, slots=True)

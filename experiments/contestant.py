@@ -18,12 +18,6 @@ Value = str | int | float | bool | tuple[str, ...] | None
 _DIGITS = 8  # of the config's sha256 in a name
 
 
-def below_one(config: object, *keys: str) -> list[str]:
-    """What is wrong with the keys of a config that count something; null is allowed."""
-    given = {key: getattr(config, key) for key in keys}
-    return [f"{key}: must be >= 1, got {value}" for key, value in given.items() if value is not None and value < 1]
-
-
 @dataclass(frozen=True, slots=True)
 class Contestant:
     """A guesser and the buzzer that goes with it, as in a run's YAML."""

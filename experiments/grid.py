@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from experiments.contestant import Contestant, Value, below_one, names_of
+from experiments.contestant import Contestant, Value, names_of
 from experiments.needs import Needs
 from sqa import metrics as metric_names
 from sqa.core import progress
-from sqa.core.errors import ConfigError, DataError, SqaError
+from sqa.core.errors import ConfigError, Count, DataError, SqaError, checked
 from sqa.core.significance import Interval, bootstrap_many
 from sqa.data.languages import code_of
 from sqa.files.processes import end_with_parent
@@ -73,6 +73,7 @@ class System:
 
 
 @dataclass(frozen=True, slots=True)
+@checked
 class AblationConfig:
     """What `sqa ablation CONFIG` reads; configs/ablation.yaml explains each key."""
 
@@ -82,16 +83,17 @@ class AblationConfig:
     k: tuple[int | str, ...]
     contestants: tuple[Contestant, ...]
     metrics: tuple[str, ...]
-    resamples: int = 1000
+    resamples: Count = 1000
     seed: int = 0
-    workers: int = 2
-    limit: int | None = None
+    workers: Count = 2
+    limit: Count | None = None
     translators: tuple[System, ...] = ()
     sweeps: dict[str, str] = field(default_factory=dict)
     quality: tuple[QualityConfig, ...] = ()
 
-    def __post_init__(self) -> None:
-        wrong = below_one(self, "resamples", "workers", "limit")
+    def problems(self) -> list[str]:
+        """Beside the bounds."""
+        wrong: list[str] = []
         wrong += [f"{key}: at least one is needed" for key in ("k", "contestants") if not getattr(self, key)]
         wrong += [f"k: {k} is there twice" for k in dict.fromkeys(self.k) if self.k.count(k) > 1]
         for key in ("datasets", "fallback"):  # whose names are in those of runs and figures
@@ -99,8 +101,7 @@ class AblationConfig:
             wrong += [f"{key}: two are called {name}" for name in dict.fromkeys(names) if names.count(name) > 1]
         wrong += self._alike()
         wrong += [p for language, name in self.sweeps.items() for p in folder_name(name, f"sweeps.{language}")]
-        if wrong:
-            raise ConfigError(wrong)
+        return wrong
 
     def _alike(self) -> list[str]:
         """Translators of a language whose runs would have the same names."""

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
-from sqa.core.errors import ConfigError
+from sqa.core.errors import NotNegative, Positive, Whole, checked
 from sqa.core.types import Guess
 from sqa.files.store import digest
 from sqa.net.client import Service, token_from, url_problems
@@ -33,23 +33,20 @@ BUZZED, WAITED = 1.0, 0.0  # scores of a guess
 
 
 @dataclass(frozen=True, slots=True)
+@checked
 class QantaServiceConfig:
     """What `guesser: {name: qanta_service, ...}` takes."""
 
     url: str = "http://localhost:4861"  # what comes before /api/1.0/quizbowl
     label: str = ""  # any name for what answers; change it with the system behind the address: results are kept
-    timeout: float = 60.0  # seconds for one reply
-    retries: int = 3  # further attempts after a broken connection or a 5xx
-    ready: float = 60.0  # seconds that it may take to say it is ready
+    timeout: Positive = 60.0  # seconds for one reply
+    retries: Whole = 3  # further attempts after a broken connection or a 5xx
+    ready: NotNegative = 60.0  # seconds that it may take to say it is ready
     token_env: str | None = None  # environment variable with a bearer token; null = none is sent
 
-    def __post_init__(self) -> None:
-        wrong = url_problems(self.url)
-        wrong += [] if self.timeout > 0 else [f"timeout: must be > 0, got {self.timeout}"]
-        wrong += [] if self.retries >= 0 else [f"retries: must be >= 0, got {self.retries}"]
-        wrong += [] if self.ready >= 0 else [f"ready: must be >= 0, got {self.ready}"]
-        if wrong:
-            raise ConfigError(wrong)
+    def problems(self) -> list[str]:
+        """Beside the bounds."""
+        return url_problems(self.url)
 
 
 class QantaServiceGuesser:

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 import sqa.data.datasets
+import sqa.data.texts
 from smt.models.transformer import ModelConfig
 from smt.training.config import CorpusConfig, SmtConfig, TrainConfig
 from smt.training.corpus import lexicon, pack

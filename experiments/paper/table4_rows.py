@@ -9,10 +9,10 @@ from typing import Literal
 
 import numpy as np
 
-from experiments.contestant import Value, below_one
+from experiments.contestant import Value
 from guessers.open_qa.lm_reader import LmReaderConfig
 from guessers.open_qa.reader import ReaderConfig
-from sqa.core.errors import ConfigError
+from sqa.core.errors import ConfigError, Count, checked
 from sqa.data.xor_tydi import OpenQuestion
 from sqa.metrics.short_answers import exact_match, f1, normalise
 from sqa.run.config import ComponentConfig, run_from_mapping
@@ -51,6 +51,7 @@ class System:
 
 
 @dataclass(frozen=True, slots=True)
+@checked
 class ReaderEntry:
     """A way to answer."""
 
@@ -59,20 +60,20 @@ class ReaderEntry:
     model: ReaderConfig | None = None  # for answer: model
     lm: LmReaderConfig | None = None  # for answer: lm
     passages: Literal["retrieved", "gold"] = "retrieved"  # gold: one that says the answer, for each question with one
-    sample: int | None = None  # questions of each set and language, drawn by the config's seed; null = all
+    sample: Count | None = None  # questions of each set and language, drawn by the config's seed; null = all
 
-    def __post_init__(self) -> None:
+    def problems(self) -> list[str]:
+        """Beside the bounds."""
         wrong = [
             f"{key}: needed for answer: {key}, and for nothing else"
             for key, given in (("model", self.model), ("lm", self.lm))
             if (self.answer == key) != (given is not None)
         ]
-        wrong += below_one(self, "sample")
-        if wrong:
-            raise ConfigError(wrong)
+        return wrong
 
 
 @dataclass(frozen=True, slots=True)
+@checked
 class Table4Config:
     """What `sqa reproduce table4` reads; configs/table4.yaml explains each key."""
 
@@ -82,12 +83,13 @@ class Table4Config:
     sets: tuple[Set, ...] = ("dev-engspan", "train-engspan")
     languages: tuple[Language, ...] = ("fi", "ru")
     passages: Path | None = None
-    depth: int = 10
-    resamples: int = 1000
+    depth: Count = 10
+    resamples: Count = 1000
     seed: int = 0
-    limit: int | None = None
+    limit: Count | None = None
 
-    def __post_init__(self) -> None:
+    def problems(self) -> list[str]:
+        """Beside the bounds."""
         files = [("readers", plain(one.label), "") for one in self.readers]
         files += [
             ("systems", plain(one.label), f" for {language} of {name}")
@@ -100,9 +102,7 @@ class Table4Config:
             for key, name, where in dict.fromkeys(files)
             if files.count((key, name, where)) > 1
         ]
-        wrong += below_one(self, "depth", "resamples", "limit")
-        if wrong:
-            raise ConfigError(wrong)
+        return wrong
 
 
 @dataclass(frozen=True, eq=False)

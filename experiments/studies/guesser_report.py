@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from experiments.contestant import below_one, components
+from experiments.contestant import components
 from experiments.contestants import NamedContestant, check_labels, sift
 from experiments.grid import usable
 from experiments.lab.ledger import Row, of_band
@@ -35,7 +35,7 @@ from experiments.stored import stored
 from guessers.evaluate import DEPTH, rank_of
 from sqa import __version__
 from sqa.core.answers import key as answer_key
-from sqa.core.errors import ConfigError, NotComputable
+from sqa.core.errors import ConfigError, Count, NotComputable, checked
 from sqa.core.interfaces import IncrementalGuesser
 from sqa.core.registry import GUESSERS
 from sqa.core.significance import MeanCurve, bootstrap_band, curve_stats
@@ -62,6 +62,7 @@ VERSION = 1  # of how ranks are found; raise it when they change
 
 
 @dataclass(frozen=True, slots=True)
+@checked
 class ReportConfig:
     """What `sqa guessers CONFIG` and `sqa reproduce table3` read; configs/guessers.yaml explains each key."""
 
@@ -71,11 +72,12 @@ class ReportConfig:
     fallback: tuple[str, ...] = ()
     fractions: tuple[float, ...] = (1.0,)
     curve: str = "qanta2018"  # a published one, or a .json of `sqa curve fit`
-    resamples: int = 1000
+    resamples: Count = 1000
     seed: int = 0
-    limit: int | None = None
+    limit: Count | None = None
 
-    def __post_init__(self) -> None:
+    def problems(self) -> list[str]:
+        """Beside the bounds."""
         problems = check_labels(self.guessers, "guessers")
         if list(self.fractions) != sorted(set(self.fractions)) or not all(0 < f <= 1 for f in self.fractions):
             problems.append(f"fractions: must grow, above 0 and at most 1, got {list(self.fractions)}")
@@ -85,9 +87,7 @@ class ReportConfig:
             curve_named(self.curve)
         except ConfigError as error:
             problems += error.problems
-        problems += below_one(self, "resamples", "limit")
-        if problems:
-            raise ConfigError(problems)
+        return problems
 
 
 class Given(NamedTuple):

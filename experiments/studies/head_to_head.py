@@ -28,13 +28,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from experiments.contestant import below_one
 from experiments.contestants import NamedContestant, check_labels, sift
 from experiments.lab.ledger import Row, row_of
 from experiments.made import Made
 from experiments.studies import overlap
 from experiments.studies.overlap import Repeat
-from sqa.core.errors import ConfigError, DataError
+from sqa.core.errors import Count, DataError, checked
 from sqa.core.significance import Mean, Resampled, bootstrap_many
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Question
@@ -52,6 +51,7 @@ COLUMNS = ("contestant",)
 
 
 @dataclass(frozen=True, slots=True)
+@checked
 class HeadToHeadConfig:
     """What `sqa head-to-head CONFIG` reads; configs/head_to_head.yaml explains each key."""
 
@@ -63,18 +63,18 @@ class HeadToHeadConfig:
     metrics: tuple[str, ...]
     opponents: Literal["all", "first"] = "all"
     first_word: int = 0
-    limit: int | None = None
-    resamples: int = 1000
+    limit: Count | None = None
+    resamples: Count = 1000
     seed: int = 0
 
-    def __post_init__(self) -> None:
-        wrong = check_labels(self.contestants, "contestants") + below_one(self, "resamples", "limit")
+    def problems(self) -> list[str]:
+        """Beside the bounds."""
+        wrong = check_labels(self.contestants, "contestants")
         if self.first_word not in (0, 1):
             wrong.append(f"first_word: must be 0 or 1, got {self.first_word}")
-        if wrong:
-            raise ConfigError(wrong)
         for contestant in self.contestants:
             self.run(contestant)  # raises ConfigError
+        return wrong
 
     def run(self, contestant: NamedContestant) -> RunConfig:
         """The run of a contestant: it reads the English text word by word."""

@@ -18,12 +18,12 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from experiments.contestant import Value, below_one
+from experiments.contestant import Value
 from experiments.grid import DECODED, intervals_of, scattered
 from experiments.lab.ledger import Row, row_of
 from experiments.made import LeftOut, Made
 from experiments.needs import Needs
-from sqa.core.errors import ConfigError, DataError
+from sqa.core.errors import ConfigError, Count, DataError, checked
 from sqa.core.registry import did_you_mean
 from sqa.core.types import Question
 from sqa.data import datasets, download, texts
@@ -76,18 +76,20 @@ class TranslatorConfig:
 
 
 @dataclass(frozen=True, slots=True)
+@checked
 class TableConfig:
     """What `sqa translations CONFIG` reads; configs/translation_table.yaml explains each key."""
 
     name: str
     sets: tuple[SetConfig, ...]
     translators: tuple[TranslatorConfig, ...]
-    resamples: int = 1000
+    resamples: Count = 1000
     seed: int = 0
-    limit: int | None = None
+    limit: Count | None = None
 
-    def __post_init__(self) -> None:
-        wrong = below_one(self, "resamples", "limit")
+    def problems(self) -> list[str]:
+        """Beside the bounds."""
+        wrong: list[str] = []
         wrong += [f"{key}: at least one is needed" for key in ("sets", "translators") if not getattr(self, key)]
         for key, names in (
             ("sets", [(s.name, s.pair) for s in self.sets]),
@@ -95,8 +97,7 @@ class TableConfig:
         ):
             twice = {name for name in names if names.count(name) > 1}
             wrong += [f"{key}: {name} of {pair} is there twice" for name, pair in twice]
-        if wrong:
-            raise ConfigError(wrong)
+        return wrong
 
 
 class Cell(NamedTuple):

@@ -29,7 +29,7 @@ from torch import Tensor, nn
 from guessers import classifier_files, text
 from guessers.bert import encoder as bert_encoder
 from guessers.bert.encoder import Device, Encoder, Precision, spans
-from sqa.core.errors import ConfigError, DataError
+from sqa.core.errors import Count, DataError, Positive, checked
 from sqa.core.types import Guess
 from sqa.files.model_files import dequantise, folder_digest, quantise, resolve_model, write_tensors
 
@@ -40,6 +40,7 @@ TUNED = "encoder."  # begins the names of tensors that are added to the encoder'
 
 
 @dataclass(frozen=True, slots=True)
+@checked
 class BertConfig:
     """What `guesser: {name: bert, ...}` takes."""
 
@@ -47,16 +48,10 @@ class BertConfig:
     encoder: str | None = None  # folder or hub name of the encoder it was trained on; null = as the model says
     revision: str | None = None  # of a hub encoder: branch, tag or commit; needed to fetch it
     download: bool = False  # fetch a hub encoder that is not in the local cache
-    temperature: float = 1.0  # divides the logits before the softmax; > 1 flattens the scores, the order stays
+    temperature: Positive = 1.0  # divides the logits before the softmax; > 1 flattens the scores, the order stays
     precision: Precision = "float32"  # of the encoder; int8 = CTranslate2's, faster on a CPU; bfloat16 needs hardware
-    batch_tokens: int = 2048  # word pieces read at once, padding included
+    batch_tokens: Count = 2048  # word pieces read at once, padding included
     device: Device = "cpu"  # of the encoder: cpu, cuda, or auto = a GPU if there is one
-
-    def __post_init__(self) -> None:
-        problems = [] if self.temperature > 0 else [f"temperature: must be > 0, got {self.temperature}"]
-        problems += [] if self.batch_tokens >= 1 else [f"batch_tokens: must be >= 1, got {self.batch_tokens}"]
-        if problems:
-            raise ConfigError(problems)
 
 
 @dataclass(frozen=True, slots=True)

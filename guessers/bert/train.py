@@ -16,7 +16,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import torch
@@ -27,7 +27,7 @@ from guessers.bert.encoder import Device, Encoder, Precision, find_encoder, load
 from guessers.bert.guesser import BertGuesser, EncoderName, Head, Parts, Shape, add_tuned, tuned_tensors
 from guessers.bert.reading import SHARD, Lesson, Material, Reading, Sums, read
 from guessers.lessons import texts_identity
-from sqa.core.errors import ConfigError, no_shares, too_small
+from sqa.core.errors import BelowOne, Bound, ConfigError, Count, NotNegative, Whole, checked
 from sqa.training.checkpoints import Checkpoints
 from sqa.training.trainer import Part, Trainer
 
@@ -36,6 +36,7 @@ SAVE_EVERY = 100  # updates between two savings of step 3
 
 
 @dataclass(frozen=True, slots=True)
+@checked
 class BertTraining:
     """Keys of configs/train_guessers.yaml:bert; see there for meanings and units."""
 
@@ -48,34 +49,25 @@ class BertTraining:
     revision: str | None
     download: bool
     precision: Precision
-    batch_tokens: int
+    batch_tokens: Count
     device: Device
-    read: int | None
-    broken: float
-    dev: int
-    bottleneck: int
-    dropout: float
-    label_smoothing: float
-    batch: int
-    learning_rate: float
-    weight_decay: float
-    epochs: int
-    stop_after: int
-    tuned_layers: int
-    tuning_updates: int
-    tuning_batch: int
-    tuning_rate: float
+    read: Whole | None
+    broken: BelowOne
+    dev: Count
+    bottleneck: Count
+    dropout: BelowOne
+    label_smoothing: BelowOne
+    batch: Annotated[int, Bound(2)]
+    learning_rate: NotNegative
+    weight_decay: NotNegative
+    epochs: Count
+    stop_after: Count
+    tuned_layers: Whole
+    tuning_updates: Whole
+    tuning_batch: Annotated[int, Bound(2)]
+    tuning_rate: NotNegative
     seed: int
     texts: tuple[Path, ...] = ()  # your own, in place of the tossups: JSON lines {text, page, id?}
-
-    def __post_init__(self) -> None:
-        problems = too_small(self, batch_tokens=1, dev=1, bottleneck=1, batch=2, epochs=1, stop_after=1, tuned_layers=0)
-        problems += too_small(self, tuning_updates=0, tuning_batch=2, learning_rate=0, tuning_rate=0, weight_decay=0)
-        problems += no_shares(self, "broken", "dropout", "label_smoothing")
-        if self.read is not None and self.read < 0:
-            problems.append(f"read: must be >= 0 or null, got {self.read}")
-        if problems:
-            raise ConfigError(problems)
 
 
 # --- step 2 ----------------------------------------------------------------------------------------------------------

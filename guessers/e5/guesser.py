@@ -20,7 +20,7 @@ import numpy as np
 from guessers.e5.encoder import E5Encoder
 from guessers.e5.pages import VERSION as PAGES
 from guessers.e5.pages import Encoder, page_texts, page_vectors
-from sqa.core.errors import ConfigError
+from sqa.core.errors import Count, Positive, checked
 from sqa.core.types import Guess
 from sqa.files.store import digest
 
@@ -31,18 +31,13 @@ _ENDS = (".", "?", "!")
 
 
 @dataclass(frozen=True, slots=True)
+@checked
 class E5Config:
     """What `guesser: {name: e5, ...}` takes."""
 
     pages: str = "bm25"  # a bundled BM25 model or a folder: of its pages, those that a training tossup asks for
-    every: int = 10  # words from one look to the next; the steps between share the guesses of the last
-    temperature: float = 0.02  # of the softmax; cosines lie close together, between .7 and .95
-
-    def __post_init__(self) -> None:
-        wrong = [] if self.every >= 1 else [f"every: must be >= 1, got {self.every}"]
-        wrong += [] if 0 < self.temperature < float("inf") else [f"temperature: must be > 0, got {self.temperature}"]
-        if wrong:
-            raise ConfigError(wrong)
+    every: Count = 10  # words from one look to the next; the steps between share the guesses of the last
+    temperature: Positive = 0.02  # of the softmax; cosines lie close together, between .7 and .95
 
 
 class E5Guesser:

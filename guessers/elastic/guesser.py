@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from guessers.elastic import index as elastic_index
 from guessers.retrieval.index import Index
-from sqa.core.errors import ConfigError, DataError
+from sqa.core.errors import Count, DataError, Positive, Share, Whole, checked
 from sqa.core.types import Guess
 from sqa.files.model_files import folder_digest, resolve_model
 
@@ -30,26 +30,18 @@ MOST = 10_000  # guesses a server gives at most (index.max_result_window)
 
 
 @dataclass(frozen=True, slots=True)
+@checked
 class ElasticConfig:
     """What `guesser: {name: elasticsearch, ...}` takes."""
 
     model: str = "runs/train/bm25-lucene"  # folder of the embedded twin: says which texts the index must hold
     index: str = "sqa-pages"  # name of the index in the server
     url: str = ""  # http://user:password@host:port; "" = $ELASTICSEARCH_URL, else http://127.0.0.1:9200
-    k1: float = 2.0  # must be the index' own
-    b: float = 0.75  # must be the index' own
-    batch: int = 100  # texts in one multi-search
-    timeout: float = 60.0  # seconds for one answer
-    retries: int = 5  # tries after a timeout or a busy server, with growing pauses
-
-    def __post_init__(self) -> None:
-        problems = [] if self.k1 > 0 else [f"k1: must be > 0, got {self.k1}"]
-        problems += [] if 0 <= self.b <= 1 else [f"b: must be in [0, 1], got {self.b}"]
-        problems += [] if self.batch >= 1 else [f"batch: must be >= 1, got {self.batch}"]
-        problems += [] if self.timeout > 0 else [f"timeout: must be > 0, got {self.timeout}"]
-        problems += [] if self.retries >= 0 else [f"retries: must be >= 0, got {self.retries}"]
-        if problems:
-            raise ConfigError(problems)
+    k1: Positive = 2.0  # must be the index' own
+    b: Share = 0.75  # must be the index' own
+    batch: Count = 100  # texts in one multi-search
+    timeout: Positive = 60.0  # seconds for one answer
+    retries: Whole = 5  # tries after a timeout or a busy server, with growing pauses
 
 
 class ElasticGuesser:

@@ -5,44 +5,34 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from guessers.fusion.judge import CLIP
-from sqa.core.errors import too_small
+from sqa.core.errors import Bound, Count, NotNegative, Positive, Share, Whole, checked
 from sqa.training.trainer import Trainer
 
 KEPT_BACK = 8  # one in so many texts chooses the epoch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+@checked
 class Teaching:
     """Which texts are learnt from, and how: meanings and units in configs/train_guessers.yaml:fusion."""
 
-    limit: int | None
-    noise: float
+    limit: Annotated[int, Bound(KEPT_BACK)] | None
+    noise: Share
     translated: tuple[Path, ...]
-    points: int
-    hidden: int
-    epochs: int
-    batch: int
-    learning_rate: float
-    weight_decay: float
-    seed: int
-
-    def problems(self) -> list[str]:
-        """What is wrong with the values, by key."""
-        found = too_small(self, points=1, hidden=1, epochs=1, batch=1, seed=0, weight_decay=0)
-        if self.limit is not None and self.limit < KEPT_BACK:
-            found.append(f"limit: must be >= {KEPT_BACK} or null, got {self.limit}")
-        if not 0 <= self.noise <= 1:
-            found.append(f"noise: must be in 0..1, got {self.noise}")
-        if self.learning_rate <= 0:
-            found.append(f"learning_rate: must be above 0, got {self.learning_rate}")
-        return found
+    points: Count
+    hidden: Count
+    epochs: Count
+    batch: Count
+    learning_rate: Positive
+    weight_decay: NotNegative
+    seed: Whole
 
 
 class Lesson(NamedTuple):

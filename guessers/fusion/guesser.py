@@ -27,7 +27,7 @@ import numpy as np
 
 from guessers.fusion.candidates import DEPTH, Candidates, candidates, width
 from guessers.fusion.judge import Judge, Tensors, best
-from sqa.core.errors import ConfigError, DataError
+from sqa.core.errors import ConfigError, DataError, NotNegative, checked
 from sqa.core.interfaces import ChecksTexts, Guesser, IncrementalGuesser, KnowsPages
 from sqa.core.registry import GUESSERS
 from sqa.core.types import Guess
@@ -41,19 +41,18 @@ BUNDLED = "fusion"
 
 
 @dataclass(frozen=True, slots=True)
+@checked
 class FusionConfig:
     """What `guesser: {name: fusion, ...}` takes."""
 
     model: str | None = None  # learnt weights and their guessers: a bundled model or a folder; null = the bundled one
     guessers: tuple[ComponentConfig, ...] = ()  # these by reciprocal rank, in place of a model
-    constant: float = 5.0  # of the reciprocal rank, >= 0: how little the first places count beside the others
+    constant: NotNegative = 5.0  # of the reciprocal rank, >= 0: how little the first places count beside the others
 
-    def __post_init__(self) -> None:
-        problems = [] if self.constant >= 0 else [f"constant: must be >= 0, got {self.constant}"]
-        if self.model is not None and self.guessers:
-            problems.append("guessers: a model has its own; leave out one of the two")
-        if problems:
-            raise ConfigError(problems)
+    def problems(self) -> list[str]:
+        """Beside the bounds."""
+        both = self.model is not None and bool(self.guessers)
+        return ["guessers: a model has its own; leave out one of the two"] if both else []
 
 
 class Weights:

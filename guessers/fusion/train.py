@@ -21,7 +21,7 @@ from guessers.fusion.candidates import DEPTH, candidates
 from guessers.fusion.fitting import KEPT_BACK, Lesson, Teaching, fitted
 from guessers.fusion.guesser import FusionGuesser, Weights, built
 from sqa.core.answers import is_right
-from sqa.core.errors import ConfigError, DataError
+from sqa.core.errors import DataError, checked
 from sqa.data.corrupted import corrupt
 from sqa.data.folds import Half, fold_of, half_of
 from sqa.data.texts import Tossup, load_tossups
@@ -30,6 +30,7 @@ from sqa.run.config import ComponentConfig
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+@checked
 class FusionTraining(Teaching):
     """Keys of configs/train_guessers.yaml:fusion; see there for meanings and units."""
 
@@ -39,12 +40,9 @@ class FusionTraining(Teaching):
     guessers: tuple[ComponentConfig, ...]
     published: dict[str, str]
 
-    def __post_init__(self) -> None:
-        problems = self.problems()
-        if len(self.guessers) < 2:
-            problems.append("guessers: a fusion is of two or more")
-        if problems:
-            raise ConfigError(problems)
+    def problems(self) -> list[str]:
+        """Beside the bounds."""
+        return [] if len(self.guessers) > 1 else ["guessers: a fusion is of two or more"]
 
 
 def train(config: FusionTraining) -> FusionGuesser:

@@ -22,7 +22,7 @@ from torch import Tensor
 
 from guessers import classifier_files, text
 from guessers.gru.network import Network, Shape, network_of
-from sqa.core.errors import ConfigError
+from sqa.core.errors import Positive, checked
 from sqa.core.types import Guess
 from sqa.files.model_files import folder_digest, resolve_model, write_tensors
 
@@ -38,15 +38,12 @@ UNITS: Mapping[str, Callable[[str], tuple[str, ...]]] = {  # what the network re
 
 
 @dataclass(frozen=True, slots=True)
+@checked
 class GruConfig:
     """What `guesser: {name: gru, ...}` takes."""
 
     model: str = "gru"  # a bundled model (folder of data/models) or a folder
-    temperature: float = 1.0  # divides the logits before the softmax; > 1 flattens the scores, the order stays
-
-    def __post_init__(self) -> None:
-        if self.temperature <= 0:
-            raise ConfigError(f"temperature: must be > 0, got {self.temperature}")
+    temperature: Positive = 1.0  # divides the logits before the softmax; > 1 flattens the scores, the order stays
 
 
 class GruGuesser:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import torch
@@ -24,7 +24,16 @@ from guessers.gru.examples import Drawing, Example, Material, batches, padded
 from guessers.gru.guesser import GruGuesser, Unit
 from guessers.gru.network import Direction, Network, PrefixGru, Shape, network_of
 from guessers.lessons import texts_identity
-from sqa.core.errors import ConfigError, DataError, no_shares, too_small
+from sqa.core.errors import (
+    BelowOne,
+    Bound,
+    ConfigError,
+    Count,
+    DataError,
+    Positive,
+    Share,
+    checked,
+)
 from sqa.training.checkpoints import Checkpoints
 from sqa.training.trainer import Trainer, denormals_flushed
 
@@ -32,6 +41,7 @@ CHECKPOINT = "checkpoint.pt"  # in the work folder
 
 
 @dataclass(frozen=True, slots=True)
+@checked
 class GruTraining:
     """Keys of configs/train_guessers.yaml:gru; see there for meanings and units."""
 
@@ -39,56 +49,45 @@ class GruTraining:
     output: Path
     work: Path
     folds: tuple[str, ...]
-    vocabulary: int
-    embedding: int
-    hidden: int
+    vocabulary: Count
+    embedding: Count
+    hidden: Count
     bottleneck: int | None
-    dropout: float
-    word_dropout: float
+    dropout: BelowOne
+    word_dropout: BelowOne
     start: Literal["svd", "random"]
-    whole: float
-    points: int
-    label_smoothing: float
-    batch: int
-    learning_rate: float
-    clip: float
-    epochs: int
+    whole: BelowOne
+    points: Count
+    label_smoothing: BelowOne
+    batch: Annotated[int, Bound(2)]
+    learning_rate: Positive
+    clip: Positive
+    epochs: Count
     patience: int
-    stop_after: int
+    stop_after: Count
     seed: int
     direction: Direction = "forward"
     units: Unit = "stems"
     vectors: Path | None = None
     examples: Literal["prefix", "sentence"] = "prefix"
-    word_swaps: float = 0.0
+    word_swaps: BelowOne = 0.0
     noisy_texts: Path | None = None
-    noisy_share: float = 0.5
-    rate_factor: float = 0.3
+    noisy_share: Share = 0.5
+    rate_factor: Annotated[float, Bound(0, 1, above=True, below=True)] = 0.3
     texts: tuple[Path, ...] = ()  # your own, in place of the tossups: JSON lines {text, page, id?}
 
-    def __post_init__(self) -> None:
-        problems = too_small(
-            self, vocabulary=1, embedding=1, hidden=1, points=1, batch=2, epochs=1, stop_after=1
-        ) + no_shares(self, "dropout", "word_dropout", "whole", "label_smoothing", "word_swaps")
-        problems += [
-            f"{key}: must be above 0, got {getattr(self, key)}"
-            for key in ("learning_rate", "clip")
-            if not getattr(self, key) > 0
-        ]
-        if not 0 <= self.noisy_share <= 1:
-            problems.append(f"noisy_share: must be in [0, 1], got {self.noisy_share}")
-        if not 0 < self.rate_factor < 1:
-            problems.append(f"rate_factor: must be in (0, 1), got {self.rate_factor}")
+    def problems(self) -> list[str]:
+        """Beside the bounds."""
+        found = []
         if self.direction == "bidirectional" and self.bottleneck is not None:
-            problems.append(f"bottleneck: must be null, the bidirectional network has none, got {self.bottleneck}")
+            found.append(f"bottleneck: must be null, the bidirectional network has none, got {self.bottleneck}")
         if self.direction == "forward" and (self.bottleneck or 0) < 1:
-            problems.append(f"bottleneck: must be >= 1, got {self.bottleneck}")
+            found.append(f"bottleneck: must be >= 1, got {self.bottleneck}")
         elif self.direction == "forward" and self.start == "svd" and self.bottleneck != self.embedding:
-            problems.append(f"bottleneck: start: svd needs it equal to embedding ({self.embedding})")
+            found.append(f"bottleneck: start: svd needs it equal to embedding ({self.embedding})")
         if self.vectors is not None and self.start == "svd":
-            problems.append("start: must be random where `vectors` names a file")
-        if problems:
-            raise ConfigError(problems)
+            found.append("start: must be random where `vectors` names a file")
+        return found
 
     def drawing(self) -> Drawing:
         """What of this decides the examples of an epoch."""

@@ -18,12 +18,12 @@ import threading
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 from guessers.llm.client import Budget, Reply
 from guessers.llm.reply import Parsed
 from guessers.retrieval.bm25 import Bm25Config, Bm25Guesser
-from sqa.core.errors import ConfigError
+from sqa.core.errors import Bound, ConfigError, checked
 from sqa.core.types import Guess
 from sqa.files.json_reader import parse_json
 from sqa.files.model_files import resolve_model
@@ -53,25 +53,17 @@ WEIGHTS = Weights(retrieval=0.0754, likelihood=0.1995, prior=-0.1949, none=6.056
 
 
 @dataclass(frozen=True, slots=True)
+@checked
 class BaseConfig:
     """Which model in this process, and what it is asked."""
 
     base: str = "gemma3-270m"  # of the extra lm; or a model's folder, or a .gguf file
     answers: Literal["likelihood", "free"] = "likelihood"  # titles that retrieval finds are scored, or it writes one
     retrieval: str = "bm25"  # likelihood: a bundled BM25 model or a folder; its pages are the only ones it may name
-    candidates: int = 15  # likelihood: titles scored per text, the best of retrieval
+    candidates: Annotated[int, Bound(1, 50)] = 15  # likelihood: titles scored per text, the best of retrieval
     weights: Weights = WEIGHTS  # likelihood: how the parts of a confidence are weighed
-    max_tokens: int = 16  # free: pieces of a title at most
+    max_tokens: Annotated[int, Bound(1, 600)] = 16  # free: pieces of a title at most
     precision: Literal["auto", "float32", "bfloat16"] = "auto"  # auto = bfloat16 where the processor multiplies in it
-
-    def __post_init__(self) -> None:
-        wrong = [
-            f"{key}: must be in 1..{most}, got {getattr(self, key)}"
-            for key, most in (("candidates", 50), ("max_tokens", 600))
-            if not 1 <= getattr(self, key) <= most
-        ]
-        if wrong:
-            raise ConfigError(wrong)
 
 
 class Candidate(NamedTuple):

@@ -18,13 +18,13 @@ import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 from urllib.parse import urlsplit
 
 import urllib3
 
 from sqa import __version__
-from sqa.core.errors import ConfigError, SqaError
+from sqa.core.errors import Bound, ConfigError, Count, NotNegative, Positive, SqaError, Whole, checked
 from sqa.files.store import digest
 from sqa.net.client import Failed, Http
 
@@ -63,6 +63,7 @@ class Reply(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+@checked
 class EndpointConfig:
     """Which endpoint, which of its models, and how hard it may be pressed."""
 
@@ -70,18 +71,19 @@ class EndpointConfig:
     model: str  # its name there
     api_key_env: str | None = None  # environment variable that holds the key; null = none is sent
     label: str = ""  # any name for what answers; change it with the model behind the name: replies are kept under it
-    max_tokens: int = 600  # tokens written per reply at most; ten guesses take about 300
+    max_tokens: Count = 600  # tokens written per reply at most; ten guesses take about 300
     token_limit: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"  # what the endpoint calls that limit
-    temperature: float | None = 0.0  # 0 = the likeliest reply; null = not sent, for models that take none
+    temperature: Annotated[float, Bound(0, 2)] | None = 0.0  # 0 = the likeliest reply; null = not sent
     seed: int | None = 0  # null = not sent
     json_mode: bool = False  # send response_format json_object, where the endpoint knows it
-    requests_per_minute: float = 60.0  # started at most, retries included, evenly spaced
-    concurrency: int = 4  # requests under way at a time
-    timeout: float = 60.0  # seconds for one answer
-    retries: int = 5  # further attempts at a request
-    backoff: float = 1.0  # seconds before the first of them; doubled each time
+    requests_per_minute: Positive = 60.0  # started at most, retries included, evenly spaced
+    concurrency: Count = 4  # requests under way at a time
+    timeout: Positive = 60.0  # seconds for one answer
+    retries: Whole = 5  # further attempts at a request
+    backoff: NotNegative = 1.0  # seconds before the first of them; doubled each time
 
-    def __post_init__(self) -> None:
+    def problems(self) -> list[str]:
+        """Beside the bounds."""
         wrong = []
         if not is_address(self.base_url):
             wrong.append(f"base_url: expected something like https://api.example.org/v1, got {shown(self.base_url)}")
@@ -89,25 +91,7 @@ class EndpointConfig:
             wrong.append("model: expected the endpoint's name of a model, got nothing")
         if self.api_key_env is not None and not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", self.api_key_env):
             wrong.append("api_key_env: expected the NAME of an environment variable, not a key")
-        wrong += [
-            f"{key}: must be >= 1, got {getattr(self, key)}"
-            for key in ("max_tokens", "concurrency")
-            if getattr(self, key) < 1
-        ]
-        wrong += [
-            f"{key}: must be > 0, got {getattr(self, key)}"
-            for key in ("requests_per_minute", "timeout")
-            if not 0 < getattr(self, key) < float("inf")
-        ]
-        wrong += [
-            f"{key}: must be >= 0, got {getattr(self, key)}"
-            for key in ("retries", "backoff")
-            if not 0 <= getattr(self, key) < float("inf")
-        ]
-        if self.temperature is not None and not 0 <= self.temperature <= 2:
-            wrong.append(f"temperature: must be in 0..2 or null, got {self.temperature}")
-        if wrong:
-            raise ConfigError(wrong)
+        return wrong
 
 
 def is_address(url: str) -> bool:

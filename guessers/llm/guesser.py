@@ -21,7 +21,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import astuple, dataclass, fields
 from itertools import accumulate
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from tqdm import tqdm
 
@@ -30,7 +30,7 @@ from guessers.llm.cache import Cache, CachedChat, Chat
 from guessers.llm.client import Budget, Endpoint, EndpointConfig
 from guessers.llm.local import LocalChat, LocalConfig
 from guessers.llm.reply import Parsed, Titles, parse, parse_title
-from sqa.core.errors import ConfigError, SqaError
+from sqa.core.errors import Bound, ConfigError, Count, SqaError, checked
 from sqa.core.paths import cache_dir
 from sqa.core.types import Guess
 from sqa.files.store import digest
@@ -67,6 +67,7 @@ Answer:"""
 
 
 @dataclass(frozen=True, slots=True)
+@checked
 class LlmConfig:
     """What `guesser: {name: llm, ...}` takes: one of `endpoint`, `local` and `base`, and how it is asked."""
 
@@ -74,32 +75,27 @@ class LlmConfig:
     local: LocalConfig | None = None  # a transformers causal language model in a folder
     base: BaseConfig | None = None  # a causal language model in this process, shown solved questions
     reply: Literal["json", "title"] = "json"  # of endpoint and local: guesses in JSON, or a line with one title
-    every: int = 5  # words from one request to the next; 1 = after each word
-    guesses: int = 10  # pages asked for in a request
+    every: Count = 5  # words from one request to the next; 1 = after each word
+    guesses: Annotated[int, Bound(1, 50)] = 10  # pages asked for in a request
     pages: str | None = None  # the only pages it may name: a .txt file, one title a line, or a bundled BM25 model
     prompt: str | None = None  # what is asked; {text} and {guesses} are filled in; null = PROMPT, of titles SOLVED
-    max_requests: int = 1000  # sent at most in one run, retries included; a run that needs more does not start
+    max_requests: Count = 1000  # sent at most in one run, retries included; a run that needs more does not start
     cache: Path | None = None  # file of kept replies; null = llm-replies.sqlite in the cache folder ($SQA_CACHE)
-    cache_mb: int = 1024  # size at which it drops its oldest replies
+    cache_mb: Count = 1024  # size at which it drops its oldest replies
     prices: tuple[float, float] | None = None  # money per million tokens read and written, for the estimate only
 
-    def __post_init__(self) -> None:
+    def problems(self) -> list[str]:
+        """Beside the bounds."""
         wrong = []
         if [self.endpoint, self.local, self.base].count(None) != 2:
             wrong.append("endpoint: give either endpoint (with base_url and model), local (with folder) or base")
         if self.base is not None and self.reply != "json":
             wrong.append("reply: base writes its own; take base.answers: free for titles that it thinks of itself")
-        for name in ("every", "max_requests", "cache_mb"):
-            if getattr(self, name) < 1:
-                wrong.append(f"{name}: must be >= 1, got {getattr(self, name)}")
-        if not 1 <= self.guesses <= 50:
-            wrong.append(f"guesses: must be in 1..50, got {self.guesses}")
         if "{text}" not in self.asked:
             wrong.append("prompt: must contain {text}, the place of the question so far")
         if self.prices is not None and not all(0 <= price < math.inf for price in self.prices):
             wrong.append(f"prices: must be >= 0, got {list(self.prices)}")
-        if wrong:
-            raise ConfigError(wrong)
+        return wrong
 
     @property
     def asked(self) -> str:

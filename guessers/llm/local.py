@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from guessers.llm.client import Budget, Reply
-from sqa.core.errors import ConfigError, DataError, need
+from sqa.core.errors import ConfigError, Count, DataError, checked, need
 from sqa.files.atomic import file_digest
 from sqa.files.hub import check_shards
 from sqa.files.model_files import check_weights
@@ -26,17 +26,14 @@ DECISIVE = ("*.json", "*.safetensors", "*.model", "*.txt", "*.jinja")  # files t
 
 
 @dataclass(frozen=True, slots=True)
+@checked
 class LocalConfig:
     """Which folder, and how the model in it is run."""
 
     folder: Path  # config.json, *.safetensors and the tokenizer, as `save_pretrained` writes them
-    max_tokens: int = 600  # pieces written per reply at most; ten guesses take about 300
+    max_tokens: Count = 600  # pieces written per reply at most; ten guesses take about 300
     device: Literal["auto", "cpu", "cuda"] = "auto"  # auto = a GPU if there is one
     dtype: Literal["float32", "bfloat16", "float16"] = "float32"  # of the weights in memory
-
-    def __post_init__(self) -> None:
-        if self.max_tokens < 1:
-            raise ConfigError(f"max_tokens: must be >= 1, got {self.max_tokens}")
 
 
 class LocalChat:

@@ -16,11 +16,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from guessers.open_qa.passages import Passage
 from guessers.text import content_stems
-from sqa.core.errors import ConfigError
+from sqa.core.errors import Bound, checked
 from sqa.files.store import digest
 
 if TYPE_CHECKING:
@@ -63,22 +63,14 @@ ASKING = "\nAnswer:"
 
 
 @dataclass(frozen=True, slots=True)
+@checked
 class LmReaderConfig:
     """Which model, and how much it reads."""
 
     base: str = "gemma3-270m"  # of the extra lm; or a model's folder, a .gguf file, a hub name (smt/lm/base.py)
-    passages: int = 3  # shown of those retrieved, the best
-    max_tokens: int = 10  # pieces of an answer at most
+    passages: Annotated[int, Bound(0, 50)] = 3  # shown of those retrieved, the best
+    max_tokens: Annotated[int, Bound(1, 100)] = 10  # pieces of an answer at most
     precision: Literal["auto", "float32", "bfloat16"] = "auto"  # auto = bfloat16 where the processor multiplies in it
-
-    def __post_init__(self) -> None:
-        wrong = [
-            f"{key}: must be in {least}..{most}, got {getattr(self, key)}"
-            for key, least, most in (("passages", 0, 50), ("max_tokens", 1, 100))
-            if not least <= getattr(self, key) <= most
-        ]
-        if wrong:
-            raise ConfigError(wrong)
 
 
 class LmReader:

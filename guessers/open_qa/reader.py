@@ -20,12 +20,12 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 
 from guessers.open_qa.passages import Passage
-from sqa.core.errors import ConfigError, DataError, need, too_small
+from sqa.core.errors import Bound, ConfigError, Count, DataError, checked, need
 from sqa.files.atomic import file_digest
 from sqa.files.hub import check_shards, find_model
 from sqa.files.model_files import check_weights
@@ -34,21 +34,18 @@ VERSION = 1  # raise when answers change
 
 
 @dataclass(frozen=True, slots=True)
+@checked
 class ReaderConfig:
     """Which model, and how it reads."""
 
     model: str  # a folder with config, *.safetensors and a fast tokenizer, or a name on the Hugging Face hub
-    max_length: int = 384  # pieces of a window, question and marks included
-    stride: int = 128  # pieces that two windows of a passage share
-    max_answer: int = 30  # pieces of an answer at most
-    batch: int = 16  # windows read at once
+    max_length: Annotated[int, Bound(32)] = 384  # pieces of a window, question and marks included
+    stride: Count = 128  # pieces that two windows of a passage share
+    max_answer: Count = 30  # pieces of an answer at most
+    batch: Count = 16  # windows read at once
     device: Literal["auto", "cpu", "cuda"] = "auto"  # auto = a GPU if there is one
     revision: str | None = None  # of a hub model: branch, tag or commit; needed to fetch it
     download: bool = False  # fetch a hub model that is not in the local cache
-
-    def __post_init__(self) -> None:
-        if wrong := too_small(self, max_length=32, stride=1, max_answer=1, batch=1):
-            raise ConfigError(wrong)
 
 
 class Span(NamedTuple):

@@ -27,7 +27,7 @@ from guessers.rerank.kinds import Kinds
 from guessers.rerank.numbers import NUMBERS
 from guessers.retrieval.index import Index
 from sqa.core.answers import key
-from sqa.core.errors import ConfigError, DataError
+from sqa.core.errors import Count, DataError, checked
 from sqa.data.folds import Fold, Half
 from sqa.data.texts import Tossup
 from sqa.files.model_files import resolve_model
@@ -45,6 +45,7 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+@checked
 class RerankTraining(Teaching):
     """Keys of configs/train_guessers.yaml:rerank; see there for meanings and units."""
 
@@ -53,16 +54,12 @@ class RerankTraining(Teaching):
     work: Path
     learnt: Counts
     published: Counts
-    least: int
+    least: Count
 
-    def __post_init__(self) -> None:
-        problems = self.problems()
-        if self.least < 1:
-            problems.append(f"least: must be >= 1, got {self.least}")
-        if "buzzer" in self.learnt.folds:
-            problems.append("learnt.folds: must be without buzzer, which the weights are learnt from")
-        if problems:
-            raise ConfigError(problems)
+    def problems(self) -> list[str]:
+        """Beside the bounds."""
+        seen = "buzzer" in self.learnt.folds
+        return ["learnt.folds: must be without buzzer, which the weights are learnt from"] if seen else []
 
 
 def train(config: RerankTraining) -> RerankGuesser:

@@ -28,7 +28,7 @@ import numpy as np
 
 from guessers.retrieval import lucene
 from guessers.retrieval.index import ANALYZERS, VERSION, Index, Profile, tfidf_weights
-from sqa.core.errors import ConfigError
+from sqa.core.errors import NotNegative, Positive, Share, checked
 from sqa.core.types import Guess
 from sqa.files.model_files import folder_digest, resolve_model
 
@@ -36,21 +36,15 @@ Similarity = Literal["exact", "lucene", "elasticsearch", "tfidf"]
 
 
 @dataclass(frozen=True, slots=True)
+@checked
 class Bm25Config:
     """What `guesser: {name: bm25, ...}` takes."""
 
     model: str = "bm25"  # a bundled model (folder of data/models) or a folder
-    k1: float = 0.6  # how slowly repeated words saturate, > 0
-    b: float = 0.9  # how much long pages are discounted, 0 (not) to 1 (in proportion)
-    pair_boost: float = 0.5  # weight of the pairs of words, >= 0
+    k1: Positive = 0.6  # how slowly repeated words saturate, > 0
+    b: Share = 0.9  # how much long pages are discounted, 0 (not) to 1 (in proportion)
+    pair_boost: NotNegative = 0.5  # weight of the pairs of words, >= 0
     similarity: Similarity = "exact"  # lucene, elasticsearch: as these compute it; tfidf: guessers/retrieval/tfidf.py
-
-    def __post_init__(self) -> None:
-        problems = [] if self.k1 > 0 else [f"k1: must be > 0, got {self.k1}"]
-        problems += [] if 0 <= self.b <= 1 else [f"b: must be in [0, 1], got {self.b}"]
-        problems += [] if self.pair_boost >= 0 else [f"pair_boost: must be >= 0, got {self.pair_boost}"]
-        if problems:
-            raise ConfigError(problems)
 
 
 @dataclass(frozen=True, slots=True)

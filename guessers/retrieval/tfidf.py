@@ -15,23 +15,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sqa.core.errors import ConfigError
+from sqa.core.errors import NotNegative, Share, checked
 from sqa.core.interfaces import Guesser
 
 
 @dataclass(frozen=True, slots=True)
+@checked
 class TfidfConfig:
     """What `guesser: {name: tfidf, ...}` takes."""
 
     model: str = "bm25"  # counts of the BM25 guesser: a bundled model or a folder
-    b: float = 0.7  # how much long pages are discounted, 0 (not) to 1 (cosine)
-    pair_boost: float = 0.7  # weight of the pairs of words, >= 0
-
-    def __post_init__(self) -> None:
-        problems = [] if 0 <= self.b <= 1 else [f"b: must be in [0, 1], got {self.b}"]
-        problems += [] if self.pair_boost >= 0 else [f"pair_boost: must be >= 0, got {self.pair_boost}"]
-        if problems:
-            raise ConfigError(problems)
+    b: Share = 0.7  # how much long pages are discounted, 0 (not) to 1 (cosine)
+    pair_boost: NotNegative = 0.7  # weight of the pairs of words, >= 0
 
 
 def build(config: TfidfConfig) -> Guesser:

@@ -25,7 +25,7 @@ from smt.models.vocab import BOS, PAD, UNK, Vocabulary
 from smt.policies.chosen import PolicyConfig, policy_of
 from smt.policies.full_input import batches
 from smt.policies.prefixes import PolicyTranslator, Remembered
-from sqa.core.errors import ConfigError, DataError, need
+from sqa.core.errors import Count, DataError, Whole, checked, need
 from sqa.data.languages import Pair, certain_pair, pair_of
 from sqa.files.json_reader import read_json
 
@@ -35,30 +35,29 @@ MAX_PIECES = 1024  # source pieces where the tokenizer states no limit
 
 
 @dataclass(frozen=True, slots=True)
+@checked
 class CTranslateConfig:
     """Which converted model and how it searches."""
 
     folder: str  # what `convert` wrote
     source_language: str | None = None  # code as the tokenizer knows it; null for bilingual models
     target_language: str | None = None  # the same
-    beams: int = 1  # hypotheses kept; 1 = greedy
-    batch_tokens: int = 4096  # source pieces in a batch, padding included
-    max_new_tokens: int = 256  # pieces written per text at most
+    beams: Count = 1  # hypotheses kept; 1 = greedy
+    batch_tokens: Count = 4096  # source pieces in a batch, padding included
+    max_new_tokens: Count = 256  # pieces written per text at most
     compute_type: Literal["default", "auto", "int8", "int8_float32", "int8_float16", "int16", "float16", "float32"] = (
         "default"  # arithmetic; default = as the model was stored, int8 = fastest on a CPU
     )
     device: Literal["auto", "cpu", "cuda"] = "cpu"  # auto = a GPU if there is one
-    threads: int = 0  # of one translation; 0 = CTranslate2's choice
+    threads: Whole = 0  # of one translation; 0 = CTranslate2's choice
     policy: PolicyConfig = "wait-k"  # when to write what: see smt/policies/prefixes.py
     k: int | str = "full"  # wait-k: source WORDS read before the first target word, or "full" = the whole sentence
     n: int | None = None  # local-agreement: translations that must agree (2); hold, retranslate: words held back
 
-    def __post_init__(self) -> None:
+    def problems(self) -> list[str]:
+        """Beside the bounds."""
         policy_of(self)
-        smallest = {"beams": 1, "batch_tokens": 1, "max_new_tokens": 1, "threads": 0}
-        wrong = [(key, least) for key, least in smallest.items() if getattr(self, key) < least]
-        if wrong:
-            raise ConfigError([f"{key}: must be >= {least}, got {getattr(self, key)}" for key, least in wrong])
+        return []
 
 
 class _Text(Protocol):

@@ -22,7 +22,7 @@ from smt.engines.hub import WANTED, TextCodec, check_model, files_fingerprint, l
 from smt.policies.chosen import PolicyConfig, policy_of
 from smt.policies.full_input import batches
 from smt.policies.prefixes import PolicyTranslator, Remembered
-from sqa.core.errors import ConfigError, DataError, need
+from sqa.core.errors import ConfigError, Count, DataError, checked, need
 from sqa.files.hub import find_model
 from sqa.files.model_files import check_weights
 
@@ -30,15 +30,16 @@ VERSION = 1  # raise when translating changes its output
 
 
 @dataclass(frozen=True, slots=True)
+@checked
 class PretrainedConfig:
     """Which model, between which languages, and how it searches."""
 
     model: str  # name on the Hugging Face hub, or a local folder with config, *.safetensors and tokenizer
     source_language: str | None = None  # code as the tokenizer knows it (es, spa_Latn, es_XX); null for opus-mt
     target_language: str | None = None  # the same; for opus-mt only where the model writes several languages
-    beams: int = 1  # hypotheses kept; 1 = greedy
-    batch_tokens: int = 4096  # source pieces in a batch, padding included
-    max_new_tokens: int = 256  # pieces written per text at most
+    beams: Count = 1  # hypotheses kept; 1 = greedy
+    batch_tokens: Count = 4096  # source pieces in a batch, padding included
+    max_new_tokens: Count = 256  # pieces written per text at most
     device: Literal["auto", "cpu", "cuda"] = "auto"  # auto = a GPU if there is one
     revision: str | None = None  # of a hub model: branch, tag or commit; needed to fetch it
     download: bool = False  # fetch a hub model that is not in the local cache
@@ -46,12 +47,10 @@ class PretrainedConfig:
     k: int | str = "full"  # wait-k: source WORDS read before the first target word, or "full" = the whole sentence
     n: int | None = None  # local-agreement: translations that must agree (2); hold, retranslate: words held back
 
-    def __post_init__(self) -> None:
+    def problems(self) -> list[str]:
+        """Beside the bounds."""
         policy_of(self)
-        smallest = {"beams": 1, "batch_tokens": 1, "max_new_tokens": 1}
-        wrong = [f"{key}: must be >= 1, got {getattr(self, key)}" for key in smallest if getattr(self, key) < 1]
-        if wrong:
-            raise ConfigError(wrong)
+        return []
 
 
 class Pretrained:

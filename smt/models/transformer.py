@@ -27,12 +27,13 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from smt.models.vocab import BOS, EOS, PAD
-from sqa.core.errors import ConfigError
+from sqa.core.errors import BelowOne, checked
 
 LEXICON_FLOOR = 1e-3  # probability added before the logarithm (Arthur et al. 2016, their epsilon)
 
 
 @dataclass(frozen=True, slots=True)
+@checked
 class ModelConfig:
     """Size and kind of the network."""
 
@@ -42,7 +43,7 @@ class ModelConfig:
     feed_forward: int = 1024
     encoder_layers: int = 4
     decoder_layers: int = 2
-    dropout: float = 0.1
+    dropout: BelowOne = 0.1
     encoder: Literal["causal", "bidirectional"] = "causal"  # bidirectional is for full input only
     lexicon_width: int = 24  # translations per source piece in the lexicon; 0 = neither lexicon nor alignment head
     source_vocabulary: int = 0  # pieces of a source embedding of its own; 0 = one embedding for both languages
@@ -57,13 +58,14 @@ class ModelConfig:
     max_pieces: int = 1024  # positions there are
     decoder_start: Literal["bos", "eos"] = "bos"  # whose embedding stands before the first target piece
 
-    def __post_init__(self) -> None:
+    def problems(self) -> list[str]:
+        """Beside the bounds."""
+        wrong = []
         if self.heads < 1 or self.width % self.heads:
-            raise ConfigError(f"model.heads: must divide width {self.width}, got {self.heads}")
-        if not 0 <= self.dropout < 1:
-            raise ConfigError(f"model.dropout: must be in [0, 1), got {self.dropout}")
+            wrong.append(f"heads: must divide width {self.width}, got {self.heads}")
         if self.lexicon_width and self.source_vocabulary:
-            raise ConfigError("model.lexicon_width: must be 0 where the source has a vocabulary of its own")
+            wrong.append("lexicon_width: must be 0 where the source has a vocabulary of its own")
+        return wrong
 
 
 class KeyValue(NamedTuple):

@@ -5,13 +5,22 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Annotated, Literal
 
 from smt.models.transformer import ModelConfig
 from smt.policies.waitk import FULL, parse_k
 from smt.training.clean import CleanConfig
 from smt.training.made import MadeConfig
-from sqa.core.errors import ConfigError, no_shares, too_small
+from sqa.core.errors import (
+    BelowOne,
+    Bound,
+    ConfigError,
+    Count,
+    NotNegative,
+    Positive,
+    Whole,
+    checked,
+)
 from sqa.run.config import folder_name
 
 PAIRS = ("es-en", "pl-en")  # that the project has text for
@@ -76,65 +85,44 @@ class CorpusConfig:
 
 
 @dataclass(frozen=True, slots=True)
+@checked
 class TrainConfig:
     """The optimiser's side of a training."""
 
-    steps: int = 4000  # optimiser steps in all
-    batch_pieces: int = 2000  # target pieces per batch, padding included
-    accumulate: int = 1  # batches per optimiser step
+    steps: Count = 4000  # optimiser steps in all
+    batch_pieces: Count = 2000  # target pieces per batch, padding included
+    accumulate: Count = 1  # batches per optimiser step
     k: tuple[int | str, ...] = (3, 6, 9, 12, 15, "full")  # one value: single-k; several: multi-path, one k a batch
     k_weights: tuple[float, ...] = ()  # chance of each k, same order; empty = equal
-    emission_rate: float = 1.0  # target words written per source word read, see `Schedule`
-    learning_rate: float = 1.5e-3  # the peak, reached after `warmup` steps
-    warmup: int = 300  # steps of linear rise
+    emission_rate: Annotated[float, Bound(0.5, 1)] = 1.0  # target words written per source word read, see `Schedule`
+    learning_rate: NotNegative = 1.5e-3  # the peak, reached after `warmup` steps
+    warmup: Whole = 300  # steps of linear rise
     schedule: Literal["inverse_sqrt", "constant"] = "inverse_sqrt"  # between the rise and the final fall
-    cooldown: int = 500  # last steps, falling linearly to zero
-    label_smoothing: float = 0.1
-    alignment_weight: float = 0.3  # weight of the guided-alignment loss
-    clip: float = 1.0  # gradient norm
-    weight_decay: float = 0.0
-    checkpoint_every: int = 250  # steps
-    keep: int = 4  # checkpoints kept, and averaged into the final model
-    evaluate_every: int = 500  # steps between BLEU measurements on the development set; 0 = never
-    evaluate_sentences: int = 200
+    cooldown: Whole = 500  # last steps, falling linearly to zero
+    label_smoothing: BelowOne = 0.1
+    alignment_weight: NotNegative = 0.3  # weight of the guided-alignment loss
+    clip: Positive = 1.0  # gradient norm
+    weight_decay: NotNegative = 0.0
+    checkpoint_every: Count = 250  # steps
+    keep: Count = 4  # checkpoints kept, and averaged into the final model
+    evaluate_every: Whole = 500  # steps between BLEU measurements on the development set; 0 = never
+    evaluate_sentences: Count = 200
     evaluate_k: tuple[int | str, ...] = (6, "full")
     compile: bool = False  # compile the output layer and loss (needs a C++ compiler): a tenth faster
     precision: Literal["float32", "bfloat16"] = "float32"  # of matrix products on a CPU; a GPU takes bfloat16
-    threads: int = 0  # CPU threads; 0 = torch's choice
-    seed: int = 0
+    threads: Whole = 0  # CPU threads; 0 = torch's choice
+    seed: Whole = 0
 
-    def __post_init__(self) -> None:
-        if not self.k:
-            raise ConfigError("train.k: at least one value is needed")
+    def problems(self) -> list[str]:
+        """Beside the bounds."""
         for k in (*self.k, *self.evaluate_k):
             parse_k(k)
+        wrong = [] if self.k else ["k: at least one value is needed"]
         if self.k_weights and len(self.k_weights) != len(self.k):
-            raise ConfigError(f"train.k_weights: {len(self.k)} values expected (one per k), got {len(self.k_weights)}")
-        wrong = too_small(
-            self, "train.", steps=1, batch_pieces=1, accumulate=1, checkpoint_every=1, keep=1, evaluate_sentences=1
-        ) + no_shares(self, "label_smoothing", at="train.")
-        wrong += [
-            f"train.{name}: must be >= 0 and finite, got {getattr(self, name)}"
-            for name in (
-                "learning_rate",
-                "alignment_weight",
-                "weight_decay",
-                "warmup",
-                "cooldown",
-                "evaluate_every",
-                "threads",
-                "seed",
-            )
-            if not 0 <= getattr(self, name) < math.inf
-        ]
-        if not 0 < self.clip < math.inf:
-            wrong.append(f"train.clip: must be above 0 and finite, got {self.clip}")
+            wrong.append(f"k_weights: {len(self.k)} values expected (one per k), got {len(self.k_weights)}")
         if self.k_weights and not (all(0 <= w < math.inf for w in self.k_weights) and sum(self.k_weights) > 0):
-            wrong.append(f"train.k_weights: must be >= 0, finite and not all 0, got {list(self.k_weights)}")
-        if wrong:
-            raise ConfigError(wrong)
-        if not 0.5 <= self.emission_rate <= 1:
-            raise ConfigError(f"train.emission_rate: must be in [0.5, 1], got {self.emission_rate}")
+            wrong.append(f"k_weights: must be >= 0, finite and not all 0, got {list(self.k_weights)}")
+        return wrong
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from typing import Any, Literal
 from tqdm import tqdm
 
 from smt.training.clean import Pair
-from sqa.core.errors import ConfigError, DataError
+from sqa.core.errors import Count, DataError, checked
 from sqa.core.interfaces import BatchTranslator, Translator
 from sqa.core.paths import cache_dir
 from sqa.core.registry import TRANSLATORS
@@ -39,6 +39,7 @@ BLOCK = 512  # texts translated and kept together
 
 
 @dataclass(frozen=True, slots=True)
+@checked
 class MadeConfig:
     """One corpus of made pairs."""
 
@@ -47,23 +48,18 @@ class MadeConfig:
     makes: Literal["source", "target"]  # the side that is made
     translator: dict[str, Any]  # as in a run's config
     of: tuple[str, ...] = ()  # parallel, made: corpora whose sources are taken; empty = every one
-    every: int = 1  # every n-th text
-    longest: int = 60  # words; a longer text is left out
-    shortest: int = field(default=4)  # words
+    every: Count = 1  # every n-th text
+    longest: Count = 60  # words; a longer text is left out
+    shortest: Count = field(default=4)  # words
 
-    def __post_init__(self) -> None:
-        wrong = [
-            f"made.{key}: must be >= 1, got {getattr(self, key)}"
-            for key in ("every", "longest", "shortest")
-            if getattr(self, key) < 1
-        ]
-        if (self.texts == "tossups") != (self.makes == "source"):
-            wrong.append("made: tossups are English, so their source is made; of other texts the target is")
-        if wrong:
-            raise ConfigError(wrong)
+    def problems(self) -> list[str]:
+        """Beside the bounds."""
         run_from_mapping(
             {"name": "made", "dataset": {"name": "mini-es"}, "translator": self.translator, "metrics": ("bleu",)}
         )
+        if (self.texts == "tossups") != (self.makes == "source"):
+            return ["made: tossups are English, so their source is made; of other texts the target is"]
+        return []
 
 
 def made_pairs(config: MadeConfig, texts: Sequence[str]) -> Iterator[Pair]:

@@ -15,12 +15,16 @@ a program may be of any length, and hold anything.
 from __future__ import annotations
 
 import functools
+import math
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import ParamSpec
+from types import UnionType
+from typing import Annotated, Any, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
 
 P = ParamSpec("P")
+T = TypeVar("T")
 LONGEST = 1200  # characters of a line of a message
 MOST = 40  # lines
 _HEAD, _TAIL = 800, 300  # characters kept of a longer line
@@ -180,13 +184,66 @@ def returns_exit_code(main: Callable[P, None]) -> Callable[P, int]:
     return wrapped
 
 
-def too_small(config: object, at: str = "", **least: float) -> list[str]:
-    """Problems of a config's keys with their smallest values: "batch: must be >= 1, got 0"; `at` stands before each."""
-    values = {key: getattr(config, key) for key in least}
-    return [f"{at}{key}: must be >= {low}, got {values[key]}" for key, low in least.items() if not values[key] >= low]
+# --------------------------------------------------------------------------------------------- numbers of a config
 
 
-def no_shares(config: object, *keys: str, at: str = "") -> list[str]:
-    """Problems of keys that are to be shares below 1: "dropout: must be in [0, 1), got 1.0"."""
-    values = {key: getattr(config, key) for key in keys}
-    return [f"{at}{key}: must be in [0, 1), got {value}" for key, value in values.items() if not 0 <= value < 1]
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """Which numbers a key of a config takes: `Annotated[int, Bound(1)]`.  No NaN, no infinity."""
+
+    least: float
+    most: float = math.inf
+    above: bool = False  # `least` itself is not taken
+    below: bool = False  # `most` itself is not taken
+
+    def takes(self, value: float) -> bool:
+        low = value > self.least if self.above else value >= self.least
+        return low and math.isfinite(value) and (value < self.most if self.below else value <= self.most)
+
+    def __str__(self) -> str:
+        if self.most == math.inf:
+            return f"{'>' if self.above else '>='} {self.least}"
+        return f"in {'(' if self.above else '['}{self.least}, {self.most}{')' if self.below else ']'}"
+
+
+Count = Annotated[int, Bound(1)]
+Whole = Annotated[int, Bound(0)]
+Positive = Annotated[float, Bound(0, above=True)]
+NotNegative = Annotated[float, Bound(0)]
+Share = Annotated[float, Bound(0, 1)]
+BelowOne = Annotated[float, Bound(0, 1, below=True)]
+
+
+def checked(cls: type[T]) -> type[T]:
+    """A config's dataclass (stands below `@dataclass`) whose instances keep the bounds of their fields.
+
+    ConfigError lists all that do not, "batch: must be >= 1, got 0", and what the class's own `problems` finds.
+    """
+
+    def check(self: Any) -> None:
+        wrong = [
+            f"{key}: must be {bound}{' or null' * optional}, got {value}"
+            for key, (bound, optional) in bounds(type(self)).items()
+            if (value := getattr(self, key)) is not None and not bound.takes(value)
+        ]
+        try:
+            wrong += self.problems() if hasattr(self, "problems") else []
+        except ConfigError as error:  # of a part of it
+            wrong += error.problems
+        if wrong:
+            raise ConfigError(wrong)
+
+    cls.__post_init__ = check  # type: ignore[attr-defined]
+    return cls
+
+
+@functools.cache
+def bounds(cls: type) -> dict[str, tuple[Bound, bool]]:
+    """The keys of a config class that have a `Bound`, and whether they may be null."""
+    found = {}
+    for key, hint in get_type_hints(cls, include_extras=True).items():
+        members = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+        for bound in (extra for member in members for extra in getattr(member, "__metadata__", ())):
+            if isinstance(bound, Bound):
+                found[key] = bound, type(None) in members
+    return found

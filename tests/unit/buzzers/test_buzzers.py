@@ -234,7 +234,7 @@ def test_the_threshold_is_that_of_the_rule_at_the_end_and_the_papers_unless_aske
 
 
 def test_a_chance_is_from_zero_to_one():
-    with pytest.raises(ConfigError, match=r"threshold: must be in 0..1"):
+    with pytest.raises(ConfigError, match=r"threshold: must be in \[0, 1\] or null"):
         LearntConfig(threshold=1.5)
 
 

@@ -184,9 +184,9 @@ def test_a_training_writes_the_weights_twice_under_both_names(config, monkeypatc
     ("change", "problem"),
     [
         ({"points": 0}, "points: must be >= 1"),
-        ({"noise": 1.5}, "noise: must be in 0..1"),
+        ({"noise": 1.5}, r"noise: must be in \[0, 1\]"),
         ({"guessers": (BM25,)}, "a fusion is of two or more"),
-        ({"learning_rate": 0.0}, "learning_rate: must be above 0"),
+        ({"learning_rate": 0.0}, "learning_rate: must be > 0"),
         ({"limit": 3}, "limit: must be >= 8"),
     ],
 )

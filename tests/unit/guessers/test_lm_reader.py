@@ -83,5 +83,5 @@ def test_what_is_not_there_or_out_of_range_is_refused(tmp_path):
         LmReader(LmReaderConfig(base=str(tmp_path / "nowhere.gguf")))
     with pytest.raises(ConfigError) as caught:
         LmReaderConfig(passages=51, max_tokens=0)
-    assert "passages: must be in 0..50, got 51" in str(caught.value)
-    assert "max_tokens: must be in 1..100, got 0" in str(caught.value)
+    assert "passages: must be in [0, 50], got 51" in str(caught.value)
+    assert "max_tokens: must be in [1, 100], got 0" in str(caught.value)

@@ -211,8 +211,8 @@ def test_the_limit_is_checked(tmp_path):
         DataChoice("bm25", "bm25", 0, 1.5, tmp_path, noise_least=1.6)
     assert list(caught.value.problems) == [
         "limit: must be >= 1 or null, got 0",
-        "noise: must be in 0..1, got 1.5",
-        "noise_least: must be in 0..noise, got 1.6",
+        "noise: must be in [0, 1], got 1.5",
+        "noise_least: must be in [0, noise], got 1.6",
     ]
 
 
@@ -248,7 +248,7 @@ def test_a_mistyped_key_gets_the_nearest(tmp_path):
 
 
 def test_sizes_are_checked():
-    with pytest.raises(ConfigError, match="hidden: must be >= 1, got 0"):
+    with pytest.raises(ConfigError, match="hidden: must be >= 1 or null, got 0"):
         buzzers.train.NetworkShape(hidden=0)
     with pytest.raises(ConfigError) as caught:
         buzzers.train.NetworkShape(cell="gru", hidden=0, dropout=1.0, skip=False)

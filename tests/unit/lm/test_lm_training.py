@@ -199,9 +199,9 @@ def test_short_pairs_are_used_less_often():
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"learning_rate": float("nan")}, "train.learning_rate: must be > 0 and finite"),
-        ({"rank": 0}, "train.rank: must be >= 1"),
-        ({"full_share": 1.5}, "train.full_share"),
+        ({"learning_rate": float("nan")}, "learning_rate: must be > 0"),
+        ({"rank": 0}, "rank: must be >= 1"),
+        ({"full_share": 1.5}, "full_share"),
         ({"k": (0,)}, "k: must be >= 1"),
     ],
 )

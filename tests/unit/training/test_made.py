@@ -61,7 +61,7 @@ def test_another_translator_is_not_answered_from_the_cache() -> None:
     ("change", "said"),
     [
         ({"makes": "target"}, "tossups are English"),
-        ({"every": 0}, "made.every: must be >= 1"),
+        ({"every": 0}, "every: must be >= 1"),
         ({"translator": {"name": "doubles:build_translator", "kk": 1}}, "kk"),
     ],
 )
