@@ -21,7 +21,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from types import UnionType
-from typing import Annotated, Any, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -220,14 +220,14 @@ def checked(cls: type[T]) -> type[T]:
     ConfigError lists all that do not, "batch: must be >= 1, got 0", and what the class's own `problems` finds.
     """
 
-    def check(self: Any) -> None:
+    def check(self: object) -> None:
         wrong = [
             f"{key}: must be {bound}{' or null' * optional}, got {value}"
-            for key, (bound, optional) in bounds(type(self)).items()
+            for key, (bound, optional) in bounds(type(self)).items()  # type: ignore[arg-type]  # a class is hashable
             if (value := getattr(self, key)) is not None and not bound.takes(value)
         ]
         try:
-            wrong += self.problems() if hasattr(self, "problems") else []
+            wrong += getattr(self, "problems", list)()
         except ConfigError as error:  # of a part of it
             wrong += error.problems
         if wrong:

@@ -93,7 +93,7 @@ def test_runs_of_different_contestants_have_different_names(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "problem"),
     [
-        ({"limit": 0}, "limit: must be >= 1, got 0"),
+        ({"limit": 0}, "limit: must be >= 1 or null, got 0"),
         ({"k": [3, 3]}, "k: 3 is there twice"),
         ({"k": []}, "k: at least one is needed"),
         ({"name": "../../evil"}, "name: must be a plain folder name"),
