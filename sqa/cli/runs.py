@@ -175,11 +175,8 @@ def export(
         path = output or run / "steps.parquet"
         write_table(path, out.steps_table(traces), {})
         print(path)
-    elif to == "text":
-        _write(out.texts(traces, side, unit), output)
     else:
-        lines = {"jsonl": out.json_lines, "csv": out.csv_lines, "submission": out.submission_lines}
-        _write(lines[to](traces), output)
+        _write(out.lines(traces, to, side, unit), output)
 
 
 @runs_app.command()
@@ -206,12 +203,11 @@ def questions(
 def _write(lines: Iterable[str], output: Path | None) -> None:
     from sqa.files.store import write_text
 
-    if output is not None:
+    if output is None:
+        sys.stdout.writelines(f"{line}\n" for line in lines)
+    else:
         write_text(output, "".join(f"{line}\n" for line in lines))
         print(output)
-        return
-    for line in lines:
-        print(line)
 
 
 def _run(path: Path, overrides: list[str] | None, runs: Path, limit: int | None, until: str) -> RunResult:

@@ -195,11 +195,10 @@ class Store:
         path = self.questions(fingerprint)
         try:
             questions = [_question(parse_json(line)) for line in self.place.read(path).splitlines()]
-            damaged = "" if dataset_fingerprint(questions) == fingerprint else "are not those that were put there"
+            if dataset_fingerprint(questions) != fingerprint:
+                raise ValueError("they are not those that were put there")
         except (ValueError, TypeError, KeyError) as error:
-            damaged = f"cannot be read ({error})"
-        if damaged:
-            raise DataError(f"{path}: the questions {damaged}; delete the file and run again")
+            raise DataError(f"{path}: the questions cannot be read: {error}; delete the file and run again") from error
         return questions
 
     @contextmanager

@@ -62,6 +62,13 @@ def steps(traces: Iterable[QuestionTrace]) -> Iterator[Step]:
             )
 
 
+def lines(traces: Iterable[QuestionTrace], to: str, side: Side, unit: Unit) -> Iterator[str]:
+    """The lines of a form of `sqa export`."""
+    if to == "text":
+        return texts(traces, side, unit)
+    return {"jsonl": json_lines, "csv": csv_lines, "submission": submission_lines}[to](traces)
+
+
 def texts(traces: Iterable[QuestionTrace], side: Side, unit: Unit) -> Iterator[str]:
     """A line a sentence or a question: the final translation, the human one, or the source."""
     for trace in traces:
