@@ -81,7 +81,13 @@ def test_what_arrives_and_what_is_invented():
     assert arrived("In 1831 he visited Londres") == []
     found = judged("In December 1831 the Bolívar of Londres visited Paris and then the whole United Kingdom")
     assert [fact.text for fact in found.invented] == ["December", "1831", "Paris", "United Kingdom"]
+    assert not judged("He saw London.", "He saw the capital.").invented  # Londres is in the source
     assert not judged(REFERENCE).invented and not judged(SOURCE).invented  # what stays untranslated is not invented
+
+
+def test_a_fact_told_again_counts_once_where_it_is_told_first():
+    found = judged("London, and London again", "He left London. In London he saw London's bridges.")
+    assert [(told.target, told.source) for told in found.told] == [(0, 8)] and len(found.own) == 1
 
 
 def test_source_words_of_facts_by_spelling_value_and_the_priors():
