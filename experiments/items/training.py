@@ -13,7 +13,7 @@ from experiments.grid import CONTINUED, SEPARATE
 from experiments.lab import grid_rows
 from experiments.lab.item import Item
 from experiments.lab.ledger import Ledger, Row
-from experiments.lab.tables import DEVIATION, columns, pivot
+from experiments.lab.tables import DEVIATION
 from smt.training.sweep import MULTI, finished
 from sqa.report import lines as curves
 
@@ -76,15 +76,6 @@ ITEMS = (
         "studies.yaml:seeds",
         seeds.COLUMNS,
         answers,
-        blocks={
-            guesser: pivot(
-                ("k",),
-                columns("bleu: BLEU", "ew: EW", "oracle-ew: oracle EW", "accuracy"),
-                (f"k, {guesser}",),
-                guesser=guesser,
-            )
-            for guesser in ("rerank", "bm25")
-        },
         kept="three trainings of a language model",
     ),
 )
