@@ -163,7 +163,8 @@ class Code(World):
         spec = self._found(name, path)
         origin = spec.origin if spec is not None and spec.has_location else None
         if spec is None:
-            mine = path is None or own_folders(path)
+            asked = name.partition(".")[0] in self.mentioned or not _by_a_library()
+            mine = asked and (path is None or own_folders(path))
         else:
             mine = own_file(origin) if origin else own_folders(spec.submodule_search_locations)
         if not mine:
@@ -319,6 +320,15 @@ class _Anew(SourceFileLoader):
         except ValueError as error:  # a NUL
             raise SyntaxError(str(error), (self.path, 1, None, None)) from error
         return compiled
+
+
+def _by_a_library() -> bool:
+    """Whether it is installed code that imports now: what it lacks it would not look for if it were loaded already."""
+    frame = sys._getframe(2)  # who called the finder
+    while frame.f_back is not None and "importlib" in frame.f_code.co_filename:
+        frame = frame.f_back
+    file = frame.f_code.co_filename
+    return not file.startswith("<") and not own_file(file)
 
 
 def _mentioned(code: CodeType) -> Iterator[str]:

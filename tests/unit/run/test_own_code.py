@@ -19,6 +19,7 @@ from own_layouts import Project, drawn, played, project
 
 from sqa.core.errors import ConfigError, DataError, NotComputable
 from sqa.core.own import worlds
+from sqa.core.own.code import Code
 from sqa.core.registry import GUESSERS, NoKeys
 from sqa.run.config import ComponentConfig
 from sqa.run.folder import read, save
@@ -352,3 +353,14 @@ def test_a_thread_that_waits_for_another_leaves_its_world_to_it(monkeypatch: pyt
         assert "own_first" in sys.modules
     thread.join()
     assert "own_first" not in sys.modules
+
+
+def test_what_a_library_looks_for_in_vain_is_no_code_of_the_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It looks only when it is loaded for the first time; the part is the same whether others had loaded it before."""
+    (tmp_path / "mine.py").write_text("import mimetypes\ntry:\n    import not_there\nexcept ImportError: pass\n")
+    monkeypatch.delitem(sys.modules, "mimetypes", raising=False)
+    first, again = (Code.at(f"{tmp_path / 'mine.py'}:build") for _ in range(2))
+    assert "mimetypes" in sys.modules and "winreg" not in first.loads
+    assert list(first.loads.values()) == list(again.loads.values()) and "not_there" in first.loads
