@@ -15,12 +15,7 @@ format: simuleval    SimulEval's `instances.log` of a text-to-text evaluation in
     Release 1.0 (its lines have "metric"): delays 0..|x|+1, since the end of the sentence is read like a word.
     A final "</s>" and its delay are dropped in both: it is no word.
 
-format: tsv          tab-separated, a header, then one line a token; the header says how units are named:
-    index     token  delay               index = 0-based number of the unit in the data set
-    question  sentence  token  delay     the question's id and the 0-based sentence in it (unit: sentence)
-    question  token  delay               the question's id (unit: question)
-    Delays 0..|x|+1, |x|+1 = written after the end was told.  A unit for which nothing was written is one line with
-    empty token and delay, so that a file that is cut off is noticed; for the same reason its last line must end.
+format: tsv          a table, `smt.engines.recorded_table`
 
 Every error is a DataError "FILE:LINE: what is wrong".
 """
@@ -31,7 +26,6 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -41,7 +35,7 @@ from sqa.core.registry import misspelt
 from sqa.core.reveal import by_sentence
 from sqa.core.types import Emission, Question
 from sqa.files.json_reader import parse_json
-from sqa.files.records import chunks, lines
+from sqa.files.records import lines
 
 VERSION = 1  # raise when the emissions change
 EOS = "</s>"  # SimulEval 1.0's end of sentence
@@ -49,11 +43,6 @@ KEYS = ("index", "prediction", "delays", "elapsed", "prediction_length", "source
 Unit = Literal["sentence", "question"]
 Key = tuple[str | int, ...]  # what names a unit: (index,), (question id, sentence) or (question id,)
 OF_SPEECH = frozenset(("docid", "emission_cu", "emission_time", "id", "model_loading_time"))  # keys of other programs
-HEADERS: dict[tuple[str, ...], tuple[Unit, ...]] = {  # of the TSV, and the units they can name
-    ("index", "token", "delay"): ("sentence", "question"),
-    ("question", "sentence", "token", "delay"): ("sentence",),
-    ("question", "token", "delay"): ("question",),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +86,7 @@ class RecordedTranslator:
         tabular = config.format == "tsv" or (
             config.format == "auto" and _first(self.path).startswith(("index\t", "question\t"))
         )
-        read = _tsv_records if tabular else _simuleval_records
-        self._records = list(read(self.path, config.unit))
+        self._records = list(_table(self.path, config.unit) if tabular else _simuleval_records(self.path))
         self._of: dict[str, list[Record]] = {}  # by question id, once checked
 
     def check(self, questions: Sequence[Question]) -> None:
@@ -242,8 +230,17 @@ def _emissions(unit: DataUnit, record: Record) -> Iterator[Emission]:
 # ---------------------------------------------------------------------------------------------------- reading files
 
 
-def _simuleval_records(path: Path, unit: Unit) -> Iterator[Record]:
-    """The lines of an instances.log; `unit` changes nothing here."""
+def _table(path: Path, unit: Unit) -> Iterator[Record]:
+    """The units of a TSV."""
+    from smt.engines.recorded_table import units  # a log needs none of it
+
+    for key, tokens, delays, at in units(path, unit, _named):
+        _check_delays([(f"{path}:{line}: delay", delay) for line, delay in zip(at[1:], delays, strict=True)])
+        yield Record(key, tokens, delays, at, counts_end=True)
+
+
+def _simuleval_records(path: Path) -> Iterator[Record]:
+    """The lines of an instances.log."""
     for number, line in enumerate(lines(path), 1):
         if not line.strip():
             continue
@@ -290,58 +287,6 @@ def _simuleval_record(where: str, number: int, row: dict[str, Any]) -> Record:
     )
 
 
-def _tsv_records(path: Path, unit: Unit) -> Iterator[Record]:
-    """The units of a TSV, in the order of the file."""
-    rows = enumerate((tuple(line.removesuffix("\r").split("\t")) for line in lines(path)), 1)
-    _, header = next(rows, (1, ()))
-    if unit not in HEADERS.get(header, ()):
-        known = " or ".join(" ".join(columns) for columns, units in HEADERS.items() if unit in units)
-        got = " ".join(header)[:60]
-        raise DataError(f"{path}:1: expected the tab-separated header {known} (unit: {unit}), got {got!r}")
-    _check_last_line_ends(path)
-    for key, group in groupby(_tsv_rows(path, rows, header), key=lambda row: row.key):
-        members = list(group)
-        silent = [row.line for row in members if row.token == ""]
-        if silent and len(members) > 1:
-            raise DataError(
-                f"{path}:{silent[0]}: an empty token stands for nothing written, but {_named(key)} has words"
-            )
-        written = [] if silent else members
-        _check_delays([(f"{path}:{row.line}: delay", row.delay) for row in written])
-        at = (members[0].line, *(row.line for row in written))
-        yield Record(key, tuple(r.token for r in written), tuple(r.delay for r in written), at, counts_end=True)
-
-
-class _TsvRow(NamedTuple):
-    line: int
-    key: Key
-    token: str  # "" in the one line of a unit for which nothing was written
-    delay: int
-
-
-def _tsv_rows(path: Path, rows: Iterable[tuple[int, tuple[str, ...]]], header: tuple[str, ...]) -> Iterator[_TsvRow]:
-    for number, row in rows:
-        where = f"{path}:{number}"
-        if len(row) != len(header):
-            raise DataError(f"{where}: expected {len(header)} tab-separated columns, got {len(row)}")
-        *named, token, delay = row
-        key = tuple(
-            value if column == "question" else _count(where, column, value)
-            for column, value in zip(header[:-2], named, strict=True)
-        )
-        silent = token == delay == ""
-        if not silent and token.split() != [token]:
-            raise DataError(f"{where}: a token is one word without blanks, got {token!r}")
-        yield _TsvRow(number, key, token, 0 if silent else _count(where, "delay", delay))
-
-
-def _count(where: str, name: str, text: str) -> int:
-    """A number of words, or of a unit: decimal digits only."""
-    if not (text.isascii() and text.isdigit() and len(text) < 10):
-        raise DataError(f"{where}: {name} must be a whole number >= 0, got {text!r}")
-    return int(text)
-
-
 def _check_delays(delays: Iterable[tuple[str, object]]) -> None:
     """DataError at the first (place, delay) that is not a whole number >= the one before."""
     before = 0
@@ -359,12 +304,3 @@ def _check_elapsed(where: str, elapsed: object) -> None:
     for i, time in enumerate(times):
         if isinstance(time, bool) or not isinstance(time, (int, float)) or time < 0:
             raise DataError(f"{where}: elapsed[{i}] must be a number of milliseconds >= 0, got {repr(time)[:60]}")
-
-
-def _check_last_line_ends(path: Path) -> None:
-    last = b""
-    for chunk in chunks(path):
-        last = chunk[-1:] or last
-    if last != b"\n":
-        count = sum(1 for _ in lines(path))
-        raise DataError(f"{path}:{count}: the last line has no line end; is the file cut off?")
