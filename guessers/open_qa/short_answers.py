@@ -63,10 +63,10 @@ def kind_of(question: str) -> Kind:
 
 def title_answer(question: str, passages: Sequence[Passage]) -> str:
     """The first title that the question does not name, without "(...)" at its end; "" if there is none."""
-    asked = _stems(question)
+    asked = stems(question)
     for passage in passages:
         title = _DISAMBIGUATION.sub("", passage.title)
-        if not _stems(title) <= asked:
+        if not stems(title) <= asked:
             return title
     return ""
 
@@ -78,15 +78,16 @@ def typed_answer(question: str, passages: Sequence[Passage]) -> str:
         return "yes"
     if kind != "thing":
         pattern = _DATE if kind == "date" else _NUMBER
-        asked = _stems(question)
+        asked = stems(question)
         for passage in passages:
             sentences = [sentence for sentence in _ENDS.split(passage.text) if pattern.search(sentence)]
             if sentences:
-                best = max(sentences, key=lambda sentence: len(_stems(sentence) & asked))  # the first of equals
+                best = max(sentences, key=lambda sentence: len(stems(sentence) & asked))  # the first of equals
                 found = pattern.search(best)
                 return found.group() if found else ""
     return title_answer(question, passages)
 
 
-def _stems(line: str) -> frozenset[str]:
+def stems(line: str) -> frozenset[str]:
+    """The stems of a text's words, without stop words."""
     return frozenset(stem for word in line.split() for stem in content_stems(word))

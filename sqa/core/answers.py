@@ -54,6 +54,11 @@ def is_right(guess_page: str, question_page: str, aliases: Mapping[str, str] = N
     return bool(wanted) and key(resolve(guess_page, aliases)) == wanted
 
 
+def takes(guess: str, right: Collection[str]) -> bool:
+    """True if a short answer is one of the right ones, compared as `bare` forms: without case, article, ..."""
+    return bool(bare(guess)) and bare(guess) in map(bare, right)
+
+
 # --------------------------------------------------------------------------------------------- as Quizbowl matches them
 
 _UNDECOMPOSED = str.maketrans({"ł": "l", "ø": "o", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "ı": "i"})

@@ -102,6 +102,15 @@ class IncrementalGuesser(Protocol):
 
 
 @runtime_checkable
+class AnswersQuestions(Protocol):
+    """A guesser that is told what is asked, where that is not who or what is meant; else it may have no guess."""
+
+    def answer(self, asked: str, texts: Sequence[str], n: int) -> list[list[Guess]]:
+        """As `guess`, of short answers to a question in English."""
+        ...
+
+
+@runtime_checkable
 class ChecksTexts(Protocol):
     """Optional for a guesser: it wants to see all texts of the run first (each of them may cost money)."""
 

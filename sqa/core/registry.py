@@ -228,6 +228,7 @@ GUESSERS = Registry(
         "fusion": "guessers.fusion.guesser:build",
         "rerank": "guessers.rerank.guesser:build",
         "elasticsearch": "guessers.elastic.guesser:build",
+        "listener": "guessers.open_qa.listener:build",
         "llm": "guessers.llm.guesser:build",
         "e5": "guessers.e5.guesser:build",
         "qanta_service": "guessers.qanta_service:build",

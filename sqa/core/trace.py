@@ -25,7 +25,7 @@ import numpy as np
 import pyarrow as pa
 
 from sqa.core import reveal
-from sqa.core.answers import is_right, key
+from sqa.core.answers import is_right, key, takes
 from sqa.core.errors import TraceError
 from sqa.core.types import GREATEST_SMALL, Bools, Buzz, Emission, Floats, Guess, Ints, Question
 
@@ -112,7 +112,9 @@ class QuestionTrace:
     @cached_property
     def rank(self) -> Ints:
         """(n,) int64, 1-based rank of the first right guess at each step, 0 where none of them is right."""
-        guesses = self._guessed()
+        guesses, asked = self._guessed(), self.question.asked
+        if asked is not None:
+            return self._rank_by(lambda guess, _: takes(guess, asked.answers))
         if isinstance(guesses, StoredGuesses):
             rank = guesses.rank(self.question.page)
             rank.flags.writeable = False

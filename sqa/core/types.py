@@ -19,6 +19,15 @@ GREATEST_SMALL = 2**15 - 1
 
 
 @dataclass(frozen=True, slots=True)
+class Asked:
+    """What a listener is asked about the source, in English."""
+
+    question: str  # "" = who or what is meant, as in Quizbowl
+    answers: tuple[str, ...]  # the right ones; the question's page is the first
+    answerable: int | None = None  # source words after which it can be answered, >= 0; None = not said
+
+
+@dataclass(frozen=True, slots=True)
 class Question:
     """One question in the source language, with its human English translation and its answer.
 
@@ -35,6 +44,7 @@ class Question:
     page: str
     word_times: tuple[float, ...] = ()  # s of the recording at which each word has been said; () = text
     recording: str = ""  # its name
+    asked: Asked | None = None  # None = who or what is meant, and `page` alone is right
 
     @property
     def words(self) -> tuple[str, ...]:

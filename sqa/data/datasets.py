@@ -28,7 +28,8 @@ from sqa.files import records
 MINI = DATA / "mini" / "questions.json"
 XQB_ALIASES: Mapping[str, str] = {"dna": "DNA"}  # XQB's spelling of a page -> the tossups' (manifest: xqb-aliases-*)
 _CODE = re.compile(r"[a-z]{2,3}")  # ISO 639
-OWN_KEYS = ("id", *"language source reference page target_page word_times recording meta".split())  # of your own record
+HEARD = ("word_times", "recording", "question", "answers", "earliest_answerable")  # sqa/data/listening.py
+OWN_KEYS = ("id", "language", "source", "reference", "page", "target_page", *HEARD, "meta")  # of a record of your own
 LONGEST_NAME = 1000  # characters of a name in a message
 
 
@@ -170,7 +171,8 @@ def _own_questions(path: Path) -> Iterator[Question]:
 
     Each record has `source` and `reference` (a text, or a list of sentences), `page` (or `target_page`), `language`
     (ISO 639-1) and, if it likes, `id`; ids are <file name>-<record number> otherwise.  With `word_times` (the second at
-    which each word has been said, in the file `recording`, else the id) one text is not cut into sentences.  What else
+    which each word has been said, in the file `recording`, else the id) one text is not cut into sentences; `question`
+    and `answers` take the place of the page: sqa/data/listening.py.  What else
     you keep there lies under `meta`, or under keys that begin with an underscore; any other key is refused.
     """
     stem = path.name.split(".")[0]
@@ -188,6 +190,7 @@ def _own_questions(path: Path) -> Iterator[Question]:
         if wrong := answers.unwritable(str(given), answers.LINE_ENDS):
             raise DataError(f"{where}.id: holds {wrong}; an id is one line without tabs or control characters")
         spoken, source = {"word_times", "recording"} & record.keys(), record.get("source")
+        listed = record.get("answers")
         question = _question(
             where,
             id=f"{stem}-{i}" if given is None else str(given),
@@ -195,12 +198,12 @@ def _own_questions(path: Path) -> Iterator[Question]:
             language=record.get("language"),
             source=[source] if spoken and isinstance(source, str) else source,
             reference=record.get("reference"),
-            page=record.get("page", record.get("target_page")),
+            page=listed[0] if isinstance(listed, list) and listed else record.get("page", record.get("target_page")),
         )
-        if spoken:
-            from sqa.data.spoken import with_times
+        if set(HEARD) & record.keys():
+            from sqa.data.listening import heard
 
-            question = with_times(where, question, record)
+            question = heard(where, question, record)
         yield question
 
 

@@ -28,7 +28,7 @@ import pyarrow.parquet as pq
 from sqa.core import trace as tr
 from sqa.core.errors import DataError
 from sqa.core.trace import SCHEMA_VERSION, QuestionTrace
-from sqa.core.types import Buzz, Guess, Question
+from sqa.core.types import Asked, Buzz, Guess, Question
 from sqa.files.atomic import atomic, held
 from sqa.files.json_reader import parse_json
 
@@ -43,8 +43,9 @@ def dataset_fingerprint(questions: Iterable[Question]) -> str:
     """sha256 (hex) over the canonical values of the questions, in order."""
     total = hashlib.sha256()
     for q in questions:
-        spoken = [q.word_times, q.recording] if q.word_times else []
-        total.update(digest([q.id, q.dataset, q.language, q.sentences, q.reference, q.page, *spoken]).encode())
+        more: list[object] = [q.word_times, q.recording] if q.word_times else []
+        more += [asdict(q.asked)] if q.asked else []
+        total.update(digest([q.id, q.dataset, q.language, q.sentences, q.reference, q.page, *more]).encode())
     return total.hexdigest()
 
 
@@ -230,8 +231,9 @@ def blocks_of(questions: Sequence[Question], size: int) -> list[Sequence[Questio
 
 def _question(row: dict[str, Any]) -> Question:
     sentences = tuple(tuple(words) for words in row["sentences"])
-    times = tuple(row.get("word_times", ()))
-    return Question(**row | {"sentences": sentences, "reference": tuple(row["reference"]), "word_times": times})
+    times, asked = tuple(row.get("word_times", ())), row.get("asked")
+    row |= {"asked": asked and Asked(**asked | {"answers": tuple(asked["answers"])}), "word_times": times}
+    return Question(**row | {"sentences": sentences, "reference": tuple(row["reference"])})
 
 
 # --------------------------------------------------------------------------------------------------- atomic files

@@ -58,6 +58,7 @@ _TABLE: dict[str, tuple[str, str, dict[str, Any]]] = {
     **{name: ("sqa.metrics.fact_metrics", "named", {"name": name}) for name in _FACTS},
     **{name: (_LATENCY, "Latency", arguments) for name, arguments in metric_names().items()},
     "ne": (_REVISION, "NormalizedErasure", {}),
+    "answer-lag": ("sqa.metrics.answer_lag", "AnswerLag", {}),
 }
 
 ANSWERS: tuple[str, ...] = tuple(name for name, (module, _, _) in _TABLE.items() if module == _QA)

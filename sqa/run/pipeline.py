@@ -30,6 +30,7 @@ from sqa.core import trace as tr
 from sqa.core.answers import key as answer_key
 from sqa.core.errors import ConfigError, NotComputable, TraceError
 from sqa.core.interfaces import (
+    AnswersQuestions,
     BatchTranslator,
     BuiltMetric,
     Buzzer,
@@ -265,6 +266,10 @@ def guess(
         steps = tr.QuestionTrace(q, emissions[q.id]).prefixes
         if not steps.words:
             rows[q.id] = []
+        elif q.asked and q.asked.question:
+            if not isinstance(guesser, AnswersQuestions):
+                raise ConfigError(f"question {q.id} asks {q.asked.question!r:.60}; only `listener` is told so")
+            rows[q.id] = guesser.answer(q.asked.question, steps.texts, N_GUESSES)
         elif steps.append_only and isinstance(guesser, IncrementalGuesser):
             rows[q.id] = guesser.guess_prefixes(steps.words, N_GUESSES)
         else:

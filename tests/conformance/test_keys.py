@@ -115,6 +115,7 @@ CHANGES: dict[tuple[str, str], tuple[Options, Options]] = {
                                                                     "weights": WEIGHTS | {key: value}}}
                                         for value in (0.5, 0.25)) for key in WEIGHTS},
     }),
+    ("guesser", "listener"): ({"reader": "lm", "base": "@lm"}, {"reader": "rules", "base": "@lm-2"}),
     ("guesser", "person"): ({"file": "@person"}, {"file": "@person-2"}),
     ("guesser", "qanta_service"): ({}, {"url": "http://h:1", "label": "v2"}),
     ("buzzer", "threshold"): ({}, {

@@ -46,7 +46,9 @@ def sentences_of_delays(draw):
     return tuple(zip(*rows, strict=True))
 
 
-BUILT = build(ALL)
+BUILT = build(
+    [name for name in ALL if name != "answer-lag"]
+)  # which refuses these questions: unit/guessers/test_listener
 
 
 @settings(max_examples=30, deadline=None)

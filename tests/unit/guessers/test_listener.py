@@ -1,0 +1,160 @@
+"""Questions to a listener: read, answered from the translation so far, scored by how early that is."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import jsonschema_rs
+import pytest
+
+import sqa
+from guessers.open_qa.listener import ListenerConfig, build, heard_answer
+from sqa.core.answers import takes
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.paths import DATA
+from sqa.core.trace import QuestionTrace
+from sqa.core.types import Asked, Emission, Guess, Question
+from sqa.data.datasets import load_questions
+from sqa.files.store import Store, dataset_fingerprint
+from sqa.metrics.answer_lag import AnswerLag
+
+FOLDER = DATA / "listening"
+FILE = FOLDER / "questions.jsonl"
+SCHEMA = json.loads((FOLDER / "schema.json").read_text(encoding="utf-8"))
+RECORDS = [json.loads(line) for line in FILE.read_text(encoding="utf-8").splitlines()]
+
+
+def run(translator: dict, runs: Path, guesser: str = "listener") -> dict[str, float]:
+    config = {
+        "name": "heard",
+        "dataset": {"name": str(FILE)},
+        "translator": translator,
+        "guesser": guesser,
+        "buzzer": {"name": "threshold", "signal": "score", "threshold": 0.5},
+        "metrics": ["ew", "oracle-ew", "accuracy", "answer-lag"],
+    }
+    return {name: float(value) for name, value in sqa.run(config, runs=runs, progress=False).metrics.items()}
+
+
+def test_who_waits_longer_lets_a_listener_answer_later(tmp_path: Path) -> None:
+    paced = run({"name": "fixed", "text": "reference", "reveal": "diagonal"}, tmp_path)
+    late = run({"name": "fixed", "text": "reference", "reveal": "full"}, tmp_path)
+    assert paced["accuracy"] == late["accuracy"] == pytest.approx(5 / 6)  # "In March" is where no letter comes from
+    assert paced["ew"] > late["ew"] and paced["oracle-ew"] > late["oracle-ew"] > 0
+    assert paced["answer-lag"] == pytest.approx(0.8) and late["answer-lag"] > 10
+
+
+def test_a_guesser_of_pages_is_not_asked(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="question harbour asks 'Who enlarged the harbour of the city"):
+        run({"name": "fixed", "text": "reference"}, tmp_path, "bm25")
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "answer"),
+    [
+        ("Who enlarged the harbour?", "The harbour was enlarged by Clara", ""),  # "Clara" may go on
+        ("Who enlarged the harbour?", "The harbour was enlarged by Clara Montes. It", "Clara Montes"),
+        ("Who directs the Prado?", "The Prado is directed by Elena Roca.", "Elena Roca"),
+        ("When did it open?", "It opened in 1928 .", "1928"),
+        ("How many people work there?", "Today four hundred people work there.", "four"),
+        ("Is the museum closed on Mondays?", "The museum is", ""),
+        ("Is the museum closed on Mondays?", "The museum is closed on Mondays.", "yes"),
+        ("Who directs it?", "", ""),
+    ],
+)
+def test_the_rules(question: str, text: str, answer: str) -> None:
+    assert heard_answer(question, text) == answer
+
+
+def test_the_contract() -> None:
+    guesser, asked = build(ListenerConfig()), "Who directs the museum?"
+    texts = ["", "The museum is directed by Elena Roca.", "The museum is directed by Elena Roca."]
+    assert guesser.answer(asked, texts, 50) == [[], [Guess("Elena Roca", 1.0)], [Guess("Elena Roca", 1.0)]]
+    assert guesser.answer(asked, texts, 0) == guesser.guess(texts, 50) == [[], [], []]
+    assert guesser.fingerprint() == build(ListenerConfig()).fingerprint()
+
+
+def test_right_answers() -> None:
+    assert takes("the river", ["River"]) and takes("Éléna roca", ["Montes", "Elena Roca"])
+    assert not takes("Elena", ["Elena Roca"]) and not takes("", ["the"])
+
+
+# ------------------------------------------------------------------------------------------------------------- lags
+
+QUESTION = Question("q", "d", "es", (("a", "b", "c", "d"),), ("x",), "P", asked=Asked("Who?", ("Peter", "Pedro"), 2))
+
+
+def trace(question: Question, *answers: str) -> QuestionTrace:
+    emissions = tuple(Emission(0, "w", g, False) for g in range(1, len(answers) + 1))
+    return QuestionTrace(question, emissions, tuple((Guess(a, 1.0),) if a else () for a in answers), None)
+
+
+def test_answer_lag_by_hand() -> None:
+    metric = AnswerLag()
+    assert metric.stats(trace(QUESTION, "", "Pedro", "Paul", "Peter")).tolist() == [2.0, 1.0]  # stays from word 4 on
+    assert metric.stats(trace(QUESTION, "pedro", "Peter")).tolist() == [-1.0, 1.0]
+    assert metric.stats(trace(QUESTION, "Peter", "Paul")).tolist() == [0.0, 0.0]
+    for question in (replace(QUESTION, asked=None), replace(QUESTION, asked=Asked("Who?", ("Peter",)))):
+        with pytest.raises(Exception, match="question q has no earliest_answerable"):
+            metric.stats(trace(question, "Peter"))
+
+
+# ---------------------------------------------------------------------------------------------------- files, schema
+
+
+def test_the_example_is_as_its_schema_says() -> None:
+    questions = load_questions(str(FILE))
+    assert len(questions) == 6 and all(jsonschema_rs.is_valid(SCHEMA, record) for record in RECORDS)
+    assert questions[0].page == "Clara Montes" and questions[0].asked is not None
+    for question, record in zip(questions, RECORDS, strict=True):
+        assert question.asked == Asked(record["question"], tuple(record["answers"]), record["earliest_answerable"])
+
+
+WRONG = {
+    "answers": ([], "Lisbon", [""], [3], ["..."], None),
+    "question": ("", 3, "a\tb"),
+    "earliest_answerable": (-1, 1.5, True, 1000, "3"),
+    "page": ("Lisbon",),
+    "word_times": ([], "1"),
+    "answer": (["Lisbon"],),
+}
+BEYOND = (
+    ["..."],
+    "a\tb",
+    1000,
+    [],
+)  # refused by us alone: an answer without a word, control characters, counts of words
+
+
+@pytest.mark.parametrize(("key", "value"), [(key, value) for key, values in WRONG.items() for value in values])
+def test_wrong_records_are_refused(key: str, value: object, tmp_path: Path) -> None:
+    record = {**RECORDS[0], key: value}
+    path = tmp_path / "q.jsonl"
+    path.write_text(json.dumps(record) + "\n", encoding="utf-8")
+    with pytest.raises(DataError, match="record 0") as caught:
+        load_questions(str(path))
+    assert "\n" not in str(caught.value)
+    assert any(value == beyond for beyond in BEYOND) or not jsonschema_rs.is_valid(SCHEMA, record)
+
+
+def test_questions_without_answers_and_answers_alone(tmp_path: Path) -> None:
+    path = tmp_path / "q.jsonl"
+    plain = {"language": "es", "source": "Uno.", "reference": "One.", "question": "Who?"}
+    path.write_text(json.dumps({**plain, "page": "P"}) + "\n", encoding="utf-8")
+    with pytest.raises(DataError, match="answers: expected a list of texts, the right answers, got None"):
+        load_questions(str(path))
+    del plain["question"]
+    path.write_text(json.dumps({**plain, "answers": ["Peru", "Perú"]}) + "\n", encoding="utf-8")
+    [question] = load_questions(str(path))
+    assert question.asked == Asked("", ("Peru", "Perú")) and question.page == "Peru"
+
+
+def test_the_store_keeps_and_tells_them_apart(tmp_path: Path) -> None:
+    questions = load_questions(str(FILE))
+    other = [replace(q, asked=replace(q.asked, answers=("x",))) for q in questions]
+    silent = [replace(q, asked=None) for q in questions]
+    assert len({dataset_fingerprint(each) for each in (questions, other, silent)}) == 3
+    store = Store(tmp_path)
+    assert store.kept(store.keep(questions)) == questions
