@@ -19,9 +19,9 @@ from pathlib import Path
 from smt.models.vocab import normalise
 from smt.statistical import tokens
 from smt.statistical.config import LanguageConfig, PhraseConfig, TuningConfig
+from smt.statistical.model import Decoding, read_model, write_model
 from smt.statistical.phrase_table import write_tokens
 from smt.statistical.train import make_alignment, make_language, make_phrases, write_corpus
-from smt.statistical.translator import Decoding, read_model, write_model
 from smt.statistical.tune import tune_language, tune_weights
 from smt.training.prepare import names
 from sqa.core.errors import SqaError, need

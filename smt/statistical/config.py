@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from smt.statistical.translator import Decoding
+from smt.statistical.model import Decoding
+from smt.statistical.packed import PackingConfig
 from smt.training.clean import CleanConfig
 from smt.training.prepare import HELD_OUT
 from sqa.core.errors import ConfigError
@@ -64,6 +65,7 @@ class PbmtConfig:
     language: LanguageConfig = field(default_factory=LanguageConfig)
     tuning: TuningConfig = field(default_factory=TuningConfig)
     decoding: Decoding = field(default_factory=Decoding)
+    packing: PackingConfig = field(default_factory=PackingConfig)
 
     def __post_init__(self) -> None:
         wrong = [

@@ -6,7 +6,7 @@ Both are written in the text formats that the decoder (Thot) reads.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 
@@ -152,6 +152,14 @@ def write_ngrams(sentences: Iterable[Sequence[str]], order: int, once: int, path
     return lines
 
 
+def history_counts(counts: Mapping[str, int]) -> Iterator[tuple[str, int]]:
+    """(n-gram, count of its history) of all n-grams, in their order; KeyError for one whose history is not there."""
+    total = sum(n for gram, n in counts.items() if " " not in gram)
+    for gram in counts:
+        history, several, _ = gram.rpartition(" ")
+        yield gram, counts[history] if several else total
+
+
 def only_ngrams_of(counts: Path, sentences: Iterable[Sequence[str]], order: int, out: Path) -> None:
     """Copy the n-grams that the model needs for the probability of `sentences`."""
     wanted = {"<s>", "</s>", "<unk>"}
@@ -163,12 +171,12 @@ def only_ngrams_of(counts: Path, sentences: Iterable[Sequence[str]], order: int,
         copy.writelines(line for line in file if line.rsplit(" ", 2)[0] in wanted or "<unk>" in line)
 
 
-_LEXICON = np.dtype([("given", "<u4"), ("word", "<u4"), ("log_count", "<f4"), ("log_total", "<f4")])
+LEXICON = np.dtype([("given", "<u4"), ("word", "<u4"), ("log_count", "<f4"), ("log_total", "<f4")])
 
 
 def prune_lexicon(path: Path, least: float) -> None:
     """Drop word translations less probable than `least` from a lexicon file of Thot, and renormalise the rest."""
-    table = np.fromfile(path, dtype=_LEXICON)
+    table = np.fromfile(path, dtype=LEXICON)
     kept = table[np.exp(table["log_count"] - table["log_total"]) >= least]
     kept = kept[np.argsort(kept["given"], kind="stable")]
     start = np.unique(kept["given"], return_index=True)[1]

@@ -51,6 +51,11 @@ def words(tokens: Iterable[str]) -> tuple[str, ...]:
     return tuple(text.replace(f"{JOINER} ", "").replace(f" {JOINER}", "").replace(JOINER, "").split())
 
 
+def has_letter(token: str) -> bool:
+    """Whether a token has a case that can be usual."""
+    return _WORD.search(token) is not None
+
+
 def count_forms(sentences: Iterable[Sequence[str]]) -> Counter[str]:
     """How often each token with a letter occurs where its case is its own: not at the start of a sentence."""
     counts: Counter[str] = Counter()

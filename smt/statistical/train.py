@@ -5,6 +5,7 @@
     alignment  FastAlign in both directions (Dyer, Chahuneau and Smith 2013)
     phrases    symmetrised links -> phrase pairs
     tuning     weights of the language model, then of the log-linear model, on development sentences
+    packing    the folder `packed`: a few MB that translate nearly as well, with weights of their own
 
 Each stage leaves its files and a note of what it was made from; a training that was killed goes on with the stage
 that is missing.  Alignment, language model and decoding are those of Thot, the engine of sil-machine[thot].
@@ -26,6 +27,8 @@ import numpy as np
 from smt.models.vocab import normalise
 from smt.statistical import tokens
 from smt.statistical.config import PbmtConfig
+from smt.statistical.model import LANGUAGE, TABLE
+from smt.statistical.packed import write_small_files
 from smt.statistical.phrase_table import (
     PhraseCounts,
     prune_lexicon,
@@ -35,8 +38,7 @@ from smt.statistical.phrase_table import (
     write_rows,
     write_tokens,
 )
-from smt.statistical.translator import LANGUAGE, TABLE
-from smt.statistical.tune import tune
+from smt.statistical.tune import tune, tune_packed
 from smt.training.clean import Pair, Report
 from smt.training.config import CorpusConfig
 from smt.training.prepare import cleaned, lexicon_pairs, names
@@ -145,13 +147,7 @@ def make_phrases(config: PbmtConfig, folder: Path) -> None:
     for x, y, links in zip(*sides, aligned(folder, *sides), strict=True):
         counts.add(x, y, links)
     write_rows(counts.rows(c.best, c.once), folder / "model" / f"{TABLE}.ttable")
-    for name, text in (
-        ("lambda", "0.7 0.7"),
-        ("srcsegmlentable", "Uniform"),
-        ("trgcutstable", "0.999"),
-        ("trgsegmlentable", "Geometric"),
-    ):
-        write_text(folder / "model" / f"{TABLE}.{name}", text)
+    write_small_files(folder / "model")
 
 
 def aligned(folder: Path, source: Sequence[Sequence[str]], target: Sequence[Sequence[str]]) -> Iterator[np.ndarray]:
@@ -182,6 +178,7 @@ STAGES: tuple[tuple[str, Callable[[PbmtConfig, Path], None], tuple[str, ...]], .
     ("alignment", make_alignment, ("phrases",)),
     ("phrases", make_phrases, ()),
     ("tuning", tune, ("tuning", "decoding")),
+    ("packing", tune_packed, ("packing",)),
 )
 
 

@@ -1,60 +1,38 @@
 """Phrase-based SMT (the paper's Moses row) with Thot, the engine of sil-machine[thot].
 
-    translator: {name: pbmt, model: runs/smt/pbmt-es-en/model}
+    translator: {name: pbmt, model: pbmt-es-en, k: 6}
     translator: {name: pbmt, model: runs/smt/pbmt-es-en/model, policy: local-agreement, n: 2}
 
-`sqa train smt configs/pbmt_es_en.yaml` makes the model (smt/statistical/train.py).  It reads whole texts; without a
+`sqa train smt configs/pbmt_es_en.yaml` makes a model (smt/statistical/train.py).  It reads whole texts; without a
 policy every word is written once the sentence is over.  A word it never saw is copied.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 from smt.policies.chosen import PolicyConfig, policy_of
 from smt.policies.prefixes import PolicyTranslator, Remembered
 from smt.statistical import tokens
-from sqa.core.errors import ConfigError, DataError, need
+from smt.statistical.model import LANGUAGE, TABLE, Decoding, read_model
+from smt.statistical.packed import is_packed, unpacked
+from sqa.core.errors import DataError, need
+from sqa.core.paths import DATA
 from sqa.data.languages import pair_of
-from sqa.files.atomic import file_digest
-from sqa.files.json_reader import parse_json
-from sqa.files.store import digest, write_text
+from sqa.files.store import digest
 
 VERSION = 1  # raise when the words that come from the same model change
-FORMAT = 1
-TABLE, LANGUAGE = "table", "language"  # beginnings of the names of the decoder's files
-WEIGHTS = 8  # of the log-linear model
 LONGEST = 150  # tokens decoded at once; a longer text is translated in pieces of so many
-
-
-@dataclass(frozen=True, slots=True)
-class Decoding:
-    """How the decoder searches."""
-
-    stack: int = 10  # hypotheses kept for each set of translated words
-    options: int = 10  # target phrases considered per source phrase
-    reorder: int = 0  # source words that may be jumped over; 0 = monotone but for what is inside a phrase
-
-    def __post_init__(self) -> None:
-        wrong = [
-            f"{key}: must be >= 1, got {getattr(self, key)}" for key in ("stack", "options") if getattr(self, key) < 1
-        ]
-        if self.reorder < 0:
-            wrong.append(f"reorder: must be >= 0, got {self.reorder}")
-        if wrong:
-            raise ConfigError(wrong)
 
 
 @dataclass(frozen=True, slots=True)
 class StatisticalConfig:
     """Which model, and when its words are written."""
 
-    model: str  # the folder of a trained model
+    model: str  # a bundled model (pbmt-es-en, pbmt-pl-en) or the folder of a trained one, whole or packed
     policy: PolicyConfig = "wait-k"  # when to write what: see smt/policies/prefixes.py
     k: int | str = "full"  # wait-k: source WORDS read before the first target word, or "full" = the whole sentence
     n: int | None = None  # local-agreement: translations that must agree (2); hold, retranslate: words held back
@@ -128,47 +106,6 @@ class Statistical:
         return self._fingerprint
 
 
-def write_model(
-    folder: Path, weights: Sequence[float], decoding: Decoding, forms: Mapping[str, str], about: Mapping[str, Any]
-) -> None:
-    """Write config.json, which makes the decoder's files in `folder` a model; `about` is for the reader."""
-    files = {path.name: file_digest(path) for path in decoder_files(folder)}
-    config = {"format": FORMAT, "weights": list(weights), "decoding": asdict(decoding), "files": files}
-    text = json.dumps({**config, "about": about, "forms": forms}, indent=1, ensure_ascii=False)
-    write_text(folder / "config.json", text + "\n")
-
-
-def decoder_files(folder: Path) -> list[Path]:
-    """The files that the decoder reads, sorted by name."""
-    return sorted(path for name in (TABLE, LANGUAGE) for path in folder.glob(f"{name}*"))
-
-
-def read_model(folder: Path) -> dict[str, Any]:
-    """config.json of a model's folder, checked: its keys, and that every file it names is there as it was written.
-
-    The decoder is not robust against damaged tables, so their bytes are compared first.
-    """
-    path = folder / "config.json"
-    try:
-        config = parse_json(path.read_bytes())
-        if config["format"] != FORMAT or len(config["weights"]) != WEIGHTS:
-            raise DataError(f"{path}: format {config['format']} with {len(config['weights'])} weights, not {FORMAT}")
-        Decoding(**config["decoding"])
-        files, _ = dict(config["files"]), dict(config["forms"])
-    except FileNotFoundError as error:
-        raise ConfigError(
-            f"model: {folder} has no config.json; `sqa train smt configs/pbmt_es_en.yaml` makes one"
-        ) from error
-    except (ValueError, KeyError, TypeError) as error:
-        raise DataError(f"{path}: not a phrase-based model's configuration ({error!r})") from error
-    for name, digest_ in files.items():
-        if Path(name).name != name or not (folder / name).is_file():
-            raise DataError(f"{folder / name}: not found; copy the model's folder again, or train it again")
-        if file_digest(folder / name) != digest_:
-            raise DataError(f"{folder / name}: not the file that was trained; copy the model's folder again")
-    return config
-
-
 @lru_cache(maxsize=2)
 def system(folder: Path) -> Remembered:
     """One decoder per model, so that runs with different policies share its tables."""
@@ -178,4 +115,6 @@ def system(folder: Path) -> Remembered:
 def build(config: StatisticalConfig) -> PolicyTranslator:
     """The translator of a config."""
     need("thot", "translator 'pbmt'")
-    return PolicyTranslator(system(Path(config.model).expanduser().resolve()), policy_of(config))
+    bundled = DATA / "models" / config.model
+    folder = bundled if is_packed(bundled) else Path(config.model).expanduser().resolve()
+    return PolicyTranslator(system(unpacked(folder) if is_packed(folder) else folder), policy_of(config))

@@ -16,6 +16,8 @@ import numpy as np
 from smt.statistical import tokens
 from smt.statistical.config import PbmtConfig
 from smt.statistical.mert import Candidates, bleu, search
+from smt.statistical.model import LANGUAGE, TABLE, WEIGHTS, write_model
+from smt.statistical.packed import pack, set_weights, unpack
 from smt.statistical.phrase_table import (
     only_ngrams_of,
     only_phrases_of,
@@ -23,7 +25,7 @@ from smt.statistical.phrase_table import (
     write_language_weights,
     write_tokens,
 )
-from smt.statistical.translator import LANGUAGE, TABLE, WEIGHTS, Engine, finish, write_model
+from smt.statistical.translator import Engine, finish
 from sqa.files.json_reader import read_json
 from sqa.files.store import write_text
 
@@ -86,6 +88,18 @@ def tune(config: PbmtConfig, folder: Path) -> None:
     write_text(folder / "weights.json", json.dumps({"weights": weights, "rounds": rounds}, indent=1))
     forms = read_json(folder / "forms.json")[0]
     write_model(folder / "model", weights, config.decoding, forms, {"training": asdict(config), "tuning": rounds})
+
+
+def tune_packed(config: PbmtConfig, folder: Path) -> None:
+    """The folder `packed`: a model small enough to ship (smt/statistical/packed.py), tuned as it is."""
+    pack(folder / "model", folder / "packed", config.packing)
+    if config.tuning.sentences:
+        whole = folder / "tuning"
+        shutil.rmtree(whole, ignore_errors=True)
+        whole.mkdir()
+        unpack(folder / "packed", whole)
+        set_weights(folder / "packed", *tune_weights(config, folder, whole))
+        shutil.rmtree(whole)
 
 
 def _small_model(config: PbmtConfig, folder: Path) -> Path:

@@ -88,7 +88,7 @@ def _nllb(places: Places, path: Path, seed: int) -> None:
 
 
 def _pbmt(places: Places, path: Path, seed: int) -> None:
-    from smt.statistical.translator import LANGUAGE, TABLE, WEIGHTS, Decoding, write_model
+    from smt.statistical.model import LANGUAGE, TABLE, WEIGHTS, Decoding, write_model
 
     write(path / f"{TABLE}.ttable", "a ||| b")
     write(path / f"{LANGUAGE}.lm", "b")

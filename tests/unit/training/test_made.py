@@ -88,7 +88,7 @@ def test_a_file_has_made_pairs_as_the_documentation_shows_them(tmp_path: Path) -
     file.write_text(f"name: mine\n{textwrap.dedent(block)}\n  pair: pl-en\n")
     [entry] = load(file, SmtConfig).corpus.made
     assert (entry.corpus, entry.makes, entry.every) == ("round-trip", "source", 36)
-    assert entry.translator == {"name": "causal-lm", "model": "lm-en-pl", "k": "full"}
+    assert entry.translator == {"name": "causal-lm", "model": "runs/smt/lm-en-pl/model", "k": "full"}
     file.write_text(file.read_text().replace("k: full", "kk: full"))
     with pytest.raises(ConfigError, match="translator.kk: unknown"):
         load(file, SmtConfig)

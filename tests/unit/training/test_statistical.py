@@ -13,9 +13,10 @@ import pytest
 from smt.statistical import train as statistical_train
 from smt.statistical import translator as statistical
 from smt.statistical.config import PbmtConfig, PhraseConfig, TuningConfig
+from smt.statistical.model import read_model
 from smt.statistical.phrase_table import PhraseCounts
 from smt.statistical.train import STAGES, choose
-from smt.statistical.translator import Statistical, StatisticalConfig, build, read_model
+from smt.statistical.translator import Statistical, StatisticalConfig, build
 from smt.statistical.tune import START
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
@@ -157,17 +158,17 @@ def test_what_is_finished_is_not_made_again(copied, monkeypatch):
 
 def test_a_change_makes_its_stage_and_what_follows_anew(copied, monkeypatch):
     changed = replace(CONFIG, tuning=replace(CONFIG.tuning, sentences=0))
-    assert stages_run(changed, copied, monkeypatch) == ["tuning"]
+    assert stages_run(changed, copied, monkeypatch) == ["tuning", "packing"]
     assert read_model(copied / "smt" / "tiny" / "model")["weights"] == list(START)
 
 
 def test_a_killed_training_goes_on_and_ends_the_same(copied, trained, monkeypatch):
     folder = copied / "smt" / "tiny"
-    for name in ("phrases", "tuning"):  # as if killed while it wrote the phrase table
+    for name in ("phrases", "tuning", "packing"):  # as if killed while it wrote the phrase table
         (folder / f"{name}.done.json").unlink()
     (folder / "model" / "table.ttable").write_text("half a li")
     (folder / "model" / "config.json").unlink()
-    assert stages_run(CONFIG, copied, monkeypatch) == ["phrases", "tuning"]
+    assert stages_run(CONFIG, copied, monkeypatch) == ["phrases", "tuning", "packing"]
     ours, other = (read_model(runs / "smt" / "tiny" / "model") for runs in (copied, trained))
     assert ours == other
 

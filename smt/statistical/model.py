@@ -1,0 +1,77 @@
+"""The folder of a phrase-based model: the decoder's files, and config.json, which says what they are."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from sqa.core.errors import ConfigError, DataError
+from sqa.files.atomic import file_digest
+from sqa.files.json_reader import parse_json
+from sqa.files.store import write_text
+
+FORMAT = 1
+TABLE, LANGUAGE = "table", "language"  # beginnings of the names of the decoder's files
+WEIGHTS = 8  # of the log-linear model
+
+
+@dataclass(frozen=True, slots=True)
+class Decoding:
+    """How the decoder searches."""
+
+    stack: int = 10  # hypotheses kept for each set of translated words
+    options: int = 10  # target phrases considered per source phrase
+    reorder: int = 0  # source words that may be jumped over; 0 = monotone but for what is inside a phrase
+
+    def __post_init__(self) -> None:
+        wrong = [
+            f"{key}: must be >= 1, got {getattr(self, key)}" for key in ("stack", "options") if getattr(self, key) < 1
+        ]
+        if self.reorder < 0:
+            wrong.append(f"reorder: must be >= 0, got {self.reorder}")
+        if wrong:
+            raise ConfigError(wrong)
+
+
+def write_model(
+    folder: Path, weights: Sequence[float], decoding: Decoding, forms: Mapping[str, str], about: Mapping[str, Any]
+) -> None:
+    """Write config.json, which makes the decoder's files in `folder` a model; `about` is for the reader."""
+    files = {path.name: file_digest(path) for path in decoder_files(folder)}
+    config = {"format": FORMAT, "weights": list(weights), "decoding": asdict(decoding), "files": files}
+    text = json.dumps({**config, "about": about, "forms": forms}, indent=1, ensure_ascii=False)
+    write_text(folder / "config.json", text + "\n")
+
+
+def decoder_files(folder: Path) -> list[Path]:
+    """The files that the decoder reads, sorted by name."""
+    return sorted(path for name in (TABLE, LANGUAGE) for path in folder.glob(f"{name}*"))
+
+
+def read_model(folder: Path) -> dict[str, Any]:
+    """config.json of a model's folder, checked: its keys, and that every file it names is there as it was written.
+
+    The decoder is not robust against damaged tables, so their bytes are compared first.
+    """
+    path = folder / "config.json"
+    try:
+        config = parse_json(path.read_bytes())
+        if config["format"] != FORMAT or len(config["weights"]) != WEIGHTS:
+            raise DataError(f"{path}: format {config['format']} with {len(config['weights'])} weights, not {FORMAT}")
+        Decoding(**config["decoding"])
+        files, _ = dict(config["files"]), dict(config["forms"])
+    except FileNotFoundError as error:
+        raise ConfigError(
+            f"model: {folder} has no config.json; `sqa train smt configs/pbmt_es_en.yaml` makes one"
+        ) from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise DataError(f"{path}: not a phrase-based model's configuration ({error!r})") from error
+    for name, digest_ in files.items():
+        if Path(name).name != name or not (folder / name).is_file():
+            raise DataError(f"{folder / name}: not found; copy the model's folder again, or train it again")
+        if file_digest(folder / name) != digest_:
+            raise DataError(f"{folder / name}: not the file that was trained; copy the model's folder again")
+    return config

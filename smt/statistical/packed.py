@@ -1,0 +1,286 @@
+"""A phrase-based model small enough to ship: config.json, phrases.tsv.zst and language.tsv.zst, a few MB in all.
+
+`sqa train smt configs/pbmt_es_en.yaml` leaves one beside the whole model; `translator: {name: pbmt, model: pbmt-es-en}`
+reads a bundled one.  Three things make it small:
+
+- Phrases that say nothing new go: rare ones, improbable ones, and those that are put together of two shorter ones
+  (relative and compositional pruning, in the spirit of Johnson et al., EMNLP 2007).
+- The word translations that smooth the phrases are the table's own rows of one token a side.
+- Counts that follow from others (of histories, of the usual case of words) are not written.
+
+The decoder (Thot) reads plain files, so a packed model is unpacked into the user's cache the first time it is used.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from smt.statistical import tokens
+from smt.statistical.model import LANGUAGE, TABLE, Decoding, write_model
+from smt.statistical.phrase_table import LEXICON, history_counts, write_language_weights, write_rows
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.paths import cache_dir
+from sqa.files.atomic import atomic_folder, joined_digest
+from sqa.files.json_reader import parse_json
+from sqa.files.records import lines
+from sqa.files.store import write_text
+
+VERSION = 1  # raise when the same packed files would give other files of the decoder
+CONFIG, PHRASES, NGRAMS = "config.json", "phrases.tsv.zst", "language.tsv.zst"
+_LEVEL = 19  # of zstd
+_SPECIAL = ("NULL", "UNKNOWN_WORD", "<UNUSED_WORD>")  # words 0, 1, 2 of the aligner's vocabularies
+_DIRECTIONS = {"invswm": 0, "swm": 1}  # of word translations: the side that is given
+
+
+@dataclass(frozen=True, slots=True)
+class PackingConfig:
+    """What a packed model keeps of the whole one."""
+
+    longest: int = 4  # tokens of a phrase's source
+    best: int = 4  # target phrases per source phrase
+    least: float = 0.02  # probability of a target phrase given its source
+    composed: int = 10  # a source seen less often goes if its best translation is that of two parts put together
+    ngrams: int = 3  # count of an n-gram of two or more words
+
+    def __post_init__(self) -> None:
+        bounds = (("longest", 1), ("best", 1), ("composed", 0), ("ngrams", 1))
+        wrong = [f"packing.{k}: must be >= {n}, got {getattr(self, k)}" for k, n in bounds if getattr(self, k) < n]
+        if not 0 <= self.least < 1:
+            wrong.append(f"packing.least: must be in [0, 1), got {self.least}")
+        if wrong:
+            raise ConfigError(wrong)
+
+
+class Phrase(NamedTuple):
+    """One row of a phrase table."""
+
+    source: str
+    target: str
+    both: int  # how often this source went with this target
+    total: int  # how often the target was seen
+
+
+# ------------------------------------------------------------------------------------------------------- packing
+
+
+def phrases_of(table: Path, config: PackingConfig) -> list[Phrase]:
+    """The phrases that are kept of a decoder's table, sorted by source, the most frequent target first."""
+    with table.open(encoding="utf-8") as file:
+        kept = [
+            phrase
+            for source, rows in groupby(map(_row, file), key=lambda row: row.source)
+            if source.count(" ") < config.longest
+            for phrase in _likely(list(rows), config)
+        ]
+    kept.sort(key=lambda row: (row.source, -row.both, row.target))
+    best = {source: next(rows) for source, rows in groupby(kept, key=lambda row: row.source)}
+    return [row for row in kept if best[row.source].both >= config.composed or not _composed(best, row.source)]
+
+
+def _row(line: str) -> Phrase:
+    target, source, counts = line.rstrip("\n").split(" ||| ")
+    total, both = (int(float(count)) for count in counts.split())
+    return Phrase(source, target, both, max(total, both))
+
+
+def _likely(rows: Sequence[Phrase], config: PackingConfig) -> list[Phrase]:
+    """Of the rows of one source; a source of several tokens has to have been seen with the target twice."""
+    least = config.least * sum(row.both for row in rows)
+    ranked = sorted(rows, key=lambda row: (-row.both, row.target))[: config.best]
+    return [row for row in ranked if row.both >= least and (row.both > 1 or " " not in row.source)]
+
+
+def _composed(best: Mapping[str, Phrase], source: str) -> bool:
+    """Whether two parts of `source` are in the table whose best targets make up its own."""
+    words = source.split(" ")
+    for cut in range(1, len(words)):
+        first, second = best.get(" ".join(words[:cut])), best.get(" ".join(words[cut:]))
+        if first and second and f"{first.target} {second.target}" == best[source].target:
+            return True
+    return False
+
+
+def pack(model: Path, folder: Path, config: PackingConfig) -> None:
+    """Write the packed form of a decoder's folder, with the weights it has."""
+    folder.mkdir(parents=True, exist_ok=True)
+    write_zst(folder / PHRASES, _phrase_lines(phrases_of(model / f"{TABLE}.ttable", config)))
+    write_zst(folder / NGRAMS, _ngram_lines(model / LANGUAGE, config.ngrams))
+    whole = parse_json((model / CONFIG).read_bytes())
+    order, _, _, *weights = (model / f"{LANGUAGE}.weights").read_text(encoding="utf-8").split()
+    settings = {
+        "format": VERSION, "weights": whole["weights"], "decoding": whole["decoding"],
+        "language": {"order": int(order), "weights": [float(weight) for weight in weights]},
+        "aligner": {
+            name: (model / f"{TABLE}_{name}.params").read_text(encoding="utf-8") for name in _DIRECTIONS
+        },
+        "about": {**whole["about"], "packing": asdict(config)},
+    }  # fmt: skip
+    write_text(folder / CONFIG, json.dumps(settings, indent=1, ensure_ascii=False) + "\n")
+
+
+def set_weights(folder: Path, weights: Sequence[float], rounds: Sequence[Mapping[str, Any]]) -> None:
+    """Give a packed model other log-linear weights; `rounds`: how they were chosen."""
+    config = parse_json((folder / CONFIG).read_bytes())
+    config["weights"] = list(weights)
+    config["about"]["tuning"] = list(rounds)
+    write_text(folder / CONFIG, json.dumps(config, indent=1, ensure_ascii=False) + "\n")
+
+
+def _phrase_lines(phrases: Sequence[Phrase]) -> Iterator[str]:
+    """source, target, both, total; a source as in the line before is left out."""
+    before = None
+    for row in phrases:
+        yield f"{'' if row.source == before else row.source}\t{row.target}\t{row.both}\t{row.total}"
+        before = row.source
+
+
+def _ngram_lines(path: Path, least: int) -> Iterator[str]:
+    """n-gram, count; the histories' counts are those of shorter n-grams."""
+    with path.open(encoding="utf-8") as file:
+        for line in file:
+            gram, _, count = line.rsplit(" ", 2)
+            if " " not in gram or int(count) >= least:
+                yield f"{gram}\t{int(count)}"
+
+
+def write_zst(path: Path, rows: Iterator[str]) -> None:
+    """Write lines of text, packed."""
+    import zstandard
+
+    data = "".join(f"{row}\n" for row in rows).encode()
+    path.write_bytes(zstandard.ZstdCompressor(level=_LEVEL, threads=0).compress(data))
+
+
+# ----------------------------------------------------------------------------------------------------- unpacking
+
+
+def is_packed(folder: Path) -> bool:
+    """Whether a folder holds a packed model."""
+    return (folder / PHRASES).is_file()
+
+
+def unpacked(folder: Path) -> Path:
+    """The decoder's folder of a packed one, in the user's cache; made the first time."""
+    digest = joined_digest(folder / name for name in (CONFIG, PHRASES, NGRAMS))
+    whole = cache_dir() / "pbmt" / f"{digest[:32]}-{VERSION}"
+    if not (whole / CONFIG).is_file():
+        whole.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_folder(whole) as partial:
+            unpack(folder, partial)
+    return whole
+
+
+def unpack(folder: Path, whole: Path) -> None:
+    """Write the decoder's files.  DataError for a packed model that is damaged."""
+    try:
+        config = parse_json((folder / CONFIG).read_bytes())
+        if config["format"] != VERSION:
+            raise DataError(f"{folder / CONFIG}: format {config['format']}, not {VERSION}")
+        order, weights = int(config["language"]["order"]), [float(w) for w in config["language"]["weights"]]
+        aligner = {name: str(config["aligner"][name]) for name in _DIRECTIONS}
+        decoding = Decoding(**config["decoding"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DataError(f"{folder / CONFIG}: not a packed model's configuration ({error!r})") from error
+    phrases = list(_read_phrases(folder / PHRASES))
+    write_rows(((row.target, row.source, row.total, row.both) for row in phrases), whole / f"{TABLE}.ttable")
+    write_small_files(whole)
+    _write_words(phrases, aligner, whole)
+    _write_ngrams(folder / NGRAMS, whole / LANGUAGE)
+    (whole / f"{LANGUAGE}.wp").write_text("")
+    write_language_weights(whole / LANGUAGE, order, weights)
+    write_model(whole, config["weights"], decoding, usual_forms(phrases), config["about"])
+
+
+def _read_phrases(path: Path) -> Iterator[Phrase]:
+    source = ""
+    for number, line in enumerate(lines(path), 1):
+        try:
+            written, target, both, total = line.split("\t")
+            source = written or source
+            yield Phrase(source, target, int(both), int(total))
+        except ValueError as error:
+            raise DataError(f"{path}:{number}: expected source, target and two counts with tabs between") from error
+
+
+def usual_forms(phrases: Sequence[Phrase]) -> dict[str, str]:
+    """The usual case of each source word, by how often the table has it as a phrase of its own."""
+    counts: Counter[str] = Counter()
+    for row in phrases:
+        if tokens.has_letter(row.source) and " " not in row.source:
+            counts[row.source] += row.both
+    return tokens.usual_forms(counts)
+
+
+def write_small_files(folder: Path) -> None:
+    """The settings that the decoder wants beside a phrase table."""
+    for name, text in (
+        ("lambda", "0.7 0.7"),
+        ("srcsegmlentable", "Uniform"),
+        ("trgcutstable", "0.999"),
+        ("trgsegmlentable", "Geometric"),
+    ):
+        write_text(folder / f"{TABLE}.{name}", text)
+
+
+def _write_words(phrases: Sequence[Phrase], aligner: Mapping[str, str], folder: Path) -> None:
+    """Vocabularies and word translations in both directions, from the rows of one token a side."""
+    words = [sorted({word for row in phrases for word in side(row).split(" ")}) for side in (_source, _target)]
+    numbers = [{word: i for i, word in enumerate((*_SPECIAL, *some))} for some in words]
+    single = [row for row in phrases if " " not in row.source and " " not in row.target]
+    for name, given in _DIRECTIONS.items():
+        prefix = f"{TABLE}_{name}"
+        sides = (_source, _target) if given == 0 else (_target, _source)
+        totals: Counter[str] = Counter()
+        for row in single:
+            totals[sides[0](row)] += row.both
+        table = np.array(
+            sorted(
+                (numbers[given][a], numbers[1 - given][b], np.log(row.both), np.log(totals[a]))
+                for row in single
+                for a, b in [(sides[0](row), sides[1](row))]
+            ),
+            dtype=LEXICON,
+        )
+        table.tofile(folder / f"{prefix}.fa_lexnd")
+        for ending, side in (("svcb", given), ("tvcb", 1 - given)):
+            rows = (f"{number} {word}\n" for word, number in numbers[side].items())
+            (folder / f"{prefix}.{ending}").write_text("".join(rows), encoding="utf-8")
+        (folder / f"{prefix}.params").write_text(aligner[name])
+        (folder / f"{prefix}.yml").write_text(
+            "model: fastAlign\nvariationalBayes: true\nalpha: 0.01\nemitTrainingAlignments: false\nfastAlignP0: 0.08\n"
+        )
+        for ending in ("anji", "size_counts", "src", "trg", "srctrgc", "src_classes", "trg_classes"):
+            (folder / f"{prefix}.{ending}").write_text("")
+        for ending in ("src_class_names", "trg_class_names"):
+            (folder / f"{prefix}.{ending}").write_text("NULL\t0")
+
+
+def _source(row: Phrase) -> str:
+    return row.source
+
+
+def _target(row: Phrase) -> str:
+    return row.target
+
+
+def _write_ngrams(path: Path, out: Path) -> None:
+    counts: dict[str, int] = {}
+    for number, line in enumerate(lines(path), 1):
+        try:
+            gram, count = line.split("\t")
+            counts[gram] = int(count)
+        except ValueError as error:
+            raise DataError(f"{path}:{number}: expected an n-gram and its count with a tab between") from error
+    try:
+        with out.open("w", encoding="utf-8", newline="\n") as file:
+            file.writelines(f"{gram} {history} {counts[gram]}\n" for gram, history in history_counts(counts))
+    except KeyError as error:
+        raise DataError(f"{path}: has no count of {error}, the beginning of another n-gram") from error

@@ -1,0 +1,150 @@
+"""Packed phrase-based models: what is kept, what follows from what is kept, damaged ones, the bundled ones."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from smt.statistical import packed
+from smt.statistical.model import read_model
+from smt.statistical.packed import PackingConfig, Phrase, phrases_of, unpack, unpacked, usual_forms
+from smt.statistical.phrase_table import history_counts
+from smt.statistical.translator import Statistical, StatisticalConfig, build
+from sqa.core.errors import ConfigError, DataError
+from sqa.core.paths import DATA
+from sqa.core.types import Question
+from tests.tiny_language import pairs, train_tiny
+
+BUNDLED = {
+    "pbmt-es-en": (
+        "¿Quién escribió la novela sobre el último rey de Francia?",
+        "Who wrote the novel about the last king of France?",
+    ),
+    "pbmt-pl-en": ("Ten autor napisał powieść o wojnie.", "This author wrote a novel about the war."),
+}
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    """The folder `packed` of a training on the tiny language."""
+    pytest.importorskip("thot")
+    return train_tiny(tmp_path_factory.mktemp("runs")).parent / "packed"
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("SQA_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def kept(tmp_path, rows, **changes):
+    table = tmp_path / "table.ttable"
+    table.write_text("".join(f"{target} ||| {source} ||| {total}.0 {both}.0\n" for source, target, both, total in rows))
+    config = PackingConfig(**{"longest": 3, "best": 2, "least": 0.1, "composed": 3, **changes})
+    return [(row.source, row.target) for row in phrases_of(table, config)]
+
+
+ROWS = [
+    ("a", "x", 90, 95),
+    ("a", "y", 9, 9),
+    ("a", "z", 30, 30),
+    ("a b", "x w", 2, 2),  # x and w: put together
+    ("b", "w", 1, 1),
+    ("b a", "v", 2, 2),  # not w x
+    ("b a", "w", 1, 1),  # seen once, of two tokens
+    ("b a b a", "v", 9, 9),  # too long
+    ("c a", "z x", 3, 3),  # c alone is not there
+]
+
+
+def test_which_phrases_are_kept(tmp_path):
+    assert kept(tmp_path, ROWS) == [("a", "x"), ("a", "z"), ("b", "w"), ("b a", "v"), ("c a", "z x")]
+    assert ("a b", "x w") in kept(tmp_path, ROWS, composed=2)  # frequent enough to be kept all the same
+    assert ("a", "y") in kept(tmp_path, ROWS, best=3, least=0.05)
+    assert ("b a b a", "v") in kept(tmp_path, ROWS, longest=4)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"longest": 0}, {"best": 0}, {"least": 1.0}, {"least": -0.1}, {"composed": -1}, {"ngrams": 0}]
+)
+def test_bounds(changes):
+    with pytest.raises(ConfigError, match=f"packing.{next(iter(changes))}: must be"):
+        PackingConfig(**changes)
+
+
+def test_counts_that_follow_from_others():
+    counts = {"a": 3, "b": 2, "a b": 2, "a b a": 1}
+    assert list(history_counts(counts)) == [("a", 5), ("b", 5), ("a b", 3), ("a b a", 2)]
+    rows = [
+        Phrase("Kot", "cat", 2, 2),
+        Phrase("kot", "cat", 3, 3),
+        Phrase("Ala", "Ala", 1, 1),
+        Phrase("ala ma", "x", 9, 9),
+    ]
+    assert usual_forms(rows) == {"kot": "kot", "ala": "Ala"}
+
+
+def test_the_decoder_writes_the_same_words(model, cache):
+    """Of the tiny language everything is kept but what is put together, so nothing is lost."""
+    whole, small = Statistical(model.parent / "model"), Statistical(unpacked(model))
+    texts = [source for source, _, _ in list(pairs())[::7]]
+    assert small.words(texts) == whole.words(texts) and len(texts) > 40
+    for system in (whole, small):
+        system.engine.close()
+
+
+def test_every_way_to_name_it(model, cache):
+    question = Question("q", "d", "es", (("El", "rey", "viejo", "busca", "el", "barco."),), ("-",), "Page")
+    trace = build(StatisticalConfig(str(model), k=2)).translate_batch([question])[0]
+    assert [word.token for word in trace] == ["The", "old", "king", "seeks", "the", "ship."]
+    assert len(list((cache / "pbmt").iterdir())) == 1
+
+
+def test_unpacking_gives_the_same_files(model, tmp_path):
+    folders = [tmp_path / "one", tmp_path / "two"]
+    for folder in folders:
+        folder.mkdir()
+        unpack(model, folder)
+    first, second = (read_model(folder) for folder in folders)
+    assert first == second
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        (packed.PHRASES, "a\tx\t1\n", "phrases.tsv.zst:1: expected source, target and two counts"),
+        (packed.PHRASES, "a\tx\t1\tmany\n", "phrases.tsv.zst:1: expected source, target and two counts"),
+        (packed.NGRAMS, "a\t1\nb c\n", "language.tsv.zst:2: expected an n-gram and its count"),
+        (packed.NGRAMS, "a b\t1\n", "has no count of 'a', the beginning of another n-gram"),
+    ],
+)
+def test_damaged_tables(model, tmp_path, name, text, message):
+    folder = tmp_path / "damaged"
+    shutil.copytree(model, folder)
+    packed.write_zst(folder / name, iter(text.splitlines()))
+    (tmp_path / "whole").mkdir()
+    with pytest.raises(DataError, match=message):
+        unpack(folder, tmp_path / "whole")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"), [("{}", "format"), ('{"format": 99}', "format 99, not 1"), ("[", "not a")]
+)
+def test_damaged_configuration(model, tmp_path, text, message):
+    folder = tmp_path / "damaged"
+    shutil.copytree(model, folder)
+    (folder / packed.CONFIG).write_text(text)
+    (tmp_path / "whole").mkdir()
+    with pytest.raises(DataError, match=message):
+        unpack(folder, tmp_path / "whole")
+
+
+@pytest.mark.parametrize("name", BUNDLED)
+def test_bundled(name, cache):
+    pytest.importorskip("thot")
+    sentence, words = BUNDLED[name]
+    question = Question("q", "d", name[5:7], (tuple(sentence.split()),), ("-",), "Page")
+    trace = build(StatisticalConfig(name)).translate_batch([question])[0]
+    assert " ".join(word.token for word in trace) == words
+    assert sum(path.stat().st_size for path in (DATA / "models" / name).iterdir()) < 5_000_000
