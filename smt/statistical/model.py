@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from sqa.core.errors import ConfigError, DataError
+from sqa.core.errors import ConfigError, Count, DataError, Whole, checked
 from sqa.files.atomic import file_digest
 from sqa.files.json_reader import parse_json
 from sqa.files.store import write_text
@@ -19,21 +19,13 @@ WEIGHTS = 8  # of the log-linear model
 
 
 @dataclass(frozen=True, slots=True)
+@checked
 class Decoding:
     """How the decoder searches."""
 
-    stack: int = 10  # hypotheses kept for each set of translated words
-    options: int = 10  # target phrases considered per source phrase
-    reorder: int = 0  # source words that may be jumped over; 0 = monotone but for what is inside a phrase
-
-    def __post_init__(self) -> None:
-        wrong = [
-            f"{key}: must be >= 1, got {getattr(self, key)}" for key in ("stack", "options") if getattr(self, key) < 1
-        ]
-        if self.reorder < 0:
-            wrong.append(f"reorder: must be >= 0, got {self.reorder}")
-        if wrong:
-            raise ConfigError(wrong)
+    stack: Count = 10  # hypotheses kept for each set of translated words
+    options: Count = 10  # target phrases considered per source phrase
+    reorder: Whole = 0  # source words that may be jumped over; 0 = monotone but for what is inside a phrase
 
 
 def write_model(

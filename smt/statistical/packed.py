@@ -26,7 +26,7 @@ import numpy as np
 from smt.statistical import tokens
 from smt.statistical.model import LANGUAGE, TABLE, Decoding, write_model
 from smt.statistical.phrase_table import LEXICON, history_counts, write_language_weights, write_rows
-from sqa.core.errors import ConfigError, DataError
+from sqa.core.errors import BelowOne, Count, DataError, Whole, checked
 from sqa.core.paths import cache_dir
 from sqa.files.atomic import atomic_folder, joined_digest
 from sqa.files.json_reader import parse_json
@@ -41,22 +41,15 @@ _DIRECTIONS = {"invswm": 0, "swm": 1}  # of word translations: the side that is 
 
 
 @dataclass(frozen=True, slots=True)
+@checked
 class PackingConfig:
     """What a packed model keeps of the whole one."""
 
-    longest: int = 4  # tokens of a phrase's source
-    best: int = 4  # target phrases per source phrase
-    least: float = 0.02  # probability of a target phrase given its source
-    composed: int = 10  # a source seen less often goes if its best translation is that of two parts put together
-    ngrams: int = 3  # count of an n-gram of two or more words
-
-    def __post_init__(self) -> None:
-        bounds = (("longest", 1), ("best", 1), ("composed", 0), ("ngrams", 1))
-        wrong = [f"packing.{k}: must be >= {n}, got {getattr(self, k)}" for k, n in bounds if getattr(self, k) < n]
-        if not 0 <= self.least < 1:
-            wrong.append(f"packing.least: must be in [0, 1), got {self.least}")
-        if wrong:
-            raise ConfigError(wrong)
+    longest: Count = 4  # tokens of a phrase's source
+    best: Count = 4  # target phrases per source phrase
+    least: BelowOne = 0.02  # probability of a target phrase given its source
+    composed: Whole = 10  # a source seen less often goes if its best translation is that of two parts put together
+    ngrams: Count = 3  # count of an n-gram of two or more words
 
 
 class Phrase(NamedTuple):

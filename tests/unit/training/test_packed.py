@@ -69,7 +69,7 @@ def test_which_phrases_are_kept(tmp_path):
     "changes", [{"longest": 0}, {"best": 0}, {"least": 1.0}, {"least": -0.1}, {"composed": -1}, {"ngrams": 0}]
 )
 def test_bounds(changes):
-    with pytest.raises(ConfigError, match=f"packing.{next(iter(changes))}: must be"):
+    with pytest.raises(ConfigError, match=f"{next(iter(changes))}: must be"):
         PackingConfig(**changes)
 
 

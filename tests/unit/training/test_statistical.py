@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from smt.statistical import tokens
 from smt.statistical import train as statistical_train
 from smt.statistical import translator as statistical
 from smt.statistical.config import PbmtConfig, PhraseConfig, TuningConfig
@@ -97,7 +98,7 @@ def test_sil_machine_reads_the_folder(trained, system):
     )
     with ThotSmtModel("fast_align", parameters) as model:
         for source, _, _ in list(pairs())[::31]:
-            tokens = statistical.tokens.truecase(statistical.tokens.tokenise(source), system.forms)
+            tokens = tokens.truecase(statistical.tokens.tokenise(source), system.forms)
             assert list(model.translate(tokens).target_tokens) == system.engine.translate([tokens])[0]
 
 
@@ -204,11 +205,19 @@ def test_an_unknown_corpus_is_named(tmp_path, monkeypatch):
 
 
 def test_what_cannot_be(tmp_path):
+    with pytest.raises(ConfigError, match="longest: must be >= 1, got 0"):
+        PhraseConfig(longest=0)
+    with pytest.raises(ConfigError, match="tuning.development: 'newstest2014' is not kept out of training"):
+        replace(CONFIG, tuning=TuningConfig(("newstest2014",)))
+    with pytest.raises(ConfigError, match="pairs: at least one corpus"):
+        replace(CONFIG.corpus, pairs={"made": 0})
+    file = tmp_path / "config.yaml"
+    text = (ROOT / "configs" / "pbmt_es_en.yaml").read_text("utf-8")
+    file.write_text(text.replace("rounds: 5", "rounds: 0").replace("longest: 5", "longest: 0"), "utf-8")
     with pytest.raises(ConfigError) as caught:
-        replace(CONFIG, phrases=PhraseConfig(longest=0), tuning=TuningConfig(("newstest2014",), rounds=0))
-    assert [line.split(":")[0] for line in caught.value.problems] == [
-        "phrases.longest", "tuning.rounds", "tuning.development",
-    ]  # fmt: skip
+        load(file, PbmtConfig)
+    said = "\n".join(caught.value.problems)
+    assert "phrases.longest: must be >= 1, got 0" in said and "tuning.rounds: must be >= 1, got 0" in said
 
 
 def test_a_folder_that_is_no_model(tmp_path):
