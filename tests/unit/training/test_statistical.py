@@ -98,8 +98,8 @@ def test_sil_machine_reads_the_folder(trained, system):
     )
     with ThotSmtModel("fast_align", parameters) as model:
         for source, _, _ in list(pairs())[::31]:
-            tokens = tokens.truecase(statistical.tokens.tokenise(source), system.forms)
-            assert list(model.translate(tokens).target_tokens) == system.engine.translate([tokens])[0]
+            words = tokens.truecase(tokens.tokenise(source), system.forms)
+            assert list(model.translate(words).target_tokens) == system.engine.translate([words])[0]
 
 
 def test_phrase_pairs_are_those_of_thot(tmp_path):
