@@ -12,7 +12,6 @@ import pytest
 
 from smt.statistical import tokens
 from smt.statistical import train as statistical_train
-from smt.statistical import translator as statistical
 from smt.statistical.config import PbmtConfig, PhraseConfig, TuningConfig
 from smt.statistical.model import read_model
 from smt.statistical.phrase_table import PhraseCounts
