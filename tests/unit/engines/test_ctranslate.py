@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ pytest.importorskip("ctranslate2")
 import torch
 from smt_models import random_model, vocabulary
 
+from smt.engines import ctranslate
 from smt.engines.ctranslate import CTranslate, CTranslateConfig, build, piece_names
 from smt.engines.ctranslate_export import convert, export
 from smt.models.bundle import save_model
@@ -215,3 +217,11 @@ def test_converted_models_write_what_the_package_writes(name, hub_folders, tmp_p
         assert ids[:COMPARED] == [i for i in expected if i not in marks][:COMPARED]
     together = fast.words(TEXTS)
     assert together == [fast.words([text])[0] for text in TEXTS] and len(set(together)) > 1
+
+
+@pytest.mark.parametrize(("stated", "limit"), [(512, 512), (10**30, 1024)])  # the latter: no limit is stated
+def test_a_text_is_no_longer_than_the_tokenizer_says(stated, limit):
+    tokenizer = SimpleNamespace(model_max_length=stated, lang_code_to_id={}, additional_special_tokens=[])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ctranslate, "TextCodec", lambda *_: SimpleNamespace(target_token=None, languages=None))
+        assert ctranslate._HubText(tokenizer, None, None).limit == limit

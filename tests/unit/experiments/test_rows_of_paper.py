@@ -1,0 +1,55 @@
+"""Rows of the paper's figures and tables, from results small enough to check by hand."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from experiments.ablation import over_k
+from experiments.paper import contestants_over_k, table4
+from sqa.core.types import Question
+
+
+def test_unknown_pages_are_named_where_the_guesser_says_them() -> None:
+    def row(guesser: str, unknown: int | None) -> Any:
+        return SimpleNamespace(
+            n=5, cell=SimpleNamespace(guesser=guesser, translator="t", k=3), unknown_pages=unknown, empty_sentences=0
+        )
+
+    notes = list(over_k._notes([row("bm25", 2), row("silent", None)]))
+    assert "2 of the answer pages are unknown to bm25; those questions count as wrong." in notes
+    assert not any("silent" in note for note in notes)
+
+
+def test_bleu_of_a_system_is_of_its_longest_list_of_questions() -> None:
+    def answered(reader: str, texts: list[str]) -> Any:
+        reference = [("the castle of the king fell", "the river runs to the sea")[i % 2] for i in range(len(texts))]
+        questions = [
+            SimpleNamespace(
+                translation=text,
+                as_question=lambda i=i, text=text: Question(f"q{i}", "x", "fi", (("a", "b"),), (text,), "Lima"),
+            )
+            for i, text in enumerate(reference)
+        ]
+        return SimpleNamespace(set="dev", language="fi", system="pbmt", reader=reader, questions=questions, texts=texts)
+
+    config: Any = SimpleNamespace(systems=[], resamples=20, seed=0)
+    whole = answered("title", ["the castle of the king fell", "the river runs to the sea"])
+    sample = answered("typed", ["nothing of it is right here"])
+    rows = [list(table4._bleu(results, config)) for results in ([whole, sample], [sample, whole])]
+    assert [[round(row.value) for row in found] for found in rows] == [[100], [100]]
+
+
+@pytest.mark.parametrize("bins", [4, 5])
+def test_the_first_half_is_half_of_the_bins(bins: int) -> None:
+    """Bins after the first half differ in the other direction: one more of them would change the difference."""
+    half = bins // 2
+    small, full = np.zeros((6, bins)), np.zeros((6, bins))
+    small[:, :half], full[:, half:] = 1.0, 9.0
+    found: Any = SimpleNamespace(labels={"g": "g"}, config=SimpleNamespace(resamples=20, seed=0))
+    rows = list(contestants_over_k.of_lines(found, {("xqb", "g"): {3: small, "full": full}}))
+    [early] = [row for row in rows if "in the first half" in str(row)]
+    assert "1.0" in str(early) or early.value == 1.0
