@@ -289,6 +289,7 @@ RECIPES: dict[str, Run | Serve | Cannot] = {
             "sqa results update --runs runs",
             "sqa results update cluster-plan --runs RUNS",
             "sqa results update contamination",
+            "sqa results update facts",
             "sqa results update many-clients",
             "sqa results update seeds",
             "sqa results update words-ahead",
