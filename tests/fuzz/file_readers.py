@@ -264,6 +264,19 @@ def _of_data() -> list[Reader]:
             "recorded table", {**questions, "c.yaml": good.config(translator=table), "out.tsv": good.tsv()},
             "out.tsv", TABLE, own,
         ),
+        Reader(
+            "simulstream log",
+            {
+                "questions.jsonl": good.HEARD, "c.yaml": good.config(translator=recorded),
+                "instances.log": (ROOT / "docs/example/simulstream.jsonl").read_bytes(),
+            },
+            "instances.log", JSON_LINES, own,
+        ),
+        Reader(
+            "listener's questions",
+            {"c.yaml": fixed, "questions.jsonl": (DATA / "listening/questions.jsonl").read_bytes()},
+            "questions.jsonl", JSON_LINES, own,
+        ),
         Reader("pairs", {"p.tsv": good.PAIRS}, "p.tsv", TABLE, lambda f: list(load_own_pairs(f / "p.tsv", "es-en"))),
         Reader("buzzes", {"b.jsonl": good.buzzes("jsonl")}, "b.jsonl", JSON_LINES, lambda f: _fit(f / "b.jsonl")),
         Reader("buzzes.csv", {"b.csv": good.buzzes("csv")}, "b.csv", CELLS, lambda f: _fit(f / "b.csv")),

@@ -11,6 +11,7 @@ import yaml
 from sqa.core.paths import ROOT
 
 QUESTIONS = (ROOT / "docs/example/questions.jsonl").read_bytes()
+HEARD = (ROOT / "docs/example/heard.jsonl").read_bytes()
 RECORDS = [json.loads(line) for line in QUESTIONS.splitlines()]
 
 
