@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -227,19 +227,7 @@ def _set_threads(path: Path, words: Sequence[str]) -> None:
     from sqa.core.threads import set_for
     from sqa.run.config import read_yaml
 
-    set_for([*_texts(read_yaml(path)), *(part for word in words for part in re.split(r"[^\w.:-]+", word))])
-
-
-def _texts(value: Any) -> Iterator[str]:
-    """All texts of plain values, keys included."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for key, inner in value.items():
-            yield from (*_texts(key), *_texts(inner))
-    elif isinstance(value, list):
-        for inner in value:
-            yield from _texts(inner)
+    set_for(re.findall(r"\w[\w.:-]*", " ".join([str(read_yaml(path)), *words])))
 
 
 def _load(path: Path, overrides: list[str] | None, limit: int | None) -> RunConfig:
