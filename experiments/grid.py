@@ -322,14 +322,13 @@ def run_group(group: list[Cell], config: AblationConfig, runs: Path) -> list[Row
 
     from sqa.files.store import Store
     from sqa.run.folder import save
-    from sqa.run.pipeline import run
 
     torch.set_num_threads(1)
     store, parts, rows = Store(runs), workshop(runs).parts, []
     for cell in group:
-        result = run(cell.run, store, parts=parts, progress=False)
+        row, result = run_cell(cell, config.resamples, config.seed, store, parts)
         save(result, runs)
-        rows.append(row_of(cell, result, config.resamples, config.seed))
+        rows.append(row)
     return rows
 
 
@@ -354,13 +353,14 @@ def finished_row(cell: Cell, config: AblationConfig, runs: Path) -> Row | None:
     return Row(cell, len(saved.questions), *intervals, counts.get(UNKNOWN_PAGES), counts[EMPTY_SENTENCES])
 
 
-def row_of(cell: Cell, result: RunResult, resamples: int, seed: int) -> Row:
-    """The row of a finished run, with its intervals."""
-    from sqa.run.pipeline import EMPTY_SENTENCES
+def run_cell(cell: Cell, resamples: int, seed: int, store: Store, parts: Parts) -> tuple[Row, RunResult]:
+    """The row of a cell, with its intervals, and its run; what the store has is not made again."""
+    from sqa.run.pipeline import EMPTY_SENTENCES, run
 
+    result = run(cell.run, store, parts=parts, progress=False)
     empty = int(result.stats[EMPTY_SENTENCES].sum(axis=0)[0])
     intervals = intervals_of(result.metrics, result.stats, resamples, seed)
-    return Row(cell, len(result.questions), *intervals, result.unknown_pages, empty)
+    return Row(cell, len(result.questions), *intervals, result.unknown_pages, empty), result
 
 
 def intervals_of(
@@ -406,10 +406,9 @@ def scattered(
 def finish_cell(cell: Cell, resamples: int, seed: int, store: Store, parts: Parts) -> tuple[Row, dict[str, bytes]]:
     """On a worker, when all blocks of a cell are in the store: its row, and the files of its folder."""
     from sqa.run.folder import pack
-    from sqa.run.pipeline import run
 
-    result = run(cell.run, store, parts=parts, progress=False)
-    return row_of(cell, result, resamples, seed), pack(result)
+    row, result = run_cell(cell, resamples, seed, store, parts)
+    return row, pack(result)
 
 
 class Trained(NamedTuple):

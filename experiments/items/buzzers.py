@@ -138,12 +138,8 @@ def rows(
     guessed = np.concatenate([one.guessed for one in histories])
     right = np.concatenate([one.right for one in histories])[guessed]
     for outcome in found:
-        at, won, interval = (
-            (*cell, outcome.name),
-            wins_of[outcome.name],
-            bootstrap(means(outcome.won), metric, resamples),
-        )
-        yield Row(at, "ew", won, interval.low, interval.high, n, "0-1")
+        at, won = (*cell, outcome.name), wins_of[outcome.name]
+        yield row_of(at, "ew", bootstrap(means(outcome.won), metric, resamples), "0-1")
         for name, oracle in (("of stable", "stable oracle"), ("of oracle", "oracle")):
             if wins_of[oracle]:
                 yield Row(at, name, won / wins_of[oracle], n=n, unit="share")

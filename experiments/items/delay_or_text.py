@@ -17,7 +17,7 @@ import numpy as np
 from experiments.grid import Row as GridRow
 from experiments.items.over_k import BEST, NAMES
 from experiments.lab import grid_rows
-from experiments.lab.ledger import Ledger, Row
+from experiments.lab.ledger import Ledger, Row, row_of
 from experiments.lab.tables import Column, pivot
 from sqa import metrics as metric_names
 from sqa.core.significance import bootstrap, compare
@@ -69,11 +69,9 @@ def _ladder(dataset: str, family: str, ladder: dict[int | str, GridRow], runs: P
 
 def _rows(cell: tuple[str, str, str], metric, at_pace: Floats, own: GridRow, full: GridRow) -> Iterator[Row]:
     signature = metric.signature()
-    i = bootstrap(at_pace, metric)
-    yield Row((*cell, PACED), metric.name, i.value, i.low, i.high, i.n, metric.unit, signature)
+    yield row_of((*cell, PACED), metric.name, bootstrap(at_pace, metric), metric.unit, signature)
     for name, a, b in ((COST, at_pace, full.stats[metric.name]), (BUYS, own.stats[metric.name], at_pace)):
-        gap = compare(a, b, metric)
-        yield Row((*cell, name), metric.name, gap.diff, gap.low, gap.high, gap.n, metric.unit, signature)
+        yield row_of((*cell, name), metric.name, compare(a, b, metric), metric.unit, signature)
 
 
 def figure(ledger: Ledger) -> Figure:

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from experiments.lab.item import Item, dataset_digests, digest_of, folder_digest
-from experiments.lab.ledger import Ledger, Row
+from experiments.lab.ledger import Ledger, Row, row_of
 from experiments.lab.tables import number
 from experiments.studies.translation_table import SetConfig, load_set
 from sqa.core.paths import DATA
@@ -88,7 +88,7 @@ def rows(texts: Sequence[Sequence[Pair]], entry: SetConfig, ks: Sequence[int]) -
             )
             cell = (entry.pair, entry.name, pace, str(k))
             for kind, i in zip(kinds, bootstrap_many([stats[:, :2], stats[:, 2:]], kinds), strict=True):
-                yield Row(cell, kind.name, i.value, i.low, i.high, i.n, "0-1", f"{kind.name}|rate:{rate:g}|hmm")
+                yield row_of(cell, kind.name, i, "0-1", f"{kind.name}|rate:{rate:g}|hmm")
 
 
 def inputs(config_path: Path) -> dict[str, str]:
