@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
-import sentencepiece
 
 from sqa.core.errors import ConfigError, DataError
 
@@ -59,6 +58,8 @@ class Vocabulary:
     FILE = "vocabulary.model"  # its name in a model's folder
 
     def __init__(self, model: bytes) -> None:
+        import sentencepiece
+
         self.model = model
         self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)
         self.size: int = self._processor.get_piece_size()
@@ -90,6 +91,8 @@ class Vocabulary:
         More of them than the lines have, or fewer than their letters: ConfigError; no line: DataError.
         """
         import io
+
+        import sentencepiece
 
         model = io.BytesIO()
         try:

@@ -42,6 +42,15 @@ def test_a_log_to_expected_wins_without_the_heavy_packages(tmp_path: Path, guess
     assert light == full and "\new\t" in full
 
 
+def test_a_bundled_translator_without_the_heavy_packages(tmp_path: Path) -> None:
+    pytest.importorskip("thot")
+    config = tmp_path / "mine.yaml"
+    text = CONFIG.format(log="-", guesser="bm25", buzzer="bm25").replace("limit: 5", "limit: 1")
+    config.write_text(text.replace("{name: recorded, file: -}", "{name: pbmt, model: pbmt-es-en, k: 6}"), "utf-8")
+    full = report("import sqa.cli; sqa.cli.main()", config, tmp_path / "full")
+    assert report(WITHOUT, config, tmp_path / "light") == full and "\new\t" in full
+
+
 def test_what_needs_more_names_the_extra(tmp_path: Path) -> None:
     config = tmp_path / "mine.yaml"
     config.write_text("dataset: mini-es\ntranslator: {name: waitk, model: es-en, k: 3}\n", encoding="utf-8")
