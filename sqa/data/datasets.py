@@ -190,7 +190,7 @@ def _own_questions(path: Path) -> Iterator[Question]:
         if wrong := answers.unwritable(str(given), answers.LINE_ENDS):
             raise DataError(f"{where}.id: holds {wrong}; an id is one line without tabs or control characters")
         spoken, source = {"word_times", "recording"} & record.keys(), record.get("source")
-        listed = record.get("answers")
+        titles = record.get("answers")
         question = _question(
             where,
             id=f"{stem}-{i}" if given is None else str(given),
@@ -198,7 +198,7 @@ def _own_questions(path: Path) -> Iterator[Question]:
             language=record.get("language"),
             source=[source] if spoken and isinstance(source, str) else source,
             reference=record.get("reference"),
-            page=listed[0] if isinstance(listed, list) and listed else record.get("page", record.get("target_page")),
+            page=titles[0] if isinstance(titles, list) and titles else record.get("page", record.get("target_page")),
         )
         if set(HEARD) & record.keys():
             from sqa.data.listening import heard
