@@ -90,7 +90,8 @@ class Facts:
         return self.side in ("arrived", "timed")
 
     def signature(self) -> str:
-        return f"{self.name}|segment:question|told:once|rules:1|lexicon:{lexicon_digest()}"
+        base = self.name.partition("@")[0]
+        return f"{base}|{self.side}|segment:question|told:once|lexicon:{lexicon_digest()}|version:1"
 
     def stats(self, trace: QuestionTrace) -> Floats:
         question = trace.question

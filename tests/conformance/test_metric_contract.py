@@ -54,7 +54,7 @@ def test_importing_the_package_is_light():
 def test_a_metric_says_how_it_is_shown(name):
     [metric] = build([name])
     assert metric.kind in get_args(Kind) and metric.label and 0 <= metric.digits <= 6
-    assert metric.unit in ("0-1", "0-100", "words", "per word", "per 100 words")
+    assert metric.unit in ("0-1", "0-100", "words", "seconds", "per word", "per 100 words")
 
 
 @pytest.mark.parametrize("name", ["al", "atd", "yaal@char", "long-yaal", "start-offset", "end-offset@question"])
