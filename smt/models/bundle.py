@@ -136,7 +136,7 @@ def folder_fingerprint(folder: Path) -> str:
 def model_folder(model: str, key: str = "translator.model") -> Path:
     """The folder of a bundled model's name or of a path.  ConfigError, which names `key` of the config: neither."""
     bundled = DATA / "models" / model
-    folder = bundled if bundled.is_dir() else Path(model)
+    folder = bundled if (bundled / Vocabulary.FILE).is_file() else Path(model)
     if not folder.is_dir():
         names = sorted(path.parent.name for path in (DATA / "models").glob("*/vocabulary.model"))
         raise ConfigError(f"{key}: no model {model!r}; bundled are {', '.join(names) or 'none'}, or give a folder")

@@ -34,5 +34,6 @@ def own_policy(part: OwnPart) -> Policy:
     made: Any = POLICIES.build(part.name, part.options)
     if not isinstance(made, Policy):
         plain = getattr(made, "own_part", made)
-        raise ConfigError(f"policy: {short(part.name)} made a {type(plain).__name__}, which has no start and show")
+        lacking = " and ".join(name for name in ("start", "show") if not hasattr(plain, name))
+        raise ConfigError(f"policy: {short(part.name)} made a {type(plain).__name__}, which has no {lacking}")
     return made

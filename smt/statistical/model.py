@@ -57,7 +57,8 @@ def read_model(folder: Path) -> dict[str, Any]:
         files, _ = dict(config["files"]), dict(config["forms"])
     except FileNotFoundError as error:
         raise ConfigError(
-            f"model: {folder} has no config.json; `sqa train smt configs/pbmt_es_en.yaml` makes one"
+            f"model: {folder} has no config.json; bundled are pbmt-es-en and pbmt-pl-en, "
+            "`sqa train smt configs/pbmt_es_en.yaml` makes another"
         ) from error
     except (ValueError, KeyError, TypeError) as error:
         raise DataError(f"{path}: not a phrase-based model's configuration ({error!r})") from error

@@ -329,6 +329,7 @@ def test_a_perturbation_of_your_own(mine: Path) -> None:
         ('guesser: "broken.py:build"', "broken.py:1: "),
         ('translator: {name: command, command: [cat], policy: "mine.py:words"}', "Words, which has no start and show"),
         ('translator: {name: command, command: [cat], policy: {name: "mine.py:translator"}}', "no start and show"),
+        ('translator: {name: command, command: [cat], policy: "half.py:Half"}', "made a Half, which has no start"),
         ('translator: {name: command, command: [cat], k: 2, policy: {name: "mine.py:pairs"}}', "takes its own keys"),
         ('metrics: ["mine.py:nothing"]', "metrics[0]: "),
         ('metrics: ["mine.py:translator"]', "build() without parameters failed"),
@@ -338,6 +339,9 @@ def test_a_perturbation_of_your_own(mine: Path) -> None:
 )
 def test_what_is_wrong_is_said_in_a_line(mine: Path, line: str, problem: str) -> None:
     (mine / "broken.py").write_text("def build(:\n", encoding="utf-8")
+    (mine / "half.py").write_text(
+        "class Half:\n    def show(self, shown, translations, ended): ...\n", encoding="utf-8"
+    )
     kept = [old for old in CONFIG.splitlines() if old.partition(":")[0] != line.partition(":")[0]]
     (mine / "mine.yaml").write_text("\n".join([*kept, line]), encoding="utf-8")
     with pytest.raises(ConfigError) as raised:

@@ -6,6 +6,7 @@ import shutil
 
 import pytest
 
+from smt.models.bundle import model_folder
 from smt.statistical import packed
 from smt.statistical.model import read_model
 from smt.statistical.packed import PackingConfig, Phrase, phrases_of, unpack, unpacked, usual_forms
@@ -148,3 +149,8 @@ def test_bundled(name, cache):
     trace = build(StatisticalConfig(name)).translate_batch([question])[0]
     assert " ".join(word.token for word in trace) == words
     assert sum(path.stat().st_size for path in (DATA / "models" / name).iterdir()) < 5_000_000
+
+
+def test_a_phrase_based_model_is_none_of_the_transformer():
+    with pytest.raises(ConfigError, match="no model 'pbmt-es-en'; bundled are es-en, pl-en"):
+        model_folder("pbmt-es-en")

@@ -220,7 +220,7 @@ def test_what_cannot_be(tmp_path):
 
 
 def test_a_folder_that_is_no_model(tmp_path):
-    with pytest.raises(ConfigError, match="has no config.json; `sqa train smt"):
+    with pytest.raises(ConfigError, match="has no config.json; bundled are pbmt-es-en and pbmt-pl-en, `sqa train smt"):
         read_model(tmp_path)
 
 
