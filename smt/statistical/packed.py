@@ -180,6 +180,7 @@ def unpack(folder: Path, whole: Path) -> None:
         order, weights = int(config["language"]["order"]), [float(w) for w in config["language"]["weights"]]
         aligner = {name: str(config["aligner"][name]) for name in _DIRECTIONS}
         decoding = Decoding(**config["decoding"])
+        chosen, about = [float(weight) for weight in config["weights"]], dict(config["about"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DataError(f"{folder / CONFIG}: not a packed model's configuration ({error!r})") from error
     phrases = list(_read_phrases(folder / PHRASES))
@@ -189,7 +190,7 @@ def unpack(folder: Path, whole: Path) -> None:
     _write_ngrams(folder / NGRAMS, whole / LANGUAGE)
     (whole / f"{LANGUAGE}.wp").write_text("")
     write_language_weights(whole / LANGUAGE, order, weights)
-    write_model(whole, config["weights"], decoding, usual_forms(phrases), config["about"])
+    write_model(whole, chosen, decoding, usual_forms(phrases), about)
 
 
 def _read_phrases(path: Path) -> Iterator[Phrase]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 
 import pytest
@@ -15,6 +16,7 @@ from smt.statistical.translator import Statistical, StatisticalConfig, build
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import DATA
 from sqa.core.types import Question
+from sqa.files.records import lines
 from tests.tiny_language import pairs, train_tiny
 
 BUNDLED = {
@@ -63,6 +65,7 @@ def test_which_phrases_are_kept(tmp_path):
     assert kept(tmp_path, ROWS) == [("a", "x"), ("a", "z"), ("b", "w"), ("b a", "v"), ("c a", "z x")]
     assert ("a b", "x w") in kept(tmp_path, ROWS, composed=2)  # frequent enough to be kept all the same
     assert ("a", "y") in kept(tmp_path, ROWS, best=3, least=0.05)
+    assert ("a", "y") not in kept(tmp_path, ROWS, best=3)  # 9 of 129: less than a tenth
     assert ("b a b a", "v") in kept(tmp_path, ROWS, longest=4)
 
 
@@ -93,6 +96,18 @@ def test_the_decoder_writes_the_same_words(model, cache):
     assert small.words(texts) == whole.words(texts) and len(texts) > 40
     for system in (whole, small):
         system.engine.close()
+
+
+def test_counts_come_back_as_they_were(model, tmp_path):
+    whole, small, again = (tmp_path / name for name in ("whole", "small", "again"))
+    shutil.copytree(model.parent / "model", whole)
+    rows = "king ||| rey ||| 7.0 3.0\nqueen ||| rey ||| 2.0 2.0\n"
+    (whole / "table.ttable").write_text(rows, "utf-8")
+    packed.pack(whole, small, PackingConfig())
+    assert list(lines(small / packed.PHRASES)) == ["rey\tking\t3\t7", "\tqueen\t2\t2"]
+    again.mkdir()
+    unpack(small, again)
+    assert (again / "table.ttable").read_text("utf-8") == rows
 
 
 def test_every_way_to_name_it(model, cache):
@@ -138,6 +153,18 @@ def test_damaged_configuration(model, tmp_path, text, message):
     (folder / packed.CONFIG).write_text(text)
     (tmp_path / "whole").mkdir()
     with pytest.raises(DataError, match=message):
+        unpack(folder, tmp_path / "whole")
+
+
+@pytest.mark.parametrize("key", ["weights", "about", "aligner", "language", "decoding"])
+def test_a_configuration_that_lacks_a_key(model, tmp_path, key):
+    folder = tmp_path / "damaged"
+    shutil.copytree(model, folder)
+    config = json.loads((folder / packed.CONFIG).read_text("utf-8"))
+    del config[key]
+    (folder / packed.CONFIG).write_text(json.dumps(config), "utf-8")
+    (tmp_path / "whole").mkdir()
+    with pytest.raises(DataError, match=f"not a packed model's configuration .*{key}"):
         unpack(folder, tmp_path / "whole")
 
 
