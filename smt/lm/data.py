@@ -179,9 +179,18 @@ def _spellings(pieces: np.ndarray, words: np.ndarray, tokens: Tokens) -> Iterato
 
 
 def frequent(pairs: Pairs, tokens: Tokens, layout: Layout, size: int) -> Tensor:
-    """The pieces an output layer chooses from (V,), ascending: the `size` most frequent of the targets, the letters and
-    bytes that spell any other word, and the line break."""
+    """The pieces an output layer learns to choose from (V,), ascending: the `size` most frequent of the targets, the
+    letters and bytes that spell any other word, and the line break."""
     counts = np.bincount(pairs.target, minlength=tokens.size)
     order = np.argsort(-counts, kind="stable")[:size]
     kept = np.concatenate([order[counts[order] > 0], np.flatnonzero(tokens.spelling), [layout.end]])
     return torch.from_numpy(np.unique(kept))
+
+
+def writable(learnt: Tensor, tokens: Tokens) -> Tensor:
+    """The pieces a translation is written with (V,), ascending: those learnt and all others of words in Latin script.
+
+    The base model knows words that no target of a training has.  Without their pieces one content word in five of a
+    Quizbowl question, most of them names, cannot be spelt as the model would, and comes out as another.
+    """
+    return torch.from_numpy(np.union1d(learnt.numpy(), np.flatnonzero(tokens.latin)))

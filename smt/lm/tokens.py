@@ -18,6 +18,7 @@ from sqa.core.errors import DataError
 
 FILE = "tokenizer.json"
 BLANK = "▁"
+_LATIN = re.compile(r"(?=.*\w)[A-Za-zÀ-ÖØ-öø-žḀ-ỿ'’.-]+")
 CONTROL = 3  # the type GGUF gives to pieces that no text contains: <bos>, <pad>
 
 
@@ -72,6 +73,11 @@ class Tokens:
             return cls(Tokenizer.from_file(str(path)), bos)
         except Exception as error:  # the library raises nothing narrower
             raise DataError(f"{path}: not a tokenizer: {str(error).splitlines()[0]}") from error
+
+    @property
+    def latin(self) -> np.ndarray:
+        """(V,) bool: pieces of words in Latin script."""
+        return np.array([_LATIN.fullmatch(text) is not None for text in self.texts])
 
     def text(self, text: str) -> list[int]:
         """Pieces of a text as it stands: nothing is put before or after it."""

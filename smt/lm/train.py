@@ -20,7 +20,7 @@ from torch import Tensor
 
 from smt.lm.adapter import PEFT, load_adapter, save_adapter, tensors
 from smt.lm.base import Base, base_folder, load_base
-from smt.lm.data import Pairs, frequent
+from smt.lm.data import Pairs, frequent, writable
 from smt.lm.layout import Layout
 from smt.lm.stepper import LmWriter
 from smt.lm.train_config import LmConfig
@@ -107,14 +107,15 @@ def train(config: LmConfig, folder: Path, data: Path, fresh: bool = False) -> Pa
         if config.start is not None:
             begin_with(training, config.start, base)
         training.trainer.resume()
-        writer = LmWriter.of(base.network, base.tokens, layout, pieces)
+        written = writable(pieces, base.tokens)
+        writer = LmWriter.of(base.network, base.tokens, layout, written)
         if not training.run(folder / "stop", lambda: development_bleu(writer, config)):
             return None
         about = {"training": asdict(config), "steps": config.train.steps, "pairs": len(pairs)}
         return save_adapter(
             folder / "model",
             tensors(base.network),
-            pieces,
+            written,
             base,
             config.direction,
             config.base,

@@ -13,7 +13,7 @@ import smt.lm.train as lm_train
 import smt.train
 from smt.lm.adapter import load_adapter, save_adapter, tensors
 from smt.lm.base import load_base
-from smt.lm.data import Batches, Pairs, frequent
+from smt.lm.data import Batches, Pairs, frequent, writable
 from smt.lm.layout import Layout
 from smt.lm.stepper import LmWriter
 from smt.lm.train import begin_with, sampled
@@ -71,6 +71,14 @@ def test_training_sees_what_decoding_shows(folder, tmp_path, k, ahead):
             trained = writer.scores(states[row, s + len(layout.asking) - 1 + t])
             assert torch.allclose(stepper.score()[0][0], trained, atol=1e-4), (row, t)
             stepper.state.commit((writer.pieces == piece).nonzero()[0], torch.tensor([True]))
+
+
+def test_a_translation_may_use_words_that_no_target_of_the_training_has(folder, tmp_path):
+    base, _, _, trainer = parts(folder, tmp_path)
+    written = set(writable(trainer.choice, base.tokens).tolist())
+    assert set(trainer.choice.tolist()) < written
+    assert set(base.tokens.word("Polish")) <= written - set(trainer.choice.tolist()) | set(base.tokens.word("P"))
+    assert all(any(map(str.isalpha, base.tokens.texts[piece])) for piece in written - set(trainer.choice.tolist()))
 
 
 def test_half_of_the_ends_are_chosen_with_everything_read(folder, tmp_path):
