@@ -8,18 +8,19 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
-from doubles import write_questions
+from small_runs import small_config, small_run
 
 from sqa.core.errors import ConfigError, DataError
+from sqa.core.registry import TRANSLATORS
+from sqa.core.trace import GUESSES
 from sqa.files import places
 from sqa.files.places import Objects, SharedFolder, shared
 from sqa.files.store import Store
 from sqa.run.blocks import Workshop
-from sqa.run.config import RunConfig, run_from_mapping, to_mapping
+from sqa.run.config import RunConfig, to_mapping
 from sqa.run.folder import pack, save, unpack
 from sqa.run.parts import Parts
 from sqa.run.pipeline import run
@@ -32,19 +33,6 @@ from sqa.files import places
 places.os.fsync = lambda handle: os.kill(os.getpid(), signal.SIGKILL)
 places.SharedFolder().write(Path(sys.argv[1]), b"the bytes")
 """
-
-
-def config(folder: Path, **changes: Any) -> RunConfig:
-    questions = folder / "questions.jsonl"
-    base = {
-        "name": "r",
-        "dataset": {"name": str(questions if questions.exists() else write_questions(questions, 70))},
-        "translator": {"name": "doubles:build_translator", "k": 2},
-        "guesser": {"name": "doubles:build_guesser"},
-        "buzzer": {"name": "doubles:build_buzzer"},
-        "metrics": ["ew", "bleu", "dal"],
-    }
-    return run_from_mapping({key: value for key, value in (base | changes).items() if value is not None})
 
 
 def files(root: Path) -> dict[str, bytes]:
@@ -60,7 +48,8 @@ def made_in_blocks(workshop: Workshop, one: RunConfig) -> list[bool]:
 
 @pytest.mark.parametrize("without", [(), ("buzzer",), ("guesser", "buzzer")])
 def test_blocks_are_those_of_a_run(tmp_path: Path, without: tuple[str, ...]) -> None:
-    one = config(tmp_path, **({"metrics": ["bleu", "dal"]} | dict.fromkeys(without) if without else {}))
+    metrics = ["bleu", "dal"] if without else ["ew", "bleu", "dal"]
+    one = small_config(tmp_path, 70, metrics=metrics, **dict.fromkeys(without))
     run(one, Store(tmp_path / "a"), progress=False)
     workshop = Workshop(Store(tmp_path / "b", SharedFolder()))
     assert all(made_in_blocks(workshop, one))
@@ -70,7 +59,7 @@ def test_blocks_are_those_of_a_run(tmp_path: Path, without: tuple[str, ...]) -> 
 
 
 def test_a_run_is_finished_where_its_folder_is_what_it_would_be_now(tmp_path: Path) -> None:
-    one, store = config(tmp_path), Store(tmp_path / "runs")
+    one, store = small_config(tmp_path, 70), Store(tmp_path / "runs")
     workshop, folder = Workshop(store), tmp_path / "runs" / one.name
     assert workshop.finished(one, folder) is None
     result = run(one, store, progress=False)
@@ -97,7 +86,7 @@ def test_a_run_is_finished_where_its_folder_is_what_it_would_be_now(tmp_path: Pa
         (folder / "report.tsv").write_bytes(corrupted)
         assert workshop.finished(one, folder) is None  # written anew, not read in half
     (folder / "report.tsv").write_bytes(report)
-    texts = config(tmp_path, quality=[{"scores": {"file": "no.txt", "name": "own", "made_by": "us"}}])
+    texts = small_config(tmp_path, 70, quality=[{"scores": {"file": "no.txt", "name": "own", "made_by": "us"}}])
     own = (folder / "config.yaml").read_text(encoding="utf-8")
     (folder / "config.yaml").write_text(yaml.safe_dump(to_mapping(texts)), encoding="utf-8")
     assert workshop.finished(texts, folder) is None  # the keys do not say which model scored its texts
@@ -108,7 +97,7 @@ def test_a_run_is_finished_where_its_folder_is_what_it_would_be_now(tmp_path: Pa
 
 def test_blocks_in_object_storage(tmp_path: Path) -> None:
     fsspec = pytest.importorskip("fsspec")
-    one = config(tmp_path)
+    one = small_config(tmp_path, 70)
     run(one, Store(tmp_path / "a"), progress=False)
     root, place = shared("memory://bucket/deep")
     assert place == Objects("memory")
@@ -122,19 +111,13 @@ def test_blocks_in_object_storage(tmp_path: Path) -> None:
     stage = result.stages["guess"]
     assert store.stage("guess", stage.key) == stage
     with pytest.raises(DataError, match="is missing"):
-        store.read(stage, 7, result_schema())
-
-
-def result_schema() -> Any:
-    from sqa.core.trace import GUESSES
-
-    return GUESSES
+        store.read(stage, 7, GUESSES)
 
 
 def test_a_worker_with_another_model_is_refused(tmp_path: Path) -> None:
-    workshop, one = Workshop(Store(tmp_path / "a")), config(tmp_path)
+    workshop, one = Workshop(Store(tmp_path / "a")), small_config(tmp_path)
     stage = replace(workshop.plan(one).stages[0], fingerprint="of another version")
-    with pytest.raises(DataError, match="r: stage translate: models, code or questions here are not those"):
+    with pytest.raises(DataError, match="t: stage translate: models, code or questions here are not those"):
         workshop.make(one, stage, 0)
     assert not (tmp_path / "a").exists()
 
@@ -186,23 +169,20 @@ def test_a_shared_folder_that_cannot_be_written_says_so(tmp_path: Path) -> None:
 
 
 def test_a_folder_packed_and_unpacked(tmp_path: Path) -> None:
-    result = run(config(tmp_path), Store(tmp_path), progress=False)
-    save(result, tmp_path)
-    unpack(pack(run(config(tmp_path), Store(tmp_path), progress=False)), tmp_path / "there")
+    save(small_run(tmp_path), tmp_path)
+    unpack(pack(small_run(tmp_path)), tmp_path / "there")
     names = {"config.yaml", "report.tsv", "run.json", "stats.parquet", "times.json"}
     assert {path.name for path in (tmp_path / "there").iterdir()} == names
     for name in names - {"times.json"}:
-        assert (tmp_path / "there" / name).read_bytes() == (tmp_path / "r" / name).read_bytes()
-    before = (tmp_path / "r" / "times.json").read_bytes()
-    unpack(pack(run(config(tmp_path), Store(tmp_path), progress=False)), tmp_path / "r")
-    assert (tmp_path / "r" / "times.json").read_bytes() == before  # of the same stages
+        assert (tmp_path / "there" / name).read_bytes() == (tmp_path / "t" / name).read_bytes()
+    before = (tmp_path / "t" / "times.json").read_bytes()
+    unpack(pack(small_run(tmp_path)), tmp_path / "t")
+    assert (tmp_path / "t" / "times.json").read_bytes() == before  # of the same stages
 
 
 def test_components_beyond_the_last_ones_go(tmp_path: Path) -> None:
-    from sqa.core.registry import TRANSLATORS
-
-    parts, first = Parts(keep=2), config(tmp_path).translator
-    others = [config(tmp_path, translator={"name": "doubles:build_translator", "k": k}).translator for k in (3, 4)]
+    parts, name = Parts(keep=2), "doubles:build_translator"
+    first, *others = (small_config(tmp_path, translator={"name": name, "k": k}).translator for k in (2, 3, 4))
     kept = parts.component(TRANSLATORS, first)
     parts.component(TRANSLATORS, others[0])
     assert parts.component(TRANSLATORS, first) is kept
@@ -213,23 +193,13 @@ def test_components_beyond_the_last_ones_go(tmp_path: Path) -> None:
     assert parts.component(TRANSLATORS, first) is not kept
 
 
-@pytest.mark.parametrize(
-    ("spec", "found"),
-    [
-        ("local", ("local", "")),
-        ("local:4", ("local", "4")),
-        ("tcp://10.0.0.1:8786", ("address", "tcp://10.0.0.1:8786")),
-        ("slurm:cluster.yaml", ("slurm", "cluster.yaml")),
-    ],
-)
-def test_schedulers(spec: str, found: tuple[str, str]) -> None:
-    assert parse(spec) == found
-
-
-@pytest.mark.parametrize("spec", ["", "locale", "local:", "local:0", "local:x", "tcp://host", "tcp:host:1", "slurm:"])
-def test_schedulers_that_are_none(spec: str) -> None:
-    with pytest.raises(ConfigError, match="--scheduler: expected local, local:N, tcp://HOST:PORT or slurm:FILE"):
-        parse(spec)
+def test_schedulers() -> None:
+    assert (parse("local"), parse("local:4")) == (("local", ""), ("local", "4"))
+    assert parse("tcp://10.0.0.1:8786") == ("address", "tcp://10.0.0.1:8786")
+    assert parse("slurm:cluster.yaml") == ("slurm", "cluster.yaml")
+    for spec in ("", "locale", "local:", "local:0", "local:x", "tcp://host", "tcp:host:1", "slurm:"):
+        with pytest.raises(ConfigError, match="--scheduler: expected local, local:N, tcp://HOST:PORT or slurm:FILE"):
+            parse(spec)
 
 
 def test_nothing_is_started_before_it_is_used(tmp_path: Path) -> None:

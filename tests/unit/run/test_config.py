@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import pytest
 from doubles import EchoConfig
 
-from sqa.core.errors import ConfigError
+from sqa.core.errors import BelowOne, Bound, ConfigError, Count, NotNegative, Positive, Share, Whole, bounds, checked
 from sqa.core.paths import ROOT
 from sqa.files.yaml_reader import parse_yaml
 from sqa.run.config import RunConfig, load, load_run, run_from_mapping, to_mapping, with_limit
 
+OWN = '{name: "doubles:build_translator", k: 2}'
 GOOD = """
 dataset: {name: mini-es, limit: 5}
 translator: {name: "doubles:build_translator", k: 2}
@@ -30,9 +33,9 @@ def write(tmp_path: Path, text: str) -> Path:
     return path
 
 
-def problems(path: Path) -> list[str]:
+def problems(path: Path, read: Callable[[Path], object] = load_run) -> list[str]:
     with pytest.raises(ConfigError) as caught:
-        load_run(path)
+        read(path)
     return [problem.removeprefix(f"{path} ") for problem in caught.value.problems]
 
 
@@ -78,6 +81,8 @@ seed: many
         (("k: 2", "k: true"), "translator.k: expected a whole number, got true or false 'True'"),
         (("k: 2", 'k: "2"'), "translator.k: expected a whole number, got text '2'; write it without quotes"),
         (("k: 2", "k: 2.0"), "translator.k: expected a whole number, got number '2.0'"),
+        ((OWN, "{name: waitk, model: es-en, k: 0}"), "translator.k: must be >= 1 or 'full', got 0"),
+        ((OWN, "{name: waitk, model: es-en, k: '6'}"), "k: must be >= 1 or 'full', got '6'; write it without quotes"),
         (("limit: 5", "limit: 0"), "dataset.limit: must be >= 1 or null, got 0"),
         (("mini-es", "mini-se"), "dataset.name: unknown question set 'mini-se', did you mean 'mini-es'"),
         (("bleu", "bluu"), "metrics[1]: no metric 'bluu'; nearest is 'bleu'"),
@@ -95,13 +100,6 @@ def test_one_problem(tmp_path: Path, change: tuple[str, str], expected: str) -> 
     assert expected in problem
 
 
-def test_a_registered_component_says_where_k_is_wrong(tmp_path: Path) -> None:
-    text = "dataset: {name: mini-es}\ntranslator: {name: waitk, model: es-en, k: 0}\n"
-    assert problems(write(tmp_path, text)) == ["translator.k: must be >= 1 or 'full', got 0"]
-    quoted = "translator.k: must be >= 1 or 'full', got '6'; write it without quotes"
-    assert problems(write(tmp_path, text.replace("k: 0", 'k: "6"'))) == [quoted]
-
-
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
@@ -109,18 +107,15 @@ def test_a_registered_component_says_where_k_is_wrong(tmp_path: Path) -> None:
         (b"a: [", "not valid YAML"),
         (b"- a\n", "expected a mapping of keys to values, got list"),
         (b"", "expected a mapping of keys to values, got null"),
+        (None, "cannot be read"),
     ],
 )
-def test_files_that_are_no_config(tmp_path: Path, content: bytes, expected: str) -> None:
+def test_files_that_are_no_config(tmp_path: Path, content: bytes | None, expected: str) -> None:
     path = tmp_path / "x.yaml"
-    path.write_bytes(content)
+    if content is not None:
+        path.write_bytes(content)
     [problem] = problems(path)
     assert expected in problem
-
-
-def test_a_missing_file(tmp_path: Path) -> None:
-    [problem] = problems(tmp_path / "none.yaml")
-    assert "cannot be read" in problem
 
 
 def test_a_buzzer_needs_a_guesser(tmp_path: Path) -> None:
@@ -171,10 +166,7 @@ def test_any_dataclass_can_be_loaded(tmp_path: Path) -> None:
 
 def test_problems_of_any_dataclass(tmp_path: Path) -> None:
     text = "k: [1]\nmode: c\nfolder: 3\nweights: {x: y}\npair: [2]\nks: [1.5]\ninner: {rate: 0}\n"
-    path = write(tmp_path, text)
-    with pytest.raises(ConfigError) as caught:
-        load(path, Outer)
-    assert [problem.removeprefix(f"{path} ") for problem in caught.value.problems] == [
+    assert problems(write(tmp_path, text), lambda path: load(path, Outer)) == [
         "k: expected a whole number or text, got list '[1]'",
         "mode: expected 'a' or 'b', got 'c'",
         "folder: expected a path or null, got number '3'",
@@ -205,3 +197,57 @@ def test_every_key_of_a_run_config_has_a_comment(path: Path) -> None:
     lines = [line for line in path.read_text("utf-8").splitlines() if ":" in line and not line.lstrip().startswith("#")]
     bare = [line for line in lines if "#" not in line and not line.rstrip().endswith(":")]
     assert [line for line in bare if not line.strip().startswith("like:")] == []
+
+
+# ------------------------------------------------------------------------------------------------ bounds of numbers
+
+
+@dataclass(frozen=True, slots=True)
+@checked
+class Numbers:
+    count: Count = 1
+    whole: Whole = 0
+    positive: Positive = 0.1
+    not_negative: NotNegative = 0.0
+    share: Share = 1.0
+    below: BelowOne = 0.0
+    inner: Annotated[float, Bound(0, 1, above=True, below=True)] = 0.5
+    optional: Count | None = None
+    free: int = -5
+
+    def problems(self) -> list[str]:
+        if self.free == 13:
+            raise ConfigError("free: its own part says no")
+        return ["free: is even"] if self.free % 2 == 0 else []
+
+
+@pytest.mark.parametrize(
+    ("key", "taken", "refused", "bound"),
+    [
+        ("count", (1, 9), (0, -1), ">= 1"),
+        ("whole", (0,), (-1,), ">= 0"),
+        ("positive", (1e-9,), (0.0, -1.0, math.nan, math.inf), "> 0"),
+        ("not_negative", (0.0,), (-1e-9, math.nan), ">= 0"),
+        ("share", (0.0, 1.0), (-0.1, 1.1), "in [0, 1]"),
+        ("below", (0.0, 0.99), (1.0, -0.1), "in [0, 1)"),
+        ("inner", (0.01, 0.99), (0.0, 1.0), "in (0, 1)"),
+        ("optional", (None, 1), (0,), ">= 1 or null"),
+    ],
+)
+def test_a_number_outside_is_refused_in_one_line(key, taken, refused, bound):
+    for value in taken:
+        assert getattr(Numbers(**{key: value}), key) == value
+    for value in refused:
+        with pytest.raises(ConfigError) as caught:
+            Numbers(**{key: value})
+        assert caught.value.problems == (f"{key}: must be {bound}, got {value}",)
+
+
+def test_all_problems_are_named_at_once():
+    with pytest.raises(ConfigError) as caught:
+        Numbers(count=0, share=2.0, free=4)
+    assert [problem.partition(":")[0] for problem in caught.value.problems] == ["count", "share", "free"]
+    with pytest.raises(ConfigError) as caught:
+        Numbers(count=0, free=13)
+    assert caught.value.problems == ("count: must be >= 1, got 0", "free: its own part says no")
+    assert "free" not in bounds(Numbers) and bounds(Numbers)["optional"] == (Bound(1), True)

@@ -5,12 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from doubles import write_questions
+from small_runs import small_run
 
-from sqa.files.store import Store
 from sqa.run import pipeline
-from sqa.run.config import run_from_mapping
-from sqa.run.pipeline import STAGES, run
+from sqa.run.pipeline import STAGES
 
 OWN = """
 from dataclasses import dataclass
@@ -32,14 +30,7 @@ SAID = "\n    def fingerprint(self):\n        return 'the same'\n"
 
 def keys(tmp_path: Path, **changes: object) -> dict[str, str]:
     """The keys of a small run."""
-    path = tmp_path / "questions.jsonl"
-    if not path.exists():
-        write_questions(path, 3)
-    plain = {
-        "name": "t", "dataset": {"name": str(path)}, "translator": "doubles:build_translator",
-        "guesser": "doubles:build_guesser", "buzzer": "doubles:build_buzzer", "metrics": ["ew", "bleu"],
-    }  # fmt: skip
-    return run(run_from_mapping(plain | changes), Store(tmp_path / "runs"), progress=False).keys
+    return small_run(tmp_path, 3, **changes).keys
 
 
 @pytest.mark.parametrize("in_file", [True, False])
@@ -96,5 +87,5 @@ def test_a_key_of_a_run_changes_the_stages_that_it_reaches(tmp_path, change, sta
 
 def test_other_questions_are_in_every_key(tmp_path):
     before = keys(tmp_path)
-    after = keys(tmp_path, dataset={"name": str(tmp_path / "questions.jsonl"), "limit": 2})
+    after = keys(tmp_path, dataset={"name": str(tmp_path / "questions3.jsonl"), "limit": 2})
     assert all(before[stage] != after[stage] for stage in STAGES)

@@ -38,8 +38,8 @@ def build(config: Config):
 
 
 def run_of(translator: dict[str, Any], dataset: str) -> RunConfig:
-    return run_from_mapping({"name": "x", "dataset": {"name": dataset, "limit": 2}, "translator": translator,
-                             "metrics": ["al"]})  # fmt: skip
+    mapping = {"name": "x", "dataset": {"name": dataset, "limit": 2}, "translator": translator, "metrics": ["al"]}
+    return run_from_mapping(mapping)
 
 
 def refused(translator: dict[str, Any], dataset: str, tmp_path: Path) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ from own_layouts import played
 from sqa.core.errors import SqaError
 from sqa.data import perturb
 from sqa.data.datasets import load_questions
+from sqa.run.folder import save
 
 CASES = int(os.environ.get("SQA_OWN_CASES", "6"))  # random answers of each method
 SEED = int(os.environ.get("SQA_OWN_SEED", "20261123"))
@@ -41,118 +43,116 @@ class Odd:
         raise TypeError("incomparable")
     __hash__ = None
 """
-CODE = {  # method -> a part of which it returns EXPRESSION
-    "translate": "class P:\n    def translate(self, source):\n        read = list(source)\n        return EXPRESSION\n",
-    "word": "class P:\n    def translate(self, source):\n        for word in source:\n            yield EXPRESSION\n",
-    "translate_batch": "class P:\n    def translate_batch(self, questions):\n        q = questions\n"
-    "        return EXPRESSION\n",
-    "guess": "class P:\n    def guess(self, texts, n):\n        return EXPRESSION\n",
-    "guess itself": "class P:\n    guess = EXPRESSION\n",
-    "name": "class P:\n    label, unit, digits, kind, higher_is_better = 'M', 'u', 2, 'lag', True\n"
-    "    name = EXPRESSION\n    def signature(self):\n        return 'm'\n"
-    "    def stats(self, t):\n        return [1.0, 1.0]\n"
-    "    def score(self, s):\n        return 1.0\n",
-    "guess_prefixes": "class P:\n    def guess(self, texts, n):\n        return [[] for _ in texts]\n"
-    "    def guess_prefixes(self, texts, n):\n        return EXPRESSION\n",
-    "pages": "class P:\n    pages = property(lambda self: EXPRESSION)\n    def guess(self, texts, n):\n"
-    "        return [[] for _ in texts]\n",
-    "fingerprint": "class P:\n    def guess(self, texts, n):\n        return [[] for _ in texts]\n"
-    "    def fingerprint(self):\n        return EXPRESSION\n",
-    "decide": "class P:\n    def decide(self, h):\n        return EXPRESSION\n",
-    "decide_with_answer": "class P:\n    oracle = True\n    def decide_with_answer(self, h, page):\n"
-    "        return EXPRESSION\n",
-    "oracle": "class P:\n    oracle = property(lambda self: EXPRESSION)\n    def decide_with_answer(self, h, page):\n"
-    "        return [Buzz(0.5, False) for _ in h]\n",
-    "show": "class P:\n    start = 1\n    def show(self, shown, t, ended):\n        return EXPRESSION\n",
-    "start": "class P:\n    start = property(lambda self: EXPRESSION)\n    def show(self, shown, t, ended):\n"
-    "        return t[-1]\n",
-    "stats": "class P:\n    name, label, unit, digits, kind, higher_is_better = 'm', 'M', 'u', 2, 'lag', True\n"
-    "    def signature(self):\n        return 'm'\n    def stats(self, t):\n        return EXPRESSION\n"
-    "    def score(self, s):\n        return float(s[0])\n",
-    "score": "class P:\n    name, label, unit, digits, kind, higher_is_better = 'm', 'M', 'u', 2, 'lag', True\n"
-    "    def signature(self):\n        return 'm'\n    def stats(self, t):\n        return [1.0, 1.0]\n"
-    "    def score(self, s):\n        return EXPRESSION\n",
-    "signature": "class P:\n    name, label, unit, digits, kind, higher_is_better = 'm', 'M', 'u', 2, 'lag', True\n"
-    "    def signature(self):\n        return EXPRESSION\n    def stats(self, t):\n        return [1.0, 1.0]\n"
-    "    def score(self, s):\n        return 1.0\n",
-    "digits": "class P:\n    name, label, unit, kind, higher_is_better = 'm', 'M', 'u', 'lag', True\n"
-    "    digits = property(lambda self: EXPRESSION)\n    def signature(self):\n        return 'm'\n"
-    "    def stats(self, t):\n        return [1.0, 1.0]\n    def score(self, s):\n        return 1.0\n",
-    "compute": "def P():\n    return Formula('mine', 'Mine', lambda d, c: EXPRESSION)\n",
-    "convention": "def P():\n    return replace(SIMULEVAL_1_1, name='c', cut=EXPRESSION)\n",
-    "change": "def P():\n    return Perturbation('mine', 'robustness', lambda q, rng: EXPRESSION)\n",
-    "scores": "def P():\n    return MeanOfSegments('mine', 'mine', None, lambda segments: EXPRESSION)\n",
+GUESS = "def guess(self, texts, n): return [[] for _ in texts]"
+METRIC = [
+    "name, label, unit, digits, kind, higher_is_better = 'm', 'M', 'u', 2, 'lag', True",
+    "def signature(self): return 'm'",
+    "def stats(self, t): return [1.0, 1.0]",
+    "def score(self, s): return float(s[0])",
+]
+BUZZ = "def decide_with_answer(self, h, page): return [Buzz(0.5, False) for _ in h]"
+HERE = "mine.py:build"
+KEYS = {  # part -> keys of a run's config that ask for it
+    "translator": {"translator": HERE},
+    "guesser": {"guesser": HERE},
+    "buzzer": {"guesser": "doubles:build_guesser", "buzzer": HERE},
+    "policy": {"translator": {"name": "command", "command": ["cat"], "policy": {"name": HERE}}},
+    "metric": {"metrics": [HERE]},
+    "convention": {"metrics": [f"al@{HERE}"]},
+    "quality": {"quality": [{HERE: {}}]},
 }
-ANY = (
-    "None", "True", "0", "-1", "1.5", "math.nan", "math.inf", "10 ** 400", "''", "'Laser'", "'a b'", "'\\ud800'",
-    "b'x'", "()", "[]", "{}", "{'Laser': 1.0}", "{'Laser'}", "('Laser', 1.0)", "[('Laser', 1.0)]", "[[('Laser', 1.0)]]",
-    "[None]", "[[None]]", "[['Laser']]", "Odd()", "[Odd()]", "[[Odd()]]", "object", "lambda: 1", "iter([])", "range(3)",
-    "np.array(3.0)", "np.zeros(3)", "np.zeros((3, 3))", "np.array(['a'])", "Decimal(1)", "Fraction(1, 3)", "1j",
-    "[Guess('Laser', 1.0)]", "[Buzz(1.0, True)]", "Buzz(1.0, True)", "Guess('Laser', 1.0)", "NotImplemented", "...",
-    "Write('a', 1)", "Write('', 0)", "Write(None, 0)", "Write('a', True)", "'a\\tb'", "'a\\nb'", "'\\x00'",
-)  # fmt: skip
-ALSO = {  # answers of the right shape with something wrong inside
-    "guess": (
-        "[[('Laser', X)] for _ in texts]", "[[(X, 1.0)] for _ in texts]", "[[X] for _ in texts]", "[X for _ in texts]",
-        "[[('A', 1.0), ('B', 2.0)] for _ in texts]", "[[('A', 1.0), ('A', 1.0)] for _ in texts]",
-        "[[(str(i), 1.0) for i in range(99)] for _ in texts]", "[[('A', 1.0)] for _ in texts[1:]]",
-        "([] for _ in texts)",
-        "[[('A', 1, 2)] for _ in texts]", "[[['A', 1.0]] for _ in texts]",
-    ),
-    "decide": (
-        "[Buzz(X, True) for _ in h]", "[Buzz(1.0, X) for _ in h]", "[X for _ in h]", "[Buzz(1.0, True) for _ in h[1:]]",
-        "[(1.0, True) for _ in h]", "[True for _ in h]", "[0.5 for _ in h]",
-    ),
-    "translate_batch": (
-        "[[Emission(X, 'a', 1, False)] for _ in q]", "[[Emission(0, X, 1, False)] for _ in q]",
-        "[[Emission(0, 'a', X, False)] for _ in q]", "[[Emission(0, 'a', 1, X)] for _ in q]",
-        "[[Emission(0, 'a', 1, False, X)] for _ in q]", "[[X] for _ in q]", "[X for _ in q]", "[[] for _ in q[1:]]",
-    ),
-    "translate": ("[X for _ in read]", "(X for _ in read)", "[*read, X]"),
-    "show": ("(X,)", "t[-1] + (X,)"),
-    "stats": ("[X, 1.0]", "np.array([X, 1.0], dtype=object)", "[1.0] * (1 + ord(t.question.id[-1]) % 3)"),
-    "compute": ("[X] * len(d.source)", "np.array(d.source)[1:]"),
-    "change": (
-        "replace(q, sentences=X)", "replace(q, sentences=(X,))", "replace(q, sentences=((X,),))", "replace(q, page=X)",
-        "replace(q, reference=X)", "replace(q, reference=(X,))", "replace(q, language=X)", "replace(q, id=X)",
-    ),
-    "scores": ("[X for _ in segments]",),
-}  # fmt: skip
-ALSO |= {"guess_prefixes": ALSO["guess"], "decide_with_answer": ALSO["decide"], "word": ("X",)}
+PARTS: dict[str, dict[str, str | list[str]]] = {  # part -> method -> members of its class, or all of it
+    "translator": {
+        "translate": ["def translate(self, source): read = list(source); return EXPRESSION"],
+        "word": ["def translate(self, source): yield from (EXPRESSION for word in source)"],
+        "translate_batch": ["def translate_batch(self, q): return EXPRESSION"],
+    },
+    "guesser": {
+        "guess": ["def guess(self, texts, n): return EXPRESSION"],
+        "guess itself": ["guess = EXPRESSION"],
+        "guess_prefixes": [GUESS, "def guess_prefixes(self, texts, n): return EXPRESSION"],
+        "pages": [GUESS, "pages = property(lambda self: EXPRESSION)"],
+        "fingerprint": [GUESS, "def fingerprint(self): return EXPRESSION"],
+    },
+    "buzzer": {
+        "decide": ["def decide(self, h): return EXPRESSION"],
+        "decide_with_answer": ["oracle = True", "def decide_with_answer(self, h, page): return EXPRESSION"],
+        "oracle": [BUZZ, "oracle = property(lambda self: EXPRESSION)"],
+    },
+    "policy": {
+        "show": ["start = 1", "def show(self, shown, t, ended): return EXPRESSION"],
+        "start": ["def show(self, shown, t, ended): return t[-1]", "start = property(lambda self: EXPRESSION)"],
+    },
+    "metric": {
+        "name": [*METRIC, "name = EXPRESSION"],
+        "digits": [*METRIC, "digits = property(lambda self: EXPRESSION)"],
+        "signature": [*METRIC, "def signature(self): return EXPRESSION"],
+        "stats": [*METRIC, "def stats(self, t): return EXPRESSION"],
+        "score": [*METRIC, "def score(self, s): return EXPRESSION"],
+        "compute": "Formula('mine', 'Mine', lambda d, c: EXPRESSION)",
+    },
+    "convention": {"convention": "replace(SIMULEVAL_1_1, name='c', cut=EXPRESSION)"},
+    "quality": {"scores": "MeanOfSegments('mine', 'mine', None, lambda segments: EXPRESSION)"},
+    "perturbation": {"change": "Perturbation('mine', 'robustness', lambda q, rng: EXPRESSION)"},
+}
+PART_OF = {method: part for part, methods in PARTS.items() for method in methods}
+ANY = """
+None | True | 0 | -1 | 1.5 | math.nan | math.inf | 10 ** 400 | '' | 'Laser' | 'a b' | '\\ud800' | b'x' | () | [] | {}
+| {'Laser': 1.0} | {'Laser'} | ('Laser', 1.0) | [('Laser', 1.0)] | [[('Laser', 1.0)]] | [None] | [[None]] | [['Laser']]
+| Odd() | [Odd()] | [[Odd()]] | object | lambda: 1 | iter([]) | range(3) | np.array(3.0) | np.zeros(3)
+| np.zeros((3, 3)) | np.array(['a']) | Decimal(1) | Fraction(1, 3) | 1j | [Guess('Laser', 1.0)] | [Buzz(1.0, True)]
+| Buzz(1.0, True) | Guess('Laser', 1.0) | NotImplemented | ... | Write('a', 1) | Write('', 0) | Write(None, 0)
+| Write('a', True) | 'a\\tb' | 'a\\nb' | '\\x00'
+"""
+ALSO = {  # answers of the right shape with something wrong inside, X
+    "guess": """
+[[('Laser', X)] for _ in texts] | [[(X, 1.0)] for _ in texts] | [[X] for _ in texts] | [X for _ in texts]
+| [[('A', 1.0), ('B', 2.0)] for _ in texts] | [[('A', 1.0), ('A', 1.0)] for _ in texts]
+| [[(str(i), 1.0) for i in range(99)] for _ in texts] | [[('A', 1.0)] for _ in texts[1:]] | ([] for _ in texts)
+| [[('A', 1, 2)] for _ in texts] | [[['A', 1.0]] for _ in texts]
+""",
+    "decide": """
+[Buzz(X, True) for _ in h] | [Buzz(1.0, X) for _ in h] | [X for _ in h] | [Buzz(1.0, True) for _ in h[1:]]
+| [(1.0, True) for _ in h] | [True for _ in h] | [0.5 for _ in h]
+""",
+    "translate_batch": """
+[[Emission(X, 'a', 1, False)] for _ in q] | [[Emission(0, X, 1, False)] for _ in q]
+| [[Emission(0, 'a', X, False)] for _ in q] | [[Emission(0, 'a', 1, X)] for _ in q]
+| [[Emission(0, 'a', 1, False, X)] for _ in q] | [[X] for _ in q] | [X for _ in q] | [[] for _ in q[1:]]
+""",
+    "translate": "[X for _ in read] | (X for _ in read) | [*read, X]",
+    "show": "(X,) | t[-1] + (X,)",
+    "stats": "[X, 1.0] | np.array([X, 1.0], dtype=object) | [1.0] * (1 + ord(t.question.id[-1]) % 3)",
+    "compute": "[X] * len(d.source) | np.array(d.source)[1:]",
+    "change": """
+replace(q, sentences=X) | replace(q, sentences=(X,)) | replace(q, sentences=((X,),)) | replace(q, page=X)
+| replace(q, reference=X) | replace(q, reference=(X,)) | replace(q, language=X) | replace(q, id=X)
+""",
+    "scores": "[X for _ in segments]",
+}
+ALSO |= {"guess_prefixes": ALSO["guess"], "decide_with_answer": ALSO["decide"], "word": "X"}
+
+
+def answers(table: str) -> list[str]:
+    return re.split(r"\s\| ", table.strip())
 
 
 def written(folder: Path, method: str, expression: str) -> None:
-    code = CODE[method].replace("EXPRESSION", expression)
-    build = "" if "def P" in code else "\n\ndef build():\n    return P()\n"
-    (folder / "mine.py").write_text(HEAD + code + (build or "\n\nbuild = P\n"), encoding="utf-8")
-
-
-def keys_of(method: str) -> dict[str, object]:
-    """The keys of a run's config that ask for a method."""
-    here, plain = "mine.py:build", "doubles:build_guesser"
-    if method in ("translate", "word", "translate_batch"):
-        return {"translator": here}
-    if method in ("guess", "guess itself", "guess_prefixes", "pages", "fingerprint"):
-        return {"guesser": here}
-    if method in ("decide", "decide_with_answer", "oracle"):
-        return {"guesser": plain, "buzzer": here}
-    if method in ("show", "start"):
-        return {"translator": {"name": "command", "command": ["cat"], "policy": {"name": here}}}
-    if method == "scores":
-        return {"quality": [{here: {}}]}
-    return {"metrics": ["al@mine.py:build" if method == "convention" else here]}
+    code = PARTS[PART_OF[method]][method]
+    made = code if isinstance(code, str) else "P()"
+    members = "" if isinstance(code, str) else "".join(f"    {member}\n" for member in ("", *code))
+    text = f"{HEAD}\n\nclass P:\n    pass\n{members}\n\ndef build():\n    return {made}\n"
+    (folder / "mine.py").write_text(text.replace("EXPRESSION", expression), encoding="utf-8")
 
 
 def play(folder: Path, method: str) -> None:
     """Everything that a run does with the part, its report included."""
-    from sqa.run.folder import save
-
     if method == "change":
         [kind] = perturb.chosen([f"{folder / 'mine.py'}:build"])
         for question in load_questions("mini-es", 3):
             perturb.perturb(question, kind, 0)
         return
-    save(played(folder, folder / "runs", **keys_of(method)), folder / "runs")
+    save(played(folder, folder / "runs", **KEYS[PART_OF[method]]), folder / "runs")
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def play(folder: Path, method: str) -> None:
         ("change", "replace(q, page=np.array([]))", "the language of the one it was given; page is ndarray"),
         ("change", "None", "change() must return a Question, got None"),
     ],
-)  # fmt: skip
+)
 def test_nonsense_is_one_line(tmp_path: Path, method: str, expression: str, line: str) -> None:
     written(tmp_path, method, expression)
     with pytest.raises(SqaError) as raised:
@@ -197,13 +197,13 @@ def test_nonsense_is_one_line(tmp_path: Path, method: str, expression: str, line
     assert line in said and "mine.py" in said and "\n" not in said and raised.value.exit_code in (2, 3)
 
 
-@pytest.mark.parametrize("method", CODE)
+@pytest.mark.parametrize("method", PART_OF)
 def test_whatever_it_returns(tmp_path: Path, method: str) -> None:
     """A run that is whole, or one line with an exit code."""
     rng = random.Random(f"{SEED} {method}")
     for case in range(CASES):
-        shape = rng.choice(ALSO[method]) if method in ALSO and rng.random() < 0.6 else "X"
-        expression = shape.replace("X", rng.choice(ANY))
+        shape = rng.choice(answers(ALSO[method])) if method in ALSO and rng.random() < 0.6 else "X"
+        expression = shape.replace("X", rng.choice(answers(ANY)))
         folder = tmp_path / str(case)
         folder.mkdir()
         written(folder, method, expression)
@@ -216,11 +216,11 @@ def test_whatever_it_returns(tmp_path: Path, method: str) -> None:
 
 
 def test_a_metric_of_texts_that_cannot_be_had_says_where(tmp_path: Path) -> None:
-    for place, (expression, line) in enumerate((
-        ("[1.0]", "mine.py:build: measure(): mine: 1 scores for 2 questions"),
-        ("['a', 'a']", "mine.py:build: measure(): mine: its model fails on these texts: could not convert"),
-    )):  # fmt: skip
-        folder = tmp_path / str(place)
+    for expression, line in {
+        "[1.0]": "mine.py:build: measure(): mine: 1 scores for 2 questions",
+        "['a', 'a']": "mine.py:build: measure(): mine: its model fails on these texts: could not convert",
+    }.items():
+        folder = tmp_path / str(len(line))
         folder.mkdir()
         written(folder, "scores", expression)
         play(folder, "scores")

@@ -16,15 +16,14 @@ from doubles import (
     OracleBuzzer,
     echo,
     question,
-    write_questions,
 )
+from small_runs import small_config, small_run
 
 from sqa.core.errors import ConfigError, NotComputable, TraceError
 from sqa.core.trace import QuestionTrace, buzzes_rows, emissions_rows, guesses_rows, scores_rows
 from sqa.core.types import Buzz, Emission, Guess, Question, Write
 from sqa.files.store import Store
 from sqa.run import pipeline
-from sqa.run.config import RunConfig, run_from_mapping
 from sqa.run.pipeline import CountedSource, Parts, run, stream
 
 Q = question()
@@ -32,23 +31,6 @@ Q = question()
 
 def ignore(_: int) -> None:
     """No progress."""
-
-
-def config(tmp_path: Path, n: int = 5, **changes: object) -> RunConfig:
-    path = tmp_path / "questions.jsonl"
-    if not path.exists():
-        write_questions(path, n)
-    return run_from_mapping(
-        {
-            "name": "t",
-            "dataset": {"name": str(path)},
-            "translator": "doubles:build_translator",
-            "guesser": "doubles:build_guesser",
-            "buzzer": "doubles:build_buzzer",
-            "metrics": ["ew", "accuracy", "bleu", "al"],
-            **changes,
-        }
-    )
 
 
 def test_a_counted_source_counts_reads_and_tells_the_end_once_told() -> None:
@@ -189,36 +171,32 @@ def test_a_refusal_is_kept_as_such_and_empty_output_is_counted() -> None:
 
 
 def test_a_run_from_end_to_end(tmp_path: Path) -> None:
-    result = run(config(tmp_path), Store(tmp_path / "runs"), progress=False)
+    result = small_run(tmp_path)
     assert [trace.question.id for trace in result.traces] == [f"q{i}" for i in range(5)]
-    assert result.traces[-1].question.id == "q4"
-    assert [trace.question.id for trace in result.traces[1:3]] == ["q1", "q2"]
+    assert [trace.question.id for trace in (result.traces[-1], *result.traces[1:3])] == ["q4", "q1", "q2"]
     assert result.stats["accuracy"].tolist() == [[1.0, 1.0], [1.0, 1.0], [0.0, 1.0], [1.0, 1.0], [1.0, 1.0]]
     assert result.unknown_pages == 1
     assert result.made == {"translate": 1, "guess": 1, "buzz": 1, "score": 1}
-    again = run(config(tmp_path), Store(tmp_path / "runs"), progress=False)
+    again = small_run(tmp_path)
     assert again.made == {"translate": 0, "guess": 0, "buzz": 0, "score": 0}
     assert again.keys == result.keys
 
 
 def test_runs_share_the_stages_they_have_in_common(tmp_path: Path) -> None:
-    store, parts = Store(tmp_path / "runs"), Parts()
-    run(config(tmp_path), store, parts=parts, progress=False)
-    buzzer = {"name": "doubles:build_buzzer", "threshold": 9.0}
-    assert run(config(tmp_path, buzzer=buzzer), store, parts=parts, progress=False).made == {
-        "translate": 0, "guess": 0, "buzz": 1, "score": 1,
-    }  # fmt: skip
-    guesser = {"name": "doubles:build_guesser", "pages": ["Spain"]}
-    assert run(config(tmp_path, guesser=guesser), store, parts=parts, progress=False).made == {
-        "translate": 0, "guess": 1, "buzz": 1, "score": 1,
-    }  # fmt: skip
+    parts = Parts()
+    small_run(tmp_path, parts=parts)
+    for change, made in (
+        ({"buzzer": {"name": "doubles:build_buzzer", "threshold": 9.0}}, [0, 0, 1, 1]),
+        ({"guesser": {"name": "doubles:build_guesser", "pages": ["Spain"]}}, [0, 1, 1, 1]),
+    ):
+        assert list(small_run(tmp_path, parts=parts, **change).made.values()) == made
 
 
 def test_more_questions_than_a_block_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = run(config(tmp_path), Store(tmp_path / "a"), progress=False)
+    whole = run(small_config(tmp_path), Store(tmp_path / "a"), progress=False)
     traces, stats = list(whole.traces), whole.stats
     monkeypatch.setattr(pipeline, "BLOCK_SIZE", 2)
-    parts = run(config(tmp_path), Store(tmp_path / "b"), progress=False)
+    parts = run(small_config(tmp_path), Store(tmp_path / "b"), progress=False)
     assert parts.made["translate"] == 3
     assert list(parts.traces) == traces
     assert parts.traces[4] == traces[4]
@@ -227,31 +205,28 @@ def test_more_questions_than_a_block_holds(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_without_a_guesser_only_what_needs_none_is_scored(tmp_path: Path) -> None:
-    result = run(config(tmp_path, guesser=None, buzzer=None), Store(tmp_path / "runs"), progress=False)
+    result = small_run(tmp_path, guesser=None, buzzer=None)
     assert set(result.refusals) == {"ew", "accuracy"}
     assert {"bleu", "al"} <= set(result.stats)
     assert result.unknown_pages is None
 
 
-def test_a_stage_that_the_config_lacks(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="t: names no guesser to run"):
-        run(config(tmp_path, guesser=None, buzzer=None), Store(tmp_path / "runs"), until="guess", progress=False)
-    with pytest.raises(ConfigError, match="t: names no buzzer to run"):
-        run(config(tmp_path, buzzer=None), Store(tmp_path / "runs"), until="buzz", progress=False)
+@pytest.mark.parametrize(("part", "stage"), [("guesser", "guess"), ("buzzer", "buzz")])
+def test_a_stage_that_the_config_lacks(tmp_path: Path, part: str, stage: str) -> None:
+    config = small_config(tmp_path, **{"buzzer": None, part: None})
+    with pytest.raises(ConfigError, match=f"t: names no {part} to run"):
+        run(config, Store(tmp_path / "runs"), until=stage, progress=False)
 
 
 def test_answers_by_aliases_stand_beside_the_strict_ones(tmp_path: Path) -> None:
-    path = tmp_path / "questions.jsonl"
     rows = (("Spain (country)", "la respuesta es spain"), ("France", "la respuesta es france"), ("Rome", "nada"))
-    path.write_text(
+    (tmp_path / "questions5.jsonl").write_text(
         "".join(
             f'{{"id": "q{i}", "language": "es", "source": ["{text}"], "reference": ["x"], "page": "{page}"}}\n'
             for i, (page, text) in enumerate(rows)
         )
     )
-    store = Store(tmp_path / "runs")
-    strict, asked = run(config(tmp_path), store, progress=False), {"answers": {"matching": "aliases"}}
-    both = run(config(tmp_path, **asked), store, progress=False)
+    strict, both = small_run(tmp_path), small_run(tmp_path, answers={"matching": "aliases"})
     names = [metric.name for metric in both.metrics]
     assert names == ["ew", "accuracy", "bleu", "al", "ew@aliases", "accuracy@aliases"]
     for name in strict.stats:
@@ -260,12 +235,12 @@ def test_answers_by_aliases_stand_beside_the_strict_ones(tmp_path: Path) -> None
     assert both.stats["accuracy@aliases"].tolist() == [[1, 1], [1, 1], [0, 1]]
     assert both.stats["ew@aliases"][0, 0] > 0 == both.stats["ew"][0, 0]
     assert both.stats["ew@aliases"][1, 0] == both.stats["ew"][1, 0] > 0
-    plain = run(config(tmp_path, answers={"matching": "strict"}), store, progress=False)
+    plain = small_run(tmp_path, answers={"matching": "strict"})
     assert plain.keys == strict.keys and both.keys["score"] != strict.keys["score"]
     assert [both.keys[stage] for stage in ("translate", "guess", "buzz")] == list(strict.keys.values())[:3]
 
 
 def test_no_guesser_no_answers_by_aliases(tmp_path: Path) -> None:
     asked = {"guesser": None, "buzzer": None, "answers": {"matching": "aliases"}, "metrics": ["accuracy", "al"]}
-    result = run(config(tmp_path, **asked), Store(tmp_path / "runs"), progress=False)
+    result = small_run(tmp_path, **asked)
     assert set(result.refusals) == {"accuracy", "accuracy@aliases"}

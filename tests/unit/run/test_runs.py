@@ -6,37 +6,27 @@ import json
 import math
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
-from doubles import write_questions
+from small_runs import small_run
 
 from smt.engines.pretrained import PretrainedConfig
 from sqa.core.errors import ConfigError, DataError, NotComputable
-from sqa.files.store import Store
 from sqa.run import folder as runs
 from sqa.run import paired
-from sqa.run.config import ComponentConfig, load_run, run_from_mapping
-from sqa.run.pipeline import RunResult, run
+from sqa.run.config import ComponentConfig, load_run
+from sqa.run.pipeline import RunResult
 
 METRICS = ["ew", "accuracy", "bleu", "al"]
 
 
 def result(tmp_path: Path, name: str = "t", k: int = 1, n: int = 6, **changes: object) -> RunResult:
-    path = tmp_path / f"questions{n}.jsonl"
-    if not path.exists():
-        write_questions(path, n)
-    config = run_from_mapping(
-        {
-            "name": name,
-            "dataset": {"name": str(path)},
-            "translator": {"name": "doubles:build_translator", "k": k},
-            "guesser": "doubles:build_guesser",
-            "buzzer": "doubles:build_buzzer",
-            "metrics": METRICS,
-            **changes,
-        }
-    )
-    return run(config, Store(tmp_path / "runs"), progress=False)
+    return small_run(tmp_path, n, name=name, translator={"name": "doubles:build_translator", "k": k}, **changes)
+
+
+def saved(tmp_path: Path, *names: str, **changes: Any) -> runs.RunFolder:
+    return runs.read(runs.save(result(tmp_path, *names, **changes), tmp_path / "runs"))
 
 
 def test_the_report(tmp_path: Path) -> None:
@@ -59,10 +49,10 @@ def test_saving_twice_gives_the_same_bytes_and_it_reads_back(tmp_path: Path) -> 
     runs.save(result(tmp_path), tmp_path / "runs")
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
     assert set(json.loads(before["times.json"])) == set(done.stages)
-    saved = runs.read(folder)
-    assert saved.config == done.config == load_run(folder / "config.yaml")
-    assert saved.questions == tuple(q.id for q in done.questions)
-    assert {name: stats.tolist() for name, stats in saved.stats.items()} == {
+    again = runs.read(folder)
+    assert again.config == done.config == load_run(folder / "config.yaml")
+    assert again.questions == tuple(q.id for q in done.questions)
+    assert {name: stats.tolist() for name, stats in again.stats.items()} == {
         name: done.stats[name].tolist() for name in METRICS
     }
 
@@ -81,13 +71,12 @@ def test_a_refused_metric_has_no_number(tmp_path: Path) -> None:
     done = result(tmp_path, guesser=None, buzzer=None)
     rows = {row.metric: row for row in runs.report_rows(done)}
     assert rows["ew"].cells()[1:4] == ["n/a"] * 3
-    saved = runs.read(runs.save(done, tmp_path / "runs"))
-    assert set(saved.stats) == {"bleu", "al"}
+    assert set(runs.read(runs.save(done, tmp_path / "runs")).stats) == {"bleu", "al"}
 
 
 def test_comparing_gives_paired_differences(tmp_path: Path) -> None:
-    a = runs.read(runs.save(result(tmp_path, "a", k=1), tmp_path / "runs"))
-    b = runs.read(runs.save(result(tmp_path, "b", k=3), tmp_path / "runs"))
+    a = saved(tmp_path, "a", k=1)
+    b = saved(tmp_path, "b", k=3)
     rows, notes = paired.compare(a, b)
     by_name = {row.metric: row for row in rows}
     assert list(by_name) == METRICS and notes == []
@@ -97,8 +86,8 @@ def test_comparing_gives_paired_differences(tmp_path: Path) -> None:
 
 
 def test_a_metric_that_only_one_run_has_is_left_out_and_said_so(tmp_path: Path) -> None:
-    a = runs.read(runs.save(result(tmp_path, "a"), tmp_path / "runs"))
-    b = runs.read(runs.save(result(tmp_path, "b", metrics=["ew", "dal"]), tmp_path / "runs"))
+    a = saved(tmp_path, "a")
+    b = saved(tmp_path, "b", metrics=["ew", "dal"])
     rows, notes = paired.compare(a, b)
     assert [row.metric for row in rows] == ["ew"]
     assert sorted(note.partition(":")[0] for note in notes) == ["accuracy", "al", "bleu", "dal"]
@@ -113,7 +102,7 @@ def test_buzzers_that_learnt_other_rules_at_the_end_are_scored_by_one(tmp_path: 
     for end in ("answer", "silent"):
         buzzer = {"name": "mlp", "model": "rerank-translated", "threshold": 1.0, "end": end}
         metrics = {"metrics": ["ew", "ew@answer-at-end", "accuracy"], "guesser": {"name": "bm25"}}
-        both[end] = runs.read(runs.save(result(tmp_path, end, buzzer=buzzer, **metrics), tmp_path / "runs"))
+        both[end] = saved(tmp_path, end, buzzer=buzzer, **metrics)
     rows, notes = paired.compare(both["answer"], both["silent"])
     assert [row.diff for row in rows] == [0, 0, 0] and notes == []
     signature = both["silent"].signatures["ew"]
@@ -126,8 +115,8 @@ def test_buzzers_that_learnt_other_rules_at_the_end_are_scored_by_one(tmp_path: 
 
 
 def test_other_questions_cannot_be_compared(tmp_path: Path) -> None:
-    a = runs.read(runs.save(result(tmp_path, "a", n=6), tmp_path / "runs"))
-    b = runs.read(runs.save(result(tmp_path, "b", n=5), tmp_path / "runs"))
+    a = saved(tmp_path, "a", n=6)
+    b = saved(tmp_path, "b", n=5)
     with pytest.raises(ConfigError, match="not on the same questions"):
         paired.compare(a, b)
 

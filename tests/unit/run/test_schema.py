@@ -1,4 +1,4 @@
-"""`sqa config schema`: every bundled run fits it, a wrong key fits nowhere, and it says what the loader says."""
+"""`sqa config schema` and `sqa config keys`: every bundled run fits, a wrong key nowhere; what a part takes."""
 
 from __future__ import annotations
 
@@ -117,3 +117,25 @@ def test_a_part_whose_package_is_missing_may_have_any_keys(monkeypatch: pytest.M
     validator = Draft202012Validator(schema())
     assert validator.is_valid({**RUN, "translator": {"name": "waitk", "kk": 3}})
     assert not validator.is_valid({**RUN, "translator": {"name": "command", "commandd": ["cat"]}})
+
+
+# ------------------------------------------------------------------------------------------------ sqa config keys
+
+
+@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind in KINDS for name in KINDS[kind].names()])
+def test_every_key_of_every_part_has_its_meaning(kind: str, name: str) -> None:
+    for row in keys_of(kind, name):
+        assert row.meaning and row.type and row.default, row
+
+
+def test_the_rows_of_wait_k() -> None:
+    rows = {row.key: row for row in keys_of("translator", "waitk")}
+    assert (rows["model"].default, rows["k"].default, rows["emission_rate"].default) == ("required", "full", "1.0")
+    assert rows["k"].type == "a whole number or text" and rows["beam"].default == "1"
+
+
+def test_unknown_kinds_and_names() -> None:
+    with pytest.raises(ConfigError, match="unknown kind 'gueser', did you mean 'guesser'"):
+        keys_of("gueser", "bm25")
+    with pytest.raises(ConfigError, match="unknown guesser 'bm52', did you mean 'bm25'"):
+        keys_of("guesser", "bm52")

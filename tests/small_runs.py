@@ -1,0 +1,33 @@
+"""Runs of doubles on a few made-up questions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from doubles import write_questions
+
+from sqa.files.store import Store
+from sqa.run.config import RunConfig, run_from_mapping
+from sqa.run.parts import Parts
+from sqa.run.pipeline import RunResult, run
+
+
+def small_config(folder: Path, n: int = 5, **changes: object) -> RunConfig:
+    """The config "t" on `n` questions, with other values for some of its keys; a part that is None is left out."""
+    questions = folder / f"questions{n}.jsonl"
+    if not questions.exists():
+        write_questions(questions, n)
+    plain = {
+        "name": "t",
+        "dataset": {"name": str(questions)},
+        "translator": "doubles:build_translator",
+        "guesser": "doubles:build_guesser",
+        "buzzer": "doubles:build_buzzer",
+        "metrics": ["ew", "accuracy", "bleu", "al"],
+    }
+    return run_from_mapping(plain | changes)
+
+
+def small_run(folder: Path, n: int = 5, parts: Parts | None = None, **changes: object) -> RunResult:
+    """The run of it; its store is in folder/runs."""
+    return run(small_config(folder, n, **changes), Store(folder / "runs"), parts=parts, progress=False)
