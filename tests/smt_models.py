@@ -21,10 +21,7 @@ def vocabulary() -> Vocabulary:
 def random_model(encoder: str = "causal", lexicon_width: int = 4, seed: int = 1) -> Transformer:
     """Random weights, scaled up so that choices differ from step to step."""
     torch.manual_seed(seed)
-    config = ModelConfig(
-        vocabulary=600, width=32, heads=4, feed_forward=64, encoder_layers=2, decoder_layers=2, dropout=0.0,
-        encoder=encoder, lexicon_width=lexicon_width,
-    )  # fmt: skip
+    config = ModelConfig(600, 32, 4, 64, 2, 2, 0.0, encoder=encoder, lexicon_width=lexicon_width)
     model = Transformer(config).eval()
     with torch.no_grad():
         for name, parameter in model.named_parameters():

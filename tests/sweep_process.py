@@ -48,10 +48,8 @@ def config(steps: int = 4, **train: object) -> SmtConfig:
     """A training of seconds, with dropout, on data prepared under the name "mini"."""
     settings = {"batch_pieces": 300, "warmup": 2, "cooldown": 2, "checkpoint_every": 3, "keep": 2, "evaluate_every": 0}
     settings |= {"evaluate_sentences": 1, "k": (2, "full"), "threads": 1, "steps": steps}
-    return SmtConfig(
-        "tiny", CORPUS, ModelConfig(600, 32, 2, 64, 1, 1, 0.1, lexicon_width=4),
-        TrainConfig(**settings | train), data="mini",
-    )  # fmt: skip
+    model = ModelConfig(600, 32, 2, 64, 1, 1, 0.1, lexicon_width=4)
+    return SmtConfig("tiny", CORPUS, model, TrainConfig(**settings | train), data="mini")
 
 
 def dask_setup(_: object) -> None:

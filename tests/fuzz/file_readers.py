@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from unittest import mock
 
-import yaml
 import zstandard
 from fuzz import good_files as good
 from fuzz import mutations as by
+from small_runs import small_run
 
 from buzzers.learnt import LearntConfig
 from buzzers.learnt import mlp as build_mlp
@@ -55,7 +55,6 @@ from sqa.data.download import read_manifest
 from sqa.data.human_buzzes import first_of_game, load_buzzes, regular_players
 from sqa.data.texts import load_own_pairs
 from sqa.files.model_files import read_tensors
-from sqa.files.store import Store
 from sqa.metrics.curve_fit import FitConfig, fit
 from sqa.metrics.quality.score_file import read as read_scores
 from sqa.metrics.quality.text_metric import Segment
@@ -63,7 +62,6 @@ from sqa.report.data import read_rows
 from sqa.run.config import load, load_run
 from sqa.run.folder import read as read_folder
 from sqa.run.folder import save
-from sqa.run.pipeline import run
 from sqa_services.protocols import vist
 from sqa_services.protocols.iwslt.corpus import load as load_corpus
 from sqa_services.protocols.iwslt.journal import Journal
@@ -92,9 +90,7 @@ class Reader:
             shutil.copytree(self.folder(), folder, dirs_exist_ok=True)
         for name, data in self.files.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (folder / name).write_bytes(
-                data.replace(b"{}", bytes(folder)) if name.endswith((".yaml", ".list")) else data
-            )
+            (folder / name).write_bytes(data.replace(b"{}", bytes(folder)) if name.endswith(".yaml") else data)
         [path] = folder.glob(self.corrupted)
         path.write_bytes(rng.choice(self.changes)(rng, path.read_bytes()))
         return path
@@ -160,6 +156,7 @@ TABLE = (by.table_cell, by.table_cell, *by.BYTES)
 TENSORS = (by.tensor_header, by.tensor_header, *by.BYTES)
 
 
+TRANSLATE = ("translate", "{}/c.yaml", "--runs", "{}/runs", "-q")
 EMPTY = (2).to_bytes(8, "little") + b"{}"  # a safetensors file without tensors
 SEGMENTS = [Segment(id, "a", "b", "c") for id in ("one", "two")]
 ALIGNER = ("alignment-priors", 1)
@@ -168,17 +165,22 @@ CONFIGS: dict[str, Callable[[Path], object]] = {
     "train_buzzers.yaml": lambda path: load_buzzer_training(Path(f"{path}:mlp-bm25")),
     "train_guessers.yaml": lambda path: load(Path(f"{path}:gru"), GruTraining),
     "smt_es_en.yaml": lambda path: load(Path(f"{path}:third"), SmtConfig),
-    **{
-        name: functools.partial(load, cls=cls)
-        for name, cls in {
-            "ablation.yaml": AblationConfig, "figure6.yaml": FigureConfig, "figure7.yaml": FigureConfig,
-            "guessers.yaml": ReportConfig, "head_to_head.yaml": HeadToHeadConfig, "lm_es_en.yaml": LmConfig,
-            "pbmt_es_en.yaml": PbmtConfig, "stepwise.yaml": StepwiseConfig,
-            "correlation.yaml": CorrelationConfig, "table4.yaml": Table4Config, "models.yaml": ModelsConfig,
-            "translation_table.yaml": TableConfig,
-        }.items()
-    },
-}  # fmt: skip
+}
+CLASSES = {
+    "ablation": AblationConfig,
+    "correlation": CorrelationConfig,
+    "figure6": FigureConfig,
+    "figure7": FigureConfig,
+    "guessers": ReportConfig,
+    "head_to_head": HeadToHeadConfig,
+    "lm_es_en": LmConfig,
+    "models": ModelsConfig,
+    "pbmt_es_en": PbmtConfig,
+    "stepwise": StepwiseConfig,
+    "table4": Table4Config,
+    "translation_table": TableConfig,
+}
+CONFIGS |= {f"{name}.yaml": functools.partial(load, cls=cls) for name, cls in CLASSES.items()}
 
 
 @functools.cache
@@ -187,13 +189,8 @@ def finished_run() -> Path:
     folder = Path(tempfile.mkdtemp(prefix="sqa-fuzz-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     (folder / "questions.jsonl").write_bytes(good.QUESTIONS)
-    config = {
-        "name": "run", "dataset": {"name": str(folder / "questions.jsonl")}, "translator": good.FIXED,
-        "guesser": {"name": "doubles:build_guesser"}, "buzzer": {"name": "doubles:build_buzzer", "threshold": 0.5},
-        "metrics": ["ew", "al"],
-    }  # fmt: skip
-    (folder / "c.yaml").write_text(yaml.safe_dump(config))
-    save(run(load_run(folder / "c.yaml"), Store(folder / "runs"), progress=False), folder / "runs")
+    dataset = {"name": str(folder / "questions.jsonl")}
+    save(small_run(folder, name="run", dataset=dataset, translator=good.FIXED, metrics=["ew", "al"]), folder / "runs")
     return folder / "runs"
 
 
@@ -232,65 +229,47 @@ def readers() -> list[Reader]:
     return [*_of_data(), *_of_results(), *_of_configs(), *_of_models(), *_of_servers()]
 
 
+def _file(name: str, file: str, data: bytes, changes: Sequence[by.Change], read: Callable[[Path], object]) -> Reader:
+    """A file that a function reads."""
+    return Reader(name, {file: data}, file, changes, lambda folder: read(folder / file))
+
+
+def _questions(name: str, file: str, data: bytes, changes: Sequence[by.Change]) -> Reader:
+    """The questions of a run."""
+    config = good.config(dataset={"name": f"{{}}/{file}"}, translator=good.FIXED)
+    return Reader(name, {"c.yaml": config, file: data}, file, changes, TRANSLATE)
+
+
+def _recorded(
+    name: str, file: str, data: bytes, changes: Sequence[by.Change], questions: bytes = good.QUESTIONS, **keys: str
+) -> Reader:
+    """What a translator wrote, as a run takes it."""
+    config = good.config(translator={"name": "recorded", "file": f"{{}}/{file}", **keys})
+    return Reader(name, {"c.yaml": config, "questions.jsonl": questions, file: data}, file, changes, TRANSLATE)
+
+
 def _of_data() -> list[Reader]:
-    fixed, log, own = (
-        good.config(translator=good.FIXED),
-        good.log(),
-        ("translate", "{}/c.yaml", "--runs", "{}/runs", "-q"),
-    )
-    recorded = {"name": "recorded", "file": "{}/instances.log"}
-    table = {"name": "recorded", "file": "{}/out.tsv", "format": "tsv"}
-    questions = {"c.yaml": fixed, "questions.jsonl": good.QUESTIONS}
+    log, example = good.log(), ROOT / "docs/example"
     document = json.dumps({"questions": good.RECORDS}, ensure_ascii=False).encode()
+    zipped, of_zipped = zstandard.compress(good.QUESTIONS), [by.zipped(change) for change in JSON_LINES]
+    heard, spoken = (DATA / "listening/questions.jsonl").read_bytes(), (example / "simulstream.jsonl").read_bytes()
+    passage = b'{"id": "a", "title": "Peru", "text": "Lima is its capital."}\n'
+    pages, manifest = (example / "pages.jsonl").read_bytes(), (DATA / "manifest.yaml").read_bytes()
     found = [
-        Reader("questions", questions, "questions.jsonl", JSON_LINES, own),
-        Reader(
-            "questions.json",
-            {"c.yaml": fixed.replace(b".jsonl", b".json"), "questions.json": document}, "questions.json", JSON, own,
-        ),
-        Reader(
-            "questions.zst",
-            {
-                "c.yaml": fixed.replace(b".jsonl", b".jsonl.zst"),
-                "questions.jsonl.zst": zstandard.compress(good.QUESTIONS),
-            },
-            "questions.jsonl.zst", [by.zipped(change) for change in JSON_LINES], own,
-        ),
-        Reader(
-            "recorded log", {**questions, "c.yaml": good.config(translator=recorded), "instances.log": log},
-            "instances.log", JSON_LINES, own,
-        ),
-        Reader(
-            "recorded table", {**questions, "c.yaml": good.config(translator=table), "out.tsv": good.tsv()},
-            "out.tsv", TABLE, own,
-        ),
-        Reader(
-            "simulstream log",
-            {
-                "questions.jsonl": good.HEARD, "c.yaml": good.config(translator=recorded),
-                "instances.log": (ROOT / "docs/example/simulstream.jsonl").read_bytes(),
-            },
-            "instances.log", JSON_LINES, own,
-        ),
-        Reader(
-            "listener's questions",
-            {"c.yaml": fixed, "questions.jsonl": (DATA / "listening/questions.jsonl").read_bytes()},
-            "questions.jsonl", JSON_LINES, own,
-        ),
-        Reader("pairs", {"p.tsv": good.PAIRS}, "p.tsv", TABLE, lambda f: list(load_own_pairs(f / "p.tsv", "es-en"))),
-        Reader("buzzes", {"b.jsonl": good.buzzes("jsonl")}, "b.jsonl", JSON_LINES, lambda f: _fit(f / "b.jsonl")),
-        Reader("buzzes.csv", {"b.csv": good.buzzes("csv")}, "b.csv", CELLS, lambda f: _fit(f / "b.csv")),
-        Reader(
-            "pages", {"pages.jsonl": (ROOT / "docs/example/pages.jsonl").read_bytes()}, "pages.jsonl", JSON_LINES,
-            lambda f: list(own_texts([f / "pages.jsonl"])),
-        ),
-        Reader(
-            "passages", {"passages.jsonl": b'{"id": "a", "title": "Peru", "text": "Lima is its capital."}\n'},
-            "passages.jsonl", JSON_LINES, lambda f: read_passages(f / "passages.jsonl"),
-        ),
-        Reader("manifest", {"m.yaml": (DATA / "manifest.yaml").read_bytes()}, "m.yaml", YAML,
-               lambda f: read_manifest(f / "m.yaml")),
-    ]  # fmt: skip
+        _questions("questions", "questions.jsonl", good.QUESTIONS, JSON_LINES),
+        _questions("questions.json", "questions.json", document, JSON),
+        _questions("questions.zst", "questions.jsonl.zst", zipped, of_zipped),
+        _questions("listener's questions", "questions.jsonl", heard, JSON_LINES),
+        _recorded("recorded log", "instances.log", log, JSON_LINES),
+        _recorded("recorded table", "out.tsv", good.tsv(), TABLE, format="tsv"),
+        _recorded("simulstream log", "instances.log", spoken, JSON_LINES, good.HEARD),
+        _file("pairs", "p.tsv", good.PAIRS, TABLE, lambda path: list(load_own_pairs(path, "es-en"))),
+        _file("buzzes", "b.jsonl", good.buzzes("jsonl"), JSON_LINES, _fit),
+        _file("buzzes.csv", "b.csv", good.buzzes("csv"), CELLS, _fit),
+        _file("pages", "pages.jsonl", pages, JSON_LINES, lambda path: list(own_texts([path]))),
+        _file("passages", "passages.jsonl", passage, JSON_LINES, read_passages),
+        _file("manifest", "m.yaml", manifest, YAML, read_manifest),
+    ]
     conventions = ("simuleval-1.1", "omnisteval", "simuleval-1.0.2", "iwslt-2020-final", "iwslt-2020-first")
     for convention in conventions:
         words = ("latency", "{}/instances.log", "--convention", convention)
@@ -305,26 +284,25 @@ def _of_data() -> list[Reader]:
 
 
 def _of_results() -> list[Reader]:
-    told, gold = good.stories()
-    submission = {"questions.jsonl": good.QUESTIONS, "s.jsonl": good.submission()}
-    stories = {"test.json": told, "gold.json": gold}
+    files = {"questions.jsonl": good.QUESTIONS, "s.jsonl": good.submission()}
+    validate = ("validate", "sqa", "{}/s.jsonl", "--questions", "{}/questions.jsonl")
+    stories = dict(zip(("test.json", "gold.json"), good.stories(), strict=True))
+    told = ("Story", "story", "stories", "JSON")
     export = ("export", "{}/run", "--to", "jsonl", "--output", "{}/out")
     whole = ("run", "run the config again")
+    scores = b"question\tscore\none\t0.5\ntwo\t0.25\n"
     found = [
-        Reader("submission", submission, "s.jsonl", JSON_LINES,
-               ("validate", "sqa", "{}/s.jsonl", "--questions", "{}/questions.jsonl")),
-        Reader("vist", stories, "test.json", JSON, _evaluate, named=("Story", "story", "stories", "JSON")),
-        Reader("vist gold", stories, "gold.json", JSON, _evaluate, named=("Story", "story", "stories", "JSON")),
+        Reader("submission", files, "s.jsonl", JSON_LINES, validate),
+        Reader("vist", stories, "test.json", JSON, _evaluate, named=told),
+        Reader("vist gold", stories, "gold.json", JSON, _evaluate, named=told),
         Reader("curve", {"c.json": json.dumps(good.CURVE).encode()}, "c.json", JSON, ("curve", "show", "{}/c.json")),
-        Reader("scores", {"s.tsv": b"question\tscore\none\t0.5\ntwo\t0.25\n"}, "s.tsv", TABLE,
-               lambda f: read_scores(f / "s.tsv", SEGMENTS)),
-    ]  # fmt: skip
+        _file("scores", "s.tsv", scores, TABLE, lambda path: read_scores(path, SEGMENTS)),
+    ]
     for name, changes in {"run.json": JSON, "config.yaml": YAML, "stats.parquet": by.BYTES, "times.json": JSON}.items():
         read = ("compare", "{}/run", "{}/run", "--resamples", "10") if name == "stats.parquet" else export
         read = (lambda f: read_folder(f / "run").times) if name == "times.json" else read
-        named = (
-            ("dataset.name", "file of questions", "File name too long") if name == "config.yaml" else ()
-        )  # what a corrupted name leads to
+        # what a corrupted name leads to
+        named = ("dataset.name", "file of questions", "File name too long") if name == "config.yaml" else ()
         found.append(Reader(f"run {name}", {}, f"run/{name}", changes, read, finished_run, (*whole, *named)))
     found.append(
         Reader("run report.tsv", {}, "run/report.tsv", TABLE, lambda f: read_rows(f / "run/report.tsv"), finished_run)
@@ -338,20 +316,13 @@ def _of_results() -> list[Reader]:
 
 
 def _of_configs() -> list[Reader]:
-    found = [
-        Reader(
-            "config", {"c.yaml": good.config(translator=good.FIXED, metrics=["al"]), "questions.jsonl": good.QUESTIONS},
-            "c.yaml", YAML, ("translate", "{}/c.yaml", "--runs", "{}/runs", "-q"),
-            named=("--", "dataset", "file of questions", "translator.", "File name too long")),
-    ]  # fmt: skip
-    for name, read in CONFIGS.items():
-        data = (ROOT / "configs" / name).read_bytes()
-        found.append(Reader(f"config {name}", {name: data}, name, YAML, functools.partial(_loaded, name, read)))
-    return found
-
-
-def _loaded(name: str, read: Callable[[Path], object], folder: Path) -> None:
-    read(folder / name)
+    files = {"c.yaml": good.config(translator=good.FIXED, metrics=["al"]), "questions.jsonl": good.QUESTIONS}
+    named = ("--", "dataset", "file of questions", "translator.", "File name too long")
+    configs = {name: (ROOT / "configs" / name).read_bytes() for name in CONFIGS}
+    return [
+        Reader("config", files, "c.yaml", YAML, TRANSLATE, named=named),
+        *(_file(f"config {name}", name, data, YAML, CONFIGS[name]) for name, data in configs.items()),
+    ]
 
 
 def _of_models() -> list[Reader]:
@@ -374,31 +345,17 @@ def _of_models() -> list[Reader]:
         found.append(
             Reader(f"{name} {file}", {}, file, changes, read, functools.partial(Path, models, name), share=share)
         )
-    shape = {
-        "model_type": "llama", "hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "vocab_size": 9,
-        "intermediate_size": 8, "rms_norm_eps": 1e-6, "rope_theta": 10_000.0, "hidden_act": "silu",
-    }  # fmt: skip
-    dictionary = b"the 9\nof 8\nand 7\n"
+    shape = {"model_type": "llama", "hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "vocab_size": 9}
+    shape |= {"intermediate_size": 8, "rms_norm_eps": 1e-6, "rope_theta": 10_000.0, "hidden_act": "silu"}
     symbols = ["<pad>", "<unk>", "<s>", "</s>", "a"]
     bpe = {"format": 1, "bpe": "none", "codes": "", "moses": "", "source": symbols, "target": symbols}
+    hub = {"config.json": b'{"model_type": "marian"}', "model.safetensors": EMPTY, "tokenizer.json": b"{}"}
     return [
         *found,
         Reader("language model", {"config.json": json.dumps(shape).encode()}, "config.json", JSON, read_shape),
-        Reader(
-            "fairseq dictionary",
-            {"dict.txt": dictionary},
-            "dict.txt",
-            by.BYTES,
-            lambda f: read_dictionary(f / "dict.txt"),
-        ),
-        Reader("bpe", {"v.json": json.dumps(bpe).encode()}, "v.json", JSON, lambda f: BpeVocabulary.load(f / "v.json")),
-        Reader(
-            "hub model",
-            {"config.json": b'{"model_type": "marian"}', "model.safetensors": EMPTY, "tokenizer.json": b"{}"},
-            "config.json",
-            JSON,
-            check_model,
-        ),
+        _file("fairseq dictionary", "dict.txt", b"the 9\nof 8\nand 7\n", by.BYTES, read_dictionary),
+        _file("bpe", "v.json", json.dumps(bpe).encode(), JSON, BpeVocabulary.load),
+        Reader("hub model", hub, "config.json", JSON, check_model),
     ]
 
 
@@ -406,19 +363,23 @@ def _of_servers() -> list[Reader]:
     text = {"src.txt": b"uno dos tres\ncuatro cinco\n", "tgt.txt": b"one two three\nfour five\n"}
     speech = {"s.json": json.dumps(good.UTTS).encode(), "a.wav": good.wav()}
     names = b"# who\nalice 0123456789abcdef\nbob fedcba9876543210\n"
+    size = ("segment_size",)
     return [
-        Reader("iwslt source", text, "src.txt", by.BYTES, lambda f: load_corpus(f / "src.txt", f / "tgt.txt", "text"),
-               named=("tgt.txt",)),
-        Reader("iwslt target", text, "tgt.txt", by.BYTES, lambda f: load_corpus(f / "src.txt", f / "tgt.txt", "text")),
-        Reader("iwslt speech", speech, "s.json", JSON, lambda f: _read_speech(f / "s.json"), named=("segment_size",)),
-        Reader("iwslt wav", speech, "a.wav", by.BYTES, lambda f: _read_speech(f / "s.json"), named=("segment_size",)),
-        Reader("participants", {"p.txt": names}, "p.txt", by.BYTES, lambda f: read_participants(f / "p.txt")),
-        Reader("journal", {"j.db": _journal()}, "j.db", by.BYTES, lambda f: _open_journal(f / "j.db")),
-    ]  # fmt: skip
+        Reader("iwslt source", text, "src.txt", by.BYTES, _read_text, named=("tgt.txt",)),
+        Reader("iwslt target", text, "tgt.txt", by.BYTES, _read_text),
+        Reader("iwslt speech", speech, "s.json", JSON, _read_speech, named=size),
+        Reader("iwslt wav", speech, "a.wav", by.BYTES, _read_speech, named=size),
+        _file("participants", "p.txt", names, by.BYTES, read_participants),
+        _file("journal", "j.db", _journal(), by.BYTES, _open_journal),
+    ]
 
 
-def _read_speech(path: Path) -> None:
-    corpus = load_corpus(None, path, "speech")
+def _read_text(folder: Path) -> None:
+    load_corpus(folder / "src.txt", folder / "tgt.txt", "text")
+
+
+def _read_speech(folder: Path) -> None:
+    corpus = load_corpus(None, folder / "s.json", "speech")
     for sentence in range(len(corpus)):
         corpus.read(sentence, 0, 20)
         corpus.length(sentence)

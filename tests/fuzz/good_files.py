@@ -30,11 +30,9 @@ def log() -> bytes:
         for source, text in zip(record["source"], record["reference"], strict=False):
             size, words = len(source.split()), text.split()
             delays = [min(size, place + 3) for place in range(len(words))]
-            rows.append({
-                "index": len(rows), "prediction": text, "delays": delays, "elapsed": [d + 0.5 for d in delays],
-                "prediction_length": len(words), "reference": text, "source": source, "source_length": size,
-                "reference_length": len(words), "metric": {},
-            })  # fmt: skip
+            row = {"index": len(rows), "prediction": text, "delays": delays, "elapsed": [d + 0.5 for d in delays]}
+            row |= {"prediction_length": len(words), "reference": text, "source": source, "source_length": size}
+            rows.append(row | {"reference_length": len(words), "metric": {}})
     return b"".join(json.dumps(row, ensure_ascii=False).encode() + b"\n" for row in rows)
 
 
@@ -51,10 +49,10 @@ def tsv() -> bytes:
 def buzzes(kind: str) -> bytes:
     """120 human buzzes; `kind`: csv or JSON lines."""
     rows = [
-        {"qid": f"q{i}", "correct": i % 3 > 0, "rel_pos": (i * 37 % 100) / 100, "word_index": i % 50, "n_words": 60,
-         "tournament": "t", "game": i // 9, "player": f"p{i % 3}"}
+        {"qid": f"q{i}", "correct": i % 3 > 0, "rel_pos": (i * 37 % 100) / 100, "word_index": i % 50, "n_words": 60}
+        | {"tournament": "t", "game": i // 9, "player": f"p{i % 3}"}
         for i in range(120)
-    ]  # fmt: skip
+    ]
     if kind == "csv":
         return "".join(",".join(map(str, row)) + "\n" for row in [rows[0].keys(), *(r.values() for r in rows)]).encode()
     return b"".join(json.dumps(row).encode() + b"\n" for row in rows)

@@ -68,14 +68,10 @@ def insert(rng: random.Random, data: bytes) -> bytes:
     """Bytes that do not belong there."""
     at = _place(rng, data)
     odd = (
-        b"\0",
-        b"\xff\xfe",
-        b"\xed\xa0\x80",
+        *b"\0 \xff\xfe \xed\xa0\x80 \xef\xbb\xbf \xc2\x85".split(b" "),
         b"\r",
         b"\n",
         b"\t",
-        b"\xef\xbb\xbf",
-        b"\xc2\x85",
         rng.randbytes(9),
         b"x" * 70_000,
     )
@@ -86,24 +82,12 @@ def lines(rng: random.Random, data: bytes) -> bytes:
     """Lines lost, repeated, in another order, blank, or with other ends."""
     rows = data.split(b"\n")
     at = rng.randrange(len(rows))
-    kind = rng.randrange(8)
-    if kind == 0:
-        del rows[at]
-    elif kind == 1:
-        rows.insert(at, rows[at])
-    elif kind == 2:
-        rng.shuffle(rows)
-    elif kind == 3:
-        rows.insert(at, b"")
-    elif kind == 4:
-        return data.replace(b"\n", b"\r\n")
-    elif kind == 5:
-        return data.replace(b"\n", b"\r")
-    elif kind == 6:
-        return data.rstrip(b"\n")
-    else:
-        rows[at] = rows[at].replace(b"\t", b" ") if b"\t" in rows[at] else rows[at] + b"\t"
-    return b"\n".join(rows)
+    before, row, after = rows[:at], rows[at], rows[at + 1 :]
+    tab = row.replace(b"\t", b" ") if b"\t" in row else row + b"\t"
+    ways = [before + after, [*before, row, row, *after], rng.sample(rows, len(rows)), [*before, b"", row, *after]]
+    kinds = [b"\n".join(way) for way in [*ways, [*before, tab, *after]]]
+    kinds += [data.replace(b"\n", b"\r\n"), data.replace(b"\n", b"\r"), data.rstrip(b"\n")]
+    return rng.choice(kinds)
 
 
 def recode(rng: random.Random, data: bytes) -> bytes:
@@ -112,16 +96,14 @@ def recode(rng: random.Random, data: bytes) -> bytes:
     for old, new in (("e", "é"), ("a", "ł")):
         if rng.random() < 0.5:
             text = text.replace(old, new, 3)
-    return text.encode(
-        rng.choice(("utf-16", "utf-16-le", "utf-8-sig", "cp1252", "latin-1", "cp1250", "utf-32")), "replace"
-    )
+    codes = ("utf-16", "utf-16-le", "utf-8-sig", "cp1252", "latin-1", "cp1250", "utf-32")
+    return text.encode(rng.choice(codes), "replace")
 
 
 def nothing(rng: random.Random, data: bytes) -> bytes:
     """Empty, or of nothing but what is no text."""
-    return rng.choice(
-        (b"", b"\n", b"\0" * 512, b"\xff" * 64, b" \n \n", rng.randbytes(300), b"{}\n", b"[]\n", b"null\n")
-    )
+    odd = (b"", b"\n", b"\0" * 512, b"\xff" * 64, b" \n \n", rng.randbytes(300), b"{}\n", b"[]\n", b"null\n")
+    return rng.choice(odd)
 
 
 BYTES: tuple[Change, ...] = (flip, cut, delete, double, insert, lines, recode, nothing)
@@ -148,13 +130,11 @@ def _odd(rng: random.Random, value: Any) -> Any:
     if isinstance(value, (int, float)) and not isinstance(value, bool) and rng.random() < 0.5:
         return rng.choice((-value, value + 1, value * 1000, value - 1, float(value), str(value), value + 0.5, 0))
     if isinstance(value, list) and value and rng.random() < 0.5:
-        return rng.choice(
-            (value + value, value[::-1], value[:-1], [value], value[:1] * 3, rng.sample(value, len(value)))
-        )
+        mixed = rng.sample(value, len(value))
+        return rng.choice((value + value, value[::-1], value[:-1], [value], value[:1] * 3, mixed))
     if isinstance(value, str) and rng.random() < 0.3:
-        return rng.choice(
-            (value * 2, value.upper(), value[::-1], value + "\ud800", value.replace(" ", "  "), value[:1])
-        )
+        apart = value.replace(" ", "  ")
+        return rng.choice((value * 2, value.upper(), value[::-1], value + "\ud800", apart, value[:1]))
     return rng.choice(ODD_VALUES)
 
 
@@ -202,23 +182,17 @@ def table_cell(rng: random.Random, data: bytes, separator: bytes = b"\t") -> byt
     """Another value in a cell of a table."""
     rows = [row.split(separator) for row in data.split(b"\n")]
     row = rng.choice(rows)
-    odd = [value for value in ODD_VALUES if isinstance(value, str) and len(value) < 100] + [
-        "-1",
-        "1e999",
-        "9" * 24,
-        "nan",
-    ]
+    odd = [value for value in ODD_VALUES if isinstance(value, str) and len(value) < 100]
+    odd += ["-1", "1e999", "9" * 24, "nan"]
     row[rng.randrange(len(row))] = rng.choice(odd).encode("utf-8", "surrogatepass")
     return b"\n".join(separator.join(row) for row in rows)
 
 
 def csv_cell(rng: random.Random, data: bytes) -> bytes:
     """The same of a table with commas, where quotes mean something too."""
-    return (
-        table_cell(rng, data, b",")
-        if rng.random() < 0.7
-        else data.replace(b",", rng.choice((b'"', b',"', b";", b",,")), 1)
-    )
+    if rng.random() < 0.7:
+        return table_cell(rng, data, b",")
+    return data.replace(b",", rng.choice((b'"', b',"', b";", b",,")), 1)
 
 
 def yaml_value(rng: random.Random, data: bytes) -> bytes:
@@ -240,9 +214,8 @@ def yaml_value(rng: random.Random, data: bytes) -> bytes:
     elif kind < 0.45:
         rows[at] += b" " + key.lstrip() + b":"
     else:
-        rows[at] = (
-            key + b": " + json.dumps(_odd(rng, value.decode())).replace(_RAW, "").encode("utf-8", "surrogatepass")
-        )
+        odd = json.dumps(_odd(rng, value.decode())).replace(_RAW, "")
+        rows[at] = key + b": " + odd.encode("utf-8", "surrogatepass")
     return b"\n".join(rows)
 
 

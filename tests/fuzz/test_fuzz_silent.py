@@ -60,25 +60,31 @@ READERS: dict[str, tuple[list[Record], Callable[[Path], object]]] = {
     "buzzes": (BUZZES, lambda path: load_buzzes(str(path))),
 }
 READ = {  # keys whose value decides something, where not all do
-    "latency": ["delays", "source_length", "reference_length", "reference", "prediction", "prediction_length", "index"],
+    "latency": "delays source_length reference_length reference prediction prediction_length index".split(),
     "buzzes": ["qid", "correct", "rel_pos"],
 }
 READ["computation"] = ["elapsed", *READ["latency"]]
-KNOWN = {"questions": ["id", "language", "source", "reference", "page"], "pages": ["text", "page", "id"],
-         "submission": ["question", "step", "token", "g", "guess", "buzz"]}  # fmt: skip
-
-COLUMNS = {"latency": [*READ["latency"], "elapsed"], "computation": [*READ["latency"], "elapsed"],
-           "recorded": ["index", "prediction", "delays", "elapsed", "prediction_length", "source", "source_length"],
-           "buzzes": ["correct", "rel_pos", "word_index", "n_words", "tournament", "game", "player"]}  # fmt: skip
+KNOWN = {
+    "questions": "id language source reference page".split(),
+    "pages": "text page id".split(),
+    "submission": "question step token g guess buzz".split(),
+}
+COLUMNS = {
+    "latency": READ["computation"],
+    "computation": READ["computation"],
+    "recorded": "index prediction delays elapsed prediction_length source source_length".split(),
+    "buzzes": "correct rel_pos word_index n_words tournament game player".split(),
+}
 
 
 def misspelt(rng: random.Random, key: str) -> str:
     """A key with a letter left out, doubled, swapped with the next or in the other case."""
     i = rng.randrange(len(key) - 1)
-    return rng.choice([
-        key[:i] + key[i + 1 :], key[: i + 1] + key[i:], key[:i] + key[i + 1] + key[i] + key[i + 2 :],
-        key[:i] + key[i].upper() + key[i + 1 :], f"{key}s", f" {key}",
-    ])  # fmt: skip
+    start, letter, end = key[:i], key[i], key[i + 1 :]
+    swapped = start + end[0] + letter + end[1:]
+    return rng.choice(
+        [start + end, start + 2 * letter + end, swapped, start + letter.upper() + end, f"{key}s", f" {key}"]
+    )
 
 
 def holding(rng: random.Random, text: str, among: list[str]) -> str:

@@ -89,21 +89,6 @@ def running() -> Iterator[Server]:
 
         def log_message(self, *arguments: object) -> None: ...
 
-        def do_GET(self) -> None:
-            self.answer()
-
-        def do_HEAD(self) -> None:
-            self.answer()
-
-        def do_PUT(self) -> None:
-            self.answer()
-
-        def do_POST(self) -> None:
-            self.answer()
-
-        def do_DELETE(self) -> None:
-            self.answer()
-
         def answer(self) -> None:
             raw = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             if state.gone:
@@ -116,6 +101,8 @@ def running() -> Iterator[Server]:
                 return self.send({"error": error(failing), "status": failing}, failing)
             lines = [json.loads(line) for line in raw.split(b"\n") if line] if raw else []
             return self.send(*handle(state, self.command, path, lines))
+
+        do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = answer
 
         def send(self, body: dict[str, Any], status: int = 200) -> None:
             data = json.dumps(body).encode()

@@ -15,11 +15,10 @@ import torch
 from sqa.data.datasets import load_questions
 
 PIECES = 300
-SIZE = {
-    "d_model": 32, "encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": 4,
-    "decoder_attention_heads": 4, "encoder_ffn_dim": 64, "decoder_ffn_dim": 64, "max_position_embeddings": 300,
-    "dropout": 0.0, "attention_dropout": 0.0, "activation_dropout": 0.0, "scale_embedding": True,
-}  # fmt: skip
+SIDES = {"layers": 2, "attention_heads": 4, "ffn_dim": 64}
+SIZE = {"d_model": 32, "max_position_embeddings": 300, "scale_embedding": True}
+SIZE |= {f"{side}_{key}": value for side in ("encoder", "decoder") for key, value in SIDES.items()}
+SIZE |= dict.fromkeys(("dropout", "attention_dropout", "activation_dropout"), 0.0)
 LANGUAGES = {
     "marian": (None, None),
     "marian-many": (None, "pol"),
@@ -59,10 +58,9 @@ def _sentencepiece(path: Path) -> list[str]:
     """Learn PIECES pieces from the bundled questions, unk 0, bos 1, eos 2."""
     questions = [*load_questions("mini-es"), *load_questions("mini-en")]
     model = io.BytesIO()
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(" ".join(s) for q in questions for s in q.sentences),
-        model_writer=model, vocab_size=PIECES, character_coverage=0.999, minloglevel=2,
-    )  # fmt: skip
+    lines = (" ".join(s) for q in questions for s in q.sentences)
+    options = {"vocab_size": PIECES, "character_coverage": 0.999, "minloglevel": 2}
+    sentencepiece.SentencePieceTrainer.train(sentence_iterator=lines, model_writer=model, **options)
     path.write_bytes(model.getvalue())
     processor = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
     return [processor.id_to_piece(i) for i in range(3, PIECES)]
@@ -82,11 +80,8 @@ def _marian(folder: Path, pieces: list[str], marks: tuple[str, ...] = ()) -> tup
         str(folder / "sp.model"), str(folder / "sp.model"), vocabulary, source_lang="es", target_lang="en"
     )
     pad = len(known) - 1
-    config = MarianConfig(
-        vocab_size=len(known), pad_token_id=pad, decoder_start_token_id=pad, eos_token_id=0, forced_eos_token_id=0,
-        activation_function="swish", **SIZE,
-    )  # fmt: skip
-    model = MarianMTModel(config)
+    ends = {"pad_token_id": pad, "decoder_start_token_id": pad, "eos_token_id": 0, "forced_eos_token_id": 0}
+    model = MarianMTModel(MarianConfig(vocab_size=len(known), activation_function="swish", **ends, **SIZE))
     model.generation_config.bad_words_ids = [[pad]]  # as opus-mt models have it
     return tokenizer, model
 
@@ -129,6 +124,4 @@ def _mbart50(folder: Path, pieces: list[str]) -> tuple[Any, Any]:
     return tokenizer, MBartForConditionalGeneration(config)
 
 
-_MAKERS = {
-    "marian": _marian, "marian-many": _marian_many, "m2m": _m2m, "nllb": _nllb, "mbart": _mbart, "mbart50": _mbart50,
-}  # fmt: skip
+_MAKERS = dict(zip(LANGUAGES, (_marian, _marian_many, _m2m, _nllb, _mbart, _mbart50), strict=True))

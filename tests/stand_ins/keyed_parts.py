@@ -137,8 +137,8 @@ def _bert(places: Places, path: Path, seed: int) -> None:
 def judge(numbers: int, seed: int) -> dict[str, np.ndarray]:
     """Weights of guessers/fusion/judge.py with two hidden units."""
     rng = np.random.default_rng(seed)
-    shapes = {"mean": (numbers,), "deviation": (numbers,), "hidden.weight": (2, numbers), "hidden.bias": (2,),
-              "output.weight": (1, 2), "output.bias": (1,)}  # fmt: skip
+    shapes = {"mean": (numbers,), "deviation": (numbers,), "hidden.weight": (2, numbers), "hidden.bias": (2,)}
+    shapes |= {"output.weight": (1, 2), "output.bias": (1,)}
     return {name: rng.random(shape).astype(np.float32) for name, shape in shapes.items()}
 
 
@@ -171,14 +171,14 @@ def _comet(places: Places, path: Path, seed: int) -> None:
     write(path / "checkpoints" / "model.ckpt", f"weights {seed}")
 
 
+MODELS = (_ours, _ctranslate, _lm, _adapter, _nllb, _pbmt, _log, _bm25, _gru, _encoder, _bert, _fusion, _rerank, _comet)
 MAKERS: dict[str, Callable[[Places, Path, int], object]] = {
-    "ours": _ours, "ctranslate": _ctranslate, "lm": _lm, "adapter": _adapter, "nllb": _nllb, "pbmt": _pbmt,
-    "agent.py": lambda places, path, seed: write(path, AGENT), "log": _log,
+    made.__name__.removeprefix("_"): made for made in MODELS
+} | {
+    "agent.py": lambda places, path, seed: write(path, AGENT),
     "tsv": lambda places, path, seed: write(path, "index\ttoken\tdelay\n0\ta\t1\n0\tb\t3\n"),
-    "bm25": _bm25, "gru": _gru, "encoder": _encoder, "bert": _bert, "fusion": _fusion, "rerank": _rerank,
     "encoder-copy": lambda places, path, seed: shutil.copytree(places.path("encoder"), path),
     "titles.txt": lambda places, path, seed: write(path, "Lima\nOslo\n"),
     "person": lambda places, path, seed: write(path, json.dumps({"text": "a", "step": seed, "answer": "b"}) + "\n"),
-    "comet": _comet,
     "bleurt": lambda places, path, seed: write(path / "config.json", json.dumps({"model_type": "bleurt", "x": seed})),
-}  # fmt: skip
+}

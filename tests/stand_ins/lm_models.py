@@ -22,8 +22,8 @@ from smt.lm.base import Base, load_base
 from smt.lm.tokens import from_scores
 
 WORDS = "el la casa perro grande the house dog big of is a Spanish English Polish".split()
-SIZES = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 3, "num_attention_heads": 4,
-         "num_key_value_heads": 2, "max_position_embeddings": 512, "rms_norm_eps": 1e-6}  # fmt: skip
+SIZES = {"hidden_size": 32, "intermediate_size": 48, "max_position_embeddings": 512, "rms_norm_eps": 1e-6}
+SIZES |= {"num_hidden_layers": 3, "num_attention_heads": 4, "num_key_value_heads": 2}
 
 
 def tokenizer():

@@ -13,10 +13,8 @@ import yaml
 
 from sqa.data.datasets import load_questions
 
-SIZE = {
-    "hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 4, "intermediate_size": 64,
-    "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0, "max_position_embeddings": 200,
-}  # fmt: skip
+SIZE = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 3, "num_attention_heads": 4}
+SIZE |= {"max_position_embeddings": 200, "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
 
 
 def words() -> list[str]:
@@ -72,11 +70,9 @@ def save_comet(folder: Path, encoder: Path, kind: str = "RegressionMetric", name
     torch.manual_seed(3)
     cls = getattr(comet.models, kind)
     more: dict[str, Any] = {"input_segments": ["mt", "src", "ref"]} if kind == "UnifiedMetric" else {}
-    model = cls(
-        encoder_model="BERT" if (encoder / "vocab.txt").is_file() else "XLM-RoBERTa",
-        pretrained_model=str(encoder), train_data=[], validation_data=[], hidden_sizes=[16, 8], local_files_only=True,
-        **more,
-    )  # fmt: skip
+    more |= {"encoder_model": "BERT" if (encoder / "vocab.txt").is_file() else "XLM-RoBERTa"}
+    more |= {"pretrained_model": str(encoder), "train_data": [], "validation_data": [], "local_files_only": True}
+    model = cls(hidden_sizes=[16, 8], **more)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         trainer = pytorch_lightning.Trainer(accelerator="cpu", logger=False, enable_checkpointing=False)
@@ -106,11 +102,10 @@ def save_bleurt_20(folder: Path) -> Path:
 
     folder.mkdir(parents=True)
     model = io.BytesIO()
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(" ".join(s) for q in load_questions("mini-en") for s in q.sentences),
-        model_writer=model, vocab_size=300, minloglevel=2, pad_id=0, unk_id=1, bos_id=-1, eos_id=-1,
-        user_defined_symbols=["[CLS]", "[SEP]", "[MASK]"],
-    )  # fmt: skip
+    lines = (" ".join(s) for q in load_questions("mini-en") for s in q.sentences)
+    options = {"vocab_size": 300, "minloglevel": 2, "user_defined_symbols": ["[CLS]", "[SEP]", "[MASK]"]}
+    options |= {"pad_id": 0, "unk_id": 1, "bos_id": -1, "eos_id": -1}
+    sentencepiece.SentencePieceTrainer.train(sentence_iterator=lines, model_writer=model, **options)
     (folder / "spm.model").write_bytes(model.getvalue())
     tokenizer = BleurtSPTokenizer(str(folder / "spm.model"))
     tokenizer.save_pretrained(folder)

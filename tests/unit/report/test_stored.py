@@ -7,10 +7,10 @@ import shutil
 from pathlib import Path
 
 import pytest
+from stand_ins.keyed_parts import LESSONS
 
 from guessers.retrieval import bm25
 from sqa.core.errors import DataError
-from sqa.core.paths import DATA
 from sqa.files.store import Store
 from sqa.report import stored
 from sqa.run import folder as folders
@@ -18,10 +18,19 @@ from sqa.run.config import run_from_mapping
 from sqa.run.pipeline import run
 
 
+def toy(runs: Path, name: str = "bm25", **options: object) -> dict[str, object]:
+    """A guesser of two pages: how many a bundled one names is nothing to its keys."""
+    model = runs / "toy"
+    if not model.exists():
+        bm25.Bm25Guesser.fit(LESSONS, 1).save(model)
+    return {"name": name, "model": str(model), **options}
+
+
 def make(runs: Path, name: str, guesser: dict | None = None, **changes: object) -> Path:
-    mapping = {"name": name, "dataset": {"name": "mini-es", "limit": 2}, "translator": {"name": "fixed"},
-               "guesser": guesser or {"name": "bm25"}, "buzzer": {"name": "oracle"}, "metrics": ["ew"]}  # fmt: skip
-    return folders.save(run(run_from_mapping(mapping | changes), Store(runs), progress=False), runs)
+    dataset = {"name": "mini-es", "limit": 2}
+    mapping = {"name": name, "dataset": dataset, "translator": "fixed", "guesser": guesser or toy(runs)}
+    config = run_from_mapping(mapping | {"buzzer": "oracle", "metrics": ["ew"]} | changes)
+    return folders.save(run(config, Store(runs), progress=False), runs)
 
 
 def parts(folder: Path) -> dict[str, set[str]]:
@@ -45,7 +54,7 @@ def test_what_is_stored_and_who_uses_it(tmp_path: Path) -> None:
 
 def test_only_what_nobody_uses_is_removed(tmp_path: Path) -> None:
     make(tmp_path, "a")
-    shutil.rmtree(make(tmp_path, "b", {"name": "tfidf"}))
+    shutil.rmtree(make(tmp_path, "b", toy(tmp_path, "tfidf")))
     assert sorted(one.stage for one in stored.prune(tmp_path)) == ["buzz", "guess", "score"]
     assert not list(stored.prune(tmp_path)) and {one.runs for one in stored.holdings(tmp_path)} == {("a",)}
     folders.read(tmp_path / "a").open()  # still has all it needs
@@ -53,20 +62,19 @@ def test_only_what_nobody_uses_is_removed(tmp_path: Path) -> None:
 
 def test_a_key_of_the_config_is_named_with_both_values(tmp_path: Path) -> None:
     make(tmp_path, "a")
-    other = make(tmp_path, "b", {"name": "bm25", "b": 0.5})
+    other = make(tmp_path, "b", toy(tmp_path, b=0.5))
     [reason] = [one for one in stored.explain(other) if one.stage == "guess"]
     assert (reason.part, reason.now) == ("guesser.b", "0.5") and float(reason.then) == bm25.Bm25Config().b
     assert parts(other)["buzz"] == {"what it reads"} and parts(other)["translate"] == {"nothing to compare with"}
 
 
 def test_data_code_weights_and_version_are_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    model = Path(shutil.copytree(DATA / "models" / "bm25", tmp_path / "mine"))
-    guesser = {"name": "bm25", "model": str(model)}
+    guesser = toy(tmp_path)
     make(tmp_path, "a", guesser)
     assert parts(make(tmp_path, "data", guesser, dataset={"name": "mini-es", "limit": 1}))["guess"] >= {"questions"}
-    assert parts(make(tmp_path, "code", {"name": "tfidf"}))["guess"] >= {"code that makes it"}
-    config = json.loads((model / "config.json").read_text())
-    (model / "config.json").write_text(json.dumps(config, indent=2))
+    assert parts(make(tmp_path, "code", toy(tmp_path, "tfidf")))["guess"] >= {"code that makes it"}
+    file = tmp_path / "toy" / "config.json"
+    file.write_text(json.dumps(json.loads(file.read_text()), indent=2))
     assert parts(make(tmp_path, "weights", guesser))["guess"] == {"weights of the guesser"}
     monkeypatch.setattr(bm25, "VERSION", 999)
     assert parts(make(tmp_path, "edited", guesser))["guess"] == {"its code"}
