@@ -19,7 +19,7 @@ from torch import Tensor
 from smt.lm.layout import OFFSET, Layout
 from smt.lm.network import CausalLM, KeyValue, Seen, mask_of
 from smt.lm.tokens import Tokens
-from smt.models.copying import Copier
+from smt.models.copying import Bonus, Copier
 from smt.models.int8 import Matrix8, multiplied, quantised
 from smt.models.next_piece import Rules
 from smt.models.stepper import State
@@ -43,7 +43,7 @@ class LmWriter:
     rules: Rules  # over places in `pieces`
     offset: int | None = OFFSET  # position of the first target piece; None = where the source segment ends
     ahead: bool = False  # the source looks at itself in both directions, so it is read whole before a word is written
-    copier: Copier | None = None  # a bonus for what spells names of the source
+    copier: Bonus | None = None  # for what spells names of the source, or translates its words
 
     @classmethod
     def of(
@@ -91,6 +91,13 @@ class LmWriter:
         texts = [self.tokens.texts[piece] for piece in self.pieces.tolist()]
         starts = self.rules.starts_word.numpy()
         return replace(self, copier=Copier(texts, starts, bonus, language) if bonus else None)
+
+    def places(self, word: str) -> list[int] | None:
+        """Of the pieces of a word among those that may be chosen; None where one may not."""
+        pieces = np.array(self.tokens.word(word))
+        numbers = self.pieces.numpy()
+        places = numbers.searchsorted(pieces).clip(max=len(numbers) - 1)
+        return places.tolist() if (numbers[places] == pieces).all() else None
 
     def begin(self, sentences: Sequence[Sequence[str]], schedule: Schedule, n: int = 1) -> LmStepper:
         """Sentences, none empty, whose words are all there, n rows side by side for each; nothing is read yet."""

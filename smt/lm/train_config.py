@@ -53,7 +53,7 @@ class LmConfig:
     reverse: bool = False  # from English into the other language
     full_weight_words: Count = 10  # a shorter pair is used less often: n words count n / this
     longest: Count = 110  # pieces of a side at most
-    output_pieces: Count = 36_000  # most frequent pieces of the targets, learnt to choose from; letters, bytes always are
+    output_pieces: Count = 36_000  # most frequent pieces of the targets, to learn; letters and bytes always are
     start: str | None = None  # an adapter (bundled or a folder) to begin with
     development: str = "flores-dev"  # part whose first sentences measure BLEU while training
     train: LmTrainConfig = field(default_factory=LmTrainConfig)

@@ -12,7 +12,7 @@ model without one translates whole texts after the prompt "Spanish: ...", "Engli
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Literal
@@ -29,6 +29,8 @@ from smt.models.writing import WaitKTranslator, WholeTexts
 from smt.policies.chosen import PolicyConfig, policy_of
 from smt.policies.prefixes import PolicyTranslator, Remembered
 from smt.policies.waitk import FULL, Schedule, parse_k
+from smt.statistical import lexicon as lexicons
+from smt.statistical.lexicon import Lexicon
 from sqa.core.errors import ConfigError
 from sqa.core.paths import DATA
 from sqa.data.languages import certain_pair
@@ -52,6 +54,8 @@ class CausalLmConfig:
     beam: int = 1  # hypotheses kept, full input only: see smt/models/beam.py; 1 = greedy
     bidirectional: bool = False  # the source looks at itself in both directions: full input only, adapters trained so
     copy_bonus: float = 0.0  # nats for pieces that spell a name of the source, see smt/models/copying.py
+    lexicon: str | None = None  # packed phrase-based model whose word translations are favoured: statistical/lexicon.py
+    lexicon_bonus: float = lexicons.BONUS  # nats
     precision: Literal["auto", "float32", "bfloat16", "int8"] = "auto"  # auto = bfloat16 if the processor multiplies it
     revision: str | None = None  # of a hub model: branch, tag or commit; needed to fetch it
     download: bool = False  # fetch a hub model that is not in the local cache
@@ -60,6 +64,7 @@ class CausalLmConfig:
         policy_of(self)
         Beam(self.beam)
         copying.check(self.copy_bonus, self.beam)
+        lexicons.check(self.lexicon, self.lexicon_bonus, self.copy_bonus, self.beam)
         Schedule(FULL, self.emission_rate)
         if self.emission_rate != 1.0 and self.policy != "wait-k":
             raise ConfigError(f"emission_rate: for wait-k, got policy {self.policy!r}")
@@ -77,6 +82,15 @@ class _Loaded:
     languages: tuple[str, str]
     precision: Precision
     bidirectional: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Favoured:
+    """What gets a bonus in the search, in nats."""
+
+    copy_bonus: float  # on the names of the source
+    words: Path | None  # packed phrase-based model whose word translations have
+    lexicon_bonus: float
 
 
 def resolve(config: CausalLmConfig) -> _Loaded:
@@ -130,14 +144,18 @@ def writer(loaded: _Loaded, digest: str) -> LmWriter:
 
 
 @lru_cache(maxsize=2)
-def copying_writer(loaded: _Loaded, digest: str, copy_bonus: float) -> LmWriter:
-    """The same model with a bonus, in nats, on the names of the source."""
-    return writer(loaded, digest).copying(copy_bonus, loaded.languages[0])
+def favouring_writer(loaded: _Loaded, digest: str, favoured: _Favoured) -> LmWriter:
+    """The same model with a bonus on the names of the source or on translations of its words."""
+    plain, language = writer(loaded, digest), loaded.languages[0]
+    if favoured.words is None:
+        return plain.copying(favoured.copy_bonus, language)
+    table = lexicons.load_table(favoured.words, language)
+    return replace(plain, copier=Lexicon(table, language, favoured.lexicon_bonus, plain.rules, plain.places))
 
 
 @lru_cache(maxsize=2)
-def _system(loaded: _Loaded, digest: str, n: int, copy_bonus: float, fingerprint: str) -> Remembered:
-    load = partial(copying_writer, loaded, digest, copy_bonus)
+def _system(loaded: _Loaded, digest: str, n: int, favoured: _Favoured, fingerprint: str) -> Remembered:
+    load = partial(favouring_writer, loaded, digest, favoured)
     return Remembered(WholeTexts(load, Beam(n), fingerprint, certain_pair(*loaded.languages)))
 
 
@@ -151,15 +169,19 @@ def build(config: CausalLmConfig) -> WaitKTranslator | PolicyTranslator:
         rules += " bidirectional"
     if config.copy_bonus:
         rules += f" copy {copying.VERSION} {config.copy_bonus}"
+    words = lexicons.model_folder(config.lexicon, loaded.languages) if config.lexicon else None
+    if words:
+        rules += lexicons.fingerprint(words, config.lexicon_bonus)
+    favoured = _Favoured(config.copy_bonus, words, config.lexicon_bonus)
     if config.beam > 1:
         rules += f" beam {beam.VERSION} {config.beam}"
     if loaded.adapter is not None and config.policy == "wait-k":
         schedule = Schedule(parse_k(config.k), config.emission_rate)
         rate = "" if schedule.rate == 1.0 else f" rate {schedule.rate}"  # results stored before there was one stay
         fingerprint = hashlib.sha256(f"{rules} {schedule.k}{rate}".encode()).hexdigest()
-        load = partial(copying_writer, loaded, digest, config.copy_bonus)
+        load = partial(favouring_writer, loaded, digest, favoured)
         return WaitKTranslator(load, schedule, Beam(config.beam), fingerprint, certain_pair(*loaded.languages))
     if config.emission_rate != 1.0:
         raise ConfigError(f"emission_rate: {config.model} is no adapter, and reads every prefix anew")
     whole = hashlib.sha256(f"{rules} whole texts".encode()).hexdigest()
-    return PolicyTranslator(_system(loaded, digest, config.beam, config.copy_bonus, whole), policy_of(config))
+    return PolicyTranslator(_system(loaded, digest, config.beam, favoured, whole), policy_of(config))

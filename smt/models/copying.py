@@ -18,7 +18,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -90,6 +90,9 @@ class Names:
             self.hear(word)
             yield word
 
+    def wrote(self, word: str, read: int) -> None:
+        """One more word of the translation, when `read` words were read: a name may come again."""
+
     def rests(self, begun: str, read: int) -> set[str]:
         """How the names among the first `read` words that begin so go on; "" = one ends here."""
         begun = _OPENING.sub("", begun)
@@ -102,8 +105,20 @@ class Begun(NamedTuple):
     """What B sentences have begun to write, and what of them was read; an item for each."""
 
     pieces: Sequence[Sequence[int]]  # numbers of the pieces of its open word; empty = none is open
-    names: Sequence[Names]  # of its source
+    names: Sequence[Any]  # of its source: what the bonus follows there
     read: Sequence[int]  # source words
+
+
+class Bonus(Protocol):
+    """What is favoured in a search, by what was read of the source."""
+
+    def names(self, words: Iterable[str] = ()) -> Any:
+        """Of a sentence, `words` of which are heard: something with `hear`, `heard`, `wrote` and `words`, as Names."""
+        ...
+
+    def favour(self, scores: Tensor, begun: Begun) -> Tensor:
+        """scores (B, V), changed in place."""
+        ...
 
 
 class Copier:

@@ -54,7 +54,7 @@ def decode_batch(writer: Writer, sentences: Sequence[Sequence[str]], schedule: S
                 begun = Begun([open_pieces[i] for i in numbers], [names[i] for i in numbers], read)
             choices, due = advance(writer, stepper, schedule, begun)
             for number, choice in zip(numbers, choices.tolist(), strict=True):
-                publish(writer, choice, open_pieces[number], written[number])
+                publish(writer, choice, open_pieces[number], written[number], names[number])
             stepper.read(due, stepper.state.written)
     return written
 
@@ -70,7 +70,7 @@ def decode_stream(writer: Writer, source: Iterator[str], schedule: Schedule) -> 
     while bool(stepper.state.alive[0]):
         choices, due = advance(writer, stepper, schedule, Begun([open_pieces], [names], [names.words]))
         published: list[Written] = []
-        publish(writer, choices[0].tolist(), open_pieces, published)
+        publish(writer, choices[0].tolist(), open_pieces, published, names)
         yield from (word.token for word in published)
         stepper.read(due, stepper.state.written)
 
@@ -108,7 +108,9 @@ def advance(writer: Writer, stepper: Stepper, schedule: Schedule, begun: Begun |
     return choices, wait * due
 
 
-def publish(writer: Writer, choice: Sequence[int], open_pieces: list[int], written: list[Written]) -> None:
+def publish(
+    writer: Writer, choice: Sequence[int], open_pieces: list[int], written: list[Written], names: Names
+) -> None:
     """Take over one choice of one sentence: (complete, commit, piece, ended, g)."""
     complete, commit, piece, ended, g = choice
     if complete:
@@ -116,5 +118,6 @@ def publish(writer: Writer, choice: Sequence[int], open_pieces: list[int], writt
         open_pieces.clear()
         if token:
             written.append(Written(token, g, bool(ended)))
+            names.wrote(token, g)
     if commit:
         open_pieces.append(piece)

@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol
 import torch
 from torch import Tensor
 
-from smt.models.copying import Copier
+from smt.models.copying import Bonus
 from smt.models.next_piece import Past, Rules, piece_limit
 from smt.policies.waitk import HIDDEN_WORD, Schedule
 
@@ -146,8 +146,8 @@ class Writer(Protocol):
         ...
 
     @property
-    def copier(self) -> Copier | None:
-        """The bonus on names of the source."""
+    def copier(self) -> Bonus | None:
+        """The bonus on names of the source, or on translations of its words."""
         ...
 
     @property

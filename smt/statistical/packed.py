@@ -183,7 +183,7 @@ def unpack(folder: Path, whole: Path) -> None:
         chosen, about = [float(weight) for weight in config["weights"]], dict(config["about"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DataError(f"{folder / CONFIG}: not a packed model's configuration ({error!r})") from error
-    phrases = list(_read_phrases(folder / PHRASES))
+    phrases = list(read_phrases(folder / PHRASES))
     write_rows(((row.target, row.source, row.total, row.both) for row in phrases), whole / f"{TABLE}.ttable")
     write_small_files(whole)
     _write_words(phrases, aligner, whole)
@@ -193,7 +193,8 @@ def unpack(folder: Path, whole: Path) -> None:
     write_model(whole, chosen, decoding, usual_forms(phrases), about)
 
 
-def _read_phrases(path: Path) -> Iterator[Phrase]:
+def read_phrases(path: Path) -> Iterator[Phrase]:
+    """The rows of a packed table.  DataError for one that is damaged."""
     source = ""
     for number, line in enumerate(lines(path), 1):
         try:

@@ -1,0 +1,198 @@
+"""Words a phrase-based model knows, favoured in the search of another: `lexicon: pbmt-pl-en` of the language model.
+
+A small language model writes fluent English and forgets what the source said.  The rows of one token a side of a
+phrase table say how each source word is translated; those words get a bonus while their source word was read and is
+not covered yet.  Lexically constrained search in its soft form (Arthur et al., EMNLP 2016: discrete lexicons in neural
+translation), without training.  A source word counts once it is read, so streaming and batched decoding favour the
+same pieces.
+
+The bonus, `lexicon_bonus` nats, is weighed by sqrt p(e|f) and by the model's doubt: the entropy of its next piece over
+DOUBT nats, at most 1.  It falls on the first piece of a translation where a word may begin and on its next ones inside
+it.  Within an open word the probability that another word begins stays as it was: a word is not cut short for the next.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from smt.models.copying import MOST, Begun
+from smt.models.next_piece import Rules
+from smt.statistical.packed import CONFIG, PHRASES, Phrase, is_packed, read_phrases
+from sqa.core.errors import ConfigError
+from sqa.core.paths import DATA
+from sqa.data.languages import pair_of
+from sqa.data.priors import FUNCTION_WORDS, form
+from sqa.files.atomic import joined_digest
+from sqa.files.json_reader import parse_json
+
+VERSION = 1  # raise when the bonus falls on other pieces
+BONUS = 2.0  # nats, unless the config says otherwise
+DOUBT = 2.0  # nats of entropy from which on the whole bonus is given
+SHORTEST = 3  # letters of a translation
+LEAST = 0.1  # p(e|f) of a translation
+LEAST_BACK = 0.02  # p(f|e): below it the word goes with anything
+CHOICES = 6  # translations of a source word
+
+Table = Mapping[str, Sequence[tuple[str, float]]]
+
+
+class Translation(NamedTuple):
+    """One way to translate a source word."""
+
+    pieces: tuple[int, ...]  # places among those that may be chosen
+    weight: float  # 0 to 1
+    form: str  # by which it is known to be written
+
+
+def model_folder(name: str, languages: tuple[str, str]) -> Path:
+    """Where the packed model of a `lexicon` is.  ConfigError for none, or for one of another direction."""
+    bundled = DATA / "models" / name
+    folder = bundled if is_packed(bundled) else Path(name).expanduser()
+    if not is_packed(folder):
+        raise ConfigError(f"lexicon: {name} is no packed phrase-based model, as pbmt-es-en and pbmt-pl-en are")
+    pair = pair_of(parse_json((folder / CONFIG).read_bytes()).get("about"))
+    if pair not in (None, languages):
+        raise ConfigError(f"lexicon: {name} translates {'-'.join(pair)}, the model {'-'.join(languages)}")
+    return folder
+
+
+def check(lexicon: str | None, bonus: float, copy_bonus: float, beam: int) -> None:
+    """ConfigError for what does not go together."""
+    if not 0 < bonus <= MOST:
+        raise ConfigError(f"lexicon_bonus: must be above 0 and at most {MOST:g} nats, got {bonus:g}")
+    if lexicon and copy_bonus:
+        raise ConfigError("lexicon: one bonus at a time, so copy_bonus must be 0")
+    if lexicon and beam > 1:
+        raise ConfigError(f"lexicon: for greedy decoding, so beam must be 1, got {beam}")
+
+
+def fingerprint(folder: Path, bonus: float) -> str:
+    """What decides where the bonus falls."""
+    return f" lexicon {VERSION} {joined_digest([folder / PHRASES])} {bonus}"
+
+
+@lru_cache(maxsize=2)
+def load_table(folder: Path, language: str) -> Table:
+    """Translations of each source form with their p(e|f), the likeliest first, from a packed model's phrases."""
+    return table_of(read_phrases(folder / PHRASES), language)
+
+
+def table_of(phrases: Iterable[Phrase], language: str) -> Table:
+    """See `load_table`; `language` is the ISO 639-1 code of the source."""
+    counts: dict[str, dict[str, list[Phrase]]] = defaultdict(lambda: defaultdict(list))
+    totals: dict[str, int] = defaultdict(int)
+    for row in phrases:
+        if " " not in row.source and " " not in row.target:
+            source = form(row.source, language)
+            counts[source][row.target.lower()].append(row)
+            totals[source] += row.both
+    table = {}
+    for source, targets in counts.items():
+        rows = [
+            (max(some, key=lambda row: row.both).target, sum(row.both for row in some) / totals[source])
+            for word, some in targets.items()
+            if word[0].isalpha() and len(word) >= SHORTEST and word not in FUNCTION_WORDS["en"] and _bound(some)
+        ]
+        likely = sorted((row for row in rows if row[1] >= LEAST), key=lambda row: -row[1])
+        if likely:
+            table[source] = likely[:CHOICES]
+    return table
+
+
+def _bound(rows: Sequence[Phrase]) -> bool:
+    """Whether the word that these rows end in often comes from the source word of theirs."""
+    both, total = sum(row.both for row in rows), max(row.total for row in rows)
+    return both / max(total, both) >= LEAST_BACK
+
+
+@dataclass(slots=True)
+class Uncovered:
+    """The words of one sentence and which of them are translated."""
+
+    lexicon: Lexicon
+    words: int = 0  # heard so far
+    open: list[tuple[int, Sequence[Translation]]] = field(default_factory=list)  # words to be read before it is known
+
+    def hear(self, word: str) -> None:
+        """One more word of the source."""
+        self.words += 1
+        if translations := self.lexicon.translations(word):
+            self.open.append((self.words, translations))
+
+    def heard(self, source: Iterator[str]) -> Iterator[str]:
+        """The words of `source`, each heard when it is read."""
+        for word in source:
+            self.hear(word)
+            yield word
+
+    def wrote(self, word: str, read: int) -> None:
+        """One more word of the translation: it covers the first of the `read` words that it can translate."""
+        written = form(word, "en")
+        for i, (at, translations) in enumerate(self.open):
+            if at <= read and any(translation.form == written for translation in translations):
+                del self.open[i]
+                return
+
+
+class Lexicon:
+    """The bonus over V pieces that may be chosen."""
+
+    def __init__(
+        self, table: Table, language: str, bonus: float, rules: Rules, places: Callable[[str], Sequence[int] | None]
+    ) -> None:
+        """`places`: of the pieces of a word among those that may be chosen, None where one may not."""
+        self.table, self.language, self.bonus = table, language, bonus
+        self.starts, self.places = rules.starts_word, places
+        self.translations = lru_cache(maxsize=1 << 16)(self._translations)
+
+    def names(self, words: Iterable[str] = ()) -> Uncovered:
+        """The words of a sentence, these of which are heard."""
+        uncovered = Uncovered(self)
+        for word in words:
+            uncovered.hear(word)
+        return uncovered
+
+    def _translations(self, word: str) -> tuple[Translation, ...]:
+        """Of a source word: those that can be written."""
+        rows = self.table.get(form(word, self.language), ())
+        spelt = ((self.places(target), p**0.5, form(target, "en")) for target, p in rows)
+        return tuple(Translation(tuple(places), weight, name) for places, weight, name in spelt if places)
+
+    def favour(self, scores: Tensor, begun: Begun) -> Tensor:
+        """scores (B, V), changed in place."""
+        logs = scores.log_softmax(-1)
+        doubt = (-(logs.exp() * logs.clamp_min(-50.0)).sum(-1) / DOUBT).clamp_max(1.0) * self.bonus  # (B,)
+        for row, (pieces, uncovered, read) in enumerate(zip(*begun, strict=True)):
+            beginnings, rests = _next_pieces(uncovered, tuple(pieces), read)
+            own = scores[row]
+            if beginnings:
+                before = own[self.starts].logsumexp(0) if pieces else None
+                own[list(beginnings)] += doubt[row] * torch.tensor(list(beginnings.values()))
+                if before is not None and before.isfinite():
+                    own[self.starts] -= own[self.starts].logsumexp(0) - before
+            if rests:
+                own[list(rests)] += doubt[row] * torch.tensor(list(rests.values()))
+        return scores
+
+
+def _next_pieces(uncovered: Uncovered, pieces: tuple[int, ...], read: int) -> tuple[dict[int, float], dict[int, float]]:
+    """The greatest weight of each piece that begins a translation, and of each that goes on with the open word."""
+    beginnings: dict[int, float] = {}
+    rests: dict[int, float] = {}
+    n = len(pieces)
+    for at, translations in uncovered.open:
+        if at > read:
+            break
+        for places, weight, _ in translations:
+            beginnings[places[0]] = max(weight, beginnings.get(places[0], 0.0))
+            if 0 < n < len(places) and places[:n] == pieces:
+                rests[places[n]] = max(weight, rests.get(places[n], 0.0))
+    return beginnings, rests

@@ -1,0 +1,117 @@
+"""Word translations in a search: which there are, where the bonus falls, that streaming and batched agree."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from stand_ins.lm_models import adapter, make
+
+from smt.lm.translator import CausalLmConfig, build
+from smt.models.copying import Begun
+from smt.models.decode import decode_batch, decode_stream
+from smt.models.next_piece import Rules
+from smt.policies.waitk import FULL, Schedule
+from smt.statistical.lexicon import DOUBT, Lexicon, table_of
+from smt.statistical.packed import Phrase
+from sqa.core.errors import ConfigError
+
+TEXTS = ["pla", "gue", "city", "zoo", "s", "end"]
+STARTS = torch.tensor([True, False, True, True, False, False])
+RULES = Rules(STARTS, *(torch.zeros(6, dtype=torch.bool) for _ in range(3)), end=5, nothing=5)
+SPELLINGS = {"plague": [0, 1], "city": [2]}
+TABLE = {"miast": [("city", 0.81)], "zaraz": [("plague", 0.49), ("pest", 0.3)]}
+PHRASES = [
+    Phrase("miasta", "city", 6, 8), Phrase("miasto", "City", 2, 8), Phrase("miasto", "the", 9, 5000),
+    Phrase("miasta", "of", 9, 9000), Phrase("miasta", "town", 1, 1), Phrase("miasto", "said", 3, 900),
+    Phrase("stare miasto", "old town", 4, 4), Phrase("miasto", "￭.", 3, 4),
+]  # fmt: skip
+
+
+def test_the_table_joins_the_forms_of_a_word_and_keeps_what_translates_it():
+    """6 + 2 of the 33 that the forms of miasto were seen with; town is rarer than LEAST, said goes with anything."""
+    table = table_of(PHRASES, "pl")
+    assert list(table.values()) == [[("city", pytest.approx(8 / 33))]]
+
+
+def favoured(source, begun=(), read=9, wrote=()):
+    """The bonus on each piece when the model is in doubt about all six (ln 6 of DOUBT nats)."""
+    lexicon = Lexicon(TABLE, "pl", 2.0, RULES, SPELLINGS.get)
+    uncovered = lexicon.names(source.split())
+    for word in wrote:
+        uncovered.wrote(word, read)
+    scores = lexicon.favour(torch.zeros(1, 6), Begun([list(begun)], [uncovered], [read]))[0]
+    return {
+        TEXTS[i]: value / (2.0 * math.log(6) / DOUBT) for i, value in enumerate(scores.tolist()) if abs(value) > 1e-6
+    }
+
+
+@pytest.mark.parametrize(
+    ("source", "options", "bonus"),
+    [
+        ("zaraza w mieście miasta", {}, {"pla": 0.7, "city": 0.9}),
+        ("zaraza w miasta", {"read": 2}, {"pla": 0.7}),
+        ("zaraza w miasta", {"wrote": ["cities"]}, {"pla": 0.7}),
+        ("zaraza w miasta", {"wrote": ["cities", "plague"]}, {}),
+        ("miasta i miasta", {"wrote": ["city"]}, {"city": 0.9}),
+        ("miasta i miasta", {"wrote": ["city", "city"]}, {}),
+        ("miasta zarazy, zarazy", {"wrote": ["city", "plague"]}, {"pla": 0.7}),
+    ],
+    ids=["read", "not yet read", "covered in another form", "all covered", "once", "twice", "first of two"],
+)  # fmt: skip
+def test_what_translates_a_word_that_is_not_covered_is_favoured(source, options, bonus):
+    assert favoured(source, **options) == pytest.approx(bonus, abs=1e-5)
+
+
+def test_within_a_word_another_one_begins_no_sooner():
+    lexicon = Lexicon(TABLE, "pl", 2.0, RULES, SPELLINGS.get)
+    before = torch.zeros(1, 6)
+    after = lexicon.favour(before.clone(), Begun([[0]], [lexicon.names(["zaraza", "miasta"])], [2]))
+    assert after[0, STARTS].logsumexp(0).item() == pytest.approx(math.log(3))
+    assert after[0, 1] > 0 and after[0, 2] > after[0, 3]
+
+
+def test_a_model_without_doubt_is_left_alone():
+    sure = torch.tensor([[0.0, 0.0, 0.0, 60.0, 0.0, 0.0]])
+    lexicon = Lexicon(TABLE, "pl", 2.0, RULES, SPELLINGS.get)
+    assert torch.allclose(lexicon.favour(sure.clone(), Begun([[]], [lexicon.names(["miasta"])], [1])), sure)
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, FULL])
+def test_it_falls_on_the_same_pieces_streaming_and_batched(tmp_path, k):
+    path = adapter(make(tmp_path / "base", "gemma3_text", seed=3), tmp_path / "adapter", 7)
+    writer = build(CausalLmConfig(str(path), k=2, precision="float32")).writer
+    table = {"perr": [("dog", 1.0)], "cas": [("house", 0.8), ("big", 0.4)], "grand": [("big", 0.9)]}
+    helped = replace(writer, copier=Lexicon(table, "es", 12.0, writer.rules, writer.places))
+    sentences = [text.split() for text in ("el perro grande la casa", "casa perro perro casa grande el", "la casa")]
+    together = decode_batch(helped, sentences, Schedule(k))
+    assert together != decode_batch(writer, sentences, Schedule(k))
+    for sentence, written in zip(sentences, together, strict=True):
+        assert list(decode_stream(helped, iter(sentence), Schedule(k))) == [word.token for word in written]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"lexicon": "pbmt-xx-en"}, "no packed phrase-based model"),
+        ({"lexicon": "pbmt-pl-en"}, "translates pl-en, the model es-en"),
+        ({"lexicon": "pbmt-es-en", "copy_bonus": 2.0}, "copy_bonus must be 0"),
+        ({"lexicon": "pbmt-es-en", "beam": 2}, "beam must be 1"),
+        ({"lexicon": "pbmt-es-en", "lexicon_bonus": 0.0}, "lexicon_bonus: must be above 0"),
+    ],
+)
+def test_a_lexicon_that_does_not_fit(tmp_path, options, message):
+    path = adapter(make(tmp_path / "base", "gemma3_text"), tmp_path / "adapter", 7)
+    with pytest.raises(ConfigError, match=message):
+        build(CausalLmConfig(str(path), precision="float32", **options))
+
+
+def test_table_and_bonus_are_part_of_the_fingerprint(tmp_path):
+    path = adapter(make(tmp_path / "base", "gemma3_text"), tmp_path / "adapter", 7)
+    settings = [{}, {"lexicon": "pbmt-es-en"}, {"lexicon": "pbmt-es-en", "lexicon_bonus": 3.0}]
+    prints = {build(CausalLmConfig(str(path), precision="float32", **some)).fingerprint() for some in settings}
+    assert len(prints) == 3
+    assert np.unique([len(value) for value in prints]).tolist() == [64]
