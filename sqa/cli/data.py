@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
@@ -43,3 +45,15 @@ def data_verify(names: Names = None, as_json: Json = False) -> None:
         print(f"sqa: {status.entry.name}: {status.message}", file=sys.stderr)
     if bad:
         raise typer.Exit(3)
+
+
+@data_app.command("listen")
+def data_listen(
+    form: Annotated[str, typer.Argument(metavar="FORM", help="askqe, treqa or mcif.", show_default=False)],
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Its files.", show_default=False)],
+    language: Annotated[str, typer.Option("--language", metavar="CODE", help="Of the source.")] = "",
+) -> None:
+    """Questions of others as questions to a listener (docs/own_data.md), JSON Lines on stdout."""
+    from sqa.data.listening import listen
+
+    listen(form, files, language)

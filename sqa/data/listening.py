@@ -7,19 +7,43 @@
     recording            in which file
 
 data/listening/schema.json is the JSON Schema of a record.
+
+`sqa data listen` makes such records of the question sets of others.  The language that they translate into is the
+source here, English the language that answers are looked for in:
+
+    askqe   {id, en, questions, answers}, the last two lists as a language model wrote them, and {id, en, LANGUAGE}:
+            QA/*/en-*.jsonl and data/processed/*.jsonl of github.com/dayeonki/askqe at 7e4c226
+    treqa   a list of {question, answer} for each line of two texts: what treqa/generate_qa.py of
+            github.com/sweta20/treqa at 03a32cc writes
+    mcif    questions by id as `prompt_en`, their answers, and the talks in another language: long_fixedprompt and
+            MCIF.long.*.ref.xml of FBK-MT/MCIF, as dataset_build/testset_generator.py of github.com/hlt-mt/mcif at
+            f195423 writes, scripts/build_mcif_golden.py of github.com/NorthernLightx/SpectraRAG at fb55e1b reads them
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import ast
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqa.core import answers
-from sqa.core.errors import DataError
+from sqa.core.errors import ConfigError, DataError
 from sqa.core.types import Asked, Question
+from sqa.files import records
+from sqa.files.json_reader import parse_json
+
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
 
 LONGEST = 1e7  # s: four months
+LONGEST_LIST = 100_000  # characters of a list of texts that a language model wrote
+LARGEST_XML = 1 << 26  # bytes
+PROMPT = "Answer the following question concisely given the English content: "  # of MCIF, before each question
+HEARD_TYPES = ("A", "AV")  # of MCIF's questions: answered by what is said; V: by what is seen, NA: by neither
 
 
 def heard(where: str, question: Question, record: Mapping[str, Any]) -> Question:
@@ -61,3 +85,151 @@ def _spoken(where: str, question: Question, record: Mapping[str, Any]) -> Questi
     if not isinstance(recording, str) or not recording.strip() or answers.unwritable(recording, answers.LINE_ENDS):
         raise DataError(f"{where}.recording: expected the name of a file, got {repr(recording)[:60]}")
     return replace(question, word_times=tuple(map(float, times)), recording=recording)
+
+
+# ------------------------------------------------------------------------------------------- question sets of others
+
+
+class Item(NamedTuple):
+    """A question of another set; without a usable answer it is left out."""
+
+    id: str
+    language: str
+    source: Sequence[str]  # sentences
+    reference: Sequence[str]
+    question: object
+    answer: object
+
+
+def listen(form: str, files: Sequence[Path], language: str) -> None:
+    """`sqa data listen`: records on stdout; on stderr how many questions are left out for want of words."""
+    if form not in _FORMS:
+        raise ConfigError(f"{form}: unknown form; known: {', '.join(_FORMS)}")
+    read, names = _FORMS[form]
+    if len(files) != len(names):
+        raise ConfigError(f"{form}: expected {len(names)} files, {' '.join(names)}, got {len(files)}")
+    left_out = 0
+    for item in read(*files, language):
+        question, answer = (" ".join(t.split()) if isinstance(t, str) else "" for t in (item.question, item.answer))
+        if not question or not answers.bare(answer) or answers.unwritable(question + answer):
+            left_out += 1
+            continue
+        record = {"id": item.id, "language": item.language, "source": item.source, "reference": item.reference}
+        print(json.dumps({**record, "question": question, "answers": [answer]}, ensure_ascii=False))
+    print(f"{left_out} questions left out: no question or no answer in words", file=sys.stderr)
+
+
+def _askqe(asked: Path, pairs: Path, language: str) -> Iterator[Item]:
+    texts = {records.text_of(f"{pairs}:{n}", "id", row.get("id")): row for n, row in records.numbered_lines(pairs)}
+    for number, row in records.numbered_lines(asked):
+        where, id = f"{asked}:{number}", row.get("id")
+        pair = texts.get(id) if isinstance(id, str) else None
+        others = [key for key in pair or () if key not in ("id", "en")]
+        if pair is None or len(others) != 1 or language not in ("", others[0]):
+            raise DataError(f"{pairs}: id {repr(id)[:60]} of {where}: expected a record of id, en and one language")
+        source, reference = ([records.text_of(f"{pairs}: {id}", key, pair.get(key))] for key in (others[0], "en"))
+        if answers.spelling(reference[0]) != answers.spelling(records.text_of(where, "en", row.get("en"))):
+            raise DataError(f"{where}: id {id} has another English text in {pairs}")
+        questions, found = (_texts(records.text_of(where, key, row.get(key))) for key in ("questions", "answers"))
+        for n, question in enumerate(questions):
+            answer = found[n] if len(found) == len(questions) else None
+            yield Item(f"{id}#{n}", others[0], source, reference, question, answer)
+
+
+def _texts(written: str) -> list[Any]:
+    """The items of a list, in JSON or in Python; of what is neither, one that is none."""
+    for parse in (parse_json, ast.literal_eval) if len(written) <= LONGEST_LIST else ():
+        try:
+            found = parse(written)
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            continue
+        if isinstance(found, list):
+            return found
+    return [None]
+
+
+def _treqa(asked: Path, source: Path, reference: Path, language: str) -> Iterator[Item]:
+    if not language:
+        raise ConfigError("--language: needed for treqa, whose texts do not say theirs")
+    rows = [list(records.lines(path)) for path in (asked, source, reference)]
+    if len({len(lines) for lines in rows}) != 1:
+        raise DataError(f"{asked}: expected as many lines as in {source} and {reference}, got {[*map(len, rows)]}")
+    for number, (line, *texts) in enumerate(zip(*rows, strict=True), 1):
+        try:
+            pairs = parse_json(line)
+        except ValueError as error:
+            raise DataError(f"{asked}:{number}: {error}") from error
+        if not isinstance(pairs, list) or not all(isinstance(pair, dict) for pair in pairs):
+            raise DataError(f"{asked}:{number}: expected a list of objects with question and answer, got {line[:60]}")
+        for n, pair in enumerate(pairs):
+            here, there = ([text] for text in texts)
+            yield Item(f"{number}#{n}", language, here, there, pair.get("question"), pair.get("answer"))
+
+
+def _mcif(prompts: Path, english: Path, other: Path, language: str) -> Iterator[Item]:
+    asked = _prompts(prompts)
+    _, here = _talks(english, "en")
+    code, there = _talks(other, language)
+    texts: dict[str, tuple[list[str], list[str]]] = {}
+    for sample in there:
+        if sample.get("task") == "TRANS":
+            said, written = ((sample.findtext(path) or "").split("\n") for path in ("metadata/transcript", "reference"))
+            if len(said) != len(written) or not all(line.strip() for line in (*said, *written)):
+                raise DataError(f"{other}: {sample.get('iid')}: transcript and reference are not line for line")
+            texts[_talk(other, sample)] = written, said
+    for sample in here:
+        if sample.get("task") == "QA" and sample.get("qa_type") in HEARD_TYPES:
+            id, talk = sample.get("id", ""), _talk(english, sample)
+            if talk not in texts:
+                raise DataError(f"{other}: no translation of {talk}, which question {id} of {english} is about")
+            if not asked.get(id, "").startswith(PROMPT):
+                raise DataError(f"{prompts}: {id}: expected a prompt that begins {PROMPT!r}, got {asked.get(id)!r:.60}")
+            question = asked[id].removeprefix(PROMPT)
+            yield Item(sample.get("iid", id), code, *texts[talk], question, sample.findtext("reference"))
+
+
+def _prompts(path: Path) -> dict[str, str]:
+    """id -> prompt in English."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        table = parquet.read_table(path, columns=["id", "prompt_en"])
+    except (OSError, pa.ArrowException) as error:
+        raise DataError(f"{path}: cannot be read as Parquet: {str(error).splitlines()[0]}") from error
+    if table.column_names != ["id", "prompt_en"]:
+        raise DataError(f"{path}: expected the columns id and prompt_en, got {', '.join(table.column_names)}")
+    return {str(row["id"]): str(row["prompt_en"]) for row in table.to_pylist()}
+
+
+def _talks(path: Path, language: str) -> tuple[str, list[Element]]:
+    """The language of the long task of an MCIF file, which has to be `language` unless that is "", and its samples."""
+    from xml.etree import ElementTree
+
+    try:
+        text = path.read_bytes()[: LARGEST_XML + 1]
+        if len(text) > LARGEST_XML or b"<!DOCTYPE" in text:
+            raise DataError(f"{path}: has a DOCTYPE or is larger than {LARGEST_XML >> 20} MiB; no file of MCIF is")
+        tasks = [task for task in ElementTree.fromstring(text).iter("task") if task.get("track") == "long"]
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except ElementTree.ParseError as error:
+        raise DataError(f"{path}: not XML ({error}); unpack a .gz first") from error
+    if len(tasks) != 1 or language not in ("", code := tasks[0].get("text_lang", "")):
+        raise DataError(f"{path}: expected one long task{f' in {language!r}' if language else ''}")
+    return code, list(tasks[0].iter("sample"))
+
+
+def _talk(path: Path, sample: Element) -> str:
+    """The name of a talk, which its audio and its video have."""
+    name = sample.findtext("audio_path") or sample.findtext("video_path")
+    if not name:
+        raise DataError(f"{path}: sample {sample.get('id')} names no audio and no video")
+    return PurePosixPath(name).stem
+
+
+_FORMS: Mapping[str, tuple[Callable[..., Iterator[Item]], tuple[str, ...]]] = {
+    "askqe": (_askqe, ("QA.jsonl", "PAIRS.jsonl")),
+    "treqa": (_treqa, ("QA.jsonl", "SOURCE.txt", "REFERENCE.txt")),
+    "mcif": (_mcif, ("PROMPTS.parquet", "EN.ref.xml", "XX.ref.xml")),
+}
