@@ -5,23 +5,38 @@
 
 simulstream gives a scorer the final text alone; what was shown and then deleted, and when, is read from the log itself.
 So the number is that of `sqa run` on the log.  simulstream prints it as a latency "in seconds", which it is not.
+
+SQA_FACTS wants simulstream's `--reference` and no questions: the facts of each of its segments (docs/facts.md), after
+simulstream's own resegmentation.  With `--sqa-sources FILE`, a line for each segment, SQA_FACTS_INVENTED,
+SQA_FACTS_LAG (that one in seconds, as `sqa latency LOG --facts` estimates them) and SQA_FACTS_TIMED have values, too.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
+import numpy as np
 from simulstream.metrics import score_latency
+from simulstream.metrics.readers import OutputWithDelays, ReferenceSentenceDefinition
 from simulstream.metrics.scorers.latency import (
     LatencyScorer,
     LatencyScores,
     LatencyScoringSample,
     register_latency_scorer,
 )
+from simulstream.metrics.scorers.latency.mwersegmenter import (
+    MWERSegmenterBasedLatencyScorer,
+    ResegmentedLatencyScoringSample,
+)
 
+from sqa.core.errors import NotComputable, SqaError
+from sqa.metrics.fact_metrics import SIDES, Facts
+from sqa.metrics.facts_log import FactOptions, judged_lines
 from sqa_services.simuleval.answered import SHOWN, Answered, add_options, answered
 
 
@@ -45,6 +60,45 @@ class OfAnswers(LatencyScorer):
 
 for _shown, _name in SHOWN.items():
     register_latency_scorer(_shown)(type(_shown, (OfAnswers,), {"metric": _name}))
+
+
+class OfFacts(MWERSegmenterBasedLatencyScorer):
+    """Facts of the reference that the translation of its segment has."""
+
+    metric = Facts()
+    args: Namespace
+
+    def _do_score(self, samples: list[ResegmentedLatencyScoringSample]) -> LatencyScores:
+        pairs = [pair for sample in samples for pair in zip(sample.hypothesis, sample.reference, strict=True)]
+        side, sources = self.metric.side, Path(self.args.sqa_sources) if self.args.sqa_sources else None
+        try:
+            if sources is None and side != "arrived":
+                raise NotComputable(f"{self.metric.name}: needs --sqa-sources, a line for each segment")
+            with TemporaryDirectory() as folder:
+                log = Path(folder) / "instances.log"
+                log.write_text("".join(_line(*pair) for pair in pairs), encoding="utf-8")
+                lines = judged_lines(str(log), FactOptions(self.args.sqa_pair, sources=sources))
+            return LatencyScores(ideal_latency=self.metric.score(np.sum([one.stats(side) for one in lines], axis=0)))
+        except SqaError as error:
+            raise SystemExit(f"sqa: {error}") from error
+
+    @classmethod
+    def add_arguments(cls, parser: ArgumentParser) -> None:
+        parser.add_argument("--sqa-pair", default="-en", help="languages, as es-en: number words, the aligner's priors")
+        parser.add_argument("--sqa-sources", default="", help="file of transcripts, a line for each segment")
+
+
+for _side in SIDES:
+    _built = Facts(_side)
+    _shown = f"SQA_{_built.name.upper().replace('-', '_').replace('@', '_')}"
+    register_latency_scorer(_shown)(type(_shown, (OfFacts,), {"metric": _built}))
+
+
+def _line(written: OutputWithDelays, segment: ReferenceSentenceDefinition) -> str:
+    """A segment as a line of a log of speech, its times in ms of the segment."""
+    delays = [1000 * (delay - segment.start_time) for delay in written.ideal_delays]
+    texts = {"prediction": written.final_text, "reference": segment.content}
+    return json.dumps({**texts, "delays": delays, "source_length": 1000 * float(segment.duration)}) + "\n"
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -60,6 +60,38 @@ def test_a_log(scorer: str, log: Path, tmp_path: Path) -> None:
     assert 0 < float(printed) == float(ours(log, tmp_path / "runs")[NAMES[scorer]])
 
 
+@pytest.fixture
+def spoken(tmp_path: Path) -> tuple[str, ...]:
+    """Options of simulstream: each recording of the questions is one segment with its human translation."""
+    questions = [json.loads(line) for line in QUESTIONS.read_text(encoding="utf-8").splitlines()]
+    ends = [(question["id"] + ".wav", question["word_times"][-1]) for question in questions]
+    segments = "".join(f"- {{wav: {name}, offset: 0.0, duration: {end + 1}}}\n" for name, end in ends)
+    texts = {
+        "audio.yaml": segments,
+        "reference": "".join(" ".join(question["reference"]) + "\n" for question in questions),
+        "sources": "".join(question["source"] + "\n" for question in questions),
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    return ("--audio-definition", str(tmp_path / "audio.yaml"), "--reference", str(tmp_path / "reference"))
+
+
+@needs_simulstream
+@pytest.mark.slow
+def test_facts_need_references_alone(spoken: tuple[str, ...], tmp_path: Path) -> None:
+    config = {"dataset": {"name": str(QUESTIONS)}, "translator": {"name": "recorded", "file": str(APPENDED)}}
+    expected = sqa.run({"name": "facts", **config, "metrics": ["facts"]}, runs=tmp_path / "runs", progress=False)
+    done = simulstream(tmp_path, APPENDED, "SQA_FACTS", *spoken, "--sqa-pair", "es-en")
+    [printed] = re.findall(r"ideal_latency=([\d.e-]+)", done.stdout)
+    assert 0 < float(printed) == float(expected.metrics["facts"])
+    lag = ("SQA_FACTS_LAG", *spoken, "--sqa-pair", "es-en")
+    done = simulstream(tmp_path, APPENDED, *lag, "--sqa-sources", str(tmp_path / "sources"))
+    [printed] = re.findall(r"ideal_latency=([\d.e-]+)", done.stdout)
+    assert 0 < float(printed) < 10  # s
+    done = simulstream(tmp_path, APPENDED, *lag)
+    assert done.returncode and done.stderr.splitlines()[-1].startswith("sqa: facts-lag: needs --sqa-sources")
+
+
 @needs_simulstream
 @pytest.mark.slow
 def test_what_is_wrong_is_one_line(tmp_path: Path) -> None:
