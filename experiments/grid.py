@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -40,9 +40,7 @@ if TYPE_CHECKING:
     from sqa.run.parts import Parts
     from sqa.run.pipeline import RunResult
     from sqa.run.scheduler import Scheduler
-    from sqa.run.spread import Job
 
-K = TypeVar("K")
 DECODED = ("waitk", "causal-lm")  # translators that share no work between one k and another
 COSTS = {"fixed": 0.0, "waitk": 1.5, "command": 4.0, "causal-lm": 30.0}  # of translating; guessing and scoring: 1
 SEPARATE = "separate wait-k"  # one model per k
@@ -137,6 +135,13 @@ class Cell:
     def translator(self) -> str:
         """The family, with the seed where there are several."""
         return with_seed(self.family, self.seed)
+
+    @property
+    def beside(self) -> str:
+        """What it has in common with the cells of its data set that share its translator's work within a process."""
+        # Prefix translations of a command are remembered within a process, so its k stay together too.
+        translator = self.run.translator
+        return f"{translator.options.model} {self.k}" if translator.name in DECODED else self.translator
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,17 +268,14 @@ def run_cells(todo: list[Cell], config: AblationConfig, runs: Path) -> list[Row]
 
     There the contestants of one translator stay together and share its work.
     """
-    groups: dict[tuple[str, str], list[Cell]] = {}
-    for cell in todo:
-        # Prefix translations of a command are remembered within a process, so its k stay together too.
-        apart = cell.run.translator.name in DECODED
-        part = f"{cell.run.translator.options.model} {cell.k}" if apart else cell.translator
-        groups.setdefault((cell.dataset, part), []).append(cell)
-    questions = workshop(runs).parts.questions
-    cheap_first = sorted(groups.values(), key=lambda group: sum(cost(group, questions)))
     scheduler = current()
     if scheduler is not None:
-        return spread_cells(scheduler, cheap_first[::-1], todo, config, runs)
+        return spread_cells(scheduler, todo, config, runs)
+    groups: dict[tuple[str, str], list[Cell]] = {}
+    for cell in todo:
+        groups.setdefault((cell.dataset, cell.beside), []).append(cell)
+    questions = workshop(runs).parts.questions
+    cheap_first = sorted(groups.values(), key=lambda group: sum(cost(group, questions)))
     rows = {cell.run.name: row for cell in todo if (row := finished_row(cell, config, runs)) is not None}
     unfinished = [left for group in cheap_first if (left := [cell for cell in group if cell.run.name not in rows])]
     if not unfinished:
@@ -373,34 +375,21 @@ def intervals_of(
     return stats, dict(zip(stats, found, strict=True)), {metric.name: metric.signature() for metric in there}
 
 
-def spread_cells(
-    scheduler: Scheduler, groups: Sequence[Sequence[Cell]], todo: Sequence[Cell], config: AblationConfig, runs: Path
-) -> list[Row]:
+def spread_cells(scheduler: Scheduler, todo: Sequence[Cell], config: AblationConfig, runs: Path) -> list[Row]:
     """`run_cells` on the workers of a scheduler; the run folders are written here."""
     from sqa.run.folder import unpack
-    from sqa.run.spread import Job
+    from sqa.run.spread import Job, spread
 
-    chains = [
-        [(cell.run.name, Job(cell.run, partial(finish_cell, cell, config.resamples, config.seed))) for cell in group]
-        for group in groups
+    jobs = [
+        Job(cell.run, partial(finish_cell, cell, config.resamples, config.seed), beside=cell.beside) for cell in todo
     ]
-    rows: dict[str, Row] = {}
-    for name, (row, files) in scattered(scheduler, chains, config.workers, "ablation"):
-        unpack(files, runs / name)
-        rows[name] = row
-    return [rows[cell.run.name] for cell in todo]
-
-
-def scattered(
-    scheduler: Scheduler, chains: Sequence[Sequence[tuple[K, Job]]], workers: int, what: str
-) -> Iterator[tuple[K, Any]]:
-    """(name, result) of each job, as workers finish them; the jobs of a chain stay together."""
-    from sqa.run.spread import spread
-
-    with progress.bar(what, sum(map(len, chains)), unit="run") as bar:
-        for (chain, at), result in spread(scheduler, [[job for _, job in jobs] for jobs in chains], workers):
-            yield chains[chain][at][0], result
+    rows: dict[int, Row] = {}
+    with progress.bar("ablation", len(jobs), unit="run") as bar:
+        for place, (row, files) in spread(scheduler, jobs, config.workers):
+            unpack(files, runs / todo[place].run.name)
+            rows[place] = row
             bar.update()
+    return [rows[place] for place in range(len(todo))]
 
 
 def finish_cell(cell: Cell, resamples: int, seed: int, store: Store, parts: Parts) -> tuple[Row, dict[str, bytes]]:

@@ -19,10 +19,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from experiments.contestant import Value
-from experiments.grid import DECODED, intervals_of, scattered
+from experiments.grid import DECODED, intervals_of
 from experiments.lab.ledger import Row, row_of
 from experiments.made import LeftOut, Made
 from experiments.needs import Needs
+from sqa.core import progress
 from sqa.core.errors import ConfigError, Count, DataError, checked
 from sqa.core.registry import did_you_mean
 from sqa.core.types import Question
@@ -176,16 +177,19 @@ def _wanted(config: TableConfig) -> Iterator[Wanted | LeftOut]:
 
 def _spread(scheduler: Scheduler, wanted: Sequence[Wanted], config: TableConfig) -> list[Row]:
     """The rows, made by workers; these find the questions in the store, and need no data of their own."""
-    from sqa.run.spread import PROCESSES, Job
+    from sqa.run.spread import PROCESSES, Job, spread
 
     given = {id(questions): scheduler.store.keep(questions) for _, questions in wanted}
-    chains: dict[tuple[Any, ...], list[tuple[int, Job]]] = {}
-    for place, (cell, questions) in enumerate(wanted):
+    jobs = []
+    for cell, questions in wanted:
         # prefix translations of a program are remembered within a process, so its k stay together
-        apart, kept = cell.k if cell.run.translator.name in DECODED else None, given[id(questions)]
-        job = Job(cell.run, partial(_finish, cell, config, kept), given=kept)
-        chains.setdefault((kept, cell.translator.label, apart), []).append((place, job))
-    rows = dict(scattered(scheduler, list(chains.values()), PROCESSES, "translations"))
+        beside, kept = "" if cell.run.translator.name in DECODED else cell.translator.label, given[id(questions)]
+        jobs.append(Job(cell.run, partial(_finish, cell, config, kept), given=kept, beside=beside))
+    rows: dict[int, list[Row]] = {}
+    with progress.bar("translations", len(jobs), unit="run") as bar:
+        for place, found in spread(scheduler, jobs, PROCESSES):
+            rows[place] = found
+            bar.update()
     return [row for place in range(len(wanted)) for row in rows[place]]
 
 

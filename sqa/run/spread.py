@@ -1,33 +1,33 @@
-"""The graph of many runs: blocks are submitted as far as workers can use them, and followed to the last one.
+"""Many runs on workers: a task is a block of questions, made by all stages of the runs that go together.
 
-    for job, result in spread(scheduler, [[Job(config, finish)], ...]):
+    for place, result in spread(scheduler, [Job(config, finish), ...], workers):
         ...
 
-A run is planned on a worker (which loads its models), its missing blocks are chained stage by stage, and `finish` is
-called on a worker when the last one is there.  Runs of one chain share work within a process (a program that is asked
-for prefixes, say), so each block of one is made where the same block of the one before was.
+Runs of one translator on the same questions go together, and share its translation.  They are planned on a worker
+(which loads their models), then each block that the store lacks is one task, and `finish` is called on a worker when
+the last one is there.
 
-    for place, value in each(scheduler, function, [(argument, ...), ...]):    # work that is no run: a training
+    for place, value in each(scheduler, function, [(argument, ...), ...], workers):    # work that is no run: a training
         ...
 """
 
 from __future__ import annotations
 
+import math
 import random
 import time
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass
+from itertools import count
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import uuid4
 
 from sqa.core.errors import RemoteProtocolError
-from sqa.files.store import Stage, Store
+from sqa.files.store import Store, digest
 from sqa.run.blocks import Planned, workshop_of
-from sqa.run.config import RunConfig
+from sqa.run.config import RunConfig, to_mapping
 from sqa.run.parts import Parts
 from sqa.run.scheduler import Scheduler
 
@@ -35,8 +35,7 @@ if TYPE_CHECKING:
     from distributed import Client, Future
 
 PROCESSES = 2  # of `--scheduler local` without a number, where no config says how many
-PER_WORKER = 8  # chains of blocks submitted ahead for each worker thread
-CHAINS = 2  # chains of runs opened ahead for each worker thread
+PER_WORKER = 8  # tasks submitted ahead for each worker thread
 FEWEST = 4  # worker threads reckoned with, as more may come
 RECOUNT = 10.0  # seconds after which the workers are counted again
 
@@ -51,43 +50,36 @@ class Job:
     finish: Finish
     until: str = "score"
     given: str | None = None  # questions in the store (`Store.keep`), in place of those of config.dataset
+    beside: str = ""  # runs of one name share work within a process (prefixes that a program has translated)
+
+    def together(self) -> str:
+        """What the runs have in common whose blocks are made by one task."""
+        shared = self.beside or to_mapping(self.config.translator)
+        return digest([to_mapping(self.config.dataset), self.given, shared])
 
 
-@dataclass(slots=True)
-class _Open:
-    """A job that is being worked on."""
+class _Call(NamedTuple):
+    """What a worker is asked for."""
 
-    place: tuple[int, int]  # its chain, and where in it
-    job: Job
-    planned: Planned | None = None
-    left: int = 0  # blocks that are not whole yet
-
-
-@dataclass(slots=True)
-class _Chain:
-    """Jobs of one chain, opened together."""
-
-    jobs: list[_Open]
-    blocks: deque[int] = field(default_factory=deque)  # in the order in which they will be submitted
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    place: int | None = None  # of the result that its value is; None: it is none
+    then: Callable[[Any], Iterable[_Call]] = lambda _: ()  # the calls that its value brings
 
 
-def spread(
-    scheduler: Scheduler, chains: Sequence[Sequence[Job]], workers: int
-) -> Iterator[tuple[tuple[int, int], Any]]:
-    """((chain, place in it), what `finish` gave) of every job as it ends.  Its first error ends all."""
-    from distributed.client import ClosedClientError
-    from distributed.comm.core import CommClosedError
+def spread(scheduler: Scheduler, jobs: Sequence[Job], workers: int) -> Iterator[tuple[int, Any]]:
+    """(place, what `finish` gave) of every job as it ends.  The first error ends all."""
 
-    done: set[tuple[int, int]] = set()
-    total = sum(map(len, chains))
-    client = scheduler.client(workers)
-    while len(done) < total:
-        try:
-            for place, result in _Graph(client, scheduler.store, chains, done).results():
-                done.add(place)
-                yield place, result
-        except (_Lost, ClosedClientError, CommClosedError):
-            client = scheduler.reopen()
+    def calls(done: Collection[int]) -> list[_Call]:
+        groups: dict[str, list[int]] = {}
+        for place, job in enumerate(jobs):
+            if place not in done:
+                groups.setdefault(job.together(), []).append(place)
+        planning = [_made({place: jobs[place] for place in places}, scheduler.store) for places in groups.values()]
+        random.shuffle(planning)  # another order than any other scheduler on the same store
+        return planning
+
+    return _served(scheduler, workers, len(jobs), calls)
 
 
 def each(
@@ -98,153 +90,82 @@ def each(
     A call whose worker died is made again on another, so the function goes on from what it finds.  Arguments and values
     must be small.  The first error ends all that has not begun.
     """
-    from distributed.client import ClosedClientError
-    from distributed.comm.core import CommClosedError
 
-    done: set[int] = set()
-    client = scheduler.client(workers)
-    while len(done) < len(given):
-        try:
-            for place, value in _called(client, function, given, done):
-                done.add(place)
-                yield place, value
-        except (_Lost, ClosedClientError, CommClosedError):
-            client = scheduler.reopen()
+    def calls(done: Collection[int]) -> list[_Call]:
+        wanted = [_Call(function, arguments, place) for place, arguments in enumerate(given) if place not in done]
+        return wanted[::-1]
+
+    return _served(scheduler, workers, len(given), calls)
 
 
-def _called(
-    client: Client, function: Callable[..., Any], given: Sequence[tuple[Any, ...]], done: set[int]
-) -> Iterator[tuple[int, Any]]:
-    """What one scheduler is asked for: the calls that are not done."""
-    from distributed import as_completed
+def _made(jobs: dict[int, Job], store: Store) -> _Call:
+    """Runs that go together: they are planned, then their blocks are made, then each is finished."""
+    several = tuple(jobs.values())
 
-    futures = {
-        client.submit(_call, function, arguments, key=f"{function.__name__}-{uuid4().hex[:12]}", pure=False): place
-        for place, arguments in enumerate(given)
-        if place not in done
-    }
-    try:
-        for future in as_completed(list(futures), loop=client.loop):
-            yield futures[future], _value(future)
-    finally:
-        if client.status == "running":
-            client.cancel([future for future, place in futures.items() if place not in done], force=True)
+    def blocks(found: tuple[list[Planned], list[int]]) -> list[_Call]:
+        plans, missing = found
+        finishing = [_Call(_finish, (job.finish, store), place) for place, job in jobs.items()]
+        left = len(missing)
+
+        def ended(_: None) -> list[_Call]:
+            nonlocal left
+            left -= 1
+            return [] if left else finishing
+
+        order = random.sample(missing, left)
+        return [_Call(_make, (several, plans, block, store), then=ended) for block in order] or finishing
+
+    return _Call(_plan, (several, store), then=blocks)
 
 
 class _Lost(Exception):
     """The scheduler forgot what it was given."""
 
 
-class _Graph:
-    """What one scheduler is asked for."""
+def _served(
+    scheduler: Scheduler, workers: int, total: int, calls: Callable[[Collection[int]], list[_Call]]
+) -> Iterator[tuple[int, Any]]:
+    """The `total` results of calls, by a scheduler or one in its place; `calls(done)` are those still wanted."""
+    from distributed.client import ClosedClientError
+    from distributed.comm.core import CommClosedError
 
-    def __init__(
-        self, client: Client, store: Store, chains: Sequence[Sequence[Job]], done: set[tuple[int, int]]
-    ) -> None:
-        from distributed import as_completed
-
-        self.client, self.store = client, store
-        opened = [
-            [_Open((c, j), job) for j, job in enumerate(chain) if (c, j) not in done] for c, chain in enumerate(chains)
-        ]
-        self.waiting = deque(_Chain(jobs) for jobs in opened if jobs)
-        self.random = random.Random()  # another order than any other scheduler on the same store
-        self.random.shuffle(self.waiting)
-        self.open: list[_Chain] = []
-        self.ends: dict[Future, list[Callable[[Any], None]]] = {}  # what is waited for -> what then
-        self.made: dict[tuple[str, int], Future | None] = {}  # (stage key, block) -> on its way; None: in the store
-        self.listed: set[str] = set()  # keys of stages whose blocks in the store are in `made`
-        self.finished: deque[tuple[tuple[int, int], Any]] = deque()
-        self.following = as_completed(loop=client.loop)  # not that of the client that was made last
-        self.threads, self.counted = FEWEST, 0.0  # worker threads, and when they were counted
-
-    def results(self) -> Iterator[tuple[tuple[int, int], Any]]:
-        """Submit and follow everything."""
+    done: set[int] = set()
+    client = scheduler.client(workers)
+    while len(done) < total:
         try:
-            self._feed()
-            for future in self.following:
-                value = _value(future)
-                for then in self.ends.pop(future):
-                    then(value)
-                while self.finished:
-                    yield self.finished.popleft()
-                self._feed()
-        finally:
-            if self.ends and self.client.status == "running":
-                self.client.cancel(list(self.ends), force=True)
+            for place, value in _followed(client, calls(done)):
+                done.add(place)
+                yield place, value
+        except (_Lost, ClosedClientError, CommClosedError):
+            client = scheduler.reopen()
 
-    def _feed(self) -> None:
-        """Submit as much as the workers there are can use for a while."""
-        if time.monotonic() - self.counted > RECOUNT:
-            self.threads = max(FEWEST, sum(self.client.nthreads().values()))
-            self.counted = time.monotonic()
-        while self.waiting and len(self.open) < CHAINS * self.threads:
-            chain = self.waiting.popleft()
-            self.open.append(chain)
-            for one in chain.jobs:
-                key = f"plan-{one.job.config.name}-{self.random.getrandbits(32):08x}"
-                future = self.client.submit(_plan, one.job, self.store, key=key, pure=False)
-                self._then(future, partial(self._planned, chain, one))
-        for chain in self.open:
-            while chain.blocks and len(self.ends) < PER_WORKER * self.threads:
-                self._submit(chain, chain.blocks.popleft())
-        self.open = [chain for chain in self.open if chain.blocks or any(one.planned is None for one in chain.jobs)]
 
-    def _then(self, future: Future, then: Callable[[Any], None]) -> None:
-        if future in self.ends:
-            self.ends[future].append(then)
-        else:
-            self.ends[future] = [then]
-            self.following.add(future)
+def _followed(client: Client, waiting: list[_Call]) -> Iterator[tuple[int, Any]]:
+    """What one scheduler is asked for: as much at a time as its workers can use for a while, the last call first."""
+    from distributed import as_completed
 
-    def _planned(self, chain: _Chain, one: _Open, planned: Planned) -> None:
-        """A job's stages are known; with those of the last job of its chain its blocks can be submitted."""
-        one.planned = planned
-        for stage in planned.stages:
-            if stage.key not in self.listed:
-                self.listed.add(stage.key)
-                missing = set(self.store.missing(stage, planned.blocks))
-                self.made |= {(stage.key, b): None for b in range(planned.blocks) if b not in missing}
-        one.left = planned.blocks
-        if all(other.planned is not None for other in chain.jobs):
-            chain.blocks.extend(self.random.sample(range(planned.blocks), planned.blocks))
-
-    def _submit(self, chain: _Chain, block: int) -> None:
-        """One block of every job of a chain, from its first stage that the store lacks to its last."""
-        neighbour: Future | None = None
-        for one in chain.jobs:
-            assert one.planned is not None
-            last: Future | None = None
-            for stage in one.planned.stages:
-                after = [future for future in (last, neighbour if stage.name == "translate" else None) if future]
-                last = self._block(one.job, stage, block, after)
-                neighbour = last if stage.name == "translate" and last else neighbour
-            if last is None:
-                self._whole(one, block, True)
-            else:
-                self._then(last, partial(self._whole, one, block))
-
-    def _block(self, job: Job, stage: Stage, block: int, after: list[Future]) -> Future | None:
-        """The task of one block; None where the store has it."""
-        at = (stage.key, block)
-        if at not in self.made:
-            key = (f"{stage.name}-{stage.key[:24]}-{id(self):x}", block)  # one group: given out as workers get free
-            what = (job.config, job.given, stage, block)
-            self.made[at] = self.client.submit(_make, *what, self.store, after, key=key, pure=False)
-        return self.made[at]
-
-    def _whole(self, one: _Open, block: int, _: bool) -> None:
-        """A block of a job is there in every stage; after the last one comes its end."""
-        assert one.planned is not None
-        self.made |= {(stage.key, block): None for stage in one.planned.stages}
-        one.left -= 1
-        if one.left == 0:
-            key = f"finish-{one.job.config.name}-{self.random.getrandbits(32):08x}"
-            future = self.client.submit(_finish, one.job.finish, self.store, key=key, pure=False, priority=1)
-            self._then(future, partial(self._ended, one))
-
-    def _ended(self, one: _Open, result: Any) -> None:
-        self.finished.append((one.place, result))
+    name, number = uuid4().hex[:12], count()
+    open_calls: dict[Future, _Call] = {}
+    following = as_completed(loop=client.loop)  # not that of the client that was made last
+    threads, counted = FEWEST, -math.inf  # worker threads, and when they were counted
+    try:
+        while waiting or open_calls:
+            if time.monotonic() - counted > RECOUNT:
+                threads, counted = max(FEWEST, sum(client.nthreads().values())), time.monotonic()
+            while waiting and len(open_calls) < PER_WORKER * threads:
+                call = waiting.pop()
+                key = (f"{call.function.__name__}-{name}", next(number))  # one group: given out as workers get free
+                future = client.submit(_alone, call.function, call.arguments, key=key, pure=False)
+                open_calls[future] = call
+                following.add(future)
+            future = next(following)
+            call, value = open_calls.pop(future), _value(future)
+            waiting += call.then(value)
+            if call.place is not None:
+                yield call.place, value
+    finally:
+        if open_calls and client.status == "running":
+            client.cancel(list(open_calls), force=True)
 
 
 def _value(future: Future) -> Any:
@@ -266,21 +187,24 @@ def _value(future: Future) -> Any:
 _ALONE = Lock()  # a worker with several threads works on one task at a time: models are not made for more
 
 
-def _plan(job: Job, store: Store) -> Planned:
-    with _ALONE:
-        return workshop_of(store).plan(job.config, job.until, job.given)
-
-
-def _make(config: RunConfig, given: str | None, stage: Stage, block: int, store: Store, _after: list[Any]) -> bool:
-    with _ALONE:
-        return workshop_of(store).make(config, stage, block, given)
-
-
-def _call(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+def _alone(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
     with _ALONE:
         return function(*arguments)
 
 
+def _plan(jobs: Sequence[Job], store: Store) -> tuple[list[Planned], list[int]]:
+    """The plans of runs that go together, and the blocks that the store lacks of a stage of one of them."""
+    plans = [workshop_of(store).plan(job.config, job.until, job.given) for job in jobs]
+    lacking = (store.missing(stage, planned.blocks) for planned in plans for stage in planned.stages)
+    return plans, sorted(set().union(*lacking))
+
+
+def _make(jobs: Sequence[Job], plans: Sequence[Planned], block: int, store: Store) -> None:
+    """One block of every stage of each run."""
+    for job, planned in zip(jobs, plans, strict=True):
+        for stage in planned.stages:
+            workshop_of(store).make(job.config, stage, block, job.given)
+
+
 def _finish(finish: Finish, store: Store) -> Any:
-    with _ALONE:
-        return finish(store, workshop_of(store).parts)
+    return finish(store, workshop_of(store).parts)

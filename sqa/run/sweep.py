@@ -59,14 +59,14 @@ def _spread(
     scheduler: Scheduler, combinations: Sequence[tuple[tuple[Override, ...], RunConfig]], runs: Path
 ) -> Iterator[Swept]:
     """`run_all` on the workers of a scheduler; the run folders are written here."""
-    chains = [[Job(config, partial(_finish, chosen, runs / config.name, config))] for chosen, config in combinations]
+    jobs = [Job(config, partial(_finish, chosen, runs / config.name, config)) for chosen, config in combinations]
     done: dict[int, Swept] = {}
-    with progress_bars.bar("sweep", len(chains), unit="run") as bar:
-        for (place, _), (one, files) in spread(scheduler, chains, PROCESSES):
+    with progress_bars.bar("sweep", len(jobs), unit="run") as bar:
+        for place, (one, files) in spread(scheduler, jobs, PROCESSES):
             folders.unpack(files, one.folder)
             done[place] = one
             bar.update()
-    yield from (done[place] for place in range(len(chains)))
+    yield from (done[place] for place in range(len(jobs)))
 
 
 def _finish(

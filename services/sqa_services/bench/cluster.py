@@ -106,7 +106,7 @@ def scaling() -> None:
                 client.wait_for_workers(workers)
                 client.run(_warm, job.config, scheduler.store)
                 start = time.perf_counter()
-                list(spread(scheduler, [[job]], workers))
+                list(spread(scheduler, [job], workers))
                 taken = time.perf_counter() - start
             alone = alone or taken
             gain = alone / taken
