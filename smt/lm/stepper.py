@@ -8,7 +8,7 @@ that may be chosen.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -19,7 +19,7 @@ from torch import Tensor
 from smt.lm.layout import OFFSET, Layout
 from smt.lm.network import CausalLM, KeyValue, Seen, mask_of
 from smt.lm.tokens import Tokens
-from smt.models.copying import Bonus, Copier
+from smt.models.copying import Bonus
 from smt.models.int8 import Matrix8, multiplied, quantised
 from smt.models.next_piece import Rules
 from smt.models.stepper import State
@@ -43,7 +43,7 @@ class LmWriter:
     rules: Rules  # over places in `pieces`
     offset: int | None = OFFSET  # position of the first target piece; None = where the source segment ends
     ahead: bool = False  # the source looks at itself in both directions, so it is read whole before a word is written
-    copier: Bonus | None = None  # for what spells names of the source, or translates its words
+    bonus: Bonus | None = None  # on translations of what was read
 
     @classmethod
     def of(
@@ -82,15 +82,6 @@ class LmWriter:
         if isinstance(self.rows, Matrix8):
             return multiplied(states, self.rows).float()
         return F.linear(states, self.rows).float()
-
-    def copying(self, bonus: float, language: str = "") -> LmWriter:
-        """The same model with a bonus, in nats, for what spells names of the source (smt/models/copying.py).
-
-        language: ISO 639-1 code of the source; "" = any.
-        """
-        texts = [self.tokens.texts[piece] for piece in self.pieces.tolist()]
-        starts = self.rules.starts_word.numpy()
-        return replace(self, copier=Copier(texts, starts, bonus, language) if bonus else None)
 
     def places(self, word: str) -> list[int] | None:
         """Of the pieces of a word among those that may be chosen; None where one may not."""

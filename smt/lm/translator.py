@@ -23,7 +23,7 @@ from smt.lm.adapter import PEFT, adapter_digest, load_adapter
 from smt.lm.base import base_folder, load_base, load_fingerprint
 from smt.lm.layout import Layout
 from smt.lm.stepper import LmWriter
-from smt.models import beam, copying
+from smt.models import beam
 from smt.models.beam import Beam
 from smt.models.writing import WaitKTranslator, WholeTexts
 from smt.policies.chosen import PolicyConfig, policy_of
@@ -53,7 +53,6 @@ class CausalLmConfig:
     target_language: str = "en"  # what it writes
     beam: int = 1  # hypotheses kept, full input only: see smt/models/beam.py; 1 = greedy
     bidirectional: bool = False  # the source looks at itself in both directions: full input only, adapters trained so
-    copy_bonus: float = 0.0  # nats for pieces that spell a name of the source, see smt/models/copying.py
     lexicon: str | None = None  # packed phrase-based model whose word translations are favoured: statistical/lexicon.py
     lexicon_bonus: float = lexicons.BONUS  # nats
     precision: Literal["auto", "float32", "bfloat16", "int8"] = "auto"  # auto = bfloat16 if the processor multiplies it
@@ -63,8 +62,7 @@ class CausalLmConfig:
     def __post_init__(self) -> None:
         policy_of(self)
         Beam(self.beam)
-        copying.check(self.copy_bonus, self.beam)
-        lexicons.check(self.lexicon, self.lexicon_bonus, self.copy_bonus, self.beam)
+        lexicons.check(self.lexicon, self.lexicon_bonus, self.beam)
         Schedule(FULL, self.emission_rate)
         if self.emission_rate != 1.0 and self.policy != "wait-k":
             raise ConfigError(f"emission_rate: for wait-k, got policy {self.policy!r}")
@@ -82,15 +80,6 @@ class _Loaded:
     languages: tuple[str, str]
     precision: Precision
     bidirectional: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _Favoured:
-    """What gets a bonus in the search, in nats."""
-
-    copy_bonus: float  # on the names of the source
-    words: Path | None  # packed phrase-based model whose word translations have
-    lexicon_bonus: float
 
 
 def resolve(config: CausalLmConfig) -> _Loaded:
@@ -144,18 +133,18 @@ def writer(loaded: _Loaded, digest: str) -> LmWriter:
 
 
 @lru_cache(maxsize=2)
-def favouring_writer(loaded: _Loaded, digest: str, favoured: _Favoured) -> LmWriter:
-    """The same model with a bonus on the names of the source or on translations of its words."""
+def helped_writer(loaded: _Loaded, digest: str, words: Path | None, bonus: float) -> LmWriter:
+    """The same model with a bonus, in nats, on the translations that a packed phrase-based model has of the source."""
     plain, language = writer(loaded, digest), loaded.languages[0]
-    if favoured.words is None:
-        return plain.copying(favoured.copy_bonus, language)
-    table = lexicons.load_table(favoured.words, language)
-    return replace(plain, copier=Lexicon(table, language, favoured.lexicon_bonus, plain.rules, plain.places))
+    if words is None:
+        return plain
+    table = lexicons.load_table(words, language)
+    return replace(plain, bonus=Lexicon(table, language, bonus, plain.rules, plain.places))
 
 
 @lru_cache(maxsize=2)
-def _system(loaded: _Loaded, digest: str, n: int, favoured: _Favoured, fingerprint: str) -> Remembered:
-    load = partial(favouring_writer, loaded, digest, favoured)
+def _system(loaded: _Loaded, digest: str, n: int, words: Path | None, bonus: float, fingerprint: str) -> Remembered:
+    load = partial(helped_writer, loaded, digest, words, bonus)
     return Remembered(WholeTexts(load, Beam(n), fingerprint, certain_pair(*loaded.languages)))
 
 
@@ -167,21 +156,18 @@ def build(config: CausalLmConfig) -> WaitKTranslator | PolicyTranslator:
     rules = f"causal-lm {VERSION} {loaded.precision} {loaded.languages} {base} {digest}"
     if loaded.bidirectional:
         rules += " bidirectional"
-    if config.copy_bonus:
-        rules += f" copy {copying.VERSION} {config.copy_bonus}"
     words = lexicons.model_folder(config.lexicon, loaded.languages) if config.lexicon else None
     if words:
         rules += lexicons.fingerprint(words, config.lexicon_bonus)
-    favoured = _Favoured(config.copy_bonus, words, config.lexicon_bonus)
     if config.beam > 1:
         rules += f" beam {beam.VERSION} {config.beam}"
     if loaded.adapter is not None and config.policy == "wait-k":
         schedule = Schedule(parse_k(config.k), config.emission_rate)
         rate = "" if schedule.rate == 1.0 else f" rate {schedule.rate}"  # results stored before there was one stay
         fingerprint = hashlib.sha256(f"{rules} {schedule.k}{rate}".encode()).hexdigest()
-        load = partial(favouring_writer, loaded, digest, favoured)
+        load = partial(helped_writer, loaded, digest, words, config.lexicon_bonus)
         return WaitKTranslator(load, schedule, Beam(config.beam), fingerprint, certain_pair(*loaded.languages))
     if config.emission_rate != 1.0:
         raise ConfigError(f"emission_rate: {config.model} is no adapter, and reads every prefix anew")
     whole = hashlib.sha256(f"{rules} whole texts".encode()).hexdigest()
-    return PolicyTranslator(_system(loaded, digest, config.beam, favoured, whole), policy_of(config))
+    return PolicyTranslator(_system(loaded, digest, config.beam, words, config.lexicon_bonus, whole), policy_of(config))

@@ -40,7 +40,7 @@ def decode_batch(writer: Writer, sentences: Sequence[Sequence[str]], schedule: S
     """Translate whole sentences at once; the very words and g of `decode_stream`.  An empty one gives no words."""
     written: list[list[Written]] = [[] for _ in sentences]
     open_pieces: list[list[int]] = [[] for _ in sentences]
-    names = [writer.copier.names(words) if writer.copier else Names() for words in sentences]
+    names = [writer.bonus.names(words) if writer.bonus else Names() for words in sentences]
     for numbers in by_length(sentences, writer.batch):
         stepper = writer.begin([sentences[i] for i in numbers], schedule)
         start_reading(stepper, schedule)
@@ -49,7 +49,7 @@ def decode_batch(writer: Writer, sentences: Sequence[Sequence[str]], schedule: S
                 numbers = [number for number, on in zip(numbers, stepper.state.alive.tolist(), strict=True) if on]
                 stepper.keep(stepper.state.alive)
             begun = None
-            if writer.copier:
+            if writer.bonus:
                 read = stepper.state.read.tolist()
                 begun = Begun([open_pieces[i] for i in numbers], [names[i] for i in numbers], read)
             choices, due = advance(writer, stepper, schedule, begun)
@@ -61,7 +61,7 @@ def decode_batch(writer: Writer, sentences: Sequence[Sequence[str]], schedule: S
 
 def decode_stream(writer: Writer, source: Iterator[str], schedule: Schedule) -> Iterator[str]:
     """Translate while reading: pulls a word from `source` for READ, yields a word for WRITE."""
-    names = writer.copier.names() if writer.copier else Names()
+    names = writer.bonus.names() if writer.bonus else Names()
     stepper = writer.stream(names.heard(source), schedule)
     start_reading(stepper, schedule)
     if not int(stepper.state.length[0]):
@@ -91,8 +91,8 @@ def advance(writer: Writer, stepper: Stepper, schedule: Schedule, begun: Begun |
     state, rules = stepper.state, writer.rules
     scores, full = stepper.score()
     scores = rules.forbid(scores, state.word_open, state.past)  # (B, V)
-    if writer.copier is not None and begun is not None:
-        writer.copier.favour(scores, begun)
+    if writer.bonus is not None and begun is not None:
+        writer.bonus.favour(scores, begun)
     choice = torch.where(full, rules.end, scores.argmax(-1))
     end, ended = choice == rules.end, state.ended
     complete = state.word_open & (rules.starts(choice, state.last) | end) & state.alive

@@ -146,7 +146,7 @@ class Writer(Protocol):
         ...
 
     @property
-    def copier(self) -> Bonus | None:
+    def bonus(self) -> Bonus | None:
         """The bonus on names of the source, or on translations of its words."""
         ...
 

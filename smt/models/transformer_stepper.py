@@ -46,7 +46,7 @@ class TransformerWriter:
         """copy_bonus: nats for what spells a name of the source (whose ISO 639-1 code is `language`), see
         smt/models/copying.py."""
         self.model, self.vocabulary = model, vocabulary
-        self.copier = Copier.of(vocabulary, copy_bonus, language) if copy_bonus else None
+        self.bonus = Copier.of(vocabulary, copy_bonus, language) if copy_bonus else None
         never = torch.zeros(vocabulary.size, dtype=torch.bool)
         never[[PAD, UNK, BOS]] = True
         starts, joins, digits = (

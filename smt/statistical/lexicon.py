@@ -64,12 +64,10 @@ def model_folder(name: str, languages: tuple[str, str]) -> Path:
     return folder
 
 
-def check(lexicon: str | None, bonus: float, copy_bonus: float, beam: int) -> None:
+def check(lexicon: str | None, bonus: float, beam: int) -> None:
     """ConfigError for what does not go together."""
     if not 0 < bonus <= MOST:
         raise ConfigError(f"lexicon_bonus: must be above 0 and at most {MOST:g} nats, got {bonus:g}")
-    if lexicon and copy_bonus:
-        raise ConfigError("lexicon: one bonus at a time, so copy_bonus must be 0")
     if lexicon and beam > 1:
         raise ConfigError(f"lexicon: for greedy decoding, so beam must be 1, got {beam}")
 

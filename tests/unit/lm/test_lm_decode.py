@@ -102,28 +102,11 @@ def test_a_source_longer_than_the_offset_is_translated(writer):
     assert all(word.g == OFFSET + 20 for word in words)
 
 
-@pytest.mark.parametrize("k", KS)
-def test_a_bonus_for_names_falls_alike_on_streaming_and_batched(writer, k):
-    texts, starts = writer.tokens.texts, writer.tokens.starts_word
-    begun = [texts[i] for i in starts.nonzero()[0] if len(texts[i]) > 1 and texts[i].istitle()]
-    sentences = [["el", *(f"{name}big" for name in begun), *sentence] for sentence in SENTENCES]
-    plain, copying = (decode_batch(w, sentences, Schedule(k)) for w in (writer, writer.copying(20.0)))
-    assert decode_batch(writer.copying(0.0), sentences, Schedule(k)) == plain
-    if any(word.token.startswith(tuple(begun)) for written in plain for word in written):
-        assert copying != plain
-    for sentence, written in zip(sentences, copying, strict=True):
-        source = Counted(sentence)
-        streamed = [(word, source.read) for word in decode_stream(writer.copying(20.0), source, Schedule(k))]
-        assert streamed == [(word.token, word.g) for word in written]
-
-
 def test_the_registered_translator(tmp_path):
     folder = make(tmp_path / "base", "gemma3_text", seed=3)
     path = adapter(folder, tmp_path / "adapter", 7)
     one, other = (build(CausalLmConfig(model=str(path), k=k, precision="float32")) for k in (2, "full"))
     assert one.fingerprint() != other.fingerprint()
-    named = build(CausalLmConfig(model=str(path), k=2, precision="float32", copy_bonus=2.0))
-    assert named.fingerprint() != one.fingerprint() and named.writer.copier and not one.writer.copier
     again = build(CausalLmConfig(model=str(path), k=2, precision="float32", emission_rate=1.0))
     assert again.fingerprint() == one.fingerprint()
     caught_up = build(CausalLmConfig(model=str(path), k=2, precision="float32", emission_rate=1.2))

@@ -65,7 +65,7 @@ def test_where_two_spellings_part_the_model_chooses():
 
 @pytest.mark.parametrize("model, language", [("es-en", "es"), ("pl-en", "pl")])
 def test_a_model_knows_the_language_of_its_names(model, language):
-    assert build(WaitKConfig(model, 3, copy_bonus=2)).writer.copier.language == language
+    assert build(WaitKConfig(model, 3, copy_bonus=2)).writer.bonus.language == language
 
 
 def test_where_a_name_ends_letters_lose_and_marks_do_not():

@@ -85,7 +85,7 @@ def test_it_falls_on_the_same_pieces_streaming_and_batched(tmp_path, k):
     path = adapter(make(tmp_path / "base", "gemma3_text", seed=3), tmp_path / "adapter", 7)
     writer = build(CausalLmConfig(str(path), k=2, precision="float32")).writer
     table = {"perr": [("dog", 1.0)], "cas": [("house", 0.8), ("big", 0.4)], "grand": [("big", 0.9)]}
-    helped = replace(writer, copier=Lexicon(table, "es", 12.0, writer.rules, writer.places))
+    helped = replace(writer, bonus=Lexicon(table, "es", 12.0, writer.rules, writer.places))
     sentences = [text.split() for text in ("el perro grande la casa", "casa perro perro casa grande el", "la casa")]
     together = decode_batch(helped, sentences, Schedule(k))
     assert together != decode_batch(writer, sentences, Schedule(k))
@@ -98,7 +98,6 @@ def test_it_falls_on_the_same_pieces_streaming_and_batched(tmp_path, k):
     [
         ({"lexicon": "pbmt-xx-en"}, "no packed phrase-based model"),
         ({"lexicon": "pbmt-pl-en"}, "translates pl-en, the model es-en"),
-        ({"lexicon": "pbmt-es-en", "copy_bonus": 2.0}, "copy_bonus must be 0"),
         ({"lexicon": "pbmt-es-en", "beam": 2}, "beam must be 1"),
         ({"lexicon": "pbmt-es-en", "lexicon_bonus": 0.0}, "lexicon_bonus: must be above 0"),
     ],
