@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import functools
 import re
-import unicodedata
 
 from snowballstemmer import stemmer
+
+from sqa.core.answers import unmarked
 
 # Letters that Unicode does not decompose into a base letter and a mark.
 _LETTERS = str.maketrans(
@@ -37,8 +38,7 @@ _english = stemmer("english")
 
 def fold(text: str) -> str:
     """Lower case without diacritics: "Kraków’s Łódź" -> "krakow's lodz". Other scripts stay as they are."""
-    decomposed = unicodedata.normalize("NFKD", text.translate(_LETTERS))
-    return "".join(c for c in decomposed if not unicodedata.combining(c)).lower()
+    return unmarked(text.translate(_LETTERS)).lower()
 
 
 @functools.lru_cache(maxsize=1 << 17)

@@ -11,9 +11,9 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from sqa.core.languages import language_of
 from sqa.core.types import Question
 from sqa.data.perturb import PERTURBATIONS, Change, Perturbation
-from sqa.data.perturb_words import NAMES
 from sqa.metrics.quality.fact_words import word_value
 from sqa.metrics.quality.facts import facts_in
 
@@ -58,7 +58,8 @@ def order(question: Question, rng: random.Random) -> Question:
 
 def entity(question: Question, rng: random.Random) -> Question:
     """A name becomes another one."""
-    return _fact(question, rng, "name", lambda _: rng.choice(sorted(NAMES["es"])))
+    names = sorted(" ".join(language_of("es").given_names).split())
+    return _fact(question, rng, "name", lambda _: rng.choice(names))
 
 
 def number_changed(question: Question, rng: random.Random) -> Question:

@@ -16,14 +16,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from smt.lm.tokens import Tokens
+from sqa.core.languages import language_of
 
 OFFSET = 96  # position of the first target piece; few sources are longer, and nothing breaks if one is
-LANGUAGES = {"en": "English", "es": "Spanish", "pl": "Polish", "fi": "Finnish", "ru": "Russian", "de": "German"}
 
 
-def name_of(language: str) -> str:
-    """What the prompt calls a language: its English name where this table has it, else its code."""
-    return LANGUAGES.get(language, language)
+def name_of(code: str) -> str:
+    """What the prompt calls a language: its English name where sqa/core/languages has it, else its code."""
+    return language_of(code).name or code
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,6 @@ its ending ("Napoleona", Napoleon; "Warszawy", Warszawa): all of these are favou
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
@@ -25,20 +24,14 @@ import torch
 from torch import Tensor
 
 from smt.models.vocab import Vocabulary, normalise
+from sqa.core.answers import STROKES, unmarked
 from sqa.core.errors import ConfigError
+from sqa.core.languages import language_of
 
 VERSION = 2  # raise when the bonus falls on other pieces
 SHORTEST = 3  # letters of a name
 BEGUN = 2  # letters written before a word can be the beginning of a name
 MOST = 20.0  # nats, the greatest bonus
-# Usual endings of a name in another case, and of its nominative, by ISO 639-1 code.
-ENDINGS = {
-    "pl": (
-        ("a", ""), ("u", ""), ("em", ""), ("iem", ""), ("owi", ""), ("ego", ""),
-        ("y", "a"), ("i", "a"), ("ę", "a"), ("ą", "a"),
-    ),
-}  # fmt: skip
-_ALONE = str.maketrans("łŁøØđĐ", "lLoOdD")  # letters that are no other letter with an accent
 _OPENING = re.compile(r"^\W+")
 _EDGE = re.compile(r"^\W+|\W+$")
 
@@ -54,22 +47,17 @@ def check(bonus: float, beam: int = 1) -> None:
 def spellings(name: str, language: str = "") -> frozenset[str]:
     """How a name of a text in `language` may be spelt in a translation."""
     found = {name}
-    for ending, nominative in ENDINGS.get(language, ()):
+    for ending, nominative in language_of(language).nominatives:
         if name.endswith(ending) and len(name) - len(ending) >= SHORTEST:
             found.add(name.removesuffix(ending) + nominative)
-    return frozenset(found | {_without_accents(spelling) for spelling in found})
-
-
-def _without_accents(text: str) -> str:
-    letters = unicodedata.normalize("NFD", text.translate(_ALONE))
-    return "".join(letter for letter in letters if not unicodedata.combining(letter))
+    return frozenset(found | {unmarked(spelling.translate(STROKES), "NFD") for spelling in found})
 
 
 class Names:
     """The names of one sentence, each with the number of words to be read before it is known."""
 
     def __init__(self, words: Iterable[str] = (), language: str = "") -> None:
-        """language: ISO 639-1 code of the source, for its ENDINGS; "" = any."""
+        """language: ISO 639-1 code of the source, for its endings; "" = any."""
         self.language = language
         self._known: list[tuple[int, str]] = []  # every spelling
         self.words = 0  # heard so far

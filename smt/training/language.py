@@ -14,14 +14,17 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Sequence
 from functools import cache
+from string import ascii_lowercase
 
 import numpy as np
 
 from sqa.core.errors import DataError
+from sqa.core.languages import language_of
 
 MIN_LETTERS = 20  # shorter sides are accepted unseen
 _LOWEST = 6.0  # standard deviations below the mean of the known sentences that a side may fall
-_ALPHABET = "\0 abcdefghijklmnopqrstuvwxyząćęłńóśźżáéíúüñ"  # 0 = anything else; digits and punctuation are blanks
+_LETTERS = "".join(dict.fromkeys(ascii_lowercase + "".join(language_of(code).letters for code in ("pl", "es"))))
+_ALPHABET = f"\0 {_LETTERS}"  # 0 = anything else; digits and punctuation are blanks
 _SIZE = len(_ALPHABET)
 
 

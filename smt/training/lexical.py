@@ -15,43 +15,12 @@ from functools import lru_cache
 
 import numpy as np
 
+from sqa.core.languages.pl import ADJECTIVAL, FEMININE_ENDINGS, FIXED, NAME_ENDINGS, PREPOSITIONS
+
 _TOKEN = re.compile(r"[\w'’-]+|[^\w\s]+")
 
-# English preposition -> Polish preposition ("" = none) and the case it governs.
-_PREPOSITIONS = {
-    "of": ("", "gen"), "in": ("w", "loc"), "on": ("na", "loc"), "at": ("w", "loc"), "with": ("z", "inst"),
-    "from": ("z", "gen"), "to": ("do", "gen"), "into": ("do", "gen"), "by": ("przez", "acc"), "for": ("dla", "gen"),
-    "about": ("o", "loc"), "after": ("po", "loc"), "before": ("przed", "inst"), "under": ("pod", "inst"),
-    "between": ("między", "inst"), "during": ("podczas", "gen"), "through": ("przez", "acc"),
-    "without": ("bez", "gen"), "over": ("nad", "inst"), "near": ("koło", "gen"), "against": ("przeciw", "dat"),
-    "as": ("jako", "nom"), "since": ("od", "gen"), "until": ("do", "gen"), "among": ("wśród", "gen"),
-}  # fmt: skip
-_FIXED = {
-    "and": ("i", "oraz"), "or": ("lub", "albo"), "but": ("ale", "lecz"), "not": ("nie",), "is": ("jest", "to"),
-    "are": ("są",), "was": ("był", "była", "było"), "were": ("byli", "były"), "his": ("jego", "swój"),
-    "her": ("jej",), "its": ("jego", "jej"), "their": ("ich",), "he": ("", "on"), "she": ("", "ona"),
-    "it": ("", "to", "ono"), "they": ("", "oni"), "him": ("go", "jemu"), "them": ("ich", "je"), "a": ("",),
-    "an": ("",), "the": ("",), "has": ("ma", ""), "have": ("mają", ""), "had": ("miał", ""), "been": ("",),
-    "be": ("być",), "also": ("także", "też", "również"), "when": ("gdy", "kiedy"), "where": ("gdzie",),
-    "because": ("ponieważ",), "if": ("jeśli", "jeżeli"), "than": ("niż",), "while": ("podczas gdy",),
-    "did": ("",), "does": ("",), "do": ("",), "would": ("by",), "will": ("będzie",), "can": ("może", "można"),
-    "could": ("mógł", "mogła"), "whose": ("którego", "której", "których"), "there": ("tam",), "so": ("tak",),
-    "then": ("potem", "następnie"), "'s": ("",), "more": ("więcej", "bardziej"), "most": ("najbardziej",),
-    "only": ("tylko",), "points": ("punktów",), "name": ("nazwij", "podaj", "wymień"), "identify": ("podaj", "wskaż"),
-    "what": ("co", "jaki"), "how": ("jak",), "one": ("jeden", "jedna", "jednym"), "two": ("dwa", "dwie", "dwóch"),
-    "three": ("trzy", "trzech"), "all": ("wszystkie", "wszystkich"), "both": ("oba",),
-}  # fmt: skip
-_ADJECTIVAL = dict(
-    pair.split(":")
-    for pair in (
-        "this:ten these:ten that:który which:który who:który those:tamten another:inny other:inny many:wielu "
-        "some:pewien first:pierwszy second:drugi same:sam"
-    ).split()
-)
 _CASES = ("nom", "gen", "acc", "inst", "loc")
 _CASE_CHANCE = (0.45, 0.15, 0.25, 0.08, 0.07)
-_NAME_ENDINGS = {"gen": "a", "dat": "owi", "acc": "a", "inst": "em", "loc": "ie"}
-_FEMININE_ENDINGS = {"gen": "y", "dat": "ie", "acc": "ę", "inst": "ą", "loc": "ie"}
 
 
 class _Inflector:
@@ -134,17 +103,17 @@ class _Writer:
                 case = "nom" if token in ".,;" else case
                 i += 1
                 continue
-            if lower in _PREPOSITIONS:
-                preposition, case = _PREPOSITIONS[lower]
+            if lower in PREPOSITIONS:
+                preposition, case = PREPOSITIONS[lower]
                 out.append(preposition)
                 i += 1
                 continue
-            if lower in _FIXED:
-                out.append(self.pick(_FIXED[lower]))
+            if lower in FIXED:
+                out.append(self.pick(FIXED[lower]))
                 i += 1
                 continue
-            if lower in _ADJECTIVAL:
-                out.append(self.inflector.inflect(_ADJECTIVAL[lower], case, lower == "these", "", self.rng))
+            if lower in ADJECTIVAL:
+                out.append(self.inflector.inflect(ADJECTIVAL[lower], case, lower == "these", "", self.rng))
                 i += 1
                 continue
             words, used, known = self.content(tokens, i, case)
@@ -181,8 +150,8 @@ class _Writer:
         if case == "nom" or self.rng.random() < 0.35 or len(name) < 4 or not name.isalpha():
             return name
         if name.endswith("a"):
-            return name[:-1] + _FEMININE_ENDINGS[case]
-        return name + _NAME_ENDINGS[case] if name[-1] not in "eiouyáéíó" else name
+            return name[:-1] + FEMININE_ENDINGS[case]
+        return name + NAME_ENDINGS[case] if name[-1] not in "eiouyáéíó" else name
 
 
 def _join(tokens: Sequence[str]) -> str:

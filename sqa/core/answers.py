@@ -17,6 +17,7 @@ import re
 import unicodedata
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 NO_ALIASES: Mapping[str, str] = {}
 
@@ -69,12 +70,19 @@ _ARTICLES = frozenset({"the", "a", "an"})
 _STATES = ("emirate of ", "sultanate of ", "principality of ", "state of ")  # as good as the name alone
 
 
+STROKES = str.maketrans("łŁøØđĐ", "lLoOdD")  # letters that Unicode does not take apart
+
+
+def unmarked(text: str, form: Literal["NFD", "NFKD"] = "NFKD") -> str:
+    """A text taken apart by a normal form of Unicode, without accents and other marks: "año" -> "ano"."""
+    return "".join(c for c in unicodedata.normalize(form, text) if not unicodedata.combining(c))
+
+
 @functools.lru_cache(maxsize=1 << 16)
 def spelling(title: str) -> str:
     """A title without case, accents, punctuation and "(disambiguation)"; other parentheses stay."""
     letters = key(unicodedata.normalize("NFKD", key(title)))  # some signs are made of capitals or of "_": U+33D7 is PH
-    letters = unicodedata.normalize("NFKD", letters).translate(_UNDECOMPOSED)
-    plain = "".join(c for c in letters if not unicodedata.combining(c)).replace("&", " and ")
+    plain = unmarked(unicodedata.normalize("NFKD", letters).translate(_UNDECOMPOSED)).replace("&", " and ")
     return " ".join(_BETWEEN.sub(" ", _SILENT.sub("", plain)).split())
 
 

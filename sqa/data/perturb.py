@@ -25,21 +25,28 @@ import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from sqa.core.answers import key
+from sqa.core.answers import STROKES, key, unmarked
 from sqa.core.errors import ConfigError
+from sqa.core.languages import language_of
 from sqa.core.own import answers
 from sqa.core.own.answers import Call
 from sqa.core.own.parts import built
 from sqa.core.places import short
 from sqa.core.registry import did_you_mean
 from sqa.core.types import Question
-from sqa.data import perturb_words as words
 
 Sentences = tuple[tuple[str, ...], ...]
 Change = Callable[[Question, random.Random], Question]
 
 TYPO_SHARE, MISHEARD_SHARE, MISSED_SHARE = 0.1, 0.1, 0.02  # of words
 FILLER_SHARE, REPEAT_SHARE = 0.05, 0.05
+KEYBOARD = {  # letter -> its neighbours on a QWERTY keyboard
+    keys[0]: keys[1:]
+    for keys in (
+        "qwa wqes ewrd retf tryg ytuh uyij iuok oipl pol aqsz sawdx dsefc fdrgv gfthb hgyjn jhukm kjil lkop zasx xzsdc "
+        "cxdfv vcfgb bvghn nbhjm mnjk"
+    ).split()
+}
 _NAME = re.compile(r"[a-z][a-z0-9-]*")
 _CORE = re.compile(r"^(\W*)(.*?)(\W*)$", re.DOTALL)  # a word between its punctuation marks
 
@@ -120,7 +127,7 @@ def _kept(sentence: tuple[str, ...], changed: Sequence[str]) -> tuple[str, ...]:
 
 def names(question: Question, rng: random.Random) -> Question:
     """Every given name of the language's table -> another of the same gender, the same one throughout a question."""
-    table = words.NAMES.get(question.language, {})
+    table = {name: group.split() for group in language_of(question.language).given_names for name in group.split()}
     drawn: dict[str, str] = {}
 
     def change(word: str) -> str:
@@ -137,19 +144,19 @@ def names(question: Question, rng: random.Random) -> Question:
 
 def gender(question: Question, rng: random.Random) -> Question:
     """Gender words -> their counterparts; an article or demonstrative just before one goes with it."""
-    pairs, companions = words.GENDER.get(question.language, ({}, {}))
+    spoken = language_of(question.language)
     answer = _answer_words(question)
 
     def change(sentence: tuple[str, ...]) -> tuple[str, ...]:
         found = list(sentence)
         for place, word in enumerate(sentence):
             before, core, after = _CORE.match(word).groups()  # type: ignore[union-attr]
-            other = pairs.get(core.casefold())
+            other = spoken.genders.get(core.casefold())
             if other is None or core.casefold() in answer:
                 continue
             found[place] = before + _cased(other, core) + after
-            if place and (companion := companions.get(sentence[place - 1].casefold())):
-                short = words.CONTRACTIONS.get((sentence[place - 2].casefold(), companion)) if place > 1 else None
+            if place and (companion := spoken.agreeing.get(sentence[place - 1].casefold())):
+                short = spoken.contractions.get((sentence[place - 2].casefold(), companion)) if place > 1 else None
                 if short:
                     found[place - 2 : place] = [_cased(short, sentence[place - 2]), ""]
                 else:
@@ -187,7 +194,7 @@ def _typo(word: str, rng: random.Random) -> str:
         return word[:at] + word[at + 1 :]
     if kind == "double":
         return word[:at] + c + word[at:]
-    near = rng.choice(words.KEYBOARD.get(_bare(c.lower()), "e"))
+    near = rng.choice(KEYBOARD.get(_bare(c.lower()), "e"))
     return word[:at] + (near.upper() if c.isupper() else near) + word[at + 1 :]
 
 
@@ -212,8 +219,7 @@ def _unpunctuated(word: str) -> str:
 
 
 def _bare(text: str) -> str:
-    plain = "".join(c for c in unicodedata.normalize("NFD", text) if not unicodedata.combining(c))
-    return unicodedata.normalize("NFC", plain.translate(words.STROKES))
+    return unicodedata.normalize("NFC", unmarked(text, "NFD").translate(STROKES))
 
 
 # -------------------------------------------------------------------------------------------------- simultaneous
@@ -221,7 +227,7 @@ def _bare(text: str) -> str:
 
 def asr(question: Question, rng: random.Random) -> Question:
     """Lower case, no punctuation; a tenth of the words is misheard as its spelling allows, a fiftieth missed."""
-    sounds = words.SOUNDS.get(question.language, ())
+    sounds = language_of(question.language).sounds
 
     def change(word: str) -> str:
         heard = _unpunctuated(word).lower()
@@ -242,7 +248,7 @@ def _misheard(word: str, sounds: Sequence[tuple[str, str]], rng: random.Random) 
 
 def disfluencies(question: Question, rng: random.Random) -> Question:
     """A filler before, or a repetition of, some words."""
-    fillers = words.FILLERS.get(question.language, ())
+    fillers = language_of(question.language).fillers
 
     def change(word: str) -> str:
         draw = rng.random()

@@ -1,8 +1,7 @@
 """Word forms and priors of the word aligner: how often stemmed words of two languages were linked in parallel text.
 
-`FUNCTION_WORDS` have no content of their own: articles, pronouns, prepositions, conjunctions, auxiliaries.  Closed
-classes, written by hand from the grammars of the languages that questions come in here.  Word aligners link such words
-by chance, so neither an unaligned "the" nor an untranslated "que" is an error worth a reader's time.
+Word aligners link function words by chance, so neither an unaligned "the" nor an untranslated "que" is an error worth
+a reader's time.
 
 `python -m smt.training.alignment_priors CONFIG DATA FOLDER` makes the priors of another pair.
 """
@@ -20,7 +19,9 @@ from typing import Any
 import numpy as np
 import snowballstemmer
 
+from sqa.core.answers import unmarked
 from sqa.core.errors import ConfigError, DataError
+from sqa.core.languages import every, language_of
 from sqa.core.paths import DATA
 from sqa.files.model_files import (
     CONFIG,
@@ -36,64 +37,13 @@ from sqa.files.model_files import (
 
 KIND, VERSION = "alignment-priors", 1
 PREFIX = "align-"  # of the bundled folders' names
-# ISO 639-1 -> name of the Snowball stemmer
-STEMMERS: Mapping[str, str] = {
-    "de": "german",
-    "en": "english",
-    "es": "spanish",
-    "fi": "finnish",
-    "fr": "french",
-    "it": "italian",
-    "pl": "polish",
-    "pt": "portuguese",
-    "ru": "russian",
-}
 SHORT = 4  # letters: shorter words must be equal to be alike
 SHARED = 0.6  # share of the longer word that two alike words begin with
 
 
-# -------------------------------------------------------------------------------------------------- function words
+# -------------------------------------------------------------------------------------------------- content words
 
 _EDGES = re.compile(r"^[\W_]+|[\W_]+$")
-
-FUNCTION_WORDS: dict[str, frozenset[str]] = {
-    "en": frozenset(
-        """a about above across after again against all almost along already also although am among an and another
-        any are around as at be became because become been before being below beneath beside between
-        beyond both but by can could did do does doing done down during each either else even ever every
-        few for from further had has have having he her here hers herself him himself his how however if
-        in into is it its itself just least less may me might more most much must my myself neither no
-        nor not now of off often on once one only onto or other others our ours out over own per rather
-        same shall she should since so some such than that the their theirs them themselves then there
-        these they this those though through throughout thus to too toward towards under until unto up
-        upon us very via was we were what when where whereas which while who whom whose why will with
-        within without would yet you your yours don't doesn't didn't isn't wasn't can't""".split()
-    ),
-    "es": frozenset(
-        """a al algo algún alguna algunas alguno algunos ante antes aquel aquella aquellas aquello aquellos aquí
-        así aun aún aunque bajo bien cada como cómo con contra cual cuál cuales cualquier cuando cuándo
-        cuya cuyas cuyo cuyos de del desde donde dónde dos durante e el él ella ellas ello ellos en
-        entre era eran eres es esa esas ese eso esos esta está están estaba estaban estar estas este
-        esto estos fue fueron ha había habían haber hacia han has hasta hay he incluso la las le les lo
-        los más me menos mi mientras mis misma mismas mismo mismos mucha muchas mucho muchos muy nada ni
-        no nos nosotros o os otra otras otro otros para pero poco por porque pues que qué quien quién
-        quienes se sea según ser será si sí sido siendo sin sino sobre solo sólo somos son soy su sus
-        tal también tampoco tan tanto te ti tiene tienen toda todas todavía todo todos tras tu tus u un
-        una unas uno unos ya yo""".split()
-    ),
-    "pl": frozenset(
-        """a aby ale albo ani aż bardzo bez bo bowiem by być była było były był będzie będą ci co coś czy czyli dla
-        dlatego do dwa gdy gdyby gdzie go i ich im inna inne innego innej innych inny ja jak jaka jaki
-        jakie jako jakby je jeden jedna jednak jedno jednym jednej jednego jego jej jemu jest jestem
-        jeszcze jeśli jeżeli już każda każdy każdego kiedy kiedyś kto który która które którego której
-        któremu którą którym których którymi którzy ku lecz lub ma mają mi miał miała mnie mu musi może
-        można my na nad nam nas nasz nawet nią nich nie niej niego nim nimi niż no o ob obok od on ona
-        one oni ono oraz oto po pod podczas ponad ponieważ poza przed przede przez przy są się siebie
-        sobie sobą swego swej swoich swoim swoja swoje swojego swojej swoją swój swą ta tak taka taki
-        takie takich także tam te tego tej temu ten tą tę to toteż tych tylko tym tymi u w we wam was
-        wiele wszystko wszystkie wszystkich wśród z za zaś ze zawsze że żeby""".split()
-    ),
-}
 
 
 @lru_cache(maxsize=1 << 17)
@@ -103,7 +53,7 @@ def is_content(word: str, language: str) -> bool:
     In a language without a list every word is content, so stretches of lost source words are counted longer.
     """
     bare = strip_edges(word).replace("’", "'").lower()
-    return bool(bare) and bare not in FUNCTION_WORDS.get(language, ())
+    return bool(bare) and bare not in language_of(language).function_words
 
 
 def strip_edges(word: str) -> str:
@@ -116,9 +66,10 @@ def strip_edges(word: str) -> str:
 
 @cache
 def _stemmer(language: str) -> Any:
-    if language not in STEMMERS:
-        raise ConfigError(f"no stemmer for the language {language!r}; known: {', '.join(sorted(STEMMERS))}")
-    return snowballstemmer.stemmer(STEMMERS[language])
+    if not language_of(language).stemmer:
+        known = ", ".join(each.code for each in every() if each.stemmer)
+        raise ConfigError(f"no stemmer for the language {language!r}; known: {known}")
+    return snowballstemmer.stemmer(language_of(language).stemmer)
 
 
 @lru_cache(maxsize=1 << 18)
@@ -128,17 +79,14 @@ def form(word: str, language: str) -> str:
     Punctuation alone stays as it is.
     """
     plain = unicodedata.normalize("NFC", word).replace("’", "'").lower()
-    bare = strip_edges(plain)
-    if language == "en":
-        bare = bare.removesuffix("'s")
+    bare = strip_edges(plain).removesuffix(language_of(language).possessive)
     return str(_stemmer(language).stemWord(bare)) if bare else plain
 
 
 @lru_cache(maxsize=1 << 18)
 def folded(word: str) -> str:
     """Lower case without diacritics or punctuation at the edges."""
-    decomposed = unicodedata.normalize("NFKD", strip_edges(word).lower().replace("ł", "l"))
-    return "".join(c for c in decomposed if not unicodedata.combining(c))
+    return unmarked(strip_edges(word).lower().replace("ł", "l"))
 
 
 def alike(source: str, target: str) -> bool:

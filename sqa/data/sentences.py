@@ -11,6 +11,8 @@ import functools
 import re
 from typing import TYPE_CHECKING
 
+from sqa.core.languages import language_of
+
 if TYPE_CHECKING:
     from sentence_splitter import SentenceSplitter
 
@@ -20,14 +22,8 @@ SPLIT = frozenset(
 BY_CHARACTER = frozenset(("ja", "zh"))  # written without blanks: a character is a word, a run of Latin ones too
 LANGUAGES = SPLIT | BY_CHARACTER
 
-# Abbreviations after which no sentence ends, beyond those of sentence-splitter; without the final full stop.
-_OPEN = {
-    "en": frozenset("Mt Ft Lt Col Capt Sgt Rev Hon".split()),
-    "es": frozenset("EE Mt St Sto Sta Dr Dra Sr Sra Srta Prof Ud Uds Gral p a d".split()),
-    "pl": frozenset("m.in tzw np ok ww Mt St".split()),
-}
 _ROMAN = re.compile(r"[IVXLC]+[.,;:]?$")
-_ORDINAL = re.compile(r"\d+\.$")  # a Polish ordinal: "90." = ninetieth
+_ORDINAL = re.compile(r"\d+\.$")
 _STOP = re.compile(
     r"(?<=[。！？!?])(?![。！？!?」』”）)])|(?<=[。！？!?][」』”）)])"
 )  # after these a sentence ends in zh and ja
@@ -44,9 +40,9 @@ def _splitter(language: str) -> SentenceSplitter:
 def _continues(language: str, left: list[str], right: list[str]) -> bool:
     """True if the cut between `left` and `right` falls inside a sentence."""
     last = left[-1].lstrip("\"'“„«([¿¡")
-    if last.endswith(".") and last[:-1] in _OPEN.get(language, frozenset()):
+    if last.endswith(".") and last[:-1] in language_of(language).abbreviations:
         return True
-    return language == "pl" and bool(_ORDINAL.match(last) and _ROMAN.match(right[0]))
+    return language_of(language).dotted_ordinals and bool(_ORDINAL.match(last) and _ROMAN.match(right[0]))
 
 
 def _is_crumb(words: list[str]) -> bool:

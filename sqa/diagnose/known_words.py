@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from functools import cache, lru_cache
 
 from snowballstemmer import stemmer
 
+from sqa.core.answers import unmarked
 from sqa.core.errors import DataError
+from sqa.core.languages import language_of
 from sqa.core.paths import DATA
-from sqa.data.priors import FUNCTION_WORDS, PREFIX, Priors, form, has_priors, load_priors, strip_edges
+from sqa.data.priors import PREFIX, Priors, form, has_priors, load_priors, strip_edges
 from sqa.files.model_files import folder_digest, read_tensors, unpack_integers, unpack_strings
 
 FOLDER = DATA / "models" / "bm25"
@@ -51,11 +52,11 @@ def foreign(word: str, language: str) -> bool:
     It is a function word or known to the pair's priors, is not among their English forms, and few questions have it.
     """
     bare, priors = strip_edges(word).lower(), _priors(language)
-    if bare in FUNCTION_WORDS["en"] or pages(bare) >= SHARED_PAGES:
+    if bare in language_of("en").function_words or pages(bare) >= SHARED_PAGES:
         return False
     if priors is None or form(bare, "en") in priors.target:
         return pages(bare) == 0
-    known = form(bare, language) in priors.source or bare in FUNCTION_WORDS.get(language, ())
+    known = form(bare, language) in priors.source or bare in language_of(language).function_words
     return known or pages(bare) == 0
 
 
@@ -65,9 +66,8 @@ def pages(word: str) -> int:
 
     Parts are what hyphens, apostrophes and dots separate; numbers and single letters are on every page.
     """
-    plain = unicodedata.normalize("NFKD", word.replace("’", "'").replace("ł", "l").replace("Ł", "L"))
-    bare = "".join(c for c in plain if not unicodedata.combining(c)).lower().removesuffix("'s")
-    if bare in FUNCTION_WORDS["en"]:
+    bare = unmarked(word.replace("’", "'").replace("ł", "l").replace("Ł", "L")).lower().removesuffix("'s")
+    if bare in language_of("en").function_words:
         return EVERYWHERE
     found = [part for part in _TOKEN.findall(bare) if len(part) > 1 and not part.isdigit()]
     return min((_pages().get(str(_stemmer.stemWord(part)), 0) for part in found), default=EVERYWHERE)

@@ -163,6 +163,11 @@ MANIFEST = (
     f"- {{name: mine, path: mine.jsonl, home: null, how: by hand, commit: null, size: {len(LINE)}, licence: CC0, "
     f'sha256: "{sha256(LINE).hexdigest()}", records: 1, first: "{ONE}", last: "{ONE}"}}'
 )
+LANGUAGE = """
+from sqa.core.languages import Language, words
+
+LANGUAGE = Language("it", "Italian", "italian", function_words=words("il lo la i gli le"))
+"""
 HELD = """
 dataset: {name: mini-es, limit: 1}
 translator: {name: command, command: [cat], policy: mypolicy}
@@ -282,6 +287,12 @@ RECIPES = (
             "experiments/items/mine.py": ITEM,
             "docs/mine.md": '# Mine\n\n<!-- [[[cog show("mine", "number") ]]] -->\n<!-- [[[end]]] -->\n',
         },
+    ),
+    Recipe(
+        "language",
+        (sys.executable, "-c", "from sqa.data.priors import is_content as of; print(of('la', 'it'), of('luna', 'it'))"),
+        "False True",
+        {"sqa/core/languages/it.py": LANGUAGE},
     ),
     Recipe(
         "data set",

@@ -3,7 +3,7 @@
     metrics.py    get_<name>(predictions, targets), with unit, name and direction of each
     dynascore.py  one number per model from several metrics
     evaluate.py   predictions and labels -> scores, by tag too; perturbed and original -> paired differences
-    perturb.py    changed copies of questions; perturb_words.py holds their tables
+    perturb.py    changed copies of questions
     tags.py       what a question is called in the breakdown by tag
     task.py       what a task is; sqa_task.py the built-in one
     files.py      data, submissions and predictions, in a folder or on S3

@@ -1,4 +1,4 @@
-"""Words that are numbers, months and weekdays, in English, Spanish and Polish, and words that are never names alone.
+"""Words that are numbers, months and weekdays, in the languages of sqa/core/languages.
 
     values(("four", "thousand"), "en")      [({"4000"}, 0, 1)]: what the number is, its first and its last word
 
@@ -9,79 +9,15 @@ A stem with a star takes up to ENDING more letters, as Polish inflection wants. 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
+
+from sqa.core.languages import language_of
 
 ENDING = 5  # letters
 DIGITS = re.compile(r"(\d{1,3}(?:[.,]\d{3})+|\d+)(?:[.,](\d+))?(?:st|nd|rd|th|['’]?s|er|o|a|ª|º|°|)")
 Value = tuple[frozenset[str], int, int]
 ROMAN = re.compile(r"(?=[ivxlc])(c{0,3})(xc|xl|l?x{0,3})(ix|iv|v?i{0,3})")
-
-_UNITS = {
-    "en": "zero two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
-    "eighteen nineteen twenty",
-    "es": "cero dos tres cuatro cinco seis siete ocho nueve diez once doce trece catorce quince dieciseis diecisiete "
-    "dieciocho diecinueve veinte",
-}
-_STEMS: Mapping[str, str] = {  # value:stems; two and more, as "one" is an article or a pronoun as often as a number
-    "en": "2:second 3:third 4:fourth 5:fifth 6:sixth 7:seventh 8:eighth 9:ninth 10:tenth 11:eleventh "
-    "12:twelfth,dozen 13:thirteenth 14:fourteenth 15:fifteenth 16:sixteenth 17:seventeenth 18:eighteenth "
-    "19:nineteenth 20:twentieth 30:thirty,thirtieth 40:forty,fortieth 50:fifty,fiftieth 60:sixty,sixtieth "
-    "70:seventy,seventieth 80:eighty,eightieth 90:ninety,ninetieth 100:hundred,hundredth 1000:thousand,thousandth "
-    "1000000:million,millionth 1000000000:billion 1000000000000:trillion",
-    "es": "2:segundo,segunda 3:tercer,tercero,tercera 4:cuarto,cuarta 5:quinto,quinta 6:sexto,sexta "
-    "7:septimo,septima 8:octavo,octava 9:noveno,novena 10:decimo,decima 12:docena 21:veintiun* 22:veintidos "
-    "23:veintitres 24:veinticuatro 25:veinticinco 26:veintiseis 27:veintisiete 28:veintiocho 29:veintinueve "
-    "30:treinta 40:cuarenta 50:cincuenta 60:sesenta 70:setenta 80:ochenta 90:noventa 100:cien,ciento 200:doscient* "
-    "300:trescient* 400:cuatrocient* 500:quinient* 600:seiscient* 700:setecient* 800:ochocient* 900:novecient* "
-    "1000:mil,miles 1000000:millon,millones 1000000000000:billon,billones",
-    "pl": "2:dwa,dwie,dwoch,dwom,dwoma,dwu,drugi* 3:trzy,trzech,trzem,trzema,troje,trzeci* 4:czter*,czwart* "
-    "5:piec,pieciu,pieci*,piat* 6:szesc,szesciu,szost* 7:siedem,siedmiu,siodm* 8:osiem,osmiu,osm* "
-    "9:dziewiec,dziewieciu,dziewiat* 10:dziesiec,dziesieciu,dziesiat* 11:jedenast*,jedenascie 12:dwanascie,dwunast* "
-    "13:trzynast*,trzynascie 14:czternast*,czternascie 15:pietnast*,pietnascie 16:szesnast*,szesnascie "
-    "17:siedemnast*,siedemnascie 18:osiemnast*,osiemnascie 19:dziewietnast*,dziewietnascie 20:dwadziescia,dwudziest* "
-    "30:trzydziesci,trzydziest* 40:czterdziesci,czterdziest* 50:piecdziesiat* 60:szescdziesiat* 70:siedemdziesiat* "
-    "80:osiemdziesiat* 90:dziewiecdziesiat* 100:sto,stu,setn* 200:dwiescie,dwustu 300:trzysta,trzystu "
-    "400:czterysta,czterystu 500:piecset,pieciuset 600:szescset 700:siedemset 800:osiemset 900:dziewiecset "
-    "1000:tysiac*,tysiec*,tys 1000000:milion*,mln 1000000000:miliard*,mld",
-}
-_ONES = {"en": "one first", "es": "un uno una", "pl": "jeden pierwszy"}  # only at the end of another number
-_DATES: Mapping[str, str] = {
-    "en": "january,jan february,feb march april,apr may june july august,aug september,sept,sep october,oct "
-    "november,nov december,dec monday tuesday wednesday thursday friday saturday sunday",
-    "es": "enero febrero marzo abril mayo junio julio agosto septiembre,setiembre octubre noviembre diciembre lunes "
-    "martes miercoles jueves viernes sabado domingo",
-    "pl": "stycz* lutego,lutym,luty marca,marzec,marcu kwietnia,kwiecien,kwietniu maja,maj,maju "
-    "czerwca,czerwiec,czerwcu lipca,lipiec,lipcu sierp* wrzes* pazdziernik* listopad* grudnia,grudzien,grudniu "
-    "poniedzial* wtor* srod* czwartek,czwartku piatek,piatku sobot* niedziel*",
-}
-MODALS = frozenset({"may", "march"})  # a month only with a capital, and not where a sentence begins
-# before a name, or in its place; what is left of the name says who or where
-TITLES = frozenset(
-    "president presidents king kings queen mr mrs ms dr sir lord lady prince princess duke emperor empress pope "
-    "general senator minister ministers prime professor prof captain governor judge chancellor secretary senor senora "
-    "sr sra don dona".split()
-)
-ABBREVIATIONS = frozenset("tv id dna rna cd dvd pc ok am pm ad bc bce ce i'm i'll i've i'd i".split())
-PARTICLES = frozenset("de del la las los da dos di van von der den el al bin ibn".split())
-# other names of the same place or people, as `spelled`; each line is one place
-OTHER_NAMES = (
-    "united states/usa/us/america/united states of america",
-    "united kingdom/uk/britain/great britain",
-    "netherlands/holland",
-    "soviet union/ussr/soviets",
-    "united nations/un",
-    "european union/eu",
-    "american/us/usa",
-    "british/uk",
-    "new york/nyc",
-    "world war i/first world war/great war",
-    "world war ii/second world war",
-    "czech republic/czechia",
-    "beijing/peking",
-    "myanmar/burma",
-    "persia/iran",
-)
 
 
 @lru_cache(maxsize=8)
@@ -89,12 +25,12 @@ def _table(language: str) -> tuple[dict[str, int], list[tuple[str, int]]]:
     """Whole words, and stems longest first, with their values."""
     pairs = [
         (stem, int(value))
-        for entry in _STEMS[language].split()
+        for entry in language_of(language).numbers.split()
         for value, _, stems in [entry.partition(":")]
         for stem in stems.split(",")
     ]
-    units = dict.fromkeys(_ONES[language].split(), 1)
-    units |= dict(zip(_UNITS.get(language, "").split(), (0, *range(2, 21)), strict=False))
+    units = dict.fromkeys(language_of(language).ones.split(), 1)
+    units |= dict(zip(language_of(language).small_numbers.split(), (0, *range(2, 21)), strict=False))
     whole = units | {stem: value for stem, value in pairs if not stem.endswith("*")}
     stems = sorted(((stem[:-1], value) for stem, value in pairs if stem.endswith("*")), key=lambda p: -len(p[0]))
     return whole, stems
@@ -103,8 +39,6 @@ def _table(language: str) -> tuple[dict[str, int], list[tuple[str, int]]]:
 @lru_cache(maxsize=1 << 16)
 def word_value(word: str, language: str) -> int | None:
     """The number that a word is; None for another word."""
-    if language not in _STEMS:
-        return None
     whole, stems = _table(language)
     if word in whole:
         return whole[word]
@@ -114,7 +48,7 @@ def word_value(word: str, language: str) -> int | None:
 @lru_cache(maxsize=1 << 16)
 def date_key(word: str, language: str) -> str | None:
     """ "month-11" or "day-1" of a month's or weekday's name; None for another word."""
-    for place, names in enumerate(_DATES.get(language, "").split()):
+    for place, names in enumerate(language_of(language).dates.split()):
         for name in names.split(","):
             if word == name or (name.endswith("*") and word.startswith(name[:-1]) and len(word) < len(name) + ENDING):
                 return f"month-{place + 1}" if place < 12 else f"day-{place - 11}"

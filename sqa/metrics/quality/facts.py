@@ -19,15 +19,16 @@ from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import Literal
 
+from sqa.core.languages import every, language_of
+from sqa.core.languages.en import MODALS, NO_NAMES, OTHER_NAMES, PARTICLES, TITLES
 from sqa.data.answer_aliases import bundled
-from sqa.data.priors import FUNCTION_WORDS, Priors, form, has_priors, load_priors
-from sqa.metrics.quality.fact_words import ABBREVIATIONS, MODALS, OTHER_NAMES, PARTICLES, TITLES, roman, values
+from sqa.data.priors import Priors, form, has_priors, load_priors
+from sqa.metrics.quality.fact_words import roman, values
 from sqa.metrics.quality.names import ends_sentence, spelled
 
 Kind = Literal["name", "number", "date"]
 
 LINKED, LINKS = 0.1, 2  # share of a source form's occurrences that are linked to a target form, and how many at least
-CAPITAL_NOUNS = frozenset({"de", "lb"})  # languages in which a capital makes no name: numbers alone are facts there
 TARGETS = ("es-en", "pl-en")  # priors whose English words are no names at a sentence's beginning
 _PARTS = re.compile(r"[-‐‑–—/]+")
 _OUTSIDE = re.compile(r"^[^\w$€£]+|[^\w%]+$")
@@ -36,11 +37,7 @@ _BREAK = re.compile(r"[.,;:!?)\]”»\"]['\"”»)\]]*$")
 ACRONYM = 5  # letters at most
 _SHORT = 3  # letters of words that say little: of headlines, and of acronyms that are other words
 _STEM = 4  # letters that two words must share, and half of the longer one
-# what inflection adds to a name's stem: English plurals and peoples, Spanish and Polish endings
-_ENDINGS = frozenset(
-    "s es e n an ian ean ese ish a o i u y ow owi em ie om ami ach ego emu ej ym im iego c k ka ki os as ano ana "
-    "anos anas ii iem iom iami iach iu".split()
-) | {""}
+_ENDINGS = frozenset({""}).union(*(each.endings for each in every()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,10 +160,10 @@ def extract(text: Text) -> list[Fact]:
         found.append(Fact(kind, " ".join(text.written[first : last + 1]), (), number, text.at[first], text.at[last]))
         taken |= set(range(first, last + 1))
     begins = list(_begins(text.words, text.at))
-    for run in _runs(text, taken) if text.language not in CAPITAL_NOUNS else ():
+    for run in _runs(text, taken) if not language_of(text.language).capital_nouns else ():
         run = _trimmed(text, run, begins)
         content = tuple(text.parts[place] for place in run if text.written[place][0].isupper() or _coded(text, place))
-        if content and not (len(content) == 1 and (len(content[0]) == 1 or content[0] in ABBREVIATIONS)):
+        if content and not (len(content) == 1 and (len(content[0]) == 1 or content[0] in NO_NAMES)):
             written = " ".join(text.written[place] for place in run)
             found.append(Fact("name", written, content, frozenset(), text.at[run[0]], text.at[run[-1]]))
     return sorted(found, key=lambda fact: (fact.first, fact.last))
@@ -225,7 +222,7 @@ def _trimmed(text: Text, run: Sequence[int], begins: Sequence[bool]) -> list[int
     while run:
         part = text.parts[run[0]]
         written = text.written[run[0]]
-        function = part in FUNCTION_WORDS["en"] and not (len(part) > 1 and written.isupper())  # us, but US
+        function = part in language_of("en").function_words and not (len(part) > 1 and written.isupper())  # us, but US
         opening = begins[run[0]] and _common(part) and (len(run) == 1 or _adverb(part))
         if not (function or opening or part in TITLES or not written[0].isalnum()):
             return run
@@ -338,7 +335,7 @@ def _acronym(fact: Fact) -> bool:
 
 def _needs_capitals(fact: Fact) -> bool:
     """An acronym that is another word without its capitals: US, UN, WHO."""
-    return _acronym(fact) and (len(fact.text) == 2 or any(fact.words[0] in words for words in FUNCTION_WORDS.values()))
+    return _acronym(fact) and (len(fact.text) == 2 or any(fact.words[0] in each.function_words for each in every()))
 
 
 def _name_place(fact: Fact, text: Text) -> int | None:
@@ -386,7 +383,7 @@ def linked(word: str, source: Text) -> int | None:
     if priors is None:
         return None
     target, best, place = form(word, "en"), LINKED, None
-    without = FUNCTION_WORDS.get(source.language, ())
+    without = language_of(source.language).function_words
     for part, at in source.places.items():
         stem = form(source.written[at], source.language)
         links = priors.links.get((stem, target), 0) if part not in without else 0

@@ -12,11 +12,12 @@ translation and a high BLEU: this is where to look.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+from sqa.core.answers import unmarked
+from sqa.core.languages.en import DOTTED, PRONOUNS
 from sqa.core.significance import ratio, ratio_many
 from sqa.core.types import Floats
 from sqa.metrics.quality.text_metric import lines
@@ -31,15 +32,13 @@ Side = Literal["kept", "copied", "invented"]
 _GENITIVE = re.compile(r"['’]s$")
 _OUTSIDE = re.compile(r"^\W+|\W+$")
 _ENDS_SENTENCE = re.compile(r"[.!?:;…]['\"”»)\]]*$")
-_ABBREVIATION = re.compile(r"^(?:\w|St|Dr|Mr|Mrs|Ms|No|Sr|Jr)\.$")
-_PRONOUN = {"i", "i'm", "i'll", "i've", "i'd"}
+_ABBREVIATION = re.compile(rf"^(?:\w|{'|'.join(sorted(DOTTED))})\.$")
 
 
 def spelled(word: str) -> str:
     """A word as it is compared."""
     bare = _GENITIVE.sub("", _OUTSIDE.sub("", word))
-    letters = unicodedata.normalize("NFKD", bare.replace("ł", "l").replace("Ł", "L"))
-    return "".join(c for c in letters if not unicodedata.combining(c)).casefold()
+    return unmarked(bare.replace("ł", "l").replace("Ł", "L")).casefold()
 
 
 def ends_sentence(word: str) -> bool:
@@ -53,7 +52,7 @@ def names_in(text: str) -> list[str]:
     for word in text.split():
         bare = _OUTSIDE.sub("", word)
         number = any(c.isdigit() for c in bare)
-        if bare and (number or (bare[0].isupper() and not begins)) and spelled(word) not in _PRONOUN:
+        if bare and (number or (bare[0].isupper() and not begins)) and spelled(word) not in PRONOUNS:
             found.append(spelled(word))
         if bare or _ENDS_SENTENCE.search(word):  # a lone opening quote leaves a beginning a beginning
             begins = ends_sentence(word)

@@ -1,0 +1,108 @@
+"""What is particular to a language, a file for each: function words, numbers, dates, abbreviations, names, endings.
+
+    language_of("pl").function_words       of pl.py; of a language without a file all fields but `code` are empty
+
+A file holds `LANGUAGE`, and besides it what only one side of a translation needs (en.py, pl.py).  Nothing else has to
+know of it: `codes()` are the files that lie here.  Languages of which a stemmer or a name is all that is known stand in
+rest.py.  What a whole language of questions has: `lacking`.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from functools import cache
+from importlib import import_module
+
+Pairs = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """A language; texts are as they are written, but for `numbers` to `dates`: lower case, no accents."""
+
+    code: str  # ISO 639-1
+    name: str = ""  # what prompts of language models call it; "": its code
+    stemmer: str = ""  # of Snowball
+    letters: str = ""  # lower case, beyond a to z
+    function_words: frozenset[str] = frozenset()  # articles, pronouns, prepositions, conjunctions, auxiliaries
+    # sentences
+    abbreviations: frozenset[str] = frozenset()  # before whose full stop no sentence ends, beyond sentence-splitter's
+    dotted_ordinals: bool = False  # "90." is ninetieth, and the Roman numeral behind it no sentence
+    # numbers and dates; a stem with a star takes an ending
+    numbers: str = ""  # "VALUE:STEM,STEM ...", from two on: "one" is an article or a pronoun as often as a number
+    small_numbers: str = ""  # 0, 2, 3, ... 20 in order, where they are not inflected
+    ones: str = ""  # 1, which counts at the end of another number only
+    dates: str = ""  # the twelve months and the seven weekdays, Monday first
+    # names
+    capital_nouns: bool = False  # a capital makes no name
+    possessive: str = ""  # what a name takes that is no ending: 's
+    endings: frozenset[str] = frozenset()  # that inflection adds to the stem of a name
+    nominatives: Pairs = ()  # usual ending of a name in another case -> its ending in the nominative
+    # perturbations of questions
+    given_names: tuple[str, ...] = ()  # groups, within which names are exchanged
+    genders: Mapping[str, str] = field(default_factory=dict)  # gender word -> its counterpart
+    agreeing: Mapping[str, str] = field(default_factory=dict)  # the same of words just before such a word
+    contractions: Mapping[tuple[str, str], str] = field(default_factory=dict)  # two words -> the one they become
+    sounds: Pairs = ()  # as written, as misheard: spellings that sound nearly the same
+    fillers: tuple[str, ...] = ()
+
+
+# what not every language has
+OPTIONAL = frozenset("letters dotted_ordinals small_numbers capital_nouns possessive nominatives contractions".split())
+
+
+def lacking(of: Language) -> list[str]:
+    """The fields that a language of questions should have and this one leaves empty."""
+    return [each.name for each in fields(of) if each.name not in OPTIONAL and not getattr(of, each.name)]
+
+
+@cache
+def codes() -> tuple[str, ...]:
+    """The languages that have a file of their own."""
+    return tuple(sorted(module.name for module in pkgutil.iter_modules(__path__) if module.name != "rest"))
+
+
+@cache
+def language_of(code: str) -> Language:
+    """What is known of a language, by its ISO 639-1 code."""
+    if code in codes():
+        found: Language = import_module(f"{__name__}.{code}").LANGUAGE
+        return found
+    rest: dict[str, Language] = import_module(f"{__name__}.rest").REST
+    return rest.get(code) or Language(code)
+
+
+@cache
+def every() -> tuple[Language, ...]:
+    """All languages of which something is known."""
+    return tuple(map(language_of, sorted({*codes(), *import_module(f"{__name__}.rest").REST})))
+
+
+# ----------------------------------------------------------------------------------------- how files write their tables
+
+
+def words(text: str) -> frozenset[str]:
+    """What blanks separate."""
+    return frozenset(text.split())
+
+
+def pairs(text: str) -> Pairs:
+    """ "rz>ż h>" -> (("rz", "ż"), ("h", ""))."""
+    return tuple((left, right) for left, _, right in (pair.partition(">") for pair in text.split()))
+
+
+def choices(text: str) -> dict[str, tuple[str, ...]]:
+    """ "and>i,oraz while>podczas_gdy" -> {"and": ("i", "oraz"), "while": ("podczas gdy",)}."""
+    return {left: tuple(right.replace("_", " ").split(",")) for left, right in pairs(text)}
+
+
+def both_ways(text: str) -> dict[str, str]:
+    """ "a/b c/d_e" -> {a: b, b: a, c: "d e", "d e": c}; the first of several pairs with a word counts."""
+    table: dict[str, str] = {}
+    for pair in text.split():
+        left, right = pair.replace("_", " ").split("/")
+        table.setdefault(left, right)
+        table.setdefault(right, left)
+    return table

@@ -1,0 +1,53 @@
+"""The files of sqa/core/languages: each has all that a language of questions needs, written as its readers want it."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+import snowballstemmer
+
+from sqa.core.languages import Language, codes, every, lacking, language_of
+from sqa.data.sentences import LANGUAGES
+from sqa.metrics.quality.fact_words import values
+from sqa.metrics.quality.names import spelled
+
+TARGETS = {"en": {"given_names", "genders", "agreeing", "sounds", "fillers"}}  # nobody perturbs what is translated into
+
+
+@pytest.mark.parametrize("code", codes())
+def test_a_language_lacks_nothing(code):
+    missing = set(lacking(language_of(code))) - TARGETS.get(code, set())
+    assert not missing, f"sqa/core/languages/{code}.py lacks {', '.join(sorted(missing))}; es.py has them all"
+
+
+def test_what_a_language_lacks_is_said():
+    assert not lacking(language_of("es"))
+    missing = lacking(Language("xx", "Exish", stemmer="english", numbers="2:du"))
+    assert missing[:3] == ["function_words", "abbreviations", "ones"] and "letters" not in missing
+    assert language_of("xx") == Language("xx")
+
+
+@pytest.mark.parametrize("of", every(), ids=lambda of: of.code)
+def test_tables_are_as_their_readers_want_them(of):
+    assert language_of(of.code) is of and of.code in LANGUAGES | {"lb"}
+    assert not of.stemmer or of.stemmer in snowballstemmer.algorithms()
+    assert all(word == word.lower() for word in of.function_words | of.endings)
+    assert all(re.fullmatch(r"\d+:[^:]+", entry) for entry in of.numbers.split())
+    assert len(of.small_numbers.split()) in (0, 20) and len(of.dates.split()) in (0, 19)
+    for word in re.split(r"[\s,*:\d]+", f"{of.numbers} {of.small_numbers} {of.ones} {of.dates}"):
+        assert spelled(word) == word, f"{word} is compared as {spelled(word)}"
+    assert all(len(set(group.split())) > 1 for group in of.given_names)
+    assert all(of.genders[of.genders[word]] for word in of.genders)
+
+
+@pytest.mark.parametrize("of", [each for each in every() if each.dates], ids=lambda of: of.code)
+def test_numbers_and_dates_are_read(of):
+    for index, names in enumerate(of.dates.split()):
+        name = names.split(",")[0].rstrip("*")
+        assert values([name], of.code) == [({f"month-{index + 1}" if index < 12 else f"day-{index - 11}"}, 0, 0)]
+    for entry in of.numbers.split():
+        number, _, stems = entry.partition(":")
+        assert [{*readings} for readings, _, _ in values([stems.split(",")[0].rstrip("*")], of.code)] == [
+            {f"{float(number):.12g}"}
+        ]
