@@ -25,6 +25,7 @@ from experiments.lab.forest import Dot, forest, look
 from experiments.lab.ledger import Row
 from experiments.made import Made
 from sqa.core.errors import ConfigError, NotComputable
+from sqa.metrics import is_variant
 from sqa.report.correlation import HEADER, Correlation, correlate_runs
 from sqa.report.figure_style import COLUMN
 from sqa.run import folder as folders
@@ -57,7 +58,8 @@ def main(config_path: Path, runs: Path) -> None:
     made.rows("correlation.csv", grid_rows.COLUMNS, grid_rows.rows_of(finished))
     lines = [[*group, *tau.cells()] for group, its in taus.items() for tau in its]
     made.csv("correlation_tau.csv", [head, *lines])
-    names = [name for kind in ("quality", "lag") for name in metrics if metrics[name].kind == kind and "@" not in name]
+    plain = [name for name in metrics if not is_variant(name)]
+    names = [name for kind in ("quality", "lag") for name in plain if metrics[name].kind == kind]
     for dataset in dict.fromkeys(dataset for (dataset, _), its in taus.items() if its):
         mine = {guesser: its for (other, guesser), its in taus.items() if other == dataset}
         made.picture(f"correlation_{Path(dataset).name}", drawn, mine, dataset, names, metrics)

@@ -125,7 +125,7 @@ def agreement(config_path: Path, runs: Path) -> Iterator[Row]:
     """Kendall's tau of each answer metric with each other metric, over the systems."""
     for group, taus in correlation.ranked(config_path, runs)[1].items():
         for tau in taus:
-            if tau.tau is not None and "@" not in tau.b:
+            if tau.tau is not None and not metric_names.is_variant(tau.b):
                 yield Row((*group, tau.b, tau.a), "tau", tau.tau, tau.low, tau.high, tau.n, "tau")
 
 

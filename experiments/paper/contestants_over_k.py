@@ -8,8 +8,7 @@ Figure 6: the source is cut into bins of equal length in characters.  A question
 1 / rank of its answer at the newest target word once the bin has been read; -4 where the answer is not among the first
 50 (ln(1/50) = -3.9) or no target word was written yet.  A line is the mean over questions, each of which has a value in
 every bin, and its 95% band is over questions (in the numbers for every line, drawn for three: seven would hide one
-another).  The other reading of "average", all steps of all questions that fall into the bin, is a run's metric
-log-mrr-curve.  The human translation is read as full input reads, a sentence at a time.
+another).  The human translation is read as full input reads, a sentence at a time.
 
 `questions: guessable` are those whose answer the guesser can name (Table 1 counts them), `matched` those whose answer
 any of the guessers compared can name, as the paper takes those whose answer its English training questions have.

@@ -11,8 +11,6 @@ import functools
 import re
 from typing import TYPE_CHECKING
 
-from sqa.core.languages import language_of
-
 if TYPE_CHECKING:
     from sentence_splitter import SentenceSplitter
 
@@ -39,6 +37,8 @@ def _splitter(language: str) -> SentenceSplitter:
 
 def _continues(language: str, left: list[str], right: list[str]) -> bool:
     """True if the cut between `left` and `right` falls inside a sentence."""
+    from sqa.core.languages import language_of
+
     last = left[-1].lstrip("\"'“„«([¿¡")
     if last.endswith(".") and last[:-1] in language_of(language).abbreviations:
         return True

@@ -1,73 +1,103 @@
 """Metrics by name: `build(["ew", "bleu"])`. Importing this package imports no sacrebleu.
 
 A metric turns one question's trace into additive statistics and the sum of statistics into a score, so that
-resampling (`sqa.core.significance`) needs to know no metric by name.  A name is `base` or `base@variant`; the built
-metric's `name` is the name it was built from, and its `signature()` says everything that makes two numbers
-comparable.  `ew`, `oracle-ew` and `stable-ew` also take the file of a curve as variant: `ew@curves/mine.json`
-(`sqa curve fit` writes such files).  Every metric of answers has a variant that matches them as Quizbowl does:
-`ew@aliases` (sqa/metrics/by_aliases.py).  Your own metric is "module:build" or "file.py:build", a function without
-parameters that returns a `Metric` or a latency `Formula`; `al@file.py:build` takes a `Convention` of your own.  The
-latencies are listed in sqa/metrics/latency.py (FORMULAS, CONVENTIONS), the others here.  Metrics that need a model, a
-program or a file are entries of a config's `quality:` instead: sqa/metrics/quality/text_metric.py.
+resampling (`sqa.core.significance`) needs to know no metric by name.  Its name is a value (sqa/metrics/measure.py):
+`parse("ew@xqb-interface")` says its unit, direction and what it needs, and prints itself; its `signature()` says
+everything that makes two numbers comparable.  `ew`, `oracle-ew` and `stable-ew` also take the file of a curve:
+`ew@curves/mine.json` (`sqa curve fit` writes such files).  Every metric of answers can match them as Quizbowl does:
+`ew@aliases`.  Your own metric is "module:build" or "file.py:build", a function without parameters that returns a
+`Metric` or a latency `Formula`; `al@file.py:build` takes a `Convention` of your own.  The latencies are listed in
+sqa/metrics/latency.py (FORMULAS, CONVENTIONS), the others here.  Metrics that need a model, a program or a file are
+entries of a config's `quality:` instead: sqa/metrics/quality/text_metric.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
-from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sqa.core import places
 from sqa.core.errors import ConfigError, DataError, NotComputable
 from sqa.core.types import Floats
-from sqa.metrics.latency import FORMULAS, metric_names
+from sqa.metrics.latency import FORMULAS, family_of
+from sqa.metrics.measure import ALIASES, SIGN, Family, Measure, Parameter
 
 if TYPE_CHECKING:
     from sqa.core.interfaces import BuiltMetric, Metric
     from sqa.core.trace import QuestionTrace
 
-_QA, _LATENCY, _QUALITY = "sqa.metrics.qa", "sqa.metrics.latency", "sqa.metrics.quality.bleu"
-_NAMES = "sqa.metrics.quality.names"
-_FACTS = ("facts", "facts@invented", "facts@timed", "facts-lag", "facts-lag@seconds")
-_REVISION = "sqa.metrics.revision"
+_TEXTS, _FACTS = "sqa.metrics.quality", "sqa.metrics.fact_metrics:Facts"
+_NUMBER_BUT = r"(?!{}(?!\d))[1-9]\d{{0,3}}"  # the usual one
+_HUMAN, _ASKED, _LESS = ("reference",), ("guesses", "answerable"), {"higher_is_better": False}
 
-# name -> (module, class, arguments)
-_TABLE: dict[str, tuple[str, str, dict[str, Any]]] = {
-    "ew": (_QA, "ExpectedWins", {}),
-    "ew@answer-at-end": (_QA, "ExpectedWins", {"end": "answer"}),
-    "ew@xqb-interface": (_QA, "ExpectedWins", {"curve": "xqb-interface"}),
-    "oracle-ew": (_QA, "OracleExpectedWins", {}),
-    "oracle-ew@curve-end": (_QA, "OracleExpectedWins", {"never": "curve-end"}),
-    "oracle-ew@xqb-interface": (_QA, "OracleExpectedWins", {"curve": "xqb-interface"}),
-    "stable-ew": (_QA, "StableExpectedWins", {}),
-    "stable-ew@last-wrong": (_QA, "StableExpectedWins", {"at": "last-wrong"}),
-    "stable-ew@xqb-interface": (_QA, "StableExpectedWins", {"curve": "xqb-interface"}),
-    "accuracy": (_QA, "Accuracy", {"at": 1}),
-    "accuracy@10": (_QA, "Accuracy", {"at": 10}),
-    "mrr": (_QA, "ReciprocalRank", {}),
-    "bleu": (_QUALITY, "Bleu", {}),
-    "chrf": (_QUALITY, "ChrF", {}),
-    "ter": (_QUALITY, "Ter", {}),
-    "names": (_NAMES, "Names", {"side": "kept"}),
-    "names@copied": (_NAMES, "Names", {"side": "copied"}),
-    "names@invented": (_NAMES, "Names", {"side": "invented"}),
-    **{name: ("sqa.metrics.fact_metrics", "named", {"name": name}) for name in _FACTS},
-    **{name: (_LATENCY, "Latency", arguments) for name, arguments in metric_names().items()},
-    "ne": (_REVISION, "NormalizedErasure", {}),
-    "answer-lag": ("sqa.metrics.answer_lag", "AnswerLag", {}),
+
+def _answers(base: str, attribute: str, label: str, *parameters: Parameter, buzzes: bool = False) -> Family:
+    needs = ("guesses", "buzzes") if buzzes else ("guesses",)
+    return Family(base, f"sqa.metrics.qa:{attribute}", label, "answers", needs=needs, parameters=parameters)
+
+
+def _same(name: str, *values: str, pattern: str = "") -> Parameter:
+    """A parameter whose values are written as they are."""
+    return Parameter(name, {value: value for value in values}, pattern)
+
+
+_CURVE = _same("curve", "xqb-interface", pattern=r".+\.json")  # usual: qanta2018
+FAMILIES: dict[str, Family] = {
+    family.base: family
+    for family in (
+        _answers("ew", "ExpectedWins", "EW", _CURVE, Parameter("end", {"answer-at-end": "answer"}), buzzes=True),
+        _answers(
+            "oracle-ew", "OracleExpectedWins", "oracle EW", _CURVE, Parameter("never", {"curve-end": "curve-end"})
+        ),
+        _answers("stable-ew", "StableExpectedWins", "stable EW", _CURVE, Parameter("at", {"last-wrong": "last-wrong"})),
+        _answers("accuracy", "Accuracy", "accuracy", Parameter("at", {"10": 10}, _NUMBER_BUT.format(1), int)),
+        _answers("mrr", "ReciprocalRank", "MRR", Parameter("top", {}, _NUMBER_BUT.format(50), int)),
+        Family("bleu", f"{_TEXTS}.bleu:Bleu", "BLEU", "quality", "0-100", 2, needs=_HUMAN),
+        Family("chrf", f"{_TEXTS}.bleu:ChrF", "chrF", "quality", "0-100", 2, needs=_HUMAN),
+        Family("ter", f"{_TEXTS}.bleu:Ter", "TER", "quality", "per 100 words", 2, False, _HUMAN),
+        Family(
+            "names",
+            f"{_TEXTS}.names:Names",
+            "Names kept",
+            "quality",
+            needs=_HUMAN,
+            parameters=(_same("side", "copied", "invented"),),
+            shown={"copied": {"label": "Copied names kept"}, "invented": {"label": "Names invented"} | _LESS},
+        ),
+        Family(
+            "facts",
+            _FACTS,
+            "Facts",
+            "quality",
+            needs=_HUMAN,
+            parameters=(_same("side", "invented", "timed"),),
+            shown={"invented": {"label": "Facts invented"} | _LESS, "timed": {"label": "Facts timed"}},
+        ),
+        Family(
+            "facts-lag",
+            _FACTS,
+            "Lag of facts",
+            "lag",
+            "words",
+            higher_is_better=False,
+            needs=_HUMAN,
+            parameters=(_same("side", "seconds"),),
+            arguments={"side": "lag"},
+            shown={"seconds": {"label": "Lag of facts, s", "unit": "seconds"}},
+        ),
+        *(family_of(formula) for formula in FORMULAS.values() if formula.of_runs),
+        Family("ne", "sqa.metrics.revision:NormalizedErasure", "NE", "lag", "per word", 3, False),
+        Family("answer-lag", "sqa.metrics.qa:AnswerLag", "answer lag", "lag", "words", 2, False, _ASKED),
+    )
 }
 
-ANSWERS: tuple[str, ...] = tuple(name for name, (module, _, _) in _TABLE.items() if module == _QA)
-ALIASES = "@aliases"  # sqa/metrics/by_aliases.py, which is imported when it is asked for
-
-_CURVED = {"ew": "ExpectedWins", "oracle-ew": "OracleExpectedWins", "stable-ew": "StableExpectedWins"}
-
-# every name that `build` knows, but for those with a file
-ALL: tuple[str, ...] = (*_TABLE, *(f"{name}{ALIASES}" for name in ANSWERS))
+# every name that `build` knows, but for those with a file or a number
+ALL: tuple[str, ...] = tuple(name for family in FAMILIES.values() for name in family.names())
+ALL += tuple(f"{name}{ALIASES}" for family in FAMILIES.values() if family.kind == "answers" for name in family.names())
 DEFAULT: tuple[str, ...] = (  # what a run reports when its config names no metrics; not ter, which is slow on questions
     "ew",
     "ew@answer-at-end",
@@ -87,18 +117,30 @@ DEFAULT: tuple[str, ...] = (  # what a run reports when its config names no metr
 )
 
 
+def parse(name: str) -> Measure:
+    """The measure of a name; of one that no family reads: ConfigError with the nearest."""
+    family = FAMILIES.get(str(name).partition(SIGN)[0])
+    measure = family.read(name) if family else None
+    if measure is None:
+        near = get_close_matches(str(name), ALL, n=1, cutoff=0.0)
+        raise ConfigError(f"no metric {name!r}; nearest is {near[0]!r}")
+    return measure
+
+
 def problems(names: Iterable[str], where: str = "metrics") -> list[str]:
     """One line per name that no metric has or that occurs twice; empty when `build` would accept all of them."""
     lines, seen = [], set()
     for index, name in enumerate(names):
-        if name not in ALL and not is_own(name) and not _has_curve_file(name):
-            near = get_close_matches(str(name), ALL, n=1, cutoff=0.0)
-            lines.append(f"{where}[{index}]: no metric {name!r}; nearest is {near[0]!r}")
-        elif name in seen:
+        if name in seen:
             lines.append(f"{where}[{index}]: {name!r} is listed twice")
         elif name not in ALL:
-            found = _own_problems(name) if is_own(name) else _curve_problems(name)
-            lines += [f"{where}[{index}]: {problem}" for problem in found]
+            try:
+                called = _built(name).name
+            except (ConfigError, DataError) as error:
+                lines += [f"{where}[{index}]: {problem}" for problem in str(error).splitlines()]
+            else:
+                if called in ALL:
+                    lines.append(f"{where}[{index}]: {name!r} calls itself {called!r}, which another metric has")
         seen.add(name)
     return lines
 
@@ -108,7 +150,7 @@ def located(name: str, folder: Path | None) -> str:
     if not is_own(name):
         return name
     formula, place = _split(name)
-    return f"{formula}@{places.located(place, folder)}" if formula else places.located(place, folder)
+    return f"{formula}{SIGN}{places.located(place, folder)}" if formula else places.located(place, folder)
 
 
 def is_own(name: object) -> bool:
@@ -116,41 +158,24 @@ def is_own(name: object) -> bool:
     return isinstance(name, str) and ":" in name and not name.endswith(".json")
 
 
-def _own_problems(name: str) -> list[str]:
-    try:
-        metric = _own(name)
-    except ConfigError as error:
-        return list(error.problems)
-    return [f"{name!r} calls itself {metric.name!r}, which another metric has"] if metric.name in ALL else []
+def is_variant(name: str) -> bool:
+    """Whether a metric is another one with a parameter that is not the usual one."""
+    return SIGN in name
 
 
-def _own(name: str) -> BuiltMetric:
-    formula, place = _split(name)
+def _built(name: str) -> BuiltMetric:
+    if not is_own(name):
+        return parse(name).build()
     from sqa.metrics.own_metrics import own_latency, own_metric
 
+    formula, place = _split(name)
     return own_latency(formula, place) if formula else own_metric(place)
 
 
 def _split(name: str) -> tuple[str, str]:
     """("al", "file.py:build") of "al@file.py:build"; ("", name) where no formula comes first."""
-    formula, _, place = name.partition("@")
+    formula, _, place = name.partition(SIGN)
     return (formula, place) if formula in FORMULAS else ("", name)
-
-
-def _has_curve_file(name: object) -> bool:
-    """True for `ew@file.json`, `ew@file.json@aliases` and the like."""
-    base, _, curve = name.removesuffix(ALIASES).partition("@") if isinstance(name, str) else ("", "", "")
-    return base in _CURVED and curve.endswith(".json")
-
-
-def _curve_problems(name: str) -> list[str]:
-    from sqa.metrics.curve import curve_named
-
-    try:
-        curve_named(name.removesuffix(ALIASES).partition("@")[2])
-    except DataError as error:
-        return str(error).splitlines()
-    return []
 
 
 def build(names: Sequence[str] = DEFAULT) -> list[BuiltMetric]:
@@ -161,22 +186,11 @@ def build(names: Sequence[str] = DEFAULT) -> list[BuiltMetric]:
     return [_built(name) for name in names]
 
 
-def _built(name: str) -> BuiltMetric:
-    if is_own(name):
-        return _own(name)
-    if name.endswith(ALIASES):
-        matched: BuiltMetric = import_module("sqa.metrics.by_aliases").ByAliases(_built(name.removesuffix(ALIASES)))
-        return matched
-    base, _, curve = name.partition("@")
-    module, attribute, arguments = _TABLE.get(name) or (_QA, _CURVED[base], {"curve": curve})
-    built: BuiltMetric = getattr(import_module(module), attribute)(**arguments)
-    return built
-
-
 def aliased(names: Sequence[str]) -> tuple[str, ...]:
     """The variants of these metrics that match answers as Quizbowl does; those that look at no answer have none."""
-    answering = (name for name in names if name in ANSWERS or (_has_curve_file(name) and not name.endswith(ALIASES)))
-    return tuple(f"{name}{ALIASES}" for name in answering if f"{name}{ALIASES}" not in names)
+    measures = [parse(name) for name in names if not is_own(name)]
+    answering = (m for m in measures if m.family.kind == "answers" and not m.aliases)
+    return tuple(f"{measure}{ALIASES}" for measure in answering if f"{measure}{ALIASES}" not in names)
 
 
 def collect(traces: Sequence[QuestionTrace], metric: Metric) -> Floats:

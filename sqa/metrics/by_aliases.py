@@ -6,51 +6,30 @@ Everything else about them is the metric's that they are made of: the buzzer sti
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from sqa.core.interfaces import Metric, ScoresMany
 from sqa.core.types import Floats
 from sqa.data import answer_aliases
-from sqa.metrics import ALIASES
+from sqa.metrics.measure import Family, MeanMetric, Measure
 
 if TYPE_CHECKING:
     from sqa.core.trace import QuestionTrace
 
 
-class OfAnswers(Metric, ScoresMany, Protocol):
-    """What every metric of answers is (sqa/metrics/qa.py)."""
-
-
 @dataclass(frozen=True, slots=True)
-class ByAliases:
+class ByAliases(MeanMetric):
     """A metric of answers on the same traces, their guesses judged by `Accepted`."""
 
-    strict: OfAnswers
+    strict: MeanMetric
 
     @property
-    def name(self) -> str:
-        return f"{self.strict.name}{ALIASES}"
+    def family(self) -> Family:
+        return self.strict.family
 
     @property
-    def label(self) -> str:
-        return f"{self.strict.label}{ALIASES}"
-
-    @property
-    def unit(self) -> str:
-        return self.strict.unit
-
-    @property
-    def digits(self) -> int:
-        return self.strict.digits
-
-    @property
-    def kind(self) -> str:
-        return self.strict.kind
-
-    @property
-    def higher_is_better(self) -> bool:
-        return self.strict.higher_is_better
+    def described(self) -> Measure:
+        return replace(self.strict.described, aliases=True)
 
     def signature(self) -> str:
         rest, _, version = self.strict.signature().rpartition("|")
@@ -62,9 +41,3 @@ class ByAliases:
             return self.strict.stats(trace)  # which says so
         rule = answer_aliases.bundled()
         return self.strict.stats(trace.judged(rule.name, rule.is_right))
-
-    def score(self, stats: Floats) -> float:
-        return self.strict.score(stats)
-
-    def score_many(self, stats: Floats) -> Floats:
-        return self.strict.score_many(stats)

@@ -13,35 +13,22 @@ What a fact is, and when a text has it: sqa/metrics/quality/facts.py.  They need
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from sqa.core.significance import ratio, ratio_many
 from sqa.core.types import Floats
+from sqa.metrics import FAMILIES
+from sqa.metrics.measure import Family, MeanMetric
 from sqa.metrics.quality.facts import Judged, judge, lexicon_digest
 from sqa.metrics.quality.text_metric import lines
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from sqa.core.trace import QuestionTrace
 
 Side = Literal["arrived", "invented", "timed", "lag", "seconds"]
-_NAMES: Mapping[Side, str] = {
-    "arrived": "facts",
-    "invented": "facts@invented",
-    "timed": "facts@timed",
-    "lag": "facts-lag",
-    "seconds": "facts-lag@seconds",
-}
-_LABELS: Mapping[Side, str] = {
-    "arrived": "Facts",
-    "invented": "Facts invented",
-    "timed": "Facts timed",
-    "lag": "Lag of facts",
-    "seconds": "Lag of facts, s",
-}
 SIDES: tuple[Side, ...] = ("arrived", "invented", "lag", "timed")  # of a log
 
 
@@ -62,36 +49,17 @@ def fact_stats(side: Side, judged: Judged, reads: Sequence[float], positions: Se
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(MeanMetric):
     """See the module; stats as `fact_stats` gives them, additive over questions."""
 
     side: Side = "arrived"
 
-    digits: ClassVar[int] = 3
-
     @property
-    def name(self) -> str:
-        return _NAMES[self.side]
-
-    @property
-    def label(self) -> str:
-        return _LABELS[self.side]
-
-    @property
-    def unit(self) -> str:
-        return {"lag": "words", "seconds": "seconds"}.get(self.side, "0-1")
-
-    @property
-    def kind(self) -> Literal["quality", "lag"]:
-        return "lag" if self.side in ("lag", "seconds") else "quality"
-
-    @property
-    def higher_is_better(self) -> bool:
-        return self.side in ("arrived", "timed")
+    def family(self) -> Family:
+        return FAMILIES["facts-lag" if self.side in ("lag", "seconds") else "facts"]
 
     def signature(self) -> str:
-        base = self.name.partition("@")[0]
-        return f"{base}|{self.side}|segment:question|told:once|lexicon:{lexicon_digest()}|version:1"
+        return f"{self.family.base}|{self.side}|segment:question|told:once|lexicon:{lexicon_digest()}|version:1"
 
     def stats(self, trace: QuestionTrace) -> Floats:
         question = trace.question
@@ -104,17 +72,6 @@ class Facts:
             return np.zeros(2)
         said = (0.0, *question.word_times)  # s at which each number of words has been said
         return fact_stats("lag", judged, [said[read] for read in reads], question.word_times)
-
-    def score(self, stats: Floats) -> float:
-        return ratio(stats, self.name)
-
-    def score_many(self, stats: Floats) -> Floats:
-        return ratio_many(stats)
-
-
-def named(name: str) -> Facts:
-    """The metric of a name."""
-    return next(Facts(side) for side, known in _NAMES.items() if known == name)
 
 
 def told_of(trace: QuestionTrace) -> str:

@@ -21,15 +21,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sqa import __version__
 from sqa.core.errors import ConfigError, NotComputable
-from sqa.core.significance import ratio, ratio_many
 from sqa.core.types import Bools, Floats, Ints
 from sqa.metrics.delays import Delays, divide, pack, running_maximum
+from sqa.metrics.measure import Family, MeanMetric, Parameter
 
 if TYPE_CHECKING:
     from sqa.core.trace import QuestionTrace
@@ -306,19 +306,25 @@ def scored_by(convention: Convention) -> tuple[str, ...]:
     return (*convention.formulas, *new)
 
 
-def metric_names() -> dict[str, dict[str, str]]:
-    """Name of every latency of runs -> the arguments of its `Latency`."""
-    variants: dict[str, dict[str, str]] = {"": {}, "@char": {"per": "char"}, "@question": {"stream": "question"}}
-    found: dict[str, dict[str, str]] = {}
-    for formula in FORMULAS.values():
-        if formula.of_runs:
-            usual = {"formula": formula.name, "convention": usual_convention(formula.name)}
-            found |= {formula.name + variant: usual | more for variant, more in variants.items()}
-    for convention in CONVENTIONS.values():
-        for name in convention.formulas:
-            if FORMULAS[name].of_runs and convention.name != usual_convention(name):
-                found[f"{name}@{convention.name}"] = {"formula": name, "convention": convention.name}
-    return found
+def family_of(formula: Formula) -> Family:
+    """The metrics of runs by a formula: under each convention that knows it, by characters, of whole questions."""
+    usual = usual_convention(formula.name)
+    others = {convention.name: convention.name for convention in listing(formula.name) if convention.name != usual}
+    return Family(
+        formula.name,
+        "sqa.metrics.latency:Latency",
+        formula.label,
+        "lag",
+        formula.unit,
+        formula.digits,
+        higher_is_better=False,
+        parameters=(
+            Parameter("convention", others),
+            Parameter("per", {"char": "char"}),
+            Parameter("stream", {"question": "question"}),
+        ),
+        arguments={"formula": formula.name, "convention": usual},
+    )
 
 
 def trace_delays(
@@ -356,14 +362,11 @@ def trace_delays(
 
 
 @dataclass(frozen=True, slots=True)
-class Latency:
+class Latency(MeanMetric):
     """The mean of one formula over all sentences with a value, in the formula's unit; resampled by question.
 
     stats = [sum over sentences, number of sentences with a value, number of sentences without one].
     """
-
-    higher_is_better: ClassVar[bool] = False
-    kind: ClassVar[str] = "lag"
 
     formula: str | Formula  # a key of FORMULAS, or one of your own
     convention: str | Convention = SIMULEVAL_1_1.name  # a key of CONVENTIONS, or one of your own
@@ -398,22 +401,8 @@ class Latency:
         object.__setattr__(self, "reference", self.reference or formula.reference)
 
     @property
-    def name(self) -> str:
-        usual = usual_convention(self._formula.name)
-        variants = [v for v in (self._convention.name, self.per, self.stream) if v not in (usual, "word", "sentence")]
-        return "@".join([self._formula.name, *variants])
-
-    @property
-    def unit(self) -> str:
-        return self._formula.unit
-
-    @property
-    def digits(self) -> int:
-        return self._formula.digits
-
-    @property
-    def label(self) -> str:
-        return "@".join([self._formula.label, *self.name.split("@")[1:]])
+    def family(self) -> Family:
+        return family_of(self._formula)
 
     def signature(self) -> str:
         return (
@@ -427,9 +416,3 @@ class Latency:
         values = self._formula(delays, self._convention)  # (S,)
         defined = ~np.isnan(values)
         return np.array([values[defined].sum(), defined.sum(), (~defined).sum()], dtype=np.float64)
-
-    def score(self, stats: Floats) -> float:
-        return ratio(stats, self.name)
-
-    def score_many(self, stats: Floats) -> Floats:
-        return ratio_many(stats)

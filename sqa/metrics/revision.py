@@ -14,26 +14,22 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from sqa import __version__
-from sqa.core.significance import ratio, ratio_many
 from sqa.core.types import Floats
+from sqa.metrics import FAMILIES
+from sqa.metrics.measure import Family, MeanMetric
 
 if TYPE_CHECKING:
     from sqa.core.trace import QuestionTrace
 
 
 @dataclass(frozen=True, slots=True)
-class NormalizedErasure:
+class NormalizedErasure(MeanMetric):
     """Words retracted per word of the final translations, >= 0, pooled over questions.
 
     stats = [words retracted, words of the final translations].
     """
 
-    name: ClassVar[str] = "ne"
-    label: ClassVar[str] = "NE"
-    unit: ClassVar[str] = "per word"
-    digits: ClassVar[int] = 3
-    kind: ClassVar[str] = "lag"
-    higher_is_better: ClassVar[bool] = False
+    family: ClassVar[Family] = FAMILIES["ne"]
 
     def signature(self) -> str:
         return f"ne|unit:word|mean:pooled|resample:question|v:{__version__}"
@@ -43,9 +39,3 @@ class NormalizedErasure:
         erased = sum(emission.erase for emission in trace.emissions)
         final = sum(len(hypothesis.split()) for hypothesis in trace.hypotheses)
         return np.array([erased, final], dtype=np.float64)
-
-    def score(self, stats: Floats) -> float:
-        return ratio(stats, self.name)
-
-    def score_many(self, stats: Floats) -> Floats:
-        return ratio_many(stats)

@@ -26,7 +26,7 @@ import yaml
 from sqa import __version__
 from sqa.core.registry import QUALITY
 from sqa.files.store import write_text
-from sqa.metrics import ALL
+from sqa.metrics import FAMILIES
 from sqa.report.data import Component, Gap, Reported, changes, compared, data_files, described, groups_of, read_runs
 from sqa.report.drawing import Drawn
 from sqa.report.figures import draw_all
@@ -236,8 +236,8 @@ def _gaps(run: Reported) -> Iterable[Gap]:
     for metric, why in run.refusals.items():
         yield Gap(metric, label, why)
     yield from run.gaps
-    for name in ALL:
-        if "@" not in name and name not in run.rows:
+    for name in FAMILIES:
+        if name not in run.rows:
             yield Gap(name, label, "not asked for (metrics, in the config)")
     asked = {entry.kind for entry in config.quality}
     for kind in QUALITY.names():

@@ -5,13 +5,17 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from typing import get_args
 
 import pytest
 
-from sqa.core.errors import ConfigError
+from sqa.core.errors import ConfigError, NotComputable
 from sqa.core.interfaces import Kind
-from sqa.metrics import ALL, DEFAULT, build, problems
+from sqa.core.trace import QuestionTrace
+from sqa.core.types import Asked, Buzz, Emission, Guess, Question
+from sqa.metrics import ALL, DEFAULT, build, parse, problems
+from sqa.metrics.measure import NEEDS
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -19,8 +23,9 @@ def test_name_signature_and_direction(name):
     [metric] = build([name])
     assert metric.name == name
     assert isinstance(metric.higher_is_better, bool)
-    base, _, _ = name.partition("@")
-    assert metric.signature().startswith(f"{base}|") and re.search(r"\|v(ersion)?:[\d.]+$", metric.signature())
+    assert metric.signature().startswith(f"{parse(name).base}|") and re.search(
+        r"\|v(ersion)?:[\d.]+$", metric.signature()
+    )
     assert metric.signature() == build([name])[0].signature()
 
 
@@ -55,6 +60,29 @@ def test_a_metric_says_how_it_is_shown(name):
     [metric] = build([name])
     assert metric.kind in get_args(Kind) and metric.label and 0 <= metric.digits <= 6
     assert metric.unit in ("0-1", "0-100", "words", "seconds", "per word", "per 100 words")
+
+
+QUESTION = Question("q", "d", "es", (("uno", "dos"),), ("one two",), "Peru", asked=Asked("Who?", ("Peru",), 1))
+EMISSIONS = (Emission(0, "one", 1, False), Emission(0, "two", 2, True))
+GUESSES, BUZZES = ((Guess("Peru", 1.0),),) * 2, (Buzz(1.0, True),) * 2
+WITHOUT = {
+    "guesses": QuestionTrace(QUESTION, EMISSIONS, None, None),
+    "buzzes": QuestionTrace(QUESTION, EMISSIONS, GUESSES, None),
+    "reference": QuestionTrace(replace(QUESTION, reference=("",)), EMISSIONS, GUESSES, BUZZES),
+    "answerable": QuestionTrace(replace(QUESTION, asked=None), EMISSIONS, GUESSES, BUZZES),
+}
+
+
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("need", NEEDS)
+def test_a_metric_refuses_a_trace_without_what_it_needs_and_no_other(name, need):
+    [metric] = build([name])
+    metric.stats(QuestionTrace(QUESTION, EMISSIONS, GUESSES, BUZZES))
+    if need in parse(name).family.needs:
+        with pytest.raises(NotComputable, match="q"):
+            metric.stats(WITHOUT[need])
+    elif need != "guesses" or "buzzes" not in parse(name).family.needs:
+        metric.stats(WITHOUT[need])
 
 
 @pytest.mark.parametrize("name", ["al", "atd", "yaal@char", "long-yaal", "start-offset", "end-offset@question"])

@@ -65,27 +65,19 @@ from typing import ClassVar
 
 import numpy as np
 
+from sqa.metrics import FAMILIES
+from sqa.metrics.measure import MeanMetric
+
 
 @dataclass(frozen=True, slots=True)
-class Words:
-    name: ClassVar[str] = "mywords"
-    label: ClassVar[str] = "Words"
-    unit: ClassVar[str] = "words"
-    digits: ClassVar[int] = 1
-    kind: ClassVar[str] = "lag"
-    higher_is_better: ClassVar[bool] = False
+class Words(MeanMetric):
+    family: ClassVar = FAMILIES["mywords"]
 
     def signature(self):
         return "mywords"
 
     def stats(self, trace):
         return np.array([len(trace.emissions), 1.0])
-
-    def score(self, stats):
-        return float(stats[0] / stats[1])
-
-    def score_many(self, stats):
-        return stats[:, 0] / stats[:, 1]
 """
 TEXTS = """
 from dataclasses import dataclass
@@ -218,7 +210,13 @@ RECIPES = (
         (*PYTHON, "sqa", "run", "run.yaml"),
         r"mywords\t3\.0.*\twords\t",
         {"sqa/metrics/mine.py": METRIC},
-        (("sqa/metrics/__init__.py", '"ne": (_REVISION', '    "mywords": ("sqa.metrics.mine", "Words", {}),'),),
+        (
+            (
+                "sqa/metrics/__init__.py",
+                'Family("ne", "sqa.metrics.rev',
+                '        Family("mywords", "sqa.metrics.mine:Words", "Words", "lag", "words", 1, False),',
+            ),
+        ),
     ),
     Recipe("A metric of traces", (*PYTHON, "sqa", "run", "run.yaml"), r"mywords\t3\.0"),
     Recipe(

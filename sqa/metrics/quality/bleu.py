@@ -21,6 +21,8 @@ from sacrebleu.metrics.ter import TER
 
 from sqa.core.errors import NotComputable
 from sqa.core.types import Floats
+from sqa.metrics import FAMILIES
+from sqa.metrics.measure import Family, MeanMetric
 from sqa.metrics.quality.text_metric import lines
 
 if TYPE_CHECKING:
@@ -61,18 +63,13 @@ def _score(self: _Corpus, stats: Floats) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Bleu:
+class Bleu(MeanMetric):
     """Corpus BLEU, 0 to 100 (Papineni et al. 2002; sacrebleu's defaults: 13a, exp smoothing, mixed case).
 
     stats = [hypothesis length, reference length, matched 1..4-grams, hypothesis 1..4-grams, questions], (11,).
     """
 
-    name: ClassVar[str] = "bleu"
-    label: ClassVar[str] = "BLEU"
-    unit: ClassVar[str] = "0-100"
-    digits: ClassVar[int] = 2
-    kind: ClassVar[str] = "quality"
-    higher_is_better: ClassVar[bool] = True
+    family: ClassVar[Family] = FAMILIES["bleu"]
 
     scorer: BLEU = field(default_factory=BLEU, repr=False, compare=False)
     signature, stats, score = _signature, _stats, _score
@@ -93,18 +90,13 @@ class Bleu:
 
 
 @dataclass(frozen=True, slots=True)
-class ChrF:
+class ChrF(MeanMetric):
     """Corpus chrF2, 0 to 100 (Popovic 2015; sacrebleu's defaults: character 6-grams, no words, beta 2).
 
     stats = [hypothesis, reference, matched n-grams for n = 1..6, questions], (19,).
     """
 
-    name: ClassVar[str] = "chrf"
-    label: ClassVar[str] = "chrF"
-    unit: ClassVar[str] = "0-100"
-    digits: ClassVar[int] = 2
-    kind: ClassVar[str] = "quality"
-    higher_is_better: ClassVar[bool] = True
+    family: ClassVar[Family] = FAMILIES["chrf"]
 
     scorer: CHRF = field(default_factory=CHRF, repr=False, compare=False)
     signature, stats, score = _signature, _stats, _score
@@ -124,18 +116,13 @@ class ChrF:
 
 
 @dataclass(frozen=True, slots=True)
-class Ter:
+class Ter(MeanMetric):
     """Corpus TER, 0 = no edit is needed, 100 = as many as there are reference words, or more (Snover et al. 2006).
 
     sacrebleu's defaults: Tercom's tokens, no case.  stats = [edits, reference words, questions], (3,).
     """
 
-    name: ClassVar[str] = "ter"
-    label: ClassVar[str] = "TER"
-    unit: ClassVar[str] = "per 100 words"
-    digits: ClassVar[int] = 2
-    kind: ClassVar[str] = "quality"
-    higher_is_better: ClassVar[bool] = False
+    family: ClassVar[Family] = FAMILIES["ter"]
 
     scorer: TER = field(default_factory=TER, repr=False, compare=False)
     signature, stats, score = _signature, _stats, _score

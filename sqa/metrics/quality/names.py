@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from sqa.core.answers import unmarked
 from sqa.core.languages.en import DOTTED, PRONOUNS
-from sqa.core.significance import ratio, ratio_many
 from sqa.core.types import Floats
+from sqa.metrics import FAMILIES
+from sqa.metrics.measure import Family, MeanMetric
 from sqa.metrics.quality.text_metric import lines
 
 if TYPE_CHECKING:
@@ -68,26 +69,12 @@ def lost_and_invented(source: str, hypothesis: str, reference: str) -> tuple[Cou
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class Names(MeanMetric):
     """See the module.  stats = [names counted as kept or invented, names looked at], (2,)."""
 
+    family: ClassVar[Family] = FAMILIES["names"]
+
     side: Side = "kept"
-
-    unit: ClassVar[str] = "0-1"
-    digits: ClassVar[int] = 3
-    kind: ClassVar[str] = "quality"
-
-    @property
-    def name(self) -> str:
-        return "names" if self.side == "kept" else f"names@{self.side}"
-
-    @property
-    def label(self) -> str:
-        return {"kept": "Names kept", "copied": "Copied names kept", "invented": "Names invented"}[self.side]
-
-    @property
-    def higher_is_better(self) -> bool:
-        return self.side != "invented"
 
     def signature(self) -> str:
         return f"names|{self.side}|segment:question|case:no|accents:no|version:1"
@@ -104,9 +91,3 @@ class Names:
             wanted = Counter({name: n for name, n in wanted.items() if name in spelled_there})
         missing = sum(min(n, lost[name]) for name, n in wanted.items())
         return np.array([wanted.total() - missing, wanted.total()], dtype=np.float64)
-
-    def score(self, stats: Floats) -> float:
-        return ratio(stats, self.name)
-
-    def score_many(self, stats: Floats) -> Floats:
-        return ratio_many(stats)

@@ -18,7 +18,7 @@ from sqa.core.trace import QuestionTrace
 from sqa.core.types import Asked, Emission, Guess, Question
 from sqa.data.datasets import load_questions
 from sqa.files.store import Store, dataset_fingerprint
-from sqa.metrics.answer_lag import AnswerLag
+from sqa.metrics.qa import AnswerLag
 
 FOLDER = DATA / "listening"
 FILE = FOLDER / "questions.jsonl"

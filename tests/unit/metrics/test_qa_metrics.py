@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from sqa.core.errors import ConfigError, NotComputable
@@ -107,24 +106,6 @@ def test_without_guesser_or_buzzer_there_is_no_number():
     with pytest.raises(NotComputable, match="no buzzer ran on q"):
         score("ew", guessed)
     assert score("oracle-ew", guessed) == pytest.approx(EW(4 / 19))
-
-
-def test_log_rank_curve():
-    curve = qa.LogRankCurve(bins=4)
-    stats = curve.stats(trace_of([0, 50, 2, 1], [0, 0, 0, 0]))  # at 4/19, 9/19, 14/19, 19/19
-    [values] = curve.score_many(stats[None])
-    assert values == pytest.approx([-4, np.log(1 / 50), np.log(1 / 2), 0])
-    assert stats[4:].tolist() == [1, 1, 1, 1]
-    both = stats + curve.stats(trace_of([1], [0]))
-    assert curve.score_many(both[None])[0][0] == pytest.approx(-2)
-    empty = curve.stats(trace_of([], []))
-    assert empty.tolist() == [0] * 8 and np.isnan(curve.score_many(empty[None])).all()
-
-
-def test_log_rank_bins_are_25():
-    curve = qa.LogRankCurve()
-    assert len(curve.centres) == 25 and curve.centres[0] == pytest.approx(0.02)
-    assert "bins:25" in curve.signature() and "floor:-4" in curve.signature()
 
 
 @pytest.mark.parametrize(

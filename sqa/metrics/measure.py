@@ -1,0 +1,217 @@
+"""A metric's name as a value: what is measured, with which parameters, and what the number means.
+
+    measure = parse("ew@xqb-interface@aliases")
+    measure.base, measure.parameters, measure.aliases      "ew", {"curve": "xqb-interface"}, True
+    measure.label, measure.unit, measure.higher_is_better  "EW@xqb-interface@aliases", "0-1", True
+    str(measure)                                           the name again; parse(str(measure)) == measure
+    measure.build()                                        the metric, which turns traces into numbers
+
+A name is a family's base (`FAMILIES` in sqa/metrics/__init__.py) and, each after a "@", what its parameters are where
+they are not the usual ones.  `build` in sqa/metrics/__init__.py takes names of your own besides.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol
+
+from sqa.core.errors import NotComputable
+from sqa.core.interfaces import Kind
+from sqa.core.significance import ratio, ratio_many
+from sqa.core.types import Floats
+
+if TYPE_CHECKING:
+    from sqa.core.interfaces import BuiltMetric
+    from sqa.core.trace import QuestionTrace
+
+SIGN, ALIASES = "@", "@aliases"  # before each variant; answers matched as Quizbowl does (sqa/metrics/by_aliases.py)
+RANGES = {"0-1": (0.0, 1.0), "0-100": (0.0, 100.0)}  # unit -> least and greatest value
+# what a metric may need beside a translation -> whether a trace has it, and what is said where it has not
+NEEDS: dict[str, tuple[Callable[[QuestionTrace], bool], str]] = {
+    "guesses": (lambda trace: trace.guesses is not None, "no guesser ran on {id}"),
+    "buzzes": (lambda trace: trace.buzzes is not None, "no buzzer ran on {id}"),
+    "reference": (lambda trace: bool(trace.question.reference_text.strip()), "{id} has no human translation"),
+    "answerable": (
+        lambda trace: trace.question.asked is not None and trace.question.asked.answerable is not None,
+        "question {id} has no earliest_answerable",
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter of a family's metrics; its usual value is not written."""
+
+    name: str  # of a field of the metric's class
+    choices: Mapping[str, Any] = field(default_factory=dict)  # as written -> value
+    pattern: str = ""  # what else may be written, a regular expression
+    type: Callable[[str], Any] = str  # of such a value
+
+    def value(self, text: str) -> Any:
+        """What a text stands for."""
+        return self.choices[text] if text in self.choices else self.type(text)
+
+    def text(self, value: Any) -> str:
+        """How a value is written."""
+        plain = getattr(value, "name", value)  # of a value of your own
+        return next((text for text, known in self.choices.items() if known == plain), str(plain))
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """What the metrics of one base name have in common, and all that a report or figure needs to know of them."""
+
+    base: str
+    target: str  # "module:class" of the metric
+    label: str
+    kind: Kind
+    unit: str = "0-1"
+    digits: int = 3
+    higher_is_better: bool = True
+    needs: tuple[str, ...] = ()  # keys of NEEDS
+    parameters: tuple[Parameter, ...] = ()  # in the order in which they are written
+    arguments: Mapping[str, Any] = field(default_factory=dict)  # of the class, the same for all
+    shown: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # variant -> what it changes of the above
+
+    def names(self) -> Iterator[str]:
+        """The base and each of its variants alone; those with a file or a number are not counted."""
+        yield self.base
+        for parameter in self.parameters:
+            yield from (f"{self.base}{SIGN}{text}" for text in parameter.choices)
+
+    def read(self, name: str) -> Measure | None:
+        """The measure of a name; None if it is not one of this family as `Measure` writes it."""
+        grammar = re.escape(self.base)
+        for number, parameter in enumerate(self.parameters):
+            texts = [*map(re.escape, parameter.choices), parameter.pattern or "(?!)"]
+            grammar += f"(?:{SIGN}(?P<p{number}>{'|'.join(texts)}))?"
+        match = re.fullmatch(grammar + (f"(?P<aliases>{ALIASES})?" if self.kind == "answers" else ""), name)
+        if match is None:
+            return None
+        written = match.groupdict()
+        measure = Measure(
+            self,
+            {p.name: p.value(text) for n, p in enumerate(self.parameters) if (text := written[f"p{n}"]) is not None},
+            written.get("aliases") is not None,
+        )
+        return measure if str(measure) == name else None
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """What is measured and how: a family, the parameters that are not the usual ones, and how answers are matched."""
+
+    family: Family
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    aliases: bool = False
+
+    @classmethod
+    def of(cls, metric: object, family: Family) -> Measure:
+        """The measure of a built metric, from its fields."""
+        usual = {each.name: each.default for each in fields(metric)} | dict(family.arguments)  # type: ignore[arg-type]
+        given = {parameter.name: getattr(metric, parameter.name) for parameter in family.parameters}
+        return cls(family, {name: value for name, value in given.items() if value != usual[name]})
+
+    @property
+    def base(self) -> str:
+        return self.family.base
+
+    @property
+    def variants(self) -> tuple[str, ...]:
+        """As they are written behind the base."""
+        written = (p.text(self.parameters[p.name]) for p in self.family.parameters if p.name in self.parameters)
+        return (*written, *([ALIASES.removeprefix(SIGN)] if self.aliases else []))
+
+    def __str__(self) -> str:
+        return SIGN.join((self.base, *self.variants))
+
+    def _shown(self, key: str) -> Any:
+        changed = (self.family.shown.get(variant, {}) for variant in self.variants)
+        return next((change[key] for change in changed if key in change), getattr(self.family, key))
+
+    @property
+    def label(self) -> str:
+        """In figures and tables: the family's with the variants behind it, but for those that have their own."""
+        own = [variant for variant in self.variants if "label" not in self.family.shown.get(variant, {})]
+        return SIGN.join((self._shown("label"), *own))
+
+    @property
+    def unit(self) -> str:
+        return str(self._shown("unit"))
+
+    @property
+    def higher_is_better(self) -> bool:
+        return bool(self._shown("higher_is_better"))
+
+    @property
+    def range(self) -> tuple[float, float] | None:
+        """Least and greatest value; None where there is no bound."""
+        return RANGES.get(self.unit)
+
+    def build(self) -> BuiltMetric:
+        """The metric."""
+        module, _, attribute = self.family.target.partition(":")
+        metric: BuiltMetric = getattr(import_module(module), attribute)(**{**self.family.arguments, **self.parameters})
+        if not self.aliases:
+            return metric
+        matched: BuiltMetric = import_module("sqa.metrics.by_aliases").ByAliases(metric)
+        return matched
+
+
+class MeanMetric(Protocol):
+    """A metric of a family: it says itself what it is called, and its score is a sum of statistics over their number.
+
+    A metric of another score has its own `score` and `score_many`.
+    """
+
+    @property
+    def family(self) -> Family: ...
+
+    def signature(self) -> str: ...
+
+    def stats(self, trace: QuestionTrace) -> Floats: ...
+
+    @property
+    def described(self) -> Measure:
+        """Its name as a value."""
+        return Measure.of(self, self.family)
+
+    @property
+    def name(self) -> str:
+        return str(self.described)
+
+    @property
+    def label(self) -> str:
+        return self.described.label
+
+    @property
+    def unit(self) -> str:
+        return self.described.unit
+
+    @property
+    def digits(self) -> int:
+        return self.family.digits
+
+    @property
+    def kind(self) -> Kind:
+        return self.family.kind
+
+    @property
+    def higher_is_better(self) -> bool:
+        return self.described.higher_is_better
+
+    def require(self, trace: QuestionTrace) -> None:
+        """NotComputable for a trace without what the metric needs."""
+        for need in self.family.needs:
+            has, message = NEEDS[need]
+            if not has(trace):
+                raise NotComputable(f"{self.name}: {message.format(id=trace.question.id)}")
+
+    def score(self, stats: Floats) -> float:
+        return ratio(stats, self.name)
+
+    def score_many(self, stats: Floats) -> Floats:
+        return ratio_many(stats)
