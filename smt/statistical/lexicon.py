@@ -27,9 +27,10 @@ from smt.models.copying import MOST, Begun
 from smt.models.next_piece import Rules
 from smt.statistical.packed import CONFIG, PHRASES, Phrase, is_packed, read_phrases
 from sqa.core.errors import ConfigError
+from sqa.core.languages.en import LANGUAGE as ENGLISH
 from sqa.core.paths import DATA
 from sqa.data.languages import pair_of
-from sqa.data.priors import FUNCTION_WORDS, form
+from sqa.data.priors import form
 from sqa.files.atomic import joined_digest
 from sqa.files.json_reader import parse_json
 
@@ -97,7 +98,7 @@ def table_of(phrases: Iterable[Phrase], language: str) -> Table:
         rows = [
             (max(some, key=lambda row: row.both).target, sum(row.both for row in some) / totals[source])
             for word, some in targets.items()
-            if word[0].isalpha() and len(word) >= SHORTEST and word not in FUNCTION_WORDS["en"] and _bound(some)
+            if word[0].isalpha() and len(word) >= SHORTEST and word not in ENGLISH.function_words and _bound(some)
         ]
         likely = sorted((row for row in rows if row[1] >= LEAST), key=lambda row: -row[1])
         if likely:
