@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from threading import Event, Thread
 from time import monotonic
 from typing import Any, TextIO, TypeVar
@@ -44,27 +44,22 @@ def _settings() -> dict[str, Any]:
 
 
 @contextmanager
-def bar(description: str, total: int, done: int = 0, unit: str = "question") -> Iterator[Any]:
+def bar(description: str, total: float, done: float = 0, unit: str = "question", **settings: Any) -> Iterator[Any]:
     """A bar with a heartbeat; `done` of `total` are done already.  `set_postfix_str` says what is under way."""
     from tqdm import tqdm
 
-    with tqdm(desc=description, total=total, initial=done, unit=unit, **_settings()) as shown, beating(shown):
-        yield shown
+    with tqdm(desc=description, total=total, initial=done, unit=unit, **_settings() | settings) as shown:
+        with beating(shown):
+            yield shown
 
 
-@contextmanager
-def weighed(description: str, total: float, done: float = 0.0) -> Iterator[Any]:
+def weighed(description: str, total: float, done: float = 0.0) -> AbstractContextManager[Any]:
     """A bar of work in units of any kind, so that the time still to go knows that some steps cost more than others.
 
     Its postfix says what is done and under way in words.
     """
-    from tqdm import tqdm
-
     form = "{desc}: {percentage:3.0f}%|{bar}| {elapsed}, {remaining} to go{postfix}"
-    settings = _settings()
-    settings["bar_format"] = form if sys.stderr.isatty() else form.replace("|{bar}|", ",")
-    with tqdm(desc=description, total=total, initial=done, **settings) as shown, beating(shown):
-        yield shown
+    return bar(description, total, done, bar_format=form if sys.stderr.isatty() else form.replace("|{bar}|", ","))
 
 
 @contextmanager

@@ -14,20 +14,20 @@ texts always give the same numbers, and `load_aligner(..., cache=FILE)` keeps th
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
-from sqa.core.errors import ConfigError, DataError
+from sqa.core.errors import ConfigError
 from sqa.core.types import Floats
 from sqa.data.priors import Priors, has_priors, load_priors
 from sqa.diagnose.hmm import Links, draw
-from sqa.files.store import digest, write_text
+from sqa.diagnose.kept import kept
+from sqa.files.store import digest
 
 VERSION = 2  # raise when the numbers change
 SEEDS = (0, 1, 2, 3)
@@ -99,16 +99,12 @@ class HmmAligner:
     def align(self, pairs: Sequence[tuple[Words, Words]]) -> list[Alignment]:
         """One alignment per (source words, target words).  The texts' statistics count too: give all at once."""
         key = digest([VERSION, self._priors.digest, self.seeds, [[list(x), list(y)] for x, y in pairs]])
-        if self._cache is not None and self._cache.is_file():
-            kept = _read_cache(self._cache, key)
-            if kept is not None:
-                return kept
+        return kept(self._cache, "alignments", key, list[Alignment], lambda: self._aligned(pairs))
+
+    def _aligned(self, pairs: Sequence[tuple[Words, Words]]) -> list[Alignment]:
         full = [pair for pair in pairs if pair[0] and pair[1]]
         drawn = zip(*draw(full, self._priors, self.seeds), strict=True) if full else iter(())
-        found = [_judged(next(drawn)) if x and y else _unlinked(len(x), len(y)) for x, y in pairs]
-        if self._cache is not None:
-            write_text(self._cache, json.dumps({"key": key, "alignments": [asdict(one) for one in found]}) + "\n")
-        return found
+        return [_judged(next(drawn)) if x and y else _unlinked(len(x), len(y)) for x, y in pairs]
 
 
 def _judged(draws: Sequence[Links]) -> Alignment:
@@ -122,14 +118,14 @@ def _judged(draws: Sequence[Links]) -> Alignment:
     best = picks.argmax(1)
     others = np.array([np.delete(picked[:, i], j).max(initial=0.0) for j, i in enumerate(best)])
     evidence = Evidence(
-        _told(target.std(0)),
-        _told(picks.sum(1)),
-        _told(picked.max(1)),
-        _told(others),
-        _told(np.mean([links.lift.max(1) for links in draws], axis=0)),
+        _rounded(target.std(0)),
+        _rounded(picks.sum(1)),
+        _rounded(picked.max(1)),
+        _rounded(others),
+        _rounded(np.mean([links.lift.max(1) for links in draws], axis=0)),
     )
     links = tuple(sorted((int(i), int(j)) for j, i in zip(*np.nonzero(either > 0.5), strict=True)))
-    return Alignment(links, _told(source.mean(0)), _told(target.mean(0)), evidence)
+    return Alignment(links, _rounded(source.mean(0)), _rounded(target.mean(0)), evidence)
 
 
 def _unlinked(sources: int, targets: int) -> Alignment:
@@ -137,23 +133,5 @@ def _unlinked(sources: int, targets: int) -> Alignment:
     return Alignment((), (0.0,) * sources, none, Evidence(none, none, none, none, none))
 
 
-def _told(numbers: Floats) -> tuple[float, ...]:
+def _rounded(numbers: Floats) -> tuple[float, ...]:
     return tuple(np.clip(numbers, 0.0, None).round(DIGITS).tolist())
-
-
-def _read_cache(path: Path, key: str) -> list[Alignment] | None:
-    """The alignments kept in a file, None if they are of other texts; DataError if it is damaged."""
-    try:
-        kept = json.loads(path.read_text(encoding="utf-8"))
-        return [_alignment(record) for record in kept["alignments"]] if kept["key"] == key else None
-    except (ValueError, KeyError, TypeError) as error:
-        raise DataError(f"{path}: the kept alignments are damaged ({error}); delete the file") from error
-
-
-def _alignment(record: Mapping[str, Any]) -> Alignment:
-    return Alignment(
-        tuple((int(i), int(j)) for i, j in record["links"]),
-        tuple(map(float, record["source"])),
-        tuple(map(float, record["target"])),
-        Evidence(**{name: tuple(map(float, values)) for name, values in record["evidence"].items()}),
-    )

@@ -10,7 +10,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from itertools import chain
@@ -23,12 +22,13 @@ from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import DATA
 from sqa.core.types import Floats
 from sqa.diagnose.alignment import Alignment, Evidence
+from sqa.diagnose.kept import kept
 from sqa.diagnose.known_words import vocabulary_digest
 from sqa.diagnose.scores import Words, WordScorer
 from sqa.diagnose.signals import GROUPS, word_signals
 from sqa.diagnose.signals import VERSION as SIGNALS
 from sqa.files.json_reader import parse_json
-from sqa.files.store import digest, write_text
+from sqa.files.store import digest
 
 FILE = "detector.json"
 PREFIX = "errors-"  # of the bundled folders' names
@@ -114,21 +114,15 @@ class Detector:
 
     def words(self, pairs: Sequence[tuple[Words, Words]], alignments: Sequence[Alignment]) -> list[Floats]:
         """For each (source words, target words) the probability (J,) of each target word to be wrong."""
-        if self._cache is None:
-            return self._judged(pairs, alignments)
         texts = [[list(x), list(y)] for x, y in pairs]
-        key = digest([self.fingerprint(), texts, _links_digest(alignments)])
-        kept = _read_cache(self._cache, key) if self._cache.is_file() else None
-        if kept is None:
-            kept = self._judged(pairs, alignments)
-            record = {"key": key, "probabilities": [row.tolist() for row in kept]}
-            write_text(self._cache, json.dumps(record) + "\n")
-        return kept
+        key = digest([self.fingerprint(), texts, _links_digest(alignments)]) if self._cache else ""
+        rows = kept(self._cache, "probabilities", key, list[list[float]], lambda: self._judged(pairs, alignments))
+        return [np.array(row, dtype=np.float64) for row in rows]
 
-    def _judged(self, pairs: Sequence[tuple[Words, Words]], alignments: Sequence[Alignment]) -> list[Floats]:
+    def _judged(self, pairs: Sequence[tuple[Words, Words]], alignments: Sequence[Alignment]) -> list[list[float]]:
         scores = [None] * len(pairs) if self.scorer is None else self.scorer.score(pairs)
         return [
-            self.network.probabilities(word_signals(source, target, alignment, self.language, scored))
+            self.network.probabilities(word_signals(source, target, alignment, self.language, scored)).tolist()
             for (source, target), alignment, scored in zip(pairs, alignments, scores, strict=True)
         ]
 
@@ -142,15 +136,6 @@ def _links_digest(alignments: Sequence[Alignment]) -> str:
         sizes = (len(one.links), len(one.source), len(one.target), one.evidence is not None)
         total.update(np.array([*sizes, *numbers], dtype=np.float64).tobytes())
     return total.hexdigest()
-
-
-def _read_cache(path: Path, key: str) -> list[Floats] | None:
-    """The probabilities kept in a file, None if they are of other words; DataError if it is damaged."""
-    try:
-        kept = parse_json(path.read_text(encoding="utf-8"))
-        return [np.array(row, dtype=np.float64) for row in kept["probabilities"]] if kept["key"] == key else None
-    except (ValueError, KeyError, TypeError) as error:
-        raise DataError(f"{path}: the kept probabilities are damaged ({error}); delete the file") from error
 
 
 def read_networks(path: Path) -> dict[str, Network]:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
-from sqa.core.errors import DataError
-from sqa.files.json_reader import parse_json
-from sqa.files.store import digest, write_text
+from sqa.diagnose.kept import kept
+from sqa.files.store import digest
 
 Words = Sequence[str]
 
@@ -49,20 +47,4 @@ class KeptScorer:
     def score(self, pairs: Sequence[tuple[Words, Words]]) -> list[WordScores]:
         """Scores of each (source words, target words), read where they are there."""
         key = digest([self.fingerprint(), [[list(x), list(y)] for x, y in pairs]])
-        if self._path.is_file():
-            kept = self._read(key)
-            if kept is not None:
-                return kept
-        found = self._scorer.score(pairs)
-        write_text(self._path, json.dumps({"key": key, "scores": found}) + "\n")
-        return found
-
-    def _read(self, key: str) -> list[WordScores] | None:
-        """What is kept, None if it is of other texts or another model; DataError if it is damaged."""
-        try:
-            kept: dict[str, Any] = parse_json(self._path.read_text(encoding="utf-8"))
-            if kept["key"] != key:
-                return None
-            return [WordScores(*(tuple(map(float, numbers)) for numbers in row)) for row in kept["scores"]]
-        except (ValueError, KeyError, TypeError) as error:
-            raise DataError(f"{self._path}: the kept scores are damaged ({error}); delete the file") from error
+        return kept(self._path, "scores", key, list[WordScores], lambda: self._scorer.score(pairs))

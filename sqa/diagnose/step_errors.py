@@ -29,11 +29,11 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
-from sqa.core.errors import ConfigError
+from sqa.core.errors import Bound, ConfigError, Count, Positive, Whole, checked
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Floats
 from sqa.data.priors import is_content, strip_edges
@@ -42,6 +42,8 @@ from sqa.diagnose.detector import WordJudge
 from sqa.diagnose.texts import Text, texts_of
 from sqa.metrics.qa import log_reciprocal_rank
 
+HALVED = math.log(2)  # nats
+Chance = Annotated[float, Bound(0, 1, above=True)]
 Kind = Literal["hallucination", "omission", "drop"]
 KINDS: tuple[Kind, ...] = ("hallucination", "omission", "drop")
 TARGET = "en"  # every translation here is English
@@ -49,31 +51,17 @@ SIZE_WEIGHT = 0.1  # nats that one invented or lost content word adds to a findi
 
 
 @dataclass(frozen=True, slots=True)
+@checked
 class DiagnoseConfig:
     """What counts as an error."""
 
-    probability: float = 0.5  # 0..1: a content word that is wrong with this probability is hallucinated
-    trust: float = 0.5  # a word with less trust than this (0..1, see sqa/diagnose/alignment.py) is unaligned
-    drop: float = math.log(2)  # nats: a step is a drop when log MRR falls by at least this; ln 2 = from rank 1 to 2
-    omission_words: int = 3  # content words, names counted twice, that make a stretch of lost source an omission
-    window: int | None = None  # a translation later than so many source words after its word counts as none; null = any
+    probability: Chance = 0.5  # 0..1: a content word that is wrong with this probability is hallucinated
+    trust: Chance = 0.5  # a word with less trust than this (0..1, see sqa/diagnose/alignment.py) is unaligned
+    drop: Positive = HALVED  # nats: a step is a drop when log MRR falls by at least this; ln 2 = from rank 1 to 2
+    omission_words: Count = 3  # content words, names counted twice, that make a stretch of lost source an omission
+    window: Whole | None = None  # a translation later than so many source words after its word is none; null = any
     top: int = 50  # guesses searched for the answer
     floor: float = -4.0  # log reciprocal rank of an answer that is not among them
-
-    def __post_init__(self) -> None:
-        problems = []
-        if not 0 < self.probability <= 1:
-            problems.append(f"diagnose.probability: must be > 0 and <= 1, got {self.probability}")
-        if not 0 < self.trust <= 1:
-            problems.append(f"diagnose.trust: must be > 0 and <= 1, got {self.trust}")
-        if not self.drop > 0:
-            problems.append(f"diagnose.drop: must be > 0, got {self.drop}")
-        if self.omission_words < 1:
-            problems.append(f"diagnose.omission_words: must be >= 1, got {self.omission_words}")
-        if self.window is not None and self.window < 0:
-            problems.append(f"diagnose.window: must be >= 0 or null, got {self.window}")
-        if problems:
-            raise ConfigError(problems)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sqa.core.errors import ConfigError, DataError
+from sqa.core.errors import Count, DataError, Whole, checked
 from sqa.core.types import Bools, Floats
 from sqa.data import human_buzzes
 from sqa.data.human_buzzes import BeyondEnd, Buzzes, Repeated
@@ -41,6 +41,7 @@ LEVEL = 0.95
 
 
 @dataclass(frozen=True, slots=True)
+@checked
 class FitConfig:
     """How to fit."""
 
@@ -48,12 +49,13 @@ class FitConfig:
     beyond_end: BeyondEnd = "refuse"  # positions above 1
     first_of_game: bool = False  # only the earliest buzz of each game on each question
     unit: Unit = "questions"  # what the band's bootstrap draws
-    resamples: int = 1000
-    seed: int = 0
+    resamples: Count = 1000
+    seed: Whole = 0
     repeated: Repeated = "refuse"  # rows that are there again
 
-    def __post_init__(self) -> None:
-        wrong = [
+    def problems(self) -> list[str]:
+        """Beside the bounds."""
+        return [
             f"{key}: must be one of {', '.join(allowed)}, got {getattr(self, key)!r}"
             for key, allowed in (
                 ("method", METHODS),
@@ -63,12 +65,6 @@ class FitConfig:
             )
             if getattr(self, key) not in allowed
         ]
-        if self.resamples < 1:
-            wrong.append(f"resamples: must be >= 1, got {self.resamples}")
-        if self.seed < 0:
-            wrong.append(f"seed: must be >= 0, got {self.seed}")
-        if wrong:
-            raise ConfigError(wrong)
 
 
 @dataclass(frozen=True)

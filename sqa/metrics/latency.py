@@ -20,7 +20,7 @@ All sums are float64; all scorers before SimulEval 1.1 worked in float32 and dif
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -53,76 +53,55 @@ class Formula:
 
 @dataclass(frozen=True, slots=True)
 class Convention:
-    """How one public scorer reads delays and lengths.
+    """How one public scorer reads delays and lengths; SimulEval 1.1's rules where nothing else is said.
 
     `eos`, `clip` and `late` concern the input, the others the formulas.
     """
 
     name: str
     source: str  # where the rules were read
-    eos: bool  # the end of the sentence is a source unit and a target token: |x|+1, d = g + ended, one more d = |x|+1
-    clip: bool  # a delay above |x| counts as |x|
-    late: int  # added to every delay below |x| (1: the off-by-one of the first release)
-    al_reference: str  # |y| of AL, given a reference: "length"; "capped" (the ideal stops at |y|-1 words); "ignored"
-    ap_reference: bool  # AP divides by the reference length when one is given
-    cut: str  # AL leaves out words after the "first" word with d >= |x|, or those whose "previous" word has it
-    formulas: tuple[str, ...]  # keys of FORMULAS: what the scorer knows
+    eos: bool = False  # the end is a source unit and a target token: |x|+1, d = g + ended, one more d = |x|+1
+    clip: bool = False  # a delay above |x| counts as |x|
+    late: int = 0  # added to every delay below |x| (1: the off-by-one of the first release)
+    al_reference: str = "length"  # |y| of AL, given a reference; "capped": the ideal stops at |y|-1 words; "ignored"
+    ap_reference: bool = True  # AP divides by the reference length when one is given
+    cut: str = "first"  # AL leaves out words after the "first" with d >= |x|, or those whose "previous" word has it
+    formulas: tuple[str, ...] = ("al", "ap", "dal")  # keys of FORMULAS: what the scorer knows
 
 
 SIMULEVAL_1_1 = Convention(
-    name="simuleval-1.1",
-    source="facebookresearch/SimulEval 536de82, evaluator/scorers/latency_scorer.py",
-    eos=False,
-    clip=False,
-    late=0,
-    al_reference="length",
-    ap_reference=True,
-    cut="first",
+    "simuleval-1.1",
+    "facebookresearch/SimulEval 536de82, evaluator/scorers/latency_scorer.py",
     formulas=("al", "laal", "ap", "dal", "atd", "start-offset", "end-offset", "chunks", "rtf"),
 )
 OMNISTEVAL_0_1_10 = Convention(
-    name="omnisteval-0.1.10",
-    source="OmniSTEval 0.1.10, omnisteval/scoring.py",
-    eos=False,
-    clip=False,
-    late=0,
-    al_reference="length",
-    ap_reference=True,
-    cut="first",
+    "omnisteval-0.1.10",
+    "OmniSTEval 0.1.10, omnisteval/scoring.py",
     formulas=("al", "laal", "ap", "dal", "yaal", "long-yaal"),
 )
 SIMULEVAL_1_0_2 = Convention(
-    name="simuleval-1.0.2",
-    source="facebookresearch/SimulEval v1.0.2, metrics/latency.py",
+    "simuleval-1.0.2",
+    "facebookresearch/SimulEval v1.0.2, metrics/latency.py",
     eos=True,
-    clip=False,
-    late=0,
     al_reference="capped",
     ap_reference=False,
     cut="previous",
-    formulas=("al", "ap", "dal"),
 )
 IWSLT_2020_FINAL = Convention(
-    name="iwslt-2020-final",
-    source="facebookresearch/fairseq 50ecb32b, examples/simultaneous_translation/utils/latency.py",
+    "iwslt-2020-final",
+    "facebookresearch/fairseq 50ecb32b, examples/simultaneous_translation/utils/latency.py",
     eos=True,
     clip=True,
-    late=0,
     al_reference="ignored",
     ap_reference=False,
     cut="previous",
-    formulas=("al", "ap", "dal"),
 )
-IWSLT_2020_FIRST = Convention(
+IWSLT_2020_FIRST = replace(
+    IWSLT_2020_FINAL,
     name="iwslt-2020-first",
     source="facebookresearch/fairseq f04775e9 (the published guide), the same file",
     eos=False,
-    clip=True,
     late=1,
-    al_reference="ignored",
-    ap_reference=False,
-    cut="previous",
-    formulas=("al", "ap", "dal"),
 )
 CONVENTIONS: dict[str, Convention] = {
     c.name: c for c in (SIMULEVAL_1_1, OMNISTEVAL_0_1_10, IWSLT_2020_FINAL, IWSLT_2020_FIRST, SIMULEVAL_1_0_2)

@@ -1,0 +1,34 @@
+"""What was computed of the same texts lies in a file of the run's folder: a second look is quick and shows the same."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from msgspec import MsgspecError, convert, to_builtins
+
+from sqa.core.errors import DataError
+from sqa.files.json_reader import parse_json
+from sqa.files.store import write_text
+
+T = TypeVar("T")
+
+
+def kept(path: Path | None, what: str, key: str, kind: type[T], compute: Callable[[], T]) -> T:
+    """The `what` of a file, if it is there under this key; else computed, and written where there is a path.
+
+    A damaged file: DataError.
+    """
+    if path is not None and path.is_file():
+        try:
+            record = parse_json(path.read_text(encoding="utf-8"))
+            if record["key"] == key:
+                return convert(record[what], kind)
+        except (ValueError, KeyError, TypeError, MsgspecError) as error:
+            raise DataError(f"{path}: the kept {what} are damaged ({error}); delete the file") from error
+    values = compute()
+    if path is not None:
+        write_text(path, json.dumps({"key": key, what: to_builtins(values)}) + "\n")
+    return values
