@@ -87,7 +87,7 @@ def of_others() -> Iterator[Row]:
     yield Row(
         ("log", "MuST-C en-de", "OmniSTEval's log"),
         "counted",
-        sum(len(line.judged.told) for line in lines),
+        sum(len(line.judged.expected) for line in lines),
         unit="count",
     )
 

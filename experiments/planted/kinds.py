@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sqa.data.priors import alike, form, is_content, strip_edges
+from sqa.data.priors import form, is_content, similar, strip_edges
 
 TARGET = "en"
 SHORTEST = 4  # letters of a word that is garbled
@@ -71,7 +71,7 @@ def _stranger(pool: Sequence[str], have: Sequence[str], rng: np.random.Generator
     """A word of the pool that neither text has."""
     own = {form(word, TARGET) for word in have}
     for place in rng.permutation(len(pool))[:20]:
-        if form(pool[place], TARGET) not in own and not any(alike(word, pool[place]) for word in have):
+        if form(pool[place], TARGET) not in own and not any(similar(word, pool[place]) for word in have):
             return pool[place]
     return None
 
@@ -141,7 +141,7 @@ def _copied(source: Sequence[str], line: list[str], others: Strangers, rng: np.r
     foreign = [
         i
         for i, w in enumerate(source)
-        if len(strip_edges(w)) >= SHORTEST and strip_edges(w).islower() and not any(alike(w, other) for other in line)
+        if len(strip_edges(w)) >= SHORTEST and strip_edges(w).islower() and not any(similar(w, other) for other in line)
     ]
     at = _pick(foreign, rng)
     if at is None or not _nouns(line):

@@ -31,7 +31,7 @@ LINE_ENDS = "\u2028\u2029"  # besides control characters: an id that holds one w
 
 
 def unwritable(text: str, also: str = "") -> str:
-    """The first control character of a title or an id, or one of `also`, as it is told; "" where there is none."""
+    """The first control character of a title or an id, or one of `also`, escaped; "" where there is none."""
     return next((ascii(c)[1:-1] for c in text if unicodedata.category(c) == "Cc" or c in also), "")
 
 

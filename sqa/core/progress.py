@@ -37,7 +37,7 @@ class _Lines:
 
 
 def _settings() -> dict[str, Any]:
-    """What tqdm is told of the stream it draws on."""
+    """tqdm's settings for the stream it draws on."""
     if sys.stderr.isatty():
         return {"file": sys.stderr, "dynamic_ncols": True}
     return {"file": _Lines(sys.stderr), "mininterval": LINE, "maxinterval": LINE, "bar_format": _LINE}

@@ -37,8 +37,8 @@ from sqa.files.model_files import (
 
 KIND, VERSION = "alignment-priors", 1
 PREFIX = "align-"  # of the bundled folders' names
-SHORT = 4  # letters: shorter words must be equal to be alike
-SHARED = 0.6  # share of the longer word that two alike words begin with
+SHORT = 4  # letters: shorter words must be equal to be similar
+SHARED = 0.6  # share of the longer word that two similar words begin with
 
 
 # -------------------------------------------------------------------------------------------------- content words
@@ -89,8 +89,8 @@ def folded(word: str) -> str:
     return unmarked(strip_edges(word).lower().replace("ł", "l"))
 
 
-def alike(source: str, target: str) -> bool:
-    """Whether two words are spelt nearly alike, as names and loan words are: "Napoleona" and "Napoleon's".
+def similar(source: str, target: str) -> bool:
+    """Whether two words are spelt nearly the same, as names and loan words are: "Napoleona" and "Napoleon's".
 
     They are equal but for case, diacritics and punctuation at their edges, or begin with the same SHORT letters or
     more, which are at least the share SHARED of the longer word.

@@ -33,7 +33,7 @@ VERSION = 2  # raise when the numbers change
 SEEDS = (0, 1, 2, 3)
 PICKED, PICKS = 0.75, 0.25  # trust of a word that one of the other side picks; that only picks one itself
 
-DIGITS = 4  # of every number told
+DIGITS = 4  # of every number
 
 Words = Sequence[str]
 

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from sqa.core.types import Floats
-from sqa.data.priors import Priors, alike, form
+from sqa.data.priors import Priors, form, similar
 
 PASSES = (3, 4)  # over the texts: with equal jumps, which makes it IBM model 1; with learnt ones
-ALIKE = 5.0  # prior links of two words that are alike
+SIMILAR = 5.0  # prior links of two words that are similar
 NO_LINK = 0.15  # probability that a word has no counterpart, before its words are looked at
 EMPTY_FLOOR = 0.5  # occurrences of a form that the priors do not know
 WIDEST = 10  # as in sqa/diagnose/hmm_kernel.py
@@ -74,15 +74,15 @@ def _prior_links(
     forms: Sequence[tuple[list[str], list[str]]],
     links: Mapping[tuple[str, str], int],
 ) -> dict[tuple[str, str], float]:
-    """Prior links of the forms that meet: those counted, and ALIKE more where the words are alike."""
+    """Prior links of the forms that meet: those counted, and SIMILAR more where the words are similar."""
     found: dict[tuple[str, str], float] = {}
     for (x, y), (source, target) in zip(pairs, forms, strict=True):
         for word, s in zip(x, source, strict=True):
             for other, t in zip(y, target, strict=True):
                 if (s, t) not in found:
                     found[s, t] = float(links.get((s, t), 0))
-                    if alike(word, other):
-                        found[s, t] += ALIKE
+                    if similar(word, other):
+                        found[s, t] += SIMILAR
     return found
 
 

@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 
 from sqa.core.types import Floats
-from sqa.data.priors import alike, folded, form, is_content, strip_edges
+from sqa.data.priors import folded, form, is_content, similar, strip_edges
 from sqa.diagnose.alignment import Alignment, Evidence
 from sqa.diagnose.known_words import foreign, pages
 from sqa.diagnose.scores import Words, WordScores
@@ -171,7 +171,7 @@ def digits(word: str) -> tuple[str, ...]:
 def nearest(word: str, source: tuple[str, ...]) -> float:
     """How alike the source word is that is spelt most like it: 0-1, 1 = but for case, marks and ending the same."""
     own = folded(word)
-    return max((1.0 if alike(other, word) else _alike(own, folded(other)) for other in source), default=0.0)
+    return max((1.0 if similar(other, word) else _alike(own, folded(other)) for other in source), default=0.0)
 
 
 @lru_cache(maxsize=1 << 18)

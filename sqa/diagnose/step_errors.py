@@ -176,10 +176,10 @@ def _of_question(
     links: list[tuple[int, ...]] = [()] * n
     ranks = _Ranks(trace, config)
     findings: list[Finding] = []
-    told = True
+    judged = True
     for text in texts:
         alignment, probabilities = known(question.sentences[text.sentence], text.words)
-        told = told and probabilities is not None
+        judged = judged and probabilities is not None
         start = int(starts[text.sentence])
         linked: dict[int, list[int]] = {}
         for s, t in alignment.links:
@@ -195,7 +195,7 @@ def _of_question(
     wrong = [p if counts else 0.0 for p, counts in zip(wrong, content, strict=True)]
     hallucinated = [p >= config.probability for p in wrong]
     between = [bad and not counts for bad, counts in zip(unaligned, content, strict=True)]
-    findings += _hallucinations(trace, between, hallucinated, wrong if told else None, ranks)
+    findings += _hallucinations(trace, between, hallucinated, wrong if judged else None, ranks)
     findings += _drops(trace, links, hallucinated, ranks, config)
     findings.sort(key=lambda f: (f.first, f.kind))
     return StepErrors(
@@ -205,7 +205,7 @@ def _of_question(
         tuple(hallucinated),
         tuple(links),
         tuple(findings),
-        tuple(wrong) if told else None,
+        tuple(wrong) if judged else None,
     )
 
 

@@ -39,9 +39,9 @@ def fact_stats(side: Side, judged: Judged, reads: Sequence[float], positions: Se
     """
     if side == "invented":
         return np.array([len(judged.invented), len(judged.own)], dtype=np.float64)
-    arrived = [(told.target, told.source) for told in judged.told if told.target is not None]
+    arrived = [(located.target, located.source) for located in judged.expected if located.target is not None]
     if side == "arrived":
-        return np.array([len(arrived), len(judged.told)], dtype=np.float64)
+        return np.array([len(arrived), len(judged.expected)], dtype=np.float64)
     lags = [reads[target] - positions[source] for target, source in arrived if source is not None]
     if side == "timed":
         return np.array([len(lags), len(arrived)], dtype=np.float64)
@@ -74,17 +74,17 @@ class Facts(MeanMetric):
         return fact_stats("lag", judged, [said[read] for read in reads], question.word_times)
 
 
-def told_of(trace: QuestionTrace) -> str:
+def summary_of(trace: QuestionTrace) -> str:
     """What became of a question's facts, as a sentence for a reader; "" where there are none."""
     target, reads = written(trace)
     question = trace.question
     judged = judge(question.words, target, tuple(question.reference_text.split()), question.language)
-    if not judged.told and not judged.invented:
+    if not judged.expected and not judged.invented:
         return ""
     arrived, of = fact_stats("arrived", judged, reads, ()).astype(int).tolist()
     late, timed = fact_stats("lag", judged, reads, range(1, len(question.words) + 1)).tolist()
     said = [f"Facts: {arrived} of {of} arrive" + (f", {late / timed:.1f} source words late" if timed else "")]
-    lost = [told.fact.text for told in judged.told if told.target is None]
+    lost = [located.fact.text for located in judged.expected if located.target is None]
     for name, facts in (("lost", lost), ("invented", [fact.text for fact in judged.invented])):
         said += [f"{name}: {', '.join(facts)}"] if facts else []
     return "; ".join(said) + "."

@@ -68,12 +68,12 @@ class JudgedLine:
         """As `--json` prints it; null: the fact does not arrive, or its source word is not known."""
         facts = [
             {
-                "fact": told.fact.text,
-                "kind": told.fact.kind,
-                "at": None if told.target is None else self.reads[told.target],
-                "lag": self._lag(told.target, told.source),
+                "fact": located.fact.text,
+                "kind": located.fact.kind,
+                "at": None if located.target is None else self.reads[located.target],
+                "lag": self._lag(located.target, located.source),
             }
-            for told in self.judged.told
+            for located in self.judged.expected
         ]
         return {"index": index, "facts": facts, "invented": [fact.text for fact in self.judged.invented]}
 
@@ -99,10 +99,10 @@ def judged_lines(path: str, options: FactOptions) -> list[JudgedLine]:
         if len(row.delays) not in (len(words), len(words) + 1):
             what = f"{len(words)} words in prediction and {len(row.delays)} delays"
             raise DataError(f"{path}:{number}: {what}; expected a delay for each word")
-        told = tuple((source or "").split())
+        read = tuple((source or "").split())
         scale = 1000 if speech else 1
-        positions = _heard(told, row.source_length / scale) if speech else tuple(range(1, len(told) + 1))
-        judged = judge(told, words, tuple(reference.split()), *languages)
+        positions = _heard(read, row.source_length / scale) if speech else tuple(range(1, len(read) + 1))
+        judged = judge(read, words, tuple(reference.split()), *languages)
         found.append(JudgedLine(judged, tuple(delay / scale for delay in row.delays), positions, speech))
     return found
 
@@ -125,9 +125,9 @@ def _beside(path: str, file: Path | None, own: Sequence[str | None]) -> Sequence
 def table(lines: Sequence[JudgedLine], resamples: int) -> Iterator[tuple[str, ...]]:
     """Name, value, interval over lines, facts counted, facts left out, unit.
 
-    Without any source text a fact has no source word, and what is invented cannot be told from what is read.
+    Without any source text a fact has no source word, and what is invented cannot be distinguished from what is read.
     """
-    arrived = sum(told.target is not None for line in lines for told in line.judged.told)
+    arrived = sum(located.target is not None for line in lines for located in line.judged.expected)
     without_source = not any(line.positions for line in lines)
     for side in SIDES:
         metric = Facts(side)

@@ -238,8 +238,8 @@ def _odd(delays: Delays, rows: Sequence[Line]) -> dict[int, str]:
     found: dict[int, str] = {}
     for wrong, what in kinds:
         for n in np.flatnonzero(wrong).tolist():
-            told = what.format(value=flat[n], before=before[n], source=source[n])
-            found.setdefault(int(delays.sentence[n]) + 1, f"delays[{delays.index[n]}]: {told}")
+            problem = what.format(value=flat[n], before=before[n], source=source[n])
+            found.setdefault(int(delays.sentence[n]) + 1, f"delays[{delays.index[n]}]: {problem}")
     for line, row in enumerate(rows, start=1):
         length = row.prediction_length
         if length is not None and not delays.speech and len(row.delays) - 1 not in (length, length - 1):

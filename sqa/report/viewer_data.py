@@ -43,7 +43,7 @@ from sqa.diagnose.detector import load_detector
 from sqa.diagnose.findings import LINKS
 from sqa.diagnose.step_errors import TARGET, DiagnoseConfig, StepErrors, ranked, step_errors
 from sqa.metrics.curve import curve_named
-from sqa.metrics.fact_metrics import told_of
+from sqa.metrics.fact_metrics import summary_of
 from sqa.run.config import ComponentConfig, to_mapping
 from sqa.run.folder import FinishedRun
 from sqa.run.parts import Parts
@@ -220,8 +220,8 @@ def _trace(trace: QuestionTrace, errors: StepErrors | None, pages: _Pages, confi
     if trace.buzzes is not None:
         data["b"] = _short([buzz.score for buzz in trace.buzzes])
         data["z"] = next((step for step, buzz in enumerate(trace.buzzes) if buzz.buzz), None)
-    if told := told_of(trace):
-        data["k"] = told
+    if summary := summary_of(trace):
+        data["k"] = summary
     if errors is not None:
         marks = zip(errors.unaligned, errors.hallucinated, emissions, strict=True)
         data["u"] = "".join(

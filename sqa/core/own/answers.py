@@ -1,4 +1,4 @@
-"""What a part of your own may return: checked where it is called, and told in one line where it is something else.
+"""What a part of your own may return: checked where it is called, else an error of one line.
 
 mine.py:build: guess() must return a list of guesses (page, score) for each of the 3 texts; guess 1 of text 1 is
 str 'Laser'

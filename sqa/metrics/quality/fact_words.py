@@ -48,10 +48,10 @@ def word_value(word: str, language: str) -> int | None:
 @lru_cache(maxsize=1 << 16)
 def date_key(word: str, language: str) -> str | None:
     """ "month-11" or "day-1" of a month's or weekday's name; None for another word."""
-    for place, names in enumerate(language_of(language).dates.split()):
+    for index, names in enumerate(language_of(language).dates.split()):
         for name in names.split(","):
             if word == name or (name.endswith("*") and word.startswith(name[:-1]) and len(word) < len(name) + ENDING):
-                return f"month-{place + 1}" if place < 12 else f"day-{place - 11}"
+                return f"month-{index + 1}" if index < 12 else f"day-{index - 11}"
     return None
 
 
@@ -80,7 +80,7 @@ def roman(word: str) -> int | None:
 
 
 def values(words: Sequence[str], language: str, capital: Sequence[bool] = ()) -> list[Value]:
-    """The numbers and dates of some words: (what each can be, its first, its last place).
+    """The numbers and dates of some words: (what each can be, its first, its last index).
 
     `capital`, where given, says which words may be dates: "may" is none, "May" is one.
     """
@@ -100,7 +100,7 @@ def values(words: Sequence[str], language: str, capital: Sequence[bool] = ()) ->
 
 
 def _number(words: Sequence[str], at: int, language: str) -> tuple[frozenset[float], int]:
-    """The readings of the number that begins at a word, and its last place; none where no number does."""
+    """The readings of the number that begins at a word, and its last index; none where no number does."""
     digits = readings(words[at])
     sums = [[value] for value in sorted(digits)]
     if not sums:
@@ -109,16 +109,16 @@ def _number(words: Sequence[str], at: int, language: str) -> tuple[frozenset[flo
             return frozenset(), at
         sums = [[first]]
     last = at
-    for place in range(at + 1, len(words)):
-        value = word_value(words[place], language)
-        if value is None and words[place] in ("and", "y", "i") and not digits and place + 1 < len(words):
-            after = word_value(words[place + 1], language)
+    for index in range(at + 1, len(words)):
+        value = word_value(words[index], language)
+        if value is None and words[index] in ("and", "y", "i") and not digits and index + 1 < len(words):
+            after = word_value(words[index + 1], language)
             if after is None or after >= 100 or sums[0][-1] % 10:
                 break
             continue
         if value is None or not all(_add(parts, value, bool(digits)) for parts in sums):
             break
-        last = place
+        last = index
     return frozenset(float(sum(parts)) for parts in sums), last
 
 

@@ -53,7 +53,7 @@ class Fact:
 
     @property
     def key(self) -> tuple[Kind, tuple[str, ...]]:
-        """Equal for facts that are told again."""
+        """Equal for a fact and its repetition."""
         return self.kind, self.words or tuple(sorted(self.values))
 
 
@@ -67,7 +67,7 @@ class Text:
     written: tuple[str, ...]
     at: tuple[int, ...]  # of each part, its word
     values: tuple[tuple[frozenset[str], int, int], ...] = ()  # (what it can be, first and last part)
-    places: Mapping[str, int] = field(default_factory=dict)  # part -> the first one
+    indices: Mapping[str, int] = field(default_factory=dict)  # part -> the first one
 
     @classmethod
     def of(cls, words: Sequence[str], language: str) -> Text:
@@ -80,30 +80,30 @@ class Text:
             for part, begins in zip(written, _begins(words, at), strict=True)
         ]
         counted = values(parts, language, capital)
-        taken = {place for _, first, last in counted for place in range(first, last + 1)}
-        for place, part in enumerate(written):
-            number = roman(part.lower()) if part.isupper() and place not in taken else None
+        taken = {index for _, first, last in counted for index in range(first, last + 1)}
+        for index, part in enumerate(written):
+            number = roman(part.lower()) if part.isupper() and index not in taken else None
             if number and (len(part) > 1 or (language != "en" and part != "I")):
-                counted.append((frozenset({str(number)}), place, place))
-        places: dict[str, int] = {}
-        for place, part in enumerate(parts):
-            places.setdefault(part, place)
-        return cls(tuple(words), language, parts, written, at, tuple(sorted(counted, key=lambda v: v[1])), places)
+                counted.append((frozenset({str(number)}), index, index))
+        indices: dict[str, int] = {}
+        for index, part in enumerate(parts):
+            indices.setdefault(part, index)
+        return cls(tuple(words), language, parts, written, at, tuple(sorted(counted, key=lambda v: v[1])), indices)
 
-    def place_of(self, word: str, acronym: bool = False) -> int | None:
+    def index_of(self, word: str, acronym: bool = False) -> int | None:
         """The first part that is a word or an inflection of it; with `acronym`, one in capitals ("us" is no US)."""
         if acronym:
-            places = (place for place, part in enumerate(self.parts) if part == word)
-            return next((place for place in places if self.written[place].isupper()), None)
-        if word in self.places:
-            return self.places[word]
-        return next((place for part, place in self.places.items() if alike(part, word)), None)
+            indices = (index for index, part in enumerate(self.parts) if part == word)
+            return next((index for index in indices if self.written[index].isupper()), None)
+        if word in self.indices:
+            return self.indices[word]
+        return next((index for part, index in self.indices.items() if same_name(part, word)), None)
 
     def phrase(self, words: Sequence[str]) -> int | None:
         """The last part of the first place where these words stand together."""
         size = len(words)
         if size == 1 and len(words[0]) <= _SHORT:
-            return self.place_of(words[0], acronym=True)
+            return self.index_of(words[0], acronym=True)
         starts = (p for p, part in enumerate(self.parts) if part == words[0])
         return next((p + size - 1 for p in starts if self.parts[p : p + size] == tuple(words)), None)
 
@@ -128,7 +128,7 @@ def _begins(words: Sequence[str], at: Sequence[int]) -> Iterator[bool]:
 
 
 @lru_cache(maxsize=1 << 16)
-def alike(a: str, b: str) -> bool:
+def same_name(a: str, b: str) -> bool:
     """Whether two words as compared are forms of one name: their endings beyond a common stem are inflection."""
     if a == b:
         return True
@@ -143,7 +143,7 @@ def alike(a: str, b: str) -> bool:
 
 
 def facts_in(words: Sequence[str]) -> list[Fact]:
-    """The facts of an English text, in order, those told again as well."""
+    """The facts of an English text, in order, repetitions included."""
     return extract(Text.of(words, "en"))
 
 
@@ -162,16 +162,16 @@ def extract(text: Text) -> list[Fact]:
     begins = list(_begins(text.words, text.at))
     for run in _runs(text, taken) if not language_of(text.language).capital_nouns else ():
         run = _trimmed(text, run, begins)
-        content = tuple(text.parts[place] for place in run if text.written[place][0].isupper() or _coded(text, place))
+        content = tuple(text.parts[index] for index in run if text.written[index][0].isupper() or _coded(text, index))
         if content and not (len(content) == 1 and (len(content[0]) == 1 or content[0] in NO_NAMES)):
-            written = " ".join(text.written[place] for place in run)
+            written = " ".join(text.written[index] for index in run)
             found.append(Fact("name", written, content, frozenset(), text.at[run[0]], text.at[run[-1]]))
     return sorted(found, key=lambda fact: (fact.first, fact.last))
 
 
-def _coded(text: Text, place: int) -> bool:
+def _coded(text: Text, index: int) -> bool:
     """A part with a capital or digit that is no number: iPhone, B2."""
-    return any(c.isupper() or c.isdigit() for c in text.written[place])
+    return any(c.isupper() or c.isdigit() for c in text.written[index])
 
 
 def _runs(text: Text, taken: set[int]) -> Iterator[list[int]]:
@@ -183,34 +183,34 @@ def _runs(text: Text, taken: set[int]) -> Iterator[list[int]]:
     long = [part for part in text.written if len(part) > _SHORT and part.isalpha()]
     capitals = sum(part[0].isupper() for part in long)
     headline = 4 * len(long) <= 5 * capitals and len(long) > _SHORT and not ends_sentence(text.words[-1])
-    for place, part in enumerate(text.written):
-        capital = place not in taken and _coded(text, place) and not (headline and _common(text.parts[place]))
-        word = text.words[text.at[place]]
-        if run and ((_QUOTE.match(word) and text.at[place] != text.at[run[-1]]) or _ended(text, run[-1], place)):
+    for index, part in enumerate(text.written):
+        capital = index not in taken and _coded(text, index) and not (headline and _common(text.parts[index]))
+        word = text.words[text.at[index]]
+        if run and ((_QUOTE.match(word) and text.at[index] != text.at[run[-1]]) or _ended(text, run[-1], index)):
             yield run
             run = []
         if capital:
-            run.append(place)
-        elif run and not (part in PARTICLES and _continues(text, place, taken)):
+            run.append(index)
+        elif run and not (part in PARTICLES and _continues(text, index, taken)):
             yield run
             run = []
         elif run:
-            run.append(place)
+            run.append(index)
     if run:
         yield run
 
 
-def _ended(text: Text, last: int, place: int) -> bool:
+def _ended(text: Text, last: int, index: int) -> bool:
     """Whether punctuation stands between two parts; that of an abbreviation (St., J.) is none."""
     word = text.words[text.at[last]]
-    if text.at[last] == text.at[place]:
+    if text.at[last] == text.at[index]:
         return False
     return bool(_BREAK.search(word)) and (not word.endswith(".") or ends_sentence(word))
 
 
-def _continues(text: Text, place: int, taken: set[int]) -> bool:
+def _continues(text: Text, index: int, taken: set[int]) -> bool:
     """Whether a name goes on after a particle: "de la Condamine"."""
-    for later in range(place + 1, min(place + 3, len(text.written))):
+    for later in range(index + 1, min(index + 3, len(text.written))):
         if text.written[later] not in PARTICLES:
             return later not in taken and text.written[later][0].isupper()
     return False
@@ -244,7 +244,7 @@ def _common(part: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Located:
     """A fact of a human translation, and where the translation and the source have it."""
 
     fact: Fact
@@ -254,9 +254,9 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What became of the facts of one text; a fact that is told again counts once, where it is told first."""
+    """What became of the facts of one text; a repeated fact counts once, where it stands first."""
 
-    told: tuple[Told, ...]  # the human translation's
+    expected: tuple[Located, ...]  # the human translation's
     own: tuple[Fact, ...]  # the translation's
     invented: tuple[Fact, ...]  # those of them that neither the human translation nor the source has
 
@@ -267,9 +267,9 @@ def judge(
 ) -> Judged:
     """The facts of a translation and of its human translation; `language` is the source's, `into` is theirs."""
     read, written, human = Text.of(source, language), Text.of(target, into), Text.of(reference, into)
-    told = tuple(Told(fact, find(fact, written), counterpart(fact, read)) for fact in _once(extract(human)))
+    expected = tuple(Located(fact, find(fact, written), counterpart(fact, read)) for fact in _once(extract(human)))
     own = _once(extract(written))
-    return Judged(told, own, tuple(fact for fact in own if not _known(fact, human, read)))
+    return Judged(expected, own, tuple(fact for fact in own if not _supported(fact, human, read)))
 
 
 def _once(facts: Sequence[Fact]) -> tuple[Fact, ...]:
@@ -279,7 +279,7 @@ def _once(facts: Sequence[Fact]) -> tuple[Fact, ...]:
     return tuple(first.values())
 
 
-def _known(fact: Fact, reference: Text, source: Text) -> bool:
+def _supported(fact: Fact, reference: Text, source: Text) -> bool:
     """Whether a fact is in one of two texts, or each of its words in one or the other."""
     if find(fact, reference) is not None or find(fact, source) is not None:
         return True
@@ -287,8 +287,8 @@ def _known(fact: Fact, reference: Text, source: Text) -> bool:
         bool(fact.words)
         and not _acronym(fact)
         and all(
-            reference.place_of(word) is not None
-            or source.place_of(word) is not None
+            reference.index_of(word) is not None
+            or source.index_of(word) is not None
             or linked(word, source) is not None
             for word in fact.words
         )
@@ -321,11 +321,11 @@ def _others() -> dict[str, frozenset[str]]:
 
 def find(fact: Fact, text: Text) -> int | None:
     """The word of a text with which it has a fact; None: it does not have it."""
-    place = _value_place(fact, text) if fact.values else _name_place(fact, text)
-    return None if place is None else text.at[place]
+    index = _value_index(fact, text) if fact.values else _name_index(fact, text)
+    return None if index is None else text.at[index]
 
 
-def _value_place(fact: Fact, text: Text) -> int | None:
+def _value_index(fact: Fact, text: Text) -> int | None:
     return next((last for number, _, last in text.values if number & fact.values), None)
 
 
@@ -338,21 +338,21 @@ def _needs_capitals(fact: Fact) -> bool:
     return _acronym(fact) and (len(fact.text) == 2 or any(fact.words[0] in each.function_words for each in every()))
 
 
-def _name_place(fact: Fact, text: Text) -> int | None:
-    places = [text.place_of(word, _needs_capitals(fact)) for word in fact.words]
-    if None not in places:
-        return max(place for place in places if place is not None)
+def _name_index(fact: Fact, text: Text) -> int | None:
+    indices = [text.index_of(word, _needs_capitals(fact)) for word in fact.words]
+    if None not in indices:
+        return max(index for index in indices if index is not None)
     for other in sorted(_others().get(" ".join(fact.words), ())):
-        place = text.phrase(other.split())
-        if place is not None:
-            return place
-    return _initials_place(fact, text)
+        index = text.phrase(other.split())
+        if index is not None:
+            return index
+    return _initials_index(fact, text)
 
 
-def _initials_place(fact: Fact, text: Text) -> int | None:
+def _initials_index(fact: Fact, text: Text) -> int | None:
     """HRW for Human Rights Watch, and the other way round."""
     if len(fact.words) > 1:
-        return text.place_of("".join(word[0] for word in fact.words), acronym=True)
+        return text.index_of("".join(word[0] for word in fact.words), acronym=True)
     if not _acronym(fact):
         return None
     [word] = fact.words
@@ -367,14 +367,14 @@ def counterpart(fact: Fact, source: Text) -> int | None:
 
     Of a name with several words at least half must be found; the last of them counts.
     """
-    place = find(fact, source)
-    if place is not None or fact.values:
-        return place
+    index = find(fact, source)
+    if index is not None or fact.values:
+        return index
     if _acronym(fact):
         return None
-    places = [linked(word, source) if (same := source.place_of(word)) is None else same for word in fact.words]
-    there = [place for place in places if place is not None]
-    return source.at[max(there)] if 2 * len(there) >= max(len(places), 1) and there else None
+    indices = [linked(word, source) if (same := source.index_of(word)) is None else same for word in fact.words]
+    there = [index for index in indices if index is not None]
+    return source.at[max(there)] if 2 * len(there) >= max(len(indices), 1) and there else None
 
 
 def linked(word: str, source: Text) -> int | None:
@@ -382,11 +382,11 @@ def linked(word: str, source: Text) -> int | None:
     priors = _priors(f"{source.language}-en")
     if priors is None:
         return None
-    target, best, place = form(word, "en"), LINKED, None
+    target, best, index = form(word, "en"), LINKED, None
     without = language_of(source.language).function_words
-    for part, at in source.places.items():
+    for part, at in source.indices.items():
         stem = form(source.written[at], source.language)
         links = priors.links.get((stem, target), 0) if part not in without else 0
         if links >= LINKS and links / priors.source[stem] > best:
-            best, place = links / priors.source[stem], at
-    return place
+            best, index = links / priors.source[stem], at
+    return index

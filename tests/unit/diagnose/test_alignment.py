@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sqa.core.errors import ConfigError, DataError
-from sqa.data.priors import Priors, alike, form, load_priors
+from sqa.data.priors import Priors, form, load_priors, similar
 from sqa.diagnose.alignment import SEEDS, HmmAligner
 
 COLOURS = {"rojo": "red", "verde": "green", "azul": "blue", "negro": "black"}
@@ -49,7 +49,7 @@ def test_a_language_without_a_stemmer_is_refused() -> None:
     ],
 )
 def test_alike(source: str, target: str, expected: bool) -> None:
-    assert alike(source, target) == expected
+    assert similar(source, target) == expected
 
 
 def test_priors_survive_the_disk(tmp_path: Path) -> None:

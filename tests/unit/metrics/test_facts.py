@@ -15,10 +15,10 @@ from sqa.core.trace import QuestionTrace
 from sqa.core.types import Emission, Question
 from sqa.data.datasets import available
 from sqa.metrics import build
-from sqa.metrics.fact_metrics import told_of, written
+from sqa.metrics.fact_metrics import summary_of, written
 from sqa.metrics.facts_log import FactOptions, judged_lines, main
 from sqa.metrics.quality.fact_words import readings, roman, values
-from sqa.metrics.quality.facts import alike, facts_in, judge
+from sqa.metrics.quality.facts import facts_in, judge, same_name
 
 SOURCE = "En noviembre de 1830 el general Bolívar visitó Londres con dos hermanos de los Estados Unidos ."
 REFERENCE = "In November 1830 General Bolívar visited London with two brothers from the United States."
@@ -60,9 +60,10 @@ def test_numbers_by_value():
 
 def test_inflection_and_what_is_none():
     pairs = [("napoleona", "napoleon"), ("inca", "incas"), ("ecuador", "ecuadorian"), ("moskwa", "moskwy")]
-    assert all(alike(*pair) and alike(*pair[::-1]) for pair in pairs)
+    assert all(same_name(*pair) and same_name(*pair[::-1]) for pair in pairs)
     assert not any(
-        alike(*pair) for pair in [("iran", "iraq"), ("son", "sony"), ("austria", "australia"), ("georgia", "george")]
+        same_name(*pair)
+        for pair in [("iran", "iraq"), ("son", "sony"), ("austria", "australia"), ("georgia", "george")]
     )
 
 
@@ -71,13 +72,13 @@ def judged(hypothesis: str, reference: str = REFERENCE):
 
 
 def arrived(hypothesis: str) -> list[str]:
-    return [told.fact.text for told in judged(hypothesis).told if told.target is not None]
+    return [located.fact.text for located in judged(hypothesis).expected if located.target is not None]
 
 
 def test_what_arrives_and_what_is_invented():
     assert arrived(REFERENCE) == ["November", "1830", "Bolívar", "London", "two", "United States"]
     assert arrived("In november of 1830 Bolivar saw the USA and 2 Londons.") == arrived(REFERENCE)
-    assert judged("He gave it to us", "He gave it to the US").told[0].target is None  # a pronoun is no country
+    assert judged("He gave it to us", "He gave it to the US").expected[0].target is None  # a pronoun is no country
     assert arrived("In 1831 he visited Londres") == []
     found = judged("In December 1831 the Bolívar of Londres visited Paris and then the whole United Kingdom")
     assert [fact.text for fact in found.invented] == ["December", "1831", "Paris", "United Kingdom"]
@@ -87,14 +88,14 @@ def test_what_arrives_and_what_is_invented():
 
 def test_a_fact_told_again_counts_once_where_it_is_told_first():
     found = judged("London, and London again", "He left London. In London he saw London's bridges.")
-    assert [(told.target, told.source) for told in found.told] == [(0, 8)] and len(found.own) == 1
+    assert [(located.target, located.source) for located in found.expected] == [(0, 8)] and len(found.own) == 1
 
 
 def test_source_words_of_facts_by_spelling_value_and_the_priors():
-    words = {told.fact.text: told.source for told in judged(REFERENCE).told}
+    words = {located.fact.text: located.source for located in judged(REFERENCE).expected}
     assert words == {"November": 1, "1830": 3, "Bolívar": 6, "London": 8, "two": 10, "United States": 15}
     unknown = judge(tuple(SOURCE.split()), tuple(REFERENCE.split()), tuple(REFERENCE.split()), "xx")
-    assert {told.fact.text for told in unknown.told if told.source is None} == {
+    assert {located.fact.text for located in unknown.expected if located.source is None} == {
         "November",
         "London",
         "two",
@@ -131,8 +132,8 @@ def test_seconds_of_questions_with_word_times():
 def test_what_the_viewer_says():
     emissions = [Emission(0, "1830", 6, False), Emission(0, "Paris", 7, False)]
     lost = "lost: November, Bolívar, London, two, United States"
-    assert told_of(trace_of(emissions)) == f"Facts: 1 of 6 arrive, 2.0 source words late; {lost}; invented: Paris."
-    assert told_of(trace_of([], "Nothing here.")) == told_of(trace_of([], "")) == ""
+    assert summary_of(trace_of(emissions)) == f"Facts: 1 of 6 arrive, 2.0 source words late; {lost}; invented: Paris."
+    assert summary_of(trace_of([], "Nothing here.")) == summary_of(trace_of([], "")) == ""
 
 
 def test_a_word_counts_when_it_is_written_to_stay():
@@ -209,4 +210,4 @@ def test_a_pair_that_is_none(tmp_path):
 
 def test_of_german_numbers_alone_are_facts():
     found = judge(("He",), ("Der", "Hund", "hat", "3"), ("Der", "Hund", "hat", "3", "Beine"), "en", "de")
-    assert [told.fact.text for told in found.told] == ["3"]
+    assert [located.fact.text for located in found.expected] == ["3"]
