@@ -19,7 +19,8 @@ from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import TypeVar, overload
+from operator import attrgetter
+from typing import Any, TypeVar, overload
 
 import numpy as np
 import pyarrow as pa
@@ -33,37 +34,20 @@ SCHEMA_VERSION = 1
 
 T = TypeVar("T")
 
-EMISSIONS = pa.schema(
-    [
-        pa.field("question_id", pa.string(), nullable=False),
-        pa.field("step", pa.int32(), nullable=False),
-        pa.field("sentence", pa.int16(), nullable=False),
-        pa.field("token", pa.string(), nullable=False),
-        pa.field("g", pa.int32(), nullable=False),
-        pa.field("ended", pa.bool_(), nullable=False),
-        pa.field("erase", pa.int16(), nullable=False),
-    ]
-)
-_GUESS = pa.struct([pa.field("page", pa.string(), nullable=False), pa.field("score", pa.float64(), nullable=False)])
-GUESSES = pa.schema(
-    [
-        pa.field("question_id", pa.string(), nullable=False),
-        pa.field("step", pa.int32(), nullable=False),
-        pa.field("guesses", pa.list_(pa.field("item", _GUESS, nullable=False)), nullable=False),
-    ]
-)
-BUZZES = pa.schema(
-    [
-        pa.field("question_id", pa.string(), nullable=False),
-        pa.field("step", pa.int32(), nullable=False),
-        pa.field("score", pa.float64(), nullable=False),
-        pa.field("buzz", pa.bool_(), nullable=False),
-    ]
-)
+
+def _schema(**columns: pa.DataType) -> pa.Schema:
+    """Columns in which no value is missing."""
+    return pa.schema([pa.field(name, type, nullable=False) for name, type in columns.items()])
+
+
+_STEP = {"question_id": pa.string(), "step": pa.int32()}
+_GUESS = pa.struct(_schema(page=pa.string(), score=pa.float64()))
+EMISSIONS = _schema(**_STEP, sentence=pa.int16(), token=pa.string(), g=pa.int32(), ended=pa.bool_(), erase=pa.int16())
+GUESSES = _schema(**_STEP, guesses=pa.list_(pa.field("item", _GUESS, nullable=False)))
+BUZZES = _schema(**_STEP, score=pa.float64(), buzz=pa.bool_())
 SCORES = pa.schema(
     [
-        pa.field("question_id", pa.string(), nullable=False),
-        pa.field("metric", pa.string(), nullable=False),
+        *_schema(question_id=pa.string(), metric=pa.string()),
         pa.field("stats", pa.list_(pa.float64())),
         pa.field("refusal", pa.string()),
     ]
@@ -229,19 +213,15 @@ def check_buzzes(question: Question, steps: int, buzzes: Sequence[Buzz]) -> None
 
 def emissions_table(rows: Mapping[str, Sequence[Emission]]) -> pa.Table:
     """Emissions by question id -> table with the EMISSIONS schema."""
-    flat = [(id, step, e) for id, emissions in rows.items() for step, e in enumerate(emissions)]
-    return pa.Table.from_arrays(
-        [
-            pa.array([id for id, _, _ in flat], pa.string()),
-            pa.array([step for _, step, _ in flat], pa.int32()),
-            pa.array([e.sentence for _, _, e in flat], pa.int16()),
-            pa.array([e.token for _, _, e in flat], pa.string()),
-            pa.array([e.g for _, _, e in flat], pa.int32()),
-            pa.array([e.ended for _, _, e in flat], pa.bool_()),
-            pa.array([e.erase for _, _, e in flat], pa.int16()),
-        ],
-        schema=EMISSIONS,
-    )
+    values = attrgetter("sentence", "token", "g", "ended", "erase")
+    flat = [(id, step, *values(e)) for id, emissions in rows.items() for step, e in enumerate(emissions)]
+    return pa.Table.from_arrays(_arrays(EMISSIONS.types, flat), schema=EMISSIONS)
+
+
+def _arrays(types: Sequence[pa.DataType], rows: Sequence[tuple[Any, ...]]) -> list[pa.Array]:
+    """The columns of some rows."""
+    columns = zip(*rows, strict=True) if rows else ((),) * len(types)
+    return [pa.array(column, type) for column, type in zip(columns, types, strict=True)]
 
 
 def guesses_table(rows: Mapping[str, Sequence[Sequence[Guess]]]) -> pa.Table:
@@ -253,28 +233,14 @@ def guesses_table(rows: Mapping[str, Sequence[Sequence[Guess]]]) -> pa.Table:
     scores = pa.array([guess.score for _, _, guesses in flat for guess in guesses], pa.float64())
     structs = pa.StructArray.from_arrays([pages, scores], fields=list(_GUESS))
     lists = pa.ListArray.from_arrays(pa.array(offsets), structs, type=GUESSES.field("guesses").type)
-    return pa.Table.from_arrays(
-        [
-            pa.array([id for id, _, _ in flat], pa.string()),
-            pa.array([step for _, step, _ in flat], pa.int32()),
-            lists,
-        ],
-        schema=GUESSES,
-    )
+    keys = _arrays(GUESSES.types[:2], [row[:2] for row in flat])
+    return pa.Table.from_arrays([*keys, lists], schema=GUESSES)
 
 
 def buzzes_table(rows: Mapping[str, Sequence[Buzz]]) -> pa.Table:
     """Buzzes by question id -> table with the BUZZES schema."""
-    flat = [(id, step, buzz) for id, buzzes in rows.items() for step, buzz in enumerate(buzzes)]
-    return pa.Table.from_arrays(
-        [
-            pa.array([id for id, _, _ in flat], pa.string()),
-            pa.array([step for _, step, _ in flat], pa.int32()),
-            pa.array([buzz.score for _, _, buzz in flat], pa.float64()),
-            pa.array([buzz.buzz for _, _, buzz in flat], pa.bool_()),
-        ],
-        schema=BUZZES,
-    )
+    flat = [(id, step, buzz.score, buzz.buzz) for id, buzzes in rows.items() for step, buzz in enumerate(buzzes)]
+    return pa.Table.from_arrays(_arrays(BUZZES.types, flat), schema=BUZZES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,16 +253,8 @@ class Score:
 
 def scores_table(rows: Mapping[str, Mapping[str, Score]]) -> pa.Table:
     """Scores by question id and metric name -> table with the SCORES schema."""
-    flat = [(id, name, score) for id, scores in rows.items() for name, score in scores.items()]
-    return pa.Table.from_arrays(
-        [
-            pa.array([id for id, _, _ in flat], pa.string()),
-            pa.array([name for _, name, _ in flat], pa.string()),
-            pa.array([score.stats for _, _, score in flat], pa.list_(pa.float64())),
-            pa.array([score.refusal for _, _, score in flat], pa.string()),
-        ],
-        schema=SCORES,
-    )
+    flat = [(id, name, of.stats, of.refusal) for id, scores in rows.items() for name, of in scores.items()]
+    return pa.Table.from_arrays(_arrays(SCORES.types, flat), schema=SCORES)
 
 
 # -------------------------------------------------------------------------------------------------- from tables

@@ -21,9 +21,8 @@ from sqa.core.errors import ConfigError, DataError, NotComputable
 from sqa.core.significance import bootstrap
 from sqa.core.types import Floats
 from sqa.data.languages import certain, code_of
-from sqa.files import records
 from sqa.metrics.fact_metrics import SIDES, Facts, Side, fact_stats
-from sqa.metrics.latency_log import EOS, Line, read_lines
+from sqa.metrics.latency_log import EOS, Line, lines_beside, read_lines
 from sqa.metrics.quality.facts import Judged, judge
 
 
@@ -84,9 +83,12 @@ class JudgedLine:
 def judged_lines(path: str, options: FactOptions) -> list[JudgedLine]:
     """The facts of every line of a log ("-" = standard input).  What is wrong with it: DataError "FILE:LINE: ..."."""
     rows = read_lines(path, _FactLine)
-    references = _beside(path, options.references, [row.reference for row in rows])
-    given = [row.source if isinstance(row.source, str) else "" for row in rows]
-    sources = _beside(path, options.sources, given)
+    references: Sequence[str | None] = [row.reference for row in rows]
+    sources = [row.source if isinstance(row.source, str) else "" for row in rows]
+    if options.references is not None:
+        references = lines_beside(path, options.references, len(rows))
+    if options.sources is not None:
+        sources = lines_beside(path, options.sources, len(rows))
     languages = options.languages
     speech = any(isinstance(row.source_length, float) for row in rows)
     found = []
@@ -99,7 +101,7 @@ def judged_lines(path: str, options: FactOptions) -> list[JudgedLine]:
         if len(row.delays) not in (len(words), len(words) + 1):
             what = f"{len(words)} words in prediction and {len(row.delays)} delays"
             raise DataError(f"{path}:{number}: {what}; expected a delay for each word")
-        read = tuple((source or "").split())
+        read = tuple(source.split())
         scale = 1000 if speech else 1
         positions = _heard(read, row.source_length / scale) if speech else tuple(range(1, len(read) + 1))
         judged = judge(read, words, tuple(reference.split()), *languages)
@@ -111,15 +113,6 @@ def _heard(words: Sequence[str], seconds: float) -> tuple[float, ...]:
     """When each word has been heard, if all characters take equally long."""
     ends = list(accumulate(len(word) + 1 for word in words))
     return tuple(seconds * end / ends[-1] for end in ends)
-
-
-def _beside(path: str, file: Path | None, own: Sequence[str | None]) -> Sequence[str | None]:
-    if file is None:
-        return own
-    texts = [line.removesuffix("\r") for line in records.lines(file)]
-    if len(texts) != len(own):
-        raise DataError(f"{file}: {len(texts)} lines for {len(own)} lines of {path}")
-    return texts
 
 
 def table(lines: Sequence[JudgedLine], resamples: int) -> Iterator[tuple[str, ...]]:

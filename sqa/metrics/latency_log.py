@@ -285,10 +285,7 @@ def _ends(path: str, rows: Sequence[Line]) -> bool:
 def _references(path: str, rows: Sequence[Line], options: LogOptions) -> list[float | None]:
     """|y*| of every line, None where the log has none."""
     if options.references is not None:
-        texts = [line.removesuffix("\r") for line in records.lines(options.references)]
-        if len(texts) != len(rows):
-            raise DataError(f"{options.references}: {len(texts)} references for {len(rows)} lines of {path}")
-        return [float(_size(text, options.unit)) for text in texts]
+        return [float(_size(text, options.unit)) for text in lines_beside(path, options.references, len(rows))]
     lengths = [row.reference_length for row in rows]
     _check_lengths(path, "reference_length", lengths)
     if not any(row.reference for row in rows):  # "" in all of them: there were none
@@ -298,6 +295,14 @@ def _references(path: str, rows: Sequence[Line], options: LogOptions) -> list[fl
         (float(size) if size else None) if length is None else length
         for length, size in zip(lengths, sizes, strict=True)
     ]
+
+
+def lines_beside(path: str, file: Path, lines: int) -> list[str]:
+    """The lines of a file, one for each line of a log; otherwise DataError."""
+    texts = [line.removesuffix("\r") for line in records.lines(file)]
+    if len(texts) != lines:
+        raise DataError(f"{file}: {len(texts)} lines for {lines} lines of {path}")
+    return texts
 
 
 def _size(text: str, unit: str) -> int:

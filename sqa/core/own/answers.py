@@ -107,7 +107,7 @@ def _each(call: Call, value: Any, expected: str) -> Iterator[Any]:
 
 
 def guesses(call: Call, value: Any, texts: Sequence[str], n: int) -> list[list[Guess]]:
-    """At most `n` guesses, best first, for each text."""
+    """At most `n` guesses, best first, for each text, or after each word of one."""
     expected = f"a list of guesses (page, score) for each of the {len(texts)} texts"
     found = []
     for at, row in enumerate(_rows(call, value, expected, len(texts)), 1):
@@ -143,11 +143,6 @@ def _check_order(call: Call, row: Sequence[Guess], n: int, at: int) -> None:
                 f"{guess.score}, the one before {row[i - 1].score}"
             )
         seen.add(guess.page)
-
-
-def prefix_guesses(call: Call, value: Any, words: Sequence[str], n: int) -> list[list[Guess]]:
-    """The same after each word."""
-    return guesses(call, value, words, n)
 
 
 def pages(call: Call, value: Any) -> Any:

@@ -36,7 +36,7 @@ METRIC: Mapping[str, Check] = {  # attributes of every metric
 }
 METHODS: Mapping[str, Mapping[str, Check]] = {
     "translator": {"translate_batch": answers.emissions, "check": _ignored},
-    "guesser": {"guess": answers.guesses, "guess_prefixes": answers.prefix_guesses, "check_texts": _ignored},
+    "guesser": {"guess": answers.guesses, "guess_prefixes": answers.guesses, "check_texts": _ignored},
     "buzzer": {"decide": answers.buzzes, "decide_with_answer": answers.buzzes},
     "policy": {"show": answers.words_shown},
     "quality metric": {

@@ -163,7 +163,7 @@ def test_plain_lines_are_not_odd(tmp_path):
 
 def test_too_few_references(tmp_path):
     (tmp_path / "ref.txt").write_text("a\n")
-    with pytest.raises(DataError, match=r"ref\.txt: 1 references for 2 lines of .*instances\.log"):
+    with pytest.raises(DataError, match=r"ref\.txt: 1 lines for 2 lines of .*instances\.log"):
         score(log(tmp_path, row([1], 3), row([1], 3)), LogOptions(references=tmp_path / "ref.txt"))
 
 
