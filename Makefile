@@ -8,6 +8,7 @@
 # make lm          set up, then the language model (240 MB, Gemma terms of use) of the translators lm-es-en and lm-pl-en
 # make site        the documentation as a static site in site/, from an environment of its own
 # make elasticsearch   set up, then start the server of docker-compose.yml and fill its index (ELASTIC_PASSWORD set)
+# make elasticsearch-recorded   set up, then record what servers 8 and 9 answer, for the tests (needs Docker)
 # make setup       .venv with the `sqa` command; done once, again when the pinned versions change
 #
 # PYTHON=/path/to/python3.12 make setup   takes another interpreter (3.11 or newer)
@@ -19,7 +20,7 @@ WORKERS ?= 2
 STAMP := $(VENV)/.sqa-installed
 DOCS := $(VENV)-docs
 
-.PHONY: setup extras reproduce test bench lint check ci lm site elasticsearch
+.PHONY: setup extras reproduce test bench lint check ci lm site elasticsearch elasticsearch-recorded
 
 # editable_mode: `import sqa` finds this checkout from the folder above it, too, where it may be a folder called sqa
 setup: $(STAMP)
@@ -70,3 +71,6 @@ $(DOCS)/.installed: pyproject.toml
 elasticsearch: setup
 	docker compose up --wait elasticsearch
 	$(VENV)/bin/python -m guessers.elastic.index configs/train_guessers.yaml:bm25-lucene
+
+elasticsearch-recorded: setup
+	$(VENV)/bin/python -m tests.golden.record_elasticsearch

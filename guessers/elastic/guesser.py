@@ -78,11 +78,18 @@ class ElasticGuesser:
 
     def _search(self, texts: Sequence[str], places: Sequence[int], n: int) -> Iterator[tuple[int, Any]]:
         """Places and answers; what a busy server leaves out is asked again."""
+        from elasticsearch import ApiError
+
         for attempt in range(self._config.retries + 1):
             if attempt:
                 time.sleep(min(0.2 * 2**attempt, 10.0))
             lines = [line for place in places for line in ({}, _query(texts[place], n))]
-            answers = self._client.msearch(index=self._config.index, searches=lines)["responses"]
+            try:
+                answers = self._client.msearch(index=self._config.index, searches=lines)["responses"]
+            except ApiError as error:
+                if error.status_code in elastic_index.BUSY and attempt < self._config.retries:
+                    continue
+                raise
             if len(answers) != len(places):
                 raise DataError(f"the server answered {len(answers)} of {len(places)} searches")
             left = []
@@ -105,7 +112,7 @@ def _query(text: str, n: int) -> dict[str, Any]:
     return {
         "query": {"match": {"text": {"query": text}}},
         "size": n,
-        "sort": [{"_score": "desc"}, {"page": "asc"}],
+        "sort": [{"_score": {"order": "desc"}}, {"page": {"order": "asc"}}],
         "track_scores": True,
         "track_total_hits": False,
         "_source": False,

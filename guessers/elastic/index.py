@@ -81,9 +81,7 @@ def connect(url: str, timeout: float, retries: int) -> Elasticsearch:
             request_timeout=timeout,
             max_retries=retries,
             retry_on_timeout=True,
-            retry_on_status=BUSY,
-            retry_backoff_base=0.2,
-            retry_backoff_cap=10.0,
+            retry_on_status=(),  # a busy server is asked again after a pause, which clients before 9.1 do not make
             api_key=os.environ.get("ELASTICSEARCH_API_KEY"),
         )
     except ValueError as error:
@@ -94,29 +92,36 @@ def connect(url: str, timeout: float, retries: int) -> Elasticsearch:
 def explained(client: Elasticsearch, index: str, instead: str) -> Iterator[None]:
     """Turns what the client raises into one line that names server and index; every DataError says what `instead`."""
     import elasticsearch
-    from elastic_transport import ConnectionError as NoConnection
     from elastic_transport import TransportError
 
-    server = where(client)
     try:
         yield
-    except DataError as error:
-        raise DataError(f"{error}; {instead}") from error
-    except elasticsearch.UnsupportedProductError as error:
-        raise DataError(f"{server} is no Elasticsearch server; {instead}") from error
-    except elasticsearch.NotFoundError as error:
-        raise DataError(f"{server} has no index {index!r}; make it with `{command(index)}`, or {instead}") from error
-    except (elasticsearch.AuthenticationException, elasticsearch.AuthorizationException) as error:
-        hint = "give user and password in ELASTICSEARCH_URL (http://user:password@host:port) or ELASTICSEARCH_API_KEY"
-        raise DataError(f"{server} refuses us ({error.status_code}); {hint}, or {instead}") from error
-    except elasticsearch.ApiError as error:
-        what = "is too busy" if error.status_code in BUSY else "refuses the request"
-        raise DataError(f"{server} {what} ({error.status_code} {reason(error.body)}); {instead}") from error
-    except NoConnection as error:
-        hint = "start one (docker compose up -d elasticsearch) or set ELASTICSEARCH_URL"
-        raise DataError(f"no Elasticsearch server answers at {server}; {hint}, or {instead}") from error
-    except TransportError as error:
-        raise DataError(f"{server} gave no usable answer ({type(error).__name__}); {instead}") from error
+    except (DataError, elasticsearch.ApiError, TransportError) as error:
+        raise DataError(f"{_said(error, where(client), index)}; {instead}") from error
+
+
+def _said(error: Exception, server: str, index: str) -> str:
+    """What went wrong and how to mend it."""
+    import elasticsearch
+    from elastic_transport import ConnectionError as Unreachable
+
+    match error:
+        case DataError():
+            return str(error)
+        case elasticsearch.UnsupportedProductError():
+            return f"{server} is no Elasticsearch server"
+        case elasticsearch.NotFoundError():
+            return f"{server} has no index {index!r}; make it with `{command(index)}`"
+        case elasticsearch.AuthenticationException() | elasticsearch.AuthorizationException():
+            hint = "user and password in ELASTICSEARCH_URL (http://user:password@host:port) or ELASTICSEARCH_API_KEY"
+            return f"{server} refuses us ({error.status_code}); give {hint}"
+        case elasticsearch.ApiError():
+            what = "is too busy" if error.status_code in BUSY else "refuses the request"
+            return f"{server} {what} ({error.status_code} {reason(error.body)})"
+        case Unreachable():
+            hint = "start one (docker compose up -d elasticsearch) or set ELASTICSEARCH_URL"
+            return f"no Elasticsearch server answers at {server}; {hint}"
+    return f"{server} gave no usable answer ({type(error).__name__})"
 
 
 def where(client: Elasticsearch) -> str:
@@ -200,6 +205,7 @@ def fill(client: Elasticsearch, index: str, identity: Identity, documents: Mappi
         actions,
         chunk_size=CHUNK,
         max_retries=retries,
+        retry_on_status=BUSY,
         initial_backoff=0.2,
         max_backoff=10.0,
         raise_on_error=False,
@@ -233,9 +239,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("config", type=Path, help="training config of the embedded twin")
     parser.add_argument("--index", default="sqa-pages", help="name of the index (default: %(default)s)")
-    parser.add_argument(
-        "--url", default="", help="the server (default: $ELASTICSEARCH_URL, else http://127.0.0.1:9200)"
-    )
+    parser.add_argument("--url", default="", help=f"the server (default: $ELASTICSEARCH_URL, else {URL})")
     parser.add_argument("--k1", type=float, default=2.0, help="BM25's k1: 2.0 as QANTA (default), 1.2 is Lucene's own")
     parser.add_argument("--b", type=float, default=0.75, help="BM25's b (default: %(default)s)")
     options = parser.parse_args(arguments)
@@ -246,7 +250,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     instead = embedded(str(config.output), options.k1, options.b)
     with explained(client, options.index, instead):
         number = check_server(client)
-    texts = lessons(config.folds, config.bonus)
+    texts = lessons(config.folds, config.bonus, config.texts)
     Bm25Guesser.fit(texts, None, analyzer=config.analyzer).save(config.output)
     identity = Identity(folder_digest(config.output), config.analyzer, options.k1, options.b)
     documents = documents_of(texts)

@@ -1,7 +1,9 @@
-"""A small HTTP server that answers as Elasticsearch 9 does, as far as guessers/elastic/guesser.py asks.
+"""A small HTTP server that answers as Elasticsearch does, as far as guessers/elastic asks.
 
-It searches with the embedded twin, in single precision, so what a client gets is what a real server would send.
-`server.fail` is a list of (path part, status, times) to answer with errors first; `server.requests` is what came.
+Its hits and scores are those that a real Lucene gave for the same texts (tests/golden/record_lucene.py): it finds
+nothing by itself, and refuses searches, settings or documents that were not recorded.  Documents count and are found
+once the index is refreshed.  The form of its answers is that of the published API (tests/golden/test_elastic_api.py).
+`server.fail` is a list of [path part, status, times] to answer with errors first; `server.requests` is what came.
 """
 
 from __future__ import annotations
@@ -14,10 +16,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-import numpy as np
-
-from guessers.bonus import HeldOut
-from guessers.retrieval.bm25 import Bm25Config, Bm25Guesser
+from tests.golden import record_lucene
 
 REASONS = {
     400: ("illegal_argument_exception", "mapper [page] cannot be changed from type [keyword] to [text]"),
@@ -26,6 +25,29 @@ REASONS = {
     429: ("es_rejected_execution_exception", "rejected execution of coordinating operation"),
     503: ("cluster_block_exception", "blocked by: [SERVICE_UNAVAILABLE/1/state not recovered / initialized];"),
 }
+SORT = [{"_score": {"order": "desc"}}, {"page": {"order": "asc"}}]  # in which order hits were recorded
+SHARDS = {"total": 1, "successful": 1, "skipped": 0, "failed": 0}
+VERSION = {
+    "build_flavor": "default",
+    "build_type": "docker",
+    "build_hash": "0" * 40,
+    "build_date": "2026-01-01T00:00:00.000Z",
+    "build_snapshot": False,
+    "lucene_version": "10.0.0",
+    "minimum_wire_compatibility_version": "8.19.0",
+    "minimum_index_compatibility_version": "8.0.0",
+}
+DOCUMENTS, QUERIES = record_lucene.documents_and_queries()
+TITLES = sorted(DOCUMENTS)
+SEARCHES = json.loads(record_lucene.VECTORS.read_text(encoding="utf-8"))["searches"]
+Answer = tuple[dict[str, Any], int]  # body and status
+
+
+def client_version() -> str:
+    """The version of the client that is installed, which a server's major version must equal."""
+    import elasticsearch
+
+    return str(elasticsearch.__versionstr__)  # type: ignore[attr-defined]
 
 
 @dataclass
@@ -33,50 +55,98 @@ class Server:
     """Its state: indices, what it was asked, and how it misbehaves."""
 
     url: str = ""
-    version: str = "9.5.1"
+    version: str = field(default_factory=client_version)
     product: str = "Elasticsearch"
-    indices: dict[str, dict[str, Any]] = field(default_factory=dict)  # name -> settings, mappings, documents, twin
+    indices: dict[str, dict[str, Any]] = field(default_factory=dict)  # name -> settings, mappings, documents, visible
     requests: list[str] = field(default_factory=list)  # "METHOD /path"
     fail: list[list[Any]] = field(default_factory=list)  # [path part, status, times left]
     busy_searches: int = 0  # searches of a multi-search still to be rejected one by one
     refuse_page: str = ""  # a document with this id is refused
     gone: bool = False  # closes every connection without a word
 
-    def failure(self, path: str) -> int | None:
-        """The status of an error that is due for this path."""
+    def answer(self, method: str, path: str, lines: list[Any]) -> Answer:
+        """The answer to one request."""
+        self.requests.append(f"{method} {path}")
         for rule in self.fail:
             if rule[0] in path and rule[2] > 0:
                 rule[2] -= 1
-                return rule[1]
-        return None
+                return error(rule[1])
+        index, _, action = path.strip("/").rpartition("/")
+        if not action.startswith("_"):
+            index, action = action, ""
+        match method, action:
+            case "GET", "" if not index:
+                version = {"number": self.version, **VERSION}
+                cluster = {"name": "made", "cluster_name": "made", "cluster_uuid": "made"}
+                return {**cluster, "version": version, "tagline": "You Know, for Search"}, 200
+            case "PUT", "_bulk":
+                items = [self.put(line["index"], text) for line, text in zip(lines[::2], lines[1::2], strict=True)]
+                return {"took": 1, "errors": any("error" in item["index"] for item in items), "items": items}, 200
+            case "PUT", "":
+                self.indices[index] = {**lines[0], "documents": {}, "visible": {}}
+                return {"acknowledged": True, "shards_acknowledged": True, "index": index}, 200
+            case _ if index not in self.indices:
+                return error(404, f"no such index [{index}]")
+        return self.of_index(self.indices[index], index, method, action, lines)
 
-    def search(self, index: str, body: dict[str, Any]) -> dict[str, Any]:
-        """One search of a multi-search."""
+    def of_index(self, state: dict[str, Any], index: str, method: str, action: str, lines: list[Any]) -> Answer:
+        """The answer to a request about an index that exists."""
+        match method, action:
+            case "POST", "_msearch":
+                answers = [self.search(state, index, body) for _, body in zip(lines[::2], lines[1::2], strict=True)]
+                return {"took": 1, "responses": answers}, 200
+            case "GET", "_mapping":
+                return {index: {"mappings": state["mappings"]}}, 200
+            case "PUT", "_mapping":
+                state["mappings"]["_meta"] = lines[0]["_meta"]
+            case "POST", "_count":
+                return {"count": len(state["visible"]), "_shards": SHARDS}, 200
+            case "POST", "_refresh":
+                state["visible"] = dict(state["documents"])
+                return {"_shards": SHARDS}, 200
+            case "DELETE", "":
+                del self.indices[index]
+            case _:
+                return error(400, f"no handler found for {method} {index}/{action}")
+        return {"acknowledged": True}, 200
+
+    def put(self, action: dict[str, Any], source: dict[str, Any]) -> dict[str, Any]:
+        """One line of a bulk request."""
+        about = {"_index": action["_index"], "_id": action["_id"]}
+        if action["_id"] == self.refuse_page:
+            reason = "mapping set to strict, dynamic introduction of [text] within [_doc] is not allowed"
+            refused = {"type": "strict_dynamic_mapping_exception", "reason": reason}
+            return {"index": {**about, "status": 400, "error": refused}}
+        self.indices[action["_index"]]["documents"][action["_id"]] = source
+        numbers = {"_version": 1, "_seq_no": 0, "_primary_term": 1}
+        return {"index": {**about, **numbers, "_shards": SHARDS, "result": "created", "status": 201}}
+
+    def search(self, state: dict[str, Any], index: str, body: dict[str, Any]) -> dict[str, Any]:
+        """One search of a multi-search: what Lucene was recorded to find with the index' analyzer and similarity."""
         if self.busy_searches > 0:
             self.busy_searches -= 1
-            return {"error": error(429), "status": 429}
-        if index not in self.indices:
-            return {"error": error(404), "status": 404}
-        held = self.indices[index]
-        if "twin" not in held:
-            bm25 = held["settings"]["similarity"]["bm25"]
-            config = Bm25Config(k1=bm25["k1"], b=bm25["b"], similarity="elasticsearch")
-            profiles = [HeldOut(document["text"], document["page"]) for document in held["documents"].values()]
-            analyzer = held["mappings"]["properties"]["text"]["analyzer"]
-            held["twin"] = Bm25Guesser.fit(profiles, None, config, analyzer)
-        guesses = held["twin"].guess([body["query"]["match"]["text"]["query"]], body["size"])[0]
+            return error(429)[0]
+        [(name, match)] = body["query"]["match"].items()
+        text = state["mappings"]["properties"].get(name, {})
+        bm25 = state["settings"]["similarity"].get(text.get("similarity"), {})
+        recording = f"{text.get('analyzer')}-{bm25.get('k1')}-{bm25.get('b')}-elasticsearch"
+        if {page: source[name] for page, source in state["visible"].items()} != DOCUMENTS or recording not in SEARCHES:
+            return error(400, f"nothing was recorded of these documents with {recording}")[0]
+        if match["query"] not in QUERIES or body["sort"] != SORT:
+            return error(400, f"nothing was recorded of this search: {body}")[0]
         hits = [
-            {"_index": index, "_id": guess.page, "_score": score, "sort": [score, guess.page]}
-            for guess in guesses
-            for score in [float(np.float32(guess.score))]
+            {"_index": index, "_id": TITLES[page], "_score": score, "sort": [score, TITLES[page]]}
+            for page, score in SEARCHES[recording][QUERIES.index(match["query"])][: body["size"]]
         ]
-        return {"took": 1, "timed_out": False, "hits": {"max_score": None, "hits": hits}, "status": 200}
+        found = {"max_score": None, "hits": hits}
+        return {"took": 1, "timed_out": False, "_shards": SHARDS, "hits": found, "status": 200}
 
 
-def error(status: int, reason: str = "") -> dict[str, Any]:
-    """The body of an error."""
+def error(status: int, reason: str = "") -> Answer:
+    """The body of an error, and its status."""
     kind, words = REASONS[status]
-    return {"type": kind, "reason": reason or words, "root_cause": []}
+    cause = {"type": kind, "reason": reason or words}
+    return {"error": {**cause, "root_cause": [cause]}, "status": status}, status
 
 
 @contextmanager
@@ -89,31 +159,24 @@ def running() -> Iterator[Server]:
 
         def log_message(self, *arguments: object) -> None: ...
 
-        def answer(self) -> None:
+        def do_GET(self) -> None:
             raw = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             if state.gone:
                 self.close_connection = True
-                return None
-            path = self.path.split("?")[0]
-            state.requests.append(f"{self.command} {path}")
-            failing = state.failure(path)
-            if failing:
-                return self.send({"error": error(failing), "status": failing}, failing)
-            lines = [json.loads(line) for line in raw.split(b"\n") if line] if raw else []
-            return self.send(*handle(state, self.command, path, lines))
-
-        do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = answer
-
-        def send(self, body: dict[str, Any], status: int = 200) -> None:
+                return
+            lines = [json.loads(line) for line in raw.split(b"\n") if line]
+            body, status = state.answer(self.command, self.path.split("?")[0], lines)
             data = json.dumps(body).encode()
             self.send_response(status)
             if state.product:
                 self.send_header("X-Elastic-Product", state.product)
-            self.send_header("Content-Type", "application/vnd.elasticsearch+json;compatible-with=9")
+
+            self.send_header("Content-Type", self.headers["Accept"].split(",")[0])
             self.send_header("Content-Length", str(len(data)))
             self.end_headers()
-            if self.command != "HEAD":
-                self.wfile.write(data)
+            self.wfile.write(data)
+
+        do_PUT = do_POST = do_DELETE = do_GET
 
     httpd = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     httpd.daemon_threads = True
@@ -127,40 +190,3 @@ def running() -> Iterator[Server]:
         httpd.shutdown()
         thread.join()
         httpd.server_close()
-
-
-def handle(state: Server, method: str, path: str, lines: list[Any]) -> tuple[dict[str, Any], int]:
-    """The answer to one request and its status."""
-    if path == "/":
-        return {"name": "made", "version": {"number": state.version, "build_flavor": "default"}, "tagline": ""}, 200
-    if path.endswith("/_bulk"):
-        items = [put(state, action["index"], source) for action, source in zip(lines[::2], lines[1::2], strict=True)]
-        return {"took": 1, "errors": any("error" in item["index"] for item in items), "items": items}, 200
-    index = path.split("/")[1]
-    if method == "PUT" and path == f"/{index}":
-        state.indices[index] = {**lines[0], "documents": {}}
-        return {"acknowledged": True, "shards_acknowledged": True, "index": index}, 200
-    if path.endswith("/_msearch"):
-        return {"took": 1, "responses": [state.search(index, body) for body in lines[1::2]]}, 200
-    if index not in state.indices:
-        return {"error": error(404, f"no such index [{index}]"), "status": 404}, 404
-    held = state.indices[index]
-    if path.endswith("/_mapping") and method == "GET":
-        return {index: {"mappings": held["mappings"]}}, 200
-    if path.endswith("/_mapping"):
-        held["mappings"]["_meta"] = lines[0]["_meta"]
-    elif path.endswith("/_count"):
-        return {"count": len(held["documents"]), "_shards": {"total": 1, "successful": 1, "failed": 0}}, 200
-    elif method == "DELETE":
-        del state.indices[index]
-    return {"acknowledged": True}, 200
-
-
-def put(state: Server, action: dict[str, Any], source: dict[str, Any]) -> dict[str, Any]:
-    """One line of a bulk request."""
-    if action["_id"] == state.refuse_page:
-        reason = "mapping set to strict, dynamic introduction of [text] within [_doc] is not allowed"
-        refused = {"type": "strict_dynamic_mapping_exception", "reason": reason}
-        return {"index": {"_index": action["_index"], "_id": action["_id"], "status": 400, "error": refused}}
-    state.indices[action["_index"]]["documents"][action["_id"]] = source
-    return {"index": {"_index": action["_index"], "_id": action["_id"], "result": "created", "status": 201}}

@@ -1,0 +1,151 @@
+"""Starts Elasticsearch 8 and 9, uses the guesser on each with a client of the same version, and records what came.
+
+    python -m tests.golden.record_elasticsearch                # with Docker; writes vectors/elasticsearch_VERSION.json
+    python -m tests.golden.record_elasticsearch --url URL      # a server that runs, with the client that is installed
+
+The files hold the server's `info`, requests and answers (long lists cut to two entries), the hits of the recorded
+searches (tests/golden/record_lucene.py) at four settings, and the expected wins of docs/example/mine.yaml with this
+guesser; tests/golden/test_elastic_api.py compares them with Lucene's scores and with the embedded twin.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import sqa
+from guessers.elastic import guesser as elastic
+from guessers.elastic import index as elastic_index
+from guessers.elastic.guesser import ElasticConfig
+from sqa.core.paths import ROOT
+from tests.golden import record_lucene
+
+VERSIONS = ("8.19.3", "9.5.1")  # of servers and clients
+FOLDER = ROOT / "tests" / "golden" / "vectors"
+INDEX = "sqa-recorded"
+TWIN = "kind: bm25\noutput: {0}/twin\nbonus: false\nanalyzer: {1}\npair_min_count: null\ntexts: [{0}/texts.jsonl]\n"
+Exchange = dict[str, Any]  # method, path, sent (lines), status, answer
+
+
+@contextmanager
+def listened() -> Iterator[list[Exchange]]:
+    """Every request of a client in this process, and its answer."""
+    from elastic_transport import Urllib3HttpNode
+
+    exchanges: list[Exchange] = []
+    perform = Urllib3HttpNode.perform_request
+
+    def listening(node: Any, method: str, target: str, body: bytes | None = None, **options: Any) -> Any:
+        response = perform(node, method, target, body, **options)
+        sent = [json.loads(line) for line in (body or b"").split(b"\n") if line]
+        answer = {"status": response.meta.status, "answer": json.loads(response.body or b"null")}
+        exchanges.append({"method": method, "path": target, "sent": sent, **answer})
+        return response
+
+    Urllib3HttpNode.perform_request = listening  # type: ignore[method-assign]
+    try:
+        yield exchanges
+    finally:
+        Urllib3HttpNode.perform_request = perform  # type: ignore[method-assign]
+
+
+def twin(folder: Path, analyzer: str) -> Path:
+    """The config of the embedded twin of the recorded documents."""
+    documents, _ = record_lucene.documents_and_queries()
+    lines = [json.dumps({"text": text, "page": page}) for page, text in documents.items()]
+    (folder / "texts.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    (folder / "twin.yaml").write_text(TWIN.format(folder, analyzer), encoding="utf-8")
+    return folder / "twin.yaml"
+
+
+def used(url: str, folder: Path, analyzer: str, k1: float, b: float) -> list[list[tuple[str, float]]]:
+    """Make the index and answer the recorded queries."""
+    options = ["--url", url, "--index", INDEX, "--k1", str(k1), "--b", str(b)]
+    if elastic_index.main([str(twin(folder, analyzer)), *options]):
+        sys.exit(1)
+    guesser = elastic.build(ElasticConfig(str(folder / "twin"), INDEX, url, k1, b, batch=30))
+    _, queries = record_lucene.documents_and_queries()
+    return [[(guess.page, guess.score) for guess in row] for row in guesser.guess(queries, record_lucene.HITS)]
+
+
+def expected_wins(folder: Path, guesser: dict[str, Any]) -> float:
+    """Expected wins of the five-question example with a guesser that knows the recorded documents."""
+    done = sqa.run(ROOT / "docs" / "example" / "mine.yaml", runs=folder / "runs", progress=False, guesser=guesser)
+    return float(done.metrics["ew"])
+
+
+def embedded(folder: Path) -> dict[str, Any]:
+    """The embedded twin in a config."""
+    return {"name": "bm25", "model": str(folder / "twin"), "similarity": "elasticsearch", "k1": 2.0, "b": 0.75}
+
+
+def short(value: Any) -> Any:
+    """Lists cut to two entries, and texts to forty characters."""
+    if isinstance(value, list):
+        return [short(entry) for entry in value[:2]]
+    if isinstance(value, dict):
+        return {key: short(entry) for key, entry in value.items()}
+    return value[:40] if isinstance(value, str) else value
+
+
+def record(url: str, folder: Path) -> dict[str, Any]:
+    """Use a server, and say what came."""
+    with listened() as exchanges:
+        hits = {"-".join(map(str, s)): used(url, folder, *s) for s in reversed(record_lucene.SETTINGS)}
+    client = elastic_index.connect(url, timeout=60.0, retries=2)
+    return {"info": client.info().body, "exchanges": short_exchanges(exchanges), "hits": hits}
+
+
+def short_exchanges(exchanges: list[Exchange]) -> list[Exchange]:
+    """Each kind of request once for each status, without long lists."""
+    kinds = {(one["method"], one["path"].split("?")[0], one["status"]): one for one in reversed(exchanges)}
+    cut = [
+        {**one, "sent": [short(line) for line in one["sent"][:4]], "answer": short(one["answer"])}
+        for one in kinds.values()
+    ]
+    return sorted(cut, key=lambda one: (one["path"], one["method"], one["status"]))
+
+
+def write(url: str) -> None:
+    """Record a server that runs."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        recorded = record(url, folder)
+        used(url, folder, "standard", 2.0, 0.75)
+        server = {"name": "elasticsearch", "model": str(folder / "twin"), "index": INDEX, "url": url}
+        recorded["ew"] = expected_wins(folder, server)
+    elastic_index.connect(url, 60.0, 2).indices.delete(index=INDEX)
+    path = FOLDER / f"elasticsearch_{recorded['info']['version']['number']}.json"
+    path.write_text(json.dumps(recorded, ensure_ascii=False, separators=(",", ":")) + "\n", encoding="utf-8")
+    print(path)
+
+
+def main(arguments: list[str]) -> None:
+    """Record one server, or start one of each version and record it."""
+    if arguments[:1] == ["--url"]:
+        return write(arguments[1])
+    compose = ["docker", "compose", "--project-name", "sqa-recorded"]
+    for version in VERSIONS:
+        environment = os.environ | {"ELASTIC_VERSION": version, "ELASTIC_PASSWORD": "recorded"}
+        with tempfile.TemporaryDirectory() as client:
+            pip = [sys.executable, "-m", "pip", "install", "--quiet", "--target", client, f"elasticsearch=={version}"]
+            subprocess.run(pip, check=True)
+            try:
+                subprocess.run([*compose, "up", "--wait", "elasticsearch"], env=environment, check=True)
+                path = os.pathsep.join([client, str(ROOT), os.environ.get("PYTHONPATH", "")])
+                url = "http://elastic:recorded@127.0.0.1:9200"
+                again = [sys.executable, "-m", "tests.golden.record_elasticsearch", "--url", url]
+                subprocess.run(again, env=environment | {"PYTHONPATH": path}, check=True)
+            finally:
+                subprocess.run([*compose, "down", "--volumes"], env=environment, check=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,215 @@
+"""What the Elasticsearch guesser sends, and what the stand-in of a server answers, beside the API as it is published,
+and beside live servers.
+
+vectors/elasticsearch_exchanges.json has each request once with its answer, as they were when they were checked against
+the specifications that it names; what is sent today is compared with it.  `ELASTICSEARCH_API` names OpenAPI files of
+elastic/elasticsearch-specification (output/openapi/*.json, separated by `:`), against which the requests and answers of
+today are then checked, no key that the specification does not know being allowed.
+`python -m tests.golden.test_elastic_api` writes the file anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from stand_ins.elastic_server import SEARCHES, TITLES, client_version, running
+
+from guessers.train import main as train
+from sqa.core.errors import DataError
+from tests.golden import record_elasticsearch as live
+
+pytest.importorskip("elasticsearch")
+EXCHANGES = live.FOLDER / "elasticsearch_exchanges.json"
+SPECIFICATIONS = [Path(name) for name in os.environ.get("ELASTICSEARCH_API", "").split(":") if name]
+NOT_IN_SERVERLESS = ("number_of_shards", "number_of_replicas")  # settings that the hosted service makes itself
+RECORDED = sorted(live.FOLDER.glob("elasticsearch_[0-9]*.json"))
+
+
+def stand_in(folder: Path) -> dict[str, Any]:
+    """What the stand-in was asked and answered: all settings, and each error that it can give."""
+    with running() as server:
+        recorded = live.record(server.url, folder)
+        with live.listened() as exchanges:
+            for status in (400, 401, 429, 503):
+                server.fail = [["/_msearch", status, 9]]
+                with pytest.raises(DataError):
+                    live.elastic.build(
+                        live.ElasticConfig(str(folder / "twin"), live.INDEX, server.url, 2.0, retries=0)
+                    ).guess(["Peru"], 1)
+            server.fail, server.busy_searches, server.refuse_page = [], 1, TITLES[0]
+            with pytest.raises(DataError, match="too busy"):
+                live.elastic.build(live.ElasticConfig(str(folder / "twin"), live.INDEX, server.url, retries=0)).guess(
+                    ["Peru"], 1
+                )
+            with pytest.raises(SystemExit):
+                live.used(server.url, folder, "standard", 2.0, 0.75)
+    recorded["exchanges"] += live.short_exchanges(exchanges)
+    return json.loads(json.dumps(recorded).replace(client_version(), "VERSION"))
+
+
+@pytest.fixture(scope="module")
+def today(tmp_path_factory):
+    return stand_in(tmp_path_factory.mktemp("twin"))
+
+
+def test_requests_and_answers_are_those_that_were_checked(today):
+    assert today["exchanges"] == json.loads(EXCHANGES.read_text(encoding="utf-8"))["exchanges"]
+
+
+@pytest.mark.skipif(not SPECIFICATIONS, reason="needs the published API: ELASTICSEARCH_API names OpenAPI files")
+def test_requests_and_answers_are_those_of_the_published_api(today):
+    for path in SPECIFICATIONS:
+        api = Api(path)
+        assert len(today["exchanges"]) > 15
+        assert {line for exchange in today["exchanges"] for line in api.problems(exchange)} == set()
+
+
+@pytest.mark.skipif(not RECORDED, reason="no server was recorded: python -m tests.golden.record_elasticsearch")
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
+def test_live_servers_gave_lucenes_scores_and_the_twins_wins(path, today, tmp_path):
+    recorded = json.loads(path.read_text(encoding="utf-8"))
+    compare(recorded["hits"])
+    sent = {(one["method"], one["path"]): keys(one["answer"]) for one in recorded["exchanges"] if one["status"] < 300}
+    for one in today["exchanges"]:
+        if one["status"] < 300 and "error" not in str(one["answer"]):
+            assert keys(one["answer"]) <= sent[one["method"], one["path"]], one
+    train(live.twin(tmp_path, "standard"))
+    assert recorded["ew"] == pytest.approx(live.expected_wins(tmp_path, live.embedded(tmp_path)), abs=1e-6)
+
+
+def test_the_stand_in_gives_lucenes_scores(today):
+    compare(today["hits"])
+
+
+def compare(hits):
+    """Scores to 1e-5 (to the last digit of single precision above 100) and the same pages, at every setting."""
+    assert len(hits) == 4
+    for name, rows in hits.items():
+        for found, wanted in zip(rows, SEARCHES[f"{name}-elasticsearch"], strict=True):
+            assert [page for page, _ in found] == [TITLES[page] for page, _ in wanted]
+            assert [score for _, score in found] == pytest.approx([s for _, s in wanted], abs=1e-5, rel=1.2e-7)
+
+
+def keys(value: Any, place: str = "") -> set[str]:
+    """The keys of a JSON value by their places, names of indices and entries of lists apart."""
+    if isinstance(value, list):
+        return {key for entry in value for key in keys(entry, place)}
+    if not isinstance(value, dict):
+        return {place}
+    return {key for name, entry in value.items() for key in keys(entry, f"{place}.{name}")}
+
+
+class Api:
+    """An OpenAPI file of Elasticsearch."""
+
+    def __init__(self, path: Path) -> None:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        self._paths, self._components = document["paths"], document["components"]
+        self._left_out = NOT_IN_SERVERLESS if "serverless" in path.name else ()
+        self._separator = ":" if "_types:ErrorResponseBase" in self._components["schemas"] else "."
+        schemas = self._components["schemas"]
+        closed = {name: close(schema, name.endswith("SortOptions")) for name, schema in schemas.items()}  # keys: fields
+        opened = {name + "+": close(schema, opened=True) for name, schema in schemas.items()}
+        self._definitions = {"components": {"schemas": closed | opened}}
+
+    def problems(self, exchange: live.Exchange) -> list[str]:
+        """What the API does not know in a request and its answer."""
+        path, _, query = exchange["path"].partition("?")
+        parts = path.strip("/").split("/")
+        template = path if parts[0].startswith("_") or path == "/" else "/".join(["", "{index}", *parts[1:]])
+        operation = self._paths[template][exchange["method"].lower()]
+        names = {self._resolved(parameter)["name"] for parameter in operation.get("parameters", ())}
+        found = [
+            f"{path}: no parameter {name}"
+            for part in query.split("&")
+            if (name := part.split("=")[0]) not in {*names, ""}
+        ]
+        match template.split("/")[-1]:
+            case "_bulk":
+                sent = [(self._type("_global.bulk", "OperationContainer"), line) for line in exchange["sent"][::2]]
+            case "_msearch":
+                header, body = self._type("_global.msearch", "MultisearchHeader"), self._search_body()
+                sent = [((header, body)[n % 2], line) for n, line in enumerate(exchange["sent"])]
+            case _:
+                sent = [(self._body(operation["requestBody"]), line) for line in exchange["sent"]]
+        good = exchange["status"] < 300
+        answer = self._body(operation["responses"]["200"]) if good else self._type("_types", "ErrorResponseBase")
+        for schema, value in [*sent, (answer, exchange["answer"])]:
+            if isinstance(value, dict) and "settings" in value:
+                value = {**value, "settings": {k: v for k, v in value["settings"].items() if k not in self._left_out}}
+            found += [f"{exchange['method']} {path}: {problem}" for problem in self._wrong(schema, value)]
+        return found
+
+    def _wrong(self, schema: Any, value: Any) -> list[str]:
+        from jsonschema_rs import Draft202012Validator
+
+        validator = Draft202012Validator({**self._definitions, **close(schema)})
+        return [f"{error.instance_path}: {error.message[:300]}" for error in validator.iter_errors(value)]
+
+    def _type(self, room: str, name: str) -> dict[str, str]:
+        return {"$ref": f"#/components/schemas/{room}{self._separator}{name}"}
+
+    def _search_body(self) -> dict[str, str]:
+        newer = f"_global.search._types{self._separator}SearchRequestBody"
+        if newer in self._components["schemas"]:
+            return self._type("_global.search._types", "SearchRequestBody")
+        return self._type("_global.msearch", "MultisearchBody")
+
+    def _resolved(self, part: dict[str, Any]) -> dict[str, Any]:
+        if "$ref" not in part:
+            return part
+        _, kind, name = part["$ref"].removeprefix("#/").split("/", 2)
+        return self._components[kind][name]
+
+    def _body(self, part: dict[str, Any]) -> Any:
+        [content] = self._resolved(part)["content"].values()
+        return content["schema"]
+
+
+def close(schema: Any, opened: bool = False) -> Any:
+    """The schema with no other keys allowed than it names (but for the outermost object if `opened`: part of an allOf),
+    and `anyOf` for `oneOf`, since what the API means by it is a union of types."""
+    if isinstance(schema, list):
+        return [close(entry) for entry in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if set(schema) <= {"type", "description"} and schema.get("type") == "object":  # how the file writes any value
+        return {}
+    if "$ref" in schema:
+        return {"$ref": schema["$ref"] + ("+" if opened else "")}
+    made: dict[str, Any] = {}
+    for key, value in schema.items():
+        if key == "properties":
+            made[key] = {name: close(entry) for name, entry in value.items()}
+        elif key == "allOf":
+            made[key] = [close(entry, opened=True) for entry in value]
+        elif key in ("oneOf", "anyOf"):
+            made["anyOf"] = [close(entry, opened) for entry in value]
+        elif key not in ("discriminator", "example", "examples", "description", "format"):
+            made[key] = close(value)
+    if schema.get("nullable"):
+        made = {"anyOf": [made, {"type": "null"}]}
+    if not opened and ("properties" in schema or "allOf" in schema) and "additionalProperties" not in schema:
+        made["unevaluatedProperties"] = False
+    return made
+
+
+def main() -> None:
+    """Write the file of exchanges, and against which specifications they were found valid."""
+    with tempfile.TemporaryDirectory() as folder:
+        recorded = stand_in(Path(folder))
+    problems = [line for path in SPECIFICATIONS for one in recorded["exchanges"] for line in Api(path).problems(one)]
+    assert SPECIFICATIONS and not problems, problems
+    digests = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in SPECIFICATIONS}
+    written = {"checked_against": digests, "exchanges": recorded["exchanges"]}
+    EXCHANGES.write_text(json.dumps(written, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
