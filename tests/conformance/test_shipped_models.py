@@ -19,6 +19,14 @@ from sqa.run.pipeline import CountedSource
 
 SPANISH = "Este río cruza Viena antes del mar Negro ."
 POLISH = "Ta rzeka płynie przez Wiedeń do Morza Czarnego ."
+LM_SPANISH = (
+    "This/2 river/3 crosses/4 Vienna/5 before/6 the/7 Black/8 Sea./9",
+    [-0.014, -0.011, -0.142, -0.308, -0.062, -0.004, -0.818, -0.264],
+)
+LM_POLISH = (
+    "This/2 river/3 flows/4 through/5 Wiemlich’s/6 valley/7 to/8 the/9 Black/9+ Sea/9+ ./9+",
+    [-0.126, -0.049, -0.637, -0.233, -6.879, -1.696, -0.096, -0.016, -0.641, -0.538, -0.39],
+)
 ADAPTERS = sorted(path.name for path in (DATA / "models").glob("lm-*"))
 
 
@@ -45,17 +53,20 @@ def test_the_words_of_a_transformer(model, sentence, words):
     ("model", "sentence", "words", "given"),
     [
         (
-            "lm-es-en", SPANISH, "This/2 river/3 crosses/4 Vienna/5 before/6 the/7 Black/8 Sea./9",
+            "lm-es-en",
+            SPANISH,
+            "This/2 river/3 crosses/4 Vienna/5 before/6 the/7 Black/8 Sea./9",
             [-0.014, -0.014, -0.146, -0.321, -0.063, -0.004, -0.819, -0.265],
         ),
         (
-            "lm-pl-en", POLISH,
+            "lm-pl-en",
+            POLISH,
             "This/2 river/3 flows/4 through/5 Wittenau/6 to/7 the/8 Black/9 Sea/9+ ./9+",
             [-0.141, -0.053, -0.67, -0.236, -4.316, -0.215, -0.06, -1.112, -0.133, -0.297],
         ),
     ],
     ids=["es", "pl"],
-)  # fmt: skip
+)
 def test_the_words_of_a_language_model_and_how_likely_it_finds_them(model, sentence, words, given):
     """In float32; the positions of its pieces show in the second decimal of ln p."""
     translator = lm.build(lm.CausalLmConfig(model, k=2, precision="float32"))

@@ -187,8 +187,8 @@ def record_simulstreaming(folder: Path, rows: list[dict], checkout: Path) -> Non
         def translate(self, src: str, forced: str) -> str:
             words, size = " ".join(self.row["reference"]).split(), len(self.row["source"].split())
             known = words[: len(src.split()) * len(words) // size]
-            return " ".join([*known[len(forced.split()) : -1], "perhaps"] if len(known) < len(words) else
-                            known[len(forced.split()) :])  # fmt: skip
+            new = known[len(forced.split()) :]
+            return " ".join(new if len(known) == len(words) else [*new[:-1], "perhaps"])
 
     for kind in ("whisper", "translated"):
         (OUT / f"simulstreaming.{kind}").mkdir(exist_ok=True)

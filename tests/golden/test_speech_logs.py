@@ -21,8 +21,8 @@ from sqa.data.datasets import load_questions
 VECTORS = Path(__file__).parent / "vectors" / "speech"
 EXAMPLE = ROOT / "docs" / "example"
 QUESTIONS = load_questions(str(EXAMPLE / "heard.jsonl"))
-LOGS = ("simulstream.append.jsonl", "simulstream.jsonl", "omnisteval.jsonl",
-        "simulstreaming.whisper", "simulstreaming.translated")  # fmt: skip
+LOGS = ["simulstream.append.jsonl", "simulstream.jsonl", "omnisteval.jsonl"]
+LOGS += ["simulstreaming.whisper", "simulstreaming.translated"]
 
 
 def place(file: str | Path) -> Path:
@@ -64,8 +64,8 @@ def test_final_texts_are_those_of_simulstreams_reader(log: str) -> None:
 
 def test_what_was_deleted_is_taken_back() -> None:
     first = emissions("simulstream.jsonl")[0]
-    assert [(e.token, e.g, e.erase) for e in first[:4]] == [
-        ("This", 2, 0), ("perhaps", 2, 0), ("river", 5, 1), ("rises", 5, 0)]  # fmt: skip
+    written = [("This", 2, 0), ("perhaps", 2, 0), ("river", 5, 1), ("rises", 5, 0)]
+    assert [(e.token, e.g, e.erase) for e in first[:4]] == written
     assert sum(e.erase for e in first) > 5
 
 

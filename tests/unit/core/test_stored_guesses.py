@@ -47,8 +47,10 @@ def test_a_trace_ranks_both_kinds_alike():
         stored[2]
 
 
-@pytest.mark.parametrize(("guessed", "answer", "expected"), [("Linear momentum", "Momentum", [0, 2]),
-                                                              ("Momentum", "Linear momentum", [0, 0])])  # fmt: skip
+@pytest.mark.parametrize(
+    ("guessed", "answer", "expected"),
+    [("Linear momentum", "Momentum", [0, 2]), ("Momentum", "Linear momentum", [0, 0])],
+)
 def test_a_rule_of_ones_own_is_given_the_guess_first(guessed, answer, expected):
     """One page for another goes one way, and no rule is answered with the ranks of another."""
 

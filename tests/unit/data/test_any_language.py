@@ -20,9 +20,8 @@ def questions(folder: Path, **record: object) -> list[Question]:
 
 def test_chinese_and_japanese_are_read_by_characters(tmp_path: Path) -> None:
     [question] = questions(tmp_path, language="zh", source="秘鲁的首都是利马。“马丘比丘”在哪里？NASA 2030年！")
-    assert [" ".join(sentence) for sentence in question.sentences] == [
-        "秘 鲁 的 首 都 是 利 马 。", "“ 马 丘 比 丘 ” 在 哪 里 ？", "NASA 2030 年 ！",
-    ]  # fmt: skip
+    words = "秘 鲁 的 首 都 是 利 马 。 / “ 马 丘 比 丘 ” 在 哪 里 ？ / NASA 2030 年 ！"
+    assert " / ".join(" ".join(sentence) for sentence in question.sentences) == words
     [question] = questions(tmp_path, language="ja", source=["「首都はどこですか？」と聞いた。"])
     assert question.sentences[0][:4] == ("「", "首", "都", "は") and len(question.sentences) == 1
     [question] = questions(tmp_path, language="zh", source=["秘鲁 的 首都 是 利马 。"])  # words of another program

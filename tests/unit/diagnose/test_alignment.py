@@ -23,15 +23,9 @@ PRIORS = Priors(
 )
 
 
-@pytest.mark.parametrize(
-    ("word", "language", "expected"),
-    [("(Nations,", "en", "nation"), ("King’s", "en", "king"), ("--", "en", "--"), ("ciudades.", "es", "ciudad")],
-)
-def test_forms(word: str, language: str, expected: str) -> None:
-    assert form(word, language) == expected
-
-
-def test_a_language_without_a_stemmer_is_refused() -> None:
+def test_forms() -> None:
+    assert [form(word, "en") for word in ("(Nations,", "King’s", "--")] == ["nation", "king", "--"]
+    assert form("ciudades.", "es") == "ciudad"
     with pytest.raises(ConfigError, match="no stemmer for the language 'xx'"):
         form("word", "xx")
 
@@ -55,9 +49,7 @@ def test_alike(source: str, target: str, expected: bool) -> None:
 def test_priors_survive_the_disk(tmp_path: Path) -> None:
     PRIORS.save(tmp_path)
     found = Priors.load(tmp_path)
-    assert (found.pair, found.links, found.source, found.target) == (
-        PRIORS.pair, PRIORS.links, PRIORS.source, PRIORS.target,
-    )  # fmt: skip
+    assert all(getattr(found, name) == getattr(PRIORS, name) for name in ("pair", "links", "source", "target"))
     assert len(found.digest) == 64
     assert load_priors("es-en", tmp_path).digest == found.digest
 

@@ -31,13 +31,10 @@ def signals(*target: str) -> dict[str, list[float]]:
     return dict(zip(GROUPS["words"], rows.T.tolist(), strict=True))
 
 
-@pytest.mark.parametrize(
-    ("word", "least", "most"),
-    [("the", EVERYWHERE, EVERYWHERE), ("poets,", 100, 10_000), ("1914", EVERYWHERE, EVERYWHERE), ("socuatorian", 0, 0),
-     ("airsindes", 0, 0), ("well-kept", 1, 10_000), ("Kraków’s", 1, 10_000)],
-)  # fmt: skip
-def test_pages_of_a_word(word: str, least: int, most: int) -> None:
-    assert least <= pages(word) <= most
+def test_pages_of_a_word() -> None:
+    assert [pages(word) for word in ("the", "1914", "socuatorian", "airsindes")] == [EVERYWHERE, EVERYWHERE, 0, 0]
+    assert 100 <= pages("poets,") <= 10_000
+    assert all(1 <= pages(word) <= 10_000 for word in ("well-kept", "Kraków’s"))
 
 
 def test_a_word_of_no_language_is_unknown_and_a_copied_name_is_not() -> None:
@@ -81,11 +78,8 @@ def test_scores_come_last_and_are_bounded() -> None:
 
 def network() -> Network:
     """One signal, two members of one unit."""
-    ones = np.ones
-    return Network(
-        np.array([1.0]), np.array([2.0]), np.array([[[0.5]], [[1.5]]]), np.zeros((2, 1)), ones((2, 1)),
-        np.array([0.0, 1.0]), np.array([0.25]), slope=2.0, shift=-1.0,
-    )  # fmt: skip
+    weights = [1.0], [2.0], [[[0.5]], [[1.5]]], [[0.0]] * 2, [[1.0]] * 2, [0.0, 1.0], [0.25]
+    return Network(*map(np.array, weights), slope=2.0, shift=-1.0)
 
 
 def test_a_network_is_the_mean_of_its_members_through_a_logistic_curve() -> None:

@@ -30,7 +30,7 @@ GOLDEN = [
     ("theatre", ["the atre"], 0, 0.0),  # articles are whole words
     ("«Pravda»", ["Pravda"], 0, 0.0),  # only ASCII punctuation is deleted
     ("Ҫ", ["ҫ"], 1, 1.0),
-]  # fmt: skip
+]
 TEXTS = st.lists(
     st.sampled_from("the a an Rome rome's 1,500 14 March-April – «Pravda» yes . ?! İstanbul ΣΑΣ".split()), max_size=6
 ).map(" ".join)

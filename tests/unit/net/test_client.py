@@ -102,6 +102,7 @@ def test_a_netrc_is_read_only_where_it_is_wanted(monkeypatch, tmp_path) -> None:
     monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     with serving_app(anything(answer)) as url:
-        said = [Http(5.0, token=token, proxies=True, netrc=netrc).ask("GET", url).text
-                for token, netrc in (("", False), ("secret", True), ("", True))]  # fmt: skip
+        ways = (("", False), ("secret", True), ("", True))
+        clients = [Http(5.0, token=token, proxies=True, netrc=netrc) for token, netrc in ways]
+        said = [client.ask("GET", url).text for client in clients]
     assert said[:2] == ["GET", "GETBearer secret"] and said[2].startswith("GETBasic ")

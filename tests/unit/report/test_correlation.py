@@ -126,9 +126,8 @@ def test_pairs_and_what_is_comparable():
 
 def saved(name: str, seed: int, names: tuple[str, ...] = ("ew", "accuracy", "mrr"), n: int = 20) -> RunFolder:
     rng = np.random.default_rng(seed)
-    config = run_from_mapping({
-        "name": name, "dataset": {"name": "mini-es"}, "translator": {"name": "fixed"}, "metrics": list(names),
-    })  # fmt: skip
+    parts = {"dataset": {"name": "mini-es"}, "translator": {"name": "fixed"}}
+    config = run_from_mapping({"name": name, **parts, "metrics": list(names)})
     signatures = {metric.name: metric.signature() for metric in metric_names.build(names)}
     stats = {metric: table(rng.random(n)) for metric in names}
     return RunFolder(Path(name), config, "d", signatures, stats, tuple(f"q{i}" for i in range(n)))
