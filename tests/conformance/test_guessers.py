@@ -144,11 +144,12 @@ def test_an_unknown_model_is_named_with_the_nearest(name):
         GUESSERS.build(name, GUESSERS.config_class(name)(model=f"{model}x"))
 
 
-def test_save_and_load_give_the_same_guesses(name, tmp_path):
-    """Of models of toy size: a bundled one takes seconds to write."""
-    config_class, texts = GUESSERS.config_class(name), [lesson.text for lesson in LESSONS]
-    made = GUESSERS.build(name, config_class(model=Places(tmp_path).path(MODEL[name])))
-    made.save(tmp_path / "again")
+def test_save_and_load_give_the_same_guesses(name, guesser, texts, tmp_path):
+    config_class = GUESSERS.config_class(name)
+    if MODEL[name] == "bm25":  # takes seconds to write, and its tables are compared in tests/unit/guessers/test_bm25.py
+        guesser = GUESSERS.build(name, config_class(model=Places(tmp_path).path("bm25")))
+        texts = [lesson.text for lesson in LESSONS]
+    guesser.save(tmp_path / "again")
     loaded = GUESSERS.build(name, config_class(model=str(tmp_path / "again")))
-    assert loaded.pages == made.pages and any(made.guess(texts, N))
-    assert_same(name, loaded.guess(texts, N), made.guess(texts, N))
+    assert loaded.pages == guesser.pages and all(guesser.guess(texts, N))
+    assert_same(name, loaded.guess(texts, N), guesser.guess(texts, N))

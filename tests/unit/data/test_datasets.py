@@ -10,6 +10,7 @@ import pytest
 import zstandard
 
 from sqa.core.errors import ConfigError, DataError
+from sqa.core.types import Question
 from sqa.data import datasets, download, texts
 
 GOOD = {
@@ -158,3 +159,31 @@ def test_a_name_longer_than_a_file_can_have(end: str, error: type[Exception]) ->
     with pytest.raises(error, match=r"^(dataset\.name: ')?x{1000}\.\.\.") as raised:
         datasets.load_questions("x" * 70_000 + end)
     assert len(str(raised.value)) < 1_300
+
+
+# ------------------------------------------------------------------------------------------------- any language
+
+
+def questions(folder: Path, **record: object) -> list[Question]:
+    path = folder / "own.jsonl"
+    path.write_text(json.dumps({"page": "Peru", "reference": "Name this country.", **record}), encoding="utf-8")
+    return datasets.load_questions(str(path))
+
+
+def test_chinese_and_japanese_are_read_by_characters(tmp_path: Path) -> None:
+    [question] = questions(tmp_path, language="zh", source="秘鲁的首都是利马。“马丘比丘”在哪里？NASA 2030年！")
+    words = "秘 鲁 的 首 都 是 利 马 。 / “ 马 丘 比 丘 ” 在 哪 里 ？ / NASA 2030 年 ！"
+    assert " / ".join(" ".join(sentence) for sentence in question.sentences) == words
+    [question] = questions(tmp_path, language="ja", source=["「首都はどこですか？」と聞いた。"])
+    assert question.sentences[0][:4] == ("「", "首", "都", "は") and len(question.sentences) == 1
+    [question] = questions(tmp_path, language="zh", source=["秘鲁 的 首都 是 利马 。"])  # words of another program
+    assert question.sentences == (("秘鲁", "的", "首都", "是", "利马", "。"),)
+
+
+def test_a_split_source_needs_no_splitter(tmp_path: Path) -> None:
+    [question] = questions(tmp_path, language="sw", source=["Nchi hii iko Amerika.", "Taja nchi hii."])
+    assert question.language == "sw" and len(question.sentences) == 2
+    with pytest.raises(DataError, match="in any other language give `source` as a list of sentences"):
+        questions(tmp_path, language="sw", source="Nchi hii iko Amerika.")
+    with pytest.raises(DataError, match="expected a code of two or three letters, got 'Swahili'"):
+        questions(tmp_path, language="Swahili", source=["Nchi hii iko Amerika."])

@@ -95,32 +95,22 @@ def test_broken_connections_are_continued(home: Home, item: download.Entry) -> N
     assert home.ranges == [None, "bytes=98304-", "bytes=98304-", "bytes=196608-"]
 
 
-def test_a_killed_download_is_continued(home: Home, item: download.Entry, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("size", "ranges"), [(12345, ["bytes=12345-"]), (300_000, []), (300_004, [None])], ids=["cut", "whole", "too long"]
+)
+def test_what_an_earlier_download_left_is_continued(
+    home: Home, item: download.Entry, tmp_path: Path, size: int, ranges: list[str | None]
+) -> None:
     part = cached(tmp_path).with_name("set.bin.part")
     part.parent.mkdir(parents=True)
-    part.write_bytes(BODY[:12345])
+    part.write_bytes((BODY + b"more")[:size])
     assert download.fetch("set", progress=False).read_bytes() == BODY
-    assert home.ranges == ["bytes=12345-"] and not part.exists()
-
-
-def test_a_complete_part_needs_no_request(home: Home, item: download.Entry, tmp_path: Path) -> None:
-    part = cached(tmp_path).with_name("set.bin.part")
-    part.parent.mkdir(parents=True)
-    part.write_bytes(BODY)
-    assert download.fetch("set", progress=False).read_bytes() == BODY
-    assert home.ranges == []
+    assert home.ranges == ranges and not part.exists()
 
 
 @pytest.mark.parametrize("fault", ["ignore-range", "416", "wrong-range"])
 def test_a_server_that_cannot_continue(home: Home, item: download.Entry, fault: str) -> None:
     home.plan = ["break", fault]
-    assert download.fetch("set", progress=False).read_bytes() == BODY
-
-
-def test_too_long_a_part_is_dropped(home: Home, item: download.Entry, tmp_path: Path) -> None:
-    part = cached(tmp_path).with_name("set.bin.part")
-    part.parent.mkdir(parents=True)
-    part.write_bytes(BODY + b"more")
     assert download.fetch("set", progress=False).read_bytes() == BODY
 
 

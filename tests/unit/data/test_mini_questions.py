@@ -9,7 +9,7 @@ from sentence_splitter import SentenceSplitter
 
 from sqa.core.paths import DATA
 
-LANGUAGES = ("en", "es", "pl")
+LANGUAGES = {"en": "For 10 points, name ", "es": "Por 10 puntos, nombre ", "pl": "Za 10 punktów podaj "}
 FUNCTION_WORDS = {
     "en": frozenset("the of and in this that which with was its his her for name whose who were from".split()),
     "es": frozenset("el la los las de del y en este esta que con un una por su al fue cuyo cuya se lo para".split()),
@@ -38,82 +38,47 @@ def share_of(letters: frozenset[str], sentences: str) -> float:
 def test_file() -> None:
     assert sorted(FILE) == ["licence", "questions", "version"]
     assert (FILE["version"], FILE["licence"]) == (1, "CC0-1.0")
-    assert len(QUESTIONS) == 45
-
-
-def test_ids_count_up_and_pages_differ() -> None:
-    assert [q["id"] for q in QUESTIONS] == [f"mini-{i:03d}" for i in range(1, len(QUESTIONS) + 1)]
-    assert [page for page, n in Counter(q["page"] for q in QUESTIONS).items() if n > 1] == []
-    for question in QUESTIONS:
-        assert question["page"] == question["page"].strip() != ""
-        assert "_" not in question["page"]
-
-
-def test_answers_are_spread_over_categories() -> None:
-    counts = Counter(q["category"] for q in QUESTIONS)
-    assert len(counts) >= 6
-    assert max(counts.values()) <= len(QUESTIONS) // 3
-
-
-@each_question
-def test_fields(question: dict) -> None:
-    assert sorted(question) == ["category", "en", "es", "id", "page", "pl"]
-
-
-@each_question
-def test_sentences_are_parallel(question: dict) -> None:
-    assert {len(question[language]) for language in LANGUAGES} in ({3}, {4})
-
-
-@each_question
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_sentences_are_well_formed(question: dict, language: str) -> None:
-    for sentence in question[language]:
-        assert sentence == " ".join(sentence.split())
-        assert sentence[0].isupper()
-        assert re.search(r"\w[»”\"]?\.$", sentence), sentence
-        assert not re.search(r"[.!?…] ", sentence), sentence  # nothing that a splitter could take for an end
-        assert 12 <= len(sentence.split()) <= 40
-    assert 70 <= len(text(question, language).split()) <= 120
-
-
-@each_question
-@pytest.mark.parametrize(
-    ("language", "opening"),
-    [("en", "For 10 points, name "), ("es", "Por 10 puntos, nombre "), ("pl", "Za 10 punktów podaj ")],
-)
-def test_only_the_last_sentence_asks(question: dict, language: str, opening: str) -> None:
-    assert question[language][-1].startswith(opening)
-    assert not any(opening in sentence for sentence in question[language][:-1])
-
-
-@each_question
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_language_by_its_function_words(question: dict, language: str) -> None:
-    for sentence in question[language]:
-        words = re.findall(r"\w+", sentence.lower())
-        votes = {name: sum(word in listed for word in words) for name, listed in FUNCTION_WORDS.items()}
-        assert votes[language] == max(votes.values()) > 0, (sentence, votes)
-
-
-@each_question
-def test_language_by_its_letters(question: dict) -> None:
-    assert share_of(POLISH_LETTERS, text(question, "pl")) > 0.02
-    assert share_of(SPANISH_LETTERS, text(question, "es")) > 0.01
-    for language in ("en", "es"):
-        assert share_of(POLISH_LETTERS, text(question, language)) < 0.01
-    assert share_of(SPANISH_LETTERS - {"ó"}, text(question, "pl")) < 0.02
-
-
-def test_no_sentence_twice() -> None:
+    assert [q["id"] for q in QUESTIONS] == [f"mini-{i:03d}" for i in range(1, 46)]
+    categories = Counter(q["category"] for q in QUESTIONS)
+    assert len(categories) >= 6 and max(categories.values()) <= len(QUESTIONS) // 3
+    assert len({q["page"] for q in QUESTIONS}) == len(QUESTIONS)
     every = Counter(sentence for q in QUESTIONS for language in LANGUAGES for sentence in q[language])
     assert [sentence for sentence, n in every.items() if n > 1] == []
 
 
 @each_question
-def test_question_does_not_name_its_answer(question: dict) -> None:
-    answer = re.sub(r" \(.*\)", "", question["page"]).lower()
-    assert answer not in text(question, "en").lower()
+def test_a_question_is_parallel_and_does_not_name_its_answer(question: dict) -> None:
+    assert sorted(question) == ["category", "en", "es", "id", "page", "pl"]
+    assert question["page"] == question["page"].strip() != "" and "_" not in question["page"]
+    assert {len(question[language]) for language in LANGUAGES} in ({3}, {4})
+    assert re.sub(r" \(.*\)", "", question["page"]).lower() not in text(question, "en").lower()
+
+
+@each_question
+def test_sentences_are_well_formed_and_only_the_last_one_asks(question: dict) -> None:
+    for language, opening in LANGUAGES.items():
+        for sentence in question[language]:
+            assert sentence == " ".join(sentence.split())
+            assert sentence[0].isupper()
+            assert re.search(r"\w[»”\"]?\.$", sentence), sentence
+            assert not re.search(r"[.!?…] ", sentence), sentence  # nothing that a splitter could take for an end
+            assert 12 <= len(sentence.split()) <= 40
+        assert 70 <= len(text(question, language).split()) <= 120
+        assert [sentence.startswith(opening) for sentence in question[language]][-2:] == [False, True]
+        assert not any(opening in sentence for sentence in question[language][:-1])
+
+
+@each_question
+def test_language_by_its_function_words_and_letters(question: dict) -> None:
+    for language in LANGUAGES:
+        for sentence in question[language]:
+            words = re.findall(r"\w+", sentence.lower())
+            votes = {name: sum(word in listed for word in words) for name, listed in FUNCTION_WORDS.items()}
+            assert votes[language] == max(votes.values()) > 0, (sentence, votes)
+    assert share_of(POLISH_LETTERS, text(question, "pl")) > 0.02
+    assert share_of(SPANISH_LETTERS, text(question, "es")) > 0.01
+    assert all(share_of(POLISH_LETTERS, text(question, language)) < 0.01 for language in ("en", "es"))
+    assert share_of(SPANISH_LETTERS - {"ó"}, text(question, "pl")) < 0.02
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -1,13 +1,15 @@
-"""Closed forms of the latency metrics, what the conventions do to a trace, and what they refuse."""
+"""Closed forms of the latency metrics, what the conventions do to a trace, and what they refuse; normalized erasure."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from doubles import echo, question
 
 from sqa.core.errors import ConfigError, DataError, NotComputable
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Emission, Question
+from sqa.metrics import build
 from sqa.metrics.delays import pack
 from sqa.metrics.latency import CONVENTIONS, FORMULAS, Latency, trace_delays
 
@@ -139,3 +141,34 @@ def test_characters_and_whole_questions():
     assert "unit:char" in Latency("laal", per="char").signature()
     counted = trace_delays(trace, CONVENTIONS["iwslt-2020-final"], "none", stream="question")
     assert counted.flat.tolist() == [1, 3, 6, 6] and counted.source.tolist() == [6]
+
+
+# --------------------------------------------------------------------------------------------- normalized erasure
+
+Q = question()
+[NE] = build(["ne"])
+
+
+def test_words_retracted_per_word_that_stays():
+    writes = (
+        Emission(0, "a", 1, False),
+        Emission(0, "b", 1, False),
+        Emission(0, "c", 2, False, erase=2),  # "c"
+        Emission(1, "d", 1, False),
+        Emission(1, "e", 2, False),
+        Emission(1, "", 3, False, erase=1),  # "c d"
+    )
+    stats = NE.stats(QuestionTrace(Q, writes))
+    assert stats.tolist() == [3, 2] and NE.score(stats) == 1.5
+    assert NE.score_many(np.stack([stats, 2 * stats])).tolist() == [1.5, 1.5]
+
+
+def test_appending_erases_nothing():
+    assert NE.score(NE.stats(QuestionTrace(Q, echo(Q)))) == 0
+
+
+def test_undefined_where_nothing_lasts():
+    gone = (Emission(0, "a", 1, False), Emission(0, "", 2, False, erase=1))
+    for emissions in ((), gone):
+        with pytest.raises(NotComputable, match="ne: undefined"):
+            NE.score(NE.stats(QuestionTrace(Q, emissions)))

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from doubles import echo, question, write_questions
+from small_runs import small_config, small_run
 from stand_ins import quality_doubles
 
 from sqa import metrics as metric_names
@@ -21,31 +22,22 @@ from sqa.metrics.quality.score_file import ScoreFileConfig, build, read
 from sqa.metrics.quality.text_metric import MeanOfSegments, Segment, TextMetric
 from sqa.run import folder as runs
 from sqa.run import paired
-from sqa.run.config import QualityConfig, load, load_run, run_from_mapping, to_mapping
-from sqa.run.pipeline import Parts, RunResult, run
+from sqa.run.config import QualityConfig, RunConfig, load, load_run, run_from_mapping, to_mapping
+from sqa.run.pipeline import Parts, RunResult
 from sqa.run.quality_stage import CHUNK, score_texts
 from sqa_services.protocols.external import ExternalConfig
 
 OVERLAP = "stand_ins.quality_doubles:build"
 SCORER = "from sqa_services.protocols.scorer import ScorerConfig, main; main(ScorerConfig('bleu'))"
 BLEU = (sys.executable, "-c", SCORER)
-BASE = {
-    "translator": {"name": "doubles:build_translator", "k": 1},
-    "guesser": "doubles:build_guesser",
-    "buzzer": "doubles:build_buzzer",
-    "metrics": ["ew", "bleu"],
-}
 
 
-def config_of(tmp_path: Path, name: str = "t", n: int = 6, **changes: object) -> Any:
-    path = tmp_path / f"questions{n}.jsonl"
-    if not path.exists():
-        write_questions(path, n)
-    return run_from_mapping({**BASE, "name": name, "dataset": {"name": str(path)}, **changes})
+def config_of(tmp_path: Path, n: int = 6, **changes: object) -> RunConfig:
+    return small_config(tmp_path, n, **{"metrics": ["ew", "bleu"]} | changes)
 
 
-def done(tmp_path: Path, parts: Parts | None = None, **changes: object) -> RunResult:
-    return run(config_of(tmp_path, **changes), Store(tmp_path / "runs"), parts=parts, progress=False)
+def done(tmp_path: Path, parts: Parts | None = None, n: int = 6, **changes: object) -> RunResult:
+    return small_run(tmp_path, n, parts, **{"metrics": ["ew", "bleu"]} | changes)
 
 
 def rows_of(result: RunResult) -> dict[str, runs.ReportRow]:
@@ -86,10 +78,7 @@ def test_options_are_read_whole(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "written,problem",
     [
-        (
-            {"commet": "x"},
-            "quality[0]: unknown quality metric 'commet', did you mean 'comet'; known: bertscore, bleurt",
-        ),
+        ({"commet": "x"}, "quality[0]: unknown quality metric 'commet', did you mean 'comet'; known: bertscore, b"),
         ([{"comet": {"modle": "x"}}], "quality[0].comet.modle: unknown, did you mean 'model'"),
         ([{"comet": {}}], "quality[0].comet.model: missing; expected text"),
         ([{"comet": None}], "quality[0].comet: expected a mapping of keys to values, got null (nothing)"),
@@ -184,13 +173,10 @@ def test_what_is_kept_is_the_same_bytes_in_any_order_and_damage_is_found(tmp_pat
         ([{OVERLAP: {"broken": "few"}}], f"{OVERLAP}: measure(): overlap: 5 scores for 6 questions"),
         (
             [{OVERLAP: {"broken": "dies"}}],
-            f"{OVERLAP}: measure(): overlap: its model fails on these texts: no memory left",
+            f"{OVERLAP}: measure(): overlap: its model fails on these texts: no memory l",
         ),
         ([{"external": ["no-such-program"]}], "external.command: 'no-such-program' is no program that can be started"),
-        (
-            [{"external": ["sh", "-c", "echo out of luck >&2; exit 3"]}],
-            "external metric sh: ended with exit code 3; on",
-        ),
+        ([{"external": ["sh", "-c", "echo no luck >&2; exit 3"]}], "external metric sh: ended with exit code 3; on"),
         ([{"scores": {"file": "no.tsv"}}], "file of scores no.tsv not found"),
     ],
     ids=str,
@@ -237,39 +223,38 @@ def test_an_external_program_scores_a_run(tmp_path: Path) -> None:
     assert not notes and by_name[its.metric].diff == by_name["bleu"].diff
 
 
+def program(script: Path, text: str) -> dict[str, object]:
+    """The metric "mine", which a Python program computes."""
+    script.write_text(f"import pathlib, sys\n{text}")
+    return {"external": {"command": [sys.executable, str(script)], "eval_lines": "total", "name": "mine"}}
+
+
 def test_a_program_that_dies_at_the_scores_has_no_number(tmp_path: Path) -> None:
-    script = tmp_path / "metric.py"
-    script.write_text(
-        "import sys\nfor line in sys.stdin:\n"
-        "    if line.startswith('EVAL'): sys.exit('no more')\n    print(1, 2, flush=True)\n"
+    quality = program(
+        tmp_path / "metric.py",
+        "for line in sys.stdin:\n    if line.startswith('EVAL'): sys.exit('no more')\n    print(1, 2, flush=True)\n",
     )
-    quality = {"external": {"command": [sys.executable, str(script)], "eval_lines": "total", "name": "mine"}}
     row = rows_of(done(tmp_path, quality=quality))["mine"]
-    assert (
-        row.value is None and row.signature.startswith("not computed: external metric") and "no more" in row.signature
-    )
+    said = row.signature
+    assert row.value is None and said.startswith("not computed: external metric") and "no more" in said
 
 
 def test_a_program_that_died_is_started_anew_for_the_next_run(tmp_path: Path) -> None:
-    script, mark = tmp_path / "metric.py", tmp_path / "died"
-    script.write_text(
-        "import sys, pathlib\nmark, asked = pathlib.Path(sys.argv[1]), 0\nfor line in sys.stdin:\n    asked += 1\n"
+    quality = program(
+        tmp_path / "metric.py",
+        "mark, asked = pathlib.Path(sys.argv[0]).with_name('died'), 0\nfor line in sys.stdin:\n    asked += 1\n"
         "    if asked == 4 and not mark.exists():\n        mark.touch()\n        sys.exit('once')\n"
-        "    print(3 if line[0] == 'E' else asked, flush=True)\n"
+        "    print(3 if line[0] == 'E' else asked, flush=True)\n",
     )
-    command = [sys.executable, str(script), str(mark)]
-    parts, quality = Parts(), {"external": {"command": command, "eval_lines": "total", "name": "mine"}}
+    parts = Parts()
     assert "once" in done(tmp_path, parts, quality=quality).refusals["mine"]
     assert rows_of(done(tmp_path, parts, name="next", quality=quality))["mine"].value == 3.0
 
 
 def test_a_program_that_changes_is_asked_again(tmp_path: Path) -> None:
-    script = tmp_path / "metric.py"
-
     def stats(number: int) -> Any:
-        script.write_text(f"import sys\nfor line in sys.stdin: print(3 if line[0] == 'E' else {number}, flush=True)\n")
-        quality = {"external": {"command": [sys.executable, str(script)], "eval_lines": "total", "name": "mine"}}
-        return done(tmp_path, quality=quality).stats["mine"][0].tolist()
+        text = f"for line in sys.stdin: print(3 if line[0] == 'E' else {number}, flush=True)\n"
+        return done(tmp_path, quality=program(tmp_path / "metric.py", text)).stats["mine"][0].tolist()
 
     assert [stats(7), stats(8), stats(7)] == [[7.0, 1.0], [8.0, 1.0], [7.0, 1.0]]
 
@@ -310,10 +295,7 @@ def test_files_of_scores(tmp_path: Path, text: str, scores: list[float]) -> None
         ("question\tscore\nq0\t1\nq7\t2\n", "line 3: 'q7' is not a question of this run"),
         ("question\tscore\nq0\t1\nq0\t2\n", "line 3: 'q0' has a score already"),
         ("question\tscore\nq0\n", "line 2: a number was expected, got ''"),
-        (
-            "question\tscore\thypothesis\nq0\t1\tother\n",
-            "line 2: made from another translation of 'q0' than this run's",
-        ),
+        ("question\tscore\thypothesis\nq0\t1\tother\n", "line 2: made from another translation of 'q0' than this"),
         ("", "0 scores for 3 questions"),
         ("\udcff", "cannot be read as UTF-8"),
     ],
@@ -332,11 +314,8 @@ def test_each_run_has_its_own_file_of_scores_and_two_are_compared(tmp_path: Path
     quality = [{"scores": {"file": f"{tmp_path}/{{run}}.txt", "name": "human", "made_by": "us"}}]
     a, b = (done(tmp_path, name=name, quality=quality) for name in "ab")
     assert [rows_of(r)["human"].value for r in (a, b)] == [3.5, 2.0]
-    [row] = [
-        r
-        for r in paired.compare(*(runs.read(runs.save(x, tmp_path / "runs")) for x in (a, b)))[0]
-        if r.metric == "human"
-    ]
+    compared, _ = paired.compare(*(runs.read(runs.save(x, tmp_path / "runs")) for x in (a, b)), n_resamples=20)
+    [row] = [row for row in compared if row.metric == "human"]
     assert (row.a, row.b, row.diff, row.n) == (3.5, 2.0, 1.5, 6)
 
 

@@ -11,19 +11,16 @@ from pathlib import Path
 import pytest
 import torch
 import yaml
-from doubles import write_questions
+from small_runs import small_run
 from stand_ins import quality_models
 
 from sqa.core.errors import ConfigError, DataError
-from sqa.files.store import Store
 from sqa.metrics.quality import bertscore, bleurt, comet
 from sqa.metrics.quality.bertscore import BertScoreConfig
 from sqa.metrics.quality.bleurt import BleurtConfig
 from sqa.metrics.quality.comet import CometConfig
 from sqa.metrics.quality.text_metric import Segment
-from sqa.run.config import run_from_mapping
 from sqa.run.folder import report_rows
-from sqa.run.pipeline import run
 
 pytestmark = pytest.mark.skipif(find_spec("transformers") is None, reason="needs transformers")
 needs_comet = pytest.mark.skipif(find_spec("comet") is None, reason="needs the extra metrics")
@@ -253,15 +250,8 @@ def test_a_run_reports_them_and_loads_no_model_the_second_time(
 
     monkeypatch.setattr(socket.socket, "connect", connect)
     quality = [{"comet": str(comets["regression-bert"])}, {"bertscore": {"model": str(bert), "layer": 2}}]
-    config = {
-        "name": "t",
-        "dataset": {"name": str(write_questions(tmp_path / "questions.jsonl", 5))},
-        "translator": "doubles:build_translator",
-        "metrics": ["bleu", "chrf", "ter"],
-        "quality": quality,
-    }
-    result = run(run_from_mapping(config), Store(tmp_path / "runs"), progress=False)
-    rows = {row.metric: row for row in report_rows(result)}
+    parts = {"guesser": None, "buzzer": None, "metrics": ["bleu", "chrf", "ter"], "quality": quality}
+    rows = {row.metric: row for row in report_rows(small_run(tmp_path, **parts))}
     assert list(rows)[:5] == ["bleu", "chrf", "ter", "comet", "bertscore"]
     for name in ("comet", "bertscore"):
         row = rows[name]
@@ -269,8 +259,7 @@ def test_a_run_reports_them_and_loads_no_model_the_second_time(
         assert row.signature.startswith(f"{name}|") and "|version:" in row.signature
     monkeypatch.setattr(comet, "load", None)
     monkeypatch.setattr(bertscore, "_package", None)
-    again = run(run_from_mapping(config), Store(tmp_path / "runs"), progress=False)
-    assert {row.metric: row for row in report_rows(again)} == rows
+    assert {row.metric: row for row in report_rows(small_run(tmp_path, **parts))} == rows
 
 
 # -------------------------------------------------------------------------------------------------------- configs

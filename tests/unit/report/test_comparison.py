@@ -7,14 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import yaml
-from doubles import write_questions
+from small_runs import small_run
 
-from sqa.files.store import Store
 from sqa.report import comparison
 from sqa.run import folder as runs
-from sqa.run.config import load_run
-from sqa.run.pipeline import run
 
 NAMES = ("a", "b_2", "c")
 
@@ -23,19 +19,12 @@ NAMES = ("a", "b_2", "c")
 def opened(tmp_path_factory: pytest.TempPathFactory) -> list[runs.RunFolder]:
     """Three runs on eight questions: copying 0, 2 and 3 words behind, the last one deaf to one of two answers."""
     folder = tmp_path_factory.mktemp("runs")
-    questions = write_questions(folder / "questions.jsonl", 8)
     saved = []
     for name, k, pages in zip(NAMES, (1, 3, 4), (("France", "Spain"),) * 2 + (("France",),), strict=True):
-        config = {
-            "dataset": {"name": str(questions)},
-            "translator": {"name": "doubles:build_translator", "k": k},
-            "guesser": {"name": "doubles:build_guesser", "pages": list(pages)},
-            "metrics": ["al", "accuracy", "mrr"],
-        }
-        path = folder / f"{name}.yaml"
-        path.write_text(yaml.safe_dump(config))
-        result = run(load_run(path), Store(folder / "store"), progress=False)
-        saved.append(runs.read(runs.save(result, folder / "out")))
+        translator = {"name": "doubles:build_translator", "k": k}
+        guesser = {"name": "doubles:build_guesser", "pages": list(pages)}
+        parts = {"translator": translator, "guesser": guesser, "buzzer": None, "metrics": ["al", "accuracy", "mrr"]}
+        saved.append(runs.read(runs.save(small_run(folder, 8, name=name, **parts), folder / "out")))
     return saved
 
 
@@ -64,12 +53,11 @@ def test_every_cell_is_the_pair_worked_out_by_hand(opened: list[runs.RunFolder],
             x, y = stats[pair.a][metric].sum(0), stats[pair.b][metric].sum(0)
             assert pair.row.diff == pytest.approx(x[0] / x[1] - y[0] / y[1])
         # Holm: the smallest of three p-values times 3, the next times 2, the last times 1, never falling
-        first, second, third = sorted(range(3), key=lambda i: mine[i].row.p_randomization)
-        adjusted = [0.0] * 3
-        adjusted[first] = min(1.0, 3 * mine[first].row.p_randomization)
-        adjusted[second] = max(adjusted[first], min(1.0, 2 * mine[second].row.p_randomization))
-        adjusted[third] = max(adjusted[second], mine[third].row.p_randomization)
-        assert [pair.p_holm for pair in mine] == pytest.approx(adjusted)
+        first, second, third = sorted(mine, key=lambda pair: pair.row.p_randomization)
+        least = min(1.0, 3 * first.row.p_randomization)
+        middle = max(least, min(1.0, 2 * second.row.p_randomization))
+        adjusted = [least, middle, max(middle, third.row.p_randomization)]
+        assert [pair.p_holm for pair in (first, second, third)] == pytest.approx(adjusted)
     al, accuracy = ([pair for pair in pairs if pair.row.metric == metric] for metric in ("al", "accuracy"))
     assert all(pair.p_holm < 0.05 for pair in al)  # every question waits longer
     assert accuracy[0].row.p_randomization == accuracy[0].p_holm == 1.0  # the same answers

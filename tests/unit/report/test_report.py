@@ -269,20 +269,7 @@ def test_texts_of_runs_never_become_markup(tmp_path: Path) -> None:
     assert len(header) == 4
 
 
-TEXTS = (
-    "word",
-    "a|b",
-    "`",
-    "``x",
-    "x`",
-    "<b>&amp;</b>",
-    "*a* _b_ ~c~ ![d](e)",
-    "a_b",
-    "\\`\\|",
-    EVIL,
-    "tab\there",
-    "$x$",
-)
+TEXTS = [*"word a|b ` ``x x` <b>&amp;</b> a_b \\`\\| tab\there $x$".split(" "), "*a* _b_ ~c~ ![d](e)", EVIL]
 
 
 @pytest.mark.parametrize("text", TEXTS)
@@ -309,11 +296,31 @@ def test_the_same_run_twice_no_run_and_no_folder(sweep: list[Path], tmp_path: Pa
         main([tmp_path / "nowhere"], tmp_path)
 
 
-def test_an_unfinished_run(tmp_path: Path) -> None:
-    run = make(tmp_path, "half")
-    (run / runs.REPORT).unlink()
-    with pytest.raises(ConfigError, match=r"half: an unfinished run \(no report\.tsv\)") as error:
-        main([run], tmp_path / "report")
+@pytest.mark.parametrize(
+    ("file", "broken", "message"),
+    [
+        (runs.REPORT, None, r"an unfinished run \(no report\.tsv\)"),
+        (runs.REPORT, "nothing\n", r"report\.tsv:1: not the header"),
+        (runs.REPORT, "HEADER\new\t1.0\n", r"report\.tsv:2: not a line of a report"),
+        (runs.REPORT, "HEADER\new\tnan\tn/a\tn/a\t3\t0-1\tew\n", r"report\.tsv:2: .*no finite number"),
+        (runs.REPORT, "HEADER\new\tmany\tn/a\tn/a\t3\t0-1\tew\n", r"report\.tsv:2: not a line"),
+        (
+            runs.SUMMARY,
+            '{"refusals": ["ew"]}',
+            r"damaged \(expected .* texts by metric as signatures and as refusals\)",
+        ),
+    ],
+)
+def test_a_damaged_run(tmp_path: Path, file: str, broken: str | None, message: str) -> None:
+    path = make(tmp_path, "broken") / file
+    if broken is None:
+        path.unlink()
+    elif file == runs.SUMMARY:
+        path.write_text(json.dumps(json.loads(path.read_text()) | json.loads(broken)))
+    else:
+        path.write_text(broken.replace("HEADER", "\t".join(runs.REPORT_HEADER)))
+    with pytest.raises((ConfigError, DataError), match=message) as error:
+        main([path.parent], tmp_path / "report")
     assert len(str(error.value).splitlines()) == 1
 
 
@@ -323,32 +330,6 @@ def test_a_run_from_another_schema(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     with pytest.raises(DataError, match=r"stats\.parquet: has trace schema version 1, expected 99") as error:
         main([run], tmp_path / "report")
     assert len(str(error.value).splitlines()) == 1
-
-
-@pytest.mark.parametrize(
-    ("broken", "message"),
-    [
-        ("nothing\n", r"report\.tsv:1: not the header"),
-        ("HEADER\new\t1.0\n", r"report\.tsv:2: not a line of a report"),
-        ("HEADER\new\tnan\tn/a\tn/a\t3\t0-1\tew\n", r"report\.tsv:2: .*no finite number"),
-        ("HEADER\new\tmany\tn/a\tn/a\t3\t0-1\tew\n", r"report\.tsv:2: not a line"),
-    ],
-)
-def test_a_damaged_report(tmp_path: Path, broken: str, message: str) -> None:
-    run = make(tmp_path, "broken")
-    (run / runs.REPORT).write_text(broken.replace("HEADER", "\t".join(runs.REPORT_HEADER)))
-    with pytest.raises(DataError, match=message):
-        main([run], tmp_path / "report")
-
-
-def test_a_damaged_summary(tmp_path: Path) -> None:
-    run = make(tmp_path, "bent")
-    summary = json.loads((run / runs.SUMMARY).read_text())
-    (run / runs.SUMMARY).write_text(json.dumps(summary | {"refusals": ["ew"]}))
-    with pytest.raises(
-        DataError, match=r"run\.json: damaged \(expected .* texts by metric as signatures and as refusals\)"
-    ):
-        main([run], tmp_path / "report")
 
 
 def test_a_damaged_manifest_is_a_gap(tmp_path: Path) -> None:

@@ -123,11 +123,6 @@ def test_a_buzzer_needs_a_guesser(tmp_path: Path) -> None:
     assert problems(write(tmp_path, text)) == ["buzzer: needs a guesser"]
 
 
-def test_plain_values_give_the_config_back(tmp_path: Path) -> None:
-    config = load_run(write(tmp_path, GOOD))
-    assert run_from_mapping(to_mapping(config)) == config
-
-
 def test_with_limit_takes_another_name(tmp_path: Path) -> None:
     config: RunConfig = with_limit(load_run(write(tmp_path, GOOD)), 2)
     assert (config.name, config.dataset.limit) == ("x-limit2", 2)
