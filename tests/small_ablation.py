@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,6 +13,19 @@ from sqa.run.config import read_yaml
 
 BUZZER = {"name": "doubles:build_buzzer"}
 WAIT_K = [{"label": "wait-k", "language": "es", "translator": {"name": "waitk", "model": "es-en"}}]
+
+
+def changed(config: Path, folder: Path | None = None, **keys: object) -> Path:
+    """The same config with other keys, in its place or in another folder."""
+    path = (folder or config.parent) / config.name
+    path.write_text(yaml.safe_dump(read_yaml(config) | keys), encoding="utf-8")
+    return path
+
+
+def rows(table: Path) -> list[dict[str, str]]:
+    """The lines of a table, CSV or TSV."""
+    with table.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file, delimiter="," if table.suffix == ".csv" else "\t"))
 
 
 def write_small_ablation(folder: Path, ks: Sequence[int | str], limit: int) -> Path:

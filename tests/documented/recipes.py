@@ -80,6 +80,9 @@ RECIPES: dict[str, Run | Serve | Cannot] = {
         )
     },
     "sqa run mini_es_wait6_bm25 k=3": Run(("sqa run configs/mini_es_wait6_bm25.yaml k=3",)),
+    "sqa run mini_es_wait6_bm25 translator={name: pbmt, model: pbmt-es-en, k: 3}": Run(
+        ("sqa run mini_es_wait6_bm25 limit=1 'translator={name: pbmt, model: pbmt-es-en, k: 3}'",), needs=("thot",)
+    ),
     "sqa config keys translator NAME": Run(("sqa config keys translator waitk",)),
     "sqa run questions.yaml translator.model=runs/smt/fr-en/model": Run(after=("sqa train smt fr_en.yaml",), slow=True),
     "sqa run configs/xqb.yaml:es_apertium_retranslate": Run(slow=True, needs=("apertium",)),
@@ -156,9 +159,7 @@ RECIPES: dict[str, Run | Serve | Cannot] = {
         "needs the program simulstream", "../services/tests/golden/test_simulstream_scorers.py"
     ),
     "sqa latency LOG": Run(("sqa latency docs/example/instances.log",)),
-    "sqa latency - --json": Run(
-        stdin='{"source_length": 6, "reference_length": 6, "delays": [3, 4, 5, 6, 6, 6]}\n',
-    ),
+    "sqa latency - --json": Run(stdin='{"source_length": 6, "reference_length": 6, "delays": [3, 4, 5, 6, 6, 6]}\n'),
     "sqa head-to-head CONFIG": Cannot("needs recorded human buzzes, a download"),
     "sqa head-to-head configs/head_to_head.yaml": Cannot("needs recorded human buzzes, a download"),
     "sqa curve fit human-buzzes --method cubic --beyond-end clip --output curves/cubic.json": Cannot(
@@ -203,9 +204,7 @@ RECIPES: dict[str, Run | Serve | Cannot] = {
     "sqa serve iwslt --src-file src.es --tgt-file tgt.en --output out --name eval.example.org --token ORGANISER "
     "--participants people.txt": Serve(FOR_OTHERS, host="eval.example.org"),
     "sqa serve iwslt --questions mini-es": Serve(),
-    SECRET: Serve(
-        asks=(f"sqa client iwslt --url {{url}} --token {'a' * 16} {WAITK}",),
-    ),
+    SECRET: Serve(asks=(f"sqa client iwslt --url {{url}} --token {'a' * 16} {WAITK}",)),
     "sqa client iwslt": Serve(f"{IWSLT} mine", (f"sqa client iwslt --url {{url}} {WAITK}",)),
     "sqa client iwslt --translator {name: waitk, model: es-en, k: 3} --reset-server --scores": Serve(
         f"{IWSLT} mine", (f"sqa client iwslt --url {{url}} {WAITK} --reset-server --scores",)

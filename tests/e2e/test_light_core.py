@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -45,8 +46,10 @@ def test_a_log_to_expected_wins_without_the_heavy_packages(tmp_path: Path, guess
 def test_a_bundled_translator_without_the_heavy_packages(tmp_path: Path) -> None:
     pytest.importorskip("thot")
     config = tmp_path / "mine.yaml"
-    text = CONFIG.format(log="-", guesser="bm25", buzzer="bm25").replace("limit: 5", "limit: 1")
-    config.write_text(text.replace("{name: recorded, file: -}", "{name: pbmt, model: pbmt-es-en, k: 6}"), "utf-8")
+    question = {"id": "q", "language": "es", "source": "Su capital es Lima.", "reference": "Lima.", "page": "Peru"}
+    (tmp_path / "q.jsonl").write_text(json.dumps(question), encoding="utf-8")  # each word takes a second
+    text = CONFIG.format(log="-", guesser="bm25", buzzer="bm25").replace("mini-es, limit: 5", f"{tmp_path / 'q.jsonl'}")
+    config.write_text(text.replace("{name: recorded, file: -}", "{name: pbmt, model: pbmt-es-en, k: 3}"), "utf-8")
     full = report("import sqa.cli; sqa.cli.main()", config, tmp_path / "full")
     assert report(WITHOUT, config, tmp_path / "light") == full and "\new\t" in full
 

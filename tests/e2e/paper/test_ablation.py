@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import csv
 import re
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import pytest
-import yaml
-from small_ablation import WAIT_K, write_small_ablation
+from small_ablation import changed, rows, write_small_ablation
 
+from experiments import grid
 from experiments.ablation.over_k import main
 from sqa.core.paths import ROOT
 from sqa.run.config import read_yaml
@@ -20,22 +20,12 @@ KS = [1, 3, 6, "full"]
 @pytest.fixture(scope="module")
 def config(tmp_path_factory):
     """configs/ablation.yaml cut down: four questions of data that cannot be missing, one contestant, one process."""
-    mapping = read_yaml(ROOT / "configs" / "ablation.yaml")
-    mapping |= {
-        "datasets": ["mini-es"],
-        "fallback": ["mini-es"],
-        "k": KS,
-        "translators": WAIT_K,
-        "resamples": 50,
-        "limit": 4,
-    }
-    mapping |= {"contestants": mapping["contestants"][1:2], "workers": 1}
-    path = tmp_path_factory.mktemp("ablation") / "ablation.yaml"
-    path.write_text(yaml.safe_dump(mapping), encoding="utf-8")
-    return path
+    path = write_small_ablation(tmp_path_factory.mktemp("ablation"), KS, 4)
+    return changed(path, contestants=read_yaml(ROOT / "configs" / "ablation.yaml")["contestants"][1:2])
 
 
-def test_ablation(config, tmp_path, capsys):
+def test_ablation(config, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(grid, "ProcessPoolExecutor", ProcessPoolExecutor)  # with the real one, elsewhere in threads
     main(config, tmp_path)
     printed = capsys.readouterr()
     assert "mini-es: 45 questions" in printed.err
@@ -43,10 +33,10 @@ def test_ablation(config, tmp_path, capsys):
     assert re.match(r"mini-es, 4 questions: the most expected wins, 0\.\d{3} \[.*\], has wait-k at k = ", best)
     assert over_k.startswith("BLEU ") and "EW rises by" in over_k and "to full input it falls by" in over_k
     assert Path(report).read_text("utf-8").startswith(f"# Expected wins and translation quality over k\n\n- {best}")
-    [rise] = [row for row in _table(Path(gaps)) if row["claim"] == "rise"]
+    [rise] = [row for row in rows(Path(gaps)) if row["claim"] == "rise"]
     assert (rise["dataset"], rise["translator"], rise["guesser"]) == ("mini-es", "wait-k", "bm25")
     assert float(rise["low"]) <= float(rise["difference"]) <= float(rise["high"])
-    of = {(row["translator"], row["k"], row["metric"]): row for row in _table(Path(table))}
+    of = {(row["translator"], row["k"], row["metric"]): row for row in rows(Path(table))}
     cells = list(dict.fromkeys(key[:2] for key in of))
     assert [k for _, k in cells] == [*map(str, KS), "full", "diagonal"]
     value = {key: float(row["value"]) for key, row in of.items()}
@@ -64,11 +54,6 @@ def test_ablation(config, tmp_path, capsys):
     assert {path: Path(path).read_bytes() for path in before} == before
 
 
-def _table(path: Path) -> list[dict[str, str]]:
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file, delimiter="," if path.suffix == ".csv" else "\t"))
-
-
 def test_contestants_that_share_a_guesser_have_their_own_numbers(tmp_path, capsys):
     """Each row is what its contestant gets alone."""
     quick, never = ({"name": "doubles:build_buzzer", "threshold": threshold} for threshold in (0.5, 1e9))
@@ -76,9 +61,9 @@ def test_contestants_that_share_a_guesser_have_their_own_numbers(tmp_path, capsy
     numbers = []
     for together in (contestants, *([one] for one in contestants)):
         path = write_small_ablation(tmp_path, ["full"], 12)
-        path.write_text(yaml.safe_dump(read_yaml(path) | {"contestants": together}), encoding="utf-8")
+        changed(path, contestants=together)
         main(path, tmp_path / "runs")
-        table = _table(tmp_path / "runs" / "ablation" / "table.csv")
+        table = rows(tmp_path / "runs" / "ablation" / "table.csv")
         numbers.append([row["value"] for row in table if row["metric"] == "ew"])
         if together is contestants:
             names = {row["contestant"] for row in table}
@@ -98,11 +83,11 @@ def test_contestants_that_share_a_guesser_have_their_own_numbers(tmp_path, capsy
 )
 def test_what_was_not_measured_is_not_claimed_or_drawn(tmp_path, capsys, ks, metrics, claims, pictures):
     path = write_small_ablation(tmp_path, ks, 2)
-    path.write_text(yaml.safe_dump(read_yaml(path) | {"metrics": metrics}), encoding="utf-8")
+    changed(path, metrics=metrics)
     main(path, tmp_path / "runs")
     said = capsys.readouterr().out.splitlines()
     table, gaps = (next(line for line in said if line.endswith(name)) for name in ("table.csv", "differences.tsv"))
-    assert {row["claim"] for row in _table(Path(gaps))} == claims
+    assert {row["claim"] for row in rows(Path(gaps))} == claims
     assert sum(line.endswith(".png") for line in said) == pictures
-    found = dict.fromkeys((row["translator"], row["k"]) for row in _table(Path(table)))
+    found = dict.fromkeys((row["translator"], row["k"]) for row in rows(Path(table)))
     assert [k for _, k in found] == [*map(str, ks), "full", "diagonal"]

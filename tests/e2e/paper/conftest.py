@@ -1,0 +1,18 @@
+"""What the tests of the paper's items share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from experiments import grid
+
+
+@pytest.fixture(scope="module", autouse=True)
+def in_this_process() -> Iterator[None]:
+    """A grid's runs are made in a thread: processes cost seconds, and tests/e2e/paper/test_ablation.py has some."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(grid, "ProcessPoolExecutor", lambda workers, *_: ThreadPoolExecutor(1))
+        yield
