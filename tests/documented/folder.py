@@ -18,9 +18,11 @@ from sqa.data.datasets import load_questions
 
 QUESTIONS = 3  # of a config's run
 LESS = (
-    ("xqb-es", "mini-es"), ("xqb-pl", "mini-pl"), ("limit: null", f"limit: {QUESTIONS}"),
+    ("xqb-es", "mini-es"),
+    ("xqb-pl", "mini-pl"),
+    ("limit: null", f"limit: {QUESTIONS}"),
     ("resamples: 1000", "resamples: 20"),
-)  # fmt: skip
+)
 PLAYERS, PLAYED = 5, 20  # as few as `sqa curve fit` takes
 RUN = {
     "dataset": {"name": "mini-es", "limit": QUESTIONS},
@@ -89,11 +91,8 @@ def prepare(folder: Path) -> None:
 
 def _record(question: Question) -> dict[str, object]:
     source = [" ".join(words) for words in question.sentences]
-    reference = list(question.reference)
-    return {
-        "id": question.id, "language": question.language, "source": source, "reference": reference,
-        "page": question.page,
-    }  # fmt: skip
+    about = {"id": question.id, "language": question.language, "page": question.page}
+    return {**about, "source": source, "reference": list(question.reference)}
 
 
 def _copied(question: Question) -> Iterator[dict[str, object]]:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from refusals import refused
 
 from experiments.planted import found as planted
 from sqa.core.errors import ConfigError, DataError
@@ -68,13 +69,10 @@ def test_open_run_reads_what_the_pipeline_wrote(finished: Path) -> None:
 
 
 def test_runs_that_cannot_be_diagnosed(finished: Path, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="is not the folder of a finished run"):
-        main(tmp_path)
-    with pytest.raises(ConfigError, match="'qq' is not a question of .*, did you mean 'q'"):
-        main(finished, questions=["qq"])
+    refused(ConfigError, "is not the folder of a finished run", main, tmp_path)
+    refused(ConfigError, "'qq' is not a question of .*, did you mean 'q'", main, finished, questions=["qq"])
     (tmp_path / "unguessed").mkdir()
-    with pytest.raises(ConfigError, match="no guesser ran"):
-        main(make(tmp_path / "unguessed"))
+    refused(ConfigError, "no guesser ran", main, make(tmp_path / "unguessed"))
 
 
 def test_languages_without_priors_and_several_languages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -92,17 +90,13 @@ def test_a_store_of_another_schema_or_none(finished: Path) -> None:
     [manifest] = (finished.parent / "store" / "translate").glob("*/manifest.json")
     text = manifest.read_text()
     manifest.write_text(json.dumps({**json.loads(text), "schema_version": 0}))
-    with pytest.raises(DataError, match="has trace schema version 0, expected 1; run it again"):
-        open_run(finished)
+    refused(DataError, "has trace schema version 0, expected 1; run it again", open_run, finished)
     manifest.write_text("{")
-    with pytest.raises(DataError, match="damaged .*; delete its folder and run the config again"):
-        open_run(finished)
+    refused(DataError, "damaged .*; delete its folder and run the config again", open_run, finished)
     manifest.write_text(json.dumps({**json.loads(text), "block_size": 3}))
-    with pytest.raises(DataError, match="describes another stage"):
-        open_run(finished)
+    refused(DataError, "describes another stage", open_run, finished)
     manifest.unlink()
-    with pytest.raises(DataError, match="is missing; run the config again with --runs"):
-        open_run(finished)
+    refused(DataError, "is missing; run the config again with --runs", open_run, finished)
 
 
 def test_a_finished_run_needs_its_data_set_no_more(finished: Path) -> None:
@@ -112,14 +106,11 @@ def test_a_finished_run_needs_its_data_set_no_more(finished: Path) -> None:
     assert open_run(finished).questions == before.questions
     [kept] = (finished.parent / "store" / "questions").glob("*/questions.jsonl")
     kept.write_text(kept.read_text("utf-8").replace("grande", "enorme"), encoding="utf-8")
-    with pytest.raises(DataError, match="are not those that were put there; delete the file and run again"):
-        open_run(finished)
+    refused(DataError, "are not those that were put there; delete the file and run again", open_run, finished)
     kept.unlink()  # as in a store of an earlier version
-    with pytest.raises(DataError, match="made from other questions"):
-        open_run(finished)
+    refused(DataError, "made from other questions", open_run, finished)
     path.unlink()
-    with pytest.raises(DataError, match="there is no such file of questions"):
-        open_run(finished)
+    refused(DataError, "there is no such file of questions", open_run, finished)
 
 
 @pytest.mark.mirror
@@ -146,8 +137,10 @@ class Scorer:
 
     def score(self, pairs: Sequence[tuple[Sequence[str], Sequence[str]]]) -> list[WordScores]:
         Scorer.asked += 1
-        return [WordScores(*(tuple(-float(len(w)) for w in target) for _ in range(2)), (0.0,) * len(target))
-                for _, target in pairs]  # fmt: skip
+        return [
+            WordScores(*(tuple(-float(len(w)) for w in target) for _ in range(2)), (0.0,) * len(target))
+            for _, target in pairs
+        ]
 
 
 def absent(pair: str) -> Scorer:
@@ -185,8 +178,7 @@ def test_a_model_is_asked_once_and_named(
     main(finished)
     assert "words judged" not in capsys.readouterr().err
     kept.write_text("{", encoding="utf-8")
-    with pytest.raises(DataError, match="the kept scores are damaged .*; delete the file"):
-        main(finished, detector="language-model")
+    refused(DataError, "the kept scores are damaged .*; delete the file", main, finished, detector="language-model")
 
 
 def test_without_a_language_model_the_words_are_judged_all_the_same(
@@ -199,7 +191,6 @@ def test_without_a_language_model_the_words_are_judged_all_the_same(
     captured = capsys.readouterr()
     assert captured.out == plain
     assert "sqa: words judged without a language model: there is no model for es-en" in captured.err
-    with pytest.raises(ConfigError, match="there is no model for es-en"):
-        main(finished, detector="language-model")
+    refused(ConfigError, "there is no model for es-en", main, finished, detector="language-model")
     with pytest.raises(ConfigError, match="--detector: 'langage-model' is not one of auto, words.*did you mean"):
         main(finished, detector="langage-model")

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from refusals import refused
 
 from sqa.cli.keys import keys_of
 from sqa.core.errors import ConfigError
@@ -300,8 +301,7 @@ def test_a_dataclass_is_a_part_and_its_fields_are_its_keys(mine: Path) -> None:
     back = pickle.loads(pickle.dumps(run_from_mapping({"name": "x", **config}, mine)))
     assert to_mapping(back)["guesser"] == {"name": f"{mine}/mine.py:Same", "page": "Spain", "score": 1.0}
     config["guesser"] = {"name": "mine.py:Same", "pagee": "Peru"}
-    with pytest.raises(ConfigError, match="guesser.pagee: unknown, did you mean 'page'"):
-        run_from_mapping({"name": "x", **config}, mine)
+    refused(ConfigError, "guesser.pagee: unknown, did you mean 'page'", run_from_mapping, {"name": "x", **config}, mine)
 
 
 def test_a_perturbation_of_your_own(mine: Path) -> None:

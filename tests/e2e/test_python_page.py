@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from doubles import write_questions
+from refusals import refused
 
 from sqa.core.errors import ConfigError
 from sqa.core.paths import ROOT
@@ -42,8 +43,7 @@ def test_what_is_not_there_is_said_at_once(tmp_path: Path) -> None:
 
     with pytest.raises(ConfigError, match="neither a file nor the name of a bundled config, did you mean 'mini_es"):
         sqa.run("mini_es_wait6")
-    with pytest.raises(ConfigError, match="is not the folder of a finished run"):
-        sqa.load(tmp_path)
+    refused(ConfigError, "is not the folder of a finished run", sqa.load, tmp_path)
     with pytest.raises(ConfigError, match="no bundled buzzer was trained for it"):
         sqa.Experiment(translators=["fixed"], guessers=["tfidf"], runs=tmp_path).run()
     with pytest.raises(ConfigError, match="at least one translator"):
@@ -66,8 +66,11 @@ def test_frames_have_numbers_of_one_type(tmp_path: Path) -> None:
     for run in (plain, quiet, bare):
         assert {str(run.intervals[name].dtype) for name in ("value", "low", "high")} == {"float64"}
         assert run.questions.dtypes.astype(str).to_dict() == {
-            **dict.fromkeys(("source", "text", "answer"), "str"), "rank": "Int64", "buzz": "Int64", "ew": "float64"
-        }  # fmt: skip
+            **dict.fromkeys(("source", "text", "answer"), "str"),
+            "rank": "Int64",
+            "buzz": "Int64",
+            "ew": "float64",
+        }
     assert plain.questions["rank"].isna().all() and plain.questions["ew"].isna().all()
     assert quiet.questions["rank"].notna().all() and quiet.questions["buzz"].isna().all()
     assert quiet.questions["ew"].sum() == 0 and list(quiet.questions.index) == ["q0", "q1", "q2"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -27,7 +28,7 @@ class Recipe:
     """A row of the table, or a walk."""
 
     new: str  # the row's first cell, or the walk's title
-    command: tuple[str, ...]  # that uses it
+    command: str  # that uses it
     says: str  # on stdout, a regular expression
     files: dict[str, str] = field(default_factory=dict)
     lines: tuple[tuple[str, str, str], ...] = ()  # (file, the line after which, the line)
@@ -53,12 +54,18 @@ class Copier:
 def build(config: MyConfig) -> Copier:
     return Copier()
 """
-GUESSER = TRANSLATOR.replace("translate(self, source)", "guess(self, texts, n)").replace(
-    "        yield from source", "        return [[Guess('Peru', 1.0)] for _ in texts]"
-).replace("from dataclasses", "from sqa.core.types import Guess\nfrom dataclasses", 1)  # fmt: skip
-BUZZER = TRANSLATOR.replace("translate(self, source)", "decide(self, history)").replace(
-    "        yield from source", "        return [Buzz(1.0, True) for _ in history]"
-).replace("from dataclasses", "from sqa.core.types import Buzz\nfrom dataclasses", 1)  # fmt: skip
+
+
+def part(signature: str, body: str, imports: str) -> str:
+    """A part of another kind."""
+    text = TRANSLATOR.replace("translate(self, source)", signature).replace("yield from source", body)
+    return f"{imports}\n{text}"
+
+
+GUESSER = part(
+    "guess(self, texts, n)", "return [[Guess('Peru', 1.0)] for _ in texts]", "from sqa.core.types import Guess"
+)
+BUZZER = part("decide(self, history)", "return [Buzz(1.0, True) for _ in history]", "from sqa.core.types import Buzz")
 METRIC = """
 from dataclasses import dataclass
 from typing import ClassVar
@@ -165,11 +172,10 @@ dataset: {name: mini-es, limit: 1}
 translator: {name: command, command: [cat], policy: mypolicy}
 metrics: [al]
 """
-PYTHON = (sys.executable, "-m")
 RECIPES = (
     Recipe(
         "translator, guesser, buzzer",
-        (*PYTHON, "sqa", "run", "run.yaml"),
+        "sqa run run.yaml",
         r"mywords\t3\.0",
         {"smt/engines/mine.py": TRANSLATOR, "guessers/mine.py": GUESSER, "buzzers/mine.py": BUZZER, "run.yaml": RUN},
         (
@@ -178,16 +184,16 @@ RECIPES = (
             ("sqa/core/registry.py", '"threshold": "buzzers', '        "mybuzzer": "buzzers.mine:build",'),
         ),
     ),
-    Recipe("A guesser", (*PYTHON, "sqa", "run", "run.yaml"), r"mytexts\t0\.5"),
+    Recipe("A guesser", "sqa run run.yaml", r"mytexts\t0\.5"),
     Recipe(
         "any part of your own",
-        (*PYTHON, "sqa", "run", "own/run.yaml"),
+        "sqa run own/run.yaml",
         r"mywords\t3\.0",
         {"own/mine.py": GUESSER, "own/run.yaml": RUN.replace("myguesser", '"mine.py:build"')},
     ),
     Recipe(
         "parts that a package of yours brings",
-        (*PYTHON, "sqa", "run", "plugged.yaml"),
+        "sqa run plugged.yaml",
         r"mywords\t3\.0",
         {
             "my_parts.py": PLUGIN,
@@ -199,15 +205,15 @@ RECIPES = (
     ),
     Recipe(
         "policy around full-input systems",
-        (*PYTHON, "sqa", "run", "held.yaml"),
+        "sqa run held.yaml",
         r"al\t\d",
         {"smt/policies/mine.py": POLICY, "held.yaml": HELD},
         (("sqa/core/registry.py", '"retranslate": "smt', '        "mypolicy": "smt.policies.mine:Mine",'),),
     ),
-    Recipe("A policy", (*PYTHON, "sqa", "run", "held.yaml", "n=3"), r"al\t\d"),
+    Recipe("A policy", "sqa run held.yaml n=3", r"al\t\d"),
     Recipe(
         "metric of traces",
-        (*PYTHON, "sqa", "run", "run.yaml"),
+        "sqa run run.yaml",
         r"mywords\t3\.0.*\twords\t",
         {"sqa/metrics/mine.py": METRIC},
         (
@@ -218,23 +224,17 @@ RECIPES = (
             ),
         ),
     ),
-    Recipe("A metric of traces", (*PYTHON, "sqa", "run", "run.yaml"), r"mywords\t3\.0"),
+    Recipe("A metric of traces", "sqa run run.yaml", r"mywords\t3\.0"),
     Recipe(
         "metric of texts",
-        (*PYTHON, "sqa", "run", "run.yaml"),
+        "sqa run run.yaml",
         r"mytexts\t0\.5",
         {"sqa/metrics/quality/mine.py": TEXTS},
-        (
-            (
-                "sqa/core/registry.py",
-                '"bleurt": "sqa',
-                '        "mytexts": "sqa.metrics.quality.mine:build",',
-            ),
-        ),
+        (("sqa/core/registry.py", '"bleurt": "sqa', '        "mytexts": "sqa.metrics.quality.mine:build",'),),
     ),
     Recipe(
         "latency formula, convention",
-        (*PYTHON, "sqa", "run", "run.yaml"),
+        "sqa run run.yaml",
         r"mylag\t3\.0.*\n(.*\n)*al@mine\t",
         {},
         (
@@ -252,34 +252,34 @@ RECIPES = (
     ),
     Recipe(
         "latency formula, convention",
-        (*PYTHON, "sqa", "latency", "log.jsonl"),
+        "sqa latency log.jsonl",
         r"MyLag\t2\.0",
         {"log.jsonl": '{"delays": [1, 2], "source_length": 2}\n'},
     ),
     Recipe(
         "wire format",
-        (*PYTHON, "sqa", "validate", "mine", "hello"),
+        "sqa validate mine hello",
         '"echo": "hello"',
         {"services/sqa_services/protocols/mine.py": WIRE},
         (("services/sqa_services/cli/protocols.py", "RAW = {", SERVED),),
     ),
     Recipe(
         "figure or table of the paper",
-        (*PYTHON, "sqa", "reproduce", "fig99"),
+        "sqa reproduce fig99",
         r"made of figure99\.yaml",
         {"experiments/paper/figure99.py": FIGURE, "configs/figure99.yaml": "seed: 0  # of nothing\n"},
         (("sqa/cli/evidence.py", "PAPER = {", '    "fig99": ("experiments.paper.figure99:main", "figure99.yaml"),'),),
     ),
-    Recipe("A figure or table of the paper", (*PYTHON, "sqa", "reproduce", "fig99"), r"made of figure99\.yaml"),
+    Recipe("A figure or table of the paper", "sqa reproduce fig99", r"made of figure99\.yaml"),
     Recipe(
         "figure or table of the paper",
-        (*PYTHON, "sqa", "reproduce", "own/figure.py:main", "held.yaml"),
+        "sqa reproduce own/figure.py:main held.yaml",
         r"made of held\.yaml",
         {"own/figure.py": FIGURE},
     ),
     Recipe(
         "number, table or picture of a page",
-        (*PYTHON, "sqa", "results", "update", "mine"),
+        "sqa results update mine",
         r"docs/mine\.md",
         {
             "experiments/items/mine.py": ITEM,
@@ -288,13 +288,13 @@ RECIPES = (
     ),
     Recipe(
         "language",
-        (sys.executable, "-c", "from sqa.data.priors import is_content as of; print(of('la', 'it'), of('luna', 'it'))"),
+        'python -c \'from sqa.data.priors import is_content as of; print(of("la", "it"), of("luna", "it"))\'',
         "False True",
         {"sqa/core/languages/it.py": LANGUAGE},
     ),
     Recipe(
         "data set",
-        (*PYTHON, "sqa", "run", "run.yaml"),
+        "sqa run run.yaml",
         r"mywords\t3\.0\d*\t3\.0\d*\t3\.0\d*\t1\t",
         {"mirror/mine.jsonl": json.dumps(QUESTION) + "\n"},
         (
@@ -303,16 +303,12 @@ RECIPES = (
                 "_SETS: Mapping",
                 '    "mine": _QuestionSet(lambda: _own_questions(_path_of("mine")), ("mine",)),',
             ),
-            (
-                "data/manifest.yaml",
-                "files:",
-                MANIFEST,
-            ),
+            ("data/manifest.yaml", "files:", MANIFEST),
         ),
     ),
     Recipe(
         "perturbation",
-        (sys.executable, "-c", "from sqa.data.perturb import chosen; print(chosen(['shout'])[0].family)"),
+        "python -c 'from sqa.data.perturb import chosen; print(chosen([\"shout\"])[0].family)'",
         "robustness",
         {},
         (
@@ -327,7 +323,7 @@ RECIPES = (
     ),
     Recipe(
         "training of a new kind",
-        (*PYTHON, "sqa", "train", "guesser", "train.yaml"),
+        "sqa train guesser train.yaml",
         "trained on train.yaml",
         {"train.yaml": "kind: mine\n"},
         (
@@ -371,10 +367,12 @@ def _add(file: Path, after: str, line: str) -> None:
     file.write_text("\n".join(lines), encoding="utf-8")
 
 
-@pytest.mark.parametrize("recipe", RECIPES, ids=[f"{recipe.new}: {recipe.command[2]}" for recipe in RECIPES])
+@pytest.mark.parametrize("recipe", RECIPES, ids=[f"{recipe.new}: {recipe.command}" for recipe in RECIPES])
 def test_a_recipe(copy: Path, recipe: Recipe) -> None:
     around = {**os.environ, "PYTHONPATH": f"{copy}:{copy / 'services'}", "SQA_MIRROR": str(copy / "mirror")}
-    done = subprocess.run(recipe.command, cwd=copy, env=around, capture_output=True, text=True)
+    first, *words = shlex.split(recipe.command)
+    command = [sys.executable, *(["-m", "sqa"] if first == "sqa" else []), *words]
+    done = subprocess.run(command, cwd=copy, env=around, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert re.search(recipe.says, done.stdout), done.stdout
 

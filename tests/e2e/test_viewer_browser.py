@@ -1,4 +1,4 @@
-"""The viewer's page in a real browser: Chromium driven by Playwright; skipped where either is missing.
+"""The viewer's page and the report's in a real browser: Chromium driven by Playwright; skipped where either is missing.
 
 SQA_CHROMIUM names a browser that is not on the path; SQA_SCREENSHOTS a folder for pictures of the page.
 """
@@ -17,6 +17,7 @@ import pytest
 from viewer_runs import CopyAligner, TrustJudge, make
 
 from sqa.report import viewer_data
+from sqa.report.report import main as report
 from sqa.report.viewer import main
 
 BROWSER = os.environ.get("SQA_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
@@ -288,6 +289,37 @@ def test_colours_are_told_apart_by_the_colour_blind(open_page: Any) -> None:
             for one, other in (("rank", "bad"), ("buzz", "curve"), ("right", "bad"), ("right", "curve")):
                 seen = [lab(BLINDNESS[kind] @ colours[name]) for name in (one, other)]
                 assert np.linalg.norm(seen[0] - seen[1]) > 10, (scheme, kind, one, other)
+
+
+def test_the_reports_page_opens_without_a_request_in_both_schemes(browser: Any, tmp_path: Path) -> None:
+    metrics = {"metrics": ["ew", "oracle-ew", "bleu", "dal"]}
+    report([make(tmp_path, f"wait{k}", k=k, **metrics) for k in (1, 3)], tmp_path / "report")
+    address = (tmp_path / "report" / "report.html").as_uri()
+    problems: list[str] = []
+    seen = {}
+    for scheme in ("light", "dark"):
+        context = browser.new_context(viewport={"width": 1280, "height": 900}, color_scheme=scheme)
+        page = context.new_page()
+        page.on("console", lambda message: problems.append(message.text))
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.on(
+            "request", lambda asked: None if asked.url.startswith(("file:", "data:")) else problems.append(asked.url)
+        )
+        page.goto(address)
+        images = page.locator("img")
+        assert images.count() == 3
+        widths = images.evaluate_all("images => images.map(image => image.naturalWidth)")
+        assert all(width > 100 for width in widths)
+        background = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        seen[scheme] = (background, images.first.evaluate("image => image.currentSrc"))
+        assert page.locator("h2", has_text="Not computed, and why").count() == 1
+        assert page.locator("td.number").first.evaluate("cell => getComputedStyle(cell).textAlign") == "right"
+        picture(page, f"report-{scheme}")
+        context.close()
+    assert problems == []
+    assert seen["light"][0] == "rgb(255, 255, 255)"
+    assert seen["dark"][0] == "rgb(20, 23, 27)"
+    assert seen["light"][1] != seen["dark"][1]  # the figures change with the page
 
 
 # linear RGB as seen with no long- or no middle-wave cones (Machado, Oliveira and Fernandes 2009, severity 1)

@@ -19,8 +19,10 @@ from typing import Any
 
 from guessers.llm.client import EndpointConfig
 from guessers.llm.guesser import LlmConfig, LlmGuesser, build
+from sqa.core.types import Guess
 
 PATH = "/v1/chat/completions"
+WORDS = "the town of Potosí lies in Bolivia near the mountain of Cerro Rico where Spain took silver".split()
 
 
 @dataclass(frozen=True)
@@ -106,6 +108,11 @@ def failing(times: int, failure: Answer, then: Behaviour = normal) -> Behaviour:
 def dying(after: int, then: Answer | None = None) -> Behaviour:
     """Normal, until so many requests were answered."""
     return lambda prompt, number: normal(prompt, number) if number <= after else then or error(500)
+
+
+def pages(guesses: list[Guess]) -> list[str]:
+    """The pages of guesses."""
+    return [guess.page for guess in guesses]
 
 
 class ChatServer:

@@ -18,6 +18,7 @@ import pytest
 import yaml
 from cluster_ablation import blocks, threads_as_workers
 from doubles import write_questions
+from refusals import refused
 
 import smt.training.sweep
 import sqa.data.texts
@@ -115,8 +116,7 @@ def test_questions_come_back_from_the_store_as_they_were(tmp_path: Path) -> None
     [path] = tmp_path.rglob("questions.jsonl")
     for damage in (b"", path.read_bytes().replace(b'"pl"', b'"es"'), b'{"id": 1}\n', b"[]\n", b"{"):
         path.write_bytes(damage)
-        with pytest.raises(DataError, match=r"questions\.jsonl: the questions .*delete the file"):
-            store.kept(given)
+        refused(DataError, r"questions\.jsonl: the questions .*delete the file", store.kept, given)
 
 
 # ------------------------------------------------------------------------------------------------------------ calls
@@ -204,8 +204,7 @@ def test_trainings_on_two_workers_give_the_same_models(
         return kept(self, number)
 
     monkeypatch.setattr(SmtTraining, "step", counted)
-    with pytest.raises(OSError, match="the worker is gone"):
-        swept(spread, scheduler)
+    refused(OSError, "the worker is gone", swept, spread, scheduler)
     first = steps[0][0]
     assert steps[:STEPS] == [(first, step) for step in range(STEPS)]
     assert [path.name for path in (spread / "smt" / "tiny" / first).glob("checkpoint-*")] == ["checkpoint-0000003"]

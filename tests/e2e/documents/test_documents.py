@@ -48,13 +48,8 @@ def test_every_command_exists_with_its_options(path: Path) -> None:
 def test_commands_are_found_and_judged() -> None:
     typed = "    $ sqa run|guess a.yaml | cut -f 1   what for\n    sqa client iwslt, sqa scorer bleu\n"
     text = f"Say `sqa view RUN --output p.html`.\n\n{typed}"
-    assert [" ".join(words) for words, _ in of_sqa(text)] == [
-        "run a.yaml",
-        "guess a.yaml",
-        "client iwslt",
-        "scorer bleu",
-        "view RUN --output p.html",
-    ]
+    found = [" ".join(words) for words, _ in of_sqa(text)]
+    assert found == ["run a.yaml", "guess a.yaml", "client iwslt", "scorer bleu", "view RUN --output p.html"]
     assert sum(len(list(of_sqa(path.read_text("utf-8")))) for path in PAGES) > 100
     for words, wrong in {
         "walk": "sqa has no command walk",

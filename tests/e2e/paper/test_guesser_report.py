@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
-from pathlib import Path
 
 import doubles
 import numpy as np
 import pytest
-import yaml
+from refusals import refused
+from small_ablation import changed
 
 from experiments.studies import guesser_report
 from experiments.studies.guesser_report import MEASURES, ReportConfig, guesses_at, knows, main, values, words_at
@@ -29,24 +29,13 @@ N = 20
 @pytest.fixture
 def config(tmp_path):
     """configs/guessers.yaml cut down: 20 questions that cannot be missing, BM25, one of two pages, one not here."""
-    mapping = read_yaml(ROOT / "configs" / "guessers.yaml")
-    mapping |= {
-        "datasets": ["mini-es"], "fractions": list(FRACTIONS), "resamples": 50, "limit": N,
-        "guessers": [
-            {"label": "BM25", "guesser": {"name": "bm25"}},
-            {"label": "Two", "guesser": {"name": "doubles:build_guesser", "pages": ["Peru", "Iceland"]}},
-            {"label": "Gone", "guesser": {"name": "bm25", "model": "nowhere"}, "optional": True},
-        ],
-    }  # fmt: skip
-    path = tmp_path / "guessers.yaml"
-    path.write_text(yaml.safe_dump(mapping), encoding="utf-8")
-    return path
-
-
-def changed(config: Path, **keys: object) -> Path:
-    mapping = read_yaml(config) | keys
-    config.write_text(yaml.safe_dump(mapping), encoding="utf-8")
-    return config
+    guessers = [
+        {"label": "BM25", "guesser": {"name": "bm25"}},
+        {"label": "Two", "guesser": {"name": "doubles:build_guesser", "pages": ["Peru", "Iceland"]}},
+        {"label": "Gone", "guesser": {"name": "bm25", "model": "nowhere"}, "optional": True},
+    ]
+    less = {"datasets": ["mini-es"], "fractions": list(FRACTIONS), "resamples": 50, "limit": N, "guessers": guessers}
+    return changed(ROOT / "configs" / "guessers.yaml", tmp_path, **less)
 
 
 def lines(text: str) -> list[dict[str, str]]:
@@ -199,8 +188,7 @@ def test_a_guesser_without_any_answer_has_no_guessable_numbers(config, tmp_path,
 def test_a_missing_guesser_stops_the_report_unless_optional(config, tmp_path):
     mapping = read_yaml(config)["guessers"]
     mapping[2]["optional"] = False
-    with pytest.raises(ConfigError, match="'nowhere' is neither a bundled model"):
-        main(changed(config, guessers=mapping), tmp_path)
+    refused(ConfigError, "'nowhere' is neither a bundled model", main, changed(config, guessers=mapping), tmp_path)
     with pytest.raises(ConfigError, match="none of them can be had"):
         main(changed(config, guessers=[{**mapping[2], "optional": True}]), tmp_path)
 

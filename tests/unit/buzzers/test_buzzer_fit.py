@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from refusals import refused
 
 from buzzers import calibration, train, wins
 from buzzers.features import SIGNALS
@@ -134,8 +135,7 @@ def test_gates_of_no_known_cell_are_refused():
         "cell.weight_hh_l0": np.zeros((10, 5)),
         "cell.bias_hh_l0": np.zeros(10),
     }
-    with pytest.raises(ValueError, match="neither a GRU nor an LSTM"):
-        RECURRENT.shapes(7, tensors)
+    refused(ValueError, "neither a GRU nor an LSTM", RECURRENT.shapes, 7, tensors)
 
 
 @pytest.mark.parametrize("objective", ["wins", "label"])

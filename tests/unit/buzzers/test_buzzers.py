@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from refusals import refused
 
 from buzzers import calibration, learnt
 from buzzers.features import N_FEATURES, N_SHAPE, features, shape, share, signals
@@ -95,8 +96,7 @@ def test_threshold_on_another_signal(signal, value):
 
 @pytest.mark.parametrize("threshold", [0, -0.1, 1.1, math.nan])
 def test_threshold_must_be_a_share(threshold):
-    with pytest.raises(ConfigError, match="threshold: must be"):
-        ThresholdConfig(threshold=threshold)
+    refused(ConfigError, "threshold: must be", ThresholdConfig, threshold=threshold)
 
 
 def test_threshold_of_a_score_may_be_above_one():
@@ -110,8 +110,7 @@ def test_a_tuned_threshold_comes_back(tmp_path):
     assert (buzzer.threshold, buzzer.signal) == (7.5, "margin")
     assert buzzer.fingerprint() == ThresholdBuzzer(7.5, "margin").fingerprint()
     assert build(ThresholdConfig(model=str(tmp_path), threshold=9.0)).threshold == 9.0
-    with pytest.raises(ConfigError, match="signal: a model has its own"):
-        ThresholdConfig(model=str(tmp_path), signal="share")
+    refused(ConfigError, "signal: a model has its own", ThresholdConfig, model=str(tmp_path), signal="share")
 
 
 def test_oracle_buzzes_where_the_top_guess_is_right():
@@ -119,8 +118,7 @@ def test_oracle_buzzes_where_the_top_guess_is_right():
     oracle = OracleBuzzer()
     assert oracle.oracle
     assert [buzz.buzz for buzz in oracle.decide_with_answer(history, "Lima")] == [False, True, False, True]
-    with pytest.raises(ConfigError, match="needs the answer"):
-        oracle.decide(history)
+    refused(ConfigError, "needs the answer", oracle.decide, history)
 
 
 # ------------------------------------------------------------------------------------------------------ learnt
@@ -203,8 +201,7 @@ def test_files_come_back_and_broken_ones_are_refused(name, tmp_path):
         tensors |= {} if tensor is None else {"output.weight": tensor[None]}
         config = json.loads((tmp_path / broken / "config.json").read_text())
         learnt.write_tensors(tmp_path / broken, tensors, config)
-        with pytest.raises(DataError, match=f"not a {network.kind} buzzer"):
-            learnt.load(network, tmp_path / broken)
+        refused(DataError, f"not a {network.kind} buzzer", learnt.load, network, tmp_path / broken)
 
 
 def test_a_config_without_a_threshold_is_refused(tmp_path):
@@ -212,8 +209,7 @@ def test_a_config_without_a_threshold_is_refused(tmp_path):
     config = json.loads((tmp_path / "config.json").read_text())
     del config["threshold"]
     (tmp_path / "config.json").write_text(json.dumps(config))
-    with pytest.raises(DataError, match="threshold: not what a trained buzzer has"):
-        learnt.load(LOGISTIC, tmp_path)
+    refused(DataError, "threshold: not what a trained buzzer has", learnt.load, LOGISTIC, tmp_path)
 
 
 def test_the_threshold_is_that_of_the_rule_at_the_end_and_the_papers_unless_asked(tmp_path):
@@ -229,17 +225,14 @@ def test_the_threshold_is_that_of_the_rule_at_the_end_and_the_papers_unless_aske
     assert learnt.load(MLP, tmp_path / "again", end="answer").threshold == 0.5
     config = json.loads((tmp_path / "config.json").read_text())
     (tmp_path / "config.json").write_text(json.dumps(config | {"end": "perhaps"}))
-    with pytest.raises(DataError, match="end, thresholds: not what"):
-        learnt.load(MLP, tmp_path)
+    refused(DataError, "end, thresholds: not what", learnt.load, MLP, tmp_path)
 
 
 def test_a_chance_is_from_zero_to_one():
-    with pytest.raises(ConfigError, match=r"threshold: must be in \[0, 1\] or null"):
-        LearntConfig(threshold=1.5)
+    refused(ConfigError, r"threshold: must be in \[0, 1\] or null", LearntConfig, threshold=1.5)
 
 
 @pytest.mark.parametrize("signal", ["share", "score", "margin", None])
 def test_any_threshold_above_zero_is_taken(signal):
     assert ThresholdConfig(0.001, signal).threshold == 0.001
-    with pytest.raises(ConfigError, match="threshold: must be above 0, got 0"):
-        ThresholdConfig(0.0, signal)
+    refused(ConfigError, "threshold: must be above 0, got 0", ThresholdConfig, 0.0, signal)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from doubles import question, write_questions
+from refusals import refused
 
 from experiments.studies import head_to_head as h2h
 from experiments.studies import overlap
@@ -139,8 +140,7 @@ def test_a_repeated_question_is_found(tmp_path: Path) -> None:
     [found] = overlap.nearest(asked, [quoted]).values()
     assert not found.excluded and found.runs == 2
     (tmp_path / "bad.jsonl").write_text('{"title": "x"}\n')
-    with pytest.raises(DataError, match="record 0: has no text"):
-        overlap.nearest(asked, [str(tmp_path / "bad.jsonl")])
+    refused(DataError, "record 0: has no text", overlap.nearest, asked, [str(tmp_path / "bad.jsonl")])
 
 
 # --- the command -----------------------------------------------------------------------------------------------------
@@ -201,10 +201,8 @@ def test_bad_configs(tmp_path: Path) -> None:
         h2h.main(config(tmp_path, first_word=2, resamples=0), tmp_path / "runs")
     with pytest.raises(ConfigError, match="contestants: at least one is needed"):
         h2h.main(config(tmp_path, contestants=[]), tmp_path / "runs")
-    with pytest.raises(ConfigError, match="oponents"):
-        h2h.main(config(tmp_path, oponents="all"), tmp_path / "runs")
-    with pytest.raises(ConfigError, match="'ews'"):
-        h2h.main(config(tmp_path, metrics=["ews"]), tmp_path / "runs")
+    refused(ConfigError, "oponents", h2h.main, config(tmp_path, oponents="all"), tmp_path / "runs")
+    refused(ConfigError, "'ews'", h2h.main, config(tmp_path, metrics=["ews"]), tmp_path / "runs")
     with pytest.raises(DataError, match="no question has a recorded buzz"):
         h2h.main(config(tmp_path, buzzes=buzz_file(tmp_path / "other.jsonl", ("x", 1, 2, True))), tmp_path / "runs")
 

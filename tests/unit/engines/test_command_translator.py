@@ -7,6 +7,7 @@ import shutil
 import sys
 
 import pytest
+from refusals import refused
 
 from smt.engines.command import CommandConfig, Engine, build, engine
 from sqa.core.errors import ConfigError, DataError
@@ -21,13 +22,14 @@ REVERSE = (sys.executable, "-c", "import sys\nfor line in sys.stdin: print(*line
 
 
 # Says the line before with every line, but begins anew after a full stop.
-REMEMBERS = (sys.executable, "-c", """
+SCRIPT = """
 import sys
 last = []
 for line in sys.stdin:
     print(*last, line.strip())
     last = [] if line.strip() == "." else line.split()
-""")  # fmt: skip
+"""
+REMEMBERS = (sys.executable, "-c", SCRIPT)
 
 
 def question(*sentences: str) -> Question:
@@ -56,14 +58,8 @@ def test_commits_are_never_revised():
     assert tokens == ["a", "a", "a", "a"]  # word j of the reversed first j words
 
 
-POLICIES = [
-    {"k": 1},
-    {"k": 3},
-    {},
-    {"policy": "local-agreement"},
-    {"policy": "hold", "n": 1},
-    {"policy": "retranslate"},
-]
+POLICIES = [{"k": 1}, {"k": 3}, {}, {"policy": "hold", "n": 1}]
+POLICIES += [{"policy": name} for name in ("local-agreement", "retranslate")]
 
 
 @pytest.mark.parametrize("keys", POLICIES)
@@ -86,8 +82,7 @@ def test_a_separator_makes_a_program_forget(blank_lines):
 
 @pytest.mark.parametrize("separator", ["a\nb", " ", "a  b", ". "])
 def test_a_separator_is_one_line(separator):
-    with pytest.raises(ConfigError, match="separator"):
-        CommandConfig(UPPER, separator=separator)
+    refused(ConfigError, "separator", CommandConfig, UPPER, separator=separator)
 
 
 def test_policies_share_the_programs_memory_and_not_its_fingerprint():
@@ -98,8 +93,7 @@ def test_policies_share_the_programs_memory_and_not_its_fingerprint():
 
 
 def test_keys_of_another_policy_are_refused():
-    with pytest.raises(ConfigError, match="k: hold takes n"):
-        CommandConfig(UPPER, 3, policy="hold", n=2)
+    refused(ConfigError, "k: hold takes n", CommandConfig, UPPER, 3, policy="hold", n=2)
 
 
 def test_retranslation_takes_back_what_the_program_takes_back():
@@ -115,21 +109,18 @@ def test_streaming_reads_no_further_than_it_writes():
 
 def test_a_program_that_answers_too_few_lines_is_named():
     silent = (sys.executable, "-c", "print('one')")
-    with pytest.raises(DataError, match="1 lines came back for 2"):
-        Engine(silent, 0).words(["a", "b"])
+    refused(DataError, "1 lines came back for 2", Engine(silent, 0).words, ["a", "b"])
 
 
 def test_a_program_that_fails_is_named():
-    with pytest.raises(DataError, match="exit status 3.*$"):
-        Engine((sys.executable, "-c", "raise SystemExit(3)"), 0).words(["a"])
+    refused(DataError, "exit status 3.*$", Engine((sys.executable, "-c", "raise SystemExit(3)"), 0).words, ["a"])
     says = "import sys; sys.exit('Error: no such mode\\n(try spa-eng)')"
     with pytest.raises(DataError, match=r"exit status 1\.; it said: Error: no such mode \(try spa-eng\)$"):
         Engine((sys.executable, "-c", says), 0).words(["a"])
 
 
 def test_a_program_that_is_not_there():
-    with pytest.raises(ConfigError, match="not installed"):
-        Engine(("no-such-translator-xyz",), 0)
+    refused(ConfigError, "not installed", Engine, ("no-such-translator-xyz",), 0)
 
 
 def test_commands_that_name_no_file_keep_their_fingerprint():
@@ -158,8 +149,11 @@ def test_apertium_translates_and_sentences_do_not_influence_each_other():
     questions = load_questions("mini-es", limit=3)
     together = translator.translate_batch(questions)
     alone = [Engine(("apertium", "-u", "spa-eng"), 1).words([" ".join(s)])[0] for q in questions for s in q.sentences]
-    assert [tuple(e.token for e in es if e.sentence == i) for q, es in zip(questions, together, strict=True)
-            for i in range(len(q.sentences))] == alone  # fmt: skip
+    assert [
+        tuple(e.token for e in es if e.sentence == i)
+        for q, es in zip(questions, together, strict=True)
+        for i in range(len(q.sentences))
+    ] == alone
 
 
 @pytest.mark.skipif(shutil.which("apertium") is None, reason="apertium-eng-spa is not installed")

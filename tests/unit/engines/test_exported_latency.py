@@ -32,10 +32,8 @@ RUNS: list[tuple[str, dict[str, Any]]] = [
 def test_equal_labels_have_equal_numbers(dataset: str, translator: dict[str, Any], unit: Any, tmp_path: Path) -> None:
     """A label is formula, convention, what is one sequence, and whose length |y*| is."""
     variant = "" if unit == "sentence" else "@question"
-    config = run_from_mapping(
-        {"name": "x", "dataset": {"name": dataset, "limit": 6}, "translator": translator,
-         "metrics": [f"{name}{variant}" for name in NAMES]}
-    )  # fmt: skip
+    mapping = {"name": "x", "dataset": {"name": dataset, "limit": 6}, "translator": translator}
+    config = run_from_mapping(mapping | {"metrics": [f"{name}{variant}" for name in NAMES]})
     result = run(config, Store(tmp_path), progress=False)
     rows = [line.split("\t") for line in (save(result, tmp_path) / "report.tsv").read_text().splitlines()[1:]]
     of_run = {}
@@ -82,9 +80,13 @@ def test_a_sentence_that_has_none_of_the_words(tmp_path: Path) -> None:
     """An exported log is read where a sentence's share of the human translation is no word at all."""
     question = Question("u", "test", "es", (("a",), ("b", "c", "d", "e")), ("One two.",), "Page")
     config = run_from_mapping(
-        {"name": "x", "dataset": {"name": "mini-es"}, "translator": {"name": "fixed", "text": "source"},
-         "metrics": ["al"]}
-    )  # fmt: skip
+        {
+            "name": "x",
+            "dataset": {"name": "mini-es"},
+            "translator": {"name": "fixed", "text": "source"},
+            "metrics": ["al"],
+        }
+    )
     result = run(config, Store(tmp_path), questions=[question], progress=False)
     log = write_instances(result.traces, tmp_path)
     assert '"reference": ""' in log.read_text()

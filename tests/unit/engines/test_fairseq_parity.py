@@ -54,10 +54,8 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     sentences = [rng.sample(SOURCE.split(), rng.randint(2, 6)) for _ in range(200)]
     sides = {"es": [" ".join(s) for s in sentences], "en": [" ".join(translation[w] for w in s) for s in sentences]}
     model = io.BytesIO()
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(sides["es"] + sides["en"]), model_writer=model, vocab_size=70, model_type="bpe",
-        minloglevel=2,
-    )  # fmt: skip
+    lines, options = iter(sides["es"] + sides["en"]), {"vocab_size": 70, "model_type": "bpe", "minloglevel": 2}
+    sentencepiece.SentencePieceTrainer.train(sentence_iterator=lines, model_writer=model, **options)
     (folder / "spm.model").write_bytes(model.getvalue())
     processor = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
     for side, lines in sides.items():

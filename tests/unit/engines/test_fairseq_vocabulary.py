@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from refusals import refused
 
 from smt.models.bundle import load_model, save_model
 from smt.models.decode import decode_batch, decode_stream
@@ -66,16 +67,13 @@ def test_sentencepiece_symbols_spell_words_and_bytes() -> None:
     [("wordpiece", b"x", "bpe: must be one of"), ("none", b"x", "no file fits"), ("sentencepiece", b"", "is needed")],
 )
 def test_options_that_do_not_fit_are_refused(bpe: str, codes: bytes, message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
-        Cutting(bpe, codes)
+    refused(ConfigError, message, Cutting, bpe, codes)
 
 
 @pytest.mark.parametrize(("codes", "line"), [(b"a b\nabc\n", 2), (b"a b c\n", 1)])
 def test_codes_that_are_none_are_refused(codes: bytes, line: int) -> None:
-    with pytest.raises(DataError, match=f"codes, line {line}: two symbols expected"):
-        vocabulary("a", Cutting("subword-nmt", codes))
-    with pytest.raises(DataError, match="not a SentencePiece model"):
-        vocabulary("a", Cutting("sentencepiece", codes))
+    refused(DataError, f"codes, line {line}: two symbols expected", vocabulary, "a", Cutting("subword-nmt", codes))
+    refused(DataError, "not a SentencePiece model", vocabulary, "a", Cutting("sentencepiece", codes))
 
 
 def test_subword_nmt_codes_cut_words_as_the_package_does() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
+from refusals import refused
 
 from smt.engines.fixed import FixedConfig, build
 from sqa.core.errors import DataError
@@ -45,20 +45,17 @@ def test_a_file_of_sentences(tmp_path):
 def test_a_file_with_a_line_too_few(tmp_path):
     path = tmp_path / "out.txt"
     path.write_text("x\ny\nz\n", encoding="utf-8")
-    with pytest.raises(DataError, match="3 lines, expected 4"):
-        emissions(FixedConfig(str(path)), EVEN, UNEVEN)
+    refused(DataError, "3 lines, expected 4", emissions, FixedConfig(str(path)), EVEN, UNEVEN)
 
 
 def test_a_file_that_is_not_utf8(tmp_path):
     path = tmp_path / "out.txt"
     path.write_bytes("señal\n".encode("latin-1"))
-    with pytest.raises(DataError, match="not UTF-8"):
-        build(FixedConfig(str(path)))
+    refused(DataError, "not UTF-8", build, FixedConfig(str(path)))
 
 
 def test_a_missing_file():
-    with pytest.raises(DataError, match="no such file"):
-        build(FixedConfig("nowhere.txt"))
+    refused(DataError, "no such file", build, FixedConfig("nowhere.txt"))
 
 
 def test_no_translation_at_all_shows_each_source_word_as_it_is_read():

@@ -12,6 +12,7 @@ from xmlrpc.server import SimpleXMLRPCRequestHandler, SimpleXMLRPCServer
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import refused
 
 from smt.engines import moses
 from smt.engines.moses import MosesConfig, MosesServer, build, parse
@@ -109,8 +110,7 @@ def test_moses_tokens():
 
 def test_moses_tokens_without_their_package(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "sacremoses", None)
-    with pytest.raises(ConfigError, match=r"sacremoses: pip install 'sqa\[fairseq\]'"):
-        MosesServer(MosesConfig(tokenize="moses"))
+    refused(ConfigError, r"sacremoses: pip install 'sqa\[fairseq\]'", MosesServer, MosesConfig(tokenize="moses"))
 
 
 @pytest.mark.parametrize("keys", [{"k": "full"}, {"k": 2}, {"policy": "local-agreement", "n": 2}])
@@ -165,51 +165,31 @@ def test_another_kind_of_answer(answer):
         fails(url, "expected a struct with a string 'text'")
 
 
-def test_a_server_that_stalls():
-    with raw_server(b"H", drip=3.0) as url:
-        fails(url, "no (complete )?answer in 0.3 seconds", timeout=0.3)
+INT = b"<methodResponse><params><param><value><int>x</int></value></param></params></methodResponse>"
+UTF16 = '<?xml version="1.0" encoding="utf-16"?><!DOCTYPE a []><a/>'
+NO_XML = "not an XML-RPC answer"
+BROKEN = {  # what is sent, a byte every so many seconds, what is said, other keys
+    "stalls": (b"H", 3.0, "no (complete )?answer in 0.3 seconds", {"timeout": 0.3}),
+    "drips": (http_answer(b"<" * 500), 0.01, "no complete answer in 0.5 seconds", {"timeout": 0.5}),
+    "hangs up": (b"", 0.0, "the connection broke", {}),
+    "no HTTP": (b"SSH-2.0-OpenSSH_9.2\r\n", 0.0, "the connection broke", {}),
+    "cut short": (http_answer(b"<methodResponse>", length=500), 0.0, "ended 484 bytes early", {}),
+    "endless": (http_answer(b"x" * 5000), 0.0, "more than 1000 bytes, refused", {}),
+    "empty": (http_answer(b""), 0.0, NO_XML, {}),
+    "a page": (http_answer(b"<html>hello</html>"), 0.0, NO_XML, {}),
+    "garbage": (http_answer(b"\xff\xfe\x00garbage"), 0.0, NO_XML, {}),
+    "a number": (http_answer(INT), 0.0, NO_XML, {}),
+    "entities": (http_answer(b'<!DOCTYPE a [<!ENTITY b "b">]><methodResponse/>'), 0.0, "declares XML entities", {}),
+    "UTF-16": (http_answer(UTF16.encode("utf-16")), 0.0, NO_XML, {}),
+}
 
 
-def test_a_server_that_drips():
-    with raw_server(http_answer(b"<" * 500), drip=0.01) as url:
-        fails(url, "no complete answer in 0.5 seconds", timeout=0.5)
-
-
-def test_a_server_that_hangs_up():
-    with raw_server(b"") as url:
-        fails(url, "the connection broke")
-
-
-def test_an_answer_cut_short():
-    with raw_server(http_answer(b"<methodResponse>", length=500)) as url:
-        fails(url, "ended 484 bytes early")
-
-
-def test_an_answer_that_never_ends(monkeypatch):
+@pytest.mark.parametrize("what", BROKEN)
+def test_a_server_that_answers_badly(what, monkeypatch):
     monkeypatch.setattr(moses, "MAX_ANSWER", 1000)
-    with raw_server(http_answer(b"x" * 5000)) as url:
-        fails(url, "more than 1000 bytes, refused")
-
-
-@pytest.mark.parametrize(
-    ("body", "match"),
-    [
-        (b"", "not an XML-RPC answer"),
-        (b"<html>hello</html>", "not an XML-RPC answer"),
-        (b"\xff\xfe\x00garbage", "not an XML-RPC answer"),
-        (b"<methodResponse><params><param><value><int>x</int></value></param></params></methodResponse>", "not an XML"),
-        (b'<!DOCTYPE a [<!ENTITY b "b">]><methodResponse/>', "declares XML entities, refused"),
-        ('<?xml version="1.0" encoding="utf-16"?><!DOCTYPE a []><a/>'.encode("utf-16"), "not an XML-RPC answer"),
-    ],
-)
-def test_babble(body, match):
-    with raw_server(http_answer(body)) as url:
-        fails(url, match)
-
-
-def test_not_http_at_all():
-    with raw_server(b"SSH-2.0-OpenSSH_9.2\r\n") as url:
-        fails(url, "the connection broke")
+    answer, drip, match, keys = BROKEN[what]
+    with raw_server(answer, drip) as url:
+        fails(url, match, **keys)
 
 
 GOOD = dumps(({"text": "the answer é", "word-align": [{"source-word": 0}]},), methodresponse=True).encode()
@@ -234,18 +214,15 @@ def test_damaged_answers_never_escape_as_anything_else(data):
     "url", ["localhost:8080", "ftp://x/RPC2", "http:///RPC2", "http://x:99999/RPC2", "http://a b/"]
 )
 def test_urls_that_are_none(url):
-    with pytest.raises(ConfigError, match="url: expected something like http://localhost:8080/RPC2"):
-        MosesConfig(url=url)
+    refused(ConfigError, "url: expected something like http://localhost:8080/RPC2", MosesConfig, url=url)
 
 
 def test_a_timeout_must_be_positive():
-    with pytest.raises(ConfigError, match="timeout: must be > 0"):
-        MosesConfig(timeout=0)
+    refused(ConfigError, "timeout: must be > 0", MosesConfig, timeout=0)
 
 
 def test_a_text_too_long_is_not_sent():
-    with pytest.raises(DataError, match="at most 20000"):
-        client("http://127.0.0.1:9/RPC2").words(["x" * 20_001])
+    refused(DataError, "at most 20000", client("http://127.0.0.1:9/RPC2").words, ["x" * 20_001])
 
 
 def test_the_fingerprint_knows_the_system():

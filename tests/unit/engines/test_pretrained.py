@@ -9,6 +9,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from refusals import refused
 
 pytest.importorskip("transformers")
 
@@ -132,8 +133,7 @@ def test_beam_search_runs_and_is_another_translator(folders, loaded):
     ],
 )
 def test_wrong_settings_are_named(folders, name, changes, message):
-    with pytest.raises(ConfigError, match=message):
-        Pretrained(config(folders, name, **changes))
+    refused(ConfigError, message, Pretrained, config(folders, name, **changes))
 
 
 def test_all_wrong_numbers_are_named_at_once():
@@ -163,8 +163,7 @@ def test_a_folder_without_tokenizer(folders, tmp_path):
 def test_pickled_weights_are_not_read(folders, tmp_path):
     folder = broken(folders, tmp_path, ["model.safetensors"])
     (folder / "pytorch_model.bin").write_bytes(b"anything")
-    with pytest.raises(DataError, match="no \\*.safetensors weights .pickled pytorch_model.bin is not read"):
-        check_model(folder)
+    refused(DataError, "no \\*.safetensors weights .pickled pytorch_model.bin is not read", check_model, folder)
 
 
 class Evil:
@@ -202,8 +201,7 @@ def test_an_index_that_names_other_files_than_its_shards_is_refused_unread(folde
 def test_a_pickle_by_the_name_of_a_shard_is_refused_unread(folders, tmp_path):
     folder, _ = sharded(folders, tmp_path, "part.safetensors")
     (folder / "part.safetensors").write_bytes(pickle.dumps(Evil(tmp_path / "ran")))
-    with pytest.raises(DataError, match="part.safetensors: not a safetensors file"):
-        build(config({"marian": folder}, "marian"))
+    refused(DataError, "part.safetensors: not a safetensors file", build, config({"marian": folder}, "marian"))
     assert not (tmp_path / "ran").exists()
 
 
@@ -224,52 +222,43 @@ def test_weights_that_are_no_numbers_are_refused(folders, tmp_path):
     save_file(
         {key: value * float("nan") for key, value in weights.items()}, folder / "part.safetensors", {"format": "pt"}
     )
-    with pytest.raises(DataError, match="holds numbers that are not finite"):
-        load_weights(folder)
+    refused(DataError, "holds numbers that are not finite", load_weights, folder)
 
 
 def test_another_kind_of_model(folders, tmp_path):
     folder = broken(folders, tmp_path, [])
     (folder / "config.json").write_text('{"model_type": "gpt2"}')
-    with pytest.raises(ConfigError, match="is a 'gpt2' model; translators are marian, m2m_100, mbart"):
-        check_model(folder)
+    refused(ConfigError, "is a 'gpt2' model; translators are marian, m2m_100, mbart", check_model, folder)
     (folder / "config.json").write_text("{}")
-    with pytest.raises(DataError, match="no model_type"):
-        check_model(folder)
+    refused(DataError, "no model_type", check_model, folder)
     (folder / "config.json").unlink()
-    with pytest.raises(DataError, match="no config.json"):
-        check_model(folder)
+    refused(DataError, "no config.json", check_model, folder)
 
 
 def test_weights_of_another_size_or_damaged(folders, tmp_path):
     folder = broken(folders, tmp_path, [])
     settings = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps({**settings, "decoder_layers": 3}))
-    with pytest.raises(DataError, match="its weights lack model.decoder.layers.2"):
-        load_weights(folder)
+    refused(DataError, "its weights lack model.decoder.layers.2", load_weights, folder)
     (folder / "config.json").write_text(json.dumps({**settings, "d_model": 64}))
-    with pytest.raises(DataError, match="its weights cannot be loaded"):
-        load_weights(folder)
+    refused(DataError, "its weights cannot be loaded", load_weights, folder)
     (folder / "config.json").write_text(json.dumps(settings))
     (folder / "model.safetensors").write_bytes(b"\x00" * 40)
-    with pytest.raises(DataError, match="its weights cannot be loaded"):
-        load_weights(folder)
+    refused(DataError, "its weights cannot be loaded", load_weights, folder)
 
 
 def test_a_tokenizer_of_another_model(folders, tmp_path):
     folder = broken(folders, tmp_path, [])
     vocabulary = json.loads((folder / "vocab.json").read_text())
     (folder / "vocab.json").write_text(json.dumps({**vocabulary, "extra": len(vocabulary)}))
-    with pytest.raises(DataError, match="the two are not of one model"):
-        Pretrained(PretrainedConfig(str(folder), max_new_tokens=NEW))
+    refused(DataError, "the two are not of one model", Pretrained, PretrainedConfig(str(folder), max_new_tokens=NEW))
 
 
 def test_nothing_is_fetched_unless_asked(tmp_path, monkeypatch):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
     with pytest.raises(ConfigError, match="neither a folder nor in the local Hugging Face cache; download: true would"):
         find_model("some/model", None, False, WANTED)
-    with pytest.raises(ConfigError, match="model ./model not found: there is no such folder"):
-        find_model("./model", None, True, WANTED)
+    refused(ConfigError, "model ./model not found: there is no such folder", find_model, "./model", None, True, WANTED)
     with pytest.raises(
         ConfigError, match="revision: missing; .* which some/model is meant: `revision: COMMIT`, one of"
     ):
@@ -277,10 +266,15 @@ def test_nothing_is_fetched_unless_asked(tmp_path, monkeypatch):
     with pytest.raises(ConfigError, match="translator.*revision: missing|^revision: missing"):
         build(PretrainedConfig("some/model", download=True))
     with pytest.raises(ConfigError, match=r"quality\[0\].comet.*revision: missing; "):
-        run_from_mapping({"name": "x", "dataset": {"name": "mini-es"}, "translator": "fixed",
-                          "quality": [{"comet": {"model": "some/model", "download": True}}]})  # fmt: skip
-    with pytest.raises(ConfigError, match="nor a name on the Hugging Face hub"):
-        find_model("not a name", None, False, WANTED)
+        run_from_mapping(
+            {
+                "name": "x",
+                "dataset": {"name": "mini-es"},
+                "translator": "fixed",
+                "quality": [{"comet": {"model": "some/model", "download": True}}],
+            }
+        )
+    refused(ConfigError, "nor a name on the Hugging Face hub", find_model, "not a name", None, False, WANTED)
 
 
 def test_a_run_names_the_commit_of_its_hub_models(tmp_path, monkeypatch):
@@ -290,8 +284,11 @@ def test_a_run_names_the_commit_of_its_hub_models(tmp_path, monkeypatch):
     (home / "snapshots" / commit / "config.json").write_text("{}")
     (home / "refs").mkdir()
     (home / "refs" / "main").write_text(commit)
-    configs = (PretrainedConfig("some/model"), PretrainedConfig("some/model", revision=commit),
-               CometConfig("no/such", encoder="some/model", encoder_revision="main"))  # fmt: skip
+    configs = (
+        PretrainedConfig("some/model"),
+        PretrainedConfig("some/model", revision=commit),
+        CometConfig("no/such", encoder="some/model", encoder_revision="main"),
+    )
     assert [hub_models((config,)) for config in configs] == [{"some/model": commit}] * 3
     assert hub_models((PretrainedConfig("no/such"), PretrainedConfig(str(tmp_path)))) == {}
 

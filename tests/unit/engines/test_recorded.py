@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+from functools import partial
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import refused
+from stand_ins import recorded_logs
+from stand_ins.recorded_logs import log
 
 from smt.engines.instances import write_instances
 from smt.engines.recorded import RecordedConfig, build
 from sqa.core.errors import DataError, NotComputable
-from sqa.core.trace import QuestionTrace, check_emissions
+from sqa.core.trace import QuestionTrace
 from sqa.core.types import Emission, Question
 from sqa.data.datasets import load_questions
 from sqa.files.store import Store
@@ -23,6 +27,7 @@ from sqa.run.pipeline import run
 FIRST = Question("one", "test", "es", (("a", "b", "c", "d"), ("e", "f")), ("One two.", "Three."), "Page")
 SECOND = Question("two", "test", "es", (("g", "h", "i"),), ("Four.",), "Page")
 DATA = [FIRST, SECOND]
+emissions, problem = (partial(of, questions=DATA) for of in (recorded_logs.emissions, recorded_logs.problem))
 
 
 def row(index, prediction, delays, **more):
@@ -32,33 +37,10 @@ def row(index, prediction, delays, **more):
 ROWS = [row(0, "A B C", [1, 4, 4]), row(1, "D", [1]), row(2, "", [])]  # as SimulEval 1.1 has it
 
 
-def log(tmp_path, rows):
-    path = tmp_path / "instances.log"
-    path.write_text("".join(json.dumps(r) + "\n" for r in rows), encoding="utf-8")
-    return RecordedConfig(str(path))
-
-
 def tsv(tmp_path, text, unit="sentence"):
     path = tmp_path / "out.tsv"
     path.write_text(text, encoding="utf-8")
     return RecordedConfig(str(path), "tsv", unit)
-
-
-def emissions(config, questions=DATA):
-    translator = build(config)
-    translator.check(questions)
-    batch = translator.translate_batch(questions)
-    for question, written in zip(questions, batch, strict=True):
-        check_emissions(question, written)
-    return [[(e.sentence, e.token, e.g, e.ended) for e in written] for written in batch]
-
-
-def problem(config, questions=DATA):
-    with pytest.raises(DataError) as caught:
-        emissions(config, questions)
-    message = str(caught.value)
-    assert "\n" not in message and message.startswith(config.file)
-    return message.removeprefix(config.file)
 
 
 # ---------------------------------------------------------------------------------------------------- what logs mean
@@ -296,10 +278,7 @@ def test_an_exported_run_reads_back(tmp_path, unit):
     path = write_instances(TRACES, tmp_path, unit)
     back = emissions(RecordedConfig(str(path), unit=unit))
     questionwide = [(0, "B", 4, False) if unit == "question" else (0, "B", 4, True)]
-    assert back == [
-        [(0, "A", 1, False), *questionwide, (1, "C", 1, False), (1, "D", 2, True)],
-        [(0, "E", 2, False)],
-    ]
+    assert back == [[(0, "A", 1, False), *questionwide, (1, "C", 1, False), (1, "D", 2, True)], [(0, "E", 2, False)]]
     first = json.loads(path.read_text(encoding="utf-8").splitlines()[0])
     assert first["prediction_length"] == len(first["delays"]) == len(first["elapsed"])
     assert (tmp_path / "config.yaml").read_text() == "source_type: text\ntarget_type: text\n"
@@ -314,8 +293,7 @@ def test_references_of_exported_sentences(tmp_path):
 
 def test_retractions_cannot_be_exported(tmp_path):
     revised = trace(SECOND, (0, "E", 2, False), (0, "F", 2, False, 1))
-    with pytest.raises(NotComputable, match="two retracts words"):
-        write_instances([revised], tmp_path)
+    refused(NotComputable, "two retracts words", write_instances, [revised], tmp_path)
 
 
 # ------------------------------------------------------------------------------------------------------- a real log
@@ -341,7 +319,7 @@ def test_a_real_log_of_release_1_0_with_words_for_milliseconds(tmp_path):
         rows.append({**given, **source, "delays": [*delays[:-1], len(words) + 1]})
         questions.append(Question(f"q{len(rows)}", "test", "de", (words,), ("x",), "Page"))
         ends.append(given["prediction"].split()[:-1])
-    batch = emissions(log(tmp_path, rows), questions)
+    batch = emissions(log(tmp_path, rows), questions=questions)
     assert [[token for _, token, _, _ in written] for written in batch] == ends
     assert [[g for _, _, g, _ in written] for written in batch] == [r["delays"][:-1] for r in rows]
 
@@ -365,5 +343,4 @@ def test_a_limit_takes_the_beginning_of_a_whole_log(tmp_path):
     two = sum(len(question.sentences) for question in questions[:2])
     third = two + len(questions[2].sentences)
     assert written(of(two)) == written(of(third)) == written(of(len(sentences))) == 2
-    with pytest.raises(DataError, match=f"one sentence too many; the data set has {two}"):
-        written(of(third - 1))
+    refused(DataError, f"one sentence too many; the data set has {two}", written, of(third - 1))

@@ -21,8 +21,8 @@ def test_both_rules_side_by_side(tmp_path: Path) -> None:
         for i, (page, word) in enumerate(zip(pages, ("spain", "france", "spain", "france"), strict=True))
     )
     questions.write_text("".join(json.dumps(record) + "\n" for record in records))
-    config = {"dataset": {"name": str(questions)}, "translator": "doubles:build_translator",
-              "guesser": "doubles:build_guesser", "buzzer": "doubles:build_buzzer", "metrics": ["bleu"]}  # fmt: skip
+    config = {kind: f"doubles:build_{kind}" for kind in ("translator", "guesser", "buzzer")}
+    config |= {"dataset": {"name": str(questions)}, "metrics": ["bleu"]}
     path = tmp_path / "made.yaml"
     path.write_text(yaml.safe_dump(config))
     rows = {row.key: row for row in both_rules(("d",), load_run(path), Store(tmp_path / "runs"), Parts())}

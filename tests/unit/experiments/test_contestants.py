@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from refusals import refused
 
 from experiments import grid as ablation_over_k
 from experiments.contestant import Contestant, identity, names_of
@@ -101,8 +102,7 @@ def test_runs_of_different_contestants_have_different_names(tmp_path):
     ],
 )
 def test_what_cannot_be_run_is_refused_at_once(tmp_path, changes, problem):
-    with pytest.raises(ConfigError, match=re.escape(problem)):
-        ablation(tmp_path, **changes)
+    refused(ConfigError, re.escape(problem), ablation, tmp_path, **changes)
 
 
 # ------------------------------------------------------------------------------------------------ between processes
@@ -123,8 +123,12 @@ def exceptions() -> list[type[BaseException]]:
     return found
 
 
-MADE = {"TraceError": ("went back", "q7", 3), "Refused": (403, "no token"), "_Abandoned": ("restart",),
-        "Unscorable": ("a model", ("no rows", "no answers"), "see the schema")}  # fmt: skip
+MADE = {
+    "TraceError": ("went back", "q7", 3),
+    "Refused": (403, "no token"),
+    "_Abandoned": ("restart",),
+    "Unscorable": ("a model", ("no rows", "no answers"), "see the schema"),
+}
 
 
 def test_every_exception_survives_the_way_between_two_processes():

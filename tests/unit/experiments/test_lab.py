@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from refusals import refused
 
 from experiments.lab import item as lab_items
 from experiments.lab import ledger as ledgers
@@ -44,10 +45,8 @@ class Book:
         (root / "README.md").write_text(PAGE, encoding="utf-8")
         self.model.mkdir()
         (self.model / "weights").write_bytes(b"\x00\x01")
-        self.item = Item(
-            "toy", "a toy", "ablation.yaml", ("k",), self._measure, self._inputs,
-            {"numbers": self._block}, {"docs/toy.png": _figure},
-        )  # fmt: skip
+        shows = {"numbers": self._block}, {"docs/toy.png": _figure}
+        self.item = Item("toy", "a toy", "ablation.yaml", ("k",), self._measure, self._inputs, *shows)
 
     def _measure(self, config: Path, runs: Path):
         for k, value in enumerate(self.values):
@@ -148,24 +147,20 @@ def test_diff_says_what_moved_and_whether_the_intervals_meet(book, capsys, tmp_p
     main.diff(str(old), None)
     lines = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
     assert [line[5:] for line in lines[1:]] == [["+0.2500", "overlap"], ["+6.5000", "apart"]]
-    with pytest.raises(DataError, match="neither a folder"):
-        main.diff("no-such-revision", None)
+    refused(DataError, "neither a folder", main.diff, "no-such-revision", None)
 
 
 def test_a_cell_measured_twice_is_refused(book):
-    book.item = book.item.__class__("toy", "", "ablation.yaml", ("k",), lambda *_: [Row(("0",), "ew", 1.0)] * 2,
-                                    book._inputs)  # fmt: skip
-    with pytest.raises(DataError, match="measured twice"):
-        main.measure(book.item, book.root)
+    book.item = book.item.__class__(
+        "toy", "", "ablation.yaml", ("k",), lambda *_: [Row(("0",), "ew", 1.0)] * 2, book._inputs
+    )
+    refused(DataError, "measured twice", main.measure, book.item, book.root)
 
 
 def test_unknown_items_blocks_and_columns_are_named(book):
-    with pytest.raises(ConfigError, match="no such item"):
-        main.update(["tov"], book.root)
-    with pytest.raises(DataError, match="no block"):
-        pages.show("toy", "number")
-    with pytest.raises(DataError, match="no column"):
-        pages.ledger_of("toy").one("ew", kk=1)
+    refused(ConfigError, "no such item", main.update, ["tov"], book.root)
+    refused(DataError, "no block", pages.show, "toy", "number")
+    refused(DataError, "no column", pages.ledger_of("toy").one, "ew", kk=1)
 
 
 def test_a_ledger_comes_back_as_it_was(tmp_path):
@@ -177,8 +172,7 @@ def test_a_ledger_comes_back_as_it_was(tmp_path):
     ledgers.write(ledger, tmp_path / "i.tsv")
     assert ledgers.read(tmp_path / "i.tsv") == ledger
     (tmp_path / "i.tsv").write_text("# item: i\nno\n", encoding="utf-8")
-    with pytest.raises(DataError, match="lacks"):
-        ledgers.read(tmp_path / "i.tsv")
+    refused(DataError, "lacks", ledgers.read, tmp_path / "i.tsv")
 
 
 def test_a_kept_item_is_measured_by_name_alone_and_grows_stale_by_its_config_alone(book, capsys, monkeypatch):
@@ -196,8 +190,7 @@ def test_a_kept_item_is_measured_by_name_alone_and_grows_stale_by_its_config_alo
 
 def test_an_item_that_no_command_measures_says_how_it_was_made(book):
     book.item = replace(book.item, measure=lab_items.elsewhere("typed from a paper"), kept="typed")
-    with pytest.raises(ConfigError, match="typed from a paper"):
-        main.update(["toy"], book.root / "runs")
+    refused(ConfigError, "typed from a paper", main.update, ["toy"], book.root / "runs")
 
 
 def test_a_pivot_shows_deviations_and_leaves_out_rows_without_numbers():

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from refusals import refused
 
 from experiments.planted import found, kinds
 from experiments.planted.kinds import KINDS, WORDS, Strangers
@@ -67,10 +68,8 @@ def test_handmade_errors_stand_in_the_bundled_questions(language: str) -> None:
 
 
 def test_an_error_is_marked_where_it_is_seen() -> None:
-    marked = {
-        (tuple(word for word, kind in line if kind), kind)
-        for _, lines in found.handmade("es") for line in lines for _, kind in line if kind
-    }  # fmt: skip
+    given = [line for _, lines in found.handmade("es") for line in lines]
+    marked = {(tuple(word for word, kind in line if kind), kind) for line in given for _, kind in line if kind}
     assert (("stopped",), "negation") in marked  # "never" was left out before it
     assert (("Rome", "Hannibal"), "swapped") in marked and (("marble",), "adjective") in marked
 
@@ -97,8 +96,10 @@ def test_planted_words_are_errors_of_their_own_and_dropped_clauses_are_sentences
     omitted = SimpleNamespace(kind="omission", sentence=1)
     errors = [SimpleNamespace(hallucinated=[True, True, False, False, False], findings=[omitted])]
     words = list(found.lines_of("es", "words", found.of_words([(question, lines)], errors, together=False)))
-    assert words == [["es", "words", "all", "2", "1", "2", "0.500", "0.500"],
-                     ["es", "words", "inserted", "2", "1", "n/a", "n/a", "0.500"]]  # fmt: skip
+    assert words == [
+        ["es", "words", "all", "2", "1", "2", "0.500", "0.500"],
+        ["es", "words", "inserted", "2", "1", "n/a", "n/a", "0.500"],
+    ]
     assert found.of_sentences([(question, lines)], errors) == [("", False, (0, 0)), ("dropped", True, (0, 1))]
 
 
@@ -125,8 +126,7 @@ def test_a_line_that_does_not_fit_is_named(tmp_path: Path, monkeypatch: pytest.M
         ("noun\tes\tmini-001\t9\tLima\tParis", "no bundled question has the sentences"),
     ):
         path.write_text(f"{line}\n", encoding="utf-8")
-        with pytest.raises(DataError, match=message):
-            found.handmade("es")
+        refused(DataError, message, found.handmade, "es")
 
 
 def test_what_cannot_be_planted_gives_way() -> None:
@@ -165,9 +165,14 @@ def test_the_network_learns_what_tells_and_is_the_same_again() -> None:
 
 def test_each_text_is_judged_by_the_network_that_never_saw_its_kind() -> None:
     names, nouns = table("name", 2), table("noun", 2)
-    test = Table(*(np.concatenate(pair) for pair in zip(
-        (names.signals, names.kinds, names.texts), (nouns.signals, nouns.kinds, nouns.texts), strict=True,
-    )))  # fmt: skip
+    test = Table(
+        *(
+            np.concatenate(pair)
+            for pair in zip(
+                (names.signals, names.kinds, names.texts), (nouns.signals, nouns.kinds, nouns.texts), strict=True
+            )
+        )
+    )
 
     class Says:
         def __init__(self, p: float) -> None:

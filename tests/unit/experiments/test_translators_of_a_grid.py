@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from matplotlib import pyplot
+from refusals import refused
 
 from experiments.grid import AblationConfig, System, cells, usable
 from experiments.items.over_k import drawn_over
@@ -23,10 +24,8 @@ BM25 = {"guesser": {"name": "bm25"}, "buzzer": {"name": "mlp", "model": "bm25"}}
 def config(*systems: System, **changes: object) -> AblationConfig:
     from experiments.contestant import Contestant
 
-    values = {
-        "name": "grid", "datasets": (), "fallback": ("mini-es",), "k": (1, 3, "full"),
-        "contestants": (Contestant(**BM25),), "metrics": ("ew", "oracle-ew", "bleu", "dal"), "translators": systems,
-    }  # fmt: skip
+    values = {"name": "grid", "datasets": (), "fallback": ("mini-es",), "k": (1, 3, "full"), "translators": systems}
+    values |= {"contestants": (Contestant(**BM25),), "metrics": ("ew", "oracle-ew", "bleu", "dal")}
     return AblationConfig(**(values | changes))
 
 
@@ -72,8 +71,7 @@ def test_a_file_of_several_languages_is_refused_and_so_are_two_files_of_one_name
     _write(tmp_path / "both.jsonl", ["es", "pl"])
     with pytest.raises(DataError, match="questions in es and pl; give each language a file of its own"):
         usable(config(datasets=(str(tmp_path / "both.jsonl"),)))
-    with pytest.raises(ConfigError, match="datasets: two are called both.jsonl"):
-        config(datasets=("a/both.jsonl", "b/both.jsonl"))
+    refused(ConfigError, "datasets: two are called both.jsonl", config, datasets=("a/both.jsonl", "b/both.jsonl"))
 
 
 def _write(path: Path, languages: Sequence[str]) -> None:
@@ -110,8 +108,7 @@ def test_one_that_cannot_be_had_is_left_out_with_a_line(capsys):
     ],
 )
 def test_names_that_would_mix_rows_are_refused(systems, changes, message):
-    with pytest.raises(ConfigError, match=message):
-        config(*systems, **changes)
+    refused(ConfigError, message, config, *systems, **changes)
 
 
 @pytest.mark.parametrize(
@@ -125,23 +122,28 @@ def test_names_that_would_mix_rows_are_refused(systems, changes, message):
     ],
 )
 def test_odd_entries_are_refused(values, message):
-    with pytest.raises(ConfigError, match=message):
-        System(**({"label": "a", "language": "es", "translator": CAT} | values))
+    refused(ConfigError, message, System, **{"label": "a", "language": "es", "translator": CAT} | values)
 
 
 def ledger(dataset: str, *families: str, ks: tuple[str, ...] = ("1", "3", "full")) -> Ledger:
     found = [(family, k) for family in families for k in ks] + [("reference", "full")]
-    rows = [Row((dataset, family, k, "bm25"), metric, value, value - 0.1, value + 0.1, 5)
-            for family, k in found for metric, value in (("ew", 0.2), ("oracle-ew", 0.4), ("bleu", 30.0))]  # fmt: skip
+    rows = [
+        Row((dataset, family, k, "bm25"), metric, value, value - 0.1, value + 0.1, 5)
+        for family, k in found
+        for metric, value in (("ew", 0.2), ("oracle-ew", 0.4), ("bleu", 30.0))
+    ]
     return Ledger("over-k", "", "", "", {}, COLUMNS, tuple(rows))
 
 
 def test_a_translator_has_one_colour_in_all_figures():
     drawn = ["a", "b", "c"]
-    figures = [drawn_over(ledger(dataset, *here), [(dataset, "bm25", "")], drawn)
-               for dataset, here in (("mini-es", "abc"), ("mini-pl", "ac"))]  # fmt: skip
-    first, second = ({line.get_label(): line.get_color() for line in made.legends[0].legend_handles}
-                     for made in figures)  # fmt: skip
+    figures = [
+        drawn_over(ledger(dataset, *here), [(dataset, "bm25", "")], drawn)
+        for dataset, here in (("mini-es", "abc"), ("mini-pl", "ac"))
+    ]
+    first, second = (
+        {line.get_label(): line.get_color() for line in made.legends[0].legend_handles} for made in figures
+    )
     assert len(set(first.values())) == 3 and second == {name: first[name] for name in ("a", "c")}
     for made in figures:
         pyplot.close(made)

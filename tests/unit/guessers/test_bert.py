@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 import torch
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import refused
 from safetensors.torch import load_file, save_file
 
 from guessers.bert import encoder as bert_encoder
@@ -18,19 +20,23 @@ from guessers.bert.encoder import MINILM, buckets, find_encoder, load_encoder, p
 from guessers.bert.guesser import BertConfig, BertGuesser, build
 from guessers.bert.train import CHECKPOINT, BertTraining, last_layers, train
 from sqa.core.errors import ConfigError, DataError
-from sqa.core.paths import DATA
+from sqa.core.paths import DATA, ROOT
 from sqa.data.texts import Tossup
+from sqa.run import config as configs
 
 pytest.importorskip("transformers", reason="needs transformers: pip install 'sqa[pretrained]'")
 
 CLUES = {
-    "Lima": ["Pizarro founded this city near the Pacific Ocean, where llamas and gold came by ship.",
-             "It is the capital of Peru and has a metro line and many museums of Inca art."],
-    "Oslo": ["Vikings sailed from its long cold fjord towards the coasts of Denmark and England.",
-             "It is the capital of Norway and loves skiing, and its opera stands at the water."],
-    "Cairo": ["Napoleon marched here across the hot sand dunes with scholars, guns and many horses.",
-              "It is the capital of Egypt and lies along the Nile not far from great pyramids."],
-}  # fmt: skip
+    page: text.splitlines()
+    for page, text in {
+        "Lima": """Pizarro founded this city near the Pacific Ocean, where llamas and gold came by ship.
+It is the capital of Peru and has a metro line and many museums of Inca art.""",
+        "Oslo": """Vikings sailed from its long cold fjord towards the coasts of Denmark and England.
+It is the capital of Norway and loves skiing, and its opera stands at the water.""",
+        "Cairo": """Napoleon marched here across the hot sand dunes with scholars, guns and many horses.
+It is the capital of Egypt and lies along the Nile not far from great pyramids.""",
+    }.items()
+}
 TOSSUPS = [
     Tossup(f"{page}-{i}", " ".join(clues if i % 2 else clues[::-1]), page, "Geography", page, "made up", None)
     for page, clues in CLUES.items()
@@ -53,10 +59,8 @@ def make_encoder(folder: Path, width: int = 16, seed: int = 0) -> Path:
     tokenizer.model_max_length = 128
     tokenizer.save_pretrained(folder)
     torch.manual_seed(seed)
-    architecture = Architecture(
-        vocab_size=len(tokenizer), hidden_size=width, num_hidden_layers=2, num_attention_heads=2,
-        intermediate_size=32, max_position_embeddings=130,
-    )  # fmt: skip
+    sizes = {"num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32, "max_position_embeddings": 130}
+    architecture = Architecture(vocab_size=len(tokenizer), hidden_size=width, **sizes)
     BertModel(architecture).save_pretrained(folder, safe_serialization=True)
     return folder
 
@@ -66,14 +70,16 @@ def encoder_folder(tmp_path_factory) -> Path:
     return make_encoder(tmp_path_factory.mktemp("encoders") / "tiny")
 
 
+SMALL = """{bonus: false, precision: float32, batch_tokens: 256, device: cpu, broken: 0.5, dev: 6, bottleneck: 4,
+dropout: 0.1, label_smoothing: 0.05, batch: 8, learning_rate: 0.01, epochs: 6, stop_after: 9, tuning_updates: 4,
+tuning_batch: 4, tuning_rate: 0.001}"""
+
+
 def training(folder: Path, encoder: Path) -> BertTraining:
-    return BertTraining(
-        kind="bert", output=folder / "out", work=folder / "work", folds=("guesser",), bonus=False,
-        encoder=str(encoder), revision=None, download=False, precision="float32", batch_tokens=256, device="cpu",
-        read=None, broken=0.5, dev=6, bottleneck=4, dropout=0.1, label_smoothing=0.05, batch=8, learning_rate=0.01,
-        weight_decay=0.01, epochs=6, stop_after=9, tuned_layers=0, tuning_updates=4, tuning_batch=4, tuning_rate=0.001,
-        seed=0,
-    )  # fmt: skip
+    """The shipped training, cut down to the made-up world."""
+    shipped = configs.load(ROOT / "configs" / "train_guessers.yaml:bert", BertTraining)
+    paths = {"output": folder / "out", "work": folder / "work", "encoder": str(encoder)}
+    return dataclasses.replace(shipped, **paths, **yaml.safe_load(SMALL))
 
 
 @pytest.fixture
@@ -152,18 +158,10 @@ def test_a_passage_that_prefixes_share_is_read_once(trained, monkeypatch):
     assert len(read) == len(set(read)) <= len(words) and max(map(len, read)) < len(TOSSUPS[0].text)
 
 
-@pytest.mark.parametrize("text", ["", "   ", "qzxqzxv", "… — ¿?", "the of and", "東京"])
-def test_a_text_without_a_known_word_has_no_guesses(trained, text):
-    guesser = build(BertConfig(model=str(trained)))
-    assert guesser.guess([text, "Peru"], 3)[0] == []
-    assert guesser.guess_prefixes(text.split(), 3) == [[] for _ in text.split()]
-
-
-def test_odd_words_and_texts_beyond_any_limit_are_read(trained):
+def test_texts_beyond_any_limit_are_read(trained):
     guesser = build(BertConfig(model=str(trained)))
     assert len(guesser.guess_prefixes(["“Perú”,", "Peru", "x" * 5000, "東京"], 2)) == 4
-    assert len(guesser.guess([" ".join(["Peru"] * 2000)], 2)[0]) == 2
-    assert guesser.guess([], 3) == [] and guesser.guess(["Peru"], 0) == [[]]
+    assert len(guesser.guess([" ".join(["Peru"] * 2000)], 2)[0]) == 2 and guesser.guess(["Peru"], 0) == [[]]
 
 
 def test_int8_names_the_same_page_and_no_row_depends_on_its_batch(trained):
@@ -242,32 +240,20 @@ def test_passages_may_be_left_unread_and_read_later(config):
 def test_work_of_another_config_is_refused(config, change, message):
     config = dataclasses.replace(config, epochs=1)
     train(config, TOSSUPS, TOSSUPS[::3])
-    with pytest.raises(ConfigError, match=message):
-        train(dataclasses.replace(config, **change), TOSSUPS, TOSSUPS[::3])
+    refused(ConfigError, message, train, dataclasses.replace(config, **change), TOSSUPS, TOSSUPS[::3])
 
 
 @pytest.mark.parametrize("damaged", [CHECKPOINT, "dev/00000000-12.npy"])
 def test_damaged_work_is_one_clear_error(config, damaged):
     train(dataclasses.replace(config, epochs=1), TOSSUPS, TOSSUPS[::3])
     (config.work / damaged).write_bytes(b"PK\x03\x04 cut")
-    with pytest.raises(DataError, match="damaged"):
-        train(config, TOSSUPS, TOSSUPS[::3])
+    refused(DataError, "damaged", train, config, TOSSUPS, TOSSUPS[::3])
 
 
 def test_more_layers_than_there_are_cannot_be_tuned(config):
     model, _ = load_encoder(Path(config.encoder))
     assert len(last_layers(model, 2)) == 2
-    with pytest.raises(ConfigError, match="tuned_layers: the encoder has 2 layers, got 3"):
-        last_layers(model, 3)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [({"bottleneck": 0}, "bottleneck: must be >= 1"), ({"dropout": 1.0}, "dropout: must be in")],
-)
-def test_wrong_training_configs_are_named(config, change, message):
-    with pytest.raises(ConfigError, match=message):
-        dataclasses.replace(config, **change)
+    refused(ConfigError, "tuned_layers: the encoder has 2 layers, got 3", last_layers, model, 3)
 
 
 # --- files that do not fit -------------------------------------------------------------------------------------------
@@ -302,18 +288,14 @@ def rewritten(folder: Path, to: Path, change) -> Path:
 )
 def test_a_model_whose_parts_do_not_fit_is_one_line(trained, tmp_path, change, message):
     folder = rewritten(trained, tmp_path / "changed", change)
-    with pytest.raises(DataError, match=message) as caught:
-        build(BertConfig(model=str(folder)))
-    assert "\n" not in str(caught.value)
+    refused(DataError, message, build, BertConfig(model=str(folder)))
 
 
 def test_a_cut_model_is_one_line(trained, tmp_path):
     folder = rewritten(trained, tmp_path / "cut", lambda t, c: None)
     data = (folder / "model.safetensors").read_bytes()
     (folder / "model.safetensors").write_bytes(data[: len(data) // 2])
-    with pytest.raises(DataError, match="damaged") as caught:
-        build(BertConfig(model=str(folder)))
-    assert "\n" not in str(caught.value)
+    refused(DataError, "damaged", build, BertConfig(model=str(folder)))
 
 
 def test_another_encoder_is_refused(trained, tmp_path):
@@ -326,9 +308,10 @@ def test_a_head_for_another_width_is_refused(trained, tmp_path):
     other = make_encoder(tmp_path / "other", width=8)
     digest = bert_encoder.weights_digest(other)
     folder = rewritten(
-        trained, tmp_path / "changed",
+        trained,
+        tmp_path / "changed",
         lambda t, c: (c["encoder"].update(name=str(other), sha256=digest), [t.pop(n) for n in [*t] if "layer" in n]),
-    )  # fmt: skip
+    )
     with pytest.raises(DataError, match="the head reads vectors of 16 numbers, the encoder writes 8"):
         build(BertConfig(model=str(folder)))
 
@@ -367,30 +350,24 @@ def pickle_only(folder: Path) -> None:
 def test_a_corrupted_encoder_is_one_line(tmp_path, corrupt, message):
     folder = make_encoder(tmp_path / "corrupted")
     corrupt(folder)
-    with pytest.raises(DataError, match=message) as caught:
-        load_encoder(folder)
-    assert "\n" not in str(caught.value)
+    refused(DataError, message, load_encoder, folder)
 
 
 def test_an_encoder_that_is_nowhere_is_named(tmp_path, monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    with pytest.raises(ConfigError, match="download: true would fetch it"):
-        find_encoder("someone/no-such-encoder")
-    with pytest.raises(ConfigError, match="there is no such folder"):
-        find_encoder(str(tmp_path / "no" / "such folder"))
+    refused(ConfigError, "download: true would fetch it", find_encoder, "someone/no-such-encoder")
+    refused(ConfigError, "there is no such folder", find_encoder, str(tmp_path / "no" / "such folder"))
 
 
 def test_a_gpu_that_is_not_there_is_named(trained, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    with pytest.raises(ConfigError, match="device: no GPU"):
-        build(BertConfig(model=str(trained), device="cuda"))
+    refused(ConfigError, "device: no GPU", build, BertConfig(model=str(trained), device="cuda"))
     assert build(BertConfig(model=str(trained), device="auto")).encoder.device == "cpu"
 
 
 @pytest.mark.parametrize(("change", "message"), [({"temperature": 0}, "temperature"), ({"batch_tokens": 0}, "batch")])
 def test_wrong_configs_are_named(change, message):
-    with pytest.raises(ConfigError, match=f"{message}.*: must be"):
-        BertConfig(**change)
+    refused(ConfigError, f"{message}.*: must be", BertConfig, **change)
 
 
 # --- the bundled model -----------------------------------------------------------------------------------------------

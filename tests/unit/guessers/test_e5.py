@@ -8,6 +8,7 @@ from importlib.util import find_spec
 
 import numpy as np
 import pytest
+from refusals import refused
 
 from guessers.e5 import guesser as e5
 from guessers.e5 import pages
@@ -106,11 +107,9 @@ def test_vectors_of_pages_are_made_once_and_go_on_after_a_kill(cache, monkeypatc
     assert len(sorted(cache.rglob("*.npy"))) == 4
     for damaged in (b"", first.read_bytes()[:-50]):
         first.write_bytes(damaged)
-        with pytest.raises(DataError, match="delete it and run again"):
-            page_vectors(encoder, texts)
+        refused(DataError, "delete it and run again", page_vectors, encoder, texts)
     np.save(first, np.zeros((BLOCK, 2), np.float16))
-    with pytest.raises(DataError, match=f"not the vectors of {BLOCK} pages"):
-        page_vectors(encoder, texts)
+    refused(DataError, f"not the vectors of {BLOCK} pages", page_vectors, encoder, texts)
 
 
 def test_a_page_stands_for_the_end_of_its_last_tossup(monkeypatch, tmp_path):
@@ -124,8 +123,8 @@ def test_a_page_stands_for_the_end_of_its_last_tossup(monkeypatch, tmp_path):
 
 
 def test_what_decides_a_guess_decides_the_fingerprint():
-    others = [guesser(), guesser(every=3), guesser(temperature=0.5), E5Guesser(E5Config(every=2), Bags("b"), TEXTS),
-              E5Guesser(E5Config(every=2), Bags(), TEXTS | {"Ebro": "a river"})]  # fmt: skip
+    parts = ((Bags("b"), TEXTS), (Bags(), TEXTS | {"Ebro": "a river"}))
+    others = [guesser(), guesser(every=3), guesser(temperature=0.5), *(E5Guesser(E5Config(every=2), *p) for p in parts)]
     assert len({other.fingerprint() for other in others}) == len(others)
     assert guesser().fingerprint() == guesser().fingerprint()
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from refusals import refused
 
 import guessers.fusion.train as training
 from guessers.fusion.candidates import BESIDE, DEPTH, OF_PAGE, OF_STEP, candidates, width
@@ -168,31 +169,14 @@ def test_a_training_writes_the_weights_twice_under_both_names(config, monkeypatc
     monkeypatch.setattr(
         training, "built", lambda parts: [(p, Sure(s)) for p, s in zip(parts, ("left", "right"), strict=True)]
     )
-    given = replace(
-        config, guessers=(learnt, BM25), published={"elsewhere": "bm25"}, translated=(), noise=0.0, epochs=2,
-        work=tmp_path / "work", limit=None,
-    )  # fmt: skip
+    more = {"translated": (), "noise": 0.0, "epochs": 2, "work": tmp_path / "work", "limit": None}
+    given = replace(config, guessers=(learnt, BM25), published={"elsewhere": "bm25"}, **more)
     training.train(given).save(tmp_path / "out")
     models = [(tmp_path / name / "config.json").read_text("utf-8") for name in ("work", "out")]
     assert "elsewhere" in models[0] and "elsewhere" not in models[1]
     assert models[0].replace("elsewhere", "bm25") == models[1]
     files = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("work", "out")]
     assert files[0] == files[1]
-
-
-@pytest.mark.parametrize(
-    ("change", "problem"),
-    [
-        ({"points": 0}, "points: must be >= 1"),
-        ({"noise": 1.5}, r"noise: must be in \[0, 1\]"),
-        ({"guessers": (BM25,)}, "a fusion is of two or more"),
-        ({"learning_rate": 0.0}, "learning_rate: must be > 0"),
-        ({"limit": 3}, "limit: must be >= 8"),
-    ],
-)
-def test_a_training_that_cannot_be_is_refused(config, change, problem):
-    with pytest.raises(ConfigError, match=problem):
-        replace(config, **change)
 
 
 # --- configs and files
@@ -224,10 +208,8 @@ def test_what_is_wrong_in_a_list_of_guessers_is_named():
         )
     said = "\n".join(caught.value.problems)
     assert "guesser.guessers[0].name" in said and "guesser.guessers[1].k2" in said
-    with pytest.raises(ConfigError, match="leave out one of the two"):
-        FusionConfig(model="fusion", guessers=(BM25,))
-    with pytest.raises(ConfigError, match="constant: must be >= 0"):
-        FusionConfig(constant=-1.0)
+    refused(ConfigError, "leave out one of the two", FusionConfig, model="fusion", guessers=(BM25,))
+    refused(ConfigError, "constant: must be >= 0", FusionConfig, constant=-1.0)
 
 
 def test_a_damaged_folder_is_refused_by_name(weights, tmp_path):
@@ -235,14 +217,11 @@ def test_a_damaged_folder_is_refused_by_name(weights, tmp_path):
     config = tmp_path / "config.json"
     whole = config.read_text("utf-8")
     config.write_text(whole.replace('"bm25"', '"bm52"'), "utf-8")
-    with pytest.raises(DataError, match="bm52"):
-        build(FusionConfig(model=str(tmp_path)))
+    refused(DataError, "bm52", build, FusionConfig(model=str(tmp_path)))
     shorter = Path(tmp_path / "shorter")
     FusionGuesser([(BM25, LEFT)], weights).save(shorter)
-    with pytest.raises(DataError, match="not a fusion"):
-        FusionGuesser.load(shorter)
-    with pytest.raises(ConfigError, match="nothing to save"):
-        fusion(LEFT, RIGHT).save(tmp_path)
+    refused(DataError, "not a fusion", FusionGuesser.load, shorter)
+    refused(ConfigError, "nothing to save", fusion(LEFT, RIGHT).save, tmp_path)
 
 
 def test_the_fingerprint_names_the_parts_the_weights_and_the_constant():

@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+import yaml
+from refusals import refused
 
 import guessers.gru.train
 import guessers.train
@@ -39,13 +41,32 @@ def material() -> Material:
     return Material.of(TOSSUPS, TOSSUPS[::3], 500)
 
 
+SMALL = """{vocabulary: 500, embedding: 2, hidden: 8, bottleneck: 2, dropout: 0.1, word_dropout: 0.1, points: 1,
+batch: 6, label_smoothing: 0.0, learning_rate: 0.03, epochs: 6, patience: 3, stop_after: 9}"""
+
+
+def small(folder: Path) -> GruTraining:
+    """The shipped training, cut down to the made-up world."""
+    shipped = configs.load(ROOT / "configs" / "train_guessers.yaml:gru", GruTraining)
+    return dataclasses.replace(shipped, output=folder / "out", work=folder / "work", **yaml.safe_load(SMALL))
+
+
 @pytest.fixture
 def config(tmp_path) -> GruTraining:
-    return GruTraining(
-        kind="gru", output=tmp_path / "out", work=tmp_path / "work", folds=("guesser",), vocabulary=500, embedding=2,
-        hidden=8, bottleneck=2, dropout=0.1, word_dropout=0.1, start="svd", whole=0.4, points=1, label_smoothing=0.0,
-        batch=6, learning_rate=0.03, clip=0.25, epochs=6, patience=3, stop_after=9, seed=0,
-    )  # fmt: skip
+    return small(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def learnt(material, tmp_path_factory) -> GruGuesser:
+    """One that has learnt the clues."""
+    config = small(tmp_path_factory.mktemp("learnt"))
+    return train(dataclasses.replace(config, epochs=25, stop_after=25), material)
+
+
+@pytest.fixture
+def saved(learnt, tmp_path):
+    learnt.save(tmp_path / "saved")
+    return tmp_path / "saved"
 
 
 @pytest.fixture
@@ -67,17 +88,12 @@ def test_features_of_a_prefix_do_not_see_the_rest():
             torch.testing.assert_close(network().features(ids[:, :end]), whole[:, :end], rtol=0, atol=1e-6)
 
 
-def test_it_learns_the_clues(config, material):
-    guesser = train(dataclasses.replace(config, epochs=25, stop_after=25), material)
-    texts = ["Pizarro Pacific", "Norway skiing", "Egypt Nile dunes"]
-    assert [guesses[0].page for guesses in guesser.guess(texts, 3)] == ["Lima", "Oslo", "Cairo"]
-    assert sum(guess.score for guess in guesser.guess(["Peru"], 3)[0]) == pytest.approx(1.0, abs=1e-6)
-
-
-def test_the_published_network_learns_them_from_single_sentences(published, material):
-    guesser = train(dataclasses.replace(published, start="random", embedding=8, epochs=40, stop_after=40), material)
-    texts = ["Pizarro Pacific", "Norway skiing", "Egypt Nile dunes"]
-    assert [guesses[0].page for guesses in guesser.guess(texts, 3)] == ["Lima", "Oslo", "Cairo"]
+def test_both_networks_learn_the_clues(learnt, published, material):
+    both = train(dataclasses.replace(published, start="random", embedding=8, epochs=40, stop_after=40), material)
+    for guesser in (learnt, both):
+        found = guesser.guess(["Pizarro Pacific", "Norway skiing", "Egypt Nile dunes"], 3)
+        assert [guesses[0].page for guesses in found] == ["Lima", "Oslo", "Cairo"]
+        assert sum(guess.score for guess in guesser.guess(["Peru"], 3)[0]) == pytest.approx(1.0, abs=1e-6)
 
 
 def test_the_bidirectional_network_reads_each_prefix_and_nothing_else():
@@ -104,11 +120,6 @@ def test_prefixes_get_the_guesses_of_texts(config, published, material, directio
     for left, right in zip(incremental, plain, strict=True):
         assert [g.page for g in left] == [g.page for g in right]
         assert [g.score for g in left] == pytest.approx([g.score for g in right], abs=1e-12)
-
-
-@pytest.mark.parametrize("direction", ["forward", "bidirectional"])
-def test_nothing_known_is_no_guess(config, published, material, direction):
-    guesser = train(dataclasses.replace(config if direction == "forward" else published, epochs=1), material)
     assert guesser.guess(["", "   ", "xyzzy plugh", "of the", "!?"], 3) == [[]] * 5
     assert guesser.guess_prefixes([], 3) == [] and guesser.guess_prefixes(["xyzzy", "the"], 3) == [[], []]
 
@@ -202,23 +213,15 @@ def test_a_checkpoint_of_another_config_is_refused(config, material):
 def test_a_damaged_checkpoint_is_one_clear_error(config, material):
     config.work.mkdir(parents=True)
     (config.work / CHECKPOINT).write_bytes(b"PK\x03\x04 cut")
-    with pytest.raises(DataError, match="damaged"):
-        train(config, material)
+    refused(DataError, "damaged", train, config, material)
 
 
-def test_saving_keeps_the_scores_to_a_thousandth(config, material, tmp_path):
-    guesser = train(config, material)
-    guesser.save(tmp_path / "saved")
-    loaded = GruGuesser.load(tmp_path / "saved")
-    for before, after in zip(guesser.guess(["Pizarro Nile"], 3)[0], loaded.guess(["Pizarro Nile"], 3)[0], strict=True):
+def test_saving_keeps_the_scores_to_a_thousandth_and_temperature_flattens_them_without_reordering(learnt, saved):
+    loaded, flat = GruGuesser.load(saved), GruGuesser.load(saved, temperature=5.0).guess(["Pizarro Peru"], 3)[0]
+    sharp = loaded.guess(["Pizarro Peru"], 3)[0]
+    for before, after in zip(learnt.guess(["Pizarro Peru"], 3)[0], sharp, strict=True):
         assert after.score == pytest.approx(before.score, abs=5e-3)
-    assert loaded.pages == guesser.pages == set(CLUES)
-
-
-def test_temperature_flattens_without_reordering(config, material, tmp_path):
-    train(config, material).save(tmp_path / "saved")
-    sharp = GruGuesser.load(tmp_path / "saved").guess(["Pizarro Peru"], 3)[0]
-    flat = GruGuesser.load(tmp_path / "saved", temperature=5.0).guess(["Pizarro Peru"], 3)[0]
+    assert loaded.pages == learnt.pages == set(CLUES)
     assert [guess.page for guess in flat] == [guess.page for guess in sharp] and flat[0].score < sharp[0].score
 
 
@@ -237,46 +240,18 @@ def test_an_svd_wider_than_the_pages_is_refused(config, material):
         train(dataclasses.replace(config, embedding=3, bottleneck=3), material)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"hidden": 0}, "hidden: must be >= 1"),
-        ({"dropout": 1.0}, "dropout: must be in"),
-        ({"bottleneck": 3}, "needs it equal"),
-        ({"bottleneck": None}, "bottleneck: must be >= 1"),
-        ({"direction": "bidirectional"}, "bottleneck: must be null"),
-        ({"vectors": "glove.txt"}, "start: must be random where"),
-        ({"batch": 1}, "batch: must be >= 2"),
-        ({"word_swaps": 1.0}, "word_swaps: must be in"),
-        ({"noisy_share": 1.1}, "noisy_share: must be in"),
-        ({"rate_factor": 1.0}, "rate_factor: must be in"),
-    ],
-)
-def test_wrong_training_configs_are_named(config, change, message):
-    with pytest.raises(ConfigError, match=message):
-        dataclasses.replace(config, **change)
-
-
 def test_a_temperature_must_be_positive():
-    with pytest.raises(ConfigError, match="temperature: must be > 0"):
-        GruConfig(temperature=0)
+    refused(ConfigError, "temperature: must be > 0", GruConfig, temperature=0)
 
 
 # --- models that are no models
-
-
-@pytest.fixture
-def saved(config, material, tmp_path):
-    train(dataclasses.replace(config, epochs=1), material).save(tmp_path / "saved")
-    return tmp_path / "saved"
 
 
 @pytest.mark.parametrize("keep", [0, 7, 300, -1])
 def test_a_truncated_model_is_one_clear_error(saved, keep):
     path = saved / "model.safetensors"
     path.write_bytes(path.read_bytes()[:keep])
-    with pytest.raises(DataError, match=r"saved: the model is damaged .*train it again"):
-        GruGuesser.load(saved)
+    refused(DataError, r"saved: the model is damaged .*train it again", GruGuesser.load, saved)
 
 
 @pytest.mark.parametrize(
@@ -297,8 +272,7 @@ def test_a_config_that_does_not_fit_its_weights_is_an_error(saved, key, value):
         name, _, text = value.partition(": ")
         value = config["shape"] | {name: int(text) if text.isdecimal() else text}
     path.write_text(json.dumps(config | {key: value}))
-    with pytest.raises(DataError, match="not a GRU guesser of this version"):
-        GruGuesser.load(saved)
+    refused(DataError, "not a GRU guesser of this version", GruGuesser.load, saved)
 
 
 # --- pretrained word vectors
@@ -355,38 +329,29 @@ def test_vectors_of_another_width_are_named(tmp_path, name):
 )
 def test_bad_lines_of_vectors_are_named(tmp_path, text, message):
     (tmp_path / "v.txt").write_text(text)
-    with pytest.raises(DataError, match=message):
-        vectors.table(tmp_path / "v.txt", ["peru"], 2, stems=False)
+    refused(DataError, message, vectors.table, tmp_path / "v.txt", ["peru"], 2, stems=False)
 
 
-def test_bad_archives_of_vectors_are_refused(tmp_path):
+PERU = np.array(["peru"])
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        (None, "cannot be read as .npz"),
+        ({"words": PERU.astype(object), "vectors": np.zeros((1, 2))}, "without pickled objects"),
+        ({"words": np.array(["peru", "oslo"]), "vectors": np.zeros((1, 2))}, "do not go together"),
+        ({"words": np.array([1]), "vectors": np.zeros((1, 2))}, "expected unicode words and finite numbers"),
+        ({"words": PERU, "vectors": np.array([[1.0, np.inf]])}, "expected unicode words and finite numbers"),
+        ({"names": PERU}, "expected arrays 'words' and 'vectors'"),
+    ],
+)
+def test_bad_archives_of_vectors_are_refused(tmp_path, arrays, message):
     path = tmp_path / "v.npz"
-    path.write_bytes(b"PK\x03\x04 cut")
-    with pytest.raises(DataError, match="cannot be read as .npz"):
-        vectors.table(path, ["peru"], 2, stems=False)
-    np.savez(path, words=np.array(["peru"], dtype=object), vectors=np.zeros((1, 2)))
-    with pytest.raises(DataError, match="without pickled objects"):
-        vectors.table(path, ["peru"], 2, stems=False)
-    np.savez(path, words=np.array(["peru", "oslo"]), vectors=np.zeros((1, 2)))
-    with pytest.raises(DataError, match="do not go together"):
-        vectors.table(path, ["peru"], 2, stems=False)
-    for words, numbers in ((np.array([1]), np.zeros((1, 2))), (np.array(["peru"]), np.array([[1.0, np.inf]]))):
-        np.savez(path, words=words, vectors=numbers)
-        with pytest.raises(DataError, match="expected unicode words and finite numbers"):
-            vectors.table(path, ["peru"], 2, stems=False)
-    np.savez(path, names=np.array(["peru"]))
-    with pytest.raises(DataError, match="expected arrays 'words' and 'vectors'"):
-        vectors.table(path, ["peru"], 2, stems=False)
+    path.write_bytes(b"PK\x03\x04 cut") if arrays is None else np.savez(path, **arrays)
+    refused(DataError, message, vectors.table, path, ["peru"], 2, stems=False)
 
 
 @pytest.mark.parametrize("name", ["none.txt", "none.npz"])
 def test_a_missing_file_of_vectors_is_named(tmp_path, name):
-    with pytest.raises(DataError, match=f"{name}: cannot be read"):
-        vectors.table(tmp_path / name, ["peru"], 2, stems=False)
-
-
-@pytest.mark.parametrize("name", ["gru", "gru-bidirectional", "gru-paper"])
-def test_the_configs_load_and_name_every_key(name):
-    path = ROOT / "configs" / f"train_guessers.yaml:{name}"
-    configs.load(path, GruTraining)
-    assert set(configs.read_yaml(path)) == {field.name for field in dataclasses.fields(GruTraining)}
+    refused(DataError, f"{name}: cannot be read", vectors.table, tmp_path / name, ["peru"], 2, stems=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from refusals import refused
 from stand_ins.lm_models import make
 
 from guessers.open_qa.lm_reader import LONGEST, SOLVED, LmReader, LmReaderConfig, evidence, prompt
@@ -55,8 +56,10 @@ def test_an_answer_is_the_likeliest_line_whatever_is_asked_along(folder):
     questions = ["is the house big ?", " ", "  the   dog", "el perro grande la casa mañana ?"]
     passages = [PASSAGES, PASSAGES, PASSAGES[2:], []]
     found = reader.answers(questions, passages)
-    expected = [likeliest(folder, prompt(question, read[:2]), 4) if question.strip() else ""
-                for question, read in zip(questions, passages, strict=True)]  # fmt: skip
+    expected = [
+        likeliest(folder, prompt(question, read[:2]), 4) if question.strip() else ""
+        for question, read in zip(questions, passages, strict=True)
+    ]
     assert found == expected
     assert len({answer for answer in found if answer}) > 1
     assert [reader.answers([q], [p])[0] for q, p in zip(questions, passages, strict=True)] == found
@@ -79,8 +82,7 @@ def test_the_fingerprint_tells_what_decides_an_answer(folder, tmp_path):
 
 
 def test_what_is_not_there_or_out_of_range_is_refused(tmp_path):
-    with pytest.raises(ConfigError, match="not found"):
-        LmReader(LmReaderConfig(base=str(tmp_path / "nowhere.gguf")))
+    refused(ConfigError, "not found", LmReader, LmReaderConfig(base=str(tmp_path / "nowhere.gguf")))
     with pytest.raises(ConfigError) as caught:
         LmReaderConfig(passages=51, max_tokens=0)
     assert "passages: must be in [0, 50], got 51" in str(caught.value)

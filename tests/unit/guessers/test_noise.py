@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import refused
 
 from guessers import noise
 from sqa.core.errors import ConfigError, DataError
@@ -137,8 +138,7 @@ def test_a_file_made_otherwise_is_refused(tmp_path, what):
 def test_bad_files_of_texts_are_named(tmp_path, text, message):
     path = tmp_path / "noisy.jsonl"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(DataError, match=message):
-        load_texts(path)
+    refused(DataError, message, load_texts, path)
 
 
 def test_the_command_says_what_is_wrong(tmp_path, capsys):

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from refusals import refused
 
 from guessers.lessons import learnt, own_texts, texts_identity
 from guessers.retrieval.bm25 import Bm25Guesser
@@ -51,18 +52,15 @@ def test_a_bundled_model_is_never_written_over(tmp_path: Path, output: str) -> N
     ],
 )
 def test_wrong_texts_are_refused_by_record(tmp_path: Path, records: list[object], problem: str) -> None:
-    with pytest.raises(DataError, match=problem):
-        own_texts([pages(tmp_path, *records)])
+    refused(DataError, problem, own_texts, [pages(tmp_path, *records)])
 
 
 def test_a_file_that_is_not_there_is_no_reason_to_take_another(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="nowhere.jsonl"):
-        main(config(tmp_path, tmp_path / "nowhere.jsonl"))
+    refused(DataError, "nowhere.jsonl", main, config(tmp_path, tmp_path / "nowhere.jsonl"))
 
 
 def test_too_few_texts_to_stop_by_and_edited_ones_are_noticed(tmp_path: Path) -> None:
     few = pages(tmp_path, {"id": "x", "text": "a", "page": "A"})
-    with pytest.raises(DataError, match=r"no text falls into dev .*; give more texts"):
-        learnt(("dev",), [few])
+    refused(DataError, r"no text falls into dev .*; give more texts", learnt, ("dev",), [few])
     before = texts_identity([few])
     assert texts_identity([pages(tmp_path, {"id": "x", "text": "b", "page": "A"})]) != before

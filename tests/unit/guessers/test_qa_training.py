@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 
 import numpy as np
 import pytest
 import yaml
+from refusals import refused
 
 import buzzers.train
 import guessers.lessons
@@ -49,6 +51,42 @@ CONFIGS = {f"train_guessers.yaml:{name}": training for name, training in CONFIGS
 @pytest.mark.parametrize("name", CONFIGS)
 def test_the_configs_are_complete(name):
     assert configs.load(ROOT / "configs" / name, CONFIGS[name])
+    if CONFIGS[name] is GruTraining:
+        assert set(configs.read_yaml(ROOT / "configs" / name)) == {field.name for field in fields(GruTraining)}
+
+
+IMPOSSIBLE = r"""
+gru    | {hidden: 0}               | hidden: must be >= 1
+gru    | {dropout: 1.0}            | dropout: must be in
+gru    | {bottleneck: 3}           | needs it equal
+gru    | {bottleneck: null}        | bottleneck: must be >= 1
+gru    | {direction: bidirectional} | bottleneck: must be null
+gru    | {vectors: glove.txt}      | start: must be random where
+gru    | {batch: 1}                | batch: must be >= 2
+gru    | {word_swaps: 1.0}         | word_swaps: must be in
+gru    | {noisy_share: 1.1}        | noisy_share: must be in
+gru    | {rate_factor: 1.0}        | rate_factor: must be in
+bert   | {bottleneck: 0}           | bottleneck: must be >= 1
+bert   | {dropout: 1.0}            | dropout: must be in
+fusion | {points: 0}               | points: must be >= 1
+fusion | {noise: 1.5}              | noise: must be in \[0, 1\]
+fusion | {guessers: [bm25]}        | a fusion is of two or more
+fusion | {learning_rate: 0.0}      | learning_rate: must be > 0
+fusion | {limit: 3}                | limit: must be >= 8
+rerank | {points: 0}               | points: must be >= 1
+rerank | {noise: 1.5}              | noise: must be in \[0, 1\]
+rerank | {learning_rate: 0.0}      | learning_rate: must be > 0
+rerank | {limit: 3}                | limit: must be >= 8
+rerank | {learnt: {model: bm25, folds: [guesser, buzzer], bonus: true}} | learnt.folds: must be without buzzer
+"""
+
+
+@pytest.mark.parametrize("row", IMPOSSIBLE.strip().splitlines())
+def test_a_training_that_cannot_be_is_refused(tmp_path, row):
+    name, change, says = map(str.strip, row.split("|"))
+    mapping = configs.read_yaml(ROOT / "configs" / f"train_guessers.yaml:{name}") | parse_yaml(change)
+    path = write(tmp_path / "g.yaml", yaml.safe_dump(mapping))
+    refused(ConfigError, says, configs.load, path, CONFIGS[f"train_guessers.yaml:{name}"])
 
 
 @pytest.mark.parametrize("file", ["train_guessers.yaml", "train_buzzers.yaml"])
@@ -202,8 +240,7 @@ def test_several_buzzers_in_one_command(guesser, tmp_path, capsys):
 
 def test_too_few_tossups_is_said(guesser, tmp_path, monkeypatch):
     monkeypatch.setattr(buzzers.train, "load_tossups", lambda: world(3))
-    with pytest.raises(DataError, match="too few tossups"):
-        buzzers.train.main(buzzer_config(tmp_path, guesser, "threshold", ""))
+    refused(DataError, "too few tossups", buzzers.train.main, buzzer_config(tmp_path, guesser, "threshold", ""))
 
 
 def test_the_limit_is_checked(tmp_path):
@@ -227,8 +264,11 @@ def test_corrupted_tossups_keep_their_length_and_are_corrupted_alike_every_time(
         assert (before.id, before.page) == (after.id, after.page)
     assert 0.2 < np.mean(parts) < 0.35 and max(parts) < 0.95 and min(parts) < 0.1
     assert any("the" in after.text.split() for after in corrupted)
-    changed = [a != b for before, after in zip(tossups, corrupt(tossups, 0.9, 0.9), strict=True)
-               for a, b in zip(before.text.split(), after.text.split(), strict=True)]  # fmt: skip
+    changed = [
+        a != b
+        for before, after in zip(tossups, corrupt(tossups, 0.9, 0.9), strict=True)
+        for a, b in zip(before.text.split(), after.text.split(), strict=True)
+    ]
     assert 0.8 < np.mean(changed) < 0.95
 
 
@@ -236,8 +276,7 @@ def test_corrupted_tossups_keep_their_length_and_are_corrupted_alike_every_time(
     ("text", "message"), [("kind: bm52\n", "expected one of .*bm25, gru"), ("folds: []\n", "got None")]
 )
 def test_an_unknown_kind_of_guesser_is_named(tmp_path, text, message):
-    with pytest.raises(ConfigError, match=message):
-        guessers.train.main(write(tmp_path / "g.yaml", text))
+    refused(ConfigError, message, guessers.train.main, write(tmp_path / "g.yaml", text))
 
 
 def test_a_mistyped_key_gets_the_nearest(tmp_path):
@@ -248,8 +287,7 @@ def test_a_mistyped_key_gets_the_nearest(tmp_path):
 
 
 def test_sizes_are_checked():
-    with pytest.raises(ConfigError, match="hidden: must be >= 1 or null, got 0"):
-        buzzers.train.NetworkShape(hidden=0)
+    refused(ConfigError, "hidden: must be >= 1 or null, got 0", buzzers.train.NetworkShape, hidden=0)
     with pytest.raises(ConfigError) as caught:
         buzzers.train.NetworkShape(cell="gru", hidden=0, dropout=1.0, skip=False)
     assert len(caught.value.problems) == 2
@@ -265,8 +303,7 @@ def test_sizes_are_checked():
 )
 def test_a_kind_of_buzzer_takes_the_keys_of_its_network_and_no_others(kind, network, takes, tmp_path):
     path = buzzer_config(tmp_path, "bm25", kind, f"network: {network}\n{TRAINING}")
-    with pytest.raises(ConfigError, match=f"network: {kind} takes {takes}"):
-        buzzers.train.load_config(path)
+    refused(ConfigError, f"network: {kind} takes {takes}", buzzers.train.load_config, path)
 
 
 def test_evaluation_counts_unknown_pages_as_wrong(capsys):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import refused
 
 from guessers.open_qa.passages import K1, B, Passage, PassageIndex, fingerprint, quiz_passages, read_passages
 from guessers.open_qa.reader import Reader, ReaderConfig, best_span
@@ -79,10 +80,8 @@ def test_a_file_of_passages(tmp_path):
 )
 def test_damaged_passages(tmp_path, lines, message):
     (tmp_path / "p.jsonl").write_text(lines, encoding="utf-8")
-    with pytest.raises(DataError, match=message):
-        read_passages(tmp_path / "p.jsonl")
-    with pytest.raises(DataError, match="no such file of passages"):
-        fingerprint(tmp_path / "other.jsonl")
+    refused(DataError, message, read_passages, tmp_path / "p.jsonl")
+    refused(DataError, "no such file of passages", fingerprint, tmp_path / "other.jsonl")
 
 
 @pytest.mark.mirror
@@ -152,9 +151,7 @@ def test_the_sentence_closest_to_the_question_and_formats():
 # ------------------------------------------------------------------------------------------------------ the reader
 
 
-SIZE = {
-    "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64,
-}  # fmt: skip
+SIZE = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}
 
 
 def bert(path):
@@ -269,20 +266,15 @@ def test_the_best_span_is_the_best_of_all(seed, length, longest):
 
 
 def test_what_is_no_reader(folder, tmp_path):
-    with pytest.raises(ConfigError, match=r"model models/nowhere not found: .*download: true"):
-        Reader(config("models/nowhere"))
-    with pytest.raises(DataError, match="no config.json"):
-        Reader(config(tmp_path))
-    with pytest.raises(ConfigError, match="reads at most 128 pieces, got 200"):
-        Reader(config(folder, max_length=200))
-    with pytest.raises(ConfigError, match="max_length: must be >= 32"):
-        config(folder, max_length=8)
+    refused(ConfigError, r"model models/nowhere not found: .*download: true", Reader, config("models/nowhere"))
+    refused(DataError, "no config.json", Reader, config(tmp_path))
+    refused(ConfigError, "reads at most 128 pieces, got 200", Reader, config(folder, max_length=200))
+    refused(ConfigError, "max_length: must be >= 32", config, folder, max_length=8)
 
     shutil.copytree(folder, tmp_path / "cut")
     weights = tmp_path / "cut" / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:1000])
-    with pytest.raises(DataError, match="cannot be loaded as a reader"):
-        Reader(config(tmp_path / "cut"))
+    refused(DataError, "cannot be loaded as a reader", Reader, config(tmp_path / "cut"))
 
 
 def test_the_fast_tokenizer_is_made_where_its_file_is_missing(folder, tmp_path):
@@ -295,8 +287,7 @@ def test_the_fast_tokenizer_is_made_where_its_file_is_missing(folder, tmp_path):
     )
     for name in ("vocab.txt", "vocab.json", "merges.txt"):
         (tmp_path / "made" / name).unlink(missing_ok=True)
-    with pytest.raises(DataError, match="cannot be loaded as a reader"):
-        Reader(config(tmp_path / "made"))
+    refused(DataError, "cannot be loaded as a reader", Reader, config(tmp_path / "made"))
 
 
 def test_windows_have_to_begin_with_a_mark(folder, tmp_path):
@@ -306,8 +297,7 @@ def test_windows_have_to_begin_with_a_mark(folder, tmp_path):
     tokenizer = AutoTokenizer.from_pretrained(folder)
     tokenizer.cls_token = tokenizer.mask_token
     tokenizer.save_pretrained(tmp_path / "other")
-    with pytest.raises(DataError, match="do not begin with a mark"):
-        Reader(config(tmp_path / "other"))
+    refused(DataError, "do not begin with a mark", Reader, config(tmp_path / "other"))
 
 
 def test_an_encoder_without_the_head_is_refused(folder, tmp_path):
@@ -315,5 +305,4 @@ def test_an_encoder_without_the_head_is_refused(folder, tmp_path):
 
     AutoTokenizer.from_pretrained(folder).save_pretrained(tmp_path)
     AutoModel.from_config(AutoConfig.from_pretrained(folder)).save_pretrained(tmp_path)
-    with pytest.raises(DataError, match="not a trained reader, it lacks qa_outputs"):
-        Reader(config(tmp_path))
+    refused(DataError, "not a trained reader, it lacks qa_outputs", Reader, config(tmp_path))

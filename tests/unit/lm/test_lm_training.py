@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 import yaml
+from refusals import refused
 from stand_ins.lm_models import make
 from typer.testing import CliRunner
 
@@ -31,8 +32,8 @@ TEXTS = [
     ("el perro is big", "the dog is big"),
     ("la casa grande of el perro", "the big house of the dog"),
 ]
-SETTINGS = {"steps": 6, "batch_pieces": 60, "rank": 4, "warmup": 2, "cooldown": 2, "checkpoint_every": 2,
-            "evaluate_every": 0, "compile": False, "learning_rate": 0.01}  # fmt: skip
+SETTINGS = {"steps": 6, "batch_pieces": 60, "rank": 4, "warmup": 2, "cooldown": 2, "learning_rate": 0.01}
+SETTINGS |= {"checkpoint_every": 2, "evaluate_every": 0, "compile": False}
 
 
 @pytest.fixture(scope="module")
@@ -132,8 +133,10 @@ def test_padding_teaches_nothing(folder, tmp_path):
     *_, trainer = parts(folder, tmp_path)
     together = trainer.batches.make(np.arange(4), np.random.default_rng(0))
     loss, pieces = trainer.loss(together, torch.full((4,), FULL))
-    alone = [trainer.loss(trainer.batches.make(np.array([i]), np.random.default_rng(0)), torch.tensor([FULL]))
-             for i in range(4)]  # fmt: skip
+    alone = [
+        trainer.loss(trainer.batches.make(np.array([i]), np.random.default_rng(0)), torch.tensor([FULL]))
+        for i in range(4)
+    ]
     assert pieces == sum(n for _, n in alone)
     assert loss.item() == pytest.approx(sum(x.item() * n for x, n in alone) / pieces, abs=1e-5)
 
@@ -167,8 +170,7 @@ def test_a_loss_that_is_no_number_stops_it(folder, tmp_path):
     base, _, _, trainer = parts(folder, tmp_path)
     with torch.no_grad():
         base.network.norm.weight.fill_(float("nan"))
-    with pytest.raises(NotComputable, match="the loss is nan"):
-        trainer.step(0)
+    refused(NotComputable, "the loss is nan", trainer.step, 0)
 
 
 def test_another_config_is_not_gone_on_with(tmp_path):
@@ -191,8 +193,7 @@ def test_it_can_begin_with_an_adapter(folder, tmp_path):
     for name, value in tensors(other.network).items():
         assert torch.allclose(value, tensors(base.network)[name], atol=1e-3), name
     wrong, *_, small = parts(folder, tmp_path / "small", rank=2)
-    with pytest.raises(ConfigError, match="another base or rank"):
-        begin_with(small, str(path), wrong)
+    refused(ConfigError, "another base or rank", begin_with, small, str(path), wrong)
 
 
 def test_short_pairs_are_used_less_often():
@@ -214,8 +215,7 @@ def test_short_pairs_are_used_less_often():
     ],
 )
 def test_odd_settings_are_refused(values, message):
-    with pytest.raises(ConfigError, match=message):
-        LmTrainConfig(**values)
+    refused(ConfigError, message, LmTrainConfig, **values)
 
 
 def test_a_name_stays_below_the_runs():
@@ -275,5 +275,4 @@ def test_what_a_fine_tuning_cannot_do_is_one_line(config, tmp_path, arguments, m
 
 def test_fine_tunings_are_not_spread_over_machines(config, tmp_path, monkeypatch):
     monkeypatch.setattr("smt.train.current", object)
-    with pytest.raises(ConfigError, match="--scheduler: fine-tunings are not spread"):
-        smt.train.main(config, tmp_path, seeds=2)
+    refused(ConfigError, "--scheduler: fine-tunings are not spread", smt.train.main, config, tmp_path, seeds=2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from refusals import refused
 from stand_ins.lm_models import make
 
 from smt.lm import word_scores
@@ -75,5 +76,4 @@ def test_one_number_per_word_whatever_is_scored_along(scorer):
 
 def test_a_pair_without_an_adapter_is_refused(monkeypatch, tmp_path):
     monkeypatch.setattr(word_scores, "DATA", tmp_path)
-    with pytest.raises(ConfigError, match="no language model was trained to translate de-en"):
-        word_scores.build("de-en")
+    refused(ConfigError, "no language model was trained to translate de-en", word_scores.build, "de-en")

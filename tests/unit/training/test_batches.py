@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from refusals import refused
 
 from smt.policies.waitk import FULL, Schedule
 from smt.training.batches import Batch
@@ -42,5 +43,4 @@ def test_full_input_sees_everything_at_any_rate():
 
 def test_rates_that_are_none_are_refused():
     for wrong in (0.0, 1.2):
-        with pytest.raises(ConfigError, match="emission_rate"):
-            config(emission_rate=wrong)
+        refused(ConfigError, "emission_rate", config, emission_rate=wrong)

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from refusals import refused
 
 from smt.training.clean import (
     STEPS,
@@ -102,13 +103,11 @@ def test_language_accepts_what_is_too_short_to_say():
     languages = Languages(mini(10))
     assert len(codes("Xqz wvk jj")) < MIN_LETTERS and languages.fit("Xqz wvk jj", "Xqz wvk jj")
     assert without_names("La reina Xochitl fundó Tlaxcala") == "reina fundó"
-    with pytest.raises(DataError, match="learn a language"):
-        Languages([("a", "b")])
+    refused(DataError, "learn a language", Languages, [("a", "b")])
 
 
 def test_clean_asks_for_text_to_compare_languages_with():
-    with pytest.raises(ConfigError, match=r"clean\.language"):
-        next(clean([GOOD], [], CleanConfig(language=True)))
+    refused(ConfigError, r"clean\.language", next, clean([GOOD], [], CleanConfig(language=True)))
     report, english = Report(), "The second side was never translated into the other language at all, it seems."
     languages = Languages(mini())
     kept = list(clean([GOOD, (english, english + " Or", "a")], [], CleanConfig(language=True), report, languages))
@@ -136,5 +135,4 @@ def test_alignment_drops_pairs_that_do_not_translate_each_other():
     [("min_words", 0), ("max_ratio", 0.5), ("min_letters", 1.5), ("min_aligned", -0.1), ("overlap_words", -1)],
 )
 def test_impossible_limits_are_named(key, value):
-    with pytest.raises(ConfigError, match=key):
-        replace(CleanConfig(), **{key: value})
+    refused(ConfigError, key, replace, CleanConfig(), **{key: value})

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from refusals import refused
 
 from smt.training import made
 from smt.training.config import CorpusConfig, SmtConfig
@@ -37,8 +38,9 @@ def test_the_made_side_is_the_one_asked_for() -> None:
 def test_texts_of_odd_length_are_left_out() -> None:
     config = replace(BACK, shortest=3, longest=4)
     assert [pair[1] for pair in made_pairs(config, ["one two", "one two three", "a b c d", "a b c d e"])] == [
-        "one two three", "a b c d",
-    ]  # fmt: skip
+        "one two three",
+        "a b c d",
+    ]
 
 
 def test_a_killed_making_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,15 +68,13 @@ def test_another_translator_is_not_answered_from_the_cache() -> None:
     ],
 )
 def test_odd_entries_are_refused(change: dict, said: str) -> None:
-    with pytest.raises(ConfigError, match=said):
-        replace(BACK, **change)
+    refused(ConfigError, said, replace, BACK, **change)
 
 
 def test_what_earlier_entries_made_can_be_the_text() -> None:
     entry = MadeConfig("distilled", "made", "target", ECHO, of=("round-trip",))
     assert _texts(entry, "es-en", {"round-trip": [("s", "t", "round-trip")], "x": [("u", "v", "x")]}) == ["s"]
-    with pytest.raises(ConfigError, match="round-trip is not among the entries before distilled"):
-        _texts(entry, "es-en", {})
+    refused(ConfigError, "round-trip is not among the entries before distilled", _texts, entry, "es-en", {})
 
 
 def test_a_config_without_made_pairs_has_none() -> None:
@@ -90,5 +90,4 @@ def test_a_file_has_made_pairs_as_the_documentation_shows_them(tmp_path: Path) -
     assert (entry.corpus, entry.makes, entry.every) == ("round-trip", "source", 36)
     assert entry.translator == {"name": "causal-lm", "model": "runs/smt/lm-en-pl/model", "k": "full"}
     file.write_text(file.read_text().replace("k: full", "kk: full"))
-    with pytest.raises(ConfigError, match="translator.kk: unknown"):
-        load(file, SmtConfig)
+    refused(ConfigError, "translator.kk: unknown", load, file, SmtConfig)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
+from refusals import refused
 
 from smt.models.vocab import Vocabulary
 from smt.models.waitk_translator import WaitKConfig, build
@@ -35,18 +36,20 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+SMALL = """
+name: own
+model: {vocabulary: 600, width: 32, heads: 2, feed_forward: 64, encoder_layers: 1, decoder_layers: 1, lexicon_width: 0}
+train:
+  {steps: 2, batch_pieces: 300, warmup: 1, cooldown: 1, checkpoint_every: 1, keep: 1, evaluate_every: 2,
+   evaluate_sentences: 2, evaluate_k: [full], threads: 1}
+"""
+
+
 def config(folder: Path, **corpus: object) -> Path:
-    mapping = {
-        "name": "own",
-        "corpus": {"pair": "fr-en", "train": str(folder / "pairs.tsv"), "development": str(folder / "dev.tsv"),
-                   "vocabulary_size": 600, "lexicon_width": 0, **corpus},
-        "model": {"vocabulary": 600, "width": 32, "heads": 2, "feed_forward": 64, "encoder_layers": 1,
-                  "decoder_layers": 1, "lexicon_width": 0},
-        "train": {"steps": 2, "batch_pieces": 300, "warmup": 1, "cooldown": 1, "checkpoint_every": 1, "keep": 1,
-                  "evaluate_every": 2, "evaluate_sentences": 2, "evaluate_k": ["full"], "threads": 1},
-    }  # fmt: skip
+    files = {"train": str(folder / "pairs.tsv"), "development": str(folder / "dev.tsv")}
+    corpus = {"pair": "fr-en", **files, "vocabulary_size": 600, "lexicon_width": 0, **corpus}
     path = folder / "own.yaml"
-    path.write_text(yaml.safe_dump(mapping), encoding="utf-8")
+    path.write_text(f"{SMALL}\n{yaml.safe_dump({'corpus': corpus})}", encoding="utf-8")
     return path
 
 
@@ -80,13 +83,11 @@ def test_an_edited_file_is_prepared_anew_and_development_is_kept_out(folder: Pat
     ],
 )
 def test_what_does_not_go_together_is_refused(folder: Path, corpus: dict[str, object], problem: str) -> None:
-    with pytest.raises(ConfigError, match=problem):
-        load(config(folder, **corpus), SmtConfig)
+    refused(ConfigError, problem, load, config(folder, **corpus), SmtConfig)
 
 
 def test_a_file_that_is_not_there_is_an_error(folder: Path) -> None:
-    with pytest.raises(DataError, match="nowhere.tsv"):
-        main(config(folder, train=str(folder / "nowhere.tsv")), folder / "runs")
+    refused(DataError, "nowhere.tsv", main, config(folder, train=str(folder / "nowhere.tsv")), folder / "runs")
 
 
 def test_pairs_are_refused_by_line_and_spaced_where_the_language_has_no_blanks(tmp_path: Path) -> None:
@@ -94,8 +95,7 @@ def test_pairs_are_refused_by_line_and_spaced_where_the_language_has_no_blanks(t
     path.write_text("这是GPT-4。\tThis is GPT-4.\tnews\n你好\t \n", encoding="utf-8")
     pairs = load_own_pairs(path, "zh-en")
     assert next(pairs) == ("这 是 GPT-4 。", "This is GPT-4.", "news")
-    with pytest.raises(DataError, match=r"pairs.tsv:2: expected source, target"):
-        next(pairs)
+    refused(DataError, r"pairs.tsv:2: expected source, target", next, pairs)
 
 
 def test_the_projects_own_corpora_are_as_they_were() -> None:

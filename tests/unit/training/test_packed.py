@@ -6,6 +6,7 @@ import json
 import shutil
 
 import pytest
+from refusals import refused
 
 from smt.models.bundle import model_folder
 from smt.statistical import packed
@@ -73,8 +74,7 @@ def test_which_phrases_are_kept(tmp_path):
     "changes", [{"longest": 0}, {"best": 0}, {"least": 1.0}, {"least": -0.1}, {"composed": -1}, {"ngrams": 0}]
 )
 def test_bounds(changes):
-    with pytest.raises(ConfigError, match=f"{next(iter(changes))}: must be"):
-        PackingConfig(**changes)
+    refused(ConfigError, f"{next(iter(changes))}: must be", PackingConfig, **changes)
 
 
 def test_counts_that_follow_from_others():
@@ -126,52 +126,52 @@ def test_unpacking_gives_the_same_files(model, tmp_path):
     assert first == second
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "message"),
-    [
-        (packed.PHRASES, "a\tx\t1\n", "phrases.tsv.zst:1: expected source, target and two counts"),
-        (packed.PHRASES, "a\tx\t1\tmany\n", "phrases.tsv.zst:1: expected source, target and two counts"),
-        (packed.NGRAMS, "a\t1\nb c\n", "language.tsv.zst:2: expected an n-gram and its count"),
-        (packed.NGRAMS, "a b\t1\n", "has no count of 'a', the beginning of another n-gram"),
-    ],
-)
-def test_damaged_tables(model, tmp_path, name, text, message):
-    folder = tmp_path / "damaged"
-    shutil.copytree(model, folder)
-    packed.write_zst(folder / name, iter(text.splitlines()))
+def without(key):
+    def less(folder):
+        config = json.loads((folder / packed.CONFIG).read_text("utf-8"))
+        del config[key]
+        (folder / packed.CONFIG).write_text(json.dumps(config), "utf-8")
+
+    return less
+
+
+def table(name, *lines):
+    return lambda folder: packed.write_zst(folder / name, iter(lines))
+
+
+def written(text):
+    return lambda folder: (folder / packed.CONFIG).write_text(text)
+
+
+COUNTS = "phrases.tsv.zst:1: expected source, target and two counts"
+DAMAGED = {
+    "a count too few": (table(packed.PHRASES, "a\tx\t1"), COUNTS),
+    "no count": (table(packed.PHRASES, "a\tx\t1\tmany"), COUNTS),
+    "an n-gram without count": (table(packed.NGRAMS, "a\t1", "b c"), "language.tsv.zst:2: expected an n-gram and its"),
+    "a beginning too few": (table(packed.NGRAMS, "a b\t1"), "has no count of 'a', the beginning of another n-gram"),
+    "empty": (written("{}"), "format"),
+    "newer": (written('{"format": 99}'), "format 99, not 1"),
+    "no JSON": (written("["), "not a"),
+    **{
+        key: (without(key), f"not a packed model's configuration .*{key}")
+        for key in ("weights", "about", "aligner", "language", "decoding")
+    },
+}
+
+
+@pytest.mark.parametrize("what", DAMAGED)
+def test_damaged_folders(model, tmp_path, what):
+    damage, message = DAMAGED[what]
+    folder = shutil.copytree(model, tmp_path / "damaged")
+    damage(folder)
     (tmp_path / "whole").mkdir()
-    with pytest.raises(DataError, match=message):
-        unpack(folder, tmp_path / "whole")
-
-
-@pytest.mark.parametrize(
-    ("text", "message"), [("{}", "format"), ('{"format": 99}', "format 99, not 1"), ("[", "not a")]
-)
-def test_damaged_configuration(model, tmp_path, text, message):
-    folder = tmp_path / "damaged"
-    shutil.copytree(model, folder)
-    (folder / packed.CONFIG).write_text(text)
-    (tmp_path / "whole").mkdir()
-    with pytest.raises(DataError, match=message):
-        unpack(folder, tmp_path / "whole")
-
-
-@pytest.mark.parametrize("key", ["weights", "about", "aligner", "language", "decoding"])
-def test_a_configuration_that_lacks_a_key(model, tmp_path, key):
-    folder = tmp_path / "damaged"
-    shutil.copytree(model, folder)
-    config = json.loads((folder / packed.CONFIG).read_text("utf-8"))
-    del config[key]
-    (folder / packed.CONFIG).write_text(json.dumps(config), "utf-8")
-    (tmp_path / "whole").mkdir()
-    with pytest.raises(DataError, match=f"not a packed model's configuration .*{key}"):
-        unpack(folder, tmp_path / "whole")
+    refused(DataError, message, unpack, folder, tmp_path / "whole")
 
 
 @pytest.mark.parametrize("name", BUNDLED)
-def test_bundled(name, cache):
+def test_bundled(name):
     pytest.importorskip("thot")
-    sentence, words = BUNDLED[name]
+    sentence, words = BUNDLED[name]  # unpacked once on a machine: ten seconds
     question = Question("q", "d", name[5:7], (tuple(sentence.split()),), ("-",), "Page")
     trace = build(StatisticalConfig(name)).translate_batch([question])[0]
     assert " ".join(word.token for word in trace) == words
@@ -179,5 +179,4 @@ def test_bundled(name, cache):
 
 
 def test_a_phrase_based_model_is_none_of_the_transformer():
-    with pytest.raises(ConfigError, match="no model 'pbmt-es-en'; bundled are es-en, pl-en"):
-        model_folder("pbmt-es-en")
+    refused(ConfigError, "no model 'pbmt-es-en'; bundled are es-en, pl-en", model_folder, "pbmt-es-en")

@@ -61,12 +61,7 @@ def test_truecasing():
         t.split() for t in ("The man of Rome .", "Rome , the city . The end", '"￭ Every man', "We saw every man")
     ]
     forms = tokens.usual_forms(tokens.count_forms(sentences))
-    assert {word: forms.get(word) for word in ("the", "rome", "every", "we")} == {
-        "the": "the",
-        "rome": "Rome",
-        "every": "every",
-        "we": None,
-    }
+    assert [forms.get(word) for word in ("the", "rome", "every", "we")] == ["the", "Rome", "every", None]
     assert tokens.truecase(['"￭', "The", "Man"], forms) == ['"￭', "the", "Man"]
     assert tokens.truecase(["Zeus", "The"], forms) == ["Zeus", "The"]
 
@@ -77,9 +72,8 @@ def test_capitals(words, expected):
 
 
 def test_which_texts_begin_with_a_capital():
-    assert [tokens.begins_with_capital(text) for text in ("¿Qué", "qué", "12 Monos", "12", "")] == [
-        True, False, True, False, False,
-    ]  # fmt: skip
+    texts = ("¿Qué", "qué", "12 Monos", "12", "")
+    assert [text for text in texts if tokens.begins_with_capital(text)] == ["¿Qué", "12 Monos"]
 
 
 # -------------------------------------------------------------------------------------------------------- phrases

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from refusals import refused
 
 from smt.models.bundle import load_model, save_model
 from smt.models.decode import decode_batch
@@ -16,7 +17,6 @@ from smt.models.transformer import ModelConfig
 from smt.models.transformer_stepper import TransformerWriter
 from smt.policies.waitk import Schedule
 from smt.training.config import CorpusConfig, SmtConfig, TrainConfig
-from smt.training.corpus import lexicon, pack
 from smt.training.train import SmtTraining, losses, rate
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
@@ -24,6 +24,7 @@ from sqa.data.datasets import load_questions
 from sqa.run.config import load
 from sqa.training.checkpoints import Checkpoints
 from tests.smt_models import random_model, vocabulary
+from tests.sweep_process import prepared
 
 CONFIG = SmtConfig(
     "tiny",
@@ -36,19 +37,7 @@ CONFIG = SmtConfig(
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A prepared training folder made of the bundled questions."""
-    pairs = [
-        (" ".join(source), target, "mini")
-        for q in load_questions("mini-es", limit=20)
-        for source, target in zip(q.sentences, q.reference, strict=True)
-    ]
-    packed = pack(pairs, vocabulary(), [[(0, 0), (1, 1)]] * len(pairs))
-    data = tmp_path / "data"
-    packed.save(data / "packed")
-    (data / "vocabulary.model").write_bytes(vocabulary().model)
-    ids, probabilities = lexicon(packed, 600, 4)
-    np.save(data / "lexicon_ids.npy", ids)
-    np.save(data / "lexicon_probabilities.npy", probabilities)
-    return tmp_path
+    return prepared(tmp_path).parent
 
 
 def test_loss_falls(folder):
@@ -125,20 +114,17 @@ def test_saved_model_translates_the_same_after_a_second_saving(tmp_path):
 
 
 def test_damaged_model_folders_are_named(tmp_path):
-    with pytest.raises(DataError, match="config.json: not found"):
-        load_model(tmp_path)
+    refused(DataError, "config.json: not found", load_model, tmp_path)
     save_model(random_model(), vocabulary(), tmp_path, {})
     weights = tmp_path / "model.safetensors"
     whole = weights.read_bytes()
     weights.write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(DataError, match="not a translator of this program"):
-        load_model(tmp_path)
+    refused(DataError, "not a translator of this program", load_model, tmp_path)
     weights.write_bytes(whole)
     config = json.loads((tmp_path / "config.json").read_text())
     config["model"]["width"] = 64
     (tmp_path / "config.json").write_text(json.dumps(config))
-    with pytest.raises(DataError, match="not a translator of this program"):
-        load_model(tmp_path)
+    refused(DataError, "not a translator of this program", load_model, tmp_path)
 
 
 def test_shipped_configs_are_valid():
@@ -149,8 +135,7 @@ def test_shipped_configs_are_valid():
 
 
 def test_a_bidirectional_encoder_cannot_be_trained_to_wait():
-    with pytest.raises(ConfigError, match="reads ahead"):
-        replace(CONFIG, model=replace(CONFIG.model, encoder="bidirectional"))
+    refused(ConfigError, "reads ahead", replace, CONFIG, model=replace(CONFIG.model, encoder="bidirectional"))
 
 
 def test_a_model_that_cannot_be_written_leaves_the_one_that_is_there(tmp_path, monkeypatch):
@@ -162,8 +147,7 @@ def test_a_model_that_cannot_be_written_leaves_the_one_that_is_there(tmp_path, m
         raise OSError("no space left on device")
 
     monkeypatch.setattr("smt.models.bundle.save_file", full)
-    with pytest.raises(OSError, match="no space"):
-        save_model(random_model(seed=1), vocabulary(), tmp_path, {})
+    refused(OSError, "no space", save_model, random_model(seed=1), vocabulary(), tmp_path, {})
     with pytest.raises(TypeError):
         save_model(random_model(seed=1), vocabulary(), tmp_path, {"steps": object()})
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before

@@ -8,6 +8,7 @@ from pathlib import Path
 from statistics import stdev
 
 import pytest
+from refusals import refused
 
 import smt.training.sweep
 import sqa.data.texts
@@ -35,21 +36,17 @@ def runs(tmp_path, monkeypatch) -> Path:
 def test_values_of_k():
     assert parse_sweep("k=3,6,full,multi") == (3, 6, "full", "multi")
     for wrong in ("3,6", "k=", "k=0", "k=3,3", "k=three", "seeds=3", "k=3,,6", "k=-1"):
-        with pytest.raises(ConfigError, match="--sweep"):
-            parse_sweep(wrong)
+        refused(ConfigError, "--sweep", parse_sweep, wrong)
 
 
 def test_one_run_per_k_and_seed():
     base = replace(config(), full_encoder="bidirectional", train=replace(config().train, seed=5))
     found = expand(base, (2, "full", "multi"), 2, Path("f"))
-    assert [run.label for run in found] == [
-        "k2-seed5", "kfull-seed5", "multi-seed5", "k2-seed6", "kfull-seed6", "multi-seed6",
-    ]  # fmt: skip
+    assert [run.label for run in found] == [f"{k}-seed{seed}" for seed in (5, 6) for k in ("k2", "kfull", "multi")]
     assert [run.config.train.k for run in found[:3]] == [(2,), ("full",), (2, "full")]
     assert [run.config.model.encoder for run in found[:3]] == ["causal", "bidirectional", "causal"]
     assert {run.config.train.seed for run in found} == {5, 6}
-    with pytest.raises(ConfigError, match="--seeds"):
-        expand(base, (2,), 0, Path("f"))
+    refused(ConfigError, "--seeds", expand, base, (2,), 0, Path("f"))
 
 
 def test_table_has_mean_and_deviation_over_seeds():
@@ -87,15 +84,14 @@ def test_finished_trainings_are_not_done_again(runs, monkeypatch, capsys):
 
 def test_another_config_data_or_start_model_is_refused(runs):
     sweep(config(), (2,), 1, runs)
-    changed = config(learning_rate=3e-3, threads=2)
+    changed = config(learning_rate=3e-3)
     with pytest.raises(ConfigError, match=r"k2-seed0: trained with another train.learning_rate; change `name`"):
         sweep(changed, (2,), 1, runs)
     assert len(sweep(config(threads=2), (2,), 1, runs)) == 1  # does not matter
     assert len(sweep(changed, (2,), 1, runs, fresh=True)) == 1
     data = runs / "smt" / "mini" / "data"
     (data / "lexicon_probabilities.npy").write_bytes((data / "lexicon_probabilities.npy").read_bytes()[:-1] + b"x")
-    with pytest.raises(ConfigError, match="trained with another data"):
-        sweep(changed, (2,), 1, runs)
+    refused(ConfigError, "trained with another data", sweep, changed, (2,), 1, runs)
 
 
 def test_fresh_does_not_take_away_what_another_process_trains(runs):
@@ -104,8 +100,7 @@ def test_fresh_does_not_take_away_what_another_process_trains(runs):
         assert mine
         with held(folder, wait=False) as second:
             assert not second
-        with pytest.raises(ConfigError, match="--fresh"):
-            sweep(config(), (2,), 1, runs, fresh=True)
+        refused(ConfigError, "--fresh", sweep, config(), (2,), 1, runs, fresh=True)
 
 
 def test_a_stop_file_ends_a_sweep_with_a_checkpoint(runs, monkeypatch, capsys):
@@ -141,8 +136,7 @@ def test_a_run_begins_with_the_start_model_and_full_may_be_bidirectional(runs):
 
 def test_a_start_model_that_does_not_fit_is_named(runs, tmp_path):
     narrow = replace(config(), start=str(save_model(random_model(), vocabulary(), runs / "start", {})))
-    with pytest.raises(ConfigError, match=r"model.heads: .* has 4, got 2"):
-        train_in(tmp_path / "a", narrow, prepared_data(narrow, runs))
+    refused(ConfigError, r"model.heads: .* has 4, got 2", train_in, tmp_path / "a", narrow, prepared_data(narrow, runs))
     other = Vocabulary.train((y for _, y, _ in sentence_pairs()), 600)
     alien = replace(
         config(), start=str(save_model(random_model(), other, runs / "alien", {})), model=random_model().config
@@ -154,8 +148,7 @@ def test_a_start_model_that_does_not_fit_is_named(runs, tmp_path):
 
 
 def test_shared_data_must_be_there_and_of_this_corpus(runs):
-    with pytest.raises(ConfigError, match="data: .* holds no data"):
-        prepared_data(replace(config(), data="elsewhere"), runs)
+    refused(ConfigError, "data: .* holds no data", prepared_data, replace(config(), data="elsewhere"), runs)
     with pytest.raises(ConfigError, match="data: .* holds no data"):
         prepared_data(replace(config(), corpus=replace(config().corpus, lexicon_weight=2.0)), runs)
 
@@ -164,8 +157,7 @@ def test_a_damaged_result_is_named(tmp_path):
     folder = tmp_path / "k3-seed0"
     folder.mkdir()
     (folder / "done.json").write_text(json.dumps({"k": 3}))
-    with pytest.raises(DataError, match=r"done\.json: not what a sweep wrote"):
-        finished(tmp_path)
+    refused(DataError, r"done\.json: not what a sweep wrote", finished, tmp_path)
 
 
 @pytest.mark.parametrize("name", ["smt_paper_big", "sweep_es_en", "sweep_pl_en"])

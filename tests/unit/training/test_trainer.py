@@ -6,6 +6,7 @@ import math
 
 import pytest
 import torch
+from refusals import refused
 from torch import nn
 
 from sqa.core.errors import ConfigError, DataError, NotComputable
@@ -77,8 +78,7 @@ def test_the_step_is_down_the_sum_of_the_losses():
 def test_no_step_is_made_with_numbers_that_are_not_finite():
     network, one = trainer()
     before = network.weight.detach().clone()
-    with pytest.raises(NotComputable, match="made: epoch 1: the loss is nan"):
-        one.descend([loss(network, 0) * math.nan])
+    refused(NotComputable, "made: epoch 1: the loss is nan", one.descend, [loss(network, 0) * math.nan])
     with pytest.raises(NotComputable, match="made: epoch 1, its gradient: the loss is (nan|inf)"):
         one.descend([network.weight.sub(network.weight.detach()).abs().sqrt().sum()])  # 0, and steep
     assert torch.equal(network.weight, before)
@@ -87,8 +87,7 @@ def test_no_step_is_made_with_numbers_that_are_not_finite():
 def test_no_checkpoint_is_written_of_weights_that_are_not_finite(tmp_path):
     network, one = trainer(Checkpoints(tmp_path / "c.pt"))
     network.weight.data.fill_(math.inf)
-    with pytest.raises(DataError, match="made: epoch 0: weight holds numbers"):
-        one.save()
+    refused(DataError, "made: epoch 0: weight holds numbers", one.save)
     assert not (tmp_path / "c.pt").exists()
 
 
@@ -96,10 +95,8 @@ def test_a_checkpoint_of_another_config_or_of_an_earlier_version_is_refused(tmp_
     _, one = trainer(Checkpoints(tmp_path / "c.pt", identity={"a": 1, "b": 2}))
     one.save()
     _, other = trainer(Checkpoints(tmp_path / "c.pt", identity={"a": 1, "b": 3}))
-    with pytest.raises(ConfigError, match=r"belongs to another config \(b differ\)"):
-        other.resume()
+    refused(ConfigError, r"belongs to another config \(b differ\)", other.resume)
     content = torch.load(tmp_path / "c.pt", weights_only=True)
     del content["step"]
     torch.save(content, tmp_path / "c.pt")
-    with pytest.raises(DataError, match="of an earlier version; remove it to start again"):
-        one.resume()
+    refused(DataError, "of an earlier version; remove it to start again", one.resume)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 import yaml
+from refusals import refused
 from safetensors.numpy import load_file, save_file
 
 import smt.training.train
@@ -47,8 +48,7 @@ def test_checkpoints_of_another_config_are_refused_by_the_keys_that_differ(runs)
     folder = runs / "smt" / "tiny"
     weights = (folder / "model" / "model.safetensors").read_bytes()
     other = config(learning_rate=3e-3, clip=2.0)
-    with pytest.raises(ConfigError, match=r"tiny: trained with another train.clip, train.learning_rate; .*--fresh"):
-        train(other, runs)
+    refused(ConfigError, r"tiny: trained with another train.clip, train.learning_rate; .*--fresh", train, other, runs)
     assert (folder / "model" / "model.safetensors").read_bytes() == weights and len(Checkpoints(folder).found()) == 2
     train(config(threads=2), runs)  # does not matter
     train(other, runs, fresh=True)
@@ -67,12 +67,9 @@ def test_no_name_leads_out_of_the_runs(tmp_path, name):
     path = tmp_path / "c.yaml"
     path.write_text(yaml.safe_dump({**to_mapping(config()), "name": name}), encoding="utf-8")
     for command in (train_main, sweep_main, clean):
-        with pytest.raises(ConfigError, match="name: must be a plain folder name"):
-            command(path, tmp_path / "runs")
-    with pytest.raises(ConfigError, match="name: must be a plain folder name"):
-        train(replace(config(), name=name), tmp_path / "runs")
-    with pytest.raises(ConfigError, match="data: must be a plain folder name"):
-        replace(config(), data=name)
+        refused(ConfigError, "name: must be a plain folder name", command, path, tmp_path / "runs")
+    refused(ConfigError, "name: must be a plain folder name", train, replace(config(), name=name), tmp_path / "runs")
+    refused(ConfigError, "data: must be a plain folder name", replace, config(), data=name)
     assert not (tmp_path / "runs").exists()
 
 
@@ -94,8 +91,7 @@ def test_a_second_training_is_refused_by_the_name_of_the_first_and_a_killed_one_
     with subprocess.Popen(command, text=True, env=environment, **pipes) as first:
         assert first.stdout is not None and first.stdout.readline() == "held\n"
         for fresh in (False, True):
-            with pytest.raises(ConfigError, match=rf"tiny: process {first.pid} on \S+ is working in it"):
-                train(config(), runs, fresh)
+            refused(ConfigError, rf"tiny: process {first.pid} on \S+ is working in it", train, config(), runs, fresh)
         first.kill()
     assert train(config(), runs) == folder / "model"
 
@@ -109,8 +105,7 @@ def test_a_guesser_is_not_trained_twice_at_once_in_one_folder(tmp_path):
     with pytest.MonkeyPatch.context() as patch, claimed(tmp_path / "work"):
         patch.setattr(guessers.lessons, "mapped_tossups", lambda folds: [])
         patch.setattr(gru_train.Material, "of", lambda *_: None)
-        with pytest.raises(ConfigError, match=f"work: process {os.getpid()} on"):
-            guessers.train.main(path)
+        refused(ConfigError, f"work: process {os.getpid()} on", guessers.train.main, path)
 
 
 # ------------------------------------------------------------------------------------------------------- numbers
@@ -123,18 +118,23 @@ def test_numbers_that_are_none_are_refused_in_a_config(tmp_path, key, number):
     path = tmp_path / "c.yaml"
     kept = "\n".join(line for line in text.splitlines() if not line.startswith(f"  {key}:"))
     path.write_text(kept.replace("train:", f"train:\n  {key}: {number}"), encoding="utf-8")
-    with pytest.raises(ConfigError, match=rf"train\.{key}: expected a finite number, got number"):
-        load(path, SmtConfig)
+    refused(ConfigError, rf"train\.{key}: expected a finite number, got number", load, path, SmtConfig)
 
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"learning_rate": float("nan")}, {"clip": 0.0}, {"label_smoothing": 1.0}, {"alignment_weight": float("inf")},
-     {"k": (2, 3), "k_weights": (0.0, 0.0)}, {"k": (2, 3), "k_weights": (1.0, -1.0)}, {"seed": -1}],
-)  # fmt: skip
+    [
+        {"learning_rate": float("nan")},
+        {"clip": 0.0},
+        {"label_smoothing": 1.0},
+        {"alignment_weight": float("inf")},
+        {"k": (2, 3), "k_weights": (0.0, 0.0)},
+        {"k": (2, 3), "k_weights": (1.0, -1.0)},
+        {"seed": -1},
+    ],
+)
 def test_settings_that_no_training_can_use_are_refused(wrong):
-    with pytest.raises(ConfigError, match=rf"{list(wrong)[-1]}: must be"):
-        TrainConfig(**wrong)
+    refused(ConfigError, rf"{list(wrong)[-1]}: must be", TrainConfig, **wrong)
 
 
 def test_a_loss_that_is_no_number_ends_the_training_and_spoils_no_checkpoint(runs, monkeypatch):
@@ -159,8 +159,7 @@ def test_a_loss_that_is_no_number_ends_the_training_and_spoils_no_checkpoint(run
 def test_a_gradient_without_bounds_ends_the_training_before_it_is_used(runs, monkeypatch):
     kept = torch.nn.utils.clip_grad_norm_
     monkeypatch.setattr(torch.nn.utils, "clip_grad_norm_", lambda *a, **k: kept(*a, **k) * float("inf"))
-    with pytest.raises(NotComputable, match="step 1, its gradient: the loss is inf"):
-        train(config(), runs)
+    refused(NotComputable, "step 1, its gradient: the loss is inf", train, config(), runs)
 
 
 def corrupted(folder, name):
@@ -176,8 +175,7 @@ def test_a_translator_with_numbers_that_are_none_is_refused_never_scored(tmp_pat
     folder = save_model(random_model(), vocabulary(), tmp_path / "model", {})
     name = next(key for key, array in load_file(folder / "model.safetensors").items() if array.dtype.kind == "f")
     corrupted(folder, name)
-    with pytest.raises(DataError, match="holds numbers that are not finite"):
-        load_model(folder)
+    refused(DataError, "holds numbers that are not finite", load_model, folder)
     mapping = {"name": "r", "dataset": {"name": "mini-es", "limit": 1}, "metrics": ["bleu"]}
     mapping["translator"] = {"name": "waitk", "model": str(folder), "k": 3}
     with pytest.raises(DataError, match="holds numbers that are not finite"):
@@ -186,8 +184,7 @@ def test_a_translator_with_numbers_that_are_none_is_refused_never_scored(tmp_pat
 
 def test_a_guesser_with_numbers_that_are_none_is_refused(tmp_path):
     write_tensors(tmp_path, {"w": np.array([1.0, np.nan], np.float32)}, {"kind": "x", "version": 1})
-    with pytest.raises(DataError, match=f"{tmp_path}: w holds numbers that are not finite"):
-        read_tensors(tmp_path, "x", 1)
+    refused(DataError, f"{tmp_path}: w holds numbers that are not finite", read_tensors, tmp_path, "x", 1)
 
 
 def test_the_bundled_models_hold_sound_numbers_only():

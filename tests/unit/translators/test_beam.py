@@ -8,6 +8,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from refusals import refused
 from smt_models import random_model, vocabulary
 
 from smt.models.beam import Beam, search_batch, search_stream
@@ -206,5 +207,4 @@ def test_fingerprints_tell_searches_apart(folder):
     [({"beam": 0}, "beam: must be 1 to 64"), ({"beam": 65}, "beam"), ({"look_ahead": 0}, "look_ahead: must be 1")],
 )
 def test_impossible_searches_are_refused(options, message):
-    with pytest.raises(ConfigError, match=message):
-        WaitKConfig("es-en", 3, **options)
+    refused(ConfigError, message, WaitKConfig, "es-en", 3, **options)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from refusals import refused
 
 from smt.models.bundle import load_model, model_folder
 from smt.models.copying import MOST, Begun, Copier, Names, spellings
@@ -79,10 +80,12 @@ def test_nothing_is_favoured_where_no_name_is_begun():
 @pytest.mark.parametrize(
     "begun, rests",
     [
-        ("Mus", {"só", "so", "sa"}), ('"Mus', {"só", "so", "sa"}), ("Mussó", {""}), ("M", set()),
-        ("mus", set()), ("12", set()), ("El", set()), ("Ud", set()),
+        ("Mus", {"só", "so", "sa"}),
+        ('"Mus', {"só", "so", "sa"}),
+        ("Mussó", {""}),
+        *((word, set()) for word in ("M", "mus", "12", "El", "Ud")),
     ],
-)  # fmt: skip
+)
 def test_what_counts_as_a_name(begun, rests):
     assert Names(SENTENCE).rests(begun, 99) == rests
 
@@ -100,11 +103,11 @@ def test_words_are_heard_as_they_are_read():
     assert names.rests("Mus", 9) == Names(SENTENCE).rests("Mus", 9)
 
 
-@pytest.mark.parametrize("k", [1, 3, 6, FULL])
+@pytest.mark.parametrize("k", [1, 6, FULL])
 def test_streaming_equals_batched(k):
     model, vocabulary, _ = load_model(model_folder("es-en"))
     plain, copying = (TransformerWriter(model, vocabulary, bonus) for bonus in (0.0, 5.0))
-    sentences = [list(s) for q in load_questions("mini-es", limit=4) for s in q.sentences]
+    sentences = [list(s) for q in load_questions("mini-es", limit=1) for s in q.sentences]
     batched = decode_batch(copying, sentences, Schedule(k))
     assert batched != decode_batch(plain, sentences, Schedule(k))
     for sentence, written in zip(sentences, batched, strict=True):
@@ -114,7 +117,7 @@ def test_streaming_equals_batched(k):
 
 
 def test_the_bundled_model_keeps_more_names():
-    questions = load_questions("mini-es")
+    questions = load_questions("mini-es", limit=12)
     plain, copying = (build(WaitKConfig("es-en", 6, copy_bonus=bonus)) for bonus in (0.0, 2.0))
     assert plain.fingerprint() != copying.fingerprint()
 
@@ -137,14 +140,11 @@ def test_a_name_that_is_lost_without_it_arrives():
 
 def test_a_vocabulary_of_another_program_is_refused():
     foreign = BpeVocabulary([*SPECIAL, "a"], [*SPECIAL, "a"], Cutting())
-    with pytest.raises(ConfigError, match="copy_bonus"):
-        Copier.of(foreign, 2.0)
+    refused(ConfigError, "copy_bonus", Copier.of, foreign, 2.0)
 
 
 def test_refusals():
     for bonus in (-1.0, MOST + 1, float("nan"), float("inf")):
-        with pytest.raises(ConfigError, match="copy_bonus"):
-            WaitKConfig("es-en", 3, copy_bonus=bonus)
+        refused(ConfigError, "copy_bonus", WaitKConfig, "es-en", 3, copy_bonus=bonus)
     assert all(WaitKConfig("es-en", 3, copy_bonus=bonus).copy_bonus == bonus for bonus in (0.0, MOST))
-    with pytest.raises(ConfigError, match="beam must be 1"):
-        WaitKConfig("es-en", 3, beam=4, copy_bonus=2.0)
+    refused(ConfigError, "beam must be 1", WaitKConfig, "es-en", 3, beam=4, copy_bonus=2.0)

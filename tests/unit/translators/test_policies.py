@@ -12,6 +12,7 @@ import pytest
 from doubles import question, write_questions
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import refused
 from smt_models import random_model, vocabulary
 
 from smt.models.bundle import save_model
@@ -35,10 +36,7 @@ from sqa.files.store import Store
 from sqa.run.config import run_from_mapping
 from sqa.run.pipeline import CountedSource, run, stream
 
-POLICIES = [
-    WaitK(1), WaitK(3), WaitK(FULL), LocalAgreement(2), LocalAgreement(3), Hold(0), Hold(2),
-    Retranslate(), Retranslate(2),
-]  # fmt: skip
+POLICIES = [*map(WaitK, (1, 3, FULL)), *map(LocalAgreement, (2, 3)), *map(Hold, (0, 2)), Retranslate(), Retranslate(2)]
 APPENDING = [policy for policy in POLICIES if not isinstance(policy, Retranslate)]
 # what a system makes of the first 1, 2, 3, 4 words of a sentence
 GROWING = ["the", "the house", "the white house", "the white house falls"]
@@ -54,11 +52,12 @@ def shown(policy, translations, complete=None):
 
 def test_wait_k_writes_one_word_after_each_read():
     assert shown(WaitK(1), GROWING) == {
-        (1, False): "the", (2, False): "the house", (3, False): "the house house", (4, False): "the house house falls"
-    }  # fmt: skip
-    assert shown(WaitK(3), GROWING) == {
-        (3, False): "the", (4, False): "the white", (4, True): "the white house falls"
-    }  # fmt: skip
+        (1, False): "the",
+        (2, False): "the house",
+        (3, False): "the house house",
+        (4, False): "the house house falls",
+    }
+    assert shown(WaitK(3), GROWING) == {(3, False): "the", (4, False): "the white", (4, True): "the white house falls"}
     assert shown(WaitK(FULL), GROWING) == {(4, True): "the white house falls"}
 
 
@@ -68,30 +67,31 @@ def test_wait_k_waits_where_the_translation_has_no_more_words():
 
 def test_local_agreement_writes_what_successive_translations_begin_with_alike():
     assert shown(LocalAgreement(2), GROWING) == {
-        (2, False): "the", (4, False): "the white house", (4, True): "the white house falls"
-    }  # fmt: skip
+        (2, False): "the",
+        (4, False): "the white house",
+        (4, True): "the white house falls",
+    }
     assert shown(LocalAgreement(3), GROWING) == {(3, False): "the", (4, True): "the white house falls"}
 
 
 def test_local_agreement_keeps_what_it_wrote_and_goes_on_at_the_same_place():
     translations = ["a b", "a b c", "x y c d", "x y c d e"]
-    assert shown(LocalAgreement(2), translations) == {
-        (2, False): "a b", (4, False): "a b c d", (4, True): "a b c d e"
-    }  # fmt: skip
+    assert shown(LocalAgreement(2), translations) == {(2, False): "a b", (4, False): "a b c d", (4, True): "a b c d e"}
 
 
 def test_hold_leaves_out_the_last_words_until_the_end():
-    assert shown(Hold(2), GROWING) == {
-        (3, False): "the", (4, False): "the white", (4, True): "the white house falls"
-    }  # fmt: skip
+    assert shown(Hold(2), GROWING) == {(3, False): "the", (4, False): "the white", (4, True): "the white house falls"}
     assert shown(Hold(0), ["a", "a b"]) == {(1, False): "a", (2, False): "a b"}
 
 
 def test_retranslation_shows_the_newest_translation():
     assert list(shown(Retranslate(), GROWING).values()) == GROWING
     assert shown(Retranslate(1), GROWING) == {
-        (2, False): "the", (3, False): "the white", (4, False): "the white house", (4, True): "the white house falls"
-    }  # fmt: skip
+        (2, False): "the",
+        (3, False): "the white",
+        (4, False): "the white house",
+        (4, True): "the white house falls",
+    }
 
 
 def test_retranslation_retracts_what_differs_and_no_more():
@@ -245,8 +245,7 @@ def test_keys_of_a_config(keys, policy):
     ],
 )
 def test_wrong_keys_are_named(keys, message):
-    with pytest.raises(ConfigError, match=message):
-        parse_policy(*keys)
+    refused(ConfigError, message, parse_policy, *keys)
 
 
 @pytest.mark.parametrize("nested", [{"name": "wait-k", "k": 6}, {"name": "hold", "n": 2}, {"name": "retranslate"}])
@@ -274,8 +273,7 @@ def test_a_nested_policy_is_the_short_spelling(nested):
 )
 def test_wrong_keys_of_a_nested_policy_are_named(more, message):
     run = {"name": "r", "dataset": {"name": "mini-es"}, "translator": {"name": "command", "command": ["cat"], **more}}
-    with pytest.raises(ConfigError, match=message):
-        run_from_mapping(run)
+    refused(ConfigError, message, run_from_mapping, run)
 
 
 def test_fingerprints_tell_policies_apart():
@@ -358,5 +356,7 @@ print([POLICIES.resolve(name).__name__ for name in POLICIES.names()], TRANSLATOR
 def test_the_end_writes_the_last_translation_whatever_came_before_it():
     for policy in (LocalAgreement(2), LocalAgreement(3)):
         assert policy.show(("the",), [("the", "hut"), ("the", "old"), ("the", "new", "house")], True) == (
-            "the", "new", "house"
-        )  # fmt: skip
+            "the",
+            "new",
+            "house",
+        )

@@ -12,17 +12,13 @@ import sys
 import threading
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from doubles import write_questions
-from stand_ins.chat_server import (
-    Answer,
-    ChatServer,
-    dying,
-    error,
-    normal,
-)
+from refusals import refused
+from stand_ins.chat_server import WORDS, Answer, ChatServer, dying, error, normal, pages
 
 from guessers.llm import client as llm_client
 from guessers.llm import guesser as llm
@@ -34,17 +30,9 @@ from guessers.llm.reply import Titles
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.interfaces import Guesser, IncrementalGuesser
 from sqa.core.paths import ROOT
-from sqa.core.types import Guess
 from sqa.files.store import Store
 from sqa.run.config import load_run, read_yaml, run_from_mapping
 from sqa.run.pipeline import run
-
-WORDS = "the town of Potosí lies in Bolivia near the mountain of Cerro Rico where Spain took silver".split()
-
-
-def pages(guesses: list[Guess]) -> list[str]:
-    return [guess.page for guess in guesses]
-
 
 # --------------------------------------------------------------------------------------------------------- the contract
 
@@ -95,12 +83,10 @@ def test_the_fingerprint_is_of_model_prompt_and_parameters_only(tmp_path):
         return build(LlmConfig(endpoint=EndpointConfig(**{**endpoint, **(extra or {})}), **keys)).fingerprint()
 
     (tmp_path / "a.txt").write_text("Spain\n")
-    others = [
-        fingerprint({"model": "n"}), fingerprint({"base_url": "http://g/v1"}), fingerprint({"seed": 1}),
-        fingerprint({"temperature": 1.0}), fingerprint({"max_tokens": 5}), fingerprint({"label": "v2"}),
-        fingerprint({"json_mode": True}), fingerprint(prompt="{text}?"), fingerprint(every=2), fingerprint(guesses=3),
-        fingerprint(pages=str(tmp_path / "a.txt")),
-    ]  # fmt: skip
+    asked = {"model": "n", "base_url": "http://g/v1", "seed": 1, "temperature": 1.0, "max_tokens": 5, "label": "v2"}
+    others = [fingerprint({key: value}) for key, value in (asked | {"json_mode": True}).items()]
+    keys = {"prompt": "{text}?", "every": 2, "guesses": 3, "pages": str(tmp_path / "a.txt")}
+    others += [fingerprint(**{key: value}) for key, value in keys.items()]
     assert len({fingerprint(), *others}) == len(others) + 1
     quick = {"api_key_env": "K", "retries": 0, "timeout": 1.0, "concurrency": 9, "requests_per_minute": 5.0}
     assert fingerprint(quick, max_requests=3, prices=(1.0, 2.0), cache=tmp_path / "c") == fingerprint()
@@ -115,14 +101,11 @@ def test_lists_of_pages(guesser_of, tmp_path):
         assert pages(guesser.guess(["of Spain and peru Bolivia"], 5)[0]) == ["Bolivia"] and guesser.left_out == 1
         assert guesser_of(server).pages is None
     assert len(Titles.of("bm25").pages) > 1000
-    with pytest.raises(ConfigError, match="pages: .*none.txt cannot be read"):
-        Titles.of(str(tmp_path / "none.txt"))
+    refused(ConfigError, "pages: .*none.txt cannot be read", Titles.of, str(tmp_path / "none.txt"))
     (tmp_path / "empty.txt").write_text("\n")
-    with pytest.raises(DataError, match="names no page"):
-        Titles.of(str(tmp_path / "empty.txt"))
+    refused(DataError, "names no page", Titles.of, str(tmp_path / "empty.txt"))
     (tmp_path / "latin.txt").write_bytes("Łódź".encode("utf-16"))
-    with pytest.raises(DataError, match="not UTF-8"):
-        Titles.of(str(tmp_path / "latin.txt"))
+    refused(DataError, "not UTF-8", Titles.of, str(tmp_path / "latin.txt"))
 
 
 # --------------------------------------------------------------------------------------------------------- kept replies
@@ -149,20 +132,9 @@ def test_equal_texts_are_asked_once(guesser_of):
 def questions_config(folder: Path, url: str, n: int = 6, **keys) -> dict:
     path = write_questions(folder / "questions.jsonl", n)
     endpoint = {"base_url": url, "model": "tiny", "retries": 1, "backoff": 0.01, "requests_per_minute": 60000.0}
-    guesser = {
-        "name": "guessers.llm.guesser:build",
-        "endpoint": endpoint,
-        "every": 2,
-        "cache": str(folder / "kept"),
-        **keys,
-    }
-    return {
-        "name": "t",
-        "dataset": {"name": str(path)},
-        "translator": "doubles:build_translator",
-        "guesser": guesser,
-        "metrics": ["accuracy"],
-    }
+    asked = {"endpoint": endpoint, "every": 2, "cache": str(folder / "kept"), **keys}
+    parts = {"translator": "doubles:build_translator", "guesser": {"name": "guessers.llm.guesser:build", **asked}}
+    return {"name": "t", "dataset": {"name": str(path)}, **parts, "metrics": ["accuracy"]}
 
 
 def test_an_endpoint_that_dies_half_way_loses_nothing(tmp_path):
@@ -210,10 +182,8 @@ def test_a_killed_run_asks_no_finished_request_again(tmp_path):
         arguments = ["guess", str(config), "--runs", str(tmp_path / "runs")]
         command = [sys.executable, "-c", "from sqa.cli import main; main()", *arguments]
         paths = os.pathsep.join([str(ROOT), str(ROOT / "tests")])
-        process = subprocess.Popen(
-            command, env={**os.environ, "PYTHONPATH": paths}, start_new_session=True,
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        process = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": paths}, start_new_session=True, **quiet)
         end = time.monotonic() + 60
         while len(server.prompts) < 10 and time.monotonic() < end:
             time.sleep(0.01)
@@ -234,8 +204,7 @@ def test_the_kept_replies_are_bounded_and_a_runs_own_stay(tmp_path):
     for i in range(40):
         cache.make_room() if i < 19 else None
         cache.put(str(i), "s", "p", reply)
-    with pytest.raises(ConfigError, match="cache_mb: .* is full of replies that this run uses"):
-        cache.make_room()
+    refused(ConfigError, "cache_mb: .* is full of replies that this run uses", cache.make_room)
     later = Cache(tmp_path / "kept", limit=200_000)
     assert later.get(["0", "1"]) == {"0": reply, "1": reply}
     later.make_room()
@@ -250,31 +219,22 @@ def test_the_reply_that_came_first_is_kept(tmp_path):
 
 
 def test_many_threads_share_the_file(tmp_path):
-    cache = Cache(tmp_path / "kept", limit=1 << 20)
-    threads = [
-        threading.Thread(target=cache.put, args=(str(i), "s", "p", Reply(str(i), None, None))) for i in range(16)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert {key: reply.text for key, reply in cache.get([str(i) for i in range(16)]).items()} == {
-        str(i): str(i) for i in range(16)
-    }
+    cache, keys = Cache(tmp_path / "kept", limit=1 << 20), [str(i) for i in range(16)]
+    with ThreadPoolExecutor(16) as pool:
+        list(pool.map(lambda key: cache.put(key, "s", "p", Reply(key, None, None)), keys))
+    assert {key: reply.text for key, reply in cache.get(keys).items()} == dict(zip(keys, keys, strict=True))
 
 
 def test_damaged_and_foreign_files(tmp_path):
     damaged = tmp_path / "damaged"
     damaged.write_bytes(b"no database " * 100)
-    with pytest.raises(DataError, match="the kept replies are damaged .*; delete the file"):
-        Cache(damaged, 1 << 20).get(["k"])
+    refused(DataError, "the kept replies are damaged .*; delete the file", Cache(damaged, 1 << 20).get, ["k"])
     with sqlite3.connect(tmp_path / "foreign") as file:
         file.execute("CREATE TABLE other (x)")
     file.close()
     with pytest.raises(DataError, match="not a file of kept replies of this version; name another cache"):
         Cache(tmp_path / "foreign", 1 << 20).put("k", "s", "p", Reply("", None, None))
-    with pytest.raises(DataError, match="cannot be opened"):
-        Cache(damaged / "below", 1 << 20).put("k", "s", "p", Reply("", None, None))
+    refused(DataError, "cannot be opened", Cache(damaged / "below", 1 << 20).put, "k", "s", "p", Reply("", None, None))
 
 
 # ----------------------------------------------------------------------------------------------- pace, budget, estimate
@@ -385,14 +345,13 @@ def test_urls_that_are_none(url):
 
 def test_all_problems_of_a_config_at_once():
     with pytest.raises(ConfigError) as caught:
-        EndpointConfig(base_url="x", model="", api_key_env="sk-1", max_tokens=0, concurrency=0, retries=-1,
-                       timeout=0.0, requests_per_minute=float("inf"), temperature=3.0)  # fmt: skip
+        numbers = {"max_tokens": 0, "concurrency": 0, "retries": -1, "timeout": 0.0, "temperature": 3.0}
+        EndpointConfig(base_url="x", model="", api_key_env="sk-1", requests_per_minute=float("inf"), **numbers)
     assert len(caught.value.problems) == 9 and "sk-1" not in str(caught.value)
     with pytest.raises(ConfigError) as caught:
         LlmConfig(every=0, guesses=51, prompt="?", max_requests=0, cache_mb=0, prices=(-1.0, 1.0))
     assert len(caught.value.problems) == 7
-    with pytest.raises(ConfigError, match="max_tokens"):
-        LocalConfig(folder=Path("x"), max_tokens=0)
+    refused(ConfigError, "max_tokens", LocalConfig, folder=Path("x"), max_tokens=0)
 
 
 def test_the_projects_config_is_read_with_all_its_keys():
@@ -405,17 +364,6 @@ def test_the_projects_config_is_read_with_all_its_keys():
 
 def test_a_budget_is_counted_over_threads():
     budget = Budget(5)
-    refused = []
-
-    def spend() -> None:
-        try:
-            budget.spend()
-        except ConfigError:
-            refused.append(1)
-
-    threads = [threading.Thread(target=spend) for _ in range(12)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert budget.spent == 5 and len(refused) == 7
+    with ThreadPoolExecutor(12) as pool:
+        errors = [spent.exception() for spent in [pool.submit(budget.spend) for _ in range(12)]]
+    assert budget.spent == 5 and sum(isinstance(error, ConfigError) for error in errors) == 7

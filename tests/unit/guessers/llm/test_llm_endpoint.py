@@ -6,20 +6,9 @@ import socket
 import time
 
 import pytest
-from stand_ins.chat_server import (
-    Answer,
-    Behaviour,
-    ChatServer,
-    completion,
-    dripping,
-    error,
-    failing,
-    fenced,
-    huge,
-    nonsense,
-    normal,
-    slow,
-)
+from refusals import refused
+from stand_ins import chat_server as chat
+from stand_ins.chat_server import WORDS, Answer, Behaviour, ChatServer, completion, error, failing, normal, pages
 
 from guessers.llm.client import EndpointConfig, EndpointError
 from guessers.llm.guesser import LlmConfig, build
@@ -27,11 +16,6 @@ from sqa.core.errors import ConfigError
 from sqa.core.types import Guess
 
 KEY = "sk-secret-0123456789"
-WORDS = "the town of Potosí lies in Bolivia near the mountain of Cerro Rico where Spain took silver".split()
-
-
-def pages(guesses: list[Guess]) -> list[str]:
-    return [guess.page for guess in guesses]
 
 
 # --------------------------------------------------------------------------------------------------------- the protocol
@@ -59,12 +43,12 @@ def test_optional_parameters_are_sent_or_not(guesser_of):
 
 
 def test_fenced_json_is_read_as_well(guesser_of):
-    with ChatServer(fenced) as server:
+    with ChatServer(chat.fenced) as server:
         assert pages(guesser_of(server).guess(["of Peru and Bolivia"], 5)[0]) == ["Bolivia", "Peru"]
 
 
 def test_nonsense_is_an_empty_list_counted_and_told_once(guesser_of, capsys):
-    with ChatServer(nonsense) as server:
+    with ChatServer(chat.nonsense) as server:
         guesser = guesser_of(server)
         assert guesser.guess_prefixes(WORDS[:4], 5) == [[], [], [], []]
     assert guesser.unusable == 4 and "4 requests" in guesser.summary() and "4 unusable" in guesser.summary()
@@ -136,56 +120,37 @@ def test_a_pause_too_long_ends_the_run(guesser_of):
 # --------------------------------------------------------------------------------------------------- failures that last
 
 
-def fails(make, behaviour: Behaviour, match: str, requests: int | None, kind: type = EndpointError, **endpoint) -> str:
-    with ChatServer(behaviour) as server:
-        with pytest.raises(kind, match=match) as caught:
-            make(server, endpoint={"retries": 2, **endpoint}).guess(["Spain"], 5)
-        assert requests is None or len(server.prompts) == requests
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
+HTML, MOVED = Answer(b"<html>welcome</html>"), Answer(b"", 307, {"Location": "http://elsewhere.invalid/"})
+LASTING: dict[str, tuple[Behaviour | Answer, str, int, dict]] = {  # what it does, what is said, requests, options
+    "500 for ever": (
+        error(500),
+        r"^http://127.0.0.1:.*HTTP 500 \(no luck\); asked 3 times.*run again to go on$",
+        3,
+        {},
+    ),
+    "another protocol": (HTML, "not a chat-completions answer, it begins '<html>welcome", 3, {}),
+    "slow": (chat.slow, "no complete answer in 0.2 seconds; asked 2 times", 2, {"timeout": 0.2, "retries": 1}),
+    "dripping": (chat.dripping, "no complete answer in 0.3 seconds; asked once", 1, {"timeout": 0.3, "retries": 0}),
+    "huge": (chat.huge, "an answer of more than 1048576 bytes, refused", 1, {}),
+    "refused": (error(400, "no temperature"), r"HTTP 400 \(no temperature\)", 1, {}),
+    "a wrong model": (error(404, "no `tiny` here"), r"HTTP 404 \(no `tiny` here\); is the model 'tiny'", 1, {}),
+    "moved, not followed": (MOVED, "HTTP 307, it has moved", 1, {}),
+}
 
 
-def test_500_for_ever(guesser_of):
-    said = fails(guesser_of, lambda prompt, number: error(500), r"HTTP 500 \(no luck\); asked 3 times", 3)
-    assert said.startswith("http://127.0.0.1:") and said.endswith("all finished replies are kept: run again to go on")
-
-
-def test_another_protocol(guesser_of):
-    html = Answer(b"<html>welcome</html>")
-    fails(guesser_of, lambda prompt, number: html, "not a chat-completions answer, it begins '<html>welcome", 3)
-
-
-def test_a_slow_server(guesser_of):
-    fails(guesser_of, slow, "no complete answer in 0.2 seconds; asked 2 times", 2, timeout=0.2, retries=1)
-
-
-def test_a_dripping_server(guesser_of):
-    fails(guesser_of, dripping, "no complete answer in 0.3 seconds; asked once", 1, timeout=0.3, retries=0)
-
-
-def test_a_huge_body(guesser_of):
-    fails(guesser_of, huge, "an answer of more than 1048576 bytes, refused", 1)
-
-
-def test_a_wrong_model(guesser_of):
-    missing = error(404, "The model `tiny` does not exist")
-    fails(guesser_of, lambda p, n: missing, r"HTTP 404 \(The model `tiny` does not exist\); is the model 'tiny'", 1,
-          ConfigError)  # fmt: skip
+@pytest.mark.parametrize("what", LASTING)
+def test_failures_that_last(guesser_of, what):
+    answer, says, requests, options = LASTING[what]
+    kind = ConfigError if what in ("a wrong model", "moved, not followed") else EndpointError
+    with ChatServer(answer if callable(answer) else lambda prompt, number: answer) as server:
+        guesser = guesser_of(server, endpoint={"retries": 2, **options})
+        refused(kind, says, guesser.guess, ["Spain"], 5)
+    assert len(server.prompts) == requests
 
 
 def test_a_wrong_path(guesser_of):
     with ChatServer() as server, pytest.raises(ConfigError, match=r"HTTP 404 .*base_url right \(most end in /v1\)"):
         guesser_of(server.base_url.removesuffix("/v1")).guess(["Spain"], 1)
-
-
-def test_a_request_that_is_refused(guesser_of):
-    refusal = error(400, "temperature is not supported")
-    fails(guesser_of, lambda p, n: refusal, r"HTTP 400 \(temperature is not supported\)", 1)
-
-
-def test_a_redirect_is_not_followed(guesser_of):
-    moved = Answer(b"", 307, {"Location": "http://elsewhere.invalid/"})
-    fails(guesser_of, lambda p, n: moved, "HTTP 307, it has moved", 1, ConfigError)
 
 
 def test_nobody_listens(guesser_of):
@@ -220,8 +185,7 @@ def test_a_wrong_key_is_one_clear_error_without_the_key(guesser_of, monkeypatch)
         with pytest.raises(ConfigError, match=r"HTTP 401 .* is the key in \$SOME_KEY right\?") as caught:
             guesser_of(server, endpoint={"api_key_env": "SOME_KEY"}).guess(["Spain"], 1)
         assert KEY not in str(caught.value) and "***" in str(caught.value)
-        with pytest.raises(ConfigError, match="name the variable of its key in api_key_env"):
-            guesser_of(server).guess(["Spain"], 1)
+        refused(ConfigError, "name the variable of its key in api_key_env", guesser_of(server).guess, ["Spain"], 1)
     assert len(server.prompts) == 2
 
 
@@ -240,8 +204,7 @@ def test_a_netrc_does_not_take_the_keys_place(guesser_of, monkeypatch, tmp_path)
     monkeypatch.setenv("SOME_KEY", KEY)
     with ChatServer(key=KEY) as server:
         assert guesser_of(server, endpoint={"api_key_env": "SOME_KEY"}).guess(["Spain"], 1) != [[]]
-        with pytest.raises(ConfigError, match="HTTP 401"):
-            guesser_of(server).guess(["Peru"], 1)
+        refused(ConfigError, "HTTP 401", guesser_of(server).guess, ["Peru"], 1)
     assert server.keys == [f"Bearer {KEY}", None]
 
 

@@ -6,16 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
+from refusals import refused
+from stand_ins.chat_server import pages
 
 from guessers.llm.guesser import LlmConfig, LlmGuesser, build
 from guessers.llm.local import LocalConfig
 from sqa.core.errors import ConfigError, DataError
-from sqa.core.types import Guess
-
-
-def pages(guesses: list[Guess]) -> list[str]:
-    return [guess.page for guess in guesses]
-
 
 # -------------------------------------------------------------------------------------------------- a model in a folder
 
@@ -25,7 +21,7 @@ TAUGHT = {
     "the town of Potosí": [("Bolivia", 0.75), ("Peru", 0.25)],
     "the river Ebro": [("Spain", 0.5)],
     "no idea": None,
-}  # fmt: skip
+}
 
 
 def taught_reply(text: str) -> str:
@@ -56,11 +52,9 @@ def taught(tmp_path_factory) -> Path:
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=base, eos_token="</s>", pad_token="<pad>")
     tokenizer.chat_template = "{% for m in messages %}<user>{{ m.content }}{% endfor %}<model>"
     torch.manual_seed(0)
-    config = LlamaConfig(
-        vocab_size=len(tokenizer), hidden_size=48, intermediate_size=96, num_hidden_layers=2, num_attention_heads=4,
-        max_position_embeddings=256, pad_token_id=0, bos_token_id=None, eos_token_id=1,
-    )  # fmt: skip
-    model = LlamaForCausalLM(config)
+    shape = {"hidden_size": 48, "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4}
+    marks = {"max_position_embeddings": 256, "pad_token_id": 0, "bos_token_id": None, "eos_token_id": 1}
+    model = LlamaForCausalLM(LlamaConfig(vocab_size=len(tokenizer), **shape, **marks))
     rows = tokenizer(texts, padding=True, return_tensors="pt", return_token_type_ids=False)
     labels = rows["input_ids"].masked_fill(rows["attention_mask"] == 0, -100)
     optimizer = torch.optim.Adam(model.parameters(), 5e-3)
@@ -122,9 +116,7 @@ def test_a_prompt_too_long_for_the_model(taught, tmp_path):
 
 def test_folders_that_hold_no_model(taught, tmp_path):
     def fails(folder: Path, match: str, kind: type = DataError) -> None:
-        with pytest.raises(kind, match=match) as caught:
-            local(folder, tmp_path / "kept").guess(["the river Ebro"], 5)
-        assert "\n" not in str(caught.value)
+        refused(kind, match, lambda: local(folder, tmp_path / "kept").guess(["the river Ebro"], 5))
 
     fails(tmp_path / "none", "local.folder: no folder", ConfigError)
     folder = copied(taught, tmp_path / "model")

@@ -7,14 +7,10 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from stand_ins.chat_server import pages
 
 from guessers.llm.reply import Titles, parse
 from sqa.core.types import Guess
-
-
-def pages(guesses: list[Guess]) -> list[str]:
-    return [guess.page for guess in guesses]
-
 
 # -------------------------------------------------------------------------------------------------------------- replies
 

@@ -1,0 +1,39 @@
+"""Logs of other systems, written and replayed; what is said of those that cannot be."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from refusals import refused
+
+from smt.engines.recorded import RecordedConfig, build
+from sqa.core.errors import DataError
+from sqa.core.trace import check_emissions
+from sqa.core.types import Question
+
+
+def log(folder: Path, rows: Sequence[Any]) -> RecordedConfig:
+    """A file of these objects, or of lines as they stand."""
+    path = folder / "instances.log"
+    path.write_text("".join((r if isinstance(r, str) else json.dumps(r)) + "\n" for r in rows), encoding="utf-8")
+    return RecordedConfig(str(path))
+
+
+def emissions(config: RecordedConfig, questions: Sequence[Question]) -> list[list[tuple]]:
+    """(sentence, word, g, ended) of every question, and how many words are taken back where any are."""
+    translator = build(config)
+    translator.check(questions)
+    batch = translator.translate_batch(questions)
+    for question, written in zip(questions, batch, strict=True):
+        check_emissions(question, written)
+    return [[(e.sentence, e.token, e.g, e.ended, *([e.erase] if e.erase else [])) for e in row] for row in batch]
+
+
+def problem(config: RecordedConfig, questions: Sequence[Question]) -> str:
+    """What is said of a log, after its name."""
+    message = refused(DataError, "", emissions, config, questions)
+    assert message.startswith(config.file)
+    return message.removeprefix(config.file)
