@@ -22,7 +22,7 @@ import functools
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal
 
 from tqdm import tqdm
 
@@ -56,15 +56,6 @@ class Bonus:
     category: str
     tournament: str
     year: int | None
-
-
-class Asked(Protocol):
-    """A text with an answer page, "" or None if unknown."""
-
-    @property
-    def text(self) -> str: ...
-    @property
-    def page(self) -> str | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +115,7 @@ def held_out() -> list[HeldOut]:
 class Overlap:
     """Finds out whether a clue repeats one of some questions."""
 
-    def __init__(self, questions: Iterable[Asked]) -> None:
+    def __init__(self, questions: Iterable[text.Profile]) -> None:
         with_run: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
         self._stems: defaultdict[str, list[frozenset[str]]] = defaultdict(list)  # by answer
         for number, question in enumerate(questions):
@@ -172,7 +163,7 @@ def _stems(line: str) -> frozenset[str]:
     return frozenset(stem for word in line.split() for stem in text.content_stems(word))
 
 
-def sift(clues: Sequence[Bonus], questions: Collection[Asked]) -> dict[Verdict, list[Bonus]]:
+def sift(clues: Sequence[Bonus], questions: Collection[text.Profile]) -> dict[Verdict, list[Bonus]]:
     """The clues by verdict, in their order."""
     overlap = Overlap(questions)
     sifted: dict[Verdict, list[Bonus]] = {"kept": [], "no page": [], "wording": [], "facts": []}

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from guessers.bonus import Bonus, clean_bonus
 from sqa.core import answers
@@ -73,6 +75,8 @@ def check_output(output: Path, texts: Sequence[Path]) -> None:
         raise ConfigError(f"output: {output} is the folder of a bundled model; name another one for your own texts")
 
 
-def texts_identity(texts: Sequence[Path]) -> list[str]:
-    """sha256 of each file, for checkpoints: a training goes on with the texts that it began with."""
-    return [hashlib.sha256(file.read_bytes()).hexdigest() for file in texts]
+def identity_of(config: Any, but: Collection[str]) -> dict[str, Any]:
+    """What a training's checkpoint must agree in: its keys `but` some, and the sha256 of each file of texts."""
+    keys = {key: value for key, value in asdict(config).items() if key not in {"output", "work", "texts", *but}}
+    texts = [hashlib.sha256(file.read_bytes()).hexdigest() for file in config.texts]
+    return keys | ({"texts": texts} if texts else {})

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import re
+from typing import Protocol
 
 from snowballstemmer import stemmer
 
@@ -34,6 +35,15 @@ STOP_WORDS = frozenset(
 )
 
 _english = stemmer("english")
+
+
+class Profile(Protocol):
+    """What a page is learnt from, or asked for: a text, and its page (None or "" if unknown)."""
+
+    @property
+    def text(self) -> str: ...
+    @property
+    def page(self) -> str | None: ...
 
 
 def fold(text: str) -> str:

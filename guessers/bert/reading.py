@@ -26,15 +26,11 @@ SHARD = 500  # passages read between two savings
 KNOWN = 2  # times a stem must occur in the training texts to be a known word
 
 
-class Lesson(Protocol):
-    """A text with its page."""
+class Lesson(text.Profile, Protocol):
+    """A text with its page and a name."""
 
     @property
     def id(self) -> str: ...
-    @property
-    def text(self) -> str: ...
-    @property
-    def page(self) -> str | None: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -26,12 +26,14 @@ from tqdm import tqdm
 from guessers.bert.encoder import Device, Encoder, Precision, find_encoder, load_encoder, rarity, weights_digest
 from guessers.bert.guesser import BertGuesser, EncoderName, Head, Parts, Shape, add_tuned, tuned_tensors
 from guessers.bert.reading import SHARD, Lesson, Material, Reading, Sums, read
-from guessers.lessons import texts_identity
+from guessers.lessons import identity_of
 from sqa.core.errors import BelowOne, Bound, ConfigError, Count, NotNegative, Whole, checked
 from sqa.training.checkpoints import Checkpoints
 from sqa.training.trainer import Part, Trainer
 
 CHECKPOINT, TUNING = "head.pt", "tuning.pt"  # in the work folder
+ANY = ("device", "stop_after", "download", "tuning_updates")  # keys that may change while a training is under way
+OF_TUNING = ("tuned_layers", "tuning_batch", "tuning_rate")  # of step 3 alone
 SAVE_EVERY = 100  # updates between two savings of step 3
 
 
@@ -146,7 +148,7 @@ def _weights(model: Any, tokenizer: Any, lessons: Sequence[Lesson]) -> np.ndarra
 def train_head(config: BertTraining, head: Head, material: Material, sums: Sums, kept: Sums) -> Head:
     """Step 2. Returns the head that was best on the dev texts."""
     optimiser = torch.optim.AdamW(head.parameters(), config.learning_rate, weight_decay=config.weight_decay)
-    checkpoints = Checkpoints(config.work / CHECKPOINT, identity=_identity(config))
+    checkpoints = Checkpoints(config.work / CHECKPOINT, identity=identity_of(config, {*ANY, *OF_TUNING}))
     trainer = Trainer(config.work, optimiser, {"head": head, "optimiser": optimiser}, checkpoints)
     if not trainer.resume():
         start_from_means(head, sums, material.train)
@@ -203,8 +205,7 @@ def tune(config: BertTraining, encoder: Encoder, head: Head, material: Material,
         {"params": list(head.parameters()), "lr": 10 * config.tuning_rate},
     ]
     optimiser = torch.optim.AdamW(groups, weight_decay=config.weight_decay)
-    identity = _identity(config, "tuned_layers", "tuning_batch", "tuning_rate")
-    checkpoints = Checkpoints(config.work / TUNING, identity=identity)
+    checkpoints = Checkpoints(config.work / TUNING, identity=identity_of(config, ANY))
     parts: dict[str, Part] = {"head": head, "layers": layers, "optimiser": optimiser}
     trainer = Trainer(config.work, optimiser, parts, checkpoints, unit="update")
     trainer.resume()
@@ -240,21 +241,3 @@ def last_layers(model: Any, count: int) -> nn.ModuleList:
     if count > depth or not stacks:
         raise ConfigError(f"tuned_layers: the encoder has {depth if stacks else 'no list of'} layers, got {count}")
     return stacks[0][depth - count :]
-
-
-def _identity(config: BertTraining, *more: str) -> dict[str, Any]:
-    """What a checkpoint must agree in: all but where files lie, when to stop, and step 3 but for what is in `more`."""
-    skip = {
-        "output",
-        "work",
-        "device",
-        "stop_after",
-        "download",
-        "tuned_layers",
-        "tuning_updates",
-        "tuning_batch",
-        "tuning_rate",
-        "texts",
-    }
-    texts = {"texts": texts_identity(config.texts)} if config.texts else {}
-    return {key: value for key, value in asdict(config).items() if key not in skip or key in more} | texts

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from tqdm import tqdm
 
 from guessers.retrieval.bm25 import Bm25Guesser, Bm25Training
-from guessers.retrieval.index import Profile
+from guessers.text import Profile
 from sqa.core.errors import ConfigError, DataError, lacking, returns_exit_code
 from sqa.files.model_files import folder_digest
 from sqa.run import config as configs

@@ -8,9 +8,9 @@ matrix of the same tossups, or at random.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 import torch
@@ -23,7 +23,7 @@ from guessers.gru import vectors
 from guessers.gru.examples import Drawing, Example, Material, batches, padded
 from guessers.gru.guesser import GruGuesser, Unit
 from guessers.gru.network import Direction, Network, PrefixGru, Shape, network_of
-from guessers.lessons import texts_identity
+from guessers.lessons import identity_of
 from sqa.core.errors import (
     BelowOne,
     Bound,
@@ -124,7 +124,7 @@ def _train(config: GruTraining, material: Material) -> GruGuesser:
         optimiser, mode="max", factor=config.rate_factor, patience=config.patience
     )
     parts = {"network": network, "optimiser": optimiser, "schedule": schedule}
-    checkpoints = Checkpoints(config.work / CHECKPOINT, identity=_identity(config))
+    checkpoints = Checkpoints(config.work / CHECKPOINT, identity=identity_of(config, ("epochs", "stop_after")))
     trainer = Trainer(config.work, optimiser, parts, checkpoints, config.clip)
     if not trainer.resume():
         set_start(network, config, material)
@@ -141,13 +141,6 @@ def _train(config: GruTraining, material: Material) -> GruGuesser:
         )
     trainer.take_best()
     return GruGuesser(network, words, pages, config.units)
-
-
-def _identity(config: GruTraining) -> dict[str, Any]:
-    """What a checkpoint must agree in: all but where files lie and when to stop."""
-    skip = {"output", "work", "epochs", "stop_after", "texts"}
-    texts = {"texts": texts_identity(config.texts)} if config.texts else {}
-    return {key: value for key, value in asdict(config).items() if key not in skip} | texts
 
 
 def _epoch(config: GruTraining, trainer: Trainer, network: Network, material: Material, epoch: int) -> float:

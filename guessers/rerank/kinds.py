@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from guessers import text
-from guessers.retrieval.index import Profile
+from guessers.text import Profile
 from sqa.files.model_files import pack_integers, pack_strings, unpack_integers, unpack_strings
 
 POINTING = frozenset({"this", "these"})

@@ -27,7 +27,8 @@ from typing import Literal
 import numpy as np
 
 from guessers.retrieval import lucene
-from guessers.retrieval.index import ANALYZERS, VERSION, Index, Profile, tfidf_weights
+from guessers.retrieval.index import ANALYZERS, VERSION, Index, tfidf_weights
+from guessers.text import Profile
 from sqa.core.errors import NotNegative, Positive, Share, checked
 from sqa.core.types import Guess
 from sqa.files.model_files import folder_digest, resolve_model

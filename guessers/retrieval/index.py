@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 
 from guessers import text
 from guessers.retrieval import lucene
+from guessers.text import Profile
 from sqa.core.errors import DataError
 from sqa.files.model_files import (
     pack_integers,
@@ -30,15 +30,6 @@ ANALYZERS: dict[str, Analyzer] = {
     "standard": lucene.standard,
     "english": lucene.english,
 }
-
-
-class Profile(Protocol):
-    """What a page is learnt from."""
-
-    @property
-    def text(self) -> str: ...
-    @property
-    def page(self) -> str | None: ...
 
 
 @dataclass(frozen=True)

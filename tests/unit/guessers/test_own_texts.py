@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from refusals import refused
 
-from guessers.lessons import learnt, own_texts, texts_identity
-from guessers.retrieval.bm25 import Bm25Guesser
+from guessers.lessons import identity_of, learnt, own_texts
+from guessers.retrieval.bm25 import Bm25Guesser, Bm25Training
 from guessers.train import main
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import DATA, ROOT
@@ -62,5 +62,7 @@ def test_a_file_that_is_not_there_is_no_reason_to_take_another(tmp_path: Path) -
 def test_too_few_texts_to_stop_by_and_edited_ones_are_noticed(tmp_path: Path) -> None:
     few = pages(tmp_path, {"id": "x", "text": "a", "page": "A"})
     refused(DataError, r"no text falls into dev .*; give more texts", learnt, ("dev",), [few])
-    before = texts_identity([few])
-    assert texts_identity([pages(tmp_path, {"id": "x", "text": "b", "page": "A"})]) != before
+    before = identity_of(Bm25Training("bm25", tmp_path, texts=(few,)), ("bonus",))
+    assert "bonus" not in before and "folds" in before and "output" not in before
+    other = pages(tmp_path, {"id": "x", "text": "b", "page": "A"})
+    assert identity_of(Bm25Training("bm25", tmp_path, texts=(other,)), ("bonus",)) != before
