@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import pyarrow as pa
 from tqdm import tqdm
 
 from sqa.core.errors import DataError
+from sqa.core.table import table_of
 from sqa.files.store import Stage, Store
 
 
@@ -21,19 +21,20 @@ def stored(
     ids: Sequence[str],
     make: Callable[[slice], Sequence[Mapping[str, Any]]],
     what: str,
-    **columns: pa.DataType,
+    **kinds: str,
 ) -> list[dict[str, Any]]:
     """A row for each question, in order; `make` makes those of a block that the store lacks, `what` names them."""
-    fields = {"question_id": pa.string(), **columns}
-    schema = pa.schema([pa.field(name, kind, nullable=False) for name, kind in fields.items()])
+    schema = {"question_id": "text", **kinds}
     starts = range(0, len(ids), stage.block_size)
     if store.missing(stage, len(starts)):
         with store.working_on(stage):
             for index in tqdm(store.missing(stage, len(starts)), desc=what, unit="block", mininterval=2):
                 block = slice(starts[index], starts[index] + stage.block_size)
-                rows = [{"question_id": id, **row} for id, row in zip(ids[block], make(block), strict=True)]
-                store.write(stage, index, pa.Table.from_pylist(rows, schema=schema))
-    found = [row for index in range(len(starts)) for row in store.read(stage, index, schema).to_pylist()]
+                rows = ([id, *map(row.__getitem__, kinds)] for id, row in zip(ids[block], make(block), strict=True))
+                store.write(stage, index, table_of(schema, rows))
+    tables = (store.read(stage, index, schema) for index in range(len(starts)))
+    columns = ([each[name].to_list() for name in schema] for each in tables)
+    found = [dict(zip(schema, row, strict=True)) for each in columns for row in zip(*each, strict=True)]
     if [row["question_id"] for row in found] != list(ids):
         raise DataError(f"{store.folder(stage)}: its rows are not those of the questions; delete it, run again")
     return found

@@ -13,7 +13,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import pyarrow as pa
 from tqdm import tqdm
 
 from experiments.paper.table4_rows import ReaderEntry, is_yes_no
@@ -124,7 +123,7 @@ class Steps:
             return [{"text": " ".join(line for line in lines if line)} for lines in final]
 
         place, mark = TRANSLATORS.identity(config.name), translator.fingerprint()
-        rows = self._rows("texts", place, mark, (), make, text=pa.string())
+        rows = self._rows("texts", place, mark, (), make, text="text")
         return [row["text"] for row in rows]
 
     def retrieved(self, texts: Sequence[str]) -> list[Found]:
@@ -174,7 +173,7 @@ class Steps:
             return [{"answer": reader.answer(*pair)} for pair in zip(asked, read, strict=True)]
 
         upstream = (self.library.fingerprint, digest([list(texts), [item.passages for item in found]]))
-        rows = self._rows("answers", type(reader).__name__, reader.fingerprint(), upstream, make, answer=pa.string())
+        rows = self._rows("answers", type(reader).__name__, reader.fingerprint(), upstream, make, answer="text")
         return [row["answer"] for row in rows]
 
     def _looked_up(self, name: str, upstream: tuple[str, ...], make: Make) -> list[Found]:
@@ -184,8 +183,8 @@ class Steps:
             self.library.fingerprint,
             upstream,
             make,
-            passages=pa.list_(pa.int32()),
-            found=pa.int32(),
+            passages="[i4]",
+            found="i4",
         )
         return [Found(tuple(row["passages"]), row["found"]) for row in rows]
 
@@ -196,10 +195,10 @@ class Steps:
         fingerprint: str,
         upstream: tuple[str, ...],
         make: Make,
-        **columns: pa.DataType,
+        **kinds: str,
     ) -> list[dict[str, Any]]:
         """One row for each question, in order; `make` makes those of a block that the store lacks."""
         content = digest([[q.id, q.split, q.language, q.text, q.answers, q.translation] for q in self.questions])
         stage = Stage(f"table4-{name}", implementation, digest([VERSION, fingerprint]), upstream, content, BLOCK_SIZE)
         what = f"{self.questions[0].split} {self.questions[0].language} {name}"
-        return stored(self.store, stage, [q.id for q in self.questions], make, what, **columns)
+        return stored(self.store, stage, [q.id for q in self.questions], make, what, **kinds)

@@ -24,7 +24,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
 from experiments.contestant import components
 from experiments.contestants import NamedContestant, check_labels, sift
@@ -190,7 +189,7 @@ def ranks_of(
     identity = digest([VERSION, DEPTH, list(fractions), guesser.fingerprint()])
     stage = Stage("ranks", target, identity, (), dataset_fingerprint(questions), BLOCK_SIZE)
     what = f"{questions[0].dataset} {target.partition(':')[0]}"
-    rows = stored(store, stage, [q.id for q in questions], make, what, ranks=pa.list_(pa.int32()))
+    rows = stored(store, stage, [q.id for q in questions], make, what, ranks="[i4]")
     return np.array([row["ranks"] for row in rows], dtype=np.int64)
 
 

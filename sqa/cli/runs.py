@@ -164,7 +164,7 @@ def export(
     output: Output = None,
 ) -> None:
     """A finished run for other programs: text for sacrebleu, a log for SimulEval (--output: its folder), steps."""
-    from sqa.files.store import write_table
+    from sqa.files.atomic import atomic
     from sqa.run import export as out
     from sqa.run.folder import open_run
 
@@ -173,7 +173,8 @@ def export(
         print(import_module("smt.engines.instances").write_instances(traces, output or run / "simuleval", unit))
     elif to == "parquet":
         path = output or run / "steps.parquet"
-        write_table(path, out.steps_table(traces), {})
+        with atomic(path) as partial:
+            partial.write_bytes(out.parquet(traces))
         print(path)
     else:
         _write(out.lines(traces, to, side, unit), output)

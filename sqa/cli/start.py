@@ -39,6 +39,8 @@ EXTRAS = {  # of pyproject.toml -> what for
     "metrics": "COMET, BERTScore, CIDEr, SPICE",
     "models": "translators, the GRU guesser, trainings",
     "notebooks": "the notebooks, data frames",
+    "parquet": "stores of earlier versions, sqa export --to parquet",
+    "plots": "figures: sqa report, reproduce, curve, compare",
     "pretrained": "Marian, M2M100, NLLB, mBART",
     "results": "sqa results: blocks of pages, the page of all numbers",
     "services": "sqa board, client, play, scorer, serve, validate, bench",
@@ -46,6 +48,7 @@ EXTRAS = {  # of pyproject.toml -> what for
     "statistical": "phrase-based translation",
     "test": "tests only",
     "train": "training translators, step-wise errors",
+    "zstd": "files named .zst",
 }
 PROGRAMS = {"apertium": "a translator of the ablation", "java": "METEOR, SPICE", "chromium": "tests of pages"}
 BFLOAT16 = ("amx_bf16", "avx512_bf16", "bf16")  # flags in /proc/cpuinfo

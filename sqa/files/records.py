@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from sqa.core.errors import DataError
+from sqa.core.errors import DataError, need
 from sqa.files.json_reader import parse_json
 
 MAX_LINE = 1 << 28  # bytes
@@ -29,6 +29,7 @@ def chunks(path: Path) -> Iterator[bytes]:
 
 
 def _decompressed(path: Path, raw: Iterator[bytes]) -> Iterator[bytes]:
+    need("zstandard", str(path))
     import zstandard
 
     decompressor = zstandard.ZstdDecompressor()

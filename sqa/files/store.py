@@ -1,7 +1,7 @@
 """Stage results in files: found by what made them, whole or not at all.
 
     <root>/store/<stage>/<key>/manifest.json        what the key was made from
-    <root>/store/<stage>/<key>/block-0003.parquet   the rows of the fourth block of questions
+    <root>/store/<stage>/<key>/block-0003.npz   the rows of the fourth block of questions
     <root>/store/<stage>/<key>/loaded.json          code of one's own that was loaded while they were made
     <root>/store/questions/<fingerprint>/questions.jsonl   what was run on, so that a run is read without its data set
 
@@ -18,19 +18,17 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from io import BytesIO
 from pathlib import Path
 from typing import Any, Protocol, overload
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from sqa.core import trace as tr
 from sqa.core.errors import DataError
+from sqa.core.table import Schema, Table
 from sqa.core.trace import SCHEMA_VERSION, QuestionTrace
 from sqa.core.types import Asked, Buzz, Guess, Question
 from sqa.files.atomic import atomic, held
 from sqa.files.json_reader import parse_json
+from sqa.files.tables import OLDER, read_table, table_bytes
 
 
 def digest(value: Any) -> str:
@@ -141,23 +139,28 @@ class Store:
 
     def block(self, stage: Stage, index: int) -> Path:
         """The file of one block."""
-        return self.folder(stage) / f"block-{index:04d}.parquet"
+        return self.folder(stage) / f"block-{index:04d}.npz"
 
     def missing(self, stage: Stage, blocks: int) -> list[int]:
         """The blocks that are not there yet."""
         found = self.place.names(self.folder(stage))
-        return [index for index in range(blocks) if self.block(stage, index).name not in found]
+        return [index for index in range(blocks) if found.isdisjoint(path.name for path in self._either(stage, index))]
 
     def has(self, stage: Stage, index: int) -> bool:
         """Whether one block is there."""
-        return self.place.exists(self.block(stage, index))
+        return any(map(self.place.exists, self._either(stage, index)))
 
-    def write(self, stage: Stage, index: int, table: pa.Table) -> None:
+    def _either(self, stage: Stage, index: int) -> tuple[Path, Path]:
+        """The file of a block, and what an earlier version called it."""
+        path = self.block(stage, index)
+        return path, path.with_suffix(OLDER)
+
+    def write(self, stage: Stage, index: int, table: Table) -> None:
         """Write one block, whole or not at all."""
         metadata = {"key": stage.key, "stage": stage.name, "block": str(index)}
         self.place.write(self.block(stage, index), table_bytes(table, metadata))
 
-    def read(self, stage: Stage, index: int, schema: pa.Schema) -> pa.Table:
+    def read(self, stage: Stage, index: int, schema: Schema) -> Table:
         """Read one block.  A truncated, damaged or foreign file: DataError naming it."""
         wanted = {"key": stage.key, "block": str(index)}
         return read_table(self.block(stage, index), schema, wanted, self.place.read)
@@ -245,59 +248,6 @@ def write_text(path: Path, text: str) -> None:
         partial.write_text(text, encoding="utf-8")
 
 
-def write_table(path: Path, table: pa.Table, metadata: Mapping[str, str]) -> None:
-    """Write a Parquet file of `table_bytes`, whole or not at all."""
-    with atomic(path) as partial:
-        partial.write_bytes(table_bytes(table, metadata))
-
-
-def table_bytes(table: pa.Table, metadata: Mapping[str, str]) -> bytes:
-    """A table as a Parquet file: zstd, page checksums, `metadata` in its schema."""
-    table = table.replace_schema_metadata({"sqa.schema_version": str(SCHEMA_VERSION), **_named(metadata)})
-    file = BytesIO()
-    pq.write_table(
-        table,
-        file,
-        compression="zstd",
-        compression_level=6,
-        version="2.6",
-        data_page_version="1.0",
-        use_dictionary=True,
-        row_group_size=1 << 16,
-        write_page_checksum=True,
-    )
-    return file.getvalue()
-
-
-def read_table(
-    path: Path, schema: pa.Schema, metadata: Mapping[str, str], read: Callable[[Path], bytes] = Path.read_bytes
-) -> pa.Table:
-    """Read a Parquet file written by `write_table` with this schema and metadata; else DataError with the remedy."""
-    remedy = "delete it and run again"
-    try:
-        with pq.ParquetFile(BytesIO(read(path)), page_checksum_verification=True) as file:
-            table = file.read()
-    except FileNotFoundError as error:
-        raise DataError(f"{path}: is missing; run the stage again") from error
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{path}: truncated or damaged, not a readable Parquet file; {remedy}") from error
-    metadata_bytes = table.schema.metadata or {}
-    found = {key.decode(errors="replace"): value.decode(errors="replace") for key, value in metadata_bytes.items()}
-    version = found.get("sqa.schema_version")
-    if version != str(SCHEMA_VERSION):
-        raise DataError(f"{path}: has trace schema version {version}, expected {SCHEMA_VERSION}; {remedy}")
-    for key, value in _named(metadata).items():
-        if found.get(key) != value:
-            raise DataError(f"{path}: holds {key} {found.get(key)}, expected {value}; {remedy}")
-    if not table.schema.equals(schema):
-        raise DataError(f"{path}: has the columns {table.schema.names}, expected {schema.names}; {remedy}")
-    return table
-
-
-def _named(metadata: Mapping[str, str]) -> dict[str, str]:
-    return {f"sqa.{key}": value for key, value in metadata.items()}
-
-
 class Traces(Sequence[QuestionTrace]):
     """The traces of a run in question order, read from the store a block at a time."""
 
@@ -361,8 +311,8 @@ def _read(
     stage: Stage,
     index: int,
     block: Sequence[Question],
-    schema: pa.Schema,
-    rows_of: Callable[[pa.Table], dict[str, Any]],
+    schema: Schema,
+    rows_of: Callable[[Table], dict[str, Any]],
 ) -> dict[str, Any]:
     rows = rows_of(store.read(stage, index, schema))
     strangers = rows.keys() - {q.id for q in block}

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sqa.core.answers import is_right
-from sqa.core.errors import SqaError
+from sqa.core.errors import ConfigError, SqaError, need
 from sqa.core.significance import Band, MeanCurve, bootstrap_band, curve_stats
 from sqa.metrics.curve import curve_named
 from sqa.report.data import Gap, Reported, described, one_line
@@ -41,6 +41,10 @@ def draw_all(group: Sequence[Reported], folder: Path, suffix: str) -> tuple[list
     """The figures of runs on the same questions that can be drawn, and why the others cannot."""
     figures: list[Drawn] = []
     gaps: list[Gap] = []
+    try:
+        need("matplotlib", "drawing")
+    except ConfigError as error:
+        return figures, [Gap("figures", (), str(error))]
     series = series_of(group)
     for part in (_over_k, _over_lag, _over_source):
         found = part(group, series, folder, suffix)

@@ -11,6 +11,7 @@ from sqa.core.errors import DataError
 from sqa.files.atomic import held as locked
 from sqa.files.json_reader import parse_json
 from sqa.files.store import Store
+from sqa.files.tables import OLDER
 from sqa.run import folder as folders
 from sqa.run.config import to_mapping
 
@@ -58,7 +59,8 @@ def holdings(runs: Path) -> list[Held]:
     for folder in sorted(path for path in (runs / "store").glob("*/*") if path.is_dir()):
         files = [path for path in folder.iterdir() if path.is_file()]
         if files:
-            blocks, size = sum(path.suffix == ".parquet" for path in files), sum(path.stat().st_size for path in files)
+            blocks = sum(path.suffix in (".npz", OLDER) for path in files)
+            size = sum(path.stat().st_size for path in files)
             found.append(Held(folder.parent.name, folder.name, blocks, size, tuple(users.get(folder.name, ())), folder))
     return found
 

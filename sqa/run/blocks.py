@@ -20,13 +20,12 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
 from sqa import metrics as metric_names
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.interfaces import ChecksTexts
 from sqa.core.places import own_codes
 from sqa.core.registry import BUZZERS, GUESSERS, TRANSLATORS
+from sqa.core.table import Table
 from sqa.core.types import Question
 from sqa.files.store import Stage, Store, Traces, blocks_of, dataset_fingerprint, digest, read_emissions, read_guesses
 from sqa.metrics.quality.text_metric import TextMetric
@@ -147,7 +146,7 @@ class Workshop:
 
     def _table(
         self, config: RunConfig, stages: Mapping[str, Stage], index: int, blocks: Sequence[Sequence[Question]]
-    ) -> pa.Table:
+    ) -> Table:
         """The rows of a block of the last of `stages`."""
         block, last = blocks[index], list(stages)[-1]
         if last == "translate":

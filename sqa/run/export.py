@@ -9,9 +9,7 @@ from collections.abc import Iterable, Iterator
 from itertools import accumulate
 from typing import Any, Literal, NamedTuple
 
-import pyarrow as pa
-
-from sqa.core.errors import NotComputable
+from sqa.core.errors import NotComputable, need
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Question
 
@@ -30,19 +28,6 @@ class Step(NamedTuple):
     rank: int | None  # of the first right guess, from 1; 0 = none is right; None = no guesser ran
     score: float | None  # the buzzer's; None = no buzzer ran
     buzz: bool | None
-
-
-STEPS = pa.schema(
-    [
-        ("question", pa.string()),
-        ("step", pa.int32()),
-        ("word", pa.string()),
-        ("g", pa.int32()),
-        ("rank", pa.int32()),
-        ("score", pa.float64()),
-        ("buzz", pa.bool_()),
-    ]
-)
 
 
 def steps(traces: Iterable[QuestionTrace]) -> Iterator[Step]:
@@ -140,11 +125,16 @@ def submission_lines(traces: Iterable[QuestionTrace]) -> Iterator[str]:
             yield json.dumps(row, ensure_ascii=False)
 
 
-def steps_table(traces: Iterable[QuestionTrace]) -> pa.Table:
-    """The steps as a table of Arrow; null where no guesser or buzzer ran."""
-    rows = list(steps(traces))
-    columns = zip(*rows, strict=True) if rows else [()] * len(STEPS)
-    return pa.table([pa.array(column, field.type) for column, field in zip(columns, STEPS, strict=True)], STEPS)
+def parquet(traces: Iterable[QuestionTrace]) -> bytes:
+    """The steps as a file of Parquet; null where no guesser or buzzer ran."""
+    need("pyarrow", "--to parquet")
+    import pyarrow as pa
+    from pyarrow.parquet import write_table
+
+    kinds = (pa.string(), pa.int32(), pa.string(), pa.int32(), pa.int32(), pa.float64(), pa.bool_())
+    schema, file = pa.schema([*zip(Step._fields, kinds, strict=True)]), io.BytesIO()
+    write_table(pa.Table.from_pylist([row._asdict() for row in steps(traces)], schema=schema), file, compression="zstd")
+    return file.getvalue()
 
 
 def csv_lines(traces: Iterable[QuestionTrace]) -> Iterator[str]:

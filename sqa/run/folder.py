@@ -3,7 +3,7 @@
     <runs>/<name>/report.tsv     one line per metric: value, interval, unit, signature
     <runs>/<name>/config.yaml    the whole config, defaults included; `sqa run` takes it back
     <runs>/<name>/run.json       store keys of the stages, data set fingerprint, signatures
-    <runs>/<name>/stats.parquet  additive statistics per question and metric: all that `sqa compare` needs
+    <runs>/<name>/stats.npz      additive statistics per question and metric: all that `sqa compare` needs
 
 The same config on the same data gives the same bytes in all four.
 """
@@ -30,12 +30,13 @@ from sqa.core.types import Question
 from sqa.files.atomic import atomic, held
 from sqa.files.json_reader import parse_json
 from sqa.files.model_files import model_digest
-from sqa.files.store import Store, Traces, blocks_of, dataset_fingerprint, read_table, write_table, write_text
+from sqa.files.store import Store, Traces, blocks_of, dataset_fingerprint, write_text
+from sqa.files.tables import OLDER, read_table, write_table
 from sqa.run.config import RunConfig, load_run, to_mapping
 from sqa.run.parts import Parts
 from sqa.run.pipeline import BLOCK_SIZE, EMPTY_QUESTIONS, EMPTY_SENTENCES, RunResult
 
-REPORT, CONFIG, SUMMARY, STATS = "report.tsv", "config.yaml", "run.json", "stats.parquet"
+REPORT, CONFIG, SUMMARY, STATS = "report.tsv", "config.yaml", "run.json", "stats.npz"
 _KEY = re.compile(r"[0-9A-Za-z_-]+")  # of a stage in the store: the name of its folder
 TIMES = "times.json"  # {stage: seconds of wall time}, of the stages that were made for this run in one go
 RESAMPLES = 1000
@@ -269,7 +270,7 @@ def _times(folder: Path, keys: Mapping[str, str]) -> dict[str, float]:
 def read(folder: Path) -> RunFolder:
     """Read a run's folder back.  Not a run's folder, or a damaged one: ConfigError or DataError saying so."""
     for name in (CONFIG, SUMMARY, STATS):
-        if not (folder / name).is_file():
+        if not any((folder / name).with_suffix(suffix).is_file() for suffix in {Path(name).suffix, OLDER}):
             problem = f"is not the folder of a finished run (no {name})"
             raise ConfigError(f"{folder}: {problem}; make one with `sqa run CONFIG`")
     try:

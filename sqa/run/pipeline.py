@@ -23,7 +23,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-import pyarrow as pa
 
 from sqa import metrics as metric_names
 from sqa.core import trace as tr
@@ -45,6 +44,7 @@ from sqa.core.interfaces import (
 from sqa.core.places import own_codes
 from sqa.core.progress import bar, under_way
 from sqa.core.registry import BUZZERS, GUESSERS, TRANSLATORS, Registry
+from sqa.core.table import Table
 from sqa.core.trace import QuestionTrace, Score
 from sqa.core.types import Buzz, Emission, Guess, Question, Write
 from sqa.files.store import Stage, Store, Traces, blocks_of, dataset_fingerprint, digest, read_emissions, read_guesses
@@ -209,7 +209,7 @@ def stage_of_scores(of_traces: Sequence[Metric], stages: Mapping[str, Stage], da
     return Stage("score", implementation, str(VERSION), upstream, dataset, BLOCK_SIZE)
 
 
-def translate(translator: Translator, questions: Sequence[Question], tick: Tick) -> pa.Table:
+def translate(translator: Translator, questions: Sequence[Question], tick: Tick) -> Table:
     """Emissions of a block: the batched fast path where there is one, else sentence by sentence."""
     rows: dict[str, Sequence[Emission]] = {}
     if isinstance(translator, BatchTranslator):
@@ -257,9 +257,7 @@ class CountedSource:
         return word
 
 
-def guess(
-    guesser: Guesser, questions: Sequence[Question], emissions: Mapping[str, tr.Emissions], tick: Tick
-) -> pa.Table:
+def guess(guesser: Guesser, questions: Sequence[Question], emissions: Mapping[str, tr.Emissions], tick: Tick) -> Table:
     """Guesses of a block at every step; append-only texts take the incremental path where there is one."""
     rows: dict[str, Sequence[Sequence[Guess]]] = {}
     for q in questions:
@@ -284,7 +282,7 @@ def buzz(
     questions: Sequence[Question],
     guesses: Mapping[str, tr.Guesses],
     tick: Tick,
-) -> pa.Table:
+) -> Table:
     """Buzzes of a block.  A buzzer with the attribute `oracle = True` is told the answer; no other is."""
     rows: dict[str, Sequence[Buzz]] = {}
     for q in questions:
@@ -298,7 +296,7 @@ def buzz(
     return tr.buzzes_table(rows)
 
 
-def score(metrics: Sequence[Metric], traces: Sequence[QuestionTrace], tick: Tick) -> pa.Table:
+def score(metrics: Sequence[Metric], traces: Sequence[QuestionTrace], tick: Tick) -> Table:
     """Additive statistics of a block, and two counts: questions and sentences whose final translation is empty."""
     rows: dict[str, dict[str, Score]] = {}
     for trace in traces:
@@ -346,7 +344,7 @@ class _Worker:
         self.codes[stage.name] = codes
         return settled(self.store, stage, codes)
 
-    def work(self, stage: Stage, make: Callable[[int, Sequence[Question], Tick], pa.Table]) -> None:
+    def work(self, stage: Stage, make: Callable[[int, Sequence[Question], Tick], Table]) -> None:
         """Make and write the blocks that the store lacks."""
         self.stages[stage.name] = stage
         self.made[stage.name] = 0

@@ -1,6 +1,6 @@
 """Scores of metrics that look at texts only, kept in the store by metric and texts.
 
-    <root>/store/quality/<key>/block-0000.parquet   segment str  stats list<f64>
+    <root>/store/quality/<key>/block-0000.npz   segment str  stats list<f64>
 
 The key is the metric's fingerprint (package, model, settings), a row's `segment` the sha256 of source, translation and
 human translation: whatever run a text comes from, a model scores it once.  What a metric refuses or cannot do is a
@@ -13,11 +13,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
 from sqa.core.errors import NotComputable, SqaError
 from sqa.core.places import own_codes
 from sqa.core.progress import bar
+from sqa.core.table import table_of
 from sqa.core.trace import QuestionTrace, Score
 from sqa.files.store import Stage, Store, digest
 from sqa.metrics.quality.text_metric import NotComputed, Segment, TextMetric, segment_of
@@ -28,12 +27,7 @@ if TYPE_CHECKING:
     from sqa.core.own.code import Code
 
 CHUNK = 16  # segments after which what is measured is kept
-KEPT = pa.schema(
-    [
-        pa.field("segment", pa.string(), nullable=False),
-        pa.field("stats", pa.list_(pa.field("item", pa.float64(), nullable=False)), nullable=False),
-    ]
-)
+KEPT = {"segment": "text", "stats": "[f8]"}
 
 
 def score_texts(
@@ -93,9 +87,8 @@ def _measured(metric: TextMetric, segments: Sequence[Segment], store: Store, pro
 def _kept(store: Store, stage: Stage) -> dict[str, tuple[float, ...]]:
     if store.missing(stage, 1):
         return {}
-    table = store.read(stage, 0, KEPT)
-    stats = map(tuple, table.column("stats").to_pylist())
-    return dict(zip(table.column("segment").to_pylist(), stats, strict=True))
+    found = store.read(stage, 0, KEPT)
+    return dict(zip(found["segment"].to_list(), map(tuple, found["stats"].to_list()), strict=True))
 
 
 def _keep(
@@ -105,8 +98,7 @@ def _keep(
     with store.working_on(stage):
         written_down(store, stage, codes)
         rows = {**_kept(store, stage), **found}
-        ordered = dict(sorted(rows.items()))
-        store.write(stage, 0, pa.Table.from_pydict({"segment": [*ordered], "stats": [*ordered.values()]}, schema=KEPT))
+        store.write(stage, 0, table_of(KEPT, sorted(rows.items())))
     return rows
 
 

@@ -117,7 +117,7 @@ def test_each_stage_by_itself(sqa: Shell) -> None:
     for stage in ("translate", "guess", "buzz"):
         rows = [line.split("\t") for line in sqa(stage, sqa.config()).out.splitlines()[1:]]
         made[stage] = [(row[0], int(row[2])) for row in rows]
-        assert all((sqa.folder / row[3] / "block-0000.parquet").is_file() for row in rows)
+        assert all((sqa.folder / row[3] / "block-0000.npz").is_file() for row in rows)
     assert made == {
         "translate": [("translate", 1)],
         "guess": [("translate", 0), ("guess", 1)],
@@ -212,13 +212,13 @@ def test_a_question_without_sentences(sqa: Shell, source: object) -> None:
     assert line.startswith("questions.jsonl:1: record 0.source: a question needs at least one sentence")
 
 
-def test_a_truncated_parquet(sqa: Shell) -> None:
+def test_a_truncated_block(sqa: Shell) -> None:
     sqa("translate", sqa.config())
-    [block] = (sqa.folder / "runs/store/translate").glob("*/*.parquet")
+    [block] = (sqa.folder / "runs/store/translate").glob("*/*.npz")
     block.write_bytes(block.read_bytes()[:-10])
     relative = block.relative_to(sqa.folder)
     assert sqa.refused(3, "run", sqa.config()) == (
-        f"{relative}: truncated or damaged, not a readable Parquet file; delete it and run again"
+        f"{relative}: truncated or damaged, not a readable table; delete it and run again"
     )
     block.unlink()
     assert sqa("run", sqa.config()).code == 0

@@ -41,7 +41,7 @@ def kill_after(process: subprocess.Popen[bytes], folder: Path, blocks: int) -> b
     """kill -9 as soon as there are `blocks` blocks; False if the run ended before."""
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline:
-        if len(list(folder.glob("runs/store/*/*/block-*.parquet"))) >= blocks:
+        if len(list(folder.glob("runs/store/*/*/block-*.npz"))) >= blocks:
             os.killpg(process.pid, signal.SIGKILL)
             return process.wait() == -signal.SIGKILL
         if process.poll() is not None:
@@ -65,5 +65,5 @@ def test_a_killed_run_ends_with_the_same_bytes(tmp_path: Path) -> None:
     assert start(alone).wait() == 0
     assert start(killed).wait() == 0
     expected = contents(alone)
-    assert len([name for name in expected if name.endswith(".parquet")]) == 4 * 4 + 1
+    assert len([name for name in expected if name.endswith(".npz")]) == 4 * 4 + 1
     assert contents(killed) == expected

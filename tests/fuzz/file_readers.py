@@ -298,8 +298,8 @@ def _of_results() -> list[Reader]:
         Reader("curve", {"c.json": json.dumps(good.CURVE).encode()}, "c.json", JSON, ("curve", "show", "{}/c.json")),
         _file("scores", "s.tsv", scores, TABLE, lambda path: read_scores(path, SEGMENTS)),
     ]
-    for name, changes in {"run.json": JSON, "config.yaml": YAML, "stats.parquet": by.BYTES, "times.json": JSON}.items():
-        read = ("compare", "{}/run", "{}/run", "--resamples", "10") if name == "stats.parquet" else export
+    for name, changes in {"run.json": JSON, "config.yaml": YAML, "stats.npz": by.BYTES, "times.json": JSON}.items():
+        read = ("compare", "{}/run", "{}/run", "--resamples", "10") if name == "stats.npz" else export
         read = (lambda f: read_folder(f / "run").times) if name == "times.json" else read
         # what a corrupted name leads to
         named = ("dataset.name", "file of questions", "File name too long") if name == "config.yaml" else ()
@@ -308,7 +308,7 @@ def _of_results() -> list[Reader]:
         Reader("run report.tsv", {}, "run/report.tsv", TABLE, lambda f: read_rows(f / "run/report.tsv"), finished_run)
     )
     for stage in ("translate", "guess", "buzz"):
-        for name, changes in {"manifest.json": JSON, "block-0000.parquet": by.BYTES}.items():
+        for name, changes in {"manifest.json": JSON, "block-0000.npz": by.BYTES}.items():
             found.append(
                 Reader(f"store {stage} {name}", {}, f"store/{stage}/*/{name}", changes, export, finished_run, whole)
             )

@@ -25,13 +25,13 @@ from sqa.core.trace import QuestionTrace
 from sqa.core.types import Buzz, Emission, Guess, Question
 from sqa.data import perturb as perturbing
 from sqa.data.datasets import load_questions
-from sqa.files.json_shape import Shape
 from sqa.run.config import RunConfig, run_in
 from sqa_services.board import tags as tagging
 from sqa_services.board.metrics import Answer, Job
 from sqa_services.board.running import session
 from sqa_services.board.standing import plausible
 from sqa_services.board.task import KINDS, Example, Response, Task, Unscorable, told
+from sqa_services.protocols.json_shape import Shape
 from sqa_services.protocols.submission import LONGEST, MOST_PROBLEMS, SHAPE, fitted, rows_of
 
 SHOWN_OF_PROBLEM = 300  # characters

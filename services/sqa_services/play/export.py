@@ -16,12 +16,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 from sqa import metrics as metric_names
 from sqa.core import trace as tr
 from sqa.core.errors import DataError
 from sqa.core.registry import BUZZERS, GUESSERS
+from sqa.core.table import Table
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Question
 from sqa.data.datasets import load_questions
@@ -215,7 +214,7 @@ def _written(config: RunConfig, traces: Sequence[QuestionTrace], stages: Mapping
     config, built = replace(config, metrics=tuple(of_traces)), list(of_traces.values())
     dataset = stages["translate"].dataset
     whole = dict(stages) | {"score": pipeline.stage_of_scores(built, stages, dataset)}
-    tables: dict[str, Callable[[Sequence[QuestionTrace]], pa.Table]] = {
+    tables: dict[str, Callable[[Sequence[QuestionTrace]], Table]] = {
         "translate": lambda block: tr.emissions_table({t.question.id: t.emissions for t in block}),
         "guess": lambda block: tr.guesses_table({t.question.id: t.guesses or () for t in block}),
         "buzz": lambda block: tr.buzzes_table({t.question.id: t.buzzes or () for t in block}),

@@ -68,8 +68,7 @@ class PlayedRun:
         stage = store.stage("guess", self.saved.stages["guess"])
         found = {question.page for question in self.finished.questions}
         for index in range(len(blocks_of(self.finished.questions, pipeline.BLOCK_SIZE))):
-            rows = store.read(stage, index, GUESSES).column("guesses").combine_chunks()
-            found.update(rows.flatten().field("page").unique().to_pylist())
+            found.update(store.read(stage, index, GUESSES)["page"].words)
         return sorted({answers.key(page): answers.canonical(page) for page in found if page.strip()}.values())
 
 

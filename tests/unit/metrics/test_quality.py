@@ -154,7 +154,7 @@ def test_what_was_measured_before_a_failure_is_kept(tmp_path: Path) -> None:
 
 def test_what_is_kept_is_the_same_bytes_in_any_order_and_damage_is_found(tmp_path: Path) -> None:
     done(tmp_path, n=8, quality=[{OVERLAP: {}}])
-    [kept] = (tmp_path / "runs" / "store" / "quality").glob("*/block-0000.parquet")
+    [kept] = (tmp_path / "runs" / "store" / "quality").glob("*/block-0000.npz")
     whole = kept.read_bytes()
     kept.unlink()
     done(tmp_path, name="few", quality=[{OVERLAP: {}}])

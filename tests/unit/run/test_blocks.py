@@ -139,7 +139,7 @@ def test_a_file_of_another_machine_is_waited_for(tmp_path: Path, monkeypatch: py
 
 
 def test_what_a_killed_writer_left_in_a_shared_folder_goes(tmp_path: Path) -> None:
-    path = tmp_path / "translate" / "0123" / "block-0000.parquet"
+    path = tmp_path / "translate" / "0123" / "block-0000.npz"
     killed = subprocess.run([sys.executable, "-c", KILLED, str(path)], check=False)
     assert killed.returncode == -signal.SIGKILL
     assert [p for p in path.parent.rglob("*") if p.is_file()] != []
@@ -149,7 +149,7 @@ def test_what_a_killed_writer_left_in_a_shared_folder_goes(tmp_path: Path) -> No
 
 
 def test_two_writers_of_one_shared_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path, sync = tmp_path / "block-0000.parquet", os.fsync
+    path, sync = tmp_path / "block-0000.npz", os.fsync
 
     def overtaken(handle: int) -> None:
         monkeypatch.setattr(places.os, "fsync", sync)
@@ -165,13 +165,13 @@ def test_two_writers_of_one_shared_file(tmp_path: Path, monkeypatch: pytest.Monk
 def test_a_shared_folder_that_cannot_be_written_says_so(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(OSError):
-        SharedFolder().write(tmp_path / "file" / "block-0000.parquet", b"the bytes")
+        SharedFolder().write(tmp_path / "file" / "block-0000.npz", b"the bytes")
 
 
 def test_a_folder_packed_and_unpacked(tmp_path: Path) -> None:
     save(small_run(tmp_path), tmp_path)
     unpack(pack(small_run(tmp_path)), tmp_path / "there")
-    names = {"config.yaml", "report.tsv", "run.json", "stats.parquet", "times.json"}
+    names = {"config.yaml", "report.tsv", "run.json", "stats.npz", "times.json"}
     assert {path.name for path in (tmp_path / "there").iterdir()} == names
     for name in names - {"times.json"}:
         assert (tmp_path / "there" / name).read_bytes() == (tmp_path / "t" / name).read_bytes()

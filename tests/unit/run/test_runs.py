@@ -9,10 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from older_tables import as_older_versions_wrote
 from small_runs import small_run
 
 from smt.engines.pretrained import PretrainedConfig
 from sqa.core.errors import ConfigError, DataError, NotComputable
+from sqa.core.trace import SCORES
+from sqa.files.tables import read_table
 from sqa.run import folder as runs
 from sqa.run import paired
 from sqa.run.config import ComponentConfig, load_run
@@ -45,7 +48,7 @@ def test_saving_twice_gives_the_same_bytes_and_it_reads_back(tmp_path: Path) -> 
     done = result(tmp_path)
     folder = runs.save(done, tmp_path / "runs")
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    assert set(before) == {"report.tsv", "config.yaml", "run.json", "stats.parquet", "times.json"}
+    assert set(before) == {"report.tsv", "config.yaml", "run.json", "stats.npz", "times.json"}
     runs.save(result(tmp_path), tmp_path / "runs")
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
     assert set(json.loads(before["times.json"])) == set(done.stages)
@@ -125,7 +128,7 @@ def test_what_is_no_run_folder(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"is not the folder of a finished run \(no config.yaml\)"):
         runs.read(tmp_path)
     folder = runs.save(result(tmp_path), tmp_path / "runs")
-    stats = folder / "stats.parquet"
+    stats = folder / "stats.npz"
     stats.write_bytes(stats.read_bytes()[:99])
     with pytest.raises(DataError, match="truncated or damaged"):
         runs.read(folder)
@@ -134,10 +137,20 @@ def test_what_is_no_run_folder(tmp_path: Path) -> None:
         runs.read(folder)
 
 
+def test_the_statistics_of_an_earlier_version_are_read(tmp_path: Path) -> None:
+    folder = runs.save(result(tmp_path), tmp_path / "runs")
+    now = runs.read(folder)
+    table = read_table(folder / "stats.npz", SCORES, {})
+    (folder / "stats.npz").unlink()
+    as_older_versions_wrote(folder / "stats.parquet", table, {"dataset": now.dataset, "stage": "run"})
+    stats = runs.read(folder).stats
+    assert {name: found.tolist() for name, found in stats.items()} == {n: f.tolist() for n, f in now.stats.items()}
+
+
 def test_a_signature_without_statistics_is_damage(tmp_path: Path) -> None:
     folder = runs.save(result(tmp_path), tmp_path / "runs")
     summary = json.loads((folder / "run.json").read_text())
     summary["signatures"]["bleuu"] = "x"
     (folder / "run.json").write_text(json.dumps(summary))
-    with pytest.raises(DataError, match=r"run.json: damaged \(a signature of 'bleuu', of which stats.parquet has no"):
+    with pytest.raises(DataError, match=r"run.json: damaged \(a signature of 'bleuu', of which stats.npz has no"):
         runs.read(folder)

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from sqa.data.datasets import load_questions
-from sqa.files.json_shape import Shape
 from sqa.metrics.curve import curve_named
 from sqa_services.protocols import submission
+from sqa_services.protocols.json_shape import Shape
 
 QUESTIONS = "mini-es"
 
