@@ -184,6 +184,11 @@ class LearntBuzzer:
         self.network, self.tensors, self.card, self._digest = network, tensors, card, digest
 
     @property
+    def trained_for(self) -> str:
+        """The guesser whose guesses it learnt from."""
+        return self.card.guesser
+
+    @property
     def threshold(self) -> float:
         """Chance of being right at which it answers, 0..1."""
         return self.card.threshold

@@ -46,8 +46,9 @@ class ThresholdConfig:
 class ThresholdBuzzer:
     """Buzzes where the signal reaches the threshold."""
 
-    def __init__(self, threshold: float = 0.17, signal: Signal = "share") -> None:
-        self.threshold, self.signal = threshold, signal
+    def __init__(self, threshold: float = 0.17, signal: Signal = "share", trained_for: str | None = None) -> None:
+        """`trained_for`: the guesser it was tuned for."""
+        self.threshold, self.signal, self.trained_for = threshold, signal, trained_for
 
     def decide(self, history: Sequence[Sequence[Guess]]) -> list[Buzz]:
         """One buzz per step; the score is the signal, 0 where there is none."""
@@ -71,7 +72,7 @@ class ThresholdBuzzer:
         own = tensors.get("threshold", np.zeros(0))
         if own.shape != (1,) or config.get("signal") not in SIGNALS:
             raise DataError(f"{folder}: not a tuned threshold; restore or train it again")
-        return cls(float(own[0]) if threshold is None else threshold, config["signal"])
+        return cls(float(own[0]) if threshold is None else threshold, config["signal"], config.get("guesser"))
 
 
 def build(config: ThresholdConfig) -> ThresholdBuzzer:

@@ -9,6 +9,9 @@ from __future__ import annotations
 
 import sys
 from functools import cache
+from pathlib import Path
+from traceback import extract_tb
+from types import TracebackType
 from typing import Annotated, Any
 
 import typer
@@ -19,6 +22,7 @@ from sqa import __version__
 from sqa.cli.options import SETTINGS
 from sqa.cli.output import equip
 from sqa.core.errors import OF_SERVICES, SqaError, absent, lacking, on_a_screen
+from sqa.core.paths import PACKAGE, ROOT
 from sqa.core.places import PACKAGES
 from sqa.core.registry import COMMANDS
 
@@ -68,6 +72,7 @@ def program() -> Any:
 
 def main() -> None:
     """The console script: one line per problem on stderr, never a traceback for a deliberate error."""
+    sys.excepthook = _in_a_line
     try:
         program()(prog_name="sqa")
     except SystemExit as end:
@@ -89,6 +94,23 @@ def main() -> None:
         where = f"{error.filename}: " if error.filename else ""
         print(on_a_screen(f"sqa: {where}{error.strerror or error}"), file=sys.stderr)
         sys.exit(3)
+
+
+def _in_a_line(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
+    """An exception in a part of the user's own: its file, line and text; with -v, or in our code, the traceback."""
+    ours = (
+        *(ROOT / package for package in (*PACKAGES, "services")),
+        PACKAGE,
+        *map(Path, {sys.prefix, sys.base_prefix}),
+    )
+    frames = [frame for frame in extract_tb(traceback) if not frame.filename.startswith("<")]
+    own = [frame for frame in frames if not any(map(Path(frame.filename).resolve().is_relative_to, ours))]
+    if not own or {"-v", "--verbose"} & set(sys.argv):
+        return sys.__excepthook__(kind, error, traceback)
+    file, here = Path(own[-1].filename), Path.cwd()
+    where = f"{file.relative_to(here) if file.is_relative_to(here) else file}:{own[-1].lineno}"
+    text = " ".join(f"{kind.__name__}: {error}".split())
+    print(on_a_screen(f"sqa: {where}: {own[-1].name}(): {text} (-v shows the traceback)"), file=sys.stderr)
 
 
 def _version(wanted: bool) -> None:

@@ -12,10 +12,10 @@ from typing import Any
 
 from sqa.core import places
 from sqa.core.errors import ConfigError
-from sqa.core.registry import BUZZERS, GUESSERS, QUALITY, TRANSLATORS, did_you_mean
+from sqa.core.registry import BUZZERS, GUESSERS, POLICIES, QUALITY, TRANSLATORS, did_you_mean
 from sqa.files.yaml_reader import describe
 
-KINDS = {"translator": TRANSLATORS, "guesser": GUESSERS, "buzzer": BUZZERS, "quality": QUALITY}
+KINDS = {"translator": TRANSLATORS, "guesser": GUESSERS, "buzzer": BUZZERS, "quality": QUALITY, "policy": POLICIES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +30,17 @@ class Key:
 
 def keys_of(kind: str, name: str) -> list[Key]:
     """The keys of a part, in the order of its dataclass; ConfigError for an unknown kind or name."""
+    if kind == "metric":
+        from sqa.metrics import ALL
+
+        variants = [each for each in ALL if each.partition("@")[0] == name.partition("@")[0]] or ALL
+        raise ConfigError(f"a metric has no keys: `metrics:` is a list of names, such as {', '.join(variants)}")
     if kind not in KINDS:
         raise ConfigError(f"unknown kind {kind!r}{did_you_mean(kind, KINDS)}; known: {', '.join(KINDS)}")
     cls = KINDS[kind].config_class(name)
     hints, said = typing.get_type_hints(cls), comments(cls)
-    return [Key(each.name, describe(hints[each.name]), _default(each), said.get(each.name, "")) for each in fields(cls)]
+    known = [each for each in fields(cls) if kind != "policy" or ":" in name or each.name in ("k", "n")]
+    return [Key(each.name, describe(hints[each.name]), _default(each), said.get(each.name, "")) for each in known]
 
 
 def _default(field: Any) -> str:

@@ -248,7 +248,14 @@ def _load(path: Path, overrides: list[str] | None, limit: int | None) -> RunConf
 def _finish(result: RunResult, runs: Path, as_json: bool) -> None:
     from sqa.run import folder as folders
 
+    before = folders.stages_of(runs / result.config.name)
     folder = folders.save(result, runs)
+    changed = [name for name, key in result.keys.items() if before.get(name, key) != key]
+    if changed:
+        print(
+            f"sqa: {folder}: replaces a run with another {changed[0]} stage (sqa store explain {folder})",
+            file=sys.stderr,
+        )
     for name, reason in result.refusals.items():
         print(f"sqa: {name}: no value: {reason}", file=sys.stderr)
     print(f"sqa: {len(result.questions)} questions; report in {folder / folders.REPORT}", file=sys.stderr)

@@ -61,7 +61,7 @@ config_app = typer.Typer(help="What a config may say.", **SETTINGS)
 
 @config_app.command("keys")
 def config_keys(
-    kind: Annotated[str, typer.Argument(metavar="KIND", help="translator, guesser, buzzer or quality.")],
+    kind: Annotated[str, typer.Argument(metavar="KIND", help="translator, policy, guesser, buzzer or quality.")],
     name: Annotated[str, typer.Argument(metavar="NAME", help="As under `name:`, e.g. waitk or mine.py:build.")],
     as_json: Json = False,
 ) -> None:

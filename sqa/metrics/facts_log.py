@@ -9,6 +9,7 @@ has been read when its share of the transcript's characters has been heard: an e
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -18,12 +19,15 @@ from typing import Any
 import numpy as np
 
 from sqa.core.errors import ConfigError, DataError, NotComputable
+from sqa.core.languages import every
 from sqa.core.significance import bootstrap
 from sqa.core.types import Floats
 from sqa.data.languages import certain, code_of
 from sqa.metrics.fact_metrics import SIDES, Facts, Side, fact_stats
 from sqa.metrics.latency_log import EOS, Line, lines_beside, read_lines
 from sqa.metrics.quality.facts import Judged, judge
+
+LEAST = 0.15  # share of function words in a text that is in their language
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +94,8 @@ def judged_lines(path: str, options: FactOptions) -> list[JudgedLine]:
     if options.sources is not None:
         sources = lines_beside(path, options.sources, len(rows))
     languages = options.languages
+    for side, code, texts in (("sources", languages[0], sources), ("references", languages[1], references)):
+        _check_language(path, options.pair, side, code, texts)
     speech = any(isinstance(row.source_length, float) for row in rows)
     found = []
     for number, (row, reference, source) in enumerate(zip(rows, references, sources, strict=True), start=1):
@@ -107,6 +113,15 @@ def judged_lines(path: str, options: FactOptions) -> list[JudgedLine]:
         judged = judge(read, words, tuple(reference.split()), *languages)
         found.append(JudgedLine(judged, tuple(delay / scale for delay in row.delays), positions, speech))
     return found
+
+
+def _check_language(path: str, pair: str, side: str, code: str, texts: Sequence[str | None]) -> None:
+    """Say on stderr that texts are not in the language of the pair, by the words that every text of a language has."""
+    words = [word.lower() for text in texts for word in (text or "").split()]
+    shares = {known.code: sum(map(known.function_words.__contains__, words)) / max(1, len(words)) for known in every()}
+    likely = max(shares, key=shares.__getitem__)
+    if code and shares[likely] > max(LEAST, 2 * shares.get(code, 0)):
+        print(f"sqa: {path}: its {side} read like {likely!r}, not {code!r}; is --pair {pair} meant?", file=sys.stderr)
 
 
 def _heard(words: Sequence[str], seconds: float) -> tuple[float, ...]:

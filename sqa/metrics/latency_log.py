@@ -123,6 +123,13 @@ class _TimedLine(Line, gc=False):
     other: list[int | float] | None = field(name="delays", default=None)
 
 
+_SIMULSTREAM = "a log of simulstream; `sqa simulstream-score` has its latencies"
+_OTHERS = {  # a key of what is no log of SimulEval -> what it is
+    b'"model_loading_time"': _SIMULSTREAM,
+    b'"wav_name"': _SIMULSTREAM,
+    b'"emission_time"': "a log of SimulStreaming; `sqa run` scores it, as `translator: {name: recorded, file: LOG}`",
+    b'"page"': "questions, not a log; docs/latency.md says what a log has",
+}
 LineT = TypeVar("LineT", bound=Line)
 _KEYS = Line.__struct_encode_fields__
 _NAMES = [f'"{name}"'.encode() for name in _KEYS]
@@ -171,7 +178,8 @@ def read_lines(path: str, kind: type[LineT]) -> list[LineT]:
             what = f"not UTF-8 (byte {line[error.start]:#04x} at {error.start}); convert it to UTF-8"
             raise DataError(f"{path}:{number}: {what}") from error
         except ValidationError as error:
-            raise DataError(f"{path}:{number}: {error}") from error
+            other = next((what for key, what in _OTHERS.items() if key in line), None)
+            raise DataError(f"{path}:{number}: {other or error}") from error
         except DecodeError as error:
             raise DataError(f"{path}:{number}: not JSON ({error})") from error
         except ValueError as error:

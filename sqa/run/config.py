@@ -157,6 +157,12 @@ def run_in(content: bytes, name: str) -> RunConfig:
 
 
 def _named_run(mapping: dict[str, Any], name: str, where: str, folder: Path | None) -> RunConfig:
+    if not {"dataset", "translator"} & mapping.keys():
+        keys = ", ".join(map(str, list(mapping)[:5]))
+        expected = "expected the config of a run, with dataset and translator"
+        raise ConfigError(
+            f"{where}: {expected}, got {keys or 'nothing'} (a training: `sqa train`; a study: its command)"
+        )
     mapping.setdefault("name", name)
     try:
         return run_from_mapping(mapping, folder)
@@ -198,6 +204,9 @@ def mapping_in(content: bytes, where: str) -> dict[str, Any]:
     except UnicodeDecodeError as error:
         raise ConfigError(f"{where}: not UTF-8 (byte {error.start}); save it as UTF-8") from error
     except ValueError as error:
+        if content.lstrip()[:1] == b"{" and content.count(b"\n{"):
+            log = f"a config names a log: `translator: {{name: recorded, file: {where}}}`"
+            raise ConfigError(f"{where}: expected a config in YAML, got JSON lines; {log}") from error
         raise ConfigError(f"{where}: {error}") from error
     if not isinstance(mapping, dict):
         raise ConfigError(f"{where}: expected a mapping of keys to values, got {kind_of(mapping)}")
@@ -262,7 +271,9 @@ def _component(
     """{name: waitk, k: 6} -> ComponentConfig("waitk", WaitKConfig(k=6)); a bare name is {name: NAME}."""
     value = {"name": value} if isinstance(value, str) else value
     if not isinstance(value, Mapping) or not isinstance(value.get("name"), str):
-        problems.append(f"{where}.name: expected one of {', '.join(registry.names())}")
+        given = f", got {', '.join(map(str, value)) or 'none'}" if isinstance(value, Mapping) else ""
+        given = f", got {kind_of(value['name'])}" if given and "name" in value else given
+        problems.append(f"{where}.name: expected one of {', '.join(registry.names())}{given}")
         return None
     name = places.located(value["name"], folder)
     try:

@@ -257,11 +257,18 @@ def unpack(files: Mapping[str, bytes], folder: Path) -> None:
             write_text(folder / name, texts[name])
 
 
+def stages_of(folder: Path) -> dict[str, str]:
+    """Store keys by stage of the run that is in a folder; none where there is none, or a damaged one."""
+    try:
+        return dict(parse_json((folder / SUMMARY).read_bytes())["stages"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
+
+
 def _times(folder: Path, keys: Mapping[str, str]) -> dict[str, float]:
     """What an earlier run in this folder recorded of the same stages, which are not made again."""
     try:
-        earlier = parse_json((folder / SUMMARY).read_bytes())["stages"]
-        times = parse_json((folder / TIMES).read_bytes())
+        earlier, times = stages_of(folder), parse_json((folder / TIMES).read_bytes())
         return {name: seconds for name, seconds in times.items() if earlier.get(name) == keys.get(name)}
     except (FileNotFoundError, ValueError, KeyError, AttributeError):
         return {}  # none there, or not written by this program

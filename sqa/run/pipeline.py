@@ -15,6 +15,7 @@ runs that share a translation share its file.
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -41,7 +42,7 @@ from sqa.core.interfaces import (
     OracleBuzzer,
     Translator,
 )
-from sqa.core.places import own_codes
+from sqa.core.places import own_codes, short
 from sqa.core.progress import bar, under_way
 from sqa.core.registry import BUZZERS, GUESSERS, TRANSLATORS, Registry
 from sqa.core.table import Table
@@ -158,6 +159,7 @@ def run(
         worker.work(guessing, lambda index, block, tick: guess(guesser, block, worker.emissions(index, block), tick))
     if config.buzzer is not None and "buzz" in wanted:
         buzzer = parts.component(BUZZERS, config.buzzer)
+        _check_trained_for(config, getattr(buzzer, "trained_for", None))
         worker.work(
             worker.stage("buzz", BUZZERS, config.buzzer, buzzer, ("guess",)),
             lambda index, block, tick: buzz(buzzer, block, worker.guesses(index, block), tick),
@@ -166,6 +168,17 @@ def run(
         _score_all(worker, config, parts, progress) if "score" in wanted else (metric_names.build(config.scored), {})
     )
     return RunResult(config, questions, worker.stages, store, metrics, unknown, worker.made, texts, worker.seconds)
+
+
+def _check_trained_for(config: RunConfig, guesser: object) -> None:
+    """Say on stderr that a trained buzzer is given the guesses of another guesser than it was trained with."""
+    if config.guesser is None or config.buzzer is None or not isinstance(guesser, str):
+        return
+    here = short(config.guesser.name)
+    if short(guesser) != here:
+        model = getattr(config.buzzer.options, "model", None)
+        told = f"its model {model!r} was trained on guesses of {short(guesser)}, not of {here}; it may buzz at random"
+        print(f"sqa: buzzer {short(config.buzzer.name)!r}: {told} (`sqa train buzzer` makes one)", file=sys.stderr)
 
 
 def _score_all(

@@ -9,12 +9,12 @@ from doubles import echo, question
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sqa.core import trace as tr
 from sqa.core.answers import is_right
 from sqa.core.errors import TraceError
 from sqa.core.table import table_of
 from sqa.core.trace import (
     EMISSIONS,
-    GUESSES,
     QuestionTrace,
     Score,
     buzzes_rows,
@@ -203,4 +203,4 @@ def test_steps_that_do_not_stand_together_are_refused():
     table = guesses_table({"q": steps_of([["Lima"]]), "p": steps_of([["Lima"]]), "r": steps_of([["Cusco"], ["Lima"]])})
     rows = list(zip(*(column.to_list() for column in table.values()), strict=True))
     with pytest.raises(TraceError, match="do not stand together"):
-        guesses_rows(table_of(GUESSES, [rows[at] for at in (2, 0, 3, 1)]))
+        guesses_rows(table_of(tr.GUESSES, [rows[at] for at in (2, 0, 3, 1)]))

@@ -1,0 +1,124 @@
+"""What a newcomer gets wrong, and the one line that says so."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from doubles import write_questions
+
+from sqa.cli import app as cli
+from sqa.core.paths import ROOT
+
+EXAMPLE = ROOT / "docs" / "example"
+LOG, STREAM = EXAMPLE / "instances.log", EXAMPLE / "simulstream.jsonl"
+RUN = "dataset: {{name: questions.jsonl, limit: 1}}\ntranslator: {}\nguesser: {}\nbuzzer: {}\nmetrics: [ew]\n"
+ECHO, GUESSER = "doubles:build_translator", "doubles:build_guesser"
+OWN = """
+class Guesser:
+    def guess(self, texts, n):
+        return [[("Lima", 1 / len(text))] for text in [""]]
+    def fingerprint(self):
+        return "1"
+"""
+FILES = {
+    "nam.yaml": RUN.format("{nam: fixed}", "null", "null"),
+    "none.yaml": RUN.format("{name: 3}", "null", "null"),
+    "one.log": LOG.read_text(encoding="utf-8").splitlines()[0],
+    "whisper.jsonl": '{"emission_time": 1.0, "text": "a"}\n',
+    "mlp.yaml": RUN.format(ECHO, GUESSER, "mlp"),
+    "tuned.yaml": RUN.format(ECHO, GUESSER, "{name: threshold, model: gru}"),
+    "fits.yaml": RUN.format("fixed", "bm25", "mlp"),
+    "own.yaml": RUN.format(ECHO, "mine.py:Guesser", "null").replace("[ew]", "[bleu]"),
+    "mine.py": OWN,
+}
+A_RUN = "expected the config of a run, with dataset and translator, got"
+BUZZER = (
+    "sqa: buzzer {}: its model {} was trained on guesses of {}, not of doubles:build_guesser; it may buzz at random"
+)
+
+# command -> exit code, line on stderr ("": none that begins with `sqa: `, but for the last)
+MISTAKES = {
+    "run nam.yaml": (2, "simuleval_service, waitk, got nam"),
+    "run none.yaml": (2, "simuleval_service, waitk, got number '3'"),
+    f"run {ROOT}/configs/train_buzzers.yaml:mlp-bm25": (
+        2,
+        f"{A_RUN} kind, output, data, training, network (a training",
+    ),
+    f"run {LOG}": (2, f"got JSON lines; a config names a log: `translator: {{name: recorded, file: {LOG}}}`"),
+    "run one.log": (2, f"sqa: one.log: {A_RUN} index, prediction, delays, elapsed, prediction_length"),
+    f"latency {STREAM}": (3, f"sqa: {STREAM}:1: a log of simulstream; `sqa simulstream-score` has its latencies"),
+    "latency whisper.jsonl": (3, "sqa: whisper.jsonl:1: a log of SimulStreaming; `sqa run` scores it"),
+    f"latency {EXAMPLE / 'heard.jsonl'}": (3, "heard.jsonl:1: questions, not a log"),
+    f"latency {LOG} --facts --pair pl-en": (
+        0,
+        f"sqa: {LOG}: its sources read like 'es', not 'pl'; is --pair pl-en meant?",
+    ),
+    f"latency {LOG} --facts --pair es-pl": (0, f"sqa: {LOG}: its references read like 'en', not 'pl'"),
+    f"latency {LOG} --facts --pair es-en": (0, ""),
+    f"latency {LOG} --facts": (0, ""),
+    "config keys metric ew": (2, "a metric has no keys: `metrics:` is a list of names, such as ew, ew@answer-at-end"),
+    "run mlp.yaml": (0, BUZZER.format("'mlp'", "'bm25'", "bm25")),
+    "run tuned.yaml": (0, BUZZER.format("'threshold'", "'gru'", "gru")),
+    "run fits.yaml": (0, ""),
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    write_questions(tmp_path / "questions.jsonl", 1)
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+def sqa(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
+    monkeypatch.setattr(sys, "argv", ["sqa", *words])
+    with pytest.raises(SystemExit) as stopped:
+        cli.main()
+    return int(stopped.value.code or 0)
+
+
+@pytest.mark.parametrize("command", MISTAKES)
+@pytest.mark.usefixtures("folder")
+def test_a_mistake_is_named_in_one_line(command: str, monkeypatch, capsys) -> None:
+    code, expected = MISTAKES[command]
+    assert sqa(monkeypatch, *command.split()) == code
+    said = [
+        line for line in capsys.readouterr().err.splitlines() if line.startswith("sqa: ") and "report in" not in line
+    ]
+    assert len(said) == bool(expected) and all(expected in line for line in said), said
+
+
+@pytest.mark.parametrize(("name", "keys"), [("hold", ["n"]), ("wait-k", ["k"]), ("local-agreement", ["n"])])
+def test_the_keys_of_a_policy(name: str, keys: list[str], monkeypatch, capsys) -> None:
+    assert sqa(monkeypatch, "config", "keys", "policy", name) == 0
+    assert [line.split("\t")[0] for line in capsys.readouterr().out.splitlines()[1:]] == keys
+
+
+def test_an_exception_in_an_own_part_is_its_file_and_line(folder: Path) -> None:
+    def said(*more: str) -> str:
+        call = [sys.executable, "-m", "sqa", "run", "own.yaml", *more]
+        path = os.pathsep.join([str(ROOT), str(ROOT / "tests")])
+        done = subprocess.run(call, cwd=folder, env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True)
+        assert done.returncode == 1
+        return done.stderr
+
+    short = said().splitlines()
+    assert short[-1] == "sqa: mine.py:4: <listcomp>(): ZeroDivisionError: division by zero (-v shows the traceback)"
+    assert not any("Traceback" in line for line in short)
+    assert "Traceback" in said("-v") and "sqa/run/pipeline.py" in said("-v")
+
+
+def test_a_run_with_an_edited_part_says_that_it_replaces_another(folder: Path, monkeypatch, capsys) -> None:
+    (folder / "mine.py").write_text(OWN.replace('[""]', "texts").replace("1 / len(text)", "1.0"))
+    for edit, replaced in (("", False), ("", False), ("# edited\n", True)):
+        with (folder / "mine.py").open("a") as file:
+            file.write(edit)
+        assert sqa(monkeypatch, "run", "own.yaml") == 0
+        line = f"sqa: {Path('runs/own')}: replaces a run with another guess stage (sqa store explain runs/own)"
+        assert (line in capsys.readouterr().err.splitlines()) == replaced
