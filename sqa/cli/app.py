@@ -56,8 +56,10 @@ class Program(TyperGroup):
             print(f"sqa: {error}", file=sys.stderr)
             return
         whole = typer.Typer(**SETTINGS)
-        own = {command.name or command.callback.__name__ for command in module.registered_commands}
-        whole.add_typer(module, name=None if name in own else name)
+        own = {command.name or command.callback.__name__: command for command in module.registered_commands}
+        alone = typer.Typer()
+        alone.registered_commands = [own[name]] if name in own else []
+        whole.add_typer(alone if name in own else module, name=None if name in own else name)
         self.commands.update(equip(get_command(whole)).commands)
 
 
