@@ -36,7 +36,7 @@ def write_table(path: Path, table: Table, metadata: Mapping[str, str]) -> None:
 def table_bytes(table: Table, metadata: Mapping[str, str]) -> bytes:
     """A table as a file; the same rows give the same bytes."""
     about = {"schema_version": str(SCHEMA_VERSION), **metadata, "kinds": {name: c.kind for name, c in table.items()}}
-    arrays = {"about": _json_array(about)}
+    arrays: dict[str, NDArray[Any]] = {"about": _json_array(about)}
     for name, column in table.items():
         arrays[name] = column.values
         if column.offsets is not None:

@@ -60,7 +60,7 @@ MISTAKES = {
     f"latency {LOG} --facts --pair es-pl": (0, f"sqa: {LOG}: its references read like 'en', not 'pl'"),
     f"latency {LOG} --facts --pair es-en": (0, ""),
     f"latency {LOG} --facts": (0, ""),
-    "config keys metric ew": (2, "a metric has no keys: `metrics:` is a list of names, such as ew, ew@answer-at-end"),
+    "config keys metric ew": (2, "a metric has no keys: `metrics:` is a list of names, such as ew, ew@xqb-interface"),
     "run mlp.yaml": (0, BUZZER.format("'mlp'", "'bm25'", "bm25")),
     "run tuned.yaml": (0, BUZZER.format("'threshold'", "'gru'", "gru")),
     "run fits.yaml": (0, ""),
