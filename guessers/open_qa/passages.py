@@ -20,7 +20,7 @@ import numpy as np
 
 from guessers.bonus import load_bonus
 from guessers.retrieval.bm25 import Bm25Config, weights
-from guessers.retrieval.index import ANALYZERS, Index
+from guessers.retrieval.index import Index, analyzer_of
 from sqa.core.errors import DataError
 from sqa.data import download
 from sqa.data.texts import load_tossups
@@ -117,6 +117,6 @@ class PassageIndex:
         return [Hit(self.passages[self._numbers[page]], float(scores[page])) for page in best.tolist()]
 
     def _terms(self, query: str) -> Iterator[int]:
-        analyze = ANALYZERS[self._index.analyzer]
+        analyze = analyzer_of(self._index.analyzer)
         stems = (stem for word in query.split() for stem in analyze(word))
         return (self._ids[stem] for stem in stems if stem in self._ids)

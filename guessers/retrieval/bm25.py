@@ -26,8 +26,7 @@ from typing import Literal
 
 import numpy as np
 
-from guessers.retrieval import lucene
-from guessers.retrieval.index import ANALYZERS, VERSION, Index, tfidf_weights
+from guessers.retrieval.index import VERSION, Index, analyzer_of, tfidf_weights
 from guessers.text import Profile
 from sqa.core.errors import NotNegative, Positive, Share, checked
 from sqa.core.types import Guess
@@ -77,6 +76,8 @@ def weights(index: Index, config: Bm25Config) -> np.ndarray:
             idf = boost * np.log1p((n - frequency + 0.5) / (frequency + 0.5))  # (terms,)
             weighted[postings] = counts / (counts + norm[pages]) * np.repeat(idf, frequency)
         else:
+            from guessers.retrieval import lucene
+
             boost *= config.k1 + 1 if config.similarity == "elasticsearch" else 1
             weighted[postings] = lucene.bm25_weights(counts, pages, frequency, n, config.k1, config.b, boost)
     return weighted
@@ -94,7 +95,7 @@ class Bm25Guesser:
         self._starts: list[int] = index.starts.tolist()
         self._pages = np.ascontiguousarray(index.pages)
         self._weights = weights(index, config)
-        self._analyze = ANALYZERS[index.analyzer]
+        self._analyze = analyzer_of(index.analyzer)
 
     @classmethod
     def fit(

@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 
 from guessers import text
-from guessers.retrieval import lucene
 from guessers.text import Profile
 from sqa.core.errors import DataError
 from sqa.files.model_files import (
@@ -25,11 +24,16 @@ VERSION = 1  # of the code that turns words into guesses; raise it when guesses 
 _STEPS, _COUNTS = "page_steps", "counts"
 
 Analyzer = Callable[[str], tuple[str, ...]]  # the terms of one word
-ANALYZERS: dict[str, Analyzer] = {
-    "stems": text.content_stems,
-    "standard": lucene.standard,
-    "english": lucene.english,
-}
+ANALYZERS = ("stems", "standard", "english")  # ours, and Lucene's two
+
+
+def analyzer_of(name: str) -> Analyzer:
+    """The analyzer of a name of ANALYZERS; Lucene's are imported when they are asked for."""
+    if name == "stems":
+        return text.content_stems
+    from guessers.retrieval import lucene
+
+    return lucene.standard if name == "standard" else lucene.english
 
 
 @dataclass(frozen=True)
@@ -47,7 +51,7 @@ class Index:
     @classmethod
     def of(cls, profiles: Iterable[Profile], pair_min_count: int | None, analyzer: str = "stems") -> Index:
         """Count the profiles that have a page. `pair_min_count` None: no pairs at all."""
-        read = _Reading(ANALYZERS[analyzer])
+        read = _Reading(analyzer_of(analyzer))
         for profile in profiles:
             if profile.page is not None:
                 read.add(profile.text, profile.page)
