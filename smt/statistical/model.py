@@ -24,7 +24,7 @@ class Decoding:
     """How the decoder searches."""
 
     stack: Count = 10  # hypotheses kept for each set of translated words
-    options: Count = 10  # target phrases considered per source phrase
+    options: Count = 10  # longest source phrase, in words
     reorder: Whole = 0  # source words that may be jumped over; 0 = monotone but for what is inside a phrase
 
 

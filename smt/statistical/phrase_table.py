@@ -112,6 +112,12 @@ def write_rows(rows: Iterable[tuple[str, str, int, int]], path: Path) -> int:
     return n
 
 
+def longest_source(table: Path) -> int:
+    """Tokens of the longest source phrase of a table; 1 for an empty one."""
+    with table.open(encoding="utf-8") as file:
+        return 1 + max((line.split(" ||| ", 2)[1].count(" ") for line in file), default=0)
+
+
 def only_phrases_of(table: Path, sentences: Iterable[Sequence[str]], longest: int, out: Path) -> None:
     """Copy the rows whose source occurs in `sentences`: translating these gives the same, and loads faster."""
     wanted = {

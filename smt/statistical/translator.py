@@ -19,6 +19,7 @@ from smt.policies.prefixes import PolicyTranslator, Remembered
 from smt.statistical import tokens
 from smt.statistical.model import LANGUAGE, TABLE, Decoding, read_model
 from smt.statistical.packed import is_packed, unpacked
+from smt.statistical.phrase_table import longest_source
 from sqa.core.errors import DataError, need
 from sqa.core.paths import DATA
 from sqa.data.languages import pair_of
@@ -55,8 +56,11 @@ class Engine:
         if not self.model.load_language_model(str(folder / LANGUAGE)):
             raise DataError(f"{folder}: the decoder cannot read the language model")
         self.model.non_monotonicity = decoding.reorder
-        self.model.w, self.model.a, self.model.e = 0.4, decoding.options, 2
-        self.model.heuristic = 6  # the cost still to come: best phrases, language model, distance
+        longest = min(decoding.options, longest_source(folder / f"{TABLE}.ttable"))  # no longer one is looked for
+        self.model.w, self.model.a, self.model.e = 0.4, longest, 2
+        # The cost still to come (6: best phrases, language model, distance).  Without jumps it is the same for all
+        # hypotheses that are compared, so it is not computed.
+        self.model.heuristic = 6 if decoding.reorder else 0
         self.model.weights = list(weights)
         self.decoder = SmtDecoder(self.model)
         self.decoder.s, self.decoder.is_breadth_first = decoding.stack, True

@@ -52,6 +52,17 @@ def test_words(system):
     ]
 
 
+def test_nothing_is_looked_for_in_vain(system):
+    """Neither phrases longer than the table's nor a cost to come that is equal everywhere: the words are the same."""
+    model, texts = system.engine.model, ["El rey viejo busca el barco.", "El perro negro mira el libro rojo de España."]
+    quick = (model.a, model.heuristic)
+    found = system.words(texts)
+    model.a, model.heuristic = 10, 6
+    assert system.words(texts) == found
+    model.a, model.heuristic = quick
+    assert quick == (4, 0)  # of 5 tokens that the training allows
+
+
 def test_a_text_does_not_depend_on_its_neighbours(system):
     texts = ["El perro negro mira el libro.", "reina", "El autor rojo tiene el gato."]
     assert system.words(texts) == [system.words([text])[0] for text in texts]
