@@ -45,6 +45,7 @@ class PrefixConfig:
 def system(folder: Path, digest: str, beam: int = 1) -> Remembered:
     """One system per model (`digest` is of its files) and beam: runs with different policies share its memory."""
     model, vocabulary, about = load_model(folder)
+    model.accelerate("float32")
     writer = TransformerWriter(model, vocabulary)
     options = f" beam {SEARCH} {beam}" * (beam > 1)  # greedy is not named: older results stay valid
     fingerprint = hashlib.sha256(f"{DECODING}{options} {digest}".encode()).hexdigest()

@@ -26,6 +26,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from smt.models.int8 import Precision, fast_linear
 from smt.models.vocab import BOS, EOS, PAD
 from sqa.core.errors import BelowOne, checked
 
@@ -252,6 +253,7 @@ class Transformer(nn.Module):
         if config.source_vocabulary:
             self.source_embedding = nn.Embedding(config.source_vocabulary, config.width)
             nn.init.normal_(self.source_embedding.weight, std=config.width**-0.5)
+        self.output: nn.Module | None = None
         if not config.tied_output:
             self.output = nn.Linear(config.width, config.vocabulary, bias=False)
 
@@ -331,7 +333,19 @@ class Transformer(nn.Module):
         x = self.decoder_norm(x)
         return x, self.alignment(x, memory, visible[:, None]) if self.config.lexicon_width else None
 
+    @torch.no_grad()
+    def accelerate(self, precision: Precision) -> None:
+        """Make all matrices as fast as the processor can; from here on the network only decodes."""
+        if (fast := fast_linear(precision)) is None:
+            return
+        for part in list(self.modules()):
+            for name, layer in part.named_children():
+                if isinstance(layer, nn.Linear):
+                    setattr(part, name, fast(layer.weight, layer.bias))
+        if self.output is None:
+            self.output = fast(self.embedding.weight, None)
+
     def logits(self, x: Tensor, lexical: Tensor | None) -> Tensor:
         """Decoder states (N, D) and floored lexical probabilities (N, V) to unnormalised log probabilities (N, V)."""
-        scores = F.linear(x, self.embedding.weight if self.config.tied_output else self.output.weight)
+        scores = F.linear(x, self.embedding.weight) if self.output is None else self.output(x)
         return scores if lexical is None else scores + self.lexicon_scale * lexical.log()

@@ -13,6 +13,7 @@ from smt.models import copying
 from smt.models.beam import VERSION as SEARCH
 from smt.models.beam import Beam
 from smt.models.bundle import folder_fingerprint, load_model, model_folder
+from smt.models.int8 import Precision
 from smt.models.transformer_stepper import TransformerWriter
 from smt.models.writing import WaitKTranslator
 from smt.policies.waitk import Schedule, Unit, parse_k
@@ -31,6 +32,7 @@ class WaitKConfig:
     unit: Unit = "word"  # what k and the rate count; piece = as fairseq counts, see smt/models/decode.py
     beam: int = 1  # hypotheses searched before a word is published, see smt/models/beam.py; 1 = greedy
     look_ahead: int = 2  # with a beam: words of a hypothesis while the source goes on; the first is published
+    precision: Precision = "float32"  # of the arithmetic; int8 is faster and may write other words
     copy_bonus: float = 0.0  # nats for pieces that spell a name of the source, see smt/models/copying.py
 
     def __post_init__(self) -> None:
@@ -47,11 +49,14 @@ def build(config: WaitKConfig) -> WaitKTranslator:
     """The translator of a config."""
     folder = model_folder(config.model)
     model, vocabulary, about = load_model(folder)
+    model.accelerate(config.precision)
     languages = pair_of(about)
     writer = TransformerWriter(model, vocabulary, config.copy_bonus, (languages and languages[0]) or "")
     schedule, beam = config.schedule(), Beam(config.beam, config.look_ahead)
     # Options at their usual values are not named: results stored before there were any stay valid.
     options = f" {schedule.unit}" * (schedule.unit != "word") + f" {SEARCH} {beam!r}" * (beam.n > 1)
+    if config.precision != "float32":
+        options += f" {config.precision}"
     if config.copy_bonus:
         options += f" copy {copying.VERSION} {config.copy_bonus}"
     rules = f"{VERSION} {schedule.k} {schedule.rate}{options} {folder_fingerprint(folder)}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from refusals import refused
 
 from smt.models.bundle import save_model
 from smt.models.decode import decode_batch, decode_stream
+from smt.models.int8 import Precision
 from smt.models.next_piece import Past, piece_limit
 from smt.models.transformer import ModelConfig, Transformer
 from smt.models.transformer_stepper import TransformerWriter
@@ -41,6 +43,22 @@ def streamed(model, sentence, k, rate=1.0, unit="word", of=vocabulary):
     source = CountedSource(sentence)
     words = decode_stream(writer(model, of), source, Schedule(k, rate, unit))
     return [(token, source.read, source.ended) for token in words]
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("precision", get_args(Precision))
+def test_streaming_equals_batched_in_every_precision(precision):
+    plain, fast = random_model(), random_model()
+    fast.accelerate(precision)
+    batched = decode_batch(writer(fast), SENTENCES, Schedule(3))
+    for sentence, written in zip(SENTENCES, batched, strict=True):
+        assert written and streamed(fast, sentence, 3) == [tuple(word) for word in written]
+    pieces = torch.arange(4, 20)[None]
+    states = [model(pieces, pieces, torch.ones(1, 16, 16, dtype=torch.bool))[0][0] for model in (plain, fast)]
+    a, b = (model.logits(x, None) for model, x in zip((plain, fast), states, strict=True))
+    assert not [name for name, layer in fast.named_modules() if isinstance(layer, torch.nn.Linear)]
+    error = float((a - b).abs().mean() / a.abs().mean())
+    assert error < 1e-5 if precision == "float32" else 1e-5 < error < 0.03
 
 
 @pytest.mark.parametrize("rate", [0.6, 0.97, 1.4])
