@@ -115,7 +115,7 @@ SERVING = ExitStack()  # servers of the cases, until the module is done
 def served(folder):
     from stand_ins.iwslt_loopback import serving_app
 
-    from sqa_services.simuleval.http import ServiceConfig, make_app
+    from sqa_services.simuleval.server import ServiceConfig, make_app
     from sqa_services.simuleval.server import agent_of
 
     app = make_app(agent_of("", agent(folder)["agent"]), ServiceConfig())

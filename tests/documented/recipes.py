@@ -318,8 +318,4 @@ RECIPES: dict[str, Run | Serve | Cannot] = {
     "python -m sqa_services.bench.cluster cost CONFIG": Run(
         ("python -m sqa_services.bench.cluster cost configs/ablation.yaml",), slow=True, needs=("distributed",)
     ),
-    "python -m sqa_services.bench.scorer": Run(
-        ("python -m sqa_services.bench.scorer --lines 200 --jar-lines 20",), slow=True, needs=("pycocoevalcap", "java")
-    ),
-    "python -m sqa_services.bench.crowd": Cannot(MEASURES),
 }

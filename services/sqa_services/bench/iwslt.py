@@ -135,7 +135,7 @@ def measured() -> Iterator[tuple[Pair, float, float]]:
             (f"think {THINK * 1000:.0f} ms about a word", THINK, files),
             (f"think {THINK * 1000:.0f} ms, expected wins scored", THINK, ("--questions", name)),
         ):
-            with server("serve", "iwslt", *arguments) as (netloc, process, _):
+            with server("serve", "iwslt", *arguments) as (netloc, process):
                 alone = rate(netloc, think, corpus, alone=True)
                 before = memory(process, most=True)
                 together = rate(netloc, think, corpus, alone=False)

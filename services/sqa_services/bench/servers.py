@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import resource
 import socket
 import subprocess
 import sys
@@ -24,25 +23,23 @@ class Server(NamedTuple):
 
     netloc: str  # host and port
     process: int  # id
-    log: Path  # what it writes to stderr
 
 
 @contextmanager
-def server(*arguments: str, files: int | None = None) -> Iterator[Server]:
-    """`sqa ARGUMENTS` on a free port; `files` that it may open.  One that ends at once: DataError."""
+def server(*arguments: str) -> Iterator[Server]:
+    """`sqa ARGUMENTS` on a free port.  One that ends at once: DataError."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     command = [sys.executable, "-m", "sqa", *arguments, "--port", str(port)]
-    limit = None if files is None else lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
     with tempfile.NamedTemporaryFile() as log:
-        process = subprocess.Popen(command, stderr=log, preexec_fn=limit)
+        process = subprocess.Popen(command, stderr=log)
         try:
             while not _listens(port):
                 if process.poll() is not None:
                     raise DataError(f"the server ended: {Path(log.name).read_text(encoding='utf-8')[-500:]}")
                 time.sleep(0.1)
-            yield Server(f"127.0.0.1:{port}", process.pid, Path(log.name))
+            yield Server(f"127.0.0.1:{port}", process.pid)
         finally:
             process.terminate()
             process.wait(60)

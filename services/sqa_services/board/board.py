@@ -20,7 +20,6 @@ from sqa.core.errors import ConfigError, DataError
 from sqa_services.board import lifecycle, queue
 from sqa_services.board.accounts import ORGANISER, Caller, Taken
 from sqa_services.board.files import Files, as_lines, data_path, model_path, split_prefix
-from sqa_services.board.lifecycle import NotFound
 from sqa_services.board.standing import rank, rounded, views
 from sqa_services.board.storage import ACCOUNTS, DATASETS, DETAILS, EVALUATIONS, MODELS, SCORES, open_engine
 from sqa_services.board.task import (
@@ -28,6 +27,7 @@ from sqa_services.board.task import (
     PHASES,
     RUN_HERE,
     Example,
+    NotFound,
     Task,
     Unscorable,
     check_name,
@@ -71,13 +71,10 @@ class Board:
         tasks = load_tasks(config.tasks)
         files = Files(config.files or str(folder / "files"))
         engine = open_engine(config.db or f"sqlite:///{folder / 'board.sqlite'}")
-        with engine.begin() as connection:
-            for task in tasks.values():  # a board of version 1 has data sets and no view
-                views.ensure_main(connection, task)
         return cls(config, tasks, files, engine)
 
     def task(self, code: str) -> Task:
-        """The task of a code.  Unknown: ConfigError."""
+        """The task of a code.  Unknown: NotFound."""
         return find_task(self.tasks, code)
 
     # -------------------------------------------------------------------------------------------- registration

@@ -93,9 +93,3 @@ def split_prefix(name: str, known: Iterable[str]) -> tuple[str, str | None]:
     if rest in known:
         return rest, prefix
     raise DataError(f"Dataset {name} not found.")
-
-
-def job_name(endpoint: str, prefix: str | None, dataset: str, timestamp: int) -> str:
-    """The name of an evaluation, at most 63 characters, the time stamp whole, as Dynabench names its jobs."""
-    suffix = f"-{timestamp}"
-    return "-".join(filter(None, (endpoint, prefix, dataset)))[: 63 - len(suffix)] + suffix

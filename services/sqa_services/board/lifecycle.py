@@ -8,16 +8,13 @@ from typing import Any
 from sqlalchemy import Connection, Engine, delete, insert, select, update
 
 from sqa.core.errors import DataError
-from sqa_services.board.accounts import Caller, Denied
+from sqa_services.board.accounts import ORGANISER, Caller, Denied
 from sqa_services.board.files import Files, model_path, predictions_path
 from sqa_services.board.storage import DATASETS, DETAILS, EVALUATIONS, EVENTS, MODELS, SCORES
+from sqa_services.board.task import NotFound
 
 E = EVALUATIONS.c
 WITHDRAWN = "withdrawn"
-
-
-class NotFound(DataError):
-    """There is no such thing on the board."""
 
 
 def find_model(connection: Connection, code: str, name: str) -> dict[str, Any]:
@@ -41,7 +38,7 @@ def log_of(engine: Engine, code: str, name: str) -> list[dict[str, Any]]:
         return [dict(row) for row in connection.execute(wanted).mappings()]
 
 
-def withdraw(engine: Engine, code: str, name: str, caller: Caller) -> None:
+def withdraw(engine: Engine, code: str, name: str, caller: Caller = ORGANISER) -> None:
     """Take a model out of the rank; what is queued for it is not begun."""
     with engine.begin() as connection:
         model = _own(connection, code, name, caller)
@@ -52,7 +49,7 @@ def withdraw(engine: Engine, code: str, name: str, caller: Caller) -> None:
             note(connection, model["id"], f"withdrawn by {caller.name or 'the organiser'}")
 
 
-def restore(engine: Engine, code: str, name: str, caller: Caller) -> None:
+def restore(engine: Engine, code: str, name: str, caller: Caller = ORGANISER) -> None:
     """Undo `withdraw`."""
     with engine.begin() as connection:
         model = _own(connection, code, name, caller)
@@ -62,7 +59,7 @@ def restore(engine: Engine, code: str, name: str, caller: Caller) -> None:
             note(connection, model["id"], f"restored by {caller.name or 'the organiser'}")
 
 
-def requeue(engine: Engine, code: str, name: str, caller: Caller) -> int:
+def requeue(engine: Engine, code: str, name: str, caller: Caller = ORGANISER) -> int:
     """Queue a model's failed evaluations again; how many.  A score that is there stays.  Withdrawn: DataError."""
     with engine.begin() as connection:
         model = _own(connection, code, name, caller)
@@ -73,7 +70,7 @@ def requeue(engine: Engine, code: str, name: str, caller: Caller) -> int:
     return number
 
 
-def remove(engine: Engine, files: Files, code: str, name: str, caller: Caller) -> None:
+def remove(engine: Engine, files: Files, code: str, name: str, caller: Caller = ORGANISER) -> None:
     """Delete a model, its scores, its log and its files; the name is free again."""
     with engine.begin() as connection:
         model = _own(connection, code, name, caller)

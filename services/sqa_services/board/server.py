@@ -22,14 +22,13 @@ from __future__ import annotations
 
 import sys
 from contextlib import nullcontext
-from dataclasses import dataclass
-from importlib.resources import files
+from dataclasses import dataclass, field
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 
-from sqa.core.errors import ConfigError, SqaError
+from sqa.core.errors import Count, SqaError, checked
 from sqa_services.board.accounts import Denied, TooMany, account_of
 from sqa_services.board.board import Board, NotFound, Taken
 from sqa_services.board.routes.beside import beside
@@ -37,81 +36,57 @@ from sqa_services.board.routes.reading import add_models, add_reading, add_stand
 from sqa_services.board.routes.shapes import Ascii
 from sqa_services.board.routes.writing import Who, add_data, add_people, add_submissions
 from sqa_services.board.task import Unscorable
-from sqa_services.net.address import Names, address_problems, is_loopback
-from sqa_services.net.guard import PAGE_HEADERS, Guard, needed_to_write
+from sqa_services.net import connections
+from sqa_services.net.address import Address
+from sqa_services.net.guard import PAGE_HEADERS, guards, needed_to_write
+from sqa_services.net.server import page_files
 
 SIGN_UP = "/api/accounts"  # an invitation takes the place of a token
 REASONS = 1000  # of a submission that are listed
-PAGE = {
-    "/": ("page.html", "text/html"),
-    "/page.css": ("page.css", "text/css"),
-    "/page.js": ("page.js", "text/javascript"),
-    "/model.js": ("model.js", "text/javascript"),
-    "/people.js": ("people.js", "text/javascript"),
-}
 STATUS = ((Unscorable, 400), (Taken, 409), (NotFound, 404), (Denied, 403), (TooMany, 429))
 
 
 @dataclass(frozen=True, slots=True)
+@checked
 class ServeConfig:
     """How the server answers."""
 
-    host: str = "127.0.0.1"
-    port: int = 12380
-    token: str | None = None
-    max_body: int = 1 << 24  # bytes
-    names: tuple[str, ...] = ()  # host names by which it may be asked, beside this machine's; beyond loopback none: any
-    per_day: int = 20  # submissions of an account
-
-    def __post_init__(self) -> None:
-        wrong = address_problems(self.host, self.port, self.token)
-        if self.max_body < 1:
-            wrong.append("--max-body: must be at least 1")
-        if self.per_day < 1:
-            wrong.append(f"--per-day: must be at least 1, got {self.per_day}")
-        if wrong:
-            raise ConfigError(wrong)
-
-    @property
-    def local(self) -> bool:
-        """Whether only this machine can reach the server."""
-        return is_loopback(self.host)
+    address: Address = field(default_factory=Address)
+    per_day: Count = 20  # submissions of an account
 
 
 def serve(board: Board, config: ServeConfig, worker: bool = True) -> None:
     """Serve until interrupted, with a worker beside it if wanted."""
-    from sqa_services.net.connections import run_app
-
-    print(f"sqa: the board is at http://{config.host}:{config.port}", file=sys.stderr)
+    print(f"sqa: the board is at {config.address.url}", file=sys.stderr)
     with beside(board) if worker else nullcontext():
-        run_app(make_app(board, config), config.host, config.port)
+        connections.run_app(make_app(board, config), config.address)
 
 
 def make_app(board: Board, config: ServeConfig) -> FastAPI:
     """The application on a board."""
     app = FastAPI(
-        title="SQA evaluation board", version="1", docs_url=None, redoc_url=None, default_response_class=Ascii
+        title="SQA evaluation board",
+        version="1",
+        docs_url=None,
+        redoc_url=None,
+        default_response_class=Ascii,
+        middleware=guards(
+            config.address,
+            headers=PAGE_HEADERS,
+            needs_token=lambda method, path: needed_to_write(method, path) and path != SIGN_UP,
+            tokens=lambda given: account_of(board.engine, given) is not None,
+        ),
     )
     app.add_exception_handler(SqaError, _deliberate)
     app.add_exception_handler(RequestValidationError, _invalid)
-    who = Who(board, config.token)
-    add_reading(app, board, config.token is not None)
+    who = Who(board, config.address.token)
+    add_reading(app, board, config.address.token is not None)
     add_standing(app, board)
     add_models(app, board)
     add_people(app, board, who)
     add_data(app, board, who)
     add_submissions(app, board, who, config.per_day)
-    for route, (name, kind) in PAGE.items():
-        app.add_api_route(route, _static(name, kind), include_in_schema=False)
-    app.add_middleware(
-        Guard,
-        token=config.token,
-        max_body=config.max_body,
-        names=Names.of(config.host, config.names),
-        headers=PAGE_HEADERS,
-        needs_token=lambda method, path: needed_to_write(method, path) and path != SIGN_UP,
-        tokens=lambda given: account_of(board.engine, given) is not None,
-    )
+    app.router.routes.append(page_files("sqa_services.board"))
     return app
 
 
@@ -128,12 +103,3 @@ async def _invalid(_: Request, error: Exception) -> Response:
     """422 that says where and what, without the input."""
     found = error.errors() if isinstance(error, RequestValidationError) else []
     return Ascii({"detail": [{"loc": list(e["loc"]), "msg": e["msg"], "type": e["type"]} for e in found]}, 422)
-
-
-def _static(name: str, kind: str) -> Any:
-    body = (files("sqa_services.board") / "page" / name).read_text(encoding="utf-8")
-
-    async def page() -> Response:
-        return Response(body, media_type=kind)
-
-    return page

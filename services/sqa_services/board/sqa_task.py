@@ -13,9 +13,7 @@ config of a run, run on the questions of the data set, or a submission file (pro
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Mapping, Sequence
-from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +30,7 @@ from sqa_services.board.running import session
 from sqa_services.board.standing import plausible
 from sqa_services.board.task import KINDS, Example, Response, Task, Unscorable, told
 from sqa_services.protocols.json_shape import Shape
-from sqa_services.protocols.submission import LONGEST, MOST_PROBLEMS, SHAPE, fitted, rows_of
+from sqa_services.protocols.submission import MOST_PROBLEMS, fitted, rows_of
 
 SHOWN_OF_PROBLEM = 300  # characters
 INPUT_KEYS = ("id", "language", "source")
@@ -243,30 +241,16 @@ def check_model(kind: str, model: bytes) -> None:
     if kind != "submission":  # a session's file was made here
         return
     try:
-        lines = model.decode().split("\n")
+        text = model.decode()
     except UnicodeDecodeError as error:
         raise DataError(f"submission: not UTF-8 at byte {error.start}") from error
-    rows = ((number, line) for number, line in enumerate(lines, start=1) if line.strip())
-    first = next(rows, None)
-    if first is None:
+    problems: list[str] = []
+    rows, _ = rows_of(text, problems)
+    if problems:
+        reasons = [problem[:SHOWN_OF_PROBLEM] for problem in problems[:MOST_PROBLEMS]]
+        raise Unscorable("submission", reasons, "see `sqa validate sqa --schema`")
+    if not rows:
         raise DataError("submission: has no rows")
-    wrong = (f"{number}: {problem}" for number, line in chain([first], rows) for problem in _row_problems(line))
-    if problems := list(islice(wrong, MOST_PROBLEMS)):
-        raise Unscorable("submission", problems, "see `sqa validate sqa --schema`")
-
-
-def _row_problems(line: str) -> list[str]:
-    """What is wrong with one line whatever the data set."""
-    if len(line) > LONGEST:
-        return [f"a line may have {LONGEST} characters, this one has {len(line)}"]
-    try:
-        row = json.loads(line)
-        json.dumps(row, ensure_ascii=False).encode()  # half a surrogate pair cannot be written
-    except UnicodeEncodeError:
-        return [f"has half a surrogate pair, which is no text: {line[:60]!r}"]
-    except (ValueError, RecursionError):
-        return [f"not JSON: {line[:60]!r}"]
-    return [problem[:SHOWN_OF_PROBLEM] for problem in SHAPE.problems(row)]
 
 
 def _task(language: str) -> Task:

@@ -14,8 +14,8 @@
     workers       id, seen
     about         key, value: the version of this layout
 
-Names are unique within a task; a data set never changes once it is registered.  Times are seconds since 1970, null
-where a board of version 1 did not note them; version 2 did not know which accounts are one person's.
+Names are unique within a task; a data set never changes once it is registered.  Times are seconds since 1970.  Version
+2 of the tables did not know which accounts are one person's.
 """
 
 from __future__ import annotations
@@ -153,9 +153,9 @@ WORKERS = Table("workers", META, Column("id", String(32), primary_key=True), Col
 
 
 def open_engine(url: str) -> Engine:
-    """The engine of a database URL; tables are made if they are missing, those of version 1 are brought up to date.
+    """The engine of a database URL; tables are made if they are missing, those of version 2 are brought up to date.
 
-    A bad URL, or a database of a newer version: ConfigError.
+    A bad URL, or a database of a newer version or of the first: ConfigError.
     """
     try:
         parsed = make_url(url)
@@ -188,10 +188,9 @@ def _up_to_date(engine: Engine) -> None:
         else:
             connection.execute(text("SELECT pg_advisory_xact_lock(1397834050)"))
         version = _version(connection)
-        if version > VERSION:
-            raise ConfigError(
-                f"--db: has version {version} of the board's tables, this SQA knows {VERSION}; use a newer SQA"
-            )
+        if version > VERSION or version == 1:
+            use = "use a newer SQA" if version > VERSION else "open it with SQA 0.2.0 once"
+            raise ConfigError(f"--db: has version {version} of the board's tables, this SQA knows {VERSION}; {use}")
         if version == VERSION:
             return
         META.create_all(connection)

@@ -47,6 +47,10 @@ class Unscorable(DataError):
         return type(self), (self.what, self.reasons, self.remedy)
 
 
+class NotFound(DataError):
+    """There is no such thing on the board."""
+
+
 class DataSet(Protocol):
     """A kind of data set, as a Dynabench data set class: how examples come in, how labels and answers are read."""
 
@@ -150,9 +154,9 @@ def _make(target: str) -> Task:
 
 
 def find_task(tasks: Mapping[str, Task], code: str) -> Task:
-    """The task of a code.  Unknown: ConfigError."""
+    """The task of a code.  Unknown: NotFound."""
     if code not in tasks:
-        raise ConfigError(f"no task {code!r}{did_you_mean(code, tasks)}; known: {', '.join(tasks)}")
+        raise NotFound(f"no task {code!r}{did_you_mean(code, tasks)}; known: {', '.join(tasks)}")
     return tasks[code]
 
 

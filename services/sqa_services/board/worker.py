@@ -17,16 +17,16 @@ from contextlib import contextmanager
 from threading import Event, Thread
 from typing import Any
 
-from sqlalchemy import insert, select, update
+from sqlalchemy import select
 
 from sqa.core.errors import ConfigError, NotComputable, SqaError
 from sqa.run.scheduler import SchedulerGone
 from sqa_services.board import queue
 from sqa_services.board.board import Board
 from sqa_services.board.evaluate import delta, evaluate
-from sqa_services.board.files import as_lines, data_path, job_name, model_path, predictions_path, prefixed
+from sqa_services.board.files import as_lines, data_path, model_path, predictions_path, prefixed
 from sqa_services.board.metrics import EVAL, JOB, Additive, Job
-from sqa_services.board.storage import DATASETS, DETAILS, MODELS, SCORES
+from sqa_services.board.storage import DATASETS, MODELS
 from sqa_services.board.task import Example, Response, Task, answer_all
 
 LEASE_SECONDS = 60.0
@@ -51,7 +51,6 @@ def work(
         raise ConfigError(f"--lease: must be > 0 seconds, got {lease_seconds}")
     finished = 0
     with _alive(board):
-        look_again(board)
         while beside is None or os.getppid() == beside:
             with board.engine.begin() as connection:
                 queue.fill(connection)  # a pair that two registrations at the same moment did not see
@@ -82,32 +81,6 @@ def _alive(board: Board) -> Iterator[None]:
         queue.gone(board.engine, name)
 
 
-def look_again(board: Board) -> int:
-    """Look at results that were made before the board knew what is implausible; how many."""
-    old = [row for row in board.evaluations(state="done") if "implausible" not in row["result"]]
-    for row in old:
-        if row["task"] not in board.tasks:
-            continue
-        result, details = _seen_again(board, row)
-        with board.engine.begin() as connection:
-            connection.execute(update(SCORES).where(SCORES.c.evaluation == row["id"]).values(result=result))
-            if details is not None:
-                connection.execute(insert(DETAILS).values(evaluation=row["id"], stats=details))
-    return len(old)
-
-
-def _seen_again(board: Board, row: dict[str, Any]) -> Outcome:
-    """An old result with what is new in it; answers that are gone cannot be looked at, which is a reason too."""
-    task, where = board.task(row["task"]), (row["task"], row["dataset"], row["prefix"])
-    try:
-        examples = board.files.read_lines(data_path(*where))
-        responses = board.files.read_lines(predictions_path(row["task"], row["model"], row["dataset"], row["prefix"]))
-        details = None if row["prefix"] else _details(task, examples, answer_all(task, responses, examples))
-    except SqaError as error:
-        return row["result"] | {"implausible": [f"cannot be looked at: {error}"]}, None
-    return row["result"] | _looked_at(task, examples, responses), details
-
-
 def _work_at(board: Board, claimed: queue.Claim, lease_seconds: float) -> bool:
     """True if this worker's result was taken."""
     with board.engine.connect() as connection:
@@ -115,9 +88,9 @@ def _work_at(board: Board, claimed: queue.Claim, lease_seconds: float) -> bool:
         data = connection.execute(select(DATASETS).where(DATASETS.c.id == claimed.dataset)).mappings().one()
     if model is None:  # deleted in the meantime
         return False
-    name = job_name(model["name"], claimed.prefix, data["name"], int(time.time()))
-    print(f"sqa: {name}: started", file=sys.stderr)
     where, start = prefixed(claimed.prefix, data["name"]), time.time()
+    name = f"{model['name']}, {where}"
+    print(f"sqa: {name}: started", file=sys.stderr)
     with _meanwhile(lease_seconds / 3, lambda: queue.renew(board.engine, claimed, lease_seconds)):
         try:
             result, details = run_one(board, model["task"], model["name"], model["kind"], data, claimed.prefix)

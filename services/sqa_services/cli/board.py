@@ -7,14 +7,15 @@ import os
 import signal
 import sys
 import time
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sqa.cli.options import SETTINGS, Host, HostNames, Json, MaxBody, Port, SchedulerOption, StoreOption
-from sqa.core.errors import lacking, need
 from sqa.core.paths import config_file
+from sqa_services.net.address import Address
 
 if TYPE_CHECKING:
     from sqa_services.board.board import Board
@@ -44,12 +45,15 @@ def where(
 
 
 def _board(context: typer.Context) -> Board:
-    """The board of the options before the command.  A package of the extra missing: ConfigError."""
-    try:
-        from sqa_services.board.board import Board, BoardConfig
-    except ModuleNotFoundError as error:
-        raise lacking(error, "sqa board", "services") from error
+    """The board of the options before the command."""
+    from sqa_services.board.board import Board, BoardConfig
+
     return Board.open(BoardConfig(*context.obj))
+
+
+def _lifecycle() -> Any:
+    """What becomes of a model, imported when a command asks for it."""
+    return import_module("sqa_services.board.lifecycle")
 
 
 @board_app.command("register-dataset")
@@ -221,39 +225,27 @@ def invite(
 @board_app.command("log")
 def log(context: typer.Context, task: TaskCode, name: Name) -> None:
     """What happened to a model."""
-    board = _board(context)
-    from sqa_services.board.lifecycle import log_of
-
     print("time\ttext")
-    for event in log_of(board.engine, task, name):
+    for event in _lifecycle().log_of(_board(context).engine, task, name):
         print(f"{_date(event['time'])}\t{event['text']}")
 
 
 @board_app.command("withdraw")
 def withdraw(context: typer.Context, task: TaskCode, name: Name) -> None:
     """Take a model out of the rank."""
-    board = _board(context)
-    from sqa_services.board import accounts, lifecycle
-
-    lifecycle.withdraw(board.engine, task, name, accounts.ORGANISER)
+    _lifecycle().withdraw(_board(context).engine, task, name)
 
 
 @board_app.command("restore")
 def restore(context: typer.Context, task: TaskCode, name: Name) -> None:
     """Undo `withdraw`."""
-    board = _board(context)
-    from sqa_services.board import accounts, lifecycle
-
-    lifecycle.restore(board.engine, task, name, accounts.ORGANISER)
+    _lifecycle().restore(_board(context).engine, task, name)
 
 
 @board_app.command("requeue")
 def requeue(context: typer.Context, task: TaskCode, name: Name) -> None:
     """Queue a model's failed evaluations again."""
-    board = _board(context)
-    from sqa_services.board import accounts, lifecycle
-
-    number = lifecycle.requeue(board.engine, task, name, accounts.ORGANISER)
+    number = _lifecycle().requeue(_board(context).engine, task, name)
     print(f"sqa: {number} evaluations queued", file=sys.stderr)
 
 
@@ -261,9 +253,7 @@ def requeue(context: typer.Context, task: TaskCode, name: Name) -> None:
 def delete(context: typer.Context, task: TaskCode, name: Name) -> None:
     """Delete a model, its scores, its log and its files."""
     board = _board(context)
-    from sqa_services.board import accounts, lifecycle
-
-    lifecycle.remove(board.engine, board.files, task, name, accounts.ORGANISER)
+    _lifecycle().remove(board.engine, board.files, task, name)
 
 
 def _date(seconds: float) -> str:
@@ -301,11 +291,7 @@ def serve(
     names: HostNames = None,
 ) -> None:
     """The board over HTTP: a page, JSON, and an OpenAPI description at /openapi.json."""
-    try:
-        from sqa_services.board import server
+    from sqa_services.board import server
 
-        need("uvicorn", "sqa board", "services")
-    except ModuleNotFoundError as error:
-        raise lacking(error, "sqa board", "services") from error
-    config = server.ServeConfig(host, port, token, max_body, tuple(names or ()), per_day)
-    server.serve(_board(context), config, worker)
+    address = Address(host, port, token, tuple(names or ()), max_body)
+    server.serve(_board(context), server.ServeConfig(address, per_day), worker)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sqa.cli.options import SETTINGS, Host, HostNames, Json, Port, print_table
-from sqa.core.errors import DataError, lacking
+from sqa.core.errors import DataError
+from sqa_services.net.address import Address
 
 if TYPE_CHECKING:
     from sqa_services.play.journal import Journal
@@ -49,14 +50,13 @@ def serve(
     end_seconds: Annotated[float, typer.Option("--end-seconds", metavar="S", help="To buzz after the end.")] = 10.0,
 ) -> None:
     """The page: alone, against a system, or two people on two devices; space bar to buzz."""
-    try:
-        from sqa_services.play import server
-        from sqa_services.play.table import Timing
-    except ModuleNotFoundError as error:
-        raise lacking(error, "sqa play serve") from error
+    from sqa_services.play.server import BODY, PlayConfig
+    from sqa_services.play.server import serve as play
+    from sqa_services.play.table import Timing
+
+    address = Address(host, port, token, tuple(names or ()), BODY)
     timing = Timing(answer_seconds, end_seconds)
-    paths = tuple(map(Path, runs))
-    server.serve(server.PlayConfig(paths, games, host, port, token, tuple(names or ()), consent, curve, timing))
+    play(PlayConfig(tuple(map(Path, runs)), games, address, consent, curve, timing))
 
 
 @play_app.command("list")

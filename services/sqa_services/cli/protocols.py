@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from sqa.cli.options import SETTINGS, Host, HostNames, Json, MaxBody, Port, call
-from sqa.core.errors import lacking
+from sqa_services.net.address import Address
 
 serve_app = typer.Typer(help="Servers for other people's programs.", **SETTINGS)
 scorer_app = typer.Typer(**SETTINGS)
@@ -58,23 +58,16 @@ def serve_iwslt(
 ) -> None:
     """Read sentences out word by word, score what comes back; the server of IWSLT 2020."""
     from sqa_services.protocols.iwslt import entry as iwslt
+    from sqa_services.protocols.iwslt.http import ServeConfig
     from sqa_services.protocols.iwslt.participants import read_participants
 
-    try:
-        from sqa_services.protocols.iwslt.http import ServeConfig
-    except ModuleNotFoundError as error:
-        raise lacking(error, "sqa serve iwslt") from error
     config = ServeConfig(
         tokenizer,
         dialect,
         strict,
         output,
-        host,
-        port,
-        token,
-        max_body,
+        Address(host, port, token, tuple(names or ()), max_body),
         max_sessions,
-        names=tuple(names or ()),
         journal=journal,
         session_hours=session_hours,
         participants=() if participants is None else tuple(read_participants(participants).items()),
@@ -93,7 +86,8 @@ def serve_qanta(
     names: HostNames = None,
 ) -> None:
     """Answer Quizbowl questions as QANTA's systems do: /api/1.0/quizbowl/status, /act and /batch_act."""
-    call("sqa_services.protocols.qanta:serve", guesser, buzzer, host, port, token, underscores, names or ())
+    address = Address(host, port, token, tuple(names or ()), max_body=4 << 20)
+    call("sqa_services.protocols.qanta:serve", guesser, buzzer, address, underscores)
 
 
 @simuleval_app.command("simuleval-dir")
@@ -123,7 +117,8 @@ def serve_simuleval(
     names: HostNames = None,
 ) -> None:
     """Translate for `simuleval --remote-eval`, as `simuleval --standalone` does."""
-    call("sqa_services.simuleval.server:serve", translator, agent, arguments or (), host, port, token, names or ())
+    address = Address(host, port, token, tuple(names or ()))
+    call("sqa_services.simuleval.server:serve", translator, agent, arguments or (), address)
 
 
 @client_app.command("iwslt")

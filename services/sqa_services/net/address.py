@@ -1,10 +1,12 @@
-"""Where a server listens, and by which names it may be asked for."""
+"""Where a server listens, and who may ask it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address
+from typing import Annotated
+
+from sqa.core.errors import Bound, Count, Positive, checked
 
 
 def is_loopback(host: str) -> bool:
@@ -15,40 +17,42 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def address_problems(host: str, port: int, token: str | None) -> list[str]:
-    """What is wrong with where a server shall listen, one line each."""
-    wrong = [] if 0 <= port <= 65535 else [f"--port: must be 0 to 65535, got {port}"]
-    if not is_loopback(host) and not token:
-        wrong.append(f"--host: {host} can be reached from other machines; give a --token")
-    return wrong
-
-
 @dataclass(frozen=True, slots=True)
-class Names:
-    """The host names that a request may be for, in lower case; none: any.
+@checked
+class Address:
+    """Where a server listens, and the limits of what it is sent."""
 
-    A page in a browser can have a name of its own point at this machine (DNS rebinding), and would then be allowed to
-    read what a server here answers; its requests still carry that name.
-    """
+    host: str = "127.0.0.1"
+    port: Annotated[int, Bound(0, 65535)] = 0  # 0 = a free one
+    token: str | None = None  # "Authorization: Bearer TOKEN" is then needed; beyond loopback there has to be one
+    names: tuple[str, ...] = ()  # host names by which it may be asked, beside this machine's; beyond loopback none: any
+    max_body: Count = 1 << 20  # bytes of a request
+    body_seconds: Positive = 30.0  # for a request's body to arrive
 
-    known: frozenset[str] = frozenset()
+    def problems(self) -> list[str]:
+        """What is wrong with them, one line each."""
+        starred = [name for name in self.names if "*" in name.removeprefix("*.")]
+        wrong = [f"--name: a star stands as in *.example.org, got {name!r}" for name in starred]
+        if not self.local and not self.token:
+            wrong.append(f"--host: {self.host} can be reached from other machines; give a --token")
+        return wrong
 
-    @classmethod
-    def of(cls, host: str, more: Sequence[str] = ()) -> Names:
-        """Those of a server that listens on `host`: this machine's on loopback, else `more` alone."""
-        own = ("localhost", "127.0.0.1", "::1", host) if is_loopback(host) else ()
-        return cls(frozenset(name.lower() for name in (*own, *more)))
+    @property
+    def local(self) -> bool:
+        """Whether only this machine can reach the server."""
+        return is_loopback(self.host)
 
-    def allow(self, host: bytes) -> bool:
-        """Whether the value of a Host header is one of them, with or without a port."""
-        if not self.known:
-            return True
-        name = host.decode("latin-1").strip().lower()
-        if name.startswith("["):
-            name = name[1:].partition("]")[0]
-        else:
-            name = name.rpartition(":")[0] if ":" in name else name
-        return name in self.known
+    @property
+    def url(self) -> str:
+        """What to ask."""
+        return f"http://{self.host}:{self.port}"
 
+    @property
+    def hosts(self) -> list[str]:
+        """The host names that a request may be for, as Starlette takes them.
 
-ANY_NAME = Names()
+        A page in a browser can have a name of its own point at this machine (DNS rebinding), and would then be allowed
+        to read what a server here answers; its requests still carry that name.
+        """
+        own = ("localhost", "127.0.0.1", "::1", self.host) if self.local else ()
+        return [f"[{name}]" if ":" in name else name for name in (*own, *self.names)] or ["*"]

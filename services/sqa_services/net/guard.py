@@ -1,52 +1,47 @@
-"""What stands before every server's routes: names, the token, the size and the time of a request's body, headers.
-
-Plain ASGI, so that a body is counted as it comes and is never held beyond the limit.
-"""
+"""What stands before every server's routes: names and size (Starlette's), other sites' pages, the token, headers."""
 
 from __future__ import annotations
 
 import asyncio
 import binascii
 import hmac
-import json
 from base64 import b64decode
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
-from dataclasses import dataclass
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
-from sqa_services.net.address import ANY_NAME, Names
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.middleware import Middleware
+from starlette.middleware.body_limit import RequestBodyLimitMiddleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-BODY_SECONDS = 30.0  # for a request's body to arrive
+from sqa_services.net.address import Address
+
 SAFE = ("GET", "HEAD", "OPTIONS")
-PAGE_HEADERS = (  # of a server with a page of its own: nothing from elsewhere, in no frame, never kept
-    (
-        b"content-security-policy",
-        b"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
-        b"base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-    ),
-    (b"x-content-type-options", b"nosniff"),
-    (b"referrer-policy", b"no-referrer"),
-    (b"cache-control", b"no-store"),
-)
-
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-App = Callable[[Message, Receive, Send], Awaitable[None]]
-Headers = Iterable[tuple[bytes, bytes]]
-Page = tuple[bytes, bytes]  # content type and body of an answer
+PAGE_HEADERS = {  # of a server with a page of its own: nothing from elsewhere, in no frame, never kept
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cache-control": "no-store",
+}
+Say = Callable[[int, str], Response]  # how a refusal is said: of its status, and of the problem
 
 
 class Refused(Exception):
     """A request that gets no further."""
 
     def __init__(self, status: int, problem: str = "") -> None:
+        super().__init__(problem)
         self.status, self.problem = status, problem
 
 
-def json_page(status: int, problem: str) -> Page:
+def json_page(status: int, problem: str) -> Response:
     """{"detail": problem}."""
-    return b"application/json", json.dumps({"detail": problem}).encode()
+    return JSONResponse({"detail": problem}, status)
 
 
 def needed_to_write(method: str, path: str) -> bool:
@@ -54,166 +49,103 @@ def needed_to_write(method: str, path: str) -> bool:
     return method not in SAFE
 
 
-class Limits(Protocol):
-    """What the config of a server says of its requests."""
-
-    @property
-    def host(self) -> str:
-        """The address that it listens on."""
-        ...
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names besides the host's that requests may call it by."""
-        ...
-
-    @property
-    def token(self) -> str | None:
-        """What a request must know; None = nothing."""
-        ...
-
-    @property
-    def max_body(self) -> int:
-        """Bytes of a request's body."""
-        ...
-
-    @property
-    def body_seconds(self) -> float:
-        """For a body to arrive."""
-        ...
+def guards(address: Address, **more: Any) -> list[Middleware]:
+    """What stands before an application; `more`: fields of its `Guard`."""
+    return [
+        Middleware(TrustedHostMiddleware, allowed_hosts=address.hosts, www_redirect=False),
+        Middleware(RequestBodyLimitMiddleware, max_body_size=address.max_body),
+        Middleware(Guard, address=address, **more),
+    ]
 
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """An ASGI application before another."""
+    """An ASGI application before another, which gets a request when all of its body is there."""
 
-    app: App
-    token: str | None  # None = nobody is asked
-    max_body: int  # bytes
-    names: Names = ANY_NAME
-    body_seconds: float | None = None  # for a body to arrive; None = BODY_SECONDS
+    app: ASGIApp
+    address: Address
     needs_token: Callable[[str, str], bool] = needed_to_write  # by method and path
-    page: Callable[[int, str], Page] = json_page  # how a refusal is said
-    headers: tuple[tuple[bytes, bytes], ...] = ()  # of every answer that has none of that name itself
+    say: Say = json_page
+    headers: Mapping[str, str] = field(default_factory=dict)  # of every answer that has none of that name itself
     tokens: Callable[[bytes], bool] | None = None  # others that will do
     programs: Callable[[str, str], bool] | None = None  # by method and path: what no browser may ask for
 
-    @classmethod
-    def of(cls, app: App, config: Limits, **more: Any) -> Guard:
-        """With the limits of a server's config; `more` are the other fields."""
-        names = Names.of(config.host, config.names)
-        return cls(app, config.token, config.max_body, names, config.body_seconds, **more)
-
-    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        started = [False]
-        try:
-            body = await self._admitted(scope, receive)
-            await self.app(scope, _once(body, receive), self._with_headers(send, started))
-        except Refused as refused:
-            await self._reply(send, refused)
-        except asyncio.CancelledError:  # the server ends; nobody else cancels a request
-            if not started[0]:
-                await self._reply(send, Refused(503, "the server ends"))
+        started = False
 
-    async def _admitted(self, scope: Message, receive: Receive) -> bytes:
-        """The body of a request that may be answered; else Refused."""
-        headers = dict(scope["headers"])
-        self._check_origin(headers)
-        if self.programs is not None and self.programs(scope["method"], scope["path"]) and _of_a_browser(headers):
-            raise Refused(403, "this is for programs; a browser may ask for what changes nothing")
-        if self.needs_token(scope["method"], scope["path"]):
-            self._check_token(headers.get(b"authorization", b""))
-        return await self._body(headers, receive)
-
-    def _check_origin(self, headers: dict[bytes, bytes]) -> None:
-        """That a page of somebody else's, in a browser of somebody who can reach this server, is not who asks."""
-        host, origin = headers.get(b"host", b""), headers.get(b"origin")
-        if not self.names.allow(host):
-            raise Refused(400, "Invalid host header")
-        if headers.get(b"sec-fetch-site") == b"cross-site" and headers.get(b"sec-fetch-mode") != b"navigate":
-            raise Refused(403, "a request of another site's page")
-        if origin is not None and origin.partition(b"://")[2] != host:
-            raise Refused(403, "a request of another site's page")
-
-    def _check_token(self, header: bytes) -> None:
-        if not self.token:
-            return
-        given = given_token(header)
-        if self.tokens is not None and self.tokens(given):
-            return
-        if not hmac.compare_digest(given, self.token.encode()):
-            raise Refused(401, "a token is needed: Authorization: Bearer TOKEN")
-
-    async def _body(self, headers: dict[bytes, bytes], receive: Receive) -> bytes:
-        announced = headers.get(b"content-length")
-        if announced is None and b"transfer-encoding" not in headers:
-            return b""
-        too_large = Refused(413, f"a body may have {self.max_body} bytes")
-        if announced is not None and (not announced.isdigit() or int(announced[:20]) > self.max_body):
-            raise too_large
-        seconds = BODY_SECONDS if self.body_seconds is None else self.body_seconds
-        body = bytearray()
-        try:
-            async with asyncio.timeout(seconds):
-                while True:
-                    message = await receive()
-                    if message["type"] == "http.disconnect":
-                        raise Refused(400, "the client went away")
-                    body += message.get("body", b"")
-                    if len(body) > self.max_body:
-                        raise too_large
-                    if not message.get("more_body"):
-                        return bytes(body)
-        except TimeoutError as error:
-            raise Refused(408, f"the body did not arrive in {seconds:g} s") from error
-
-    def _with_headers(self, send: Send, started: list[bool]) -> Send:
         async def sending(message: Message) -> None:
+            nonlocal started
             if message["type"] == "http.response.start":
-                started[0] = True
-                own = message.get("headers", [])
-                named = {name for name, _ in own}  # an answer's own header stands for the server's
-                message["headers"] = [*own, *(header for header in self.headers if header[0] not in named)]
+                started, headers = True, MutableHeaders(scope=message)
+                for name, value in self.headers.items():
+                    headers.setdefault(name, value)  # an answer's own header stands for the server's
             await send(message)
 
-        return sending
+        try:
+            self._admit(scope["method"], scope["path"], Headers(scope=scope))
+            body = await self._body(Request(scope, receive))
+            await self.app(scope, _once(body, receive), sending)
+        except Refused as refused:
+            await self._refuse(refused, scope, receive, sending)
+        except ClientDisconnect:
+            pass
+        except asyncio.CancelledError:  # the server ends; nobody else cancels a request
+            if not started:
+                await self._refuse(Refused(503, "the server ends"), scope, receive, sending)
 
-    async def _reply(self, send: Send, refused: Refused) -> None:
-        kind, body = self.page(refused.status, refused.problem)
-        headers = [(b"content-type", kind), (b"content-length", str(len(body)).encode()), *self.headers]
+    def _admit(self, method: str, path: str, headers: Headers) -> None:
+        """Refuse what a page of somebody else's asks, in a browser that can reach this server, and who has no token."""
+        elsewhere = headers.get("sec-fetch-site") == "cross-site" and headers.get("sec-fetch-mode") != "navigate"
+        origin = headers.get("origin")
+        if elsewhere or (origin is not None and origin.partition("://")[2] != headers.get("host", "")):
+            raise Refused(403, "a request of another site's page")
+        if self.programs is not None and self.programs(method, path) and _of_a_browser(headers):
+            raise Refused(403, "this is for programs; a browser may ask for what changes nothing")
+        if self.address.token and self.needs_token(method, path):
+            given = given_token(headers)
+            if not (self.tokens and self.tokens(given)) and not same(given, self.address.token):
+                raise Refused(401, "a token is needed: Authorization: Bearer TOKEN")
+
+    async def _body(self, request: Request) -> bytes:
+        try:
+            async with asyncio.timeout(self.address.body_seconds):
+                return await request.body()
+        except TimeoutError as error:
+            raise Refused(408, f"the body did not arrive in {self.address.body_seconds:g} s") from error
+
+    async def _refuse(self, refused: Refused, scope: Scope, receive: Receive, send: Send) -> None:
+        answer = self.say(refused.status, refused.problem)
         if refused.status == 401:
-            headers.append((b"www-authenticate", b"Bearer"))
-        await send({"type": "http.response.start", "status": refused.status, "headers": headers})
-        await send({"type": "http.response.body", "body": body})
+            answer.headers["WWW-Authenticate"] = "Bearer"
+        await answer(scope, receive, send)
 
 
-def _of_a_browser(headers: dict[bytes, bytes]) -> bool:
+def _of_a_browser(headers: Headers) -> bool:
     """Whether a browser asks: a link, a frame or an image of any page makes it GET what the page likes.
 
     No page can take these headers from such a request, or put others in their place.
     """
-    named = headers.get(b"user-agent", b"").startswith(b"Mozilla/")
-    return named or b"sec-fetch-site" in headers or headers.get(b"sec-fetch-mode") == b"navigate"
+    named = headers.get("user-agent", "").startswith("Mozilla/")
+    return named or "sec-fetch-site" in headers or headers.get("sec-fetch-mode") == "navigate"
 
 
-def given_token(header: bytes) -> bytes:
-    """The token of an Authorization header: "Bearer TOKEN", or the password of "Basic ...", else b""."""
-    kind, _, given = header.partition(b" ")
-    if kind.lower() == b"bearer":
-        return given
-    return _basic(given)[1] if kind.lower() == b"basic" else b""
+def given_token(headers: Headers) -> bytes:
+    """The token of a request: "Authorization: Bearer TOKEN", or the password of "Basic ...", else b""."""
+    return _given(headers)[1]
 
 
-def given_name(header: bytes) -> bytes:
-    """The user of an Authorization header "Basic ...", else b""."""
-    kind, _, given = header.partition(b" ")
-    return _basic(given)[0] if kind.lower() == b"basic" else b""
+def given_name(headers: Headers) -> bytes:
+    """The user of a request with "Authorization: Basic ...", else b""."""
+    return _given(headers)[0]
 
 
-def _basic(given: bytes) -> tuple[bytes, bytes]:
+def _given(headers: Headers) -> tuple[bytes, bytes]:
+    kind, _, given = headers.get("authorization", "").encode("latin-1").partition(b" ")
+    if kind.lower() != b"basic":
+        return b"", given if kind.lower() == b"bearer" else b""
     try:
         name, _, password = b64decode(given, validate=True).partition(b":")
     except binascii.Error:
@@ -221,9 +153,14 @@ def _basic(given: bytes) -> tuple[bytes, bytes]:
     return name, password
 
 
+def same(given: bytes, token: str) -> bool:
+    """Whether a token is the right one; how long it takes tells nothing."""
+    return hmac.compare_digest(given, token.encode())
+
+
 def _once(body: bytes, receive: Receive) -> Receive:
     """The whole body as one message, then what the server says (that the client left)."""
-    waiting = [{"type": "http.request", "body": body, "more_body": False}]
+    waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def next_message() -> Message:
         return waiting.pop() if waiting else await receive()

@@ -6,31 +6,29 @@ for clients that can only be given an address, as the password in it: http://any
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from functools import partial
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
 
-from sqa.files.json_reader import parse_json
-from sqa_services.net.guard import Page, Refused
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+from sqa.core.errors import SqaError
+from sqa_services.net.address import Address
+from sqa_services.net.guard import Refused, Say, guards
+from sqa_services.net.log import LOG
 
 TYPE = "text/html; charset=UTF-8"  # of every reply of tornado's, JSON or not
 Handler = Callable[[Request], Awaitable[Response]]
-
-
-def json_body(body: bytes) -> object:
-    """The JSON value of a body; ValueError if it is none."""
-    return parse_json(body)
 
 
 def reply(text: str, status: int = 200) -> Response:
@@ -43,30 +41,40 @@ def json_reply(value: object) -> Response:
     return reply(json.dumps(value))
 
 
-def page(status: int) -> Response:
+def tornado_page(status: int, _: str = "") -> Response:
     """tornado's error page."""
-    return reply(page_text(status), status)
-
-
-def page_text(status: int) -> str:
-    """The text of tornado's error page."""
     title = f"{status}: {HTTPStatus(status).phrase}"
-    return f"<html><title>{title}</title><body>{title}</body></html>"
+    return reply(f"<html><title>{title}</title><body>{title}</body></html>", status)
 
 
-def tornado_page(status: int, _: str) -> Page:
-    """A refusal as tornado said it."""
-    return TYPE.encode(), page_text(status).encode()
+class OneThread:
+    """Runs one function after another, always in the same thread, while requests are answered."""
+
+    def __init__(self, name: str) -> None:
+        self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix=name)
+
+    async def run(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """What the function gives."""
+        return await asyncio.get_running_loop().run_in_executor(self._pool, partial(function, *arguments))
+
+    def close(self) -> None:
+        """End the thread."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
 
 
 def application(
+    address: Address,
     routes: Sequence[tuple[str, str, Handler]],
-    errors: Mapping[type[Exception], Callable[[Exception], Response]],
-    close: Callable[[], None],
+    say: Say,
+    close: Callable[[], None] = lambda: None,
+    trouble: str | None = None,
+    pages: str = "",
+    **guard: Any,
 ) -> Starlette:
-    """An application of (method, path, handler); `errors`: what an exception is answered with.
+    """An application of (method, path, handler) behind its guard; `close` is called at the end.
 
-    What has no route is an HTTPException; `close` is called at the end.
+    What is Refused, has no route or fails (SqaError) is said by `say`; `trouble` is what a client is told of a failure,
+    None: what it is.  `pages`: the package whose files are served, see `page_files`; `guard`: further fields of Guard.
     """
 
     @asynccontextmanager
@@ -76,8 +84,21 @@ def application(
         finally:
             close()
 
-    handlers = {kind: _answering(answer) for kind, answer in errors.items()}
-    app = Starlette(routes=[_route(*route) for route in routes], exception_handlers=handlers, lifespan=lifespan)
+    async def refused(_: Request, error: Exception) -> Response:
+        if isinstance(error, Refused):
+            return say(error.status, error.problem)
+        return say(error.status_code if isinstance(error, HTTPException) else 500, "")
+
+    async def failed(_: Request, error: Exception) -> Response:
+        LOG.error("sqa: %s", error)
+        return say(500, str(error) if trouble is None else trouble)
+
+    app = Starlette(
+        routes=[*(_route(*route) for route in routes), *([page_files(pages)] if pages else [])],
+        exception_handlers={Refused: refused, HTTPException: refused, SqaError: failed},
+        middleware=guards(address, say=say, **guard),
+        lifespan=lifespan,
+    )
     app.router.redirect_slashes = False
     return app
 
@@ -88,15 +109,6 @@ def _route(method: str, path: str, handler: Handler) -> Route:
     return route
 
 
-def _answering(answer: Callable[[Exception], Response]) -> Any:
-    async def respond(_: Request, error: Exception) -> Response:
-        return answer(error)
-
-    return respond
-
-
-def status_of(error: Exception) -> int:
-    """The status of a refusal, of ours or of the router's."""
-    return (
-        error.status if isinstance(error, Refused) else error.status_code if isinstance(error, HTTPException) else 500
-    )
+def page_files(package: str) -> Mount:
+    """The files in a package's folder `page`, index.html at "/"."""
+    return Mount("/", StaticFiles(packages=[(package, "page")], html=True))

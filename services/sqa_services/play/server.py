@@ -27,22 +27,22 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from starlette.exceptions import HTTPException
+from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
-from sqa.core.errors import ConfigError, SqaError
+from sqa.core.errors import checked
 from sqa.files.atomic import claimed
+from sqa.files.json_reader import parse_json
 from sqa.metrics.curve import curve_named
 from sqa.metrics.qa import ExpectedWins
 from sqa.run.config import RunConfig, is_config, load_run
 from sqa.run.folder import read
 from sqa.run.parts import Parts
-from sqa_services.net.address import Names, address_problems
-from sqa_services.net.connections import run_app
-from sqa_services.net.guard import PAGE_HEADERS, Guard, Refused
-from sqa_services.net.log import LOG
-from sqa_services.net.server import application, json_body, status_of
+from sqa_services.net import connections
+from sqa_services.net.address import Address
+from sqa_services.net.guard import PAGE_HEADERS, Refused
+from sqa_services.net.server import application
 from sqa_services.play.journal import FILE, Game, Journal
 from sqa_services.play.pages import Titles
 from sqa_services.play.runs import PlayedRun, drawn, made_for_game, open_runs, opponents
@@ -55,42 +55,31 @@ TABLES = 200  # games under way at a time
 BODY = 1 << 14  # bytes of a request
 ANSWER = 300  # characters
 STILL_HERE = 15.0  # seconds after which a silent stream says that it is alive
-PAGE = {
-    "/": ("page.html", "text/html"),
-    "/page.css": ("page.css", "text/css"),
-    "/page.js": ("page.js", "text/javascript"),
-}
 
 
 @dataclass(frozen=True, slots=True)
+@checked
 class PlayConfig:
     """What is played, and how the server answers."""
 
     runs: tuple[Path, ...]  # folders of finished runs, or configs (.yaml) whose model translates when a game begins
     games: Path = Path("games")  # folder of the journal
-    host: str = "127.0.0.1"
-    port: int = 12390
-    token: str | None = None
-    names: tuple[str, ...] = ()  # host names by which it may be asked, beside this machine's; beyond loopback none: any
+    address: Address = field(default_factory=Address)
     consent: Path | None = None  # file of a consent text of your own
     curve: str = "qanta2018"  # of the expected wins that players see
     timing: Timing = field(default_factory=Timing)
 
-    def __post_init__(self) -> None:
-        wrong = address_problems(self.host, self.port, self.token)
-        wrong += [] if self.runs else ["RUN: name at least one run's folder, or a config"]
-        for option, seconds in (("--answer-seconds", self.timing.answer), ("--end-seconds", self.timing.end)):
-            wrong += [] if 0 < seconds <= 3600 else [f"{option}: must be above 0 and at most 3600, got {seconds:g}"]
-        if wrong:
-            raise ConfigError(wrong)
+    def problems(self) -> list[str]:
+        """What is wrong with the runs."""
+        return [] if self.runs else ["RUN: name at least one run's folder, or a config"]
 
 
 def serve(config: PlayConfig) -> None:
     """Serve until interrupted; the folder of games is held by this process meanwhile."""
     with claimed(config.games):
         rooms = Rooms(config)
-        print(f"sqa: play at http://{config.host}:{config.port}{'/#TOKEN' if config.token else ''}", file=sys.stderr)
-        run_app(make_app(rooms, config), config.host, config.port)
+        print(f"sqa: play at {config.address.url}{'/#TOKEN' if config.address.token else ''}", file=sys.stderr)
+        connections.run_app(make_app(rooms, config), config.address)
 
 
 class Rooms:
@@ -240,7 +229,7 @@ def _mode(mode: str) -> Literal["alone", "system", "two"]:
 # ------------------------------------------------------------------------------------------------------------ requests
 
 
-def make_app(rooms: Rooms, config: PlayConfig) -> Any:
+def make_app(rooms: Rooms, config: PlayConfig) -> Starlette:
     """The application: the page, its requests, and the guard before them."""
     requests = Requests(rooms)
     routes = [
@@ -254,12 +243,17 @@ def make_app(rooms: Rooms, config: PlayConfig) -> Any:
         ("POST", "/api/games/{game}/buzz", requests.buzz),
         ("POST", "/api/games/{game}/answer", requests.answer),
         ("GET", "/api/games/{game}/pages", requests.pages),
-        *(("GET", path, _static(*part)) for path, part in PAGE.items()),
     ]
-    errors = {Refused: _refusal, HTTPException: _refusal, SqaError: _failure}
-    app = application(routes, errors, rooms.close)
-    names = Names.of(config.host, config.names)
-    return Guard(app, config.token, BODY, names, needs_token=_needs_token, headers=PAGE_HEADERS)
+    return application(
+        config.address,
+        routes,
+        _problem,
+        rooms.close,
+        trouble="the run cannot be read; the server's log says why",  # which one players need not know
+        pages="sqa_services.play",
+        needs_token=_needs_token,
+        headers=PAGE_HEADERS,
+    )
 
 
 def _needs_token(method: str, path: str) -> bool:
@@ -267,24 +261,8 @@ def _needs_token(method: str, path: str) -> bool:
     return path.startswith("/api/")
 
 
-def _refusal(error: Exception) -> Response:
-    problem = error.problem if isinstance(error, Refused) else "there is no such thing"
-    return JSONResponse({"detail": problem}, status_of(error))
-
-
-def _failure(error: Exception) -> Response:
-    """A run that is damaged or gone: the log says which, players need not know."""
-    LOG.warning("%s", error)
-    return JSONResponse({"detail": "the run cannot be read; the server's log says why"}, 500)
-
-
-def _static(name: str, kind: str) -> Any:
-    body = (files("sqa_services.play") / "page" / name).read_text(encoding="utf-8")
-
-    async def page(_: Request) -> Response:
-        return Response(body, media_type=kind)
-
-    return page
+def _problem(status: int, problem: str) -> Response:
+    return JSONResponse({"detail": problem or "there is no such thing"}, status)
 
 
 class Requests:
@@ -361,7 +339,7 @@ class Requests:
 async def _object(request: Request) -> dict[str, Any]:
     """The JSON object of a body."""
     try:
-        value = json_body(await request.body())
+        value = parse_json(await request.body())
     except ValueError as error:
         raise Refused(400, "the body is not JSON") from error
     if not isinstance(value, dict):

@@ -11,9 +11,9 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from sqa.core.errors import SqaError
+from sqa.core.errors import Bound, SqaError, checked
 from sqa.core.trace import QuestionTrace
 from sqa.metrics.qa import ExpectedWins
 from sqa_services.net.guard import Refused
@@ -27,12 +27,16 @@ Event = dict[str, Any]
 Phase = Literal["waiting", "reading", "answering", "saving", "done"]
 
 
+Seconds = Annotated[float, Bound(0, 3600, above=True)]
+
+
 @dataclass(frozen=True, slots=True)
+@checked
 class Timing:
     """How long people have."""
 
-    answer: float = 20.0  # seconds to type after the buzz
-    end: float = 10.0  # seconds to buzz after the last word
+    answer_seconds: Seconds = 20.0  # to type after the buzz
+    end_seconds: Seconds = 10.0  # to buzz after the last word
 
 
 @dataclass(slots=True)
@@ -163,9 +167,9 @@ class Table:
             raise Refused(409, "there is nothing to buzz at")
         loop = asyncio.get_running_loop()
         seat.phase, seat.step, seat.seconds = "answering", self._step, loop.time() - self._started
-        seat.deadline = loop.time() + self._timing.answer
+        seat.deadline = loop.time() + self._timing.answer_seconds
         seat.timer = loop.call_at(seat.deadline, self._too_late, seat)
-        seat.send({"type": "buzzed", "step": seat.step, "left": self._timing.answer})
+        seat.send({"type": "buzzed", "step": seat.step, "left": self._timing.answer_seconds})
         self._touch()
 
     async def answer(self, seat: Seat, text: str) -> None:
@@ -212,7 +216,7 @@ class Table:
             seat.send({"type": "question", "place": self._place, "of": len(self.game.questions)})
         self._asking, self._step, self._started = True, -1, asyncio.get_running_loop().time()
         await self._read_out(self._trace)
-        end = asyncio.get_running_loop().time() + self._timing.end
+        end = asyncio.get_running_loop().time() + self._timing.end_seconds
         await self._until(self._nobody_reads, end)
         for seat in self.seats:
             if seat.phase == "reading":

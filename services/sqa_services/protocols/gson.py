@@ -8,12 +8,16 @@ asked for; null is None.
 
 from __future__ import annotations
 
+import re
+
 from sqa.core.errors import SqaError
 
 Json = str | None | list["Json"] | dict[str, "Json"]
 
-_SPACE = " \n\r\t"
-_NOT_LITERAL = "/\\;#={}[]:, \t\f\r\n"
+_BETWEEN = re.compile(r"(?:[ \n\r\t]|(?:#|//)[^\n\r]*|/\*.*?\*/)*", re.DOTALL)  # blanks and comments
+_LITERAL = re.compile(r"[^/\\;#={}\[\]:, \t\f\r\n]*")
+_QUOTED = {quote: re.compile(rf"((?:[^{quote}\\]|\\.)*)({quote}?)", re.DOTALL) for quote in "\"'"}
+_ESCAPE = re.compile(r"\\(u(.{0,4})|.?)", re.DOTALL)
 _ESCAPES = {"t": "\t", "b": "\b", "n": "\n", "r": "\r", "f": "\f"} | {c: c for c in "\n'\"\\/"}
 _KEYWORDS: dict[str, str | None] = {"true": "true", "false": "false", "null": None}
 
@@ -43,58 +47,43 @@ class _Reader:
 
     def next(self) -> str:
         """The next character that is neither blank nor in a comment, taken."""
-        text = self.text
-        while self.at < len(text):
-            c = text[self.at]
-            self.at += 1
-            if c in _SPACE:
-                continue
-            if c == "#" or (c == "/" and text.startswith("/", self.at)):
-                while self.at < len(text) and text[self.at] not in "\n\r":
-                    self.at += 1
-            elif c == "/" and text.startswith("*", self.at):
-                end = text.find("*/", self.at + 1)
-                if end < 0:
-                    raise self.wrong("unterminated comment")
-                self.at = end + 2
-            else:
-                return c
-        raise self.wrong("end of input")
+        between = _BETWEEN.match(self.text, self.at)
+        self.at = between.end() if between else self.at
+        if self.text.startswith("/*", self.at):
+            raise self.wrong("unterminated comment")
+        if self.at == len(self.text):
+            raise self.wrong("end of input")
+        self.at += 1
+        return self.text[self.at - 1]
 
     def quoted(self, quote: str) -> str:
         """The string up to its closing quote; the opening one is taken."""
-        parts: list[str] = []
-        text = self.text
-        while self.at < len(text):
-            c = text[self.at]
-            self.at += 1
-            if c == quote:
-                joined = "".join(parts)
-                return joined.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-            parts.append(self._escape() if c == "\\" else c)
-        raise self.wrong("unterminated string")
+        found = _QUOTED[quote].match(self.text, self.at)
+        assert found is not None  # it matches nothing, too
+        self.at = found.end(1)
+        text = _ESCAPE.sub(self._unescaped, found[1])
+        if not found[2]:
+            raise self.wrong("unterminated string")
+        self.at = found.end()
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
-    def _escape(self) -> str:
-        c = self.text[self.at : self.at + 1]
-        self.at += 1
-        if c == "u":
-            digits = self.text[self.at : self.at + 4]
-            if len(digits) < 4:
-                raise self.wrong("unterminated escape sequence")
-            if any(d not in "0123456789abcdefABCDEF" for d in digits):
-                raise BadUnicodeEscape(f"\\u{digits}: four hexadecimal digits were expected")
-            self.at += 4
+    def _unescaped(self, escape: re.Match[str]) -> str:
+        if (digits := escape[2]) is None:
+            if escape[1] not in _ESCAPES:
+                raise self.wrong("invalid escape sequence")
+            return _ESCAPES[escape[1]]
+        if re.fullmatch("[0-9a-fA-F]{4}", digits):
             return chr(int(digits, 16))
-        if c not in _ESCAPES:
-            raise self.wrong("invalid escape sequence")
-        return _ESCAPES[c]
+        if len(digits) < 4 and self.at + 4 - len(digits) > len(self.text):
+            raise self.wrong("unterminated escape sequence")
+        raise BadUnicodeEscape(f"\\u{digits}: four hexadecimal digits were expected")
 
     def literal(self) -> str:
         """An unquoted name or value, from here."""
-        start = self.at
-        while self.at < len(self.text) and self.text[self.at] not in _NOT_LITERAL:
-            self.at += 1
-        return self.text[start : self.at]
+        found = _LITERAL.match(self.text, self.at)
+        assert found is not None
+        self.at = found.end()
+        return found[0]
 
     def name(self, first: bool) -> str | None:
         """The next name of an object and its colon, taken; None at the end of an empty object."""

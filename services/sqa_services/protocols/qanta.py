@@ -7,37 +7,118 @@
 A request brings all of a question that is known, and nothing is remembered between requests: what the guesser named
 after each of its words is worked out again, so the buzzer, which looks back, decides as it does in a run that guesses
 after every word.  A word that is cut in the middle is read as it is.
+
+What is not such a question gets 400, a batch or text that is too long 413, and all replies are JSON.  Guessing runs in
+a second thread, a request after the other.
 """
 
 from __future__ import annotations
 
+import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from http import HTTPStatus
 
-from sqa.core.errors import ConfigError, lacking
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+
+from sqa.core.errors import ConfigError, Count, checked
+from sqa.files.json_reader import parse_json
 from sqa.run.named import contestant_from
+from sqa_services.net import connections
+from sqa_services.net.address import Address
+from sqa_services.net.guard import Refused
+from sqa_services.net.server import OneThread, application
 from sqa_services.protocols.qanta_player import Player
 
+ROOT = "/api/1.0/quizbowl"
+TYPE = "application/json; charset=utf-8"
 
-def serve(
-    guesser: str,
-    buzzer: str,
-    host: str,
-    port: int,
-    token: str | None,
-    underscores: bool,
-    names: Sequence[str] = (),
-) -> None:
+
+def serve(guesser: str, buzzer: str, address: Address, underscores: bool) -> None:
     """Serve until interrupted; `guesser` and `buzzer` are YAML, or a run's config file.  ConfigError."""
-    try:
-        from sqa_services.net.connections import run_app
-        from sqa_services.protocols.qanta_http import QantaConfig, make_app
-    except ModuleNotFoundError as error:
-        raise lacking(error, "sqa serve qanta") from error
-    config = QantaConfig(host, port, token, underscores, names=tuple(names))
     guessing, buzzing = contestant_from(guesser, buzzer)
     if buzzing is None:
         raise ConfigError("--buzzer: a QANTA system has to say when it buzzes; name one")
-    app = make_app(Player(guessing, buzzing), config)
-    print(f"sqa: answering at http://{host}:{port}/api/1.0/quizbowl/act", file=sys.stderr)
-    run_app(app, host, port)
+    app = make_app(Player(guessing, buzzing), QantaConfig(address, underscores))
+    print(f"sqa: answering at {address.url}{ROOT}/act", file=sys.stderr)
+    connections.run_app(app, address)
+
+
+@dataclass(frozen=True, slots=True)
+@checked
+class QantaConfig:
+    """How the server answers."""
+
+    address: Address = field(default_factory=Address)  # its token is needed for all but the status
+    underscores: bool = False  # write titles with "_" for blanks, as QANTA's data does
+    batch_size: Count = 200  # questions in a batch at most
+    max_text: Count = 5_000  # characters of a question
+
+
+def make_app(player: Player, config: QantaConfig) -> Starlette:
+    """The application."""
+    server = Server(player, config)
+    routes = [
+        ("GET", f"{ROOT}/status", server.status),
+        ("POST", f"{ROOT}/act", server.act),
+        ("POST", f"{ROOT}/batch_act", server.batch_act),
+    ]
+    needs_token = lambda _, path: not path.endswith("/status")  # noqa: E731
+    return application(config.address, routes, _problem, server.close, needs_token=needs_token)
+
+
+def _reply(value: object, status: int = 200) -> Response:
+    return Response(json.dumps(value).encode(), status, {"Content-Type": TYPE})
+
+
+def _problem(status: int, problem: str) -> Response:
+    return _reply({"error": problem or HTTPStatus(status).phrase}, status)
+
+
+class Server:
+    """The routes of one player."""
+
+    def __init__(self, player: Player, config: QantaConfig) -> None:
+        self._player, self._config = player, config
+        self._thread = OneThread("player")
+        self.close = self._thread.close
+
+    async def status(self, request: Request) -> Response:
+        return _reply(
+            {"batch": True, "batch_size": self._config.batch_size, "ready": True, "include_wiki_paragraphs": False}
+        )
+
+    async def act(self, request: Request) -> Response:
+        return _reply((await self._acts([await self._body(request)]))[0])
+
+    async def batch_act(self, request: Request) -> Response:
+        body = await self._body(request)
+        questions = body.get("questions") if isinstance(body, Mapping) else None
+        if not isinstance(questions, list):
+            raise Refused(400)
+        if len(questions) > self._config.batch_size:
+            raise Refused(413)
+        return _reply(await self._acts(questions))
+
+    async def _body(self, request: Request) -> object:
+        try:
+            return parse_json(await request.body())
+        except ValueError as error:
+            raise Refused(400) from error
+
+    async def _acts(self, questions: list[object]) -> list[dict[str, object]]:
+        texts = [self._text(question) for question in questions]
+        acts = await self._thread.run(self._player.act, texts)
+        blank = "_" if self._config.underscores else " "
+        return [{"guess": act.guess.replace(" ", blank), "buzz": act.buzz} for act in acts]
+
+    def _text(self, question: object) -> str:
+        text = question.get("text") if isinstance(question, Mapping) else None
+        if not isinstance(text, str):
+            raise Refused(400)
+        if len(text) > self._config.max_text:
+            raise Refused(413)
+        return text

@@ -20,7 +20,7 @@ import hashlib
 import inspect
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -40,6 +40,10 @@ if TYPE_CHECKING:
 
 VERSION = 1  # raise when the same agent would be driven otherwise
 PATIENCE = 10_000  # pushes after the end of a sentence before an agent that never finishes is given up
+
+# place, word (None after the last), whether it is the last -> the agent's words, and whether it has finished
+PushPop = Callable[[int, str | None, bool], tuple[list[str], bool]]
+Translate = Callable[[Iterator[str]], Iterator[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,41 +83,19 @@ class SimulevalTranslator:
         """Words of one sentence; a word of `source` is pulled for every `pushpop` until the end was announced."""
         with self._code.running():
             self.agent.reset()
-        ended, step, idle = False, 0, 0
-        while True:
-            word = None if ended else next(source, None)
-            if word is None:
-                ended, idle = True, idle + 1
-                segment = self._empty(finished=True)
-            else:
-                ended = length_hint(source, 1) == 0
-                if ended and next(source, None) is not None:
-                    raise DataError("the source went on after the length that its __length_hint__ gave")
-                segment = self._text(index=step, content=word, finished=ended)
-                step += 1
-            with self._code.running():
-                output = self.agent.pushpop(segment)
-            if not isinstance(output, self._segment):
-                raise DataError(f"{self.name}: pushpop returned {type(output).__name__}, not a SimulEval Segment")
-            if not output.is_empty:
-                yield from output.content.split()
-            if output.finished:
-                return
-            if idle > PATIENCE:
-                raise DataError(f"{self.name}: did not finish within {PATIENCE} steps after the end of a sentence")
+        return driven(source, self._pushpop, lambda problem: DataError(f"{self.name}: {problem}"))
 
     def translate_batch(self, questions: Sequence[Question]) -> list[list[Emission]]:
         """Emissions of whole questions: sentence by sentence, every source knows its length."""
-        return [
-            [emission for i, sentence in enumerate(question.sentences) for emission in self._emissions(i, sentence)]
-            for question in questions
-        ]
+        return emissions_of(self.translate, questions)
 
-    def _emissions(self, index: int, sentence: Sequence[str]) -> Iterator[Emission]:
-        source = iter(sentence)
-        for token in self.translate(source):
-            left = length_hint(source)
-            yield Emission(index, token, len(sentence) - left, left == 0)
+    def _pushpop(self, place: int, word: str | None, ended: bool) -> tuple[list[str], bool]:
+        segment = self._empty(finished=True) if word is None else self._text(index=place, content=word, finished=ended)
+        with self._code.running():
+            output = self.agent.pushpop(segment)
+        if not isinstance(output, self._segment):
+            raise DataError(f"{self.name}: pushpop returned {type(output).__name__}, not a SimulEval Segment")
+        return [] if output.is_empty else output.content.split(), output.finished
 
     def fingerprint(self) -> str:
         """Hash of SimulEval's release, the agent's code, its arguments and the files these name.
@@ -121,6 +103,37 @@ class SimulevalTranslator:
         An agent that depends on more may have a method `fingerprint() -> str`, which is hashed too.
         """
         return self._fingerprint
+
+
+def driven(source: Iterator[str], pushpop: PushPop, failure: Callable[[str], Exception]) -> Iterator[str]:
+    """Words of one sentence, as SimulEval drives an agent."""
+    ended, place, idle = False, 0, 0
+    while idle <= PATIENCE:
+        word = None if ended else next(source, None)
+        if word is None:
+            ended, place, idle = True, 0, idle + 1
+        else:
+            ended = length_hint(source, 1) == 0
+            if ended and next(source, None) is not None:
+                raise DataError("the source went on after the length that its __length_hint__ gave")
+        words, finished = pushpop(place, word, ended)
+        yield from words
+        if finished:
+            return
+        place += 1
+    raise failure(f"did not finish within {PATIENCE} steps after the end of a sentence")
+
+
+def emissions_of(translate: Translate, questions: Sequence[Question]) -> list[list[Emission]]:
+    """Emissions of whole questions: sentence by sentence, every source knows its length."""
+    return [[emission for i in range(len(q.sentences)) for emission in _emissions(translate, q, i)] for q in questions]
+
+
+def _emissions(translate: Translate, question: Question, place: int) -> Iterator[Emission]:
+    source = iter(question.sentences[place])
+    for token in translate(source):
+        left = length_hint(source)
+        yield Emission(place, token, len(question.sentences[place]) - left, left == 0)
 
 
 def build(config: SimulevalConfig) -> SimulevalTranslator:

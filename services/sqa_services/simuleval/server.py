@@ -13,15 +13,45 @@ second client is refused (409); a user in the address (any:TOKEN@host) tells cli
 from __future__ import annotations
 
 import sys
+import time
 from argparse import Namespace
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
-from sqa.core.errors import ConfigError, lacking, need
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+
+from sqa.core.errors import ConfigError, NotNegative, checked, need
+from sqa.files.json_reader import parse_json
+from sqa_services.net import connections
+from sqa_services.net.address import Address
+from sqa_services.net.guard import Refused, given_name
+from sqa_services.net.server import OneThread, application, json_reply, reply, tornado_page
 from sqa_services.simuleval.agent import SimulevalConfig, SimulevalTranslator, quiet_imports
 
 if TYPE_CHECKING:
     from simuleval.agents import GenericAgent
+    from simuleval.data.segments import Segment
+
+MAX_SEGMENTS = 10_000  # of one sentence
+
+
+@dataclass(frozen=True, slots=True)
+@checked
+class ServiceConfig:
+    """How the server answers."""
+
+    address: Address = field(default_factory=Address)  # its token is needed for all but GET /
+    lease_seconds: NotNegative = 10.0  # without a request, after which a sentence under way may be given up
+
+
+def serve(translator: str, agent: str, arguments: Sequence[str], address: Address) -> None:
+    """Serve until interrupted.  simuleval missing: ConfigError."""
+    served = agent_of(translator, agent, arguments)
+    print(f"sqa: {served} at {address.url}; simuleval --remote-eval --remote-port {address.port}", file=sys.stderr)
+    connections.run_app(make_app(served, ServiceConfig(address)), address)
 
 
 def agent_of(translator: str, agent: str = "", arguments: Sequence[str] = ()) -> GenericAgent:
@@ -38,22 +68,127 @@ def agent_of(translator: str, agent: str = "", arguments: Sequence[str] = ()) ->
     return TranslatorAgent(Namespace(translator=translator))
 
 
-def serve(
-    translator: str,
-    agent: str,
-    arguments: Sequence[str],
-    host: str,
-    port: int,
-    token: str | None,
-    names: Sequence[str] = (),
-) -> None:
-    """Serve until interrupted.  starlette, uvicorn or simuleval missing: ConfigError."""
-    try:
-        from sqa_services.net.connections import run_app
-        from sqa_services.simuleval.http import ServiceConfig, make_app
-    except ModuleNotFoundError as error:
-        raise lacking(error, "sqa serve simuleval") from error
-    config = ServiceConfig(host, port, token, names=tuple(names))
-    served = agent_of(translator, agent, arguments)
-    print(f"sqa: {served} at http://{host}:{port}; simuleval --remote-eval --remote-port {port}", file=sys.stderr)
-    run_app(make_app(served, config), host, port)
+def make_app(agent: GenericAgent, config: ServiceConfig) -> Starlette:
+    """The application."""
+    server = Server(agent, config)
+    routes = [
+        ("GET", "/", server.info),
+        ("POST", "/reset", server.reset),
+        ("PUT", "/input", server.input),
+        ("GET", "/output", server.output),
+    ]
+    kept = lambda _, path: path != "/"  # noqa: E731
+    return application(config.address, routes, tornado_page, server.close, needs_token=kept, programs=kept)
+
+
+class Lease:
+    """Whose sentence is under way; a second client is refused (409) until it is over, or was left alone for long.
+
+    The protocol names neither clients nor sentences.  A client is known by the user in its address and by its machine;
+    of two without a user on one machine the second is known by what it does: it resets in the middle of a sentence, or
+    sends a segment that is not the next one.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._client: tuple[bytes, str] = (b"", "")
+        self._segments, self._unanswered = 0, 0  # of this sentence: words that came, and those without their output
+        self._used, self._contested = -seconds, -seconds  # time.monotonic()
+
+    def reset(self, client: tuple[bytes, str]) -> None:
+        """A sentence begins; one with a user may begin anew at any time."""
+        if self._under_way() and not (client == self._client and client[0]):
+            self._refuse()
+        self._client, self._segments, self._unanswered = client, 0, 0
+
+    def input(self, client: tuple[bytes, str], index: int | None) -> None:
+        """A segment; `index`: its number, of an empty one None."""
+        now = time.monotonic()
+        if self._under_way() and client != self._client:
+            self._refuse()
+        if index is not None:
+            if index != self._segments and self._seconds:
+                self._refuse()
+            if self._segments >= MAX_SEGMENTS:
+                raise Refused(413)
+            self._client, self._segments = client, self._segments + 1
+        self._used, self._unanswered = now, self._unanswered + 1
+
+    def output(self, client: tuple[bytes, str]) -> None:
+        """What follows an input."""
+        contested = time.monotonic() - self._contested < self._seconds
+        if self._under_way() and (client != self._client or (contested and not self._unanswered)):
+            self._refuse()
+        self._unanswered = max(0, self._unanswered - 1)
+        self._used = time.monotonic()
+
+    def over(self) -> None:
+        """The sentence has ended."""
+        self._segments = 0
+
+    def _under_way(self) -> bool:
+        return self._segments > 0 and time.monotonic() - self._used < self._seconds
+
+    def _refuse(self) -> None:
+        self._contested = time.monotonic()
+        raise Refused(409)
+
+
+class Server:
+    """The routes of one agent, which works in a thread of its own."""
+
+    def __init__(self, agent: GenericAgent, config: ServiceConfig) -> None:
+        self._agent = agent
+        self._lease = Lease(config.lease_seconds)
+        self._thread = OneThread("agent")
+        self.close = self._thread.close
+
+    async def info(self, request: Request) -> Response:
+        return json_reply({"info": str(self._agent)})
+
+    async def reset(self, request: Request) -> Response:
+        self._lease.reset(_client(request))
+        await self._thread.run(self._agent.reset)
+        return reply("")
+
+    async def input(self, request: Request) -> Response:
+        body = await request.body()
+        try:
+            segment = _segment(body)
+        except (ValueError, TypeError, KeyError) as error:
+            raise Refused(500) from error  # what the original answers
+        self._lease.input(_client(request), None if segment.is_empty else segment.index)
+        await self._thread.run(self._agent.push, segment)
+        return reply("")
+
+    async def output(self, request: Request) -> Response:
+        self._lease.output(_client(request))
+        segment = await self._thread.run(self._agent.pop)
+        if segment.finished:
+            self._lease.over()
+        return json_reply(_plain(segment))
+
+
+def _client(request: Request) -> tuple[bytes, str]:
+    """The user in its address, and its machine."""
+    return given_name(request.headers), request.client.host if request.client else ""
+
+
+def _segment(body: bytes) -> Segment:
+    """The source segment in a body.  Anything else: ValueError, TypeError or KeyError."""
+    from simuleval.data.segments import segment_from_json_string
+
+    found = parse_json(body)
+    if not isinstance(found, dict) or not isinstance(found.get("config", {}), dict):
+        raise ValueError("an object was expected, and one as its config")
+    kind = found["data_type"]
+    if kind in ("speech", "speech_text") or (kind == "text" and not isinstance(found.get("content"), str)):
+        raise ValueError("a segment of text was expected")
+    return segment_from_json_string(body.decode("utf-8"))
+
+
+def _plain(segment: Segment) -> dict[str, Any]:
+    """A segment as JSON values.  The target language of a text without one is, in SimulEval 1.1.4, a type: null."""
+    values = dict(vars(segment))
+    language = values.get("tgt_lang")
+    return values | {"tgt_lang": language if isinstance(language, str) else None}

@@ -11,14 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from operator import length_hint
 from typing import Any
 
 from sqa.core.errors import ConfigError
 from sqa.core.types import Emission, Question
 from sqa.files.store import digest
 from sqa.net.client import Service, token_from, url_problems
-from sqa_services.simuleval.agent import PATIENCE
+from sqa_services.simuleval.agent import driven, emissions_of
 
 VERSION = 1  # raise when the same service would be driven otherwise
 
@@ -52,36 +51,15 @@ class SimulevalServiceTranslator:
     def translate(self, source: Iterator[str]) -> Iterator[str]:
         """Words of one sentence; a word is pulled for every segment until the end was told.  RemoteProtocolError."""
         self._service.text("POST", "/reset")
-        ended, step, idle = False, 0, 0
-        while idle <= PATIENCE:
-            word = None if ended else next(source, None)
-            if word is None:
-                ended, idle = True, idle + 1
-                segment = _segment(0, [], True)
-            else:
-                ended = length_hint(source, 1) == 0
-                segment = _segment(step, word, ended)
-                step += 1
-            words, finished = self._pushpop(segment)
-            yield from words
-            if finished:
-                return
-        problem = f"did not finish within {PATIENCE} segments after the end of a sentence"
-        raise self._service.problem("GET", "/output", problem)
+        return driven(source, self._pushpop, lambda problem: self._service.problem("GET", "/output", problem))
 
     def translate_batch(self, questions: Sequence[Question]) -> list[list[Emission]]:
         """Emissions of whole questions: sentence by sentence, every source knows its length."""
-        return [[emission for i in range(len(q.sentences)) for emission in self._emissions(q, i)] for q in questions]
+        return emissions_of(self.translate, questions)
 
-    def _emissions(self, question: Question, place: int) -> Iterator[Emission]:
-        source = iter(question.sentences[place])
-        for token in self.translate(source):
-            left = length_hint(source)
-            yield Emission(place, token, len(question.sentences[place]) - left, left == 0)
-
-    def _pushpop(self, segment: dict[str, Any]) -> tuple[list[str], bool]:
+    def _pushpop(self, place: int, word: str | None, ended: bool) -> tuple[list[str], bool]:
         """The words of the segment that comes back, and whether it is the last."""
-        self._service.text("PUT", "/input", segment)
+        self._service.text("PUT", "/input", _segment(place, word, ended))
         found = self._service.json("GET", "/output")
         said = found if isinstance(found, dict) else {}
         content, finished, empty = said.get("content"), said.get("finished"), said.get("is_empty", False)
@@ -91,12 +69,12 @@ class SimulevalServiceTranslator:
         raise self._service.problem("GET", "/output", f"{expected}, it said {str(found)[:80]!r}")
 
 
-def _segment(index: int, content: str | list[str], finished: bool) -> dict[str, Any]:
+def _segment(index: int, word: str | None, finished: bool) -> dict[str, Any]:
     """A segment of SimulEval's: a word, or an empty one."""
-    empty = not isinstance(content, str)
+    empty = word is None
     return {
         "index": index,
-        "content": content,
+        "content": [] if word is None else word,
         "finished": finished,
         "is_empty": empty,
         "data_type": None if empty else "text",

@@ -83,7 +83,7 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture
 def traffic(shown: PlayedRun, tmp_path: Path) -> Iterator[tuple[str, Traffic]]:
-    config = servers.PlayConfig((shown.folder,), tmp_path / "games", timing=Timing(end=0.5))
+    config = servers.PlayConfig((shown.folder,), tmp_path / "games", timing=Timing(end_seconds=0.5))
     watched = Traffic(servers.make_app(servers.Rooms(config), config))
     with serving_app(watched) as url:
         yield url, watched

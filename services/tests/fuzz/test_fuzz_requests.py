@@ -21,12 +21,12 @@ from fuzz import mutations as by
 from fuzz.test_fuzz_files import COUNT, SEED
 
 from sqa_services.net.log import LOG
-from sqa_services.net.server import page_text
+from sqa_services.net.server import tornado_page
 from sqa_services.protocols.iwslt.corpus import TextCorpus
 from sqa_services.protocols.iwslt.http import ServeConfig
 from sqa_services.protocols.iwslt.http import make_app as iwslt_app
-from sqa_services.protocols.qanta_http import QantaConfig
-from sqa_services.protocols.qanta_http import make_app as qanta_app
+from sqa_services.protocols.qanta import QantaConfig
+from sqa_services.protocols.qanta import make_app as qanta_app
 from sqa_services.protocols.qanta_player import Player
 from sqa_services.protocols.scorer import Scorer, ScorerConfig, backend, serve
 
@@ -135,8 +135,7 @@ def served(name: str, folder: Any) -> list[Any]:
     if name == "qanta":
         return [qanta_app(Player(build_guesser(GuesserConfig()), build_buzzer(BuzzerConfig())), QantaConfig())]
     pytest.importorskip("simuleval", reason="needs the extra: pip install 'sqa[simul]'")
-    from sqa_services.simuleval.http import ServiceConfig, make_app
-    from sqa_services.simuleval.server import agent_of
+    from sqa_services.simuleval.server import ServiceConfig, agent_of, make_app
 
     return [make_app(agent_of("{name: 'doubles:build_translator', k: 3}"), ServiceConfig(lease_seconds=0.0))]
 
@@ -161,7 +160,7 @@ async def _all_answered(name: str, apps: list[Any]) -> None:
         except Exception as error:
             raise AssertionError(f"request {number} (SQA_FUZZ_SEED={SEED}): {asked!r:.600}") from error
         statuses[status] = statuses.get(status, 0) + 1
-        on_purpose = name != "qanta" and body in (page_text(500).encode(), b"")
+        on_purpose = name != "qanta" and body in (tornado_page(500).body, b"")
         assert status < 500 or status == 501 or on_purpose, (number, asked, status, body[:300])
     assert len(statuses) > 2, statuses  # some were refused, some were not
     for app in apps:

@@ -14,7 +14,7 @@ import pytest
 
 from sqa.core.errors import DataError, NotComputable
 from sqa_services.board.evaluate import evaluate
-from sqa_services.board.files import data_path, job_name, split_prefix
+from sqa_services.board.files import data_path, split_prefix
 from sqa_services.board.metrics import get_accuracy, get_unperturbed_percent
 
 VECTORS = json.loads((Path(__file__).parent / "vectors" / "dynabench_board.json").read_text())
@@ -69,8 +69,6 @@ def test_a_missing_prediction_is_an_error_where_the_original_logs_it() -> None:
 
 def test_names() -> None:
     helpers = VECTORS["helpers"]
-    assert job_name("ts1-my-model", "fairness", "mnli-dev-matched", 1620000000) == helpers["job_name"]
-    assert job_name("ts1-" + "m" * 80, None, "mnli-dev", 1620000000) == helpers["job_name_long"]
     assert data_path("nli", "mnli-dev", "fairness") == helpers["s3_path"]
 
 

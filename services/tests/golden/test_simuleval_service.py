@@ -17,8 +17,7 @@ pytest.importorskip("uvicorn", reason="needs the extra: pip install 'sqa[service
 from stand_ins.http_server import serving_app
 
 from sqa.core.paths import ROOT
-from sqa_services.simuleval.http import ServiceConfig, make_app
-from sqa_services.simuleval.server import agent_of
+from sqa_services.simuleval.server import ServiceConfig, agent_of, make_app
 
 TRANSCRIPTS = Path(__file__).parent / "vectors" / "http_transcripts.json"
 AGENT = ROOT / "services" / "tests" / "simuleval_copier.py"

@@ -21,11 +21,9 @@ def anything(answer: Handler) -> Starlette:
 
 
 @contextmanager
-def serving_app(app: Any, **limits: Any) -> Iterator[str]:
-    """The URL of an ASGI application that runs in a thread until the block ends; `limits`: of its connections."""
-    server, [listening] = server_of(app), bind("127.0.0.1", 0)
-    if limits:
-        server.config.http = type("Limited", (server.config.http,), limits)
+def serving_app(app: Any) -> Iterator[str]:
+    """The URL of an ASGI application that runs in a thread until the block ends."""
+    server, listening = server_of(app), bind("127.0.0.1", 0)
     thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
     thread.start()
     deadline = time.monotonic() + 30

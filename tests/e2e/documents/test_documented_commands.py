@@ -153,8 +153,8 @@ class Shell:
             {"Host": recipe.host} if recipe.host else {}
         )
 
-        def run_app(app: Any, host: str, port: int) -> None:
-            [socket] = bind("127.0.0.1", 0)
+        def run_app(app: Any, _: Any) -> None:
+            socket = bind("127.0.0.1", 0)
             url, server = f"http://127.0.0.1:{socket.getsockname()[1]}", server_of(app)
             thread = threading.Thread(target=server.run, kwargs={"sockets": [socket]})
             thread.start()
@@ -168,11 +168,8 @@ class Shell:
                 server.should_exit = True
                 thread.join()
 
-        import sqa_services.play.server
-
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("sqa_services.net.connections.run_app", run_app)
-            patch.setattr(sqa_services.play.server, "run_app", run_app)
             self.line(line)
         assert len(said) == len(recipe.asks)
         return said[-1]

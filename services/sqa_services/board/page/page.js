@@ -14,8 +14,9 @@ async function ask(method, path, body) {
   }
   const reply = await fetch(path, { method, headers, body });
   const text = await reply.text();
-  const found = text ? JSON.parse(text) : null;
-  if (reply.ok) return found;
+  if (reply.ok) return text ? JSON.parse(text) : null;
+  let found = {};
+  try { found = JSON.parse(text); } catch { /* of a proxy, or of a limit */ }
   const error = new Error(typeof found.detail === "string" ? found.detail : `${reply.status} from ${path}`);
   error.reasons = found.reasons || (Array.isArray(found.detail) ? found.detail.map((d) => `${d.loc.join(".")}: ${d.msg}`) : []);
   throw error;

@@ -13,7 +13,7 @@ from sqa_services.board.board import Board, NotFound
 from sqa_services.board.dynascore import parse_weights
 from sqa_services.board.metrics import meta_of
 from sqa_services.board.routes import browsing
-from sqa_services.board.routes.shapes import ERRORS, MAX_ID, NAME, CopyName, Name, TaskCode, known
+from sqa_services.board.routes.shapes import ERRORS, MAX_ID, NAME, CopyName, Name, TaskCode
 from sqa_services.board.standing.views import MAIN
 
 DataName = Annotated[str, Query(pattern=NAME, description="A data set")]
@@ -47,19 +47,16 @@ def add_reading(app: FastAPI, board: Board, guarded: bool) -> None:
     @app.get("/api/tasks/{task}/datasets", responses=ERRORS)
     def datasets(task: TaskCode) -> list[dict[str, Any]]:
         """The data sets of a task."""
-        known(board, task)
         return board.datasets(task)
 
     @app.get("/api/tasks/{task}/datasets/{name}/examples", responses=ERRORS)
     def examples(task: TaskCode, name: CopyName) -> list[dict[str, Any]]:
         """What models are given: the examples of a data set or of PREFIX-NAME, without the answers."""
-        known(board, task)
         return browsing.inputs(board, task, name)
 
     @app.get("/api/tasks/{task}/datasets/{name}/answers", responses=ERRORS)
     def answers(task: TaskCode, name: CopyName) -> list[dict[str, Any]]:
         """The examples of an open data set with their answers."""
-        known(board, task)
         return browsing.with_answers(board, task, name)
 
 
@@ -71,7 +68,6 @@ def add_standing(app: FastAPI, board: Board) -> None:
         task: TaskCode, state: Literal["queued", "running", "done", "failed"] | None = None
     ) -> list[dict[str, Any]]:
         """The evaluations of a task and their results."""
-        known(board, task)
         return board.told(board.evaluations(task, state))
 
     @app.get("/api/evaluations/{id}", responses=ERRORS)
@@ -84,7 +80,6 @@ def add_standing(app: FastAPI, board: Board) -> None:
     @app.get("/api/tasks/{task}/views", responses=ERRORS)
     def views(task: TaskCode) -> list[dict[str, Any]]:
         """What the headlines of a task are made of, all versions."""
-        known(board, task)
         return board.views(task)
 
     @app.get("/api/tasks/{task}/leaderboard", responses=ERRORS)
@@ -96,7 +91,6 @@ def add_standing(app: FastAPI, board: Board) -> None:
         version: Annotated[int | None, Query(ge=1, le=MAX_ID)] = None,
     ) -> dict[str, Any]:
         """The models of a task, best Dynascore first."""
-        known(board, task)
         parsed = None if weights is None else parse_weights(weights, board.task(task).metrics)
         return board.leaderboard(task, parsed, dataset, view, version, outside=True)
 
@@ -107,19 +101,16 @@ def add_models(app: FastAPI, board: Board) -> None:
     @app.get("/api/tasks/{task}/models", responses=ERRORS)
     def models(task: TaskCode) -> list[dict[str, Any]]:
         """The models of a task."""
-        known(board, task)
         return board.models(task)
 
     @app.get("/api/tasks/{task}/models/{name}/log", responses=ERRORS)
     def log(task: TaskCode, name: Name) -> list[dict[str, Any]]:
         """What happened to a model."""
-        known(board, task)
         return lifecycle.log_of(board.engine, task, name)
 
     @app.get("/api/tasks/{task}/models/{name}/examples", responses=ERRORS)
     def each(task: TaskCode, name: Name, dataset: DataName) -> list[dict[str, Any]]:
         """What a model did on each example of an open data set, worst first."""
-        known(board, task)
         return browsing.each_example(board, task, name, dataset)
 
     @app.get("/tasks/{task}/models/{name}/view", responses=ERRORS, response_class=HTMLResponse)
@@ -130,6 +121,5 @@ def add_models(app: FastAPI, board: Board) -> None:
         example: Annotated[str, Query(min_length=1, max_length=200, description="Its id")],
     ) -> HTMLResponse:
         """One example of an open data set word by word, as `sqa view` shows it."""
-        known(board, task)
         page, policy = browsing.viewer_page(board, task, name, dataset, example)
         return HTMLResponse(page, headers={"Content-Security-Policy": policy})

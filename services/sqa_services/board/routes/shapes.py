@@ -11,7 +11,6 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from sqa.data.datasets import question_sets
 from sqa.data.perturb import PERTURBATIONS
-from sqa_services.board.board import Board, NotFound
 from sqa_services.board.task import PHASES
 
 NAME = r"^[a-z0-9][a-z0-9-]{0,62}$"
@@ -95,9 +94,3 @@ class Ascii(JSONResponse):
 
     def render(self, content: Any) -> bytes:
         return json.dumps(content, allow_nan=False, separators=(",", ":")).encode()
-
-
-def known(board: Board, task: str) -> None:
-    """NotFound unless the board has the task."""
-    if task not in board.tasks:
-        raise NotFound(f"no task {task!r}; known: {', '.join(board.tasks)}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hmac
 import json
 import tempfile
 from functools import partial
@@ -25,9 +24,8 @@ from sqa_services.board.routes.shapes import (
     NewInvitation,
     NewView,
     TaskCode,
-    known,
 )
-from sqa_services.net.guard import given_token
+from sqa_services.net.guard import given_token, same
 
 MOST_HELD = 1 << 27  # bytes of submissions that wait to be checked
 SUBMISSION: dict[str, Any] = {
@@ -46,8 +44,8 @@ class Who:
         self._board, self._token = board, token
 
     def __call__(self, request: Request) -> Caller:
-        given = given_token(request.headers.get("authorization", "").encode("latin-1"))
-        if hmac.compare_digest(given, (self._token or "").encode()):
+        given = given_token(request.headers)
+        if same(given, self._token or ""):
             return accounts.ORGANISER
         found = accounts.account_of(self._board.engine, given)
         if found is None:
@@ -84,7 +82,6 @@ def add_data(app: FastAPI, board: Board, who: Who) -> None:
     def put_dataset(task: TaskCode, name: Name, new: NewDataset, caller: Caller = asks) -> dict[str, Any]:
         """Register a data set; every model of the task is queued on it."""
         _organiser(caller)
-        known(board, task)
         if (new.source is None) == (new.questions is None):
             raise HTTPException(400, "give source or questions")
         if new.source is not None:
@@ -98,7 +95,6 @@ def add_data(app: FastAPI, board: Board, who: Who) -> None:
     def put_view(task: TaskCode, name: Name, new: NewView, caller: Caller = asks) -> dict[str, Any]:
         """Write the next version of what a headline is made of."""
         _organiser(caller)
-        known(board, task)
         return board.set_view(task, name, new.datasets, new.metrics)
 
 
@@ -110,7 +106,6 @@ def add_submissions(app: FastAPI, board: Board, who: Who, per_day: int) -> None:
     @app.put("/api/tasks/{task}/models/{name}", status_code=201, responses=ERRORS, openapi_extra=SUBMISSION)
     async def put_model(task: TaskCode, name: Name, request: Request, caller: Caller = asks) -> dict[str, Any]:
         """Register a submission; it is queued on every data set of the task.  Refused ones count among the day's."""
-        known(board, task)
         nonlocal held
         body = await request.body()
         if held and held + len(body) > MOST_HELD:
@@ -127,25 +122,21 @@ def add_submissions(app: FastAPI, board: Board, who: Who, per_day: int) -> None:
     @app.post("/api/tasks/{task}/models/{name}/withdraw", status_code=204, responses=ERRORS)
     def withdraw(task: TaskCode, name: Name, caller: Caller = asks) -> None:
         """Take a submission out of the rank."""
-        known(board, task)
         lifecycle.withdraw(board.engine, task, name, caller)
 
     @app.post("/api/tasks/{task}/models/{name}/restore", status_code=204, responses=ERRORS)
     def restore(task: TaskCode, name: Name, caller: Caller = asks) -> None:
         """Undo a withdrawal."""
-        known(board, task)
         lifecycle.restore(board.engine, task, name, caller)
 
     @app.post("/api/tasks/{task}/models/{name}/requeue", responses=ERRORS)
     def requeue(task: TaskCode, name: Name, caller: Caller = asks) -> dict[str, int]:
         """Queue what failed of a submission again."""
-        known(board, task)
         return {"queued": lifecycle.requeue(board.engine, task, name, caller)}
 
     @app.delete("/api/tasks/{task}/models/{name}", status_code=204, responses=ERRORS)
     def delete(task: TaskCode, name: Name, caller: Caller = asks) -> None:
         """Delete a submission, its scores, its log and its files."""
-        known(board, task)
         lifecycle.remove(board.engine, board.files, task, name, caller)
 
 

@@ -5,7 +5,7 @@
     places    [first, last] place by performance: 1 + those surely better, all - those surely worse; "surely": the 95%
               interval of the paired difference, over the same resampled examples, leaves out 0
 
-Version 1 of the rank took every model; version 2 keeps out what is implausible, withdrawn, or not yet looked at.
+What is implausible or withdrawn has no rank.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from sqa_services.board.task import RUN_HERE, Task
 
 VERSION = 2
 RESAMPLES = 1000
-UNCHECKED = "not looked at yet: it was scored before the board knew the rules; a worker will do it"
 Row = dict[str, Any]
 Details = Callable[[Sequence[int]], Mapping[int, Any]]  # evaluation ids -> the examples' statistics
 Standing = tuple[list[list[float]], list[list[int]]]  # intervals and places, by row
@@ -124,11 +123,10 @@ def _marks(
             continue
         result, name = row["result"], row["model"]
         where = f"{row['prefix']}-{row['dataset']}" if row["prefix"] else row["dataset"]
-        marks[name] += [f"{where}: {reason}" for reason in result.get("implausible", [UNCHECKED])]
-        digest = result.get("digest")
-        if digest is None or row["prefix"]:
+        marks[name] += [f"{where}: {reason}" for reason in result["implausible"]]
+        if row["prefix"]:
             continue
-        earlier = first.setdefault((row["dataset"], digest), name)
+        earlier = first.setdefault((row["dataset"], result["digest"]), name)
         same_owner = about[earlier]["owner"] == about[name]["owner"]
         if earlier != name and not same_owner and about[name]["kind"] not in RUN_HERE:
             marks[name].append(f"{where}: has the answers of {earlier}, to the letter")

@@ -20,7 +20,7 @@ async function ask(method, path, body, signal) {
   if (token) headers.Authorization = `Bearer ${token}`;
   if (body !== undefined) headers["Content-Type"] = "application/json";
   const reply = await fetch(`api/${path}`, { method, headers, body: body === undefined ? undefined : JSON.stringify(body), signal });
-  const value = await reply.json();
+  const value = await reply.json().catch(() => ({ detail: `the server answered ${reply.status}` }));
   if (!reply.ok) throw Object.assign(new Error(value.detail), { status: reply.status });
   return value;
 }

@@ -20,15 +20,12 @@ import numpy as np
 from sqa.core.errors import DataError
 from sqa.files.json_reader import parse_json
 from sqa.files.records import lines
+from sqa_services.net.guard import Refused
 
 EOS = "</s>"
 LEAST_RATE = 1000  # samples a second: one for each ms
 BLOCK = 10  # ms: recordings are read in multiples of it
 MAX_SEGMENT = 60_000  # ms of one answer
-
-
-class BadSegmentSize(ValueError):
-    """A segment size that the protocol does not allow."""
 
 
 class Segment(NamedTuple):
@@ -84,9 +81,9 @@ class Recording:
         return self.samples * 1000 / self.rate
 
     def take(self, first: int, size: int) -> tuple[list[int], bool]:
-        """Samples of `size` ms from `first` on, and whether the recording has fewer; a wrong size: BadSegmentSize."""
+        """Samples of `size` ms from `first` on, and whether the recording has fewer; a wrong size: Refused."""
         if not 1 <= size <= MAX_SEGMENT:
-            raise BadSegmentSize(f"segment_size must be 1 to {MAX_SEGMENT} ms, got {size}")
+            raise Refused(500, f"segment_size must be 1 to {MAX_SEGMENT} ms, got {size}")
         number = math.ceil(size / 1000 * self.rate)
         return self.read(first, number), first + number > self.samples
 
@@ -103,11 +100,11 @@ class SpeechCorpus:
         return len(self.recordings)
 
     def read(self, sentence: int, step: int, size: int | None = None) -> Segment:
-        """Whole blocks after `step` ms, of `size` ms rounded down; a wrong size: BadSegmentSize."""
+        """Whole blocks after `step` ms, of `size` ms rounded down; a wrong size: Refused."""
         recording = self.recordings[sentence]
         size = BLOCK if size is None else size
         if not BLOCK <= size <= MAX_SEGMENT:
-            raise BadSegmentSize(f"segment_size must be {BLOCK} to {MAX_SEGMENT} ms, got {size}")
+            raise Refused(500, f"segment_size must be {BLOCK} to {MAX_SEGMENT} ms, got {size}")
         if step >= recording.milliseconds:
             return Segment(EOS, step, step)
         blocks = size // BLOCK

@@ -18,11 +18,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from sqa.core.errors import ConfigError, lacking
+from sqa.core.errors import ConfigError
+from sqa_services.net import connections
+from sqa_services.protocols.iwslt.corpus import load
+from sqa_services.protocols.iwslt.http import ServeConfig, make_app
 
 if TYPE_CHECKING:
     from sqa_services.protocols.iwslt.corpus import SpeechCorpus, TextCorpus
-    from sqa_services.protocols.iwslt.http import ServeConfig
     from sqa_services.protocols.iwslt.questions import QuestionScorer
 
 STRICT = (
@@ -40,17 +42,10 @@ def serve(
     guesser: str = "",
     buzzer: str = "",
 ) -> None:
-    """Serve the files, or the sentences of questions, until interrupted.  starlette or uvicorn missing: ConfigError.
+    """Serve the files, or the sentences of questions, until interrupted.
 
     `questions` is a question set or a file; `guesser` and `buzzer` are YAML, or a run's config file.
     """
-    try:
-        from sqa_services.net.connections import run_app
-    except ModuleNotFoundError as error:
-        raise lacking(error, "sqa serve iwslt") from error
-    from sqa_services.protocols.iwslt.corpus import load
-    from sqa_services.protocols.iwslt.http import make_app
-
     scorer = None
     if questions:
         if source or target or kind == "speech":
@@ -66,10 +61,8 @@ def serve(
     print(f"sqa: sessions are {kept}", file=sys.stderr)
     if config.strict:
         print(f"sqa: {STRICT}", file=sys.stderr)
-    print(
-        f"sqa: {len(corpus.targets)} sentences of {corpus.kind} at http://{config.host}:{config.port}", file=sys.stderr
-    )
-    run_app(app, config.host, config.port)
+    print(f"sqa: {len(corpus.targets)} sentences of {corpus.kind} at {config.address.url}", file=sys.stderr)
+    connections.run_app(app, config.address)
 
 
 def question_scorer(questions: str, guesser: str, buzzer: str, tokenizer: str = "13a") -> QuestionScorer:

@@ -84,31 +84,21 @@ def _lane_sums(rows: np.ndarray) -> np.ndarray:
     count, width = rows.shape
     fours = count // ROWS
     sums = _cascade(rows[: fours * ROWS].reshape(fours, ROWS * width)).reshape(ROWS, width)
-    for row in rows[fours * ROWS :]:
-        sums[0] += row
-    for k in range(1, ROWS):
-        sums[0] += sums[k]
-    return sums[0]
+    sums[0] = _in_order([sums[0], *rows[fours * ROWS :]])
+    return _in_order(sums)
 
 
 def _cascade(rows: np.ndarray) -> np.ndarray:
     """Column sums (n, w) -> (w,): sums of 16 rows or more are added up on a second level, and so on."""
-    count, width = rows.shape
-    power = max(4, (count - 1).bit_length() // LEVELS if count > 1 else 0)
-    size, mask = 1 << power, (1 << power) - 1
-    sums = np.zeros((LEVELS, width), dtype=np.float32)
-    done = 0
-    while done + size <= count:
-        for row in rows[done : done + size]:
-            sums[0] += row
-        done += size
-        for level in range(1, LEVELS):
-            sums[level] += sums[level - 1]
-            sums[level - 1] = 0
-            if done & (mask << (level * power)):
-                break
-    for row in rows[done:]:
-        sums[0] += row
-    for level in range(1, LEVELS):
-        sums[0] += sums[level]
-    return sums[0]
+    size = 1 << max(4, (len(rows) - 1).bit_length() // LEVELS if len(rows) > 1 else 0)
+    sums = []  # of what is left over on each level, the last first
+    for _ in range(LEVELS - 1):
+        whole = len(rows) // size * size
+        sums.append(_in_order(rows[whole:], rows.shape[1]))
+        rows = _in_order(rows[:whole].reshape(-1, size, rows.shape[1]).swapaxes(0, 1))
+    return _in_order([*sums, _in_order(rows, rows.shape[1])])
+
+
+def _in_order(rows: Sequence[np.ndarray] | np.ndarray, width: int = 0) -> np.ndarray:
+    """The sum of rows, one after the other; of none: zeros, (width,)."""
+    return np.cumsum(rows, axis=0, dtype=np.float32)[-1] if len(rows) else np.zeros(width, dtype=np.float32)

@@ -20,72 +20,56 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from starlette.exceptions import HTTPException
+from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 
-from sqa.core.errors import ConfigError, SqaError
-from sqa_services.net.address import address_problems
-from sqa_services.net.guard import Guard, Refused, given_token
+from sqa.core.errors import ConfigError, Count, Positive, SqaError, checked
+from sqa.files.json_reader import parse_json
+from sqa_services.net.address import Address
+from sqa_services.net.guard import Refused, given_token
 from sqa_services.net.log import LOG
-from sqa_services.net.server import Handler, application, json_body, json_reply, page, reply, status_of, tornado_page
-from sqa_services.protocols.iwslt.corpus import BadSegmentSize, SpeechCorpus, TextCorpus
+from sqa_services.net.server import Handler, OneThread, application, json_reply, reply, tornado_page
+from sqa_services.protocols.iwslt.corpus import SpeechCorpus, TextCorpus
 from sqa_services.protocols.iwslt.journal import Journal, corpus_digest
 from sqa_services.protocols.iwslt.participants import SESSION_ID, participant_of
 from sqa_services.protocols.iwslt.questions import QuestionScorer
-from sqa_services.protocols.iwslt.scores import SO_FAR, Files, NothingToScore
-from sqa_services.protocols.iwslt.session import OutOfStep, Session, TooLong, UnknownSentence
+from sqa_services.protocols.iwslt.scores import SO_FAR, Files
+from sqa_services.protocols.iwslt.session import Session
 from sqa_services.protocols.iwslt.table import Sessions
-
-DIALECTS = ("iwslt-2020", "simuleval-1.0.2")
 
 
 @dataclass(frozen=True, slots=True)
+@checked
 class ServeConfig:
     """How the server answers."""
 
-    tokenizer: str = "13a"  # of BLEU: "13a" or "none"
+    tokenizer: Literal["13a", "none"] = "13a"  # of BLEU
     dialect: Literal["iwslt-2020", "simuleval-1.0.2"] = "iwslt-2020"
     strict: bool = False  # keep the originals' mistakes; see `iwslt_session`
     output: Path | None = None  # folder of text, delay and scores; a session's lie in sessions/NAME in it
-    host: str = "127.0.0.1"
-    port: int = 12321
-    token: str | None = None  # "Authorization: Bearer TOKEN" is then needed for all but GET /
-    max_body: int = 1 << 20  # bytes
-    max_sessions: int = 1024
-    max_memory: int = 1 << 30  # bytes of all sessions, about
-    body_seconds: float = 30.0  # for a request's body to arrive
-    names: tuple[str, ...] = ()  # host names by which it may be asked, beside this machine's; beyond loopback none: any
+    address: Address = field(default_factory=Address)  # its token is needed for all but GET /
+    max_sessions: Count = 1024
+    max_memory: Count = 1 << 30  # bytes of all sessions, about
     journal: Path | None = None  # file of the sessions; None = journal.sqlite in `output`, without one none
-    session_hours: float = 168.0  # without a request, after which a session is forgotten
+    session_hours: Positive = 168.0  # without a request, after which a session is forgotten
     participants: tuple[tuple[str, str], ...] = ()  # names and tokens: each is kept to one session, see `participants`
 
-    def __post_init__(self) -> None:
+    def problems(self) -> list[str]:
+        """What is wrong with participants."""
         wrong = []
-        if self.tokenizer not in ("13a", "none"):
-            wrong.append(f"--tokenizer: must be 13a or none, got {self.tokenizer!r}")
-        if self.dialect not in DIALECTS:
-            wrong.append(f"--dialect: must be one of {', '.join(DIALECTS)}, got {self.dialect!r}")
-        wrong += address_problems(self.host, self.port, self.token)
-        if min(self.max_body, self.max_sessions, self.max_memory) < 1 or not self.body_seconds > 0:
-            wrong.append("--max-body, --max-sessions, max_memory and body_seconds must be at least 1")
-        if not self.session_hours > 0:
-            wrong.append(f"--session-hours: must be more than 0, got {self.session_hours}")
-        if self.participants and not self.token:
+        if self.participants and not self.address.token:
             wrong.append("--participants: give a --token too, which is the organiser's own")
         if self.participants and self.strict:
             wrong.append("--participants: the original gives references away; leave out --strict-2020")
-        if self.token in dict(self.participants).values():
+        if self.address.token in dict(self.participants).values():
             wrong.append("--token: a participant has the same one")
-        if wrong:
-            raise ConfigError(wrong)
+        return wrong
 
     @property
     def kept_in(self) -> Path | None:
@@ -93,7 +77,7 @@ class ServeConfig:
         return self.output / "journal.sqlite" if self.journal is None and self.output is not None else self.journal
 
 
-def make_app(corpus: TextCorpus | SpeechCorpus, config: ServeConfig, scorer: QuestionScorer | None = None) -> Guard:
+def make_app(corpus: TextCorpus | SpeechCorpus, config: ServeConfig, scorer: QuestionScorer | None = None) -> Starlette:
     """The application: its sessions live as long as it.  `scorer`: the corpus is that of its questions."""
     if scorer is not None and config.strict:
         raise ConfigError("--questions: the original had none; leave out --strict-2020")
@@ -116,24 +100,12 @@ def make_app(corpus: TextCorpus | SpeechCorpus, config: ServeConfig, scorer: Que
         ("POST", "/sessions/{session}", server.reset),
         ("DELETE", "/sessions/{session}", server.drop),
     ]
-    wrong = (UnknownSentence, BadSegmentSize, NothingToScore)
-    app = application(
+    return application(
+        config.address,
         routes,
-        {
-            **dict.fromkeys(wrong, lambda _: page(500)),
-            TooLong: lambda _: page(413),
-            OutOfStep: lambda _: page(409),
-            SqaError: _failed,
-            Refused: lambda error: page(status_of(error)),
-            HTTPException: lambda error: page(status_of(error)),
-        },
+        tornado_page,
         server.close,
-    )
-    return Guard.of(
-        app,
-        config,
         needs_token=lambda method, path: (method, path) != ("GET", "/"),
-        page=tornado_page,
         tokens=lambda given: bool(participant_of(given, server.participants)),
         programs=None if config.strict else _changes_something,
     )
@@ -142,12 +114,6 @@ def make_app(corpus: TextCorpus | SpeechCorpus, config: ServeConfig, scorer: Que
 def _changes_something(method: str, path: str) -> bool:
     """Whether a request reads on, writes, or begins anew: by most of the originals' routes a GET does."""
     return method != "GET" or path.rpartition("/")[2] in ("src", "get", "send", "start")
-
-
-def _failed(error: Exception) -> Response:
-    """Of the guesser, or of the journal."""
-    LOG.error("sqa: %s", error)
-    return page(500)
 
 
 class Server:
@@ -163,14 +129,14 @@ class Server:
         self.sessions = Sessions(partial(Session, corpus, config.strict, scorer), journal, config.max_sessions, hours)
         self._answering: set[asyncio.Task[None]] = set()
         self._copy = asyncio.Lock()
-        self._scorer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="scorer")
+        self._scorer = OneThread("scorer")
 
     def close(self) -> None:
         """End the scoring thread."""
         for task in self._answering:
             task.cancel()
         self.sessions.close()
-        self._scorer.shutdown(wait=False, cancel_futures=True)
+        self._scorer.close()
 
     # ------------------------------------------------------------------------------------------------- routes
 
@@ -275,9 +241,7 @@ class Server:
         """The name of the participant who asks, "" for the organiser, or where there are none."""
         if not self.participants:
             return ""
-        return participant_of(
-            given_token(request.headers.get("Authorization", "").encode("latin-1")), self.participants
-        )
+        return participant_of(given_token(request.headers), self.participants)
 
     def _refuse_participants(self, request: Request) -> None:
         if self._participant(request):
@@ -332,7 +296,7 @@ class Server:
             if index in rows and rows[index][0] == len(emissions):
                 break
             try:
-                rows[index] = (len(emissions), await self._score(scorer.row, index, emissions))
+                rows[index] = (len(emissions), await self._scorer.run(scorer.row, index, emissions))
             except SqaError as error:
                 LOG.error("sqa: %s", error)
                 break
@@ -341,14 +305,11 @@ class Server:
     async def _frozen(self, session: Session, method: str, *arguments: Any) -> Any:
         """What a method of the session gives on a copy, of which there is one at a time; its scored questions stay."""
         async with self._copy:
-            await self._score(int)  # what the one thread was working out is among the session's rows now
+            await self._scorer.run(int)  # what the one thread was working out is among the session's rows now
             copy, rows = session.frozen(), session.rows
-            found = await self._score(getattr(copy, method), *arguments)
+            found = await self._scorer.run(getattr(copy, method), *arguments)
         rows |= {index: row for index, row in copy.rows.items() if row[0] >= rows.get(index, (0,))[0]}
         return found
-
-    async def _score(self, score: Callable[..., Any], *arguments: Any) -> Any:
-        return await asyncio.get_running_loop().run_in_executor(self._scorer, partial(score, *arguments))
 
     def _key(self, request: Request) -> str:
         """The name of the sentence number: that of the dialect; of either, if not strict."""
@@ -407,7 +368,7 @@ def _is_text(word: str) -> bool:
 
 def _object(text: str) -> dict[str, Any]:
     try:
-        value = json_body(text.encode("utf-8", "replace"))
+        value = parse_json(text.encode("utf-8", "replace"))
     except ValueError as error:
         raise Refused(500) from error
     if not isinstance(value, dict):

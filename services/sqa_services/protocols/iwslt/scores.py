@@ -19,13 +19,10 @@ from sacrebleu.metrics.bleu import BLEU
 
 from sqa.files.store import write_text
 from sqa.metrics.latency import IWSLT_2020_FINAL, Convention
+from sqa_services.net.guard import Refused
 from sqa_services.protocols.iwslt.float32 import Latency, sentence_latency
 
 SO_FAR = "SoFar"  # key of the scores of an unfinished corpus
-
-
-class NothingToScore(ValueError):
-    """No sentence, or with --strict-2020 a sentence without words: the original's scorer failed there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +59,7 @@ def flat_scores(
 ) -> dict[str, float | None]:
     """{"BLEU", "TER", "METEOR", "DAL", "AL", "AP"}, latencies over the sentences that have words (None: none has)."""
     if not sentences or (strict and not all(s.delays for s in sentences)):
-        raise NothingToScore("no translation was received" if not sentences else "a sentence has no words")
+        raise Refused(500, "no translation was received" if not sentences else "a sentence has no words")
     values = [sentence_latency(s.delays, s.source_length, convention) for s in sentences if s.delays]
     unknown = -1.0 if strict else None
     return {

@@ -21,13 +21,13 @@ from dataclasses import replace
 from typing import Any
 
 from sqa.metrics.latency import IWSLT_2020_FINAL, IWSLT_2020_FIRST, SIMULEVAL_1_0_2
+from sqa_services.net.guard import Refused
 from sqa_services.net.log import LOG
 from sqa_services.protocols.iwslt.corpus import BLOCK, EOS, SpeechCorpus, TextCorpus
 from sqa_services.protocols.iwslt.float32 import Latency, sentence_latency
 from sqa_services.protocols.iwslt.questions import MAX_WORDS, QuestionScorer, Row
 from sqa_services.protocols.iwslt.scores import (
     Files,
-    NothingToScore,
     Translated,
     bleu,
     flat_scores,
@@ -43,20 +43,12 @@ TOKEN_BYTES = 250  # about what a token, its delay and its time take beside its 
 SENTENCE_BYTES = 1500  # and a sentence beside its tokens
 
 
-class UnknownSentence(LookupError):
-    """A sentence number that the corpus does not have."""
-
-
-class TooLong(ValueError):
-    """A sentence with more than MAX_TOKENS tokens."""
-
-
-class OutOfStep(ValueError):
-    """A request that does not follow what the session has: another client is at work, or its state was lost."""
-
-
 class Session:
-    """All sentences of one client.  Methods are called from one thread; `frozen` may be scored in another."""
+    """All sentences of one client.  Methods are called from one thread; `frozen` may be scored in another.
+
+    Refused: what the corpus does not have or cannot score (500, as the originals fail), more than MAX_TOKENS tokens of
+    a sentence (413), a request that does not follow what the session has (409: another client is at work).
+    """
 
     def __init__(
         self,
@@ -93,9 +85,9 @@ class Session:
         if self.strict and wrap:
             known = writing or -len(self.corpus) <= number < len(self.corpus)
         if not known:
-            raise UnknownSentence(f"sentence {number}: the corpus has 0 to {len(self.corpus) - 1}")
+            raise Refused(500, f"sentence {number}: the corpus has 0 to {len(self.corpus) - 1}")
         if number not in self.sentences and len(self.sentences) >= 2 * len(self.corpus) + MAX_TOKENS:
-            raise TooLong("more sentences than the corpus can have")
+            raise Refused(413, "more sentences than the corpus can have")
         if number not in self.sentences:
             self.size += SENTENCE_BYTES
             self.sentences[number] = Sentence()
@@ -142,7 +134,7 @@ class Session:
     def _cursor(self, number: int, sentence: Sentence, read: int | None) -> tuple[float, int]:
         """Step and samples at which a read begins; `read` others came before it, None: all that are known.
 
-        A read that was made before is answered again: of a text any, of a recording the last; others: OutOfStep.
+        A read that was made before is answered again: of a text any, of a recording the last; others: Refused.
         """
         if read is None or read == sentence.reads:
             return sentence.step, sentence.samples
@@ -150,7 +142,7 @@ class Session:
             return min(read, self.corpus.length(number) + 1), 0
         if 0 <= read == sentence.reads - 1:
             return sentence.before
-        raise OutOfStep(f"sentence {number}: {sentence.reads} reads are known, this would be number {read + 1}")
+        raise Refused(409, f"sentence {number}: {sentence.reads} reads are known, this would be number {read + 1}")
 
     def _has_read(
         self, sentence: Sentence, read: int | None, cursor: tuple[float, int], after: tuple[float, int], reach: float
@@ -178,12 +170,12 @@ class Session:
         return [hypothesis] if guide else hypothesis.split()
 
     def has_written(self, number: int, written: int, tokens: Sequence[str]) -> bool:
-        """Whether a client's tokens, after `written` others, are here already; others in their place: OutOfStep."""
+        """Whether a client's tokens, after `written` others, are here already; others in their place: Refused."""
         known = self.sentence(number, writing=True).tokens
         if written == len(known):
             return False
         if known[written : written + len(tokens)] != list(tokens):
-            raise OutOfStep(f"sentence {number}: has {len(known)} tokens, and these are not numbers {written + 1} on")
+            raise Refused(409, f"sentence {number}: has {len(known)} tokens, these are not numbers {written + 1} on")
         return True
 
     @property
@@ -195,9 +187,9 @@ class Session:
         """Record tokens at what was read so far.  After "</s>" they are ignored, but by the strict 2020 server."""
         sentence = self.sentence(number, writing=True, wrap=wrap)
         if len(sentence.tokens) + len(tokens) > MAX_TOKENS:
-            raise TooLong(f"sentence {number}: more than {MAX_TOKENS} tokens")
+            raise Refused(413, f"sentence {number}: more than {MAX_TOKENS} tokens")
         if self.scorer is not None and not self.scorer.has_room(number, len(tokens), self.sentences):
-            raise TooLong(f"sentence {number}: more than {MAX_WORDS} words of its question")
+            raise Refused(413, f"sentence {number}: more than {MAX_WORDS} words of its question")
         if sentence.started is None:
             sentence.started = time.monotonic()
         for token in tokens:
@@ -223,12 +215,12 @@ class Session:
     def result(self, tokenizer: str, files: Files | None = None, guide: bool = False) -> dict[str, Any]:
         """Scores of the sentences from 0 to the last that has words, null while others remain; to the files too.
 
-        No words at all, and with `strict` an unknown sentence or one without words: NothingToScore.
+        No words at all, and with `strict` an unknown sentence or one without words: Refused.
         """
         first = guide and self.strict
         last = max((number for number, s in self.sentences.items() if s.tokens), default=-1)
         if last >= min(len(self.corpus), len(self.corpus.targets)):
-            raise NothingToScore(f"sentence {last} has words and is not in the corpus")
+            raise Refused(500, f"sentence {last} has words and is not in the corpus")
         sentences = [self._translated(number, first) for number in range(last + 1)]
         convention = IWSLT_2020_FIRST if first else IWSLT_2020_FINAL
         scores = flat_scores(sentences, tokenizer, convention, self.strict)

@@ -27,6 +27,7 @@ from sqa_services.board import accounts, worker  # noqa: E402
 from sqa_services.board.board import Board, BoardConfig  # noqa: E402
 from sqa_services.board.files import as_lines  # noqa: E402
 from sqa_services.board.server import ServeConfig  # noqa: E402
+from sqa_services.net.address import Address  # noqa: E402
 
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="needs Chromium on the path, or named by SQA_CHROMIUM")
 SCRIPT = "<script>document.title = 'broken'</script>"
@@ -148,7 +149,7 @@ def test_a_stranger_signs_up_submits_reads_and_withdraws(browser: Any, tmp_path:
     first = load_questions("mini-es")[0].id
     bad.write_bytes(as_lines(row for row in submission(20) if row["question"] != first))
     invitation = accounts.invite(board.engine)["invitation"]
-    with serving(board, ServeConfig(token="of-the-organiser")) as url:
+    with serving(board, ServeConfig(address=Address(token="of-the-organiser"))) as url:
         page = visitor(browser, url, width)
         page.click("#submitting summary")
         assert page.is_hidden("#upload")

@@ -22,6 +22,7 @@ from sqa_services.board.board import Board, BoardConfig
 from sqa_services.board.running.session import session_model
 from sqa_services.board.task import Unscorable
 from sqa_services.cli.board import board_app
+from sqa_services.net.address import Address
 from sqa_services.protocols.iwslt.client import EvaluationService, TranslatorAgent, evaluate
 from sqa_services.protocols.iwslt.http import ServeConfig
 from sqa_services.protocols.iwslt.questions import corpus_of
@@ -44,7 +45,7 @@ def test_a_session_is_scored_as_the_same_translator_run_here(tmp_path: Path) -> 
     path = doubles.write_questions(tmp_path / "q.jsonl", 12)
     questions, journal = load_questions(str(path)), tmp_path / "out" / "journal.sqlite"
     people = (("ann", ANN), ("bob", BOB))
-    config = ServeConfig(journal=journal, token=OWN, participants=people)
+    config = ServeConfig(address=Address(token=OWN), journal=journal, participants=people)
     with serving(corpus_of(questions), config) as url:
         translate(url, ANN, 2)
         half = EvaluationService(url, token=BOB)

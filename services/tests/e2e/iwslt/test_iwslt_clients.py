@@ -27,6 +27,7 @@ from sqa.run.named import contestant_from
 from sqa_services.bench import iwslt as bench_iwslt
 from sqa_services.bench.iwslt import Client, at_once
 from sqa_services.bench.servers import memory, server
+from sqa_services.net.address import Address
 from sqa_services.protocols.iwslt.client import EvaluationService
 from sqa_services.protocols.iwslt.http import ServeConfig
 from sqa_services.protocols.iwslt.questions import KEYS, QuestionScorer
@@ -97,7 +98,7 @@ def test_bad_clients_harm_nobody(tmp_path: Path) -> None:
     with ExitStack() as stack:
         (tmp_path / "source").write_text("".join(" ".join(words) + "\n" for words in corpus), encoding="utf-8")
         files = ("--src-file", str(tmp_path / "source"), "--tgt-file", str(tmp_path / "source"))
-        netloc, process, _ = stack.enter_context(server("serve", "iwslt", *files))
+        netloc, process = stack.enter_context(server("serve", "iwslt", *files))
         url, (host, port) = f"http://{netloc}", netloc.split(":")
         good = Client(3, (0, 1, 2, 3))
         [before] = asyncio.run(at_once(url, [good], corpus))
@@ -143,7 +144,7 @@ def test_bad_clients_harm_nobody(tmp_path: Path) -> None:
 def test_a_stalled_body_is_given_up() -> None:
     questions = load_questions("mini-es", limit=1)
     scorer = QuestionScorer(questions, *contestant_from("{name: 'doubles:build_guesser'}"))
-    with serving(scorer.corpus(), ServeConfig(body_seconds=0.3), scorer) as url:
+    with serving(scorer.corpus(), ServeConfig(address=Address(body_seconds=0.3)), scorer) as url:
         host, port = url.removeprefix("http://").split(":")
         with socket.create_connection((host, int(port)), timeout=30) as stalled:
             stalled.sendall(b"PUT /hypo?sent_id=0 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\nhalf")

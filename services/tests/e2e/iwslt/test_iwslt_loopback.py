@@ -18,6 +18,7 @@ from sqa.core.errors import ConfigError, DataError
 from sqa.core.types import Question, Write
 from sqa.data.datasets import load_questions
 from sqa.run.pipeline import stream
+from sqa_services.net.address import Address
 from sqa_services.protocols.iwslt import entry as iwslt
 from sqa_services.protocols.iwslt.client import EvaluationService, TranslatorAgent, evaluate
 from sqa_services.protocols.iwslt.corpus import EOS, TextCorpus
@@ -140,7 +141,7 @@ def test_sessions_do_not_see_each_other() -> None:
 
 
 def test_the_token(tmp_path: Path) -> None:
-    with serving(GUIDE, ServeConfig(token="secret")) as url:
+    with serving(GUIDE, ServeConfig(address=Address(token="secret"))) as url:
         assert requests.get(url, timeout=30).status_code == 200
         for method, path in (("POST", "/"), ("GET", "/start"), ("PUT", "/hypo?sent_id=0"), ("GET", "/src?sent_id=0")):
             assert requests.request(method, url + path, timeout=30).status_code == 401
@@ -157,7 +158,8 @@ def test_the_server_process_serves_and_ends(tmp_path: Path) -> None:
         "from pathlib import Path\n"
         "from sqa_services.protocols.iwslt import entry\n"
         "from sqa_services.protocols.iwslt.http import ServeConfig\n"
-        f"entry.serve(Path('src'), Path('tgt'), 'text', ServeConfig(port={port}, output=Path('out')))"
+        "from sqa_services.net.address import Address\n"
+        f"entry.serve(Path('src'), Path('tgt'), 'text', ServeConfig(address=Address(port={port}), output=Path('out')))"
     )
     server = subprocess.Popen([sys.executable, "-c", program], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
     try:

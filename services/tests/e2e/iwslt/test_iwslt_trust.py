@@ -22,10 +22,10 @@ from stand_ins.http_server import anything, serving_app
 from stand_ins.iwslt_loopback import serving
 
 from sqa.core.errors import ConfigError, DataError
-from sqa.core.paths import ROOT
 from sqa.data.datasets import load_questions
+from sqa_services.net.address import Address
 from sqa_services.net.connections import bind
-from sqa_services.net.server import json_reply, page
+from sqa_services.net.server import json_reply, tornado_page
 from sqa_services.protocols.iwslt import table
 from sqa_services.protocols.iwslt.client import EvaluationService, TranslatorAgent, evaluate
 from sqa_services.protocols.iwslt.corpus import TextCorpus
@@ -119,7 +119,7 @@ def test_sessions_named_like_output_files(tmp_path: Path) -> None:
 
 
 def test_a_participant_has_one_session_and_no_second_try(tmp_path: Path) -> None:
-    config = ServeConfig(token=OWN, participants=(("ann", ANN), ("bob", BOB)), output=tmp_path)
+    config = ServeConfig(address=Address(token=OWN), participants=(("ann", ANN), ("bob", BOB)), output=tmp_path)
     with serving(CORPUS, config) as url:
         ann = EvaluationService(url, token=ANN)
         ann.new_session()  # as the guide's clients begin; nothing was read yet
@@ -148,7 +148,7 @@ def test_a_participant_reads_a_question_in_order(tmp_path: Path) -> None:
     questions = load_questions(str(doubles.write_questions(tmp_path / "q.jsonl", 3)))
     scorer = QuestionScorer(questions, doubles.KeywordGuesser(doubles.GuesserConfig()), None)
     assert len(questions[0].sentences) > 1
-    with serving(scorer.corpus(), ServeConfig(token=OWN, participants=(("ann", ANN),)), scorer) as url:
+    with serving(scorer.corpus(), ServeConfig(address=Address(token=OWN), participants=(("ann", ANN),)), scorer) as url:
         later = len(questions[0].sentences)
         for number, status in ((1, 409), (0, 200), (later, 200), (1, 409)):
             assert get(url, f"/src?sent_id={number}", ANN).status_code == status
@@ -167,9 +167,9 @@ def test_participants_are_read_from_a_file(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as found:
         read_participants(path)
     assert [problem.split(":")[1] for problem in found.value.problems] == ["1", "3", "4", "5"]
-    for wrong in ({"token": None}, {"token": OWN, "strict": True}, {"token": ANN}):
+    for token, strict in ((None, False), (OWN, True), (ANN, False)):
         with pytest.raises(ConfigError, match="--participants|--token"):
-            ServeConfig(participants=(("ann", ANN),), **wrong)
+            ServeConfig(strict=strict, address=Address(token=token), participants=(("ann", ANN),))
 
 
 # --------------------------------------------------------------------------------------------- nothing told is lost
@@ -290,7 +290,11 @@ def test_a_server_of_others_is_not_asked_twice() -> None:
 
     async def answer(request):
         asked.append(str(request.url.path) + "?" + request.url.query)
-        return json_reply({"num_sentences": 1}) if request.url.path == "/" else page(503 if "src" in asked[-1] else 404)
+        return (
+            json_reply({"num_sentences": 1})
+            if request.url.path == "/"
+            else tornado_page(503 if "src" in asked[-1] else 404)
+        )
 
     with serving_app(anything(answer)) as url, pytest.raises(DataError, match="answered 503"):
         translate(EvaluationService(url, patience=5.0))
@@ -304,17 +308,17 @@ def test_a_server_killed_at_random_moments_loses_nothing(tmp_path: Path, kills: 
         pytest.skip("SQA_KILLS is not set (takes minutes)")
     (tmp_path / "src").write_text("".join(" ".join(words) + "\n" for words in CORPUS.sources))
     (tmp_path / "tgt").write_text("".join(f"{line}\n" for line in CORPUS.targets))
-    with bind("127.0.0.1", 0)[0] as free:
+    with bind("127.0.0.1", 0) as free:
         port = free.getsockname()[1]
     program = (
         "from pathlib import Path\nfrom sqa_services.protocols.iwslt import entry\n"
         "from sqa_services.protocols.iwslt.http import ServeConfig\n"
-        f"entry.serve(Path('src'), Path('tgt'), 'text', ServeConfig(port={port}, output=Path('out')))"
+        "from sqa_services.net.address import Address\n"
+        f"entry.serve(Path('src'), Path('tgt'), 'text', ServeConfig(address=Address(port={port}), output=Path('out')))"
     )
     command = [sys.executable, "-c", program]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     chance, url, found, clients = random.Random(kills), f"http://127.0.0.1:{port}", {}, []
-    server = subprocess.Popen(command, cwd=tmp_path, env=environment)
+    server = subprocess.Popen(command, cwd=tmp_path)
     try:
         for number in range(people):
 
@@ -336,7 +340,7 @@ def test_a_server_killed_at_random_moments_loses_nothing(tmp_path: Path, kills: 
             time.sleep(chance.uniform(0.05, 0.5))
             server.send_signal(signal.SIGKILL)
             server.wait()
-            server = subprocess.Popen(command, cwd=tmp_path, env=environment)
+            server = subprocess.Popen(command, cwd=tmp_path)
             EvaluationService(url, patience=120.0).finished()
             killed.append(time.monotonic())
         for thread in clients:

@@ -30,6 +30,7 @@ from sqa_services.board.routes import writing
 from sqa_services.board.server import ServeConfig
 from sqa_services.board.standing.rounded import rounded
 from sqa_services.board.storage import ABOUT, VERSION
+from sqa_services.net.address import Address
 from sqa_services.protocols import submission as protocol
 
 ADMIN = {"Authorization": "Bearer admin"}
@@ -44,7 +45,7 @@ def board(tmp_path: Path) -> Iterator[Board]:
 
 @pytest.fixture
 def url(board: Board) -> Iterator[str]:
-    with serving(board, ServeConfig(token="admin", per_day=5)) as url:
+    with serving(board, ServeConfig(address=Address(token="admin"), per_day=5)) as url:
         yield url
 
 
@@ -222,7 +223,6 @@ def test_a_submission_that_is_refused_is_not_read_to_its_end(heavy: str, monkeyp
     """13 MB took 18 seconds, and six at once 964 MiB."""
     data, most = HEAVY[heavy]
     counted = Counted(protocol.SHAPE)
-    monkeypatch.setattr(sqa_task, "SHAPE", counted, raising=False)
     monkeypatch.setattr(protocol, "SHAPE", counted)
     with pytest.raises(DataError) as found:
         sqa_task.check_model("submission", data)

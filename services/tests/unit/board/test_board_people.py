@@ -25,6 +25,7 @@ from sqa_services.board.files import as_lines
 from sqa_services.board.routes.beside import beside
 from sqa_services.board.server import ServeConfig
 from sqa_services.board.storage import ACCOUNTS, INVITATIONS
+from sqa_services.net.address import Address
 
 ADMIN = {"Authorization": "Bearer admin"}
 
@@ -36,7 +37,7 @@ def board(tmp_path: Path) -> Board:
 
 @pytest.fixture
 def url(board: Board) -> Iterator[str]:
-    with serving(board, ServeConfig(token="admin", per_day=3)) as url:
+    with serving(board, ServeConfig(address=Address(token="admin"), per_day=3)) as url:
         yield url
 
 

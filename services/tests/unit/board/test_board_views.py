@@ -1,9 +1,8 @@
-"""What a headline is made of, and boards of the first version."""
+"""What a headline is made of."""
 
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from sqlalchemy import update
 from sqa.core.errors import ConfigError
 from sqa_services.board import worker
 from sqa_services.board.board import Board, BoardConfig, NotFound
-from sqa_services.board.storage import ABOUT, SCORES, VERSION
+from sqa_services.board.storage import ABOUT, VERSION
 
 
 @pytest.fixture
@@ -89,65 +88,9 @@ def test_equal_models_share_a_rank(board: Board) -> None:
     assert rows["best"]["interval"] is None  # accuracy of labels is no sum that can be resampled
 
 
-# ------------------------------------------------------------------------------------------- boards of version 1
-
-VERSION_1 = """
-CREATE TABLE datasets (id INTEGER NOT NULL, task VARCHAR(63) NOT NULL, name VARCHAR(63) NOT NULL,
-    seed INTEGER NOT NULL, prefixes JSON NOT NULL, examples INTEGER NOT NULL, PRIMARY KEY (id), UNIQUE (task, name));
-CREATE TABLE models (id INTEGER NOT NULL, task VARCHAR(63) NOT NULL, name VARCHAR(63) NOT NULL,
-    kind VARCHAR(16) NOT NULL, PRIMARY KEY (id), UNIQUE (task, name));
-CREATE TABLE evaluations (id INTEGER NOT NULL, model INTEGER NOT NULL, dataset INTEGER NOT NULL,
-    prefix VARCHAR(63) NOT NULL, state VARCHAR(8) NOT NULL, attempts INTEGER NOT NULL, lease VARCHAR(32),
-    lease_until FLOAT, error TEXT, PRIMARY KEY (id), UNIQUE (model, dataset, prefix),
-    FOREIGN KEY(model) REFERENCES models (id), FOREIGN KEY(dataset) REFERENCES datasets (id));
-CREATE INDEX evaluations_by_state ON evaluations (state, lease_until);
-CREATE TABLE scores (evaluation INTEGER NOT NULL, result JSON NOT NULL, PRIMARY KEY (evaluation),
-    FOREIGN KEY(evaluation) REFERENCES evaluations (id));
-"""
-KEPT = {"datasets": 6, "models": 4, "evaluations": 9, "scores": 2}  # tables of version 1, and their columns
-
-
-def as_version_1(board: Board) -> None:
-    """Make a board's file one of version 1, with what the first board would have written."""
-    path = board.config.folder / "board.sqlite"
+@pytest.mark.parametrize("version", [1, VERSION + 1])
+def test_a_board_of_the_first_or_of_a_newer_version_is_refused(board: Board, version: int) -> None:
     with board.engine.begin() as connection:
-        for id, result in connection.execute(SCORES.select()).all():
-            old = {key: value for key, value in result.items() if key not in ("implausible", "digest")}
-            connection.execute(update(SCORES).where(SCORES.c.evaluation == id).values(result=old))
-    board.engine.dispose()
-    with sqlite3.connect(path) as file:
-        kept = {name: [row[:n] for row in file.execute(f"SELECT * FROM {name}")] for name, n in KEPT.items()}
-    for old in path.parent.glob("board.sqlite*"):
-        old.unlink()
-    with sqlite3.connect(path) as file:
-        file.executescript(VERSION_1)
-        for name, found in kept.items():
-            file.executemany(f"INSERT INTO {name} VALUES ({', '.join('?' * KEPT[name])})", found)
-    file.close()
-
-
-@pytest.mark.skipif(board_database.URL is not None, reason="a file of SQLite")
-def test_a_board_of_version_1_opens_and_keeps_its_headline(board: Board) -> None:
-    filled(board)
-    board.register_dataset("toy", "other", OTHER)
-    worker.work(board, until_empty=True)
-    metrics = {row["model"]: row["metrics"] for row in board.leaderboard("toy", datasets=["data", "other"])["rows"]}
-    as_version_1(board)
-    opened = Board.open(board.config)
-    assert opened.views("toy")[0]["datasets"] == {"data": 1.0, "other": 1.0}  # all of them, as it was
-    found = opened.leaderboard("toy")
-    assert all("not looked at yet" in row["implausible"][0] and row["rank"] is None for row in found["rows"])
-    assert worker.look_again(opened) == 6
-    rows = opened.leaderboard("toy", {"accuracy": 1.0})["rows"]
-    assert {row["model"]: row["metrics"] for row in rows} == metrics and rows[0]["rank"] == 1
-    assert [row["phase"] for row in opened.datasets("toy")] == ["closed", "closed"]
-    assert opened.register_model("toy", "new", "submission", model("new"))["queued"] == 3
-    assert worker.work(opened, until_empty=True) == 3
-    opened.engine.dispose()
-
-
-def test_a_board_of_a_newer_version_is_refused(board: Board) -> None:
-    with board.engine.begin() as connection:
-        connection.execute(update(ABOUT).values(value=str(VERSION + 1)))
-    with pytest.raises(ConfigError, match=f"has version {VERSION + 1} of the board's tables"):
+        connection.execute(update(ABOUT).values(value=str(version)))
+    with pytest.raises(ConfigError, match=f"has version {version} of the board's tables"):
         Board.open(board.config)

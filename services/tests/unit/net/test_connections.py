@@ -10,23 +10,23 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import replace
 
 import pytest
 import requests
 from stand_ins.http_server import serving_app
+from starlette.applications import Starlette
 
 from sqa.core.errors import ConfigError
 from sqa_services.net import connections
+from sqa_services.net.address import Address
 from sqa_services.net.connections import bind, most_connections
-from sqa_services.net.guard import Guard, Refused
 from sqa_services.net.log import Bounded
 from sqa_services.net.server import application, reply, tornado_page
 
 LONG = "x" * (8 << 20)
 
 
-def app(**guard) -> Guard:
+def app(**address) -> Starlette:
     async def answer(request):
         return reply("here")
 
@@ -37,8 +37,7 @@ def app(**guard) -> Guard:
         return reply(str(len(await request.body())))
 
     routes = [("GET", "/", answer), ("GET", "/long", long), ("PUT", "/body", body)]
-    inner = application(routes, {Refused: lambda _: reply("", 400)}, lambda: None)
-    return Guard(inner, None, 1000, page=tornado_page, **guard)
+    return application(Address(max_body=1000, **address), routes, tornado_page)
 
 
 @pytest.fixture
@@ -46,7 +45,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Limits that a test can wait for."""
     monkeypatch.setattr(connections, "HEAD_SECONDS", 0.3)
     monkeypatch.setattr(connections, "IDLE_SECONDS", 0.3)
-    monkeypatch.setattr(connections, "WRITE_SECONDS", 0.3)
+    monkeypatch.setattr(connections, "TAKE_SECONDS", 0.3)
 
 
 @pytest.fixture
@@ -118,52 +117,6 @@ def test_a_slow_body_is_given_up(opened) -> None:
         assert slow.recv(100).startswith(b"HTTP/1.1 408")
 
 
-def test_in_a_crowd_those_that_ask_nothing_make_room(opened) -> None:
-    """Ten places: silent connections, half heads and idle ones are closed for those that ask; none waits."""
-    with serving_app(app(), most=10) as url:
-        for sent in (b"", b"GET / HT", GET):
-            for _ in range(20):
-                opened(url, sent)
-            for _ in range(5):
-                asked = opened(url, GET)
-                assert asked.recv(100).startswith(b"HTTP/1.1 200")
-
-
-def test_who_is_being_answered_stays(opened) -> None:
-    with serving_app(app(), most=4) as url:
-        early = opened(url, GET)
-        assert whole(early).endswith(b"here")
-        for _ in range(8):
-            opened(url)
-        early.sendall(GET)  # it has asked before, so silent ones went first
-        assert whole(early).endswith(b"here")
-
-
-def test_of_connections_that_are_gone_nothing_is_kept(opened, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who can be missed is known without a search; it must not grow with all that ever came."""
-    states = []
-
-    class Spied(connections.BoundedState):
-        def __init__(self) -> None:
-            super().__init__()
-            states.append(self)
-
-    monkeypatch.setattr(connections, "BoundedState", Spied)
-    with serving_app(app(), most=10) as url:
-        kinds = (b"", b"GET / HT", GET, b"PUT /body HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nhalf")
-        some = [opened(url, sent) for sent in kinds for _ in range(10)]
-        asked = opened(url, GET)
-        assert whole(asked).endswith(b"here")
-        [state] = states
-        assert 0 < sum(map(len, state.quiet)) <= 10
-        for one in (*some, asked):
-            one.close()
-        end = time.monotonic() + 30
-        while any(state.quiet) and time.monotonic() < end:
-            time.sleep(0.01)
-        assert not any(state.quiet)
-
-
 @pytest.mark.parametrize("sent", [b"\x16\x03\x01\x02\x00\x01", GET[:-2] + b"Host: b\r\n\r\n", b"A" * 99_999])
 def test_nonsense_is_a_400_or_the_end(opened, sent: bytes) -> None:
     with serving_app(app()) as url:
@@ -177,11 +130,13 @@ def test_nonsense_is_a_400_or_the_end(opened, sent: bytes) -> None:
 BROKEN = b"PUT /body HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
-@pytest.mark.parametrize("guard", [{}, {"token": "secret"}], ids=["a body is read", "refused at once"])
+@pytest.mark.parametrize("address", [{}, {"token": "secret"}], ids=["a body is read", "refused at once"])
 @pytest.mark.parametrize("apart", [False, True], ids=["with the head", "after the head"])
-def test_a_request_that_breaks_off_has_one_answer(opened, guard, apart: bool, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_request_that_breaks_off_has_one_answer(
+    opened, address, apart: bool, caplog: pytest.LogCaptureFixture
+) -> None:
     """The answer to its head was on its way, or sent, when the 400 was: a traceback of fourteen lines in the log."""
-    with caplog.at_level(logging.ERROR), serving_app(replace(app(), **guard)) as url:
+    with caplog.at_level(logging.ERROR), serving_app(app(**address)) as url:
         connection = opened(url, BROKEN if apart else BROKEN + b"ZZ\r\n")
         if apart:
             time.sleep(0.3)
@@ -189,9 +144,20 @@ def test_a_request_that_breaks_off_has_one_answer(opened, guard, apart: bool, ca
         said = b""
         while part := connection.recv(1000):
             said += part
-        assert said.count(b"HTTP/1.1") == 1 and said[9:12] == (b"401" if guard and apart else b"400")
+        assert said.count(b"HTTP/1.1") == 1 and said[9:12] == (b"401" if address and apart else b"400")
         assert requests.get(url, headers={"Authorization": "Bearer secret"}, timeout=30).text == "here"
     assert not caplog.records
+
+
+def test_beyond_the_limit_requests_are_answered_503(opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "most_connections", lambda: 4)
+    with serving_app(app()) as url:
+        silent = [opened(url) for _ in range(8)]
+        asked = opened(url, GET)
+        assert asked.recv(100).startswith(b"HTTP/1.1 503")
+        for one in silent:
+            one.close()
+        assert ended(asked) or requests.get(url, timeout=30).text == "here"
 
 
 def test_as_many_connections_as_there_are_files(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -202,13 +168,13 @@ def test_as_many_connections_as_there_are_files(monkeypatch: pytest.MonkeyPatch)
 
 def test_small_answers_leave_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """An answer of two pieces waits 40 ms for the receipt of the first unless the connection says TCP_NODELAY."""
-    made, found = connections.BoundedProtocol.connection_made, []
+    made, found = connections.TimedProtocol.connection_made, []
 
-    def noted(self: connections.BoundedProtocol, transport: asyncio.Transport) -> None:
-        found.append(transport.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+    def noted(self: connections.TimedProtocol, transport: asyncio.Transport) -> None:
         made(self, transport)
+        found.append(transport.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
 
-    monkeypatch.setattr(connections.BoundedProtocol, "connection_made", noted)
+    monkeypatch.setattr(connections.TimedProtocol, "connection_made", noted)
     with serving_app(app()) as url:
         assert requests.get(url, timeout=20).text == "here"
     assert found and all(found)
@@ -234,12 +200,12 @@ def test_the_log_is_bounded(capsys: pytest.CaptureFixture[str], monkeypatch: pyt
 
 def test_a_server_process_ends_well(tmp_path) -> None:
     """SIGTERM with a request under way: no traceback, exit 0."""
-    with bind("127.0.0.1", 0)[0] as free:
+    with bind("127.0.0.1", 0) as free:
         port = free.getsockname()[1]
     program = (
-        "from sqa_services.net.connections import run_app\nfrom sqa_services.net.guard import Guard\n"
-        "from sqa_services.net.server import application\n"
-        f"run_app(Guard(application([], {{}}, lambda: None), None, 9), '127.0.0.1', {port})"
+        "from sqa_services.net.address import Address\nfrom sqa_services.net.connections import run_app\n"
+        "from sqa_services.net.server import application, tornado_page\n"
+        f"here = Address(port={port})\nrun_app(application(here, [], tornado_page), here)"
     )
     process = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE, text=True)
     for _ in range(600):

@@ -1,58 +1,60 @@
-"""Who may ask a server: by host name, by origin, by token."""
+"""Who may ask a server: by host name, by origin, by token; what it may send."""
 
 from __future__ import annotations
 
 from base64 import b64encode
+from functools import partial
 
 import pytest
 import requests
 from stand_ins.http_server import serving_app
+from starlette.applications import Starlette
+from starlette.datastructures import Headers
+from starlette.responses import PlainTextResponse
 
-from sqa_services.net.address import ANY_NAME, Names, address_problems
-from sqa_services.net.guard import Guard, given_name, given_token
-from sqa_services.net.server import application, reply, tornado_page
+from sqa.core.errors import ConfigError
+from sqa_services.net.address import Address
+from sqa_services.net.guard import given_name, given_token, json_page
+from sqa_services.net.server import application
+
+BASIC = "Basic " + b64encode(b"ann:secret").decode()
 
 
-def app(names: Names, token: str | None = None) -> Guard:
+def app(**address) -> Starlette:
     async def answer(request):
-        return reply("here")
+        return PlainTextResponse(f"{len(await request.body())}")
 
-    inner = application([("GET", "/", answer), ("POST", "/", answer)], {}, lambda: None)
-    return Guard(inner, token, 1000, names, page=tornado_page)
+    return application(Address(**address), [("GET", "/", answer), ("POST", "/", answer)], json_page)
 
 
 @pytest.mark.parametrize(
-    ("host", "allowed"),
+    ("host", "names", "asked", "allowed"),
     [
-        ("localhost:123", True),
-        ("LOCALHOST", True),
-        ("127.0.0.1", True),
-        ("[::1]:8080", True),
-        ("evil.example", False),
-        ("evil.example:12321", False),
-        ("localhost.evil.example", False),
-        ("[::2]", False),
-        ("", False),
+        ("127.0.0.1", (), "localhost:123", True),
+        ("127.0.0.1", (), "LOCALHOST", True),
+        ("127.0.0.1", (), "127.0.0.1", True),
+        ("127.0.0.1", (), "[::1]:8080", True),
+        ("127.0.0.1", (), "evil.example", False),
+        ("127.0.0.1", (), "evil.example:12321", False),
+        ("127.0.0.1", (), "localhost.evil.example", False),
+        ("127.0.0.1", (), "[::2]", False),
+        ("::1", ("box.local",), "box.local", True),
+        ("0.0.0.0", (), "anything", True),
+        ("0.0.0.0", ("Eval.example.org",), "eval.example.org:443", True),
+        ("0.0.0.0", ("eval.example.org",), "localhost", False),
+        ("0.0.0.0", ("*.example.org",), "a.example.org", True),
     ],
 )
-def test_names_on_loopback(host: str, allowed: bool) -> None:
-    assert Names.of("127.0.0.1").allow(host.encode()) == allowed
-    assert ANY_NAME.allow(host.encode())
+def test_host_names(host: str, names: tuple[str, ...], asked: str, allowed: bool) -> None:
+    with serving_app(app(host=host, names=names, token="t")) as url:
+        assert requests.get(url, headers={"Host": asked}, timeout=30).status_code == (200 if allowed else 400)
 
 
-def test_names_beyond_loopback_are_those_given() -> None:
-    assert Names.of("0.0.0.0").allow(b"anything")
-    assert Names.of("0.0.0.0", ["Eval.example.org"]).allow(b"eval.example.org:443")
-    assert not Names.of("0.0.0.0", ["eval.example.org"]).allow(b"localhost")
-    assert Names.of("::1", ["box.local"]).allow(b"box.local")
-
-
-def test_requests_under_other_names_and_of_other_sites_are_refused() -> None:
-    with serving_app(app(Names.of("127.0.0.1"))) as url:
+def test_requests_of_other_sites_are_refused() -> None:
+    with serving_app(app()) as url:
         own = url.removeprefix("http://")
         for headers, status in (
             ({}, 200),
-            ({"Host": "evil.example"}, 400),
             ({"Origin": "http://evil.example"}, 403),
             ({"Origin": "null"}, 403),
             ({"Origin": f"http://{own}"}, 200),
@@ -64,35 +66,50 @@ def test_requests_under_other_names_and_of_other_sites_are_refused() -> None:
 
 
 def test_every_server_checks_names() -> None:
-    """Board, IWSLT, QANTA: the same guard with the names of their address (SimulEval's in its own tests)."""
+    """IWSLT, QANTA (the board's, the games' and SimulEval's: in their own tests)."""
     from sqa_services.protocols.iwslt.corpus import TextCorpus
     from sqa_services.protocols.iwslt.http import ServeConfig, make_app
-    from sqa_services.protocols.qanta_http import QantaConfig
-    from sqa_services.protocols.qanta_http import make_app as make_qanta
+    from sqa_services.protocols.qanta import QantaConfig
+    from sqa_services.protocols.qanta import make_app as make_qanta
 
     corpus = TextCorpus((("a",),), ("b",))
-    for made in (make_app(corpus, ServeConfig()), make_qanta(None, QantaConfig())):
-        assert made.names == Names.of("127.0.0.1")
-    with serving_app(make_app(corpus, ServeConfig())) as url:
-        assert requests.get(url, timeout=30).status_code == 200
-        assert requests.get(url, headers={"Host": "evil.example"}, timeout=30).status_code == 400
-    assert not make_app(corpus, ServeConfig(host="0.0.0.0", token="t")).names.known
+    for made, path in (
+        (make_app(corpus, ServeConfig()), ""),
+        (make_qanta(None, QantaConfig()), "/api/1.0/quizbowl/status"),
+    ):
+        with serving_app(made) as url:
+            assert requests.get(url + path, timeout=30).status_code == 200
+            assert requests.get(url + path, headers={"Host": "evil.example"}, timeout=30).status_code == 400
 
 
 def test_tokens() -> None:
-    basic = b"Basic " + b64encode(b"ann:secret")
-    assert [given_token(h) for h in (b"Bearer secret", b"bearer secret", basic, b"", b"Basic ?", b"secret")] == [
-        *[b"secret"] * 3,
-        *[b""] * 3,
+    given = [
+        Headers({"authorization": value} if value else {})
+        for value in (BASIC, "Bearer secret", "bearer secret", "", "Basic ?", "secret")
     ]
-    assert given_name(basic) == b"ann" and given_name(b"Bearer x") == b""
-    with serving_app(app(ANY_NAME, "secret")) as url:
+    assert [given_token(headers) for headers in given] == [*[b"secret"] * 3, *[b""] * 3]
+    assert [given_name(headers) for headers in given] == [b"ann", *[b""] * 5]
+    with serving_app(app(token="secret")) as url:
+        post = partial(requests.post, url, timeout=30)
         assert requests.get(url, timeout=30).status_code == 200  # reads
-        assert requests.post(url, timeout=30).status_code == 401
-        assert requests.post(url, auth=("any", "secret"), timeout=30).status_code == 200
-        assert requests.post(url, headers={"Authorization": "Bearer wrong"}, timeout=30).status_code == 401
+        assert post().status_code == 401 and post().headers["WWW-Authenticate"] == "Bearer"
+        assert post(auth=("any", "secret")).status_code == 200
+        assert post(headers={"Authorization": "Bearer wrong"}).status_code == 401
+
+
+def test_a_body_has_a_size() -> None:
+    with serving_app(app(max_body=1000)) as url:
+        for data, status in (("x" * 1000, 200), ("x" * 1001, 413), (iter([b"x" * 600] * 2), 413)):
+            assert requests.post(url, data=data, timeout=30).status_code == status
 
 
 def test_addresses() -> None:
-    assert address_problems("127.0.0.1", 0, None) == []
-    assert len(address_problems("0.0.0.0", 99_999, None)) == 2
+    for host in ("0.0.0.0", "::", "example.org"):
+        with pytest.raises(ConfigError, match="give a --token"):
+            Address(host=host)
+        assert not Address(host=host, token="t").local
+    for host in ("127.0.0.1", "::1", "localhost", "127.3.2.1"):
+        assert Address(host=host).local
+    with pytest.raises(ConfigError) as found:
+        Address(port=-1, max_body=0, names=("a*b",))
+    assert len(found.value.problems) == 3

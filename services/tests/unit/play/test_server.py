@@ -15,11 +15,12 @@ from play_games import Player
 from stand_ins.http_server import serving_app
 
 from sqa.core.errors import ConfigError
+from sqa_services.net.address import Address
 from sqa_services.play.export import export
 from sqa_services.play.server import PlayConfig, Rooms, make_app
 from sqa_services.play.table import Timing
 
-QUICK = Timing(answer=0.3, end=0.2)
+QUICK = Timing(0.3, 0.2)
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +36,7 @@ def serving(config: PlayConfig) -> Iterator[str]:
 
 @pytest.fixture
 def url(shown: play_games.PlayedRun, tmp_path: Path) -> Iterator[str]:
-    with serving(PlayConfig((shown.folder,), tmp_path, timing=Timing(end=0.3))) as url:
+    with serving(PlayConfig((shown.folder,), tmp_path, timing=Timing(end_seconds=0.3))) as url:
         yield url
 
 
@@ -293,8 +294,8 @@ def test_other_sites_and_names_are_refused(url: str) -> None:
 
 def test_beyond_loopback_every_request_needs_the_token(shown: play_games.PlayedRun, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="give a --token"):
-        PlayConfig((shown.folder,), host="0.0.0.0")
-    with serving(PlayConfig((shown.folder,), tmp_path / "t", host="0.0.0.0", token="secret")) as url:
+        PlayConfig((shown.folder,), address=Address(host="0.0.0.0"))
+    with serving(PlayConfig((shown.folder,), tmp_path / "t", address=Address(host="0.0.0.0", token="secret"))) as url:
         assert requests.get(url, timeout=30).ok and requests.get(f"{url}/page.js", timeout=30).ok
         assert requests.get(f"{url}/api/setup", timeout=30).status_code == 401
         assert Player(url, Authorization="Bearer secret").begin()

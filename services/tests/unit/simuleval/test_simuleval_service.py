@@ -24,17 +24,17 @@ from sqa.core.paths import ROOT
 from sqa.core.registry import TRANSLATORS
 from sqa.data.datasets import load_questions
 from sqa.run.pipeline import stream
+from sqa_services.net.address import Address
 from sqa_services.net.server import reply
 from sqa_services.simuleval.agent import SimulevalConfig
 from sqa_services.simuleval.agent import build as build_agent
-from sqa_services.simuleval.http import ServiceConfig, make_app
-from sqa_services.simuleval.server import agent_of
+from sqa_services.simuleval.server import ServiceConfig, agent_of, make_app
 from sqa_services.simuleval.service import SimulevalServiceConfig, build
 
 ECHO = "{name: 'doubles:build_translator', k: 3}"
 AGENT = ROOT / "services" / "tests" / "simuleval_copier.py"
 SIMULEVAL = ROOT / "services" / "tests" / "simuleval_mended.py"
-ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
+ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
 
 
 def echo(question):
@@ -67,7 +67,7 @@ def test_simulevals_remote_evaluator_drives_our_translator(tmp_path) -> None:
 
 
 def test_bad_requests_and_the_token() -> None:
-    config = ServiceConfig(token="secret", max_body=1000, body_seconds=0.5)
+    config = ServiceConfig(address=Address(token="secret", max_body=1000, body_seconds=0.5))
     word = {"index": 0, "content": "a", "finished": False, "is_empty": False, "data_type": "text", "config": {}}
     changes = ({"content": 5}, {"config": 5}, {"data_type": "speech"}, {"data_type": "speech_text"}, {"unknown": 1})
     bad = [b"\xff", b"[]", b"{}", b"[" * 500, *(json.dumps(word | change).encode() for change in changes)]
@@ -89,7 +89,7 @@ def test_bad_requests_and_the_token() -> None:
             assert list(build(service).translate(iter(["a", "b"]))) == ["a", "b"]
             assert stalled.recv(100).startswith(b"HTTP/1.1 408")
     with pytest.raises(ConfigError, match="give a --token"):
-        ServiceConfig(host="0.0.0.0")
+        ServiceConfig(address=Address(host="0.0.0.0"))
     for arguments in (("", ""), (ECHO, "agent.py:A"), (ECHO, "", ["--k", "3"])):
         with pytest.raises(ConfigError, match="give one of them|no --agent was given"):
             agent_of(*arguments)
