@@ -37,6 +37,8 @@ from sqa_services.board.task import (
 
 __all__ = ["Board", "BoardConfig", "NotFound", "Taken"]
 
+TOLD = ("prefix", "state", "attempts", "error", "queued", "started", "finished")  # of an evaluation
+
 
 @dataclass(frozen=True, slots=True)
 class BoardConfig:
@@ -99,7 +101,7 @@ class Board:
             raise ConfigError(f"phase: must be one of {', '.join(PHASES)}, got {phase!r}")
         if not 0 <= seed < 2**31:
             raise ConfigError(f"seed: must be from 0 to 2147483647, got {seed}")
-        self._free(DATASETS, code, name)
+        self.require_free(code, name, DATASETS)
         for prefix in task.delta_metrics:
             if name.startswith(f"{prefix}-"):
                 raise ConfigError(f"data set: a name must not start with {prefix}-, which marks perturbed copies")
@@ -116,7 +118,7 @@ class Board:
         """
         task = self.task(code)
         check_name(name, "model")
-        self._free(MODELS, code, name)
+        self.require_free(code, name)
         if kind not in KINDS:
             raise ConfigError(f"model: its kind must be one of {', '.join(KINDS)}, got {kind!r}")
         task.check_model(kind, data)
@@ -135,11 +137,8 @@ class Board:
             raise Unscorable(f"{name}: can be scored on no data set of {task.code}", reasons)
         return cannot
 
-    def require_free(self, code: str, name: str) -> None:
-        """Taken if the task has a model of that name."""
-        self._free(MODELS, code, name)
-
-    def _free(self, table: Any, code: str, name: str) -> None:
+    def require_free(self, code: str, name: str, table: Any = MODELS) -> None:
+        """Taken if the task has a model of that name; `table`: a data set."""
         with self.engine.connect() as connection:
             if connection.execute(select(table.c.id).where(table.c.task == code, table.c.name == name)).first():
                 raise Taken(f"{table.name}: {code} has a {name!r} already; what is registered does not change")
@@ -209,13 +208,7 @@ class Board:
                 MODELS.c.task,
                 MODELS.c.name.label("model"),
                 DATASETS.c.name.label("dataset"),
-                EVALUATIONS.c.prefix,
-                EVALUATIONS.c.state,
-                EVALUATIONS.c.attempts,
-                EVALUATIONS.c.error,
-                EVALUATIONS.c.queued,
-                EVALUATIONS.c.started,
-                EVALUATIONS.c.finished,
+                *(EVALUATIONS.c[name] for name in TOLD),
                 SCORES.c.result,
             )
             .join(MODELS, MODELS.c.id == EVALUATIONS.c.model)

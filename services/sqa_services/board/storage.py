@@ -46,18 +46,22 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
-from sqlalchemy.schema import CreateColumn
+from sqlalchemy.schema import CreateColumn, SchemaItem
 
 from sqa.core.errors import ConfigError, lacking
 
 VERSION = 3
 META = MetaData()
 
+
+def _table(name: str, *parts: SchemaItem) -> Table:
+    """A table whose rows have a number."""
+    return Table(name, META, Column("id", Integer, primary_key=True), *parts)
+
+
 ABOUT = Table("about", META, Column("key", String(16), primary_key=True), Column("value", String(16), nullable=False))
-ACCOUNTS = Table(
+ACCOUNTS = _table(
     "accounts",
-    META,
-    Column("id", Integer, primary_key=True),
     Column("name", String(63), nullable=False, unique=True),
     Column("token", String(64), nullable=False, unique=True),
     Column("created", Float, nullable=False),
@@ -65,19 +69,15 @@ ACCOUNTS = Table(
     Column("sent", Integer, nullable=False, default=0),  # submissions on that day, of a person's first account
     Column("invitation", ForeignKey("invitations.id")),  # whose accounts are one person's; null: of version 2
 )
-INVITATIONS = Table(
+INVITATIONS = _table(
     "invitations",
-    META,
-    Column("id", Integer, primary_key=True),
     Column("code", String(64), nullable=False, unique=True),
     Column("created", Float, nullable=False),
     Column("until", Float, nullable=False),
     Column("uses", Integer, nullable=False),
 )
-DATASETS = Table(
+DATASETS = _table(
     "datasets",
-    META,
-    Column("id", Integer, primary_key=True),
     Column("task", String(63), nullable=False),
     Column("name", String(63), nullable=False),
     Column("seed", Integer, nullable=False),
@@ -87,10 +87,8 @@ DATASETS = Table(
     Column("phase", String(8), nullable=False, server_default="closed"),  # one of task.PHASES
     UniqueConstraint("task", "name"),
 )
-MODELS = Table(
+MODELS = _table(
     "models",
-    META,
-    Column("id", Integer, primary_key=True),
     Column("task", String(63), nullable=False),
     Column("name", String(63), nullable=False),
     Column("kind", String(16), nullable=False),
@@ -99,10 +97,8 @@ MODELS = Table(
     Column("withdrawn", Float),
     UniqueConstraint("task", "name"),
 )
-EVALUATIONS = Table(
+EVALUATIONS = _table(
     "evaluations",
-    META,
-    Column("id", Integer, primary_key=True),
     Column("model", ForeignKey("models.id"), nullable=False),
     Column("dataset", ForeignKey("datasets.id"), nullable=False),
     Column("prefix", String(63), nullable=False),
@@ -129,18 +125,14 @@ DETAILS = Table(
     Column("evaluation", ForeignKey("evaluations.id"), primary_key=True),
     Column("stats", JSON, nullable=False),  # [[statistic, ...] per example] of the metric that sorts
 )
-EVENTS = Table(
+EVENTS = _table(
     "events",
-    META,
-    Column("id", Integer, primary_key=True),
     Column("model", ForeignKey("models.id"), nullable=False, index=True),
     Column("time", Float, nullable=False),
     Column("text", Text, nullable=False),
 )
-VIEWS = Table(
+VIEWS = _table(
     "views",
-    META,
-    Column("id", Integer, primary_key=True),
     Column("task", String(63), nullable=False),
     Column("name", String(63), nullable=False),
     Column("version", Integer, nullable=False),

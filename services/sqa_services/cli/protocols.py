@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
 from sqa.cli.options import SETTINGS, Host, HostNames, Json, MaxBody, Port, call
+from sqa.core.errors import ConfigError
 from sqa_services.net.address import Address
 
 serve_app = typer.Typer(help="Servers for other people's programs.", **SETTINGS)
@@ -131,24 +134,45 @@ def client_iwslt(
         str | None, typer.Option("--translator", metavar="YAML", help="As in a config, or a config file.")
     ] = None,
     url: Annotated[str, typer.Option("--url", help="The server.")] = "http://localhost:12321",
-    start: Annotated[int, typer.Option("--start-idx", metavar="N", help="First sentence, from 0.")] = 0,
+    start: Annotated[int, typer.Option("--start-idx", min=0, metavar="N", help="First sentence, from 0.")] = 0,
     end: Annotated[int | None, typer.Option("--end-idx", metavar="N", help="Last sentence, included.")] = None,
-    threads: Annotated[int, typer.Option("--num-threads", metavar="N", help="Each with an agent of its own.")] = 1,
+    threads: Annotated[
+        int, typer.Option("--num-threads", min=1, metavar="N", help="Each with an agent of its own.")
+    ] = 1,
     reset: Annotated[bool, typer.Option("--reset-server", help="Forget first what was translated.")] = False,
     scores: Annotated[bool, typer.Option("--scores", help="Print the server's scores at the end.")] = False,
     session: Annotated[str, typer.Option("--session", metavar="ID", help="A session apart from all others.")] = "",
     token: Annotated[str, typer.Option("--token", envvar="SQA_TOKEN")] = "",
     guide: Annotated[bool, typer.Option("--guide", help="By the routes of the published guide.")] = False,
     patience: Annotated[
-        float, typer.Option("--patience", metavar="SECONDS", help="To ask again when the server is gone; 0: do not.")
+        float,
+        typer.Option(
+            "--patience", min=0, max=86_400, metavar="SECONDS", help="To ask again when the server is gone; 0: do not."
+        ),
     ] = 60.0,
 ) -> None:
     """Translate what an evaluation server reads out, with an agent or a translator of this project."""
-    from sqa_services.protocols.iwslt import entry as iwslt
+    from sqa.run.named import translator_from
+    from sqa_services.protocols.iwslt import client as iwslt
 
-    iwslt.run_client(
-        url, agent, translator, arguments or (), start, end, threads, reset, scores, session, token, guide, patience
-    )
+    if agent is not None and translator is not None:
+        raise ConfigError("--agent and --translator: give one of them")
+    if translator is not None and threads > 1:
+        raise ConfigError("--num-threads: a translator works at one sentence at a time; leave it at 1")
+    if agent is None and arguments:
+        raise ConfigError(f"{' '.join(arguments)}: options of an agent, and no --agent was given")
+    service = iwslt.EvaluationService(url, session, token or "", guide, patience)
+    build = None if agent is None else iwslt.agent_builder(agent, arguments or ())
+    if translator is not None:
+        shared = iwslt.TranslatorAgent(translator_from(translator))
+        build = lambda: shared  # noqa: E731
+    if reset:
+        service.new_session()
+    if build is not None:
+        number = iwslt.evaluate(build, service, start, end, threads)
+        print(f"sqa: {number} sentences translated", file=sys.stderr)
+    if scores:
+        print(json.dumps(service.get_scores()))
 
 
 @scorer_app.command("scorer", context_settings=RAW)

@@ -24,16 +24,16 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, TypeVar
 
 import numpy as np
+from pydantic import BaseModel, Field, ValidationError
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from sqa.core.errors import checked
 from sqa.files.atomic import claimed
-from sqa.files.json_reader import parse_json
 from sqa.metrics.curve import curve_named
 from sqa.metrics.qa import ExpectedWins
 from sqa.run.config import RunConfig, is_config, load_run
@@ -43,7 +43,7 @@ from sqa_services.net import connections
 from sqa_services.net.address import Address
 from sqa_services.net.guard import PAGE_HEADERS, Refused
 from sqa_services.net.server import application
-from sqa_services.play.journal import FILE, Game, Journal
+from sqa_services.play.journal import FILE, Game, Journal, Mode
 from sqa_services.play.pages import Titles
 from sqa_services.play.runs import PlayedRun, drawn, made_for_game, open_runs, opponents
 from sqa_services.play.table import Event, Seat, Table, Timing
@@ -54,7 +54,30 @@ QUESTIONS = 500  # of a game, at most
 TABLES = 200  # games under way at a time
 BODY = 1 << 14  # bytes of a request
 ANSWER = 300  # characters
+M = TypeVar("M", bound=BaseModel)
 STILL_HERE = 15.0  # seconds after which a silent stream says that it is alive
+
+
+class Consent(BaseModel):
+    """The hash of the text that a player agrees to."""
+
+    consent: str
+
+
+class NewGame(BaseModel):
+    """A game as a player wants it."""
+
+    run: str
+    mode: Mode
+    system: str | None = None  # that is played against
+    pace: Annotated[float, Field(ge=PACES[0], le=PACES[1])]
+    questions: Annotated[int, Field(ge=1, le=QUESTIONS)]
+
+
+class Answer(BaseModel):
+    """What a player typed."""
+
+    answer: Annotated[str, Field(max_length=ANSWER)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,23 +194,15 @@ class Rooms:
                 return run
         return PlayedRun(Path(folder).name, read(Path(folder)))
 
-    async def new_game(self, player: str, wanted: dict[str, Any]) -> str:
+    async def new_game(self, player: str, wanted: NewGame) -> str:
         """The id of a new game, as a player wants it."""
-        name, mode, system = wanted.get("run"), wanted.get("mode"), wanted.get("system")
-        pace, number = wanted.get("pace"), wanted.get("questions")
-        if name not in self.runs and name not in self.live:
+        if wanted.run not in self.runs and wanted.run not in self.live:
             raise Refused(400, "run: there is no such run here")
-        if mode not in ("alone", "system", "two"):
-            raise Refused(400, "mode: must be alone, system or two")
-        if isinstance(pace, bool) or not isinstance(pace, int | float) or not PACES[0] <= pace <= PACES[1]:
-            raise Refused(400, f"pace: must be {PACES[0]:g} to {PACES[1]:g} words per minute")
-        if type(number) is not int or not 1 <= number <= QUESTIONS:
-            raise Refused(400, f"questions: must be 1 to {QUESTIONS}")
         id = "".join(secrets.choice(ALPHABET) for _ in range(6))
         seen = await asyncio.to_thread(self.journal.seen, player)
-        live = self.live.get(name)
-        known = self.parts.questions(live.dataset) if live else self.runs[name].finished.questions
-        chosen = drawn(known, number, seen, secrets.randbits(32))
+        live = self.live.get(wanted.run)
+        known = self.parts.questions(live.dataset) if live else self.runs[wanted.run].finished.questions
+        chosen = drawn(known, wanted.questions, seen, secrets.randbits(32))
         if not chosen:
             raise Refused(409, "you have seen all questions of this run")
         if live:
@@ -196,13 +211,13 @@ class Rooms:
                 run = await asyncio.to_thread(made_for_game, live, chosen, folder, self.parts)
             against = [run] if run.answers else []
         else:
-            run = self.runs[name]
+            run = self.runs[wanted.run]
             against = opponents(run, self.runs.values())
-        rival = next((other for other in against if other.name == system), against[0] if against else None)
-        if mode == "system" and rival is None:
+        rival = next((other for other in against if other.name == wanted.system), against[0] if against else None)
+        if wanted.mode == "system" and rival is None:
             raise Refused(400, "system: this run has no guesser and buzzer to play against")
         ids, beside = tuple(question.id for question in chosen), None if rival is None else str(rival.folder)
-        game = Game(id, str(run.folder), run.translation, beside, _mode(mode), float(pace), ids)
+        game = Game(id, str(run.folder), run.translation, beside, wanted.mode, wanted.pace, ids)
         await asyncio.to_thread(self.journal.add_game, game, player)
         return id
 
@@ -220,10 +235,6 @@ class Rooms:
             if any(seat.player == player for seat in table.seats):
                 self.tables.pop(id).close()
         await asyncio.to_thread(self.journal.forget, player)
-
-
-def _mode(mode: str) -> Literal["alone", "system", "two"]:
-    return "two" if mode == "two" else "system" if mode == "system" else "alone"
 
 
 # ------------------------------------------------------------------------------------------------------------ requests
@@ -275,7 +286,7 @@ class Requests:
         return JSONResponse(await asyncio.to_thread(self._rooms.setup))
 
     async def agree(self, request: Request) -> Response:
-        if (await _object(request)).get("consent") != self._rooms.consent_hash:
+        if (await _parsed(request, Consent)).consent != self._rooms.consent_hash:
             raise Refused(409, "the consent text is another one by now; read it again")
         player, key = await asyncio.to_thread(self._rooms.journal.add_player, self._rooms.consent_hash)
         return JSONResponse({"player": player, "key": key}, 201)
@@ -286,7 +297,7 @@ class Requests:
 
     async def begin(self, request: Request) -> Response:
         player = await self._player(request)
-        return JSONResponse({"game": await self._rooms.new_game(player, await _object(request))}, 201)
+        return JSONResponse({"game": await self._rooms.new_game(player, await _parsed(request, NewGame))}, 201)
 
     async def join(self, request: Request) -> Response:
         player = await self._player(request)
@@ -310,9 +321,7 @@ class Requests:
 
     async def answer(self, request: Request) -> Response:
         table, seat = await self._seat(request)
-        text = (await _object(request)).get("answer")
-        if not isinstance(text, str) or len(text) > ANSWER:
-            raise Refused(400, f"answer: must be a text of at most {ANSWER} characters")
+        text = (await _parsed(request, Answer)).answer
         titles = await self._rooms.titles(table)  # who has no accents on the keyboard means the title with them
         await table.answer(seat, titles.meant(" ".join(text.split())))
         return JSONResponse({})
@@ -336,15 +345,13 @@ class Requests:
         return table, table.seat_of(player)
 
 
-async def _object(request: Request) -> dict[str, Any]:
+async def _parsed(request: Request, kind: type[M]) -> M:
     """The JSON object of a body."""
     try:
-        value = parse_json(await request.body())
-    except ValueError as error:
-        raise Refused(400, "the body is not JSON") from error
-    if not isinstance(value, dict):
-        raise Refused(400, "the body must be a JSON object")
-    return value
+        return kind.model_validate_json(await request.body(), strict=True)
+    except ValidationError as error:
+        wrong = error.errors()[0]
+        raise Refused(400, f"{'.'.join(map(str, wrong['loc'])) or 'body'}: {wrong['msg']}") from error
 
 
 async def _stream(table: Table, seat: Seat) -> AsyncIterator[str]:

@@ -14,10 +14,8 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import BinaryIO, Literal, Protocol
 
 from sacrebleu.metrics.base import Metric
@@ -94,7 +92,7 @@ class Sacrebleu:
         self._segments += 1
         if self._segments % REMEMBERED == 0:
             self._forget()
-        found = self._counted(references, hypothesis)
+        [found] = self.scorer._extract_corpus_statistics([hypothesis], [[reference] for reference in references])
         return [float(value) for value in found]
 
     def scores(self, groups: Sequence[Sequence[float]]) -> list[float]:
@@ -106,12 +104,6 @@ class Sacrebleu:
 
     def close(self) -> None:
         self._forget()
-
-    def _counted(self, references: Sequence[str], hypothesis: str) -> Sequence[float]:
-        if isinstance(self.scorer, BLEU):
-            return bleu_stats(self.scorer, references, hypothesis)
-        [found] = self.scorer._extract_corpus_statistics([hypothesis], [[reference] for reference in references])
-        return list(found)
 
     def _score(self, stats: Sequence[float]) -> float:
         if problem := self._nonsense(stats):
@@ -144,26 +136,6 @@ class Sacrebleu:
             clear = getattr(type(one).__call__, "cache_clear", None)
             if clear is not None:
                 clear()
-
-
-def bleu_stats(scorer: BLEU, references: Sequence[str], hypothesis: str) -> list[int]:
-    """(10,): what `scorer._extract_corpus_statistics` gives for one segment, in less time."""
-    words, *others = (scorer._preprocess_segment(text).split() for text in (hypothesis, *references))
-    size, orders = len(words), scorer.max_ngram_order
-    closest = min(map(len, others), key=lambda length: (abs(size - length), length))
-    allowed = _ngrams(others[0], orders)
-    for other in others[1:]:
-        allowed |= _ngrams(other, orders)
-    correct = [0] * orders
-    for gram, count in _ngrams(words, orders).items():
-        if gram in allowed:
-            correct[len(gram) - 1] += min(count, allowed[gram])
-    return [size, closest, *correct, *(max(size - n, 0) for n in range(orders))]
-
-
-def _ngrams(words: Sequence[str], orders: int) -> Counter[tuple[str, ...]]:
-    shifted = [words[i:] for i in range(orders)]
-    return Counter(chain.from_iterable(zip(*shifted[:n], strict=False) for n in range(1, orders + 1)))
 
 
 def backend(config: ScorerConfig) -> Backend:

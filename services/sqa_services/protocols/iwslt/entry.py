@@ -1,4 +1,4 @@
-"""`sqa serve iwslt` and `sqa client iwslt`: simultaneous translation evaluated over HTTP, as at IWSLT 2020.
+"""`sqa serve iwslt`, asked by `sqa client iwslt`: simultaneous translation evaluated over HTTP, as at IWSLT 2020.
 
     sqa serve iwslt --src-file SRC --tgt-file TGT --output DIR
     sqa serve iwslt --questions xqb-es                  # expected wins too, while it is translated
@@ -12,9 +12,7 @@ SimulEval 1.0.2 work unchanged; what differs from the originals on purpose is li
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -72,46 +70,3 @@ def question_scorer(questions: str, guesser: str, buzzer: str, tokenizer: str = 
     from sqa_services.protocols.iwslt.questions import QuestionScorer
 
     return QuestionScorer(load_questions(questions), *contestant_from(guesser, buzzer), tokenizer)
-
-
-def run_client(
-    url: str,
-    agent: str | None,
-    translator: str | None,
-    arguments: Sequence[str],
-    start: int,
-    end: int | None,
-    threads: int,
-    reset: bool,
-    scores: bool,
-    session: str,
-    token: str,
-    guide: bool,
-    patience: float = 0.0,
-) -> None:
-    """Translate with an agent or a translator, if one is given, and print the scores, if they are wanted, as JSON."""
-    from sqa.run.named import translator_from
-    from sqa_services.protocols.iwslt.client import EvaluationService, TranslatorAgent, agent_builder, evaluate
-
-    if agent is not None and translator is not None:
-        raise ConfigError("--agent and --translator: give one of them")
-    if threads < 1 or start < 0:
-        raise ConfigError(f"--num-threads must be at least 1 and --start-idx at least 0, got {threads} and {start}")
-    if not 0 <= patience <= 86_400:
-        raise ConfigError(f"--patience: must be 0 to 86400 seconds, got {patience:g}")
-    service = EvaluationService(url, session, token, guide, patience)
-    if agent is None and arguments:
-        raise ConfigError(f"{' '.join(arguments)}: options of an agent, and no --agent was given")
-    build = agent_builder(agent, arguments) if agent is not None else None
-    if translator is not None:
-        shared = TranslatorAgent(translator_from(translator))
-        if threads > 1:
-            raise ConfigError("--num-threads: a translator works at one sentence at a time; leave it at 1")
-        build = lambda: shared  # noqa: E731
-    if reset:
-        service.new_session()
-    if build is not None:
-        number = evaluate(build, service, start, end, threads)
-        print(f"sqa: {number} sentences translated", file=sys.stderr)
-    if scores:
-        print(json.dumps(service.get_scores()))

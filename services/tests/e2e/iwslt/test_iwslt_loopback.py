@@ -18,8 +18,8 @@ from sqa.core.errors import ConfigError, DataError
 from sqa.core.types import Question, Write
 from sqa.data.datasets import load_questions
 from sqa.run.pipeline import stream
+from sqa_services.cli.protocols import client_iwslt
 from sqa_services.net.address import Address
-from sqa_services.protocols.iwslt import entry as iwslt
 from sqa_services.protocols.iwslt.client import EvaluationService, TranslatorAgent, evaluate
 from sqa_services.protocols.iwslt.corpus import EOS, TextCorpus
 from sqa_services.protocols.iwslt.http import ServeConfig
@@ -109,9 +109,7 @@ def test_the_client_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     with serving(GUIDE) as url:
 
         def run(name: str | None, arguments: tuple[str, ...], translator: str | None = None, threads: int = 1) -> None:
-            iwslt.run_client(
-                url, name, translator, arguments, 0, None, threads, True, True, session="", token="", guide=False
-            )
+            client_iwslt([*arguments], name, translator, url, threads=threads, reset=True, scores=True, patience=0.0)
 
         run(f"{agent}:Mine", ("--k", "3", "--reference", GUIDE.targets[0]), threads=4)
         assert json.loads(capsys.readouterr().out)["AL"] == 3.0
