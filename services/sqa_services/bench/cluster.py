@@ -1,10 +1,8 @@
-"""What many machines cost and bring: `python -m sqa_services.bench.cluster cost|scaling [...]`.
+"""What many machines cost: `python -m sqa_services.bench.cluster cost CONFIG`.
 
-    cost CONFIG       an ablation in this machine's processes and on as many local workers of Dask: seconds of wall time
-                      and of processor time (which a busy machine changes less), and their ratio
-    scaling           a stage that only sleeps, on 1, 2 and 4 workers: speed-up over one, by the number of workers
-
-Prints TSV.  What a million questions x 100 systems would take, by finished runs, is the item `cluster-plan`.
+An ablation in this machine's processes and on as many local workers of Dask: seconds of wall time and of processor time
+(which a busy machine changes less), and their ratio, as TSV.  What a million questions x 100 systems would take, by
+finished runs, is the item `cluster-plan`.
 """
 
 from __future__ import annotations
@@ -15,55 +13,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from sqa.core.errors import ConfigError, DataError, returns_exit_code
-from sqa.core.types import Emission, Question
-from sqa.files.store import Store
-from sqa.run.blocks import workshop_of
-from sqa.run.config import RunConfig, run_from_mapping
-from sqa.run.parts import Parts
-from sqa.run.pipeline import BLOCK_SIZE, STAGES
-from sqa.run.scheduler import current, scheduled
-from sqa.run.spread import Job, spread
+from sqa.run.pipeline import STAGES
 
-SIZES = (1, 2, 4)  # workers
-BLOCKS, SECONDS = 24, 2.0  # of the stage that sleeps: how many, and how long each
 QUESTIONS, SYSTEMS = 1_000_000, 100  # of the plan
-
-
-@dataclass(frozen=True, slots=True)
-class SleeperConfig:
-    """A translator that takes a known time."""
-
-    seconds: float  # per block
-
-
-class Sleeper:
-    """Sleeps, and writes nothing."""
-
-    def __init__(self, config: SleeperConfig) -> None:
-        self.config = config
-
-    def translate(self, source: Iterator[str]) -> Iterator[str]:
-        """Nothing, for any source."""
-        yield from ()
-
-    def translate_batch(self, questions: Sequence[Question]) -> list[tuple[Emission, ...]]:
-        """Nothing for each question, after the seconds of a block."""
-        time.sleep(self.config.seconds)
-        return [() for _ in questions]
-
-    def fingerprint(self) -> str:
-        """What the output depends on: nothing."""
-        return "sleeper"
-
-
-def build(config: SleeperConfig) -> Sleeper:
-    """The translator of a config."""
-    return Sleeper(config)
 
 
 def cost(config: Path) -> None:
@@ -84,42 +40,6 @@ def _processor() -> float:
     """Seconds of processor time that the ended children of this process took, and theirs."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
-
-
-def scaling() -> None:
-    """Time the stage that sleeps on each number of workers, once they have all started."""
-    print("workers", "seconds", "speed-up", "speed-up/workers", sep="\t")
-    alone = 0.0
-    with TemporaryDirectory() as scratch:
-        questions = Path(scratch) / "questions.jsonl"
-        record = {"language": "es", "source": ["a"], "reference": ["a"], "page": "A"}
-        lines = (json.dumps({"id": str(i), **record}) for i in range(BLOCKS * BLOCK_SIZE))
-        questions.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-        translator = {"name": "sqa_services.bench.cluster:build", "seconds": SECONDS}
-        run = {"name": "sleep", "dataset": {"name": str(questions)}, "translator": translator, "metrics": ["bleu"]}
-        job = Job(run_from_mapping(run), _nothing, "translate")
-        for workers in SIZES:
-            with scheduled(f"local:{workers}", Path(scratch) / str(workers)):
-                scheduler = current()
-                assert scheduler is not None
-                client = scheduler.client(workers)
-                client.wait_for_workers(workers)
-                client.run(_warm, job.config, scheduler.store)
-                start = time.perf_counter()
-                list(spread(scheduler, [job], workers))
-                taken = time.perf_counter() - start
-            alone = alone or taken
-            gain = alone / taken
-            print(workers, f"{taken:.1f}", f"{gain:.2f}", f"{gain / workers:.2f}", sep="\t", flush=True)
-
-
-def _nothing(store: Store, parts: Parts) -> None:
-    """Nothing follows the stage."""
-
-
-def _warm(config: RunConfig, store: Store) -> None:
-    """What a worker does before its first block, whatever the block takes: imports, questions, models."""
-    workshop_of(store).plan(config, "translate")
 
 
 def planned(runs: Path) -> Iterator[tuple[str, float, float]]:
@@ -147,14 +67,12 @@ def planned(runs: Path) -> Iterator[tuple[str, float, float]]:
 
 @returns_exit_code
 def main(arguments: Sequence[str]) -> None:
-    """`cost CONFIG` or `scaling`."""
+    """`cost CONFIG`."""
     match list(arguments):
         case ["cost", config]:
             cost(Path(config))
-        case ["scaling"]:
-            scaling()
         case _:
-            raise ConfigError("expected: cost CONFIG, or scaling")
+            raise ConfigError("expected: cost CONFIG")
 
 
 if __name__ == "__main__":

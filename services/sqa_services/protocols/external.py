@@ -29,13 +29,13 @@ from sqa.core.errors import ConfigError, DataError, NotComputable, RemoteProtoco
 from sqa.files.atomic import file_digest
 from sqa.files.store import digest
 from sqa.metrics.quality.text_metric import Segment, segment_of
-from sqa_services.protocols.cdec import HANDSHAKE
 
 if TYPE_CHECKING:
     from sqa.core.trace import QuestionTrace
 
 T = TypeVar("T")
 
+HANDSHAKE = "SCORE ||| Reference initialization string . ||| Testing initialization string ."  # cdec's first line
 LINE_LIMIT = 1 << 20  # bytes of one reply
 TAIL = 2000  # bytes of stderr that are kept
 SHOWN = 300  # characters of a wrong reply that an error quotes

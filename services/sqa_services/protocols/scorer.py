@@ -24,7 +24,7 @@ from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 
 from sqa.core.errors import ConfigError, DataError
-from sqa_services.protocols.cdec import HANDSHAKE
+from sqa_services.protocols.external import HANDSHAKE
 from sqa_services.protocols.java import BLANKS
 
 LINE_LIMIT = 1 << 20  # bytes of a request

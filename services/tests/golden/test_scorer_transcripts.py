@@ -12,9 +12,10 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from stand_ins.cdec import eval_line, number, read_score, read_stats, score_line
 
 from sqa_services.protocols import meteor
-from sqa_services.protocols.cdec import HANDSHAKE, eval_line, number, read_score, read_stats, score_line
+from sqa_services.protocols.external import HANDSHAKE
 from sqa_services.protocols.meteor import Meteor
 from sqa_services.protocols.scorer import Scorer
 

@@ -12,7 +12,6 @@ import pytest
 import requests
 
 pytest.importorskip("simuleval", reason="needs the extra: pip install 'sqa[simul]'")
-pytest.importorskip("uvicorn", reason="needs the extra: pip install 'sqa[services]'")
 
 from stand_ins.http_server import serving_app
 

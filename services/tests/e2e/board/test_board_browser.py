@@ -17,8 +17,6 @@ import pytest
 
 BROWSER = os.environ.get("SQA_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
 sync_api = pytest.importorskip("playwright.sync_api", reason="needs the Python package playwright")
-pytest.importorskip("fastapi")
-pytest.importorskip("sqlalchemy")
 
 from stand_ins.board_server import serving  # noqa: E402
 

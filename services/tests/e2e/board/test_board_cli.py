@@ -9,8 +9,6 @@ import board_task
 import pytest
 from typer.testing import CliRunner
 
-pytest.importorskip("sqlalchemy")
-
 from sqa.core.errors import SqaError
 from sqa.core.paths import ROOT
 from sqa_services.cli.board import board_app

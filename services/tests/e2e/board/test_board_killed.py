@@ -18,13 +18,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import board_database
 import board_task
 import pytest
 import requests
-
-pytest.importorskip("sqlalchemy")
-
-import board_database
 from sqlalchemy import func, select
 
 from sqa.core.paths import ROOT

@@ -9,7 +9,6 @@ import board_task
 import pytest
 
 pytest.importorskip("s3fs")
-pytest.importorskip("sqlalchemy")
 moto_server = pytest.importorskip("moto.server", reason="needs moto[server]")
 
 

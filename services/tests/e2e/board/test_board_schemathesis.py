@@ -11,8 +11,6 @@ import board_task
 import pytest
 
 pytest.importorskip("schemathesis")
-pytest.importorskip("fastapi")
-pytest.importorskip("sqlalchemy")
 
 from stand_ins.board_server import serving
 

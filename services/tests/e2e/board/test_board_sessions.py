@@ -8,12 +8,8 @@ from pathlib import Path
 import doubles
 import pytest
 import requests
-from typer.testing import CliRunner
-
-pytest.importorskip("sqlalchemy")
-pytest.importorskip("uvicorn")
-
 from stand_ins.iwslt_loopback import serving
+from typer.testing import CliRunner
 
 from sqa.core.errors import ConfigError, DataError
 from sqa.data.datasets import load_questions

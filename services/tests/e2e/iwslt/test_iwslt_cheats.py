@@ -13,9 +13,6 @@ from urllib.parse import quote
 import numpy as np
 import pytest
 import requests
-
-pytest.importorskip("uvicorn", reason="needs the extra: pip install 'sqa[services]'")
-
 from stand_ins.http_server import anything, serving_app
 from stand_ins.iwslt_loopback import WaitAgent, serving
 from starlette.responses import HTMLResponse

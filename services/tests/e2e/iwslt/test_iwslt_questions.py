@@ -5,12 +5,9 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+import doubles
 import pytest
 import requests
-
-pytest.importorskip("uvicorn", reason="needs the extra: pip install 'sqa[services]'")
-
-import doubles
 from stand_ins.iwslt_loopback import serving
 
 from sqa.core.errors import ConfigError, DataError, SqaError

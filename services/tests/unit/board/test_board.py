@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import board_task
 import pytest
-
-pytest.importorskip("sqlalchemy")
-
-import board_database
 from sqlalchemy import select, update
 
 from sqa.core.errors import ConfigError, DataError
@@ -27,13 +22,6 @@ from sqa_services.board.storage import EVALUATIONS, SCORES
 from sqa_services.board.task import load_tasks
 
 LEASE = 60.0
-
-
-@pytest.fixture
-def board(tmp_path: Path) -> Iterator[Board]:
-    made = Board.open(BoardConfig(tmp_path / "board", tasks=("board_task:make",), db=board_database.fresh()))
-    yield made
-    made.engine.dispose()
 
 
 def model(name: str, **told: object) -> bytes:

@@ -11,8 +11,6 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-pytest.importorskip("sqlalchemy")
-
 from sqa.core.types import Question
 from sqa.data.datasets import load_questions
 from sqa.files.store import Store

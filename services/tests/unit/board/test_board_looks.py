@@ -6,25 +6,19 @@ import json
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import board_database
 import board_task
 import pytest
 import requests
-
-pytest.importorskip("sqlalchemy")
-pytest.importorskip("fastapi")
-pytest.importorskip("uvicorn")
-
 from sqlalchemy import text, update
 from stand_ins.board_server import serving
 
 from sqa.core.errors import DataError
 from sqa.data.datasets import load_questions
 from sqa_services.board import accounts, sqa_task, worker
-from sqa_services.board.board import Board, BoardConfig
+from sqa_services.board.board import Board
 from sqa_services.board.files import as_lines
 from sqa_services.board.routes import writing
 from sqa_services.board.server import ServeConfig
@@ -34,13 +28,6 @@ from sqa_services.net.address import Address
 from sqa_services.protocols import submission as protocol
 
 ADMIN = {"Authorization": "Bearer admin"}
-
-
-@pytest.fixture
-def board(tmp_path: Path) -> Iterator[Board]:
-    made = Board.open(BoardConfig(tmp_path / "board", tasks=("board_task:make",), db=board_database.fresh()))
-    yield made
-    made.engine.dispose()
 
 
 @pytest.fixture

@@ -10,11 +10,6 @@ from pathlib import Path
 import board_task
 import pytest
 import requests
-
-pytest.importorskip("sqlalchemy")
-pytest.importorskip("fastapi")
-pytest.importorskip("uvicorn")
-
 from sqlalchemy import update
 from stand_ins.board_server import serving
 
@@ -28,11 +23,6 @@ from sqa_services.board.storage import ACCOUNTS, INVITATIONS
 from sqa_services.net.address import Address
 
 ADMIN = {"Authorization": "Bearer admin"}
-
-
-@pytest.fixture
-def board(tmp_path: Path) -> Board:
-    return Board.open(BoardConfig(tmp_path / "board", tasks=("board_task:make",)))
 
 
 @pytest.fixture

@@ -6,30 +6,19 @@ import http.client
 import json
 import socket
 from collections.abc import Iterator
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import board_task
 import pytest
 import requests
-
-pytest.importorskip("sqlalchemy")
-pytest.importorskip("fastapi")
-pytest.importorskip("uvicorn")
-
 from stand_ins.board_server import serving
 
 from sqa_services.board import worker
-from sqa_services.board.board import Board, BoardConfig
+from sqa_services.board.board import Board
 from sqa_services.board.server import ServeConfig
 from sqa_services.net.address import Address
 
 MODEL = json.dumps({"name": "m", "answers": {"eins": "a", "zwei": "b", "DREI": "c"}})
-
-
-@pytest.fixture
-def board(tmp_path: Path) -> Board:
-    return Board.open(BoardConfig(tmp_path / "board", tasks=("board_task:make",)))
 
 
 @pytest.fixture

@@ -3,28 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 
 import board_task
 import pytest
-
-pytest.importorskip("sqlalchemy")
-
-import board_database
 from sqlalchemy import update
 
 from sqa.core.errors import ConfigError
 from sqa_services.board import worker
-from sqa_services.board.board import Board, BoardConfig, NotFound
+from sqa_services.board.board import Board, NotFound
 from sqa_services.board.storage import ABOUT, VERSION
-
-
-@pytest.fixture
-def board(tmp_path: Path) -> Iterator[Board]:
-    made = Board.open(BoardConfig(tmp_path / "board", tasks=("board_task:make",), db=board_database.fresh()))
-    yield made
-    made.engine.dispose()
 
 
 def model(name: str, **answers: str) -> bytes:

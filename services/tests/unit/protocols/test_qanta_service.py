@@ -7,12 +7,9 @@ import socket
 from collections.abc import Iterator
 from typing import Any
 
+import doubles
 import pytest
 import requests
-
-pytest.importorskip("uvicorn", reason="needs the extra: pip install 'sqa[services]'")
-
-import doubles
 from stand_ins.http_server import anything, serving_app
 from starlette.applications import Starlette
 from starlette.requests import Request

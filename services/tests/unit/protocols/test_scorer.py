@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 import sacrebleu
+from stand_ins.cdec import read_score, read_stats, score_line
 
 from sqa.core.errors import ConfigError
-from sqa_services.protocols.cdec import HANDSHAKE, read_score, read_stats, score_line
+from sqa_services.protocols.external import HANDSHAKE
 from sqa_services.protocols.scorer import (
     LINE_LIMIT,
     NO_REFERENCE,

@@ -1,4 +1,4 @@
-"""The SCORE/EVAL lines as cdec (mteval/external_scorer.cc) writes them, and replies as it reads them.
+"""cdec as a client: the SCORE/EVAL lines as cdec (mteval/external_scorer.cc) writes them, and replies as it reads them.
 
 A segment is `SCORE ||| reference ||| ... ||| hypothesis`, answered with numbers that add over segments;
 `EVAL ||| numbers` is answered with a score.  There is no escape for `|||`.  cdec counts in float32.
@@ -11,7 +11,6 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-HANDSHAKE = "SCORE ||| Reference initialization string . ||| Testing initialization string ."
 REPLY_LIMIT = 16_000  # bytes of a reply that cdec reads
 
 _BLANKS = " \t\n"
