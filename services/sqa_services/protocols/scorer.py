@@ -23,7 +23,7 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 
-from sqa.core.errors import ConfigError, DataError
+from sqa.core.errors import ConfigError, DataError, Whole, checked
 from sqa_services.protocols.external import HANDSHAKE
 from sqa_services.protocols.java import BLANKS
 
@@ -58,25 +58,24 @@ class Backend(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+@checked
 class ScorerConfig:
     """One metric with sacrebleu's options; METEOR takes its own arguments instead."""
 
     metric: str  # bleu, chrf, ter, meteor
     tokenize: str = "13a"  # bleu: a tokeniser of sacrebleu
     lowercase: bool = False  # bleu, chrf; TER does not look at case unless told to
-    word_order: int = 0  # chrf: word n-grams; 2 is chrF++
+    word_order: Whole = 0  # chrf: word n-grams; 2 is chrF++
     eval_lines: Literal["total", "each"] | None = None  # lines of an EVAL reply; None: each for meteor, else total
     arguments: tuple[str, ...] = ()  # meteor: of the jar, e.g. -l en -norm, which are also what it gets without any
 
-    def __post_init__(self) -> None:
+    def problems(self) -> list[str]:
+        """What is wrong with the metric."""
         if self.metric not in METRICS:
-            raise ConfigError(f"scorer: no metric {self.metric!r}; there are {', '.join(METRICS)}")
-        if self.eval_lines not in (None, "total", "each"):
-            raise ConfigError(f"--eval-lines: must be total or each, got {self.eval_lines!r}")
+            return [f"scorer: no metric {self.metric!r}; there are {', '.join(METRICS)}"]
         if self.arguments and self.metric != "meteor":
-            raise ConfigError(f"scorer {self.metric}: takes no further arguments, got {' '.join(self.arguments)}")
-        if self.word_order < 0:
-            raise ConfigError(f"--word-order: must be >= 0, got {self.word_order}")
+            return [f"scorer {self.metric}: takes no further arguments, got {' '.join(self.arguments)}"]
+        return []
 
 
 class Sacrebleu:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqa.core.errors import ConfigError
+from sqa.core.errors import Positive, checked
 from sqa.core.types import Emission, Question
 from sqa.files.store import digest
 from sqa.net.client import Service, token_from, url_problems
@@ -23,19 +23,18 @@ VERSION = 1  # raise when the same service would be driven otherwise
 
 
 @dataclass(frozen=True, slots=True)
+@checked
 class SimulevalServiceConfig:
     """What `translator: {name: simuleval_service, ...}` takes."""
 
     url: str = "http://localhost:12321"  # of the service
     label: str = ""  # any name for what answers; change it with the agent behind the address: results are kept
-    timeout: float = 600.0  # seconds for one reply
+    timeout: Positive = 600.0  # seconds for one reply
     token_env: str | None = None  # environment variable with a bearer token; null = none is sent
 
-    def __post_init__(self) -> None:
-        wrong = url_problems(self.url)
-        wrong += [] if self.timeout > 0 else [f"timeout: must be > 0, got {self.timeout}"]
-        if wrong:
-            raise ConfigError(wrong)
+    def problems(self) -> list[str]:
+        """What is wrong with the address."""
+        return url_problems(self.url)
 
 
 class SimulevalServiceTranslator:

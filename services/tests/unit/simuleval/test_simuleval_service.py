@@ -185,7 +185,7 @@ def test_there_and_back_again() -> None:
         ('{"content": 5, "finished": true, "is_empty": false}', "a segment of text with content"),
         ('{"content": "a", "finished": "yes"}', "a segment of text with content"),
         ("x" * (9 << 20), "a reply of more than 8388608 bytes"),
-        ('{"content": [], "finished": false, "is_empty": true}', "did not finish within 10000 segments"),
+        ('{"content": [], "finished": false, "is_empty": true}', "did not finish within 10000 steps"),
     ],
 )
 def test_a_service_that_misbehaves(monkeypatch, content, problem) -> None:
@@ -193,7 +193,7 @@ def test_a_service_that_misbehaves(monkeypatch, content, problem) -> None:
         return reply(content if request.url.path == "/output" else "")
 
     if "10000" in problem:
-        monkeypatch.setattr("sqa_services.simuleval.service.PATIENCE", 5)
+        monkeypatch.setattr("sqa_services.simuleval.agent.PATIENCE", 5)
         problem = problem.replace("10000", "5")
     with serving_app(anything(answer)) as url, pytest.raises(RemoteProtocolError, match=problem):
         list(build(SimulevalServiceConfig(url=url)).translate(iter(["a"])))
