@@ -69,7 +69,7 @@ def test_names_are_unique_and_plain(board: Board) -> None:
 
 def test_a_name_taken_in_the_meantime_leaves_the_first_ones_file(board: Board, monkeypatch) -> None:
     board.register_model("toy", "m", "submission", model("first"))
-    monkeypatch.setattr(Board, "_free", lambda *arguments: None)
+    monkeypatch.setattr(Board, "require_free", lambda *arguments: None)
     with pytest.raises(Taken):
         board.register_model("toy", "m", "submission", model("second"))
     assert json.loads(board.files.read("models/toy/m.submission"))["name"] == "first"
