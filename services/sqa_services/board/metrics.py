@@ -77,17 +77,6 @@ def _built(name: str) -> BuiltMetric:
     return metric
 
 
-get_ew = Additive("ew")
-get_oracle_ew = Additive("oracle-ew")
-get_qa_accuracy = Additive("accuracy")
-get_corpus_bleu = Additive("bleu")
-get_chrf = Additive("chrf")
-get_al = Additive("al")
-get_laal = Additive("laal")
-get_ap = Additive("ap")
-get_dal = Additive("dal")
-
-
 # ------------------------------------------------------------------------------------------- metrics of labels
 
 
@@ -213,15 +202,15 @@ EVAL: Mapping[str, EvalMetric] = {
     "macro_f1": EvalMetric(get_macro_f1, Meta("%", "Macro F1")),
     "squad_f1": EvalMetric(get_squad_f1, Meta("%", "F1")),
     "bleu": EvalMetric(get_bleu, Meta("", "BLEU")),
-    "ew": EvalMetric(get_ew),
-    "oracle_ew": EvalMetric(get_oracle_ew),
-    "qa_accuracy": EvalMetric(get_qa_accuracy),
-    "corpus_bleu": EvalMetric(get_corpus_bleu),
-    "chrf": EvalMetric(get_chrf),
-    "al": EvalMetric(get_al, offset=LAG),
-    "laal": EvalMetric(get_laal, offset=LAG),
-    "ap": EvalMetric(get_ap, offset=1.0),
-    "dal": EvalMetric(get_dal, offset=LAG),
+    "ew": EvalMetric(Additive("ew")),
+    "oracle_ew": EvalMetric(Additive("oracle-ew")),
+    "qa_accuracy": EvalMetric(Additive("accuracy")),
+    "corpus_bleu": EvalMetric(Additive("bleu")),
+    "chrf": EvalMetric(Additive("chrf")),
+    "al": EvalMetric(Additive("al"), offset=LAG),
+    "laal": EvalMetric(Additive("laal"), offset=LAG),
+    "ap": EvalMetric(Additive("ap"), offset=1.0),
+    "dal": EvalMetric(Additive("dal"), offset=LAG),
 }
 DELTA: Mapping[str, Meta] = {
     "fairness": Meta("%", "Fairness"),
