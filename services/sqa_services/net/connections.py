@@ -1,7 +1,7 @@
 """HTTP connections within limits of number and of time: uvicorn's own, and two that it lacks.
 
 A connection has HEAD_SECONDS for the head of a request, IDLE_SECONDS between two; what it was sent it has to take
-within TAKE_SECONDS.  Beyond CONNECTIONS a request is answered 503.  With uvicorn alone connections that are silent, send
+within TAKE_SECONDS.  Beyond CONNECTIONS a request is answered 503.  Of uvicorn alone connections that are silent, send
 half a head, drip one, or take no answer stay for ever (services/tests/unit/net/test_connections.py).  Nothing here
 tells one client from another: that is for a proxy before the server (docs/trust.md).
 """

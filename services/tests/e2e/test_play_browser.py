@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -29,12 +28,7 @@ from sqa_services.play.export import export
 from sqa_services.play.runs import PlayedRun
 from sqa_services.play.table import Timing
 
-BROWSER = os.environ.get("SQA_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
-sync_api = pytest.importorskip("playwright.sync_api", reason="needs the Python package playwright")
-pytestmark = [
-    pytest.mark.skipif(BROWSER is None, reason="needs Chromium on the path, or named by SQA_CHROMIUM"),
-    pytest.mark.slow,
-]
+pytestmark = pytest.mark.slow
 QUESTIONS = 20
 CURVE = (0.9930799808912602, 0.07753813168299144, -1.278222873334493, 0.5879804678680423)
 
@@ -71,14 +65,6 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> PlayedRun:
     config = with_limit(load_run(CONFIGS / "mini_es_wait6_bm25.yaml"), 24)
     result = run(config, Store(runs), progress=False)
     return PlayedRun("wait6", folders.read(folders.save(result, runs)))
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with sync_api.sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
-        yield started
-        started.close()
 
 
 @pytest.fixture

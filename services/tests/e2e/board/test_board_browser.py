@@ -7,27 +7,21 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import board_task
 import pytest
+from stand_ins.board_server import serving
 
-BROWSER = os.environ.get("SQA_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
-sync_api = pytest.importorskip("playwright.sync_api", reason="needs the Python package playwright")
+from sqa.data.datasets import load_questions
+from sqa_services.board import accounts, worker
+from sqa_services.board.board import Board, BoardConfig
+from sqa_services.board.files import as_lines
+from sqa_services.board.server import ServeConfig
+from sqa_services.net.address import Address
 
-from stand_ins.board_server import serving  # noqa: E402
-
-from sqa.data.datasets import load_questions  # noqa: E402
-from sqa_services.board import accounts, worker  # noqa: E402
-from sqa_services.board.board import Board, BoardConfig  # noqa: E402
-from sqa_services.board.files import as_lines  # noqa: E402
-from sqa_services.board.server import ServeConfig  # noqa: E402
-from sqa_services.net.address import Address  # noqa: E402
-
-pytestmark = pytest.mark.skipif(BROWSER is None, reason="needs Chromium on the path, or named by SQA_CHROMIUM")
 SCRIPT = "<script>document.title = 'broken'</script>"
 
 
@@ -42,14 +36,6 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     worker.work(board, until_empty=True)
     with serving(board) as url:
         yield url
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with sync_api.sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
-        yield started
-        started.close()
 
 
 @pytest.fixture(params=["light", "dark"])

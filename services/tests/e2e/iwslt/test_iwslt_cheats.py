@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import sqlite3
 import wave
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import numpy as np
@@ -215,13 +214,8 @@ def test_the_strict_dialect_says_what_it_permits(
         assert ("any page in a browser on this machine can reset" in capsys.readouterr().err) == strict
 
 
-BROWSER = os.environ.get("SQA_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
-
-
 @pytest.mark.slow
-@pytest.mark.skipif(BROWSER is None, reason="needs Chromium on the path, or named by SQA_CHROMIUM")
-def test_a_real_page_in_a_real_browser_cannot() -> None:
-    sync_api = pytest.importorskip("playwright.sync_api", reason="needs the Python package playwright")
+def test_a_real_page_in_a_real_browser_cannot(browser: Any) -> None:
     seen: list[str] = []
 
     async def page(request: object) -> HTMLResponse:
@@ -234,14 +228,11 @@ def test_a_real_page_in_a_real_browser_cannot() -> None:
         service = EvaluationService(url)
         service.get_src(0)
         service.send_hypo(0, "Alice")
-        with sync_api.sync_playwright() as playwright:
-            browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
-            tab = browser.new_page()
-            tab.on("response", lambda reply: seen.append(f"{reply.status} {reply.url}"))
-            for host in ("127.0.0.1", "localhost"):  # another port of the same host, and another host
-                tab.goto(stranger.replace("127.0.0.1", host))
-                tab.wait_for_url(f"{url}/start", timeout=20_000)
-            browser.close()
+        tab = browser.new_page()
+        tab.on("response", lambda reply: seen.append(f"{reply.status} {reply.url}"))
+        for host in ("127.0.0.1", "localhost"):  # another port of the same host, and another host
+            tab.goto(stranger.replace("127.0.0.1", host))
+            tab.wait_for_url(f"{url}/start", timeout=20_000)
         found = requests.get(f"{url}/result?instance_id=0", timeout=30).json()
     assert (found["prediction"], found["source"]) == ("Alice", "Alice")
     assert any(line.startswith("403") and "/start" in line for line in seen), seen
