@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 board_app = typer.Typer(help="An evaluation board: data sets, models, a queue, a leaderboard.", **SETTINGS)
 
 TaskCode = Annotated[str, typer.Argument(metavar="TASK", help="sqa-es, sqa-pl, or one of --task.", show_default=False)]
+Weights = Annotated[
+    str | None, typer.Option("--weights", metavar="METRIC=W,...", help="Of the Dynascore; default: the task's.")
+]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Lower-case letters, digits and dashes.", show_default=False)]
 
 
@@ -158,9 +161,7 @@ def work(
 def leaderboard(
     context: typer.Context,
     task: TaskCode,
-    weights: Annotated[
-        str | None, typer.Option("--weights", metavar="METRIC=W,...", help="Of the Dynascore; default: the task's.")
-    ] = None,
+    weights: Weights = None,
     datasets: Annotated[list[str] | None, typer.Option("--dataset", metavar="NAME", help="Default: all.")] = None,
     view: Annotated[str, typer.Option("--view", metavar="NAME", help="What the headline is made of.")] = "main",
     version: Annotated[int | None, typer.Option("--version", metavar="N", help="Of the view; default: newest.")] = None,
@@ -193,9 +194,7 @@ def set_view(
     task: TaskCode,
     name: Name,
     datasets: Annotated[list[str], typer.Option("--dataset", metavar="NAME[=W]", help="Repeatable; weight 1.")],
-    weights: Annotated[
-        str | None, typer.Option("--weights", metavar="METRIC=W,...", help="Of the Dynascore; default: the task's.")
-    ] = None,
+    weights: Weights = None,
 ) -> None:
     """Write the next version of what a headline is made of: `main`, or one of your own."""
     from sqa_services.board.dynascore import parse_weights

@@ -175,5 +175,4 @@ def test_the_benchmark(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (("CLIENTS", 4), ("ALONE", 1), ("available", lambda _: False)):
         monkeypatch.setattr(bench_iwslt, name, value)
     measured = list(bench_iwslt.measured())
-    assert len(measured) == 3 and all(together > alone for (_, _, alone, together), *_ in measured[1:])
-    assert all(before <= most for _, before, most in measured)
+    assert len(measured) == 3 and all(before <= most for _, before, most in measured)
