@@ -17,7 +17,7 @@ NAME = r"^[a-z0-9][a-z0-9-]{0,62}$"
 PREFIXED = r"^[a-z0-9][a-z0-9-]{0,125}$"
 MAX_ID = 2**31 - 1
 ERRORS: dict[int | str, dict[str, Any]] = {
-    status: {"description": text, "content": {"application/json": {}}}
+    status: {"description": text, "content": {"text/plain" if status == 413 else "application/json": {}}}
     for status, text in {
         400: "The request is wrong",
         401: "A token is needed",
