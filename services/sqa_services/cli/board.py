@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sqa.cli.options import SETTINGS, Host, HostNames, Json, MaxBody, Port, SchedulerOption, StoreOption
+from sqa.core.errors import lacking
 from sqa.core.paths import config_file
 from sqa_services.net.address import Address
 
@@ -48,9 +49,11 @@ def where(
 
 
 def _board(context: typer.Context) -> Board:
-    """The board of the options before the command."""
-    from sqa_services.board.board import Board, BoardConfig
-
+    """The board of the options before the command.  A package missing: ConfigError."""
+    try:
+        from sqa_services.board.board import Board, BoardConfig
+    except ModuleNotFoundError as error:
+        raise lacking(error, "sqa board", "services") from error
     return Board.open(BoardConfig(*context.obj))
 
 

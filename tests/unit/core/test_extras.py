@@ -77,7 +77,7 @@ s3fs | {BOARD} --files s3://x/y leaderboard sqa-es | s3fs==2026.9.0
 starlette uvicorn | play serve FOLDER | sqa[services]
 starlette uvicorn | serve iwslt --tgt-file x | sqa[services]
 starlette uvicorn | serve qanta --guesser bm25 | sqa[services]
-starlette uvicorn | serve simuleval --host x | sqa[services]
+starlette uvicorn | serve simuleval --translator FOLDER/waitk.yaml | sqa[services]
 simuleval | serve simuleval --translator FOLDER/waitk.yaml | sqa[simul]
 dask distributed | {SWEEP} --scheduler local | sqa[cluster]
 dask distributed | ablation configs/ablation.yaml {RUNS} --scheduler local | sqa[cluster]
