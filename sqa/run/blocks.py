@@ -14,31 +14,20 @@ Questions that are no data set of a worker's (sentences of a news test, the exam
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-from sqa import metrics as metric_names
 from sqa.core.errors import ConfigError, DataError
-from sqa.core.interfaces import ChecksTexts
-from sqa.core.places import own_codes
-from sqa.core.registry import BUZZERS, GUESSERS, TRANSLATORS
-from sqa.core.table import Table
 from sqa.core.types import Question
-from sqa.files.store import Stage, Store, Traces, blocks_of, dataset_fingerprint, digest, read_emissions, read_guesses
-from sqa.metrics.quality.text_metric import TextMetric
-from sqa.run import pipeline
+from sqa.files.store import Stage, Store, blocks_of, dataset_fingerprint, digest
 from sqa.run.config import DatasetConfig, RunConfig, to_mapping
 from sqa.run.folder import CONFIG, REPORT, SUMMARY, RunFolder, read
-from sqa.run.parts import Parts, check_questions, settled, written_down
-from sqa.run.pipeline import BLOCK_SIZE, STAGES
-
-if TYPE_CHECKING:
-    from sqa.core.own.code import Code
+from sqa.run.parts import Parts
+from sqa.run.pipeline import BLOCK_SIZE, Work
 
 COMPONENTS = 24  # kept by a process: models of the runs it works on, not of a thousand runs before
+WORKS = 64  # runs whose plans are kept, likewise
 GIVEN = 8  # question sets of `Store.keep` that a process holds in memory
 
 
@@ -57,7 +46,7 @@ class Workshop:
         self.store = store
         self.parts = Parts(COMPONENTS)
         self._datasets: dict[DatasetConfig, str] = {}  # fingerprints
-        self._plans: dict[str, tuple[Planned, tuple[Code, ...]]] = {}
+        self._works: dict[str, Work] = {}
         self._described: set[str] = set()  # keys of stages whose manifest is there
 
     def plan(self, config: RunConfig, until: str = "score", given: str | None = None) -> Planned:
@@ -65,36 +54,22 @@ class Workshop:
 
         `given`: what `Store.keep` said of questions that take the place of those of `config.dataset`.
         """
-        mapping = to_mapping(config)
-        identity = digest([until, given, {key: mapping.get(key) for key in ("dataset", *_PARTS, "metrics")}])
-        if identity not in self._plans or not all(code.current() for code in self._plans[identity][1]):
-            self._plans[identity] = self._plan(config, until, given)
-        return self._plans[identity][0]
+        work = self._work(config, until, given)
+        return Planned(tuple(work.stages.values()), len(blocks_of(work.questions, BLOCK_SIZE)))
 
-    def _plan(self, config: RunConfig, until: str, given: str | None) -> tuple[Planned, tuple[Code, ...]]:
-        """The plan, and the code of one's own that it is made of."""
-        questions, dataset = self._questions(config, given)
-        translator = self.parts.component(TRANSLATORS, config.translator)
-        check_questions(
-            config.translator, translator, questions, self.parts.whole(config.dataset) if given is None else None
-        )
-        stages: dict[str, Stage] = {}
-        before: tuple[str, ...] = ()
-        codes: list[Code] = []
-        for name, part, registry in zip(STAGES, _PARTS, _REGISTRIES, strict=False):
-            component = getattr(config, part)
-            if component is not None and STAGES.index(name) <= STAGES.index(until):
-                built = self.parts.component(registry, component)
-                stage = pipeline.stage_of(name, registry, component, built, before, dataset)
-                stages[name] = settled(self.store, stage, self.parts.codes(built))
-                codes += self.parts.codes(built)
-                before = (stages[name].key,)
-        if until == "score":
-            metrics = _of_traces(config)
-            stage = pipeline.stage_of_scores(metrics, stages, dataset)
-            stages["score"] = settled(self.store, stage, own_codes(metrics))
-            codes += own_codes(metrics)
-        return Planned(tuple(stages.values()), len(blocks_of(questions, BLOCK_SIZE))), tuple(codes)
+    def _work(self, config: RunConfig, until: str, given: str | None) -> Work:
+        """The work of a run; of code of one's own that was edited since it is planned anew."""
+        identity = digest([until, given, to_mapping(config) | {"name": ""}])
+        found = self._works.get(identity)
+        if found is None or not all(code.current() for codes in found.codes.values() for code in codes):
+            questions, dataset = self._questions(config, given)
+            whole = self.parts.whole(config.dataset) if given is None else None
+            found = Work(config, self.store, self.parts, questions, dataset, until, whole)
+        self._works.pop(identity, None)
+        self._works[identity] = found  # the last one used
+        while len(self._works) > WORKS:
+            del self._works[next(iter(self._works))]
+        return found
 
     def finished(self, config: RunConfig, folder: Path) -> RunFolder | None:
         """The folder of a run as `sqa.run.folder.save` would write it now, read back; None where it has to be made.
@@ -102,8 +77,7 @@ class Workshop:
         That is one of this very config whose stages have the keys that its components have here, all blocks being in
         the store.  A run with metrics of texts is never taken: their models are not among the keys of its stages.
         """
-        there = all((folder / name).is_file() for name in (CONFIG, SUMMARY, REPORT))
-        if not there or len(_of_traces(config)) < len(config.scored) + len(config.quality):
+        if config.quality or not all((folder / name).is_file() for name in (CONFIG, SUMMARY, REPORT)):
             return None
         try:
             saved = read(folder)
@@ -112,57 +86,31 @@ class Workshop:
             return None  # it is written anew, whole
         if not same:
             return None
-        planned = self.plan(config)
-        if saved.stages != {stage.name: stage.key for stage in planned.stages}:
+        work, blocks = self._work(config, "score", None), self.plan(config).blocks
+        if work.of_texts or saved.stages != {name: stage.key for name, stage in work.stages.items()}:
             return None
-        return None if any(self.store.missing(stage, planned.blocks) for stage in planned.stages) else saved
+        return None if any(self.store.missing(stage, blocks) for stage in work.stages.values()) else saved
 
-    def make(self, config: RunConfig, wanted: Stage, index: int, given: str | None = None) -> bool:
+    def make(
+        self, config: RunConfig, wanted: Stage, index: int, given: str | None = None, until: str = "score"
+    ) -> bool:
         """Make one block of one stage, whose blocks of the same index before it are there; False: it was there too.
 
-        DataError where this process has other models, code or questions than the one that planned the stage.
+        `given` and `until` as in its plan.  DataError where this process has other models, code or questions than the
+        one that planned the stage.
         """
         if self.store.has(wanted, index):
             return False
-        stages = {stage.name: stage for stage in self.plan(config, wanted.name, given).stages}
-        if stages[wanted.name] != wanted:
+        work = self._work(config, until, given)
+        if work.stages[wanted.name] != wanted:
             differ = "models, code or questions here are not those of the machine that planned it"
             raise DataError(f"{config.name}: stage {wanted.name}: {differ}; use the same version and files everywhere")
-        questions, _ = self._questions(config, given)
-        table = self._table(config, stages, index, blocks_of(questions, BLOCK_SIZE))
         if wanted.key not in self._described:
             self.store.describe(wanted)
             self._described.add(wanted.key)
-        written_down(self.store, wanted, self._codes(config, wanted.name))
-        self.store.write(wanted, index, table)
+        work.check(wanted.name, [index])
+        work.make(wanted.name, index, lambda _: None)
         return True
-
-    def _codes(self, config: RunConfig, stage: str) -> Sequence[Code]:
-        """The code of one's own of a stage."""
-        if stage == "score":
-            return own_codes(_of_traces(config))
-        name, registry = dict(zip(STAGES, zip(_PARTS, _REGISTRIES, strict=True), strict=False))[stage]
-        return self.parts.codes(self.parts.component(registry, getattr(config, name)))
-
-    def _table(
-        self, config: RunConfig, stages: Mapping[str, Stage], index: int, blocks: Sequence[Sequence[Question]]
-    ) -> Table:
-        """The rows of a block of the last of `stages`."""
-        block, last = blocks[index], list(stages)[-1]
-        if last == "translate":
-            return pipeline.translate(self.parts.component(TRANSLATORS, config.translator), block, _silent)
-        if last == "guess" and config.guesser is not None:
-            guesser = self.parts.component(GUESSERS, config.guesser)
-            if isinstance(guesser, ChecksTexts):
-                traces = Traces(self.store, blocks, {"translate": stages["translate"]})
-                guesser.check_texts(trace.prefixes.texts for trace in traces.block(index))
-            emissions = read_emissions(self.store, stages["translate"], index, block)
-            return pipeline.guess(guesser, block, emissions, _silent)
-        if last == "buzz" and config.buzzer is not None:
-            guesses = read_guesses(self.store, stages["guess"], index, block)
-            return pipeline.buzz(self.parts.component(BUZZERS, config.buzzer), block, guesses, _silent)
-        before = {name: stage for name, stage in stages.items() if name != "score"}
-        return pipeline.score(_of_traces(config), Traces(self.store, blocks, before).block(index), _silent)
 
     def _questions(self, config: RunConfig, given: str | None) -> tuple[list[Question], str]:
         """The questions of a run and their fingerprint."""
@@ -183,16 +131,3 @@ def _given(store: Store, fingerprint: str) -> list[Question]:
 def workshop_of(store: Store) -> Workshop:
     """The workshop of this process for a store."""
     return Workshop(store)
-
-
-_PARTS = ("translator", "guesser", "buzzer")  # keys of a run's config, in the order of STAGES
-_REGISTRIES = (TRANSLATORS, GUESSERS, BUZZERS)
-
-
-def _of_traces(config: RunConfig) -> list[Any]:
-    """The metrics that the stage of scores computes."""
-    return [metric for metric in metric_names.build(config.scored) if not isinstance(metric, TextMetric)]
-
-
-def _silent(_: int) -> None:
-    """No progress bar."""

@@ -58,6 +58,11 @@ if TYPE_CHECKING:
 BLOCK_SIZE = 64  # questions per block
 N_GUESSES = 50  # guesses kept per step
 STAGES = ("translate", "guess", "buzz", "score")
+COMPONENTS: Mapping[str, tuple[str, Registry]] = {  # of the stages that have one: key of a run's config, registry
+    "translate": ("translator", TRANSLATORS),
+    "guess": ("guesser", GUESSERS),
+    "buzz": ("buzzer", BUZZERS),
+}
 VERSION = 1  # of the stages themselves: raise it when the same components would give other rows
 
 EMPTY_QUESTIONS, EMPTY_SENTENCES = "empty-questions", "empty-sentences"  # counts kept beside the metrics
@@ -134,40 +139,22 @@ def run(
     parts = parts or Parts()
     whole = parts.whole(config.dataset) if questions is None else None
     questions = parts.questions(config.dataset) if questions is None else list(questions)
-    wanted = STAGES[: STAGES.index(until) + 1]
     for stage, kind, component in (("guess", "guesser", config.guesser), ("buzz", "buzzer", config.buzzer)):
         if until == stage and component is None:
             raise ConfigError(f"{config.name}: names no {kind} to run")
-    worker = _Worker(store, questions, progress, config.name, parts)
-
-    translator = parts.component(TRANSLATORS, config.translator)
-    check_questions(config.translator, translator, questions, whole)
+    work = Work(config, store, parts, questions, dataset_fingerprint(questions), until, whole)
     store.keep(questions)
-    worker.work(
-        worker.stage("translate", TRANSLATORS, config.translator, translator, ()),
-        lambda index, block, tick: translate(translator, block, tick),
-    )
-    unknown = None
-    if config.guesser is not None and "guess" in wanted:
-        guesser = parts.component(GUESSERS, config.guesser)
-        unknown = _unknown_pages(guesser, questions)
-        guessing = worker.stage("guess", GUESSERS, config.guesser, guesser, ("translate",))
-        if isinstance(guesser, ChecksTexts):
-            translated = Traces(store, worker.blocks, {"translate": worker.stages["translate"]})
-            missing = store.missing(guessing, len(worker.blocks))
-            guesser.check_texts(trace.prefixes.texts for index in missing for trace in translated.block(index))
-        worker.work(guessing, lambda index, block, tick: guess(guesser, block, worker.emissions(index, block), tick))
-    if config.buzzer is not None and "buzz" in wanted:
-        buzzer = parts.component(BUZZERS, config.buzzer)
-        _check_trained_for(config, getattr(buzzer, "trained_for", None))
-        worker.work(
-            worker.stage("buzz", BUZZERS, config.buzzer, buzzer, ("guess",)),
-            lambda index, block, tick: buzz(buzzer, block, worker.guesses(index, block), tick),
-        )
-    metrics, texts = (
-        _score_all(worker, config, parts, progress) if "score" in wanted else (metric_names.build(config.scored), {})
-    )
-    return RunResult(config, questions, worker.stages, store, metrics, unknown, worker.made, texts, worker.seconds)
+    if "buzz" in work.stages:
+        _check_trained_for(config, getattr(work.built["buzz"], "trained_for", None))
+    made: dict[str, int] = {}
+    seconds: dict[str, float] = {}
+    for name in work.stages:
+        made[name], took = _whole_stage(work, name, progress)
+        if took is not None:
+            seconds[name] = took
+    unknown = _unknown_pages(work.built["guess"], questions) if "guess" in work.stages else None
+    metrics, texts = _score_texts(work, progress) if "score" in work.stages else (work.metrics, {})
+    return RunResult(config, questions, work.stages, store, metrics, unknown, made, texts, seconds)
 
 
 def _check_trained_for(config: RunConfig, guesser: object) -> None:
@@ -181,26 +168,118 @@ def _check_trained_for(config: RunConfig, guesser: object) -> None:
         print(f"sqa: buzzer {short(config.buzzer.name)!r}: {told} (`sqa train buzzer` makes one)", file=sys.stderr)
 
 
-def _score_all(
-    worker: _Worker, config: RunConfig, parts: Parts, progress: bool
-) -> tuple[list[BuiltMetric], dict[str, dict[str, Score]]]:
-    """The stage of scores; the metrics of the run, and question id -> metric of texts -> score."""
-    from sqa.metrics.quality.text_metric import TextMetric
+def _whole_stage(work: Work, name: str, progress: bool) -> tuple[int, float | None]:
+    """Make the blocks of a stage that the store lacks: how many they were, and the wall time if it was all of them."""
+    store, stage, blocks = work.store, work.stages[name], blocks_of(work.questions, BLOCK_SIZE)
+    if not store.missing(stage, len(blocks)):
+        return 0, None
+    with store.working_on(stage):
+        missing = store.missing(stage, len(blocks))
+        start = time.perf_counter()
+        work.check(name, missing)
+        with _ticking(work, name, sum(len(blocks[index]) for index in missing), progress) as tick:
+            for index in missing:
+                work.make(name, index, tick)
+        return len(missing), time.perf_counter() - start if len(missing) == len(blocks) else None
+
+
+@contextmanager
+def _ticking(work: Work, stage: str, todo: int, progress: bool) -> Iterator[Tick]:
+    """Told how many questions are done: a progress bar, those already in the store included, or a word of it."""
+    total, done = len(work.questions), len(work.questions) - todo
+    if progress:
+        with bar(f"{stage:9}", total, done) as shown:
+            yield shown.update
+        return
+
+    def tick(n: int) -> None:
+        nonlocal done
+        done += n
+        under_way(f"{work.config.name}: {stage} {done}/{total}")
+
+    tick(0)
+    yield tick
+
+
+def _score_texts(work: Work, progress: bool) -> tuple[list[BuiltMetric], dict[str, dict[str, Score]]]:
+    """The metrics of a run, those of texts measured; question id -> metric of texts -> score."""
+    asked = [*work.of_texts, *(work.parts.quality(entry.for_run(work.config.name)) for entry in work.config.quality)]
+    if not asked:
+        return work.metrics, {}
     from sqa.run.quality_stage import score_texts
 
-    metrics, texts = metric_names.build(config.scored), dict[str, dict[str, Score]]()
-    of_texts = [metric for metric in metrics if isinstance(metric, TextMetric)]
-    of_traces = [metric for metric in metrics if not isinstance(metric, TextMetric)]
-    traces = Traces(worker.store, worker.blocks, dict(worker.stages))
-    worker.work(
-        worker.settled(stage_of_scores(of_traces, worker.stages, worker.dataset), own_codes(of_traces)),
-        lambda index, block, tick: score(of_traces, traces.block(index), tick),
-    )
-    asked = [*of_texts, *(parts.quality(entry.for_run(config.name)) for entry in config.quality)]
-    if asked:
-        scored, texts = score_texts(asked, traces, worker.store, progress)
-        metrics = [scored.pop(metric.name, metric) for metric in metrics] + list(scored.values())
-    return metrics, texts
+    scored, texts = score_texts(asked, work.traces(), work.store, progress)
+    return [scored.pop(metric.name, metric) for metric in work.metrics] + list(scored.values()), texts
+
+
+class Work:
+    """The stages of a run on its questions, and how a block of each is made.
+
+    Its components are built, and asked whether they take the questions; `whole` as `check_questions` takes it.
+    """
+
+    def __init__(
+        self,
+        config: RunConfig,
+        store: Store,
+        parts: Parts,
+        questions: list[Question],
+        dataset: str,
+        until: str = "score",
+        whole: Callable[[], Sequence[Question]] | None = None,
+    ) -> None:
+        from sqa.metrics.quality.text_metric import TextMetric
+
+        self.config, self.store, self.parts, self.questions = config, store, parts, questions
+        self.stages: dict[str, Stage] = {}  # in the order of STAGES
+        self.codes: dict[str, Sequence[Code]] = {}  # by stage: those of one's own
+        self.built: dict[str, Any] = {}  # by stage: its component, the same for all blocks
+        self.metrics = metric_names.build(config.scored)
+        self.of_texts = [metric for metric in self.metrics if isinstance(metric, TextMetric)]
+        self.of_traces = [metric for metric in self.metrics if not isinstance(metric, TextMetric)]
+        wanted = STAGES[: STAGES.index(until) + 1]
+        translator = parts.component(TRANSLATORS, config.translator)
+        check_questions(config.translator, translator, questions, whole)
+        upstream: tuple[str, ...] = ()
+        for name, (part, registry) in COMPONENTS.items():
+            if name in wanted and (component := getattr(config, part)) is not None:
+                built = self.built[name] = parts.component(registry, component)
+                stage = stage_of(name, registry, component, built, upstream, dataset)
+                self._settle(stage, parts.codes(built))
+                upstream = (self.stages[name].key,)
+        if "score" in wanted:
+            self._settle(stage_of_scores(self.of_traces, self.stages, dataset), own_codes(self.of_traces))
+
+    def _settle(self, stage: Stage, codes: Sequence[Code]) -> None:
+        self.stages[stage.name], self.codes[stage.name] = settled(self.store, stage, codes), codes
+
+    def traces(self, *names: str) -> Traces:
+        """The traces as far as these stages make them, or all of them."""
+        shown = {name: stage for name, stage in self.stages.items() if name in (names or COMPONENTS)}
+        return Traces(self.store, blocks_of(self.questions, BLOCK_SIZE), shown)
+
+    def check(self, name: str, missing: Sequence[int]) -> None:
+        """Let the guesser see the texts of the blocks that it will be asked for, if it wants to."""
+        if name == "guess" and isinstance(guesser := self.built[name], ChecksTexts):
+            translated = self.traces("translate")
+            guesser.check_texts(trace.prefixes.texts for index in missing for trace in translated.block(index))
+
+    def make(self, name: str, index: int, tick: Tick) -> None:
+        """Make one block of a stage, whose blocks of the same index before it are there."""
+        table = self._table(name, index, tick)
+        written_down(self.store, self.stages[name], self.codes[name])
+        self.store.write(self.stages[name], index, table)
+
+    def _table(self, name: str, index: int, tick: Tick) -> Table:
+        block = blocks_of(self.questions, BLOCK_SIZE)[index]
+        if name == "score":
+            return score(self.of_traces, self.traces().block(index), tick)
+        if name == "translate":
+            return translate(self.built[name], block, tick)
+        if name == "guess":
+            emissions = read_emissions(self.store, self.stages["translate"], index, block)
+            return guess(self.built[name], block, emissions, tick)
+        return buzz(self.built[name], block, read_guesses(self.store, self.stages["guess"], index, block), tick)
 
 
 # ------------------------------------------------------------------------------------------------------- stages
@@ -327,77 +406,6 @@ def _score(metric: Metric, trace: QuestionTrace) -> Score:
         return Score(tuple(map(float, metric.stats(trace))))
     except NotComputable as refusal:
         return Score(None, str(refusal))
-
-
-# ------------------------------------------------------------------------------------------------ work and rows
-
-
-class _Worker:
-    """Makes the missing blocks of one stage after another."""
-
-    def __init__(self, store: Store, questions: list[Question], progress: bool, name: str, parts: Parts) -> None:
-        self.store, self.questions, self.progress, self.name, self.parts = store, questions, progress, name, parts
-        self.codes: dict[str, Sequence[Code]] = {}  # by stage: those of one's own
-        self.blocks = blocks_of(questions, BLOCK_SIZE)
-        self.dataset = dataset_fingerprint(questions)
-        self.stages: dict[str, Stage] = {}
-        self.made: dict[str, int] = {}
-        self.seconds: dict[str, float] = {}
-
-    def stage(
-        self, name: str, registry: Registry, config: ComponentConfig, component: Any, upstream: tuple[str, ...]
-    ) -> Stage:
-        """The stage of a component after the named ones."""
-        keys = tuple(self.stages[before].key for before in upstream)
-        stage = stage_of(name, registry, config, component, keys, self.dataset)
-        return self.settled(stage, self.parts.codes(component))
-
-    def settled(self, stage: Stage, codes: Sequence[Code]) -> Stage:
-        """The stage that a stage is with this code of one's own."""
-        self.codes[stage.name] = codes
-        return settled(self.store, stage, codes)
-
-    def work(self, stage: Stage, make: Callable[[int, Sequence[Question], Tick], Table]) -> None:
-        """Make and write the blocks that the store lacks."""
-        self.stages[stage.name] = stage
-        self.made[stage.name] = 0
-        if not self.store.missing(stage, len(self.blocks)):
-            return
-        with self.store.working_on(stage):
-            missing = self.store.missing(stage, len(self.blocks))
-            todo = sum(len(self.blocks[index]) for index in missing)
-            start = time.perf_counter()
-            with self._ticking(stage.name, todo) as tick:
-                for index in missing:
-                    table = make(index, self.blocks[index], tick)
-                    written_down(self.store, stage, self.codes[stage.name])
-                    self.store.write(stage, index, table)
-                    self.made[stage.name] += 1
-            if len(missing) == len(self.blocks):
-                self.seconds[stage.name] = time.perf_counter() - start
-
-    def emissions(self, index: int, block: Sequence[Question]) -> dict[str, tr.Emissions]:
-        return read_emissions(self.store, self.stages["translate"], index, block)
-
-    def guesses(self, index: int, block: Sequence[Question]) -> dict[str, tr.Guesses]:
-        return read_guesses(self.store, self.stages["guess"], index, block)
-
-    @contextmanager
-    def _ticking(self, stage: str, todo: int) -> Iterator[Tick]:
-        """Told how many questions are done: a progress bar, those already in the store included, or a word of it."""
-        total, done = len(self.questions), len(self.questions) - todo
-        if self.progress:
-            with bar(f"{stage:9}", total, done) as shown:
-                yield shown.update
-            return
-
-        def tick(n: int) -> None:
-            nonlocal done
-            done += n
-            under_way(f"{self.name}: {stage} {done}/{total}")
-
-        tick(0)
-        yield tick
 
 
 def _unknown_pages(guesser: Guesser, questions: Sequence[Question]) -> int | None:

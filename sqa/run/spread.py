@@ -203,7 +203,7 @@ def _make(jobs: Sequence[Job], plans: Sequence[Planned], block: int, store: Stor
     """One block of every stage of each run."""
     for job, planned in zip(jobs, plans, strict=True):
         for stage in planned.stages:
-            workshop_of(store).make(job.config, stage, block, job.given)
+            workshop_of(store).make(job.config, stage, block, job.given, job.until)
 
 
 def _finish(finish: Finish, store: Store) -> Any:

@@ -30,8 +30,10 @@ from sqa.core.paths import ROOT
 from sqa.data.datasets import load_questions
 from sqa.files.atomic import held
 from sqa.files.store import Store, dataset_fingerprint
+from sqa.run import overrides, pipeline
 from sqa.run.scheduler import current, scheduled
 from sqa.run.spread import each
+from sqa.run.sweep import run_all
 from tests.sweep_process import config, prepared, sentence_pairs
 
 pytest.importorskip("distributed")
@@ -117,6 +119,29 @@ def test_questions_come_back_from_the_store_as_they_were(tmp_path: Path) -> None
     for damage in (b"", path.read_bytes().replace(b'"pl"', b'"es"'), b'{"id": 1}\n', b"[]\n", b"{"):
         path.write_bytes(damage)
         refused(DataError, r"questions\.jsonl: the questions .*delete the file", store.kept, given)
+
+
+# ------------------------------------------------------------------------------------------------------------- runs
+
+
+def test_runs_of_one_translator_share_each_block_of_it(
+    table: Path, scheduler: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two workers never translate the same block: the runs' blocks are made together."""
+    made, translate = [], pipeline.translate
+
+    def counted(translator: Any, block: Any, tick: Any) -> Any:
+        made.append(block[0].id)
+        time.sleep(0.2)  # long enough for another worker to begin the same block
+        return translate(translator, block, tick)
+
+    monkeypatch.setattr(pipeline, "translate", counted)
+    mapping = {"dataset": {"name": "questions.jsonl"}, "translator": {"name": "doubles:build_translator", "k": 1}}
+    Path("swept.yaml").write_text(yaml.safe_dump(mapping | {"metrics": ["bleu"]}), encoding="utf-8")
+    combinations = overrides.grid(Path("swept.yaml"), overrides.parsed_axes(["guesser=null,doubles:build_guesser"]))
+    with scheduled(scheduler, Path("runs")):
+        assert len(list(run_all(combinations, Path("runs"), progress=False))) == 2
+    assert len(made) == len(set(made)) == 2
 
 
 # ------------------------------------------------------------------------------------------------------------ calls

@@ -116,6 +116,8 @@ def test_blocks_in_object_storage(tmp_path: Path) -> None:
 
 def test_a_worker_with_another_model_is_refused(tmp_path: Path) -> None:
     workshop, one = Workshop(Store(tmp_path / "a")), small_config(tmp_path)
+    generous = workshop.plan(small_config(tmp_path, answers={"matching": "aliases"})).stages
+    assert workshop.plan(one).stages[:-1] == generous[:-1] and workshop.plan(one).stages[-1] != generous[-1]
     stage = replace(workshop.plan(one).stages[0], fingerprint="of another version")
     with pytest.raises(DataError, match="t: stage translate: models, code or questions here are not those"):
         workshop.make(one, stage, 0)
