@@ -12,7 +12,7 @@ from typing import Any
 
 from sqa.core.errors import ConfigError
 from sqa.files.store import digest
-from sqa.run.config import ComponentConfig, run_from_mapping, to_mapping
+from sqa.run.config import ComponentConfig, of_parts, to_mapping
 
 Value = str | int | float | bool | tuple[str, ...] | None
 _DIGITS = 8  # of the config's sha256 in a name
@@ -30,16 +30,7 @@ def components(
     guesser: Mapping[str, Any], buzzer: Mapping[str, Any] | None = None
 ) -> tuple[ComponentConfig, ComponentConfig | None]:
     """The checked configs of a guesser and a buzzer.  ConfigError lists all problems."""
-    run = run_from_mapping(
-        {
-            "name": "contender",
-            "dataset": {"name": "mini-es"},
-            "translator": {"name": "fixed"},
-            "guesser": guesser,
-            "buzzer": buzzer,
-            "metrics": ("accuracy",),
-        }
-    )
+    run = of_parts(guesser=guesser, buzzer=buzzer)
     if run.guesser is None:
         raise ConfigError("guesser: missing")
     return run.guesser, run.buzzer

@@ -26,6 +26,7 @@ from sqa.run.config import (
     QualityConfig,
     RunConfig,
     folder_name,
+    of_parts,
     run_from_mapping,
     to_mapping,
     with_limit,
@@ -65,9 +66,7 @@ class System:
         wrong += ["translator.k: give it as `k` of the entry"] if "k" in self.translator else []
         if wrong:
             raise ConfigError(wrong)
-        run_from_mapping(
-            {"name": "grid", "dataset": {"name": "mini-es"}, "translator": self.translator, "metrics": ("bleu",)}
-        )
+        of_parts(translator=self.translator)
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ from sqa.metrics.fact_metrics import Facts, fact_stats
 from sqa.metrics.facts_log import FactOptions, judged_lines
 from sqa.metrics.quality.facts import facts_in, judge
 from sqa.report import markdown
-from sqa.run.config import run_from_mapping
+from sqa.run.config import of_parts
 from sqa.run.pipeline import run
 
 GOLD = ROOT / "tests" / "golden" / "vectors"  # facts-*.tsv: ids of sentences, and their facts marked by hand
@@ -63,8 +63,8 @@ def measure(_: Path, runs: Path) -> Iterator[Row]:
         questions = load_set(SetConfig(name, pair), LIMIT)[1]
         results = {}
         for label, translator in systems.items():
-            wanted = {"name": "facts", "dataset": {"name": "mini-es"}, "translator": translator, "metrics": METRICS}
-            results[label] = run(run_from_mapping(wanted), Store(runs), questions=questions, progress=False)
+            wanted = of_parts(translator=translator, metrics=METRICS)
+            results[label] = run(wanted, Store(runs), questions=questions, progress=False)
             for metric in results[label].metrics:
                 interval = bootstrap(results[label].stats[metric.name], metric)
                 yield row_of(("systems", name, label), metric.name, interval, metric.unit, metric.signature())

@@ -15,7 +15,7 @@ from guessers.open_qa.reader import ReaderConfig
 from sqa.core.errors import ConfigError, Count, checked
 from sqa.data.xor_tydi import OpenQuestion
 from sqa.metrics.short_answers import exact_match, f1, normalise
-from sqa.run.config import ComponentConfig, run_from_mapping
+from sqa.run.config import ComponentConfig, of_parts
 
 # human: XOR-TyDi's translators; source: as it stands, in its own language; trained:
 # experiments/paper/xor_translator.py, trained first where it is not; translated: by `translator`
@@ -46,8 +46,7 @@ class System:
 
     def component(self) -> ComponentConfig:
         """The translator's checked config."""
-        run = {"name": "table4", "dataset": {"name": "mini-es"}, "translator": self.translator, "metrics": ("bleu",)}
-        return run_from_mapping(run).translator
+        return of_parts(translator=self.translator).translator
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ from sqa.core.registry import TRANSLATORS
 from sqa.core.types import Question
 from sqa.files.atomic import claimed
 from sqa.files.json_reader import parse_json
-from sqa.run.config import run_from_mapping
+from sqa.run.config import of_parts
 from sqa.run.pipeline import stream
 
 BLOCK = 512  # texts translated and kept together
@@ -54,9 +54,7 @@ class MadeConfig:
 
     def problems(self) -> list[str]:
         """Beside the bounds."""
-        run_from_mapping(
-            {"name": "made", "dataset": {"name": "mini-es"}, "translator": self.translator, "metrics": ("bleu",)}
-        )
+        of_parts(translator=self.translator)
         if (self.texts == "tossups") != (self.makes == "source"):
             return ["made: tossups are English, so their source is made; of other texts the target is"]
         return []
@@ -72,8 +70,7 @@ def made_pairs(config: MadeConfig, texts: Sequence[str]) -> Iterator[Pair]:
 
 def translated(translator: dict[str, Any], texts: Sequence[str], name: str = "texts") -> list[str]:
     """Each text, read in full, in the translator's words; kept in the cache."""
-    run = {"name": "made", "dataset": {"name": "mini-es"}, "translator": translator, "metrics": ("bleu",)}
-    component = run_from_mapping(run).translator
+    component = of_parts(translator=translator).translator
     built = TRANSLATORS.build(component.name, component.options)
     key = hashlib.sha256("\n".join([built.fingerprint(), *texts]).encode()).hexdigest()
     folder = cache_dir() / "made" / key[:32]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ from sqa.core.errors import ConfigError
 from sqa.core.interfaces import Buzzer, Guesser, Translator
 from sqa.core.registry import BUZZERS, GUESSERS, TRANSLATORS
 from sqa.files.yaml_reader import parse_yaml
-from sqa.run.config import ComponentConfig, RunConfig, is_config, load_run, run_from_mapping
+from sqa.run.config import ComponentConfig, is_config, load_run, of_parts
 
 GUESSER, BUZZER = "bm25", "{name: mlp, model: bm25}"  # when none is named
 
@@ -23,7 +22,7 @@ def translator_config(text: str) -> ComponentConfig:
         mapping = parse_yaml(text)
     except ValueError as error:
         raise ConfigError(f"--translator: {error}") from error
-    return run_from_mapping({"name": "agent", "dataset": {"name": "mini-es"}, "translator": mapping}).translator
+    return of_parts(translator=mapping).translator
 
 
 def translator_from(text: str) -> Translator:
@@ -50,9 +49,10 @@ def contestant_from(guesser: str = "", buzzer: str = "") -> tuple[Guesser, Buzze
         run = load_run(Path(guesser))
         guessing, buzzing = run.guesser, run.buzzer
         if buzzer:
-            buzzing = _run(GUESSER, _parsed("--buzzer", buzzer)).buzzer
+            buzzing = of_parts(guesser=GUESSER, buzzer=_parsed("--buzzer", buzzer)).buzzer
     else:
-        run = _run(_parsed("--guesser", guesser or GUESSER), _parsed("--buzzer", buzzer or ("" if guesser else BUZZER)))
+        asked = _parsed("--guesser", guesser or GUESSER)
+        run = of_parts(guesser=asked, buzzer=_parsed("--buzzer", buzzer or ("" if guesser else BUZZER)))
         guessing, buzzing = run.guesser, run.buzzer
     if guessing is None:
         raise ConfigError(f"--guesser: {guesser} is none")
@@ -66,25 +66,3 @@ def _parsed(option: str, text: str) -> Any:
     except ValueError as error:
         raise ConfigError(f"{option}: {error}") from error
     return None if value == "none" else value
-
-
-@dataclass(frozen=True, slots=True)
-class Nobody:
-    """No translator: the words come from elsewhere."""
-
-
-def nobody(config: Nobody) -> None:
-    """The translator of a run that is never run."""
-
-
-def _run(guesser: Any, buzzer: Any) -> RunConfig:
-    """A run of them, checked as one."""
-    return run_from_mapping(
-        {
-            "name": "contestant",
-            "dataset": {"name": "mini-es"},
-            "translator": f"{__name__}:nobody",
-            "guesser": guesser,
-            "buzzer": buzzer,
-        }
-    )
