@@ -11,10 +11,9 @@ import csv
 import hashlib
 import io
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
 
 from sqa.core.errors import DataError
 from sqa.core.significance import Band, Comparison, Interval
@@ -187,30 +186,6 @@ def _number(value: float | None) -> str:
     if value is None or math.isnan(value):
         return EMPTY
     return f"{value:.6f}" if abs(value) < 1e6 else repr(float(value))
-
-
-class Change(NamedTuple):
-    """A row in two ledgers."""
-
-    key: tuple[str, ...]
-    old: Row | None  # None: new
-    new: Row | None  # None: gone
-
-    @property
-    def incomparable(self) -> bool:
-        """Whether the same cell was measured under another signature."""
-        return self.old is not None and self.new is not None and self.old.signature != self.new.signature
-
-
-def changes(old: Ledger, new: Ledger) -> Iterator[Change]:
-    """The rows whose printed numbers or signature differ, in the new ledger's order, those that are gone last."""
-    before, after = old.by_key(), new.by_key()
-    for key, row in after.items():
-        if key not in before or _shown(before[key]) != _shown(row):
-            yield Change(key, before.get(key), row)
-    for key, row in before.items():
-        if key not in after:
-            yield Change(key, row, None)
 
 
 def _shown(row: Row) -> tuple[str, ...]:

@@ -1,8 +1,7 @@
-"""`sqa results`: measure what is stale, make pages and pictures from ledgers, say what moved, find what is old."""
+"""`sqa results`: measure what is stale, make pages and pictures from ledgers, find what is old."""
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from datetime import date
@@ -11,7 +10,7 @@ from pathlib import Path
 import sqa
 from experiments.lab import ledger as ledgers
 from experiments.lab.item import Item, chosen, items
-from experiments.lab.ledger import Change, Ledger, Row
+from experiments.lab.ledger import Ledger
 from experiments.lab.pages import (
     draw,
     drawn_from,
@@ -22,13 +21,9 @@ from experiments.lab.pages import (
     rendered,
     stale_lines,
 )
-from experiments.lab.tables import number
-from sqa.core.errors import DataError
 from sqa.core.paths import ROOT
 from sqa.files.store import write_text
 from sqa.run.folder import tsv
-
-CHANGES = ("item", "cell", "metric", "old", "new", "difference", "intervals")
 
 
 def update(names: Sequence[str], runs: Path, force: bool = False) -> None:
@@ -63,10 +58,10 @@ def measure(item: Item, runs: Path) -> None:
     same = old is not None and old.columns == item.columns and ledgers.same_numbers(old, rows)
     day = old.date if old is not None and same else date.today().isoformat()
     new = Ledger(item.name, item.command, sqa.__version__, day, dict(item.inputs(config)), item.columns, rows)
-    if old is not None and old.columns == new.columns:
-        for change in ledgers.changes(old, new):
-            if change.incomparable:
-                print(f"{item.name}: {' '.join(change.key)} has another signature than before", file=sys.stderr)
+    before = old.by_key() if old is not None and old.columns == new.columns else {}
+    for key, row in new.by_key().items():
+        if key in before and before[key].signature != row.signature:
+            print(f"{item.name}: {' '.join(key)} has another signature than before", file=sys.stderr)
     ledgers.write(new, path)
     print(path.relative_to(ROOT) if path.is_relative_to(ROOT) else path)
 
@@ -112,57 +107,6 @@ def _problems(chosen_items: Sequence[Item]) -> Iterator[str]:
             was, now = is_there.splitlines() or [""], expected.splitlines() or [""]
             where = f"{page.relative_to(ROOT)}:{line}"
             yield f"{where}: {was[0][:90]!r} should be {now[0][:90]!r}; run `sqa results update`"
-
-
-def diff(old: str, new: str | None, names: Sequence[str] = ()) -> None:
-    """Print the numbers that moved between two folders of ledgers, or two revisions of the repository (git)."""
-    lines = []
-    for item in chosen(names):
-        before, after = _at(old, item.name), _at(new, item.name) if new else _now(item.name)
-        if before is not None and after is not None:
-            lines += [_cells(item.name, change) for change in ledgers.changes(before, after)]
-    print(tsv(CHANGES, lines), end="")
-
-
-def _cells(item: str, change: Change) -> list[str]:
-    old, new = change.old, change.new
-    gap = f"{new.value - old.value:+.4f}" if old is not None and new is not None else "n/a"
-    return [item, " ".join(change.key[:-1]), change.key[-1], _shown(old), _shown(new), gap, _overlap(change)]
-
-
-def _shown(row: Row | None) -> str:
-    return "not there" if row is None else number(row, 4)
-
-
-def _overlap(change: Change) -> str:
-    """In a word, whether a reader can believe that the number moved: paired tests need the runs (`sqa compare`)."""
-    old, new = change.old, change.new
-    if old is None or new is None:
-        return "n/a"
-    if change.incomparable:
-        return "other signature"
-    if old.low is None or new.low is None or old.high is None or new.high is None:
-        return "none"
-    return "overlap" if old.low <= new.high and new.low <= old.high else "apart"
-
-
-def _now(name: str) -> Ledger | None:
-    return ledger_of(name) if ledger_path(name).is_file() else None
-
-
-def _at(where: str, name: str) -> Ledger | None:
-    """The ledger in a folder, or in a revision; None where it is not there.  Neither: DataError."""
-    folder = Path(where)
-    if folder.is_dir():
-        path = folder / f"{name}.tsv"
-        return ledgers.read(path) if path.is_file() else None
-    inside = ledger_path(name).relative_to(ROOT)
-    if subprocess.run(
-        ["git", "-C", ROOT, "rev-parse", "--verify", "-q", f"{where}^{{commit}}"], capture_output=True
-    ).returncode:
-        raise DataError(f"{where}: neither a folder of ledgers nor a revision of the repository")
-    shown = subprocess.run(["git", "-C", ROOT, "show", f"{where}:{inside}"], capture_output=True, text=True)
-    return ledgers.parse(shown.stdout, f"{where}:{inside}") if shown.returncode == 0 else None
 
 
 def listing() -> None:

@@ -40,18 +40,6 @@ def check(names: Items = None) -> None:
 
 
 @results_app.command()
-def diff(
-    old: Annotated[str, typer.Argument(metavar="OLD", help="A folder of ledgers, or a revision of the repository.")],
-    new: Annotated[
-        str | None, typer.Argument(metavar="[NEW]", help="The same; default: the ledgers as they are.")
-    ] = None,
-    items: Annotated[list[str] | None, typer.Option("--item", metavar="ITEM", help="May be repeated.")] = None,
-) -> None:
-    """What moved between two states of the ledgers, number by number, with intervals."""
-    call(f"{_MAIN}:diff", old, new, items or ())
-
-
-@results_app.command()
 def page(
     output: Annotated[Path, typer.Option("--output", metavar="FILE.html")] = DEFAULT_RUNS / "results.html",
 ) -> None:

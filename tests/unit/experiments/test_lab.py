@@ -137,19 +137,6 @@ def test_numbers_that_stay_keep_their_date(book):
     assert ledgers.read(path).date != "2020-01-01"
 
 
-def test_diff_says_what_moved_and_whether_the_intervals_meet(book, capsys, tmp_path):
-    old = tmp_path / "old"
-    old.mkdir()
-    (old / "toy.tsv").write_bytes((book.root / "experiments/ledger/toy.tsv").read_bytes())
-    book.values[:] = [1.5, 9.0]
-    main.update([], book.root / "runs", force=True)
-    capsys.readouterr()
-    main.diff(str(old), None)
-    lines = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
-    assert [line[5:] for line in lines[1:]] == [["+0.2500", "overlap"], ["+6.5000", "apart"]]
-    refused(DataError, "neither a folder", main.diff, "no-such-revision", None)
-
-
 def test_a_cell_measured_twice_is_refused(book):
     book.item = book.item.__class__(
         "toy", "", "ablation.yaml", ("k",), lambda *_: [Row(("0",), "ew", 1.0)] * 2, book._inputs
