@@ -89,6 +89,7 @@ FAMILIES: dict[str, Family] = {
             arguments={"side": "lag"},
             shown={"seconds": {"label": "Lag of facts, s", "unit": "seconds"}},
         ),
+        Family("negations", f"{_TEXTS}.negations:Negations", "Negations", "quality", needs=_HUMAN),
         *(family_of(formula) for formula in FORMULAS.values() if formula.of_runs),
         Family("ne", "sqa.metrics.revision:NormalizedErasure", "NE", "lag", "per word", 3, False),
         Family("answer-lag", "sqa.metrics.qa:AnswerLag", "answer lag", "lag", "words", 2, False, _ASKED),

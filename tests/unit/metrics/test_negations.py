@@ -1,0 +1,44 @@
+"""Negations that a translation has as the human translation has them."""
+
+from __future__ import annotations
+
+import pytest
+
+from sqa.core.errors import NotComputable
+from sqa.core.trace import QuestionTrace
+from sqa.core.types import Emission, Question
+from sqa.metrics import build
+from sqa.metrics.quality.negations import negations
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("He did not come, nor did she.", 2),
+        ("You can't and won’t, they dont.", 3),
+        ("don t try, he did n't", 2),  # without punctuation, and in tokens
+        ("Nobody said nothing without cause; no one cannot.", 5),
+        ("Not only he but also she, no doubt, in No. 5 and no 7; nothing but rain.", 0),
+        ("Few were unable to refuse it; a note, a knot, Norway.", 0),
+    ],
+)
+def test_what_a_negation_is(text: str, count: int) -> None:
+    assert negations(text) == count
+
+
+def trace(written: list[str], reference: tuple[str, ...]) -> QuestionTrace:
+    question = Question("q", "d", "es", (("a",), ("b",)), reference, "P")
+    words = [Emission(i, word, 1, True) for i, line in enumerate(written) for word in line.split()]
+    return QuestionTrace(question, words)
+
+
+def test_by_hand() -> None:
+    [metric] = build(["negations"])
+    human = ("He did not come.", "She never left.")
+    assert metric.stats(trace(["He did not come.", "She left."], human)).tolist() == [2, 3]
+    moved = ["He came.", "She has never not left."]
+    assert metric.stats(trace(moved, human)).tolist() == [2, 4]  # sentence by sentence
+    assert metric.stats(trace(moved, (" ".join(human),))).tolist() == [4, 4]
+    assert metric.score(metric.stats(trace(["He did not come.", "She never left."], human))) == 1
+    with pytest.raises(NotComputable):
+        metric.score(metric.stats(trace(["He came.", "She left."], ("Yes.", "Yes."))))
