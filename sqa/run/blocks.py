@@ -27,7 +27,7 @@ from sqa.run.parts import Parts
 from sqa.run.pipeline import BLOCK_SIZE, Work
 
 COMPONENTS = 24  # kept by a process: models of the runs it works on, not of a thousand runs before
-WORKS = 64  # runs whose plans are kept, likewise
+WORKS = 32  # runs whose plans are kept, with their components
 GIVEN = 8  # question sets of `Store.keep` that a process holds in memory
 
 
