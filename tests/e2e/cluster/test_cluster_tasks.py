@@ -30,7 +30,8 @@ from sqa.core.paths import ROOT
 from sqa.data.datasets import load_questions
 from sqa.files.atomic import held
 from sqa.files.store import Store, dataset_fingerprint
-from sqa.run import overrides, pipeline
+from sqa.run import overrides
+from sqa.run.blocks import Workshop
 from sqa.run.scheduler import current, scheduled
 from sqa.run.spread import each
 from sqa.run.sweep import run_all
@@ -127,21 +128,20 @@ def test_questions_come_back_from_the_store_as_they_were(tmp_path: Path) -> None
 def test_runs_of_one_translator_share_each_block_of_it(
     table: Path, scheduler: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two workers never translate the same block: the runs' blocks are made together."""
-    made, translate = [], pipeline.translate
+    """A task makes a block of all of them, so no two workers translate it at the same time."""
+    made, make = [], Workshop.make
 
-    def counted(translator: Any, block: Any, tick: Any) -> Any:
-        made.append(block[0].id)
-        time.sleep(0.2)  # long enough for another worker to begin the same block
-        return translate(translator, block, tick)
+    def noted(self: Workshop, config: Any, wanted: Any, index: int, *more: Any) -> bool:
+        made.extend([index] if wanted.name == "translate" else [])
+        return make(self, config, wanted, index, *more)
 
-    monkeypatch.setattr(pipeline, "translate", counted)
+    monkeypatch.setattr(Workshop, "make", noted)
     mapping = {"dataset": {"name": "questions.jsonl"}, "translator": {"name": "doubles:build_translator", "k": 1}}
     Path("swept.yaml").write_text(yaml.safe_dump(mapping | {"metrics": ["bleu"]}), encoding="utf-8")
-    combinations = overrides.grid(Path("swept.yaml"), overrides.parsed_axes(["guesser=null,doubles:build_guesser"]))
+    axes = overrides.parsed_axes(["guesser=null,doubles:build_guesser", "seed=1,2"])
     with scheduled(scheduler, Path("runs")):
-        assert len(list(run_all(combinations, Path("runs"), progress=False))) == 2
-    assert len(made) == len(set(made)) == 2
+        assert len(list(run_all(overrides.grid(Path("swept.yaml"), axes), Path("runs"), progress=False))) == 4
+    assert made in ([0] * 4 + [1] * 4, [1] * 4 + [0] * 4)
 
 
 # ------------------------------------------------------------------------------------------------------------ calls
