@@ -31,7 +31,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqa.core import answers
-from sqa.core.errors import ConfigError, DataError
+from sqa.core.errors import ConfigError, DataError, need
 from sqa.core.types import Asked, Question
 from sqa.files import records
 from sqa.files.json_reader import parse_json
@@ -190,6 +190,7 @@ def _mcif(prompts: Path, english: Path, other: Path, language: str) -> Iterator[
 
 def _prompts(path: Path) -> dict[str, str]:
     """id -> prompt in English."""
+    need("pyarrow", "the prompts of MCIF, in Parquet,")
     import pyarrow as pa
     from pyarrow import parquet
 
