@@ -22,6 +22,7 @@ from sqa.core.errors import DataError, need
 from sqa.core.table import Column, Schema, Table
 from sqa.core.trace import SCHEMA_VERSION
 from sqa.files.atomic import atomic
+from sqa.files.json_reader import parse_json
 
 OLDER = ".parquet"  # the suffix of what earlier versions wrote in place of .npz
 _DIGEST = 64  # hex digits of the sha256 of all before them: the comment of the archive
@@ -91,10 +92,10 @@ def _unpacked(data: bytes) -> tuple[Table, dict[str, Any]]:
             name.removesuffix(".npy"): np.lib.format.read_array(BytesIO(archive.read(name)), allow_pickle=False)
             for name in archive.namelist()
         }
-    about = json.loads(arrays["about"].tobytes())
+    about = parse_json(arrays["about"].tobytes())
     table = {}
     for name, kind in about["kinds"].items():
-        words = json.loads(arrays[f"{name}.words"].tobytes()) if f"{name}.words" in arrays else ()
+        words = parse_json(arrays[f"{name}.words"].tobytes()) if f"{name}.words" in arrays else ()
         table[name] = Column(kind, arrays[name], tuple(words), arrays.get(f"{name}.offsets"))
     return table, about
 
