@@ -282,8 +282,7 @@ RECIPES: dict[str, Run | Serve | Cannot] = {
     "sqa board export sqa-es --examples robustness-mini": Run(after=REGISTERED, needs=BOARD),
     # ---------------------------------------------------------------------------------------- data, the machine
     "sqa data fetch": Cannot("needs the network", "unit/data/test_download.py"),
-    "sqa data listen": Cannot("names the command; the next line has its files", "golden/test_other_questions.py"),
-    "sqa data listen askqe QA.jsonl PAIRS.jsonl > askqe.jsonl": Cannot(
+    "sqa data listen askqe QA.jsonl PAIRS.jsonl": Cannot(
         "needs AskQE's files, a download", "golden/test_other_questions.py"
     ),
     **dict.fromkeys(
