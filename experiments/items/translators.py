@@ -91,11 +91,11 @@ ITEMS = (
     ),
     Item(
         "copy-bonus",
-        "which bonus for the spelling of names and for a lexicon's words, on development sentences",
+        "which bonus for the spelling of names, on development sentences",
         "studies.yaml:bonuses",
         COLUMNS,
         measure,
-        kept="half an hour of the language model",
+        kept="minutes of the small Transformers",
     ),
     Item(
         "contamination",

@@ -50,7 +50,7 @@ ARROWS: dict[str, set[str]] = {
     "smt.policies": {"sqa", *SQA},
     "smt.models": {"sqa", *SQA, "smt.policies"},
     "smt.engines": {"sqa", *SQA, "smt.policies", "smt.models"},
-    "smt.lm": {"sqa", *SQA, "smt.policies", "smt.models", "smt.engines", "smt.training"},
+    "smt.lm": {"sqa", *SQA, "smt.policies", "smt.models", "smt.engines", "smt.training", "smt.statistical"},
     "smt.training": {"sqa", *SQA, "smt.policies", "smt.models"},
     "smt.statistical": {"sqa", *SQA, "smt.policies", "smt.models", "smt.training"},
     "smt.train": {"sqa", *SQA, "smt.training", "smt.statistical", "smt.lm"},
