@@ -325,12 +325,17 @@ RECIPES = (
         "training of a new kind",
         "sqa train guesser train.yaml",
         "trained on train.yaml",
-        {"train.yaml": "kind: mine\n"},
+        {"train.yaml": "kind: mine\noutput: mine\n"},
         (
             (
                 "guessers/train.py",
+                "    import_module(KINDS[config.kind][0])",
+                '\n\nMine = __import__("dataclasses").make_dataclass("Mine", [("kind", str), ("output", Path)])',
+            ),
+            (
+                "guessers/train.py",
                 "KINDS: dict",
-                '    "mine": lambda path, output: print(f"trained on {path.name}") or path,',
+                '    "mine": ("guessers.train", "Mine", lambda config, folder: print("trained on train.yaml")),',
             ),
         ),
     ),
