@@ -18,7 +18,7 @@ from experiments.made import LeftOut
 from sqa.core.errors import ConfigError, SqaError
 from sqa.core.registry import BUZZERS, GUESSERS
 from sqa.data.languages import code_of
-from sqa.report.lines import order
+from sqa.report.plots import order
 from sqa.run.config import load
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from experiments.lab.ledger import Row
 from sqa import metrics as metric_names
 from sqa.core.permutation import PERMUTATIONS, null_of, p_value, p_values
 from sqa.core.types import Floats
-from sqa.report.lines import order
+from sqa.report.plots import order
 
 POOLED = "both"  # the data sets of a ladder of several
 RESAMPLES = 2000

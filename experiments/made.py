@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from experiments.lab.ledger import Row, row_of
 from sqa.core.significance import Comparison
 from sqa.files.store import write_text
-from sqa.report.figure_style import save, style
+from sqa.report.plots import save, style
 from sqa.run.folder import tsv
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from sqa.report.plots import Figure
 
 CLAIM = ("dataset", "translator", "guesser", "claim", "between")  # columns of a difference
 DIFFERENCES = (*CLAIM, "difference", "low", "high", "questions", "note")

@@ -21,19 +21,18 @@ from typing import TYPE_CHECKING, Any
 
 from experiments.grid import Row as GridRow
 from experiments.lab import grid_rows
-from experiments.lab.forest import Dot, forest, look
 from experiments.lab.ledger import Row
 from experiments.made import Made
 from sqa.core.errors import ConfigError, NotComputable
 from sqa.metrics import is_variant
 from sqa.report.correlation import HEADER, Correlation, correlate_runs
-from sqa.report.figure_style import COLUMN
+from sqa.report.plots import COLUMN, Dot, forest
 from sqa.run import folder as folders
 from sqa.run import paired
 from sqa.run.config import load
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from sqa.report.plots import Figure
 
 SHORT = ("ew", "oracle-ew", "accuracy")  # drawn, with a colour each
 
@@ -99,9 +98,8 @@ def drawn(
             if tau.a in SHORT and tau.b in names and tau.tau is not None and tau.low is not None:
                 number = SHORT.index(tau.a)
                 row = Row((tau.b,), tau.a, tau.tau, tau.low, tau.high)
-                panels[guesser].append(
-                    (names.index(tau.b) + 0.22 * (number - 1), row, look(number, metrics[tau.a].label))
-                )
+                y = names.index(tau.b) + 0.22 * (number - 1)
+                panels[guesser].append(Dot(y, row, number, metrics[tau.a].label))
     labels = [metrics[name].label + " ↓" * (not metrics[name].higher_is_better) for name in names]
     figure = forest(panels, labels, COLUMN, "Kendall's tau; 1: both rank the systems alike; ↓: less is better")
     [first, *_] = next(iter(taus.values()))

@@ -24,7 +24,7 @@ from experiments.made import Made
 from sqa.run.config import load
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from sqa.report.plots import Figure
 
 MOST_LINES = 7  # translators in one figure
 SENTENCES = {

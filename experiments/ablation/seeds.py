@@ -19,7 +19,7 @@ from sqa import metrics as metric_names
 from sqa.core.errors import DataError
 from sqa.core.significance import Interval, Resampled
 from sqa.core.types import Floats
-from sqa.report.lines import order
+from sqa.report.plots import order
 
 if TYPE_CHECKING:
     from experiments.grid import Row as GridRow

@@ -20,26 +20,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.stats import binomtest
 
 from experiments.items.over_k import BEST, NAMES
 from experiments.lab import grid_rows
-from experiments.lab.forest import Dot, look
-from experiments.lab.forest import forest as lab_forest
 from experiments.lab.ledger import Ledger, Row
 from experiments.lab.tables import number
 from experiments.ladders import CLAIMS, COLUMNS, POOLED, Ladder, differences, ladders, p_of
 from sqa.core.errors import DataError
 from sqa.core.permutation import PERMUTATIONS, holm, shuffled
 from sqa.core.types import Floats
-from sqa.report import markdown
-from sqa.report.figure_style import PAGE
+from sqa.report import markdown, plots
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from sqa.report.plots import Figure
 
 PRIMARY = "language model"
 FAMILY = ("rise", "fall")
@@ -83,14 +80,14 @@ def forest(ledger: Ledger) -> Figure:
     """Every difference in expected wins with its interval, the primary family marked."""
     shown = [row for row in ledger.where(contestant=BEST) if row.cell[3] in DRAWN and row.metric in ("ew", "oracle-ew")]
     pairs = list(dict.fromkeys(row.cell[:2] for row in shown))
-    panels: dict[str, list[Dot]] = {kind: [] for kind in DRAWN}
+    panels: dict[str, list[plots.Dot]] = {kind: [] for kind in DRAWN}
     for row in shown:
         primary = row.cell[:2] == (POOLED, PRIMARY) and row.cell[3] in FAMILY
-        its = look(1, size=5, width=1.6) if primary else look(0)
-        panels[row.cell[3]].append((pairs.index(row.cell[:2]), row, its))
+        look: dict[str, Any] = {"look": 1, "size": 5, "width": 1.6} if primary else {}
+        panels[row.cell[3]].append(plots.Dot(pairs.index(row.cell[:2]), row, **look))
     names = [f"{dataset.removeprefix('xqb-')}: {NAMES.get(family, family)}" for dataset, family in pairs]
-    said = "expected wins of the best k minus the smallest k (rise), minus full input (fall)"
-    return lab_forest(panels, names, PAGE, said)
+    xlabel = "expected wins of the best k minus the smallest k (rise), minus full input (fall)"
+    return plots.forest(panels, names, plots.PAGE, xlabel)
 
 
 # ----------------------------------------------------------------------------------------------------- error rates

@@ -23,11 +23,11 @@ from sqa import metrics as metric_names
 from sqa.core.significance import bootstrap, compare
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Floats
-from sqa.report.lines import order
+from sqa.report.plots import COLOURS, PAGE, canvas, order
 from sqa.run import folder as folders
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from sqa.report.plots import Figure
 
 METRICS = ("ew", "oracle-ew")
 PACED = "full-input text"  # at wait-k's pace
@@ -76,15 +76,9 @@ def _rows(cell: tuple[str, str, str], metric, at_pace: Floats, own: GridRow, ful
 
 def figure(ledger: Ledger) -> Figure:
     """For each translator and k two bars, won by the pace and lost by the text, and their sum as a line."""
-    from matplotlib import pyplot
-
-    from sqa.report.figure_style import COLOURS, PAGE
-
     pairs = list(dict.fromkeys(row.cell[:2] for row in ledger.rows))
     high = -(-len(pairs) // 2)
-    made, grid = pyplot.subplots(
-        high, 2, figsize=(PAGE, 1.7 * high + 0.5), layout="constrained", squeeze=False, sharey=True
-    )
+    made, grid = canvas((PAGE, 1.7 * high + 0.5), high, 2, sharey=True)
     for axes in grid.flat[len(pairs) :]:
         axes.set_visible(False)
     for axes, (dataset, family) in zip(grid.flat, pairs, strict=False):

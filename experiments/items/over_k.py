@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from experiments.lab import grid_rows
 from experiments.lab.ledger import Ledger
 from experiments.lab.tables import Cell, columns, table
-from sqa.report import lines as curves
+from sqa.report import plots
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from sqa.report.plots import Figure
 
 BEST = "rerank"
 ES, PL = "xqb-es", "xqb-pl"
@@ -78,12 +78,6 @@ def _cell(dataset: str, translator: str, k: str, contestant: str = BEST) -> Cell
     return {"dataset": dataset, "translator": translator, "k": k, "contestant": contestant}
 
 
-def lines(ledger: Ledger, metric: str, dataset: str, contestant: str, drawn: Sequence[str]) -> list[curves.Line]:
-    """A line for each translator drawn that has the metric."""
-    rows = (row for row in ledger.where(metric, dataset=dataset, contestant=contestant) if row.cell[1] in drawn)
-    return curves.lines(rows, 1, 2, drawn, lambda name: NAMES.get(name, name))
-
-
 def by_k(ledger: Ledger) -> Figure:
     """Quality, expected wins and oracle expected wins over k, a row of panels for each language."""
     return drawn_over(ledger, [(ES, BEST, "Spanish"), (PL, BEST, "Polish")], DRAWN)
@@ -98,15 +92,16 @@ def drawn_over(ledger: Ledger, rows: Sequence[tuple[str, str, str]], drawn: Sequ
     """A row of panels for each (data set, contestant, title); metrics that were not measured have no panel."""
     grid = []
     for dataset, contestant, title in rows:
-        n = ledger.where(dataset=dataset, contestant=contestant)[0].n
-        panels: list[curves.Panel] = []
+        rows_drawn = [row for row in ledger.where(dataset=dataset, contestant=contestant) if row.cell[1] in drawn]
+        lags = [row for row in rows_drawn if row.metric == "dal"] if lag else None
+        panels: list[plots.Panel] = []
         for metric, label in PANELS:
-            mine = lines(ledger, metric, dataset, contestant, drawn)
-            lags = [line.by_k for line in lines(ledger, "dal", dataset, contestant, drawn)] if lag else None
-            if mine:
-                panels.append(curves.Panel(label, mine, "" if panels else f"{title}, {n} questions", lags))
+            measured = [row for row in rows_drawn if row.metric == metric]
+            if measured:
+                lines = plots.lines(measured, 1, 2, drawn, lambda name: NAMES.get(name, name), lags)
+                panels.append(plots.Panel(label, lines, "" if panels else f"{title}, {measured[0].n} questions"))
         grid.append(panels)
-    return curves.over_k(grid, OVER_LAG if lag else OVER_K)
+    return plots.over_k(grid, OVER_LAG if lag else OVER_K)
 
 
 ITEM = grid_rows.of_grid(

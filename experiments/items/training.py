@@ -15,10 +15,10 @@ from experiments.lab.item import Item
 from experiments.lab.ledger import Ledger, Row
 from experiments.lab.tables import DEVIATION
 from smt.training.sweep import MULTI, finished
-from sqa.report import lines as curves
+from sqa.report import plots
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from sqa.report.plots import Figure
 
 LANGUAGES = (("Spanish", "es-en"), ("Polish", "pl-en"))
 
@@ -48,8 +48,8 @@ def spread(ledger: Ledger, dataset: str = "xqb-es", guesser: str = "bm25") -> Fi
         sd = {row.cell: row.value for row in ledger.where(metric + DEVIATION, dataset=dataset, guesser=guesser)}
         rows = [row for row in ledger.where(metric, dataset=dataset, guesser=guesser) if row.cell in sd]
         around = [replace(r, low=r.value - sd[r.cell], high=r.value + sd[r.cell]) for r in rows]
-        panels.append(curves.Panel(title, curves.lines(around, 1, 2, ledger.values("translator"))))
-    return curves.over_k([panels], "k (source words read first)", height=2.4)
+        panels.append(plots.Panel(title, plots.lines(around, 1, 2, ledger.values("translator"))))
+    return plots.over_k([panels], "k (source words read first)", height=2.4)
 
 
 ITEMS = (

@@ -27,8 +27,9 @@ from sqa.files.model_files import files_digest
 from sqa.run.config import read_yaml, to_mapping
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
     from PIL import Image
+
+    from sqa.report.plots import Figure
 
 Block = Callable[[Ledger], Sequence[str]]  # Markdown lines
 Drawing = Callable[[Ledger], "Figure | Image.Image"]

@@ -24,8 +24,9 @@ from sqa.core.paths import ROOT
 from sqa.core.registry import did_you_mean
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
     from PIL import Image
+
+    from sqa.report.plots import Figure
 
 LEDGERS = ROOT / "experiments" / "ledger"
 PAGES = ("README.md", "docs/*.md", "data/models/*/README.md")
@@ -107,7 +108,7 @@ def draw(item: Item) -> list[Path]:
 
     One that this machine cannot make (no browser) is said on stderr and stays old.
     """
-    from sqa.report.figure_style import style
+    from sqa.report.plots import style
 
     written, digest = [], picture_digest(item)
     for name, drawing in item.figures.items():
@@ -125,15 +126,16 @@ def draw(item: Item) -> list[Path]:
 
 def _save(drawn: Figure | Image.Image, path: Path, digest: str) -> None:
     """A PNG of few colours, half as large, with the digest of its ledger."""
-    from matplotlib import pyplot
     from PIL import Image
     from PIL.PngImagePlugin import PngInfo
+
+    from sqa.report.plots import close
 
     image, text = drawn, PngInfo()
     if not isinstance(image, Image.Image):
         file = BytesIO()
         image.savefig(file, format="png")
-        pyplot.close(image)
+        close(image)
         image = Image.open(file)
     text.add_text(PICTURE, digest)
     image.convert("RGB").quantize(96, dither=Image.Dither.NONE).save(path, optimize=True, pnginfo=text)

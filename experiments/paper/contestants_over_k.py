@@ -55,15 +55,14 @@ from sqa.core.significance import (
     means,
 )
 from sqa.metrics.qa import log_reciprocal_rank
-from sqa.report import lines as curves
+from sqa.report import plots
 from sqa.run import folder as folders
 from sqa.run.config import load
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from sqa.core.trace import QuestionTrace
     from sqa.core.types import Question
+    from sqa.report.plots import Figure
     from sqa.run.parts import Parts
 
 HUMAN = "human"
@@ -209,11 +208,11 @@ def over_source(rows: Sequence[Row], config: FigureConfig) -> Figure:
         mine = [row for row in rows if row.cell[1] == guesser]
         banded = (mine[0].cell[2], "full", HUMAN)
         shown = [row if row.cell[2] in banded else replace(row, low=None, high=None) for row in mine]
-        lines = curves.lines(shown, 2, 3, label=lambda k: k if k == HUMAN else f"k = {k}")
-        ends = {number: Row((), "read", 100 * int(number) / config.bins) for number in lines[0].by_k}
+        lines = plots.lines(shown, 2, 3, label=lambda k: k if k == HUMAN else f"k = {k}")
+        read = {number: 100 * int(number) / config.bins for number in lines[0].by_k}
         title = f"{guesser}, {mine[0].cell[0]}, {mine[0].n} {kind}"
-        panels.append(curves.Panel(title, lines, "average log MRR (nats)", [ends] * len(lines)))
-    return curves.over_k([panels], "source read (% of its characters)", 2.4)
+        panels.append(plots.Panel(title, [line._replace(x=read) for line in lines], "average log MRR (nats)"))
+    return plots.over_k([panels], "source read (% of its characters)", 2.4)
 
 
 # ----------------------------------------------------------------------------------------------- Figures 7 and 10
@@ -288,9 +287,9 @@ def by_guesser(rows: Sequence[Row], which: str) -> Figure:
     for metric, name in PANELS.items():
         mine = [row for row in rows if row.metric == metric]
         human = {row.cell[3]: row for row in mine if row.cell[1] == "reference"}
-        lines = curves.lines((row for row in mine if row.cell[1] != "reference"), 3, 2)
-        panels.append(curves.Panel(name, [line._replace(human=human[line.label]) for line in lines]))
-    figure = curves.over_k([panels], "k (source words read first); dotted: the human translation", 2.4)
+        lines = plots.lines((row for row in mine if row.cell[1] != "reference"), 3, 2)
+        panels.append(plots.Panel(name, [line._replace(human=human[line.label]) for line in lines]))
+    figure = plots.over_k([panels], "k (source words read first); dotted: the human translation", 2.4)
     kind = "questions" if which == "all" else "questions with a matched answer"
     figure.suptitle(f"{rows[0].cell[0]}, {rows[0].n} {kind}, 95% bands", fontsize=8)
     return figure

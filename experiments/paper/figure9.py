@@ -23,13 +23,12 @@ from experiments.made import LeftOut, Made, gap
 from sqa.core.errors import ConfigError, NotComputable
 from sqa.core.significance import bootstrap, compare
 from sqa.files.store import Store
-from sqa.report import lines as curves
-from sqa.report.lines import order
+from sqa.report import plots
+from sqa.report.plots import order
 from sqa.run.config import QualityConfig, load, run_from_mapping, to_mapping
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
+    from sqa.report.plots import Figure
     from sqa.run.parts import Parts
     from sqa.run.pipeline import RunResult
 
@@ -132,8 +131,8 @@ def drawn(rows: Sequence[Row], labels: Mapping[str, str], families: Sequence[str
     """One data set's figure: a panel for each metric; `families`: those of all data sets, in order of their looks."""
     panels = []
     for name, label in labels.items():
-        lines = curves.lines((row for row in rows if row.metric == name), 1, 2, families)
-        panels += [curves.Panel(label, lines)] if lines else []
-    figure = curves.over_k([panels], "k (source words read first); no axis starts at 0", 2.6)
+        lines = plots.lines((row for row in rows if row.metric == name), 1, 2, families)
+        panels += [plots.Panel(label, lines)] if lines else []
+    figure = plots.over_k([panels], "k (source words read first); no axis starts at 0", 2.6)
     figure.suptitle(f"{rows[0].cell[0]}, {rows[0].n} questions, 95% bands", fontsize=8)
     return figure

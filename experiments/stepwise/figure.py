@@ -14,13 +14,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from experiments.stepwise.rows import RULES, Subject
-from sqa.report.figure_style import COLOURS, GREY, PAGE
+from sqa.report.plots import COLOURS, GREY, PAGE, canvas
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
     from sqa.diagnose.step_errors import Finding
+    from sqa.report.plots import Axes, Figure
 
 BLUE, RED = COLOURS[0], COLOURS[1]
 SIZE = 6.5  # points, of the words
@@ -66,9 +64,6 @@ def ranks(finding: Finding) -> str:
 
 def draw(subject: Subject, finding: Finding, panel: str = "") -> Figure:
     """The figure of one finding, as wide as its words need."""
-    from matplotlib import pyplot
-    from matplotlib.layout_engine import ConstrainedLayoutEngine
-
     trace = subject.trace(finding)
     numbered = {mark.first: f"({number}) " for number, mark in enumerate(subject.marks(finding), 1)}
     written = {step: numbered.get(step, "") + e.token for step, e in enumerate(trace.emissions) if e.token}
@@ -76,8 +71,8 @@ def draw(subject: Subject, finding: Finding, panel: str = "") -> Figure:
     above = LINKS + LETTER * SIZE * max(map(len, written.values()), default=0)
     heights = (96, 26, LEADS + above + below + 12)  # points
     size = (max(PAGE, (max(len(written), len(trace.question.words)) * STEP + 110) / 72), (sum(heights) + FRAME) / 72)
-    layout = ConstrainedLayoutEngine(h_pad=0.01, hspace=0.0)
-    figure, (logs, red, text) = pyplot.subplots(3, 1, figsize=size, layout=layout, height_ratios=heights)
+    figure, [[logs], [red], [text]] = canvas(size, 3, heights=heights)
+    figure.set_layout_engine("constrained", h_pad=0.01, hspace=0.0)
     title = f"{panel}{subject.kind(finding)}: {subject.system}, answered by {subject.guesser}"
     logs.set_title(f"{title}; {trace.question.id}, answer: {trace.question.page.replace('_', ' ')}", loc="left")
     _logs(logs, subject, finding)

@@ -44,14 +44,13 @@ from sqa.data.texts import load_guessdev
 from sqa.files import records
 from sqa.files.store import Stage, Store, dataset_fingerprint, digest
 from sqa.metrics.curve import AnyCurve, curve_named
-from sqa.report import lines as curves
-from sqa.report.figure_style import COLUMN
+from sqa.report import plots
 from sqa.run.config import load
 from sqa.run.parts import Parts
 from sqa.run.pipeline import BLOCK_SIZE
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from sqa.report.plots import Figure
 
 DEPTHS = (1, 10, DEPTH)
 MEASURES = (*(f"acc@{depth}" for depth in DEPTHS), "mrr", "ew")  # the order of the statistics
@@ -264,8 +263,7 @@ def accuracy_over_question(rows: Sequence[Row], labels: Sequence[str]) -> Figure
     panels = []
     for name in dict.fromkeys(row.cell[0] for row in rows):
         mine = [row for row in rows if (*row.cell[:2], row.metric) == (name, ALL, "acc@1")]
-        lines = curves.lines(mine, 2, 3, labels)
-        read = {row.cell[3]: Row((), "read", 100 * float(row.cell[3])) for row in mine}
-        title = f"accuracy at 1, {name}, {mine[0].n} questions"
-        panels.append([curves.Panel(title, lines, lags=[read] * len(lines))])
-    return curves.over_k(panels, "question read (% of its characters)", height=1.5, width=COLUMN)
+        read = {row.cell[3]: 100 * float(row.cell[3]) for row in mine}
+        lines = [line._replace(x=read) for line in plots.lines(mine, 2, 3, labels)]
+        panels.append([plots.Panel(f"accuracy at 1, {name}, {mine[0].n} questions", lines)])
+    return plots.over_k(panels, "question read (% of its characters)", height=1.5, width=plots.COLUMN)

@@ -29,15 +29,14 @@ from sqa.core.registry import did_you_mean
 from sqa.core.types import Question
 from sqa.data import datasets, download, texts
 from sqa.files.store import Store
-from sqa.report import lines as curves
+from sqa.report import plots
 from sqa.run.blocks import workshop_of
 from sqa.run.config import RunConfig, load, run_from_mapping
 from sqa.run.pipeline import run as run_stages
 from sqa.run.scheduler import current
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
+    from sqa.report.plots import Figure
     from sqa.run.parts import Parts
     from sqa.run.scheduler import Scheduler
 
@@ -276,8 +275,7 @@ def quality_over_lag(rows: Sequence[Row]) -> Figure:
     for test in dict.fromkeys(row.cell[1] for row in rows if row.metric == "dal"):
         lags = [row for row in rows if (row.cell[1], row.metric) == (test, "dal")]
         timed = {row.cell for row in lags}
-        lines = curves.lines((row for row in rows if row.metric == "bleu" and row.cell in timed), 2, 3, looks)
-        over = [line.by_k for line in curves.lines(lags, 2, 3, looks)]
-        panels.append(curves.Panel(f"BLEU, {test}, {lags[0].n:,}", lines, lags=over))
+        bleu = (row for row in rows if row.metric == "bleu" and row.cell in timed)
+        panels.append(plots.Panel(f"BLEU, {test}, {lags[0].n:,}", plots.lines(bleu, 2, 3, looks, over=lags)))
     grid = [panels[i : i + 2] for i in range(0, len(panels), 2)]
-    return curves.over_k(grid, "lag (DAL, source words); a point for each k", height=2.6)
+    return plots.over_k(grid, "lag (DAL, source words); a point for each k", height=2.6)

@@ -15,8 +15,7 @@ from sqa.core.paths import DATA
 from sqa.core.registry import TRANSLATORS, did_you_mean
 from sqa.core.threads import set_for
 from sqa.report import tables
-from sqa.report.figure_style import COLUMN, SETTINGS
-from sqa.report.lines import Line, Panel, Point, draw
+from sqa.report.plots import COLUMN, Line, Panel, Point, canvas, draw, style
 from sqa.run import folder as folders
 from sqa.run import paired
 from sqa.run.config import run_from_mapping, to_mapping
@@ -25,7 +24,8 @@ from sqa.run.sweep import run_all
 
 if TYPE_CHECKING:
     import pandas
-    from matplotlib.axes import Axes
+
+    from sqa.report.plots import Axes
 
 Part = str | Mapping[str, Any]  # "bm25", or {"name": "waitk", "model": "es-en"}
 KEYS = ("translator", "guesser", "k")
@@ -127,17 +127,15 @@ class Results(Sequence[Result]):
 
     def plot(self, metric: str = "ew", ax: Axes | None = None) -> Axes:
         """A metric over k with its 95% bands, a line a translator and guesser; in `ax`, else in a new figure."""
-        from matplotlib import pyplot, rc_context
-
         lines: dict[str, dict[str, Point]] = {}
         label = getattr(self._metric(metric), "label", metric)
         for one in self.results:
             row = one.run.rows.get(metric)
             if row is not None and row.value is not None:
                 lines.setdefault(f"{one.translator}, {one.guesser}", {})[one.k] = row
-        with rc_context(SETTINGS):
+        with style(to_files=False):
             if ax is None:
-                _, ax = pyplot.subplots(figsize=(COLUMN, 2.6), layout="constrained")
+                _, [[ax]] = canvas((COLUMN, 2.6))
             draw(ax, Panel("", [Line(name, look, by_k) for look, (name, by_k) in enumerate(lines.items())], label))
             ax.set_xlabel("k (source words read first)")
             ax.set_ylim(bottom=0)

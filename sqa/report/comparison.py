@@ -18,14 +18,14 @@ from sqa.core.errors import ConfigError
 from sqa.core.permutation import holm
 from sqa.core.registry import did_you_mean
 from sqa.files.store import write_text
-from sqa.report.figure_style import COLOURS, save, style
+from sqa.report.plots import COLOURS, canvas, save, style
 from sqa.run import folder as folders
 from sqa.run import paired
 from sqa.run.folder import RunFolder, tsv
 from sqa.run.paired import COMPARISON_HEADER, ComparisonRow
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from sqa.report.plots import Axes
 
 HEADER = ("run_a", "run_b", *COMPARISON_HEADER, "p_holm")
 ALPHA = 0.05
@@ -155,12 +155,10 @@ def _latex(metric: str, pairs: Sequence[Pair]) -> list[str]:
 
 def draw(metric: str, pairs: Sequence[Pair], folder: Path) -> list[Path]:
     """The matrix of one metric: row minus column, coloured where it is significant after Holm; PDF and PNG."""
-    from matplotlib import pyplot
-
     names, _ = _matrix(pairs)
     side = 0.55 * len(names)
     with style():
-        figure, axes = pyplot.subplots(figsize=(side + 2.2, side + 1.4), layout="constrained")
+        figure, [[axes]] = canvas((side + 2.2, side + 1.4))
         _cells(axes, pairs)
         n, label = pairs[0].row.n, f"p < {ALPHA:g} after Holm over {len(pairs)} pairs"
         axes.set_title(f"{metric}, row minus column, {n} questions\ncoloured: {label}", loc="left")
@@ -169,8 +167,6 @@ def draw(metric: str, pairs: Sequence[Pair], folder: Path) -> list[Path]:
 
 def _cells(axes: Axes, pairs: Sequence[Pair]) -> None:
     """A square for each two runs, with their difference."""
-    from matplotlib.patches import Rectangle
-
     names, cells = _matrix(pairs)
     digits = _digits(pairs)
     for y, a in enumerate(names):
@@ -178,7 +174,7 @@ def _cells(axes: Axes, pairs: Sequence[Pair]) -> None:
             diff, p = cells.get((a, b), (float("nan"), 1.0))
             sure = p < ALPHA
             colour = (COLOURS[0] if diff > 0 else COLOURS[1]) if sure else "white"
-            axes.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, facecolor=colour, edgecolor="#cccccc", linewidth=0.4))
+            axes.bar(x, 1, 1, y - 0.5, facecolor=colour, edgecolor="#cccccc", linewidth=0.4)
             if a != b:
                 axes.text(
                     x,

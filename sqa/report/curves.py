@@ -12,7 +12,7 @@ from sqa.core.errors import ConfigError
 from sqa.metrics import curve_fit
 from sqa.metrics.curve import CURVES, AnyCurve, is_file_name, read_curve
 from sqa.metrics.curve_fit import GRID, FitConfig, Fitted
-from sqa.report.figure_style import COLOURS, COLUMN, GREY, save, style
+from sqa.report.plots import COLOURS, COLUMN, GREY, canvas, save, style
 from sqa.run.folder import tsv
 
 Band = tuple[np.ndarray, np.ndarray]  # lower and upper end at GRID, (101,) each
@@ -44,10 +44,8 @@ def show(files: Sequence[Path], output: Path | None = None) -> None:
 
 def draw(curves: Sequence[AnyCurve], stem: Path, bands: dict[str, Band], fitted: Fitted | None = None) -> list[Path]:
     """The curves beside the published ones, with bands by curve name and the points of a fit; returns both files."""
-    from matplotlib import pyplot
-
     with style():
-        figure, axes = pyplot.subplots(figsize=(COLUMN, 2.6), layout="constrained")
+        figure, [[axes]] = canvas((COLUMN, 2.6))
         if fitted is not None:
             axes.plot(fitted.x, fitted.y, ".", color=GREY, markersize=1.5, label="buzzes", zorder=1)
         for known, line in zip(CURVES.values(), _LINES, strict=True):

@@ -15,19 +15,16 @@ import numpy as np
 
 from sqa.core.answers import is_right
 from sqa.core.errors import ConfigError, SqaError, need
-from sqa.core.significance import Band, MeanCurve, bootstrap_band, curve_stats
+from sqa.core.significance import Band, Interval, MeanCurve, bootstrap_band, curve_stats
 from sqa.metrics.curve import curve_named
 from sqa.report.data import Gap, Reported, described, one_line
-from sqa.report.drawing import Drawn, Palette, finish
-from sqa.report.figure_style import PAGE
-from sqa.report.lines import MARKERS, Line, Panel, order, over_k
+from sqa.report.plots import PAGE, Drawn, Line, Palette, Panel, finish, order, over_k
 from sqa.run.folder import ReportRow, open_run
 from sqa.run.parts import Parts
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from sqa.core.trace import QuestionTrace
+    from sqa.report.plots import Figure
 
 PANELS = (("ew", "expected wins (EW)"), ("oracle-ew", "oracle EW"), ("bleu", "BLEU"))  # metric, y axis
 LAGS = (("dal", "DAL"), ("laal", "LAAL"), ("al", "AL"))  # the first that all runs have is the x axis
@@ -142,16 +139,12 @@ def _sweep(series: Series, panels: Sequence[tuple[str, str]], lag: str, xlabel: 
     """A panel per metric, a line per series over k, or over a lag with the k at its points."""
     grid = []
     for metric, label in panels:
-        drawn = [
-            (look, name, {str(run.k or run.label): run for run in runs if _shown(run, metric)})
-            for look, (name, runs) in enumerate(series.items())
-        ]
-        drawn = [(look, name, runs) for look, name, runs in drawn if runs]
-        lines = [
-            Line(_legend(name), look, {k: run.rows[metric] for k, run in runs.items()}) for look, name, runs in drawn
-        ]
-        lags = [{k: run.rows[lag] for k, run in runs.items()} for _, _, runs in drawn] if lag else None
-        grid.append(Panel(label, lines, lags=lags))
+        lines = []
+        for look, (name, runs) in enumerate(series.items()):
+            if drawn := {str(run.k or run.label): run.rows for run in runs if _shown(run, metric)}:
+                x = {k: float(rows[lag].value or 0) for k, rows in drawn.items()} if lag else None
+                lines.append(Line(_legend(name), look, {k: rows[metric] for k, rows in drawn.items()}, x=x))
+        grid.append(Panel(label, lines))
     return over_k([grid], xlabel, 2.0, PAGE, palette.named, bars=bool(lag))
 
 
@@ -235,36 +228,28 @@ def _over_source(group: Sequence[Reported], series: Series, folder: Path, suffix
 
 def _source_figure(panels: Series, names: Mapping[str, str], bands: Mapping[str, Band], palette: Palette) -> Figure:
     """A panel per series, coloured in the order of k, and panels of six for the runs that belong to none."""
-    from matplotlib import pyplot
-
-    columns = min(2, len(panels))
-    rows = -(-len(panels) // columns)
-    size = (PAGE if columns > 1 else 0.7 * PAGE, 0.3 + 2.3 * rows)
-    figure, grid = pyplot.subplots(rows, columns, figsize=size, layout="constrained", sharey=True, squeeze=False)
-    x = 100 * np.arange(1, BINS + 1) / BINS
-    for axes, (name, runs) in zip(grid.flat, panels.items(), strict=False):
-        in_order = len({run.family for run in runs}) == 1 and len(runs) > 1
+    ordered = [len({run.family for run in runs}) == 1 and len(runs) > 1 for runs in panels.values()]
+    families = [runs for runs, in_order in zip(panels.values(), ordered, strict=True) if in_order]
+    ks = sorted({run.k or "" for runs in families for run in runs}, key=order)
+    steps = np.linspace(0, len(palette.ordered) - 1, len(ks)).round().astype(int)
+    colours = [*(palette.ordered[step] for step in steps), *palette.named]
+    x = {str(i): 100 * i / BINS for i in range(1, BINS + 1)}
+    drawn = []
+    for (name, runs), in_order in zip(panels.items(), ordered, strict=True):
+        lines = []
         for i, run in enumerate(runs):
-            ordered = palette.ordered[round(i * (len(palette.ordered) - 1) / max(1, len(runs) - 1))]
-            colour = ordered if in_order else palette.named[i % len(palette.named)]
-            band, k = bands[run.label], "full input" if run.k == "full" else f"k = {run.k}"
-            label = k if in_order else _legend(names[run.label])
-            axes.fill_between(x, band.low, band.high, color=colour, alpha=0.08, linewidth=0)
-            axes.plot(
-                x,
-                band.value,
-                color=colour,
-                label=label,
-                linewidth=1.2,
-                marker=MARKERS[i % len(MARKERS)],
-                markersize=2.5,
-                markevery=(i % 4, 4),
-            )
-        axes.set_title(name, loc="left")
-        axes.set_xlim(0, 102)
-        axes.legend(loc="best", labelcolor="linecolor", labelspacing=0.2)
-    for axes in grid.flat[len(panels) :]:
-        axes.set_axis_off()
-    figure.supxlabel("source read (% of its characters)", fontsize=8)
-    figure.supylabel("expected wins if answered here", fontsize=8)
-    return figure
+            k = "full input" if run.k == "full" else f"k = {run.k}"
+            label, look = (k, ks.index(run.k or "")) if in_order else (_legend(names[run.label]), len(ks) + i)
+            lines.append(Line(label, look, _points(bands[run.label]), x=x))
+        drawn.append(Panel(name, lines))
+    columns = min(2, len(drawn))
+    grid = [drawn[start : start + columns] for start in range(0, len(drawn), columns)]
+    width = PAGE if columns > 1 else 0.7 * PAGE
+    label = "expected wins if answered here"
+    return over_k(grid, "source read (% of its characters)", 2.3, width, colours, ylabel=label)
+
+
+def _points(band: Band) -> dict[str, Interval]:
+    """bin, from 1 -> the value there with its interval."""
+    ends = zip(band.value.tolist(), band.low.tolist(), band.high.tolist(), strict=True)
+    return {str(i): Interval(*numbers, band.n) for i, numbers in enumerate(ends, start=1)}

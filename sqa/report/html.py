@@ -18,7 +18,7 @@ from typing import Any
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from sqa.report.drawing import Drawn
+from sqa.report.plots import Drawn
 
 _SLOT = re.compile(r"\{\{(\w+)\}\}")
 _MARKUP = re.compile(r"([\\`*\[\]<>&~!#$]|(?<![^\W_])_|_(?![^\W_]))")

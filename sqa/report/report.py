@@ -28,10 +28,10 @@ from sqa.core.registry import QUALITY
 from sqa.files.store import write_text
 from sqa.metrics import FAMILIES
 from sqa.report.data import Component, Gap, Reported, changes, compared, data_files, described, groups_of, read_runs
-from sqa.report.drawing import Drawn
 from sqa.report.figures import draw_all
 from sqa.report.html import code, page, plain
 from sqa.report.markdown import table
+from sqa.report.plots import Drawn
 from sqa.run.config import to_mapping
 from sqa.run.folder import RESAMPLES, ReportRow
 from sqa.run.paired import ComparisonRow

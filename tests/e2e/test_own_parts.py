@@ -139,7 +139,7 @@ class FigureConfig:
 
 def figure(config: Path, runs: Path) -> None:
     """A metric of every question of a run, as a line."""
-    from sqa.report.figure_style import save, style
+    from sqa.report.plots import save, style
     from sqa.run.config import load
     from sqa.run.folder import read
 

@@ -6,15 +6,15 @@ import pytest
 from matplotlib import pyplot
 
 from experiments.lab.ledger import Row
-from sqa.report.lines import Line, Panel, lines, order, over_k
+from sqa.report.plots import Line, Panel, lines, order, over_k
 
 
 @pytest.mark.parametrize("keys", [("0.1", "0.5", "0.95", "1"), ("1", "3", "12", "full")])
 def test_points_are_joined_in_the_order_of_their_keys(keys: tuple[str, ...]) -> None:
     rows = [Row(("x", key), "ew", float(place)) for place, key in enumerate(keys)]
-    shares = {key: Row((), "read", 100.0 * place) for place, key in enumerate(keys)}
+    shares = {key: 100.0 * place for place, key in enumerate(keys)}
     [line] = lines([rows[-1], *rows[:-1]], 0, 1)
-    for panel in (Panel("over k", [line]), Panel("over shares", [line], lags=[shares])):
+    for panel in (Panel("over k", [line]), Panel("over shares", [line._replace(x=shares)])):
         figure = over_k([[panel]], "x")
         [drawn] = figure.axes[0].get_lines()
         assert list(drawn.get_ydata()) == [0.0, 1.0, 2.0, 3.0] and list(drawn.get_xdata()) == sorted(drawn.get_xdata())

@@ -1,0 +1,332 @@
+"""Figures: the style, the files, and the drawings that reports, items of the paper and `sqa.Experiment` share.
+
+    over_k    panels of lines with 95% bands: over k, over a lag, over the share of the source that was read
+    forest    panels of dots with intervals around a line at 0
+    finish    a figure of a report: for light and dark pages, with the drawn numbers as CSV beside it
+
+A value may be a row of a ledger, or of a report: whatever has `value`, `low` and `high`.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from sqa.files.atomic import atomic
+from sqa.files.store import write_text
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes as Axes
+    from matplotlib.figure import Figure as Figure
+
+# Okabe and Ito's palette without its yellow, which is too light for lines.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
+GREY = "#7F7F7F"
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+MAX_MARKERS = 8  # of a line, about
+OFFSET = 0.12  # of the distance of two k, between lines of a single k
+COLUMN = 3.35  # inches, one column of an ACL paper
+PAGE = 6.9  # inches, both columns
+SETTINGS: dict[Any, Any] = {  # of every figure: small sans-serif, thin lines, no box
+    "font.size": 8,
+    "axes.titlesize": 8,
+    "axes.labelsize": 8,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.linewidth": 0.6,
+    "lines.linewidth": 1.4,
+    "lines.markersize": 3.5,
+    "legend.frameon": False,
+    "legend.fontsize": 7,
+    "pdf.fonttype": 42,
+    "savefig.dpi": 200,
+    "svg.hashsalt": "sqa",
+}
+
+
+@contextmanager
+def style(settings: Mapping[str, Any] | None = None, to_files: bool = True) -> Iterator[None]:
+    """The settings of every figure, and more of matplotlib's; to_files: nothing is shown on a screen."""
+    import matplotlib
+
+    if to_files:
+        matplotlib.use("Agg")
+    with matplotlib.rc_context(SETTINGS | dict(settings or {})):
+        yield
+
+
+def canvas(
+    size: tuple[float, float],
+    rows: int = 1,
+    columns: int = 1,
+    sharey: bool = False,
+    heights: Sequence[float] | None = None,
+) -> tuple[Figure, Any]:
+    """A figure of `size` (inches) and its axes, an array (rows, columns); heights: of the rows, relative."""
+    from matplotlib import pyplot
+
+    return pyplot.subplots(
+        rows, columns, figsize=size, layout="constrained", squeeze=False, sharey=sharey, height_ratios=heights
+    )
+
+
+def save(figure: Figure, folder: Path, stem: str) -> list[Path]:
+    """Write <stem>.pdf and <stem>.png into `folder`, without a date in them, and close the figure; both paths."""
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for kind, metadata in (("pdf", {"CreationDate": None}), ("png", {"Software": None})):
+        path = folder / f"{stem}.{kind}"
+        with atomic(path) as partial:
+            figure.savefig(partial, format=kind, metadata=metadata)
+        paths.append(path)
+    close(figure)
+    return paths
+
+
+def close(figure: Figure) -> None:
+    """Free a figure's memory."""
+    from matplotlib import pyplot
+
+    pyplot.close(figure)
+
+
+# ----------------------------------------------------------------------------------- lines over k, over lag, over time
+
+
+class Point(Protocol):
+    """A value with its interval, where it has one."""
+
+    @property
+    def value(self) -> Any: ...
+    @property
+    def low(self) -> float | None: ...
+    @property
+    def high(self) -> float | None: ...
+
+
+class Line(NamedTuple):
+    """A line, or with one k a dot."""
+
+    label: str
+    look: int  # index of its colour and marker: the same in every panel
+    by_k: Mapping[str, Point]
+    human: Point | None = None  # the same of the human translation: a dotted line
+    x: Mapping[str, float] | None = None  # k -> lag, or share read; None: the axis has the k
+
+
+class Panel(NamedTuple):
+    """One metric."""
+
+    title: str
+    lines: Sequence[Line]
+    ylabel: str = ""
+
+
+def order(k: int | str) -> float:
+    """Sort key of a k, or of a share: full input last."""
+    try:
+        return float(k)
+    except ValueError:
+        return float("inf")
+
+
+def lines(
+    rows: Iterable[Any],
+    name: int,
+    x: int,
+    looks: Sequence[str] = (),
+    label: Callable[[str], str] = str,
+    over: Iterable[Any] | None = None,
+) -> list[Line]:
+    """A line of rows for each value in column `name` of their cells, over those in column `x`.
+
+    looks: the names in the order of their looks.  over: the rows of the metric on the x axis, with the same cells.
+    """
+    by_name: dict[str, dict[str, Point]] = {}
+    for row in rows:
+        by_name.setdefault(row.cell[name], {})[row.cell[x]] = row
+    lags: dict[str, dict[str, float]] = {}
+    for row in over or ():
+        lags.setdefault(row.cell[name], {})[row.cell[x]] = row.value
+    names = list(looks or by_name)
+    return [
+        Line(label(each), names.index(each), by_name[each], x=None if over is None else lags.get(each, {}))
+        for each in sorted(by_name, key=names.index)
+    ]
+
+
+def over_k(
+    grid: Sequence[Sequence[Panel]],
+    xlabel: str,
+    height: float = 2.0,
+    width: float = PAGE,
+    colours: Sequence[str] = COLOURS,
+    bars: bool = False,
+    ylabel: str = "",
+) -> Figure:
+    """A row of panels for each of `grid`; the names of all lines above.  bars: in place of bands, each with its k."""
+    figure, all_axes = canvas((width, 0.6 + height * len(grid)), len(grid), max(map(len, grid)))
+    named: dict[str, Artist] = {}
+    for axes_row, panels in zip(all_axes, grid, strict=True):
+        for axes, panel in zip(axes_row, panels, strict=False):
+            draw(axes, panel, colours, bars)
+            handles, labels = axes.get_legend_handles_labels()
+            named |= zip(labels, handles, strict=True)
+        for axes in axes_row[len(panels) :]:
+            axes.set_visible(False)
+    figure.supxlabel(xlabel, fontsize=8)
+    if ylabel:
+        figure.supylabel(ylabel, fontsize=8)
+    figure.legend(list(named.values()), list(named), loc="outside upper center", ncols=4 if len(named) > 3 else 3)
+    return figure
+
+
+def draw(axes: Axes, panel: Panel, colours: Sequence[str] = COLOURS, bars: bool = False) -> None:
+    """A panel over k, or over the lags that its lines have."""
+    ks = sorted({k for line in panel.lines for k in line.by_k}, key=order)
+    for index, line in enumerate(panel.lines):
+        x = {k: float(i) for i, k in enumerate(ks)} if line.x is None else line.x
+        offset = OFFSET * (index + 1) if line.x is None else 0.0
+        _draw(axes, line, x, offset, colours[line.look % len(colours)], bars)
+    if all(line.x is None for line in panel.lines):
+        axes.set_xticks(range(len(ks)), ks)
+    axes.set_title(panel.title, loc="left")
+    axes.set_ylabel(panel.ylabel)
+
+
+def _draw(axes: Axes, line: Line, x: Mapping[str, float], offset: float, colour: str, bars: bool) -> None:
+    marker = MARKERS[line.look % len(MARKERS)]
+    ks = sorted((k for k in line.by_k if k in x), key=lambda k: (order(k), x[k]))
+    rows, at = [line.by_k[k] for k in ks], [x[k] for k in ks]
+    ends = [(row.low, row.high) for row in rows if row.low is not None and row.high is not None]
+    low, high = [low for low, _ in ends], [high for _, high in ends]
+    if len(rows) == 1:
+        value = rows[0].value
+        look: dict[str, Any] = {"linestyle": "", "elinewidth": 0.8, "capsize": 1.5}
+        arms = [[max(0.0, value - low[0])], [max(0.0, high[0] - value)]] if ends else None
+        axes.errorbar([at[0] + offset], [value], yerr=arms, color=colour, marker=marker, label=line.label, **look)
+    elif rows:
+        if len(ends) == len(rows) and bars:
+            axes.vlines(at, low, high, color=colour, alpha=0.35, linewidth=0.8)
+            look = {"xytext": (0, 3.5), "textcoords": "offset points", "ha": "center", "fontsize": 5, "color": colour}
+            for k, position, row in zip(ks, at, rows, strict=True):
+                axes.annotate(k, (position, row.value), **look)
+        elif len(ends) == len(rows):
+            axes.fill_between(at, low, high, color=colour, alpha=0.12, linewidth=0)
+        every = max(1, len(at) // MAX_MARKERS)
+        axes.plot(at, [row.value for row in rows], color=colour, marker=marker, markevery=every, label=line.label)
+    if line.human is not None:
+        axes.axhline(line.human.value, color=colour, linestyle=":", linewidth=0.9)
+
+
+# ------------------------------------------------------------------------------------------ differences, correlations
+
+
+class Dot(NamedTuple):
+    """A value of a forest plot."""
+
+    y: float  # index of its name, from above
+    row: Any  # a ledger's row: `value`, `arms`
+    look: int = 0  # index of its colour and marker
+    label: str | None = None  # in the legend
+    size: float = 3  # points, of its marker
+    width: float = 0.9  # points, of its interval
+
+
+def forest(panels: Mapping[str, Iterable[Dot]], names: Sequence[str], width: float, xlabel: str) -> Figure:
+    """A panel for each kind, in it a row of dots with intervals for each name; labels of dots below."""
+    figure, [row] = canvas((width, 0.8 + 0.25 * len(names)), 1, len(panels), sharey=True)
+    labels: dict[str, Any] = {}
+    for axes, (title, dots) in zip(row, panels.items(), strict=True):
+        for dot in dots:
+            drawn = axes.errorbar(
+                [dot.row.value],
+                [dot.y],
+                xerr=[[arm] for arm in dot.row.arms],
+                color=COLOURS[dot.look],
+                marker=MARKERS[dot.look],
+                markersize=dot.size,
+                linestyle="",
+                linewidth=dot.width,
+                elinewidth=dot.width,
+                label=dot.label,
+            )
+            labels |= {dot.label: drawn} if dot.label else {}
+        axes.axvline(0, color="black", linewidth=0.6)
+        axes.set_title(title, loc="left")
+    row[0].set_yticks(range(len(names)), names)
+    row[0].invert_yaxis()
+    figure.supxlabel(xlabel, fontsize=8)
+    if labels:
+        figure.legend(labels.values(), labels.keys(), loc="outside lower center", ncols=len(labels))
+    return figure
+
+
+# --------------------------------------------------------------------------------------------- figures of the report
+
+_ORDERED = ("#440154", "#414487", "#2A788E", "#22A884", "#7AD151", "#B8AE00")  # viridis, its light end darkened
+_DARK_ORDERED = ("#B48EDE", "#7FA0F5", "#4FC3D9", "#3FD0A4", "#A6E36B", "#F2E14C")
+_DARK = ("#56B4E9", "#FF9A52", "#3FD0A4", "#E79CC6", "#F0E442", "#C3A6FF", "#FFFFFF")
+_DARK_PAGE = {
+    **dict.fromkeys(("text.color", "axes.labelcolor", "xtick.color", "ytick.color"), "#E6E9ED"),
+    "axes.edgecolor": "#A2AAB5",
+    **dict.fromkeys(("figure.facecolor", "axes.facecolor", "savefig.facecolor"), "#14171B"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A figure of the report."""
+
+    stem: str  # of its files
+    title: str
+    caption: str
+    files: tuple[Path, ...]  # PDF, PNG, CSV
+    light: str  # SVG
+    dark: str
+
+
+class Palette(NamedTuple):
+    """Colours of one kind of page."""
+
+    named: Sequence[str]  # for things without an order
+    ordered: Sequence[str]  # for things with one
+
+
+def finish(
+    draw: Callable[[Palette], Figure], folder: Path, stem: str, title: str, caption: str, table: Sequence[Sequence[str]]
+) -> Drawn:
+    """Draw for both kinds of page and write the files."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(table)
+    numbers = folder / f"{stem}.csv"
+    write_text(numbers, text.getvalue())
+    literal = {"text.parse_math": False}  # a dollar in a run's name is a dollar
+    with warnings.catch_warnings():
+        # names of runs may hold letters that the font lacks: a box in a legend is no failure
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font", category=UserWarning)
+        with style(literal):
+            figure = draw(Palette(COLOURS, _ORDERED))
+            light = _svg(figure)
+            files = save(figure, folder, stem)
+        with style(literal | _DARK_PAGE):
+            figure = draw(Palette(_DARK, _DARK_ORDERED))
+            dark = _svg(figure)
+            close(figure)
+    return Drawn(stem, title, caption, (*files, numbers), light, dark)
+
+
+def _svg(figure: Figure) -> str:
+    """The figure as SVG without a date, letters as shapes."""
+    text = io.StringIO()
+    figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
+    return text.getvalue()
