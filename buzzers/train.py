@@ -35,6 +35,7 @@ from sqa.data.corrupted import corrupt
 from sqa.data.folds import fold_of, half_of
 from sqa.data.texts import Tossup, load_tossups
 from sqa.data.translated import translations
+from sqa.files.yaml_reader import read_yaml
 from sqa.metrics.qa import oracle_expected_wins, stable_expected_wins
 from sqa.run import config as configs
 
@@ -162,7 +163,7 @@ def material(data: DataChoice) -> Material:
 
 def load_config(path: Path) -> ThresholdTraining | Learning:
     """A training config.  ConfigError naming every problem."""
-    kind = configs.read_yaml(path).get("kind")
+    kind = read_yaml(path).get("kind")
     if not isinstance(kind, str) or kind not in KINDS:
         raise ConfigError(f"{path} kind: expected one of {', '.join(KINDS)}, got {repr(kind)[:60]}")
     return configs.load(path, KINDS[kind])

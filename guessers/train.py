@@ -10,12 +10,13 @@ from typing import Any
 from guessers.lessons import check_output, learnt, lessons
 from sqa.core.errors import ConfigError
 from sqa.files.atomic import claimed
+from sqa.files.yaml_reader import read_yaml
 from sqa.run import config as configs
 
 
 def main(config_path: Path, output: Path | None = None) -> Path:
     """Train a guesser; returns its folder (the config's `output` unless another is given)."""
-    kind = configs.read_yaml(config_path).get("kind")
+    kind = read_yaml(config_path).get("kind")
     if not isinstance(kind, str) or kind not in KINDS:
         raise ConfigError(f"{config_path} kind: expected one of {', '.join(KINDS)}, got {repr(kind)[:60]}")
     module, name, trained = KINDS[kind]

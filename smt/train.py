@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from sqa.core.errors import ConfigError
-from sqa.run.config import read_yaml
+from sqa.files.yaml_reader import read_yaml
 from sqa.run.scheduler import current
 
 

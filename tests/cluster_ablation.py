@@ -10,7 +10,7 @@ import yaml
 from doubles import write_questions
 
 from sqa.core.paths import ROOT
-from sqa.run.config import read_yaml
+from sqa.files.yaml_reader import read_yaml
 
 QUESTIONS = 200  # four blocks
 

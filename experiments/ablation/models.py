@@ -18,7 +18,8 @@ from typing import Any
 from experiments.made import Made
 from sqa.core.errors import DataError
 from sqa.core.paths import ROOT
-from sqa.run.config import load, read_yaml
+from sqa.files.yaml_reader import read_yaml
+from sqa.run.config import load
 
 WEIGHTS = "model.safetensors"
 

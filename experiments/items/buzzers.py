@@ -42,9 +42,10 @@ from sqa.core.paths import CONFIGS, DATA, ROOT
 from sqa.core.significance import bootstrap, compare, means
 from sqa.data.texts import load_guessdev
 from sqa.files.store import Store
+from sqa.files.yaml_reader import is_config
 from sqa.metrics.qa import ExpectedWins, oracle_expected_wins, stable_expected_wins
 from sqa.run import pipeline
-from sqa.run.config import is_config, load_run
+from sqa.run.config import load_run
 
 PLAYED = (  # what the rows call the questions, guesser, what the report calls them
     ("dev", "bm25", "dev"),

@@ -24,7 +24,8 @@ from sqa.core.places import in_file, short
 from sqa.core.registry import ITEMS, did_you_mean
 from sqa.files.atomic import file_digest
 from sqa.files.model_files import files_digest
-from sqa.run.config import read_yaml, to_mapping
+from sqa.files.yaml_reader import read_yaml
+from sqa.run.config import to_mapping
 
 if TYPE_CHECKING:
     from PIL import Image

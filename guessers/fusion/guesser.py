@@ -32,7 +32,7 @@ from sqa.core.interfaces import ChecksTexts, Guesser, IncrementalGuesser, KnowsP
 from sqa.core.registry import GUESSERS
 from sqa.core.types import Guess
 from sqa.files.model_files import folder_digest, read_tensors, resolve_model, write_tensors
-from sqa.run.config import ComponentConfig, guessers_from, to_mapping
+from sqa.run.config import ComponentConfig, Reader, to_mapping
 from sqa.run.parts import fingerprint_of
 
 KIND = "fusion"
@@ -142,10 +142,10 @@ class FusionGuesser:
     def load(cls, folder: Path) -> FusionGuesser:
         """Read what `save` wrote, and the guessers that it names.  DataError if it is damaged."""
         tensors, config = read_tensors(folder, KIND, VERSION)
-        problems: list[str] = []
-        parts = guessers_from(config.get("guessers"), "guessers", problems)
-        if problems or not parts:
-            raise DataError(f"{folder}: config.json: {'; '.join(problems) or 'guessers: none'}; train it again")
+        reader = Reader()
+        parts = reader.guessers(config.get("guessers"), "guessers")
+        if reader.problems or not parts:
+            raise DataError(f"{folder}: config.json: {'; '.join(reader.problems) or 'guessers: none'}; train it again")
         try:
             weights = Weights(tensors, len(parts))
         except ValueError as error:

@@ -226,7 +226,7 @@ def _run(path: Path, overrides: list[str] | None, runs: Path, limit: int | None,
 def _set_threads(path: Path, words: Sequence[str]) -> None:
     """Before numpy and torch are loaded: as many threads as the parts named in a config or beside it are worth."""
     from sqa.core.threads import set_for
-    from sqa.run.config import read_yaml
+    from sqa.files.yaml_reader import read_yaml
 
     set_for(re.findall(r"\w[\w.:-]*", " ".join([str(read_yaml(path)), *words])))
 

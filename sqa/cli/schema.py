@@ -13,8 +13,9 @@ from sqa.cli.keys import KINDS, comments
 from sqa.core.errors import ConfigError
 from sqa.core.places import OwnPart
 from sqa.core.registry import QUALITY
+from sqa.files.yaml_reader import ENTRIES, LIKE
 from sqa.metrics import ALL
-from sqa.run.config import ENTRIES, LIKE, OTHER_LANGUAGES, ComponentConfig, QualityConfig, RunConfig, to_mapping
+from sqa.run.config import OTHER_LANGUAGES, ComponentConfig, QualityConfig, RunConfig, to_mapping
 
 Schema = dict[str, Any]
 OWN: Schema = {"type": "string", "pattern": ":"}  # file.py:Name, module:name
@@ -109,7 +110,7 @@ def _beside(field: Field[Any], said: Mapping[str, str]) -> Schema:
 
 
 def _value(hint: Any) -> Schema:
-    """A type, as `sqa.files.yaml_reader.Reader` reads its values."""
+    """A type, as `sqa.run.config.Reader` reads its values."""
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
     if hint in PLAIN:
         return dict(PLAIN[hint])

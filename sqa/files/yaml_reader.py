@@ -1,49 +1,50 @@
-"""The one reader of YAML: plain values only, each key once, of a size and depth that a person writes; and of plain
-values as frozen dataclasses: strict, with every problem named at once and its place.
+"""YAML files as plain values: each key once, of a size and depth that a person writes.  Typed: sqa/run/config.py.
 
-A class's fields say which keys exist, of which type, and which have defaults.  (pydantic could check them; what it
-says of unions and of other than its own types would have to be said anew, in more lines than these.)
+Several configs may share a file, each under a name: `FILE.yaml:NAME` wherever a config is named.
+
+    entries:
+      small: {output: a, network: {width: 10, depth: 2}}
+      wide: {like: small, output: b, network: {width: 50}}     network is {width: 50, depth: 2}
+
+An entry `like` another has that one's keys and values under its own.  Mappings are merged key by key, but a mapping
+that names its component (`name`) replaces the whole.
 """
 
 from __future__ import annotations
 
-import math
 import re
-import sys
-import types
-import typing
-from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, Union
+from typing import Any
 
 import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from sqa.core.errors import ConfigError
-from sqa.core.places import OwnPart
 from sqa.core.registry import did_you_mean
 
 MAX_TEXT = 4 << 20  # characters of a document
 MAX_NODES = 100_000  # values of a document, aliases written out
-MAX_DEPTH = 60  # lists and mappings within one another
-MAX_DIGITS = 19  # of a whole number: 64 bits
+MAX_DEPTH = 60  # nested lists and mappings
+MAX_DIGITS = 19  # of an integer: 64 bits
+ENTRIES, LIKE = "entries", "like"
 _PLAIN = frozenset({"null", "bool", "int", "float", "str", "seq", "map", "merge"})
+_SUFFIXES = (".yaml", ".yml")
 
 
 def parse_yaml(text: str) -> Any:
-    """The value of a YAML document.  ValueError, one line saying where, for what is odd, too large or too deep."""
+    """The value of a YAML document.  Invalid, too large or too deep: ValueError, one line with the position."""
     if len(text) > MAX_TEXT:
         raise ValueError(f"not valid YAML: more than {MAX_TEXT} characters")
     try:
         return yaml.load(text, Loader=_Loader)
     except (yaml.YAMLError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        # All but the first are what the package's constructors raise for a value that is not of its own tag.
+        # PyYAML's constructors raise all but the first for a value that does not fit its tag.
         raise ValueError(f"not valid YAML: {' '.join(str(error).split())}") from error
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML without its traps: aliases that blow up, odd kinds of values, keys that are lost, and 1e-3 as text."""
+    """PyYAML without exponential aliases, values of other kinds, repeated keys, and 1e-3 read as text."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -52,7 +53,7 @@ class _Loader(yaml.SafeLoader):
         self._sizes: dict[int, int] = {}  # id of a composed node -> values in it, aliases written out
 
     def compose_node(self, parent: Any, index: Any) -> Node | None:
-        """The package's own, counting."""
+        """PyYAML's own, with counts of values and depth."""
         event: yaml.Event = self.peek_event()  # type: ignore[no-untyped-call]  # the stubs give it no types
         start = event.start_mark
         self._depth += 1
@@ -76,14 +77,13 @@ class _Loader(yaml.SafeLoader):
         return node
 
     def construct_mapping(self, node: MappingNode, deep: bool = False) -> dict[Any, Any]:
-        """Of two equal keys the second would silently win."""
-        seen = set()
+        """PyYAML's own; of two equal keys it would take the second without a word."""
+        keys = set()
         for key_node, _ in node.value:
-            scalar = isinstance(key_node, ScalarNode)
-            if scalar and key_node.value in seen:
-                raise _problem(f"the key {key_node.value!r} occurs twice", key_node.start_mark)
-            if scalar:
-                seen.add(key_node.value)
+            if isinstance(key_node, ScalarNode):
+                if key_node.value in keys:
+                    raise _problem(f"the key {key_node.value!r} occurs twice", key_node.start_mark)
+                keys.add(key_node.value)
         return super().construct_mapping(node, deep)
 
 
@@ -94,7 +94,7 @@ def _children(node: Node) -> list[Node]:
 
 
 def _check_kind(node: Node) -> None:
-    """Only plain kinds, whole numbers of 64 bits, text that can be written."""
+    """Only plain kinds, integers of 64 bits, text that can be encoded."""
     kind = node.tag.removeprefix("tag:yaml.org,2002:")
     if kind not in _PLAIN:
         raise _problem(f"a {kind} is not taken; put text in quotes", node.start_mark)
@@ -115,141 +115,88 @@ _Loader.add_implicit_resolver(
 )
 
 
-Read = Callable[[Any, str], Any]  # (value, its place) -> what it means
-Special = Callable[[Any, str, list[str]], Any]  # the same, given the list of problems
+# -------------------------------------------------------------------------------------------- files and their entries
 
 
-@dataclass(frozen=True, slots=True)
-class Reader:
-    """Reads values of a type; what is wrong is added to `problems`, lines "place: what was expected, what was got"."""
-
-    problems: list[str]
-    special: Mapping[Any, Special] = field(default_factory=dict)  # type -> what reads its values
-
-    def dataclass(self, cls: type, value: Any, where: str, hooks: Mapping[str, Read] | None = None) -> Any:
-        """An instance of `cls` from a mapping, None where something is wrong; `hooks` read the values of these keys."""
-        if not isinstance(value, Mapping):
-            self._add(where, f"expected a mapping of keys to values, got {kind_of(value)}")
-            return None
-        before = len(self.problems)
-        known = {f.name: f for f in fields(cls) if f.init}
-        hints = typing.get_type_hints(cls)
-        for key in value:
-            if key not in known:
-                self._add(join(where, key), f"unknown{did_you_mean(str(key), known)}")
-        arguments: dict[str, Any] = {}
-        for name, f in known.items():
-            here = join(where, name)
-            if name not in value:
-                if f.default is MISSING and f.default_factory is MISSING:
-                    self._add(here, f"missing; expected {describe(hints[name])}")
-            elif hooks and name in hooks:
-                arguments[name] = hooks[name](value[name], here)
-            else:
-                arguments[name] = self.value(hints[name], value[name], here)
-        if len(self.problems) > before:
-            return None
-        try:
-            return cls(**arguments)
-        except ConfigError as error:
-            self.problems.extend(placed(where, problem) for problem in error.problems)
-        except ValueError as error:
-            self.problems.append(placed(where, str(error)))
-        return None
-
-    def value(self, hint: Any, value: Any, where: str) -> Any:
-        """`value` as the type `hint`, None where something is wrong."""
-        origin, arguments = typing.get_origin(hint), typing.get_args(hint)
-        if hint is Any:  # what takes it checks it
-            return value
-        if hint in self.special:
-            return self.special[hint](value, where, self.problems)
-        if origin in (Union, types.UnionType):
-            return self._union(hint, arguments, value, where)
-        if is_dataclass(hint):
-            return self.dataclass(typing.cast(type, hint), value, where)
-        if origin is tuple and isinstance(value, (list, tuple)):
-            hints = [arguments[0]] * len(value) if arguments[-1] is Ellipsis else arguments
-            if len(hints) == len(value):
-                pairs = enumerate(zip(hints, value, strict=True))
-                return tuple(self.value(item_hint, item, f"{where}[{i}]") for i, (item_hint, item) in pairs)
-        if origin in (dict, Mapping) and isinstance(value, Mapping):
-            return {
-                self.value(arguments[0], key, f"{where} key"): self.value(arguments[1], item, join(where, key))
-                for key, item in value.items()
-            }
-        if origin is Literal:
-            if any(value == choice and type(value) is type(choice) for choice in arguments):
-                return value
-            near = did_you_mean(value, [a for a in arguments if isinstance(a, str)]) if isinstance(value, str) else ""
-            return self._add(where, f"expected {describe(hint)}, got {value!r}{near}")
-        if hint is float and _fits(hint, value) and not _finite(value):
-            return self._add(where, f"expected a finite number, got {kind_of(value)}")
-        if isinstance(hint, type) and _fits(hint, value):
-            return float(value) if hint is float else Path(value) if hint is Path else value
-        return self._add(where, f"expected {describe(hint)}, got {kind_of(value)}{_unquoted(hint, value)}")
-
-    def _union(self, hint: Any, arguments: tuple[Any, ...], value: Any, where: str) -> Any:
-        """The first member of a union that takes the value; the exact type before a wider one."""
-        if value is None and type(None) in arguments:
-            return None
-        if OwnPart in arguments:  # made before, or it is none
-            if isinstance(value, OwnPart):
-                return value
-            [plain] = (argument for argument in arguments if argument is not OwnPart)
-            return self.value(plain, value, where)
-        for argument in sorted(arguments, key=lambda a: type(value) is not a):
-            tried = Reader([], self.special)
-            result = tried.value(argument, value, where)
-            if not tried.problems:
-                return result
-        nested = [a for a in arguments if is_dataclass(a)]
-        if len(nested) == 1 and isinstance(value, Mapping):
-            return self.dataclass(typing.cast(type, nested[0]), value, where)
-        return self._add(where, f"expected {describe(hint)}, got {kind_of(value)}")
-
-    def _add(self, where: str, problem: str) -> None:
-        self.problems.append(f"{where}: {problem}")
+def split_entry(path: Path) -> tuple[Path, str | None]:
+    """The file, and the name of its entry if one is named."""
+    file, colon, name = str(path).rpartition(":")
+    return (Path(file), name) if colon and Path(file).suffix in _SUFFIXES else (path, None)
 
 
-def _unquoted(hint: Any, value: Any) -> str:
-    """What to say of a number between quotation marks where a number is wanted."""
+def is_config(text: str) -> bool:
+    """Whether this names a YAML file, or an entry of one."""
+    return split_entry(Path(text))[0].suffix in _SUFFIXES
+
+
+def name_of(path: Path) -> str:
+    """The name of a config that gives none: its entry, else its file."""
+    file, entry = split_entry(path)
+    return entry or file.stem
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    """The mapping in a YAML file, or in an entry of one.
+
+    ConfigError: unreadable, not UTF-8 or YAML, a repeated key, an unknown or missing entry, `like` in a circle.
+    """
+    file, entry = split_entry(Path(path))
     try:
-        quoted = hint in (int, float) and isinstance(value, str) and math.isfinite(hint(value))
-    except ValueError:
-        return ""
-    return "; write it without quotes" if quoted else ""
+        mapping = mapping_in(file.read_bytes(), str(file))
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror or error}") from error
+    entries = mapping.get(ENTRIES)
+    if not isinstance(entries, Mapping):
+        if entry is None:
+            return mapping
+        raise ConfigError(f"{file}: has no `{ENTRIES}`, so none called {entry!r}; leave `:{entry}` out")
+    if extra := [str(key) for key in mapping if key != ENTRIES]:
+        raise ConfigError(f"{file} {extra[0]}: unknown; a file of {ENTRIES} has no other key")
+    if entry is None:
+        raise ConfigError(f"{file}: holds several configs; say which, {file}:NAME with one of {', '.join(entries)}")
+    return _resolved(entries, entry, file, ())
 
 
-def _fits(hint: type, value: Any) -> bool:
-    """Exact types but for: an int is a float, a str is a Path; a bool is no number."""
-    if hint is Path:
-        return isinstance(value, (str, Path))
-    if hint is float:
-        return isinstance(value, (int, float)) and not isinstance(value, bool)
-    return type(value) is hint
+def mapping_in(content: bytes, source: str) -> dict[str, Any]:
+    """The mapping in a YAML text.  ConfigError naming the `source`: not UTF-8, not YAML, no mapping."""
+    try:
+        mapping = parse_yaml(content.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{source}: not UTF-8 (byte {error.start}); save it as UTF-8") from error
+    except ValueError as error:
+        if content.lstrip()[:1] == b"{" and content.count(b"\n{"):
+            log = f"a config names a log: `translator: {{name: recorded, file: {source}}}`"
+            raise ConfigError(f"{source}: expected a config in YAML, got JSON lines; {log}") from error
+        raise ConfigError(f"{source}: {error}") from error
+    if not isinstance(mapping, dict):
+        raise ConfigError(f"{source}: expected a mapping of keys to values, got {kind_of(mapping)}")
+    return mapping
 
 
-def _finite(value: float) -> bool:
-    """No NaN, no infinity, no whole number beyond the greatest float."""
-    return math.isfinite(value) if isinstance(value, float) else abs(value) <= sys.float_info.max
+def _resolved(entries: Mapping[Any, Any], name: object, file: Path, chain: tuple[object, ...]) -> dict[str, Any]:
+    """An entry with what it takes from the entries it is `like`; `chain` are the names on the way to it."""
+    if name not in entries:
+        near = did_you_mean(str(name), list(map(str, entries)))
+        asking = f"{file}:{chain[-1]} {LIKE}" if chain else f"{file}"
+        raise ConfigError(f"{asking}: no entry {name!r}{near}; there are {', '.join(map(str, entries))}")
+    if name in chain:
+        raise ConfigError(f"{file}:{chain[0]} {LIKE}: a circle, {' -> '.join(map(str, (*chain, name)))}")
+    entry = entries[name]
+    if not isinstance(entry, Mapping):
+        raise ConfigError(f"{file}:{name}: expected a mapping of keys to values")
+    if LIKE not in entry:
+        return dict(entry)
+    given = {key: value for key, value in entry.items() if key != LIKE}
+    return _merged(_resolved(entries, entry[LIKE], file, (*chain, name)), given)
 
 
-def describe(hint: Any) -> str:
-    """A type in a config author's words."""
-    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
-    if origin in (Union, types.UnionType):
-        return " or ".join(describe(argument) for argument in arguments)
-    if origin is Literal:
-        return " or ".join(repr(argument) for argument in arguments)
-    if origin is tuple and arguments[-1] is not Ellipsis:
-        return f"a list of {len(arguments)}: {', '.join(map(describe, arguments))}"
-    if origin is tuple:
-        return f"a list of {describe(arguments[0])}"
-    if is_dataclass(hint) or origin in (dict, Mapping):
-        return "a mapping of keys to values"
-    names = {int: "a whole number", float: "a number", str: "text", bool: "true or false", Path: "a path"}
-    return "null" if hint is type(None) else names.get(hint, str(hint))
+def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(base)
+    for key, value in over.items():
+        if isinstance(base.get(key), Mapping) and isinstance(value, Mapping) and "name" not in value:
+            value = _merged(base[key], value)
+        merged[key] = value
+    return merged
 
 
 def kind_of(value: Any) -> str:
@@ -258,13 +205,3 @@ def kind_of(value: Any) -> str:
         return "null (nothing)"
     names = {bool: "true or false", int: "number", float: "number", str: "text", list: "list", dict: "mapping"}
     return f"{names.get(type(value), type(value).__name__)} {str(value)[:60]!r}"
-
-
-def join(where: str, key: object) -> str:
-    return f"{where}.{key}" if where else str(key)
-
-
-def placed(where: str, problem: str) -> str:
-    """A component's own "key: ..." under its place in the file; a place already named is not named twice."""
-    last = where.rpartition(".")[2]
-    return join(where, problem.removeprefix(f"{last}.") if last else problem)

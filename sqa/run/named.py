@@ -8,8 +8,8 @@ from typing import Any
 from sqa.core.errors import ConfigError
 from sqa.core.interfaces import Buzzer, Guesser, Translator
 from sqa.core.registry import BUZZERS, GUESSERS, TRANSLATORS
-from sqa.files.yaml_reader import parse_yaml
-from sqa.run.config import ComponentConfig, is_config, load_run, of_parts
+from sqa.files.yaml_reader import is_config, parse_yaml
+from sqa.run.config import ComponentConfig, load_run, of_parts
 
 GUESSER, BUZZER = "bm25", "{name: mlp, model: bm25}"  # when none is named
 

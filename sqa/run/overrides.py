@@ -19,12 +19,11 @@ from typing import Any
 
 from sqa.core import places
 from sqa.core.errors import ConfigError
-from sqa.core.registry import BUZZERS, GUESSERS, TRANSLATORS, did_you_mean
+from sqa.core.registry import did_you_mean
 from sqa.files.store import digest
-from sqa.files.yaml_reader import parse_yaml
-from sqa.run.config import OTHER_LANGUAGES, DatasetConfig, RunConfig, name_of, read_yaml, run_from_mapping, to_mapping
+from sqa.files.yaml_reader import name_of, parse_yaml, read_yaml
+from sqa.run.config import OTHER_LANGUAGES, PARTS, DatasetConfig, RunConfig, run_from_mapping, to_mapping
 
-PARTS = {"translator": TRANSLATORS, "guesser": GUESSERS, "buzzer": BUZZERS}
 TOP = tuple(field.name for field in dataclasses.fields(RunConfig))
 DIGITS = 8  # of the config's digest in a run's name
 LONGEST = 80  # characters of a run's name before its digest

@@ -26,9 +26,9 @@ from sqa.core.errors import ConfigError
 from sqa.core.paths import ROOT
 from sqa.core.places import OwnPart
 from sqa.core.registry import BUZZERS, GUESSERS, POLICIES, QUALITY, TRANSLATORS
-from sqa.files.yaml_reader import Reader, parse_yaml
+from sqa.files.yaml_reader import parse_yaml
 from sqa.metrics.quality import bertscore
-from sqa.run.config import SPECIAL, ComponentConfig
+from sqa.run.config import ComponentConfig, Reader
 from sqa.run.pipeline import stage_of
 
 Options = Mapping[str, Any]
@@ -125,9 +125,9 @@ class System:
 
 
 def config_of(kind: str, name: str, options: Options, places: Places) -> Any:
-    problems: list[str] = []
-    config = Reader(problems, SPECIAL).dataclass(class_of(kind, name), filled(options, places), "")
-    assert not problems, problems
+    reader = Reader()
+    config = reader.record(class_of(kind, name), filled(options, places), "")
+    assert not reader.problems, reader.problems
     return config
 
 

@@ -100,7 +100,7 @@ def register_model(
     ],
 ) -> None:
     """Add a model; it is queued on every data set of the task."""
-    from sqa.run.config import is_config, read_yaml, split_entry
+    from sqa.files.yaml_reader import is_config, read_yaml, split_entry
 
     path = config_file(file)
     kind = "config" if is_config(str(path)) else "submission"

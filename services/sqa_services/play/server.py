@@ -34,9 +34,10 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from sqa.core.errors import checked
 from sqa.files.atomic import claimed
+from sqa.files.yaml_reader import is_config
 from sqa.metrics.curve import curve_named
 from sqa.metrics.qa import ExpectedWins
-from sqa.run.config import RunConfig, is_config, load_run
+from sqa.run.config import RunConfig, load_run
 from sqa.run.folder import read
 from sqa.run.parts import Parts
 from sqa_services.net import connections

@@ -12,7 +12,7 @@ from small_ablation import changed, rows, write_small_ablation
 from experiments import grid
 from experiments.ablation.over_k import main
 from sqa.core.paths import ROOT
-from sqa.run.config import read_yaml
+from sqa.files.yaml_reader import read_yaml
 
 KS = [1, 3, 6, "full"]
 

@@ -15,7 +15,7 @@ from experiments.ablation.over_k import main
 from experiments.grid import trained
 from smt.models.bundle import save_model
 from sqa.core.paths import ROOT
-from sqa.run.config import read_yaml
+from sqa.files.yaml_reader import read_yaml
 from tests.smt_models import random_model, vocabulary
 
 ENTRY = {"label": "mine", "language": "es"}

@@ -26,8 +26,9 @@ from sqa.core.trace import QuestionTrace
 from sqa.core.types import Emission, Guess
 from sqa.data.datasets import load_questions
 from sqa.files.store import Store
+from sqa.files.yaml_reader import read_yaml
 from sqa.run import folder as folders
-from sqa.run.config import load, read_yaml
+from sqa.run.config import load
 from sqa.run.pipeline import run
 
 KS = [1, 3, 6, "full"]

@@ -19,8 +19,9 @@ from sqa.core.errors import ConfigError, NotComputable
 from sqa.core.paths import ROOT
 from sqa.core.registry import GUESSERS
 from sqa.data.datasets import load_questions
+from sqa.files.yaml_reader import read_yaml
 from sqa.metrics.curve import CURVES
-from sqa.run.config import load, read_yaml
+from sqa.run.config import load
 
 FRACTIONS = (0.05, 0.5, 1.0)
 N = 20

@@ -26,8 +26,8 @@ from sqa.core.paths import ROOT
 from sqa.diagnose.alignment import SEEDS, Alignment
 from sqa.diagnose.detector import load_detector
 from sqa.diagnose.step_errors import step_errors
+from sqa.files.yaml_reader import read_yaml
 from sqa.run import folder as folders
-from sqa.run.config import read_yaml
 
 KS = [3, 6, "full"]
 LIMIT = 6

@@ -15,8 +15,9 @@ from experiments.paper.table4_rows import Table4Config
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
 from sqa.data import xor_tydi
+from sqa.files.yaml_reader import read_yaml
 from sqa.metrics.short_answers import exact_match, f1
-from sqa.run.config import load, read_yaml
+from sqa.run.config import load
 
 SHIPPED = ROOT / "configs" / "table4.yaml"
 THINGS = ["Rome", "Paris", "Oslo", "Lima", "Cairo", "Delhi"]  # what each question is about

@@ -27,7 +27,7 @@ from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
 from sqa.core.trace import check_emissions
 from sqa.data.datasets import load_questions
-from sqa.run.config import read_yaml
+from sqa.files.yaml_reader import read_yaml
 from sqa.run.pipeline import stream
 
 SENTENCES = [s for q in load_questions("mini-es", limit=3) for s in q.sentences]

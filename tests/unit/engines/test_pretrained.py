@@ -25,8 +25,9 @@ from sqa.core.paths import ROOT
 from sqa.core.trace import check_emissions
 from sqa.data.datasets import load_questions
 from sqa.files.hub import find_model
+from sqa.files.yaml_reader import read_yaml
 from sqa.metrics.quality.comet import CometConfig
-from sqa.run.config import read_yaml, run_from_mapping
+from sqa.run.config import run_from_mapping
 from sqa.run.folder import hub_models
 from sqa.run.pipeline import stream
 

@@ -22,7 +22,8 @@ from experiments.grid import AblationConfig, cells
 from sqa.core import progress
 from sqa.core.errors import ConfigError, SqaError, TraceError
 from sqa.core.paths import ROOT
-from sqa.run.config import load, read_yaml
+from sqa.files.yaml_reader import read_yaml
+from sqa.run.config import load
 from tests.small_ablation import WAIT_K
 
 BM25 = {"name": "bm25"}

@@ -29,7 +29,7 @@ from sqa.core.types import Question
 from sqa.data.corrupted import corrupt
 from sqa.data.folds import fold_of, half_of
 from sqa.data.texts import Tossup
-from sqa.files.yaml_reader import parse_yaml
+from sqa.files.yaml_reader import parse_yaml, read_yaml
 from sqa.metrics.curve import CURVES
 from sqa.run import config as configs
 
@@ -52,7 +52,7 @@ CONFIGS = {f"train_guessers.yaml:{name}": training for name, training in CONFIGS
 def test_the_configs_are_complete(name):
     assert configs.load(ROOT / "configs" / name, CONFIGS[name])
     if CONFIGS[name] is GruTraining:
-        assert set(configs.read_yaml(ROOT / "configs" / name)) == {field.name for field in fields(GruTraining)}
+        assert set(read_yaml(ROOT / "configs" / name)) == {field.name for field in fields(GruTraining)}
 
 
 IMPOSSIBLE = r"""
@@ -84,7 +84,7 @@ rerank | {learnt: {model: bm25, folds: [guesser, buzzer], bonus: true}} | learnt
 @pytest.mark.parametrize("row", IMPOSSIBLE.strip().splitlines())
 def test_a_training_that_cannot_be_is_refused(tmp_path, row):
     name, change, says = map(str.strip, row.split("|"))
-    mapping = configs.read_yaml(ROOT / "configs" / f"train_guessers.yaml:{name}") | parse_yaml(change)
+    mapping = read_yaml(ROOT / "configs" / f"train_guessers.yaml:{name}") | parse_yaml(change)
     path = write(tmp_path / "g.yaml", yaml.safe_dump(mapping))
     refused(ConfigError, says, configs.load, path, CONFIGS[f"train_guessers.yaml:{name}"])
 
@@ -154,7 +154,7 @@ def guesser(made_up, tmp_path):
     """The folder of a BM25 guesser of the made-up world."""
     folder = tmp_path / "guesser"
     text = yaml.safe_dump(
-        configs.read_yaml(ROOT / "configs" / "train_guessers.yaml:bm25-85") | {"output": str(folder), "bonus": False}
+        read_yaml(ROOT / "configs" / "train_guessers.yaml:bm25-85") | {"output": str(folder), "bonus": False}
     )
     assert guessers.train.main(write(tmp_path / "g.yaml", text)) == folder
     return folder
@@ -280,7 +280,7 @@ def test_an_unknown_kind_of_guesser_is_named(tmp_path, text, message):
 
 
 def test_a_mistyped_key_gets_the_nearest(tmp_path):
-    mapping = configs.read_yaml(ROOT / "configs" / "train_guessers.yaml:gru")
+    mapping = read_yaml(ROOT / "configs" / "train_guessers.yaml:gru")
     text = yaml.safe_dump({"dropuot" if key == "dropout" else key: value for key, value in mapping.items()})
     with pytest.raises(ConfigError, match="dropuot: unknown, did you mean 'dropout'"):
         guessers.train.main(write(tmp_path / "g.yaml", text))

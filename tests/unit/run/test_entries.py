@@ -8,7 +8,8 @@ import pytest
 
 from sqa.core.errors import ConfigError
 from sqa.core.paths import ROOT
-from sqa.run.config import is_config, load_run, name_of, read_yaml, split_entry
+from sqa.files.yaml_reader import is_config, name_of, read_yaml, split_entry
+from sqa.run.config import load_run
 from sqa.run.named import translator_from
 
 TEXT = """

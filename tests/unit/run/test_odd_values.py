@@ -11,9 +11,9 @@ from sqa.cli.app import main as command
 from sqa.core.errors import ConfigError, DataError
 from sqa.data.download import read_manifest
 from sqa.files.records import json_document, json_lines, parse_json
-from sqa.files.yaml_reader import parse_yaml
+from sqa.files.yaml_reader import parse_yaml, read_yaml
 from sqa.metrics.latency_log import LogOptions, score
-from sqa.run.config import load_run, read_yaml
+from sqa.run.config import load_run
 from sqa.run.named import contestant_from, translator_from
 
 BOMB = "a0: &a0 [x]\n" + "\n".join(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 12)) + "\n"

@@ -14,7 +14,8 @@ from sqa.cli.schema import schema
 from sqa.core.errors import ConfigError
 from sqa.core.paths import CONFIGS, ROOT
 from sqa.core.registry import TRANSLATORS, Registry
-from sqa.run.config import read_yaml, run_from_mapping
+from sqa.files.yaml_reader import read_yaml
+from sqa.run.config import run_from_mapping
 
 SCHEMA = schema()
 VALIDATOR = Draft202012Validator(SCHEMA)

@@ -28,7 +28,8 @@ from sqa.core.paths import DATA, ROOT
 from sqa.files.atomic import claimed
 from sqa.files.model_files import read_tensors, write_tensors
 from sqa.files.store import Store
-from sqa.run.config import load, read_yaml, run_from_mapping, to_mapping
+from sqa.files.yaml_reader import read_yaml
+from sqa.run.config import load, run_from_mapping, to_mapping
 from sqa.run.pipeline import run
 from sqa.training.checkpoints import Checkpoints
 from tests.smt_models import random_model, vocabulary

@@ -31,7 +31,8 @@ from sqa.core.errors import ConfigError, DataError
 from sqa.core.interfaces import Guesser, IncrementalGuesser
 from sqa.core.paths import ROOT
 from sqa.files.store import Store
-from sqa.run.config import load_run, read_yaml, run_from_mapping
+from sqa.files.yaml_reader import read_yaml
+from sqa.run.config import load_run, run_from_mapping
 from sqa.run.pipeline import run
 
 # --------------------------------------------------------------------------------------------------------- the contract
