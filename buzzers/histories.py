@@ -24,7 +24,7 @@ from sqa.core.errors import Count, Share, checked
 from sqa.core.registry import GUESSERS
 from sqa.data.folds import Half
 from sqa.data.texts import Tossup
-from sqa.files.model_files import replace_bytes
+from sqa.files.atomic import write_bytes
 
 VERSION = 1  # of the files and of what is in them; raise it when features change
 
@@ -75,7 +75,7 @@ def histories_of(guesser: Any, tossups: Sequence[Tossup], name: str, cache: Path
     if found is None:
         found = [history_of(guesser, tossup) for tossup in tqdm(tossups, f"guessing {name}", mininterval=2)]
         cache.mkdir(parents=True, exist_ok=True)
-        replace_bytes(path, _packed(found))
+        write_bytes(path, _packed(found))
     return found
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from experiments.lab.ledger import Row, row_of
 from sqa.core.significance import Comparison
-from sqa.files.store import write_text
+from sqa.files.atomic import write_text
 from sqa.report.plots import save, style
 from sqa.run.folder import tsv
 

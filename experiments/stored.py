@@ -11,7 +11,7 @@ from typing import Any
 from tqdm import tqdm
 
 from sqa.core.errors import DataError
-from sqa.core.table import table_of
+from sqa.core.trace import table_of
 from sqa.files.store import Stage, Store
 
 

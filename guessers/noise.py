@@ -33,7 +33,7 @@ from sqa.core.types import Question
 from sqa.data.folds import Fold, fold_of
 from sqa.data.sentences import split
 from sqa.data.texts import Tossup, load_tossups
-from sqa.files.json_reader import parse_json
+from sqa.files.records import parse_json
 
 BLOCK = 100  # tossups translated together; what a kill can lose
 KS = ("3", "6", "9", "12", "15", "full")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sqa.core.table import Table
+from sqa.core.trace import Table
 
 
 def as_older_versions_wrote(path: Path, table: Table, metadata: dict[str, str]) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from experiments.lab.item import items
 from experiments.lab.pages import ledger_of, ledger_path
 from sqa import __version__
-from sqa.files.store import write_text
+from sqa.files.atomic import write_text
 
 
 def main(output: Path) -> None:

@@ -17,10 +17,10 @@ import yaml
 
 from experiments.lab.ledger import DIGITS, Ledger, Row
 from sqa.core.errors import ConfigError
+from sqa.core.own import in_file, short
 from sqa.core.own.code import called
 from sqa.core.own.parts import named
 from sqa.core.paths import CONFIGS, DATA, config_file
-from sqa.core.places import in_file, short
 from sqa.core.registry import ITEMS, did_you_mean
 from sqa.files.atomic import file_digest
 from sqa.files.model_files import files_digest

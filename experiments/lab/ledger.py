@@ -17,7 +17,7 @@ from pathlib import Path
 
 from sqa.core.errors import DataError
 from sqa.core.significance import Band, Comparison, Interval
-from sqa.files.store import write_text
+from sqa.files.atomic import write_text
 
 MEASURED = ("metric", "value", "low", "high", "n", "unit", "signature", "run")  # columns after the item's own
 DIGITS = 12  # of a digest in a ledger

@@ -22,7 +22,7 @@ from experiments.lab.pages import (
     stale_lines,
 )
 from sqa.core.paths import ROOT
-from sqa.files.store import write_text
+from sqa.files.atomic import write_text
 from sqa.run.folder import tsv
 
 

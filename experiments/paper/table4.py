@@ -52,7 +52,8 @@ from sqa.core.significance import bootstrap, bootstrap_many, compare_many
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Emission
 from sqa.data.xor_tydi import OpenQuestion, load_xor_tydi
-from sqa.files.store import Store, write_text
+from sqa.files.atomic import write_text
+from sqa.files.store import Store
 from sqa.metrics.quality.bleu import Bleu
 from sqa.metrics.short_answers import LanguageMean, by_language
 from sqa.run.config import load

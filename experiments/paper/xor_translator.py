@@ -26,7 +26,8 @@ from smt.statistical.tune import tune_language, tune_weights
 from smt.training.prepare import names
 from sqa.core.errors import SqaError, need
 from sqa.data.xor_tydi import SPLITS, load_translations, load_xor_tydi
-from sqa.files.store import digest, write_text
+from sqa.files.atomic import write_text
+from sqa.files.store import digest
 
 Pair = tuple[str, str]  # question, its English
 VERSION = 1  # raise when the same questions would give another model

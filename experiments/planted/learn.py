@@ -29,7 +29,7 @@ from sqa.diagnose.alignment import load_aligner
 from sqa.diagnose.detector import FILE, VERSION, Network, read_networks
 from sqa.diagnose.scores import WordScorer
 from sqa.diagnose.signals import DIRECT, GROUPS, SIGNS, TARGET, word_signals
-from sqa.files.store import write_text
+from sqa.files.atomic import write_text
 
 RATES: tuple[int | float, ...] = (1, 1, 2, 0.05, 0.1, 0.2)  # errors of a text: so many, or this share of its words
 HIDDEN, MEMBERS, STEPS, DECAY, RATE = 8, 3, 200, 1e-3, 0.03

@@ -25,8 +25,8 @@ from guessers.llm.reply import Parsed
 from guessers.retrieval.bm25 import Bm25Config, Bm25Guesser
 from sqa.core.errors import Bound, ConfigError, checked
 from sqa.core.types import Guess
-from sqa.files.json_reader import parse_json
 from sqa.files.model_files import resolve_model
+from sqa.files.records import parse_json
 from sqa.files.store import digest
 
 if TYPE_CHECKING:

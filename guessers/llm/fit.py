@@ -24,7 +24,7 @@ from sqa.core.answers import is_right
 from sqa.core.errors import DataError, returns_exit_code
 from sqa.core.types import Question
 from sqa.data.datasets import load_questions
-from sqa.files.json_reader import parse_json
+from sqa.files.records import parse_json
 
 PARTS = (0.25, 0.5, 0.75, 1.0)  # of a question
 FOLDS = 5

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sqa.core.compiled import compiled
+from sqa.core.compute import compiled
 
 
 @compiled

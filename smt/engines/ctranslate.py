@@ -27,7 +27,7 @@ from smt.policies.full_input import batches
 from smt.policies.prefixes import PolicyTranslator, Remembered
 from sqa.core.errors import Count, DataError, Whole, checked, need
 from sqa.data.languages import Pair, certain_pair, pair_of
-from sqa.files.json_reader import read_json
+from sqa.files.records import json_document
 
 VERSION = 1  # raise when translating changes its output
 LANGUAGES = "languages.json"  # {"pair": "es-en"}, of models of ours that say it
@@ -176,7 +176,7 @@ def _own_languages(config: CTranslateConfig, path: Path) -> Pair | None:
     """The pair of a model of ours: what the config says, else what `convert` wrote beside it."""
     if config.source_language or config.target_language:
         return certain_pair(config.source_language, config.target_language)
-    return pair_of(read_json(path)) if path.is_file() else None
+    return pair_of(json_document(path)) if path.is_file() else None
 
 
 def piece_names(vocabulary: Vocabulary) -> list[str]:

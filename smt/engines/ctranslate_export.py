@@ -35,7 +35,7 @@ from sqa.core.registry import did_you_mean
 from sqa.data.languages import Pair, pair_of
 from sqa.files.atomic import atomic_folder
 from sqa.files.hub import find_model
-from sqa.files.json_reader import read_json
+from sqa.files.records import json_document
 
 Storage = Literal["float32", "float16", "int8", "int8_float16", "int16"]
 BUCKETS, FARTHEST = 32, 128  # of the relative attention bias, as in T5; any would do
@@ -115,9 +115,9 @@ def _convert_hub(source: Path, folder: Path, storage: Storage) -> Path:
         raise DataError(f"{source}: cannot be converted: {error}") from error
     with atomic_folder(folder) as partial:
         _save(spec, partial, storage)
-        kept = read_json(partial / "config.json")
+        kept = json_document(partial / "config.json")
         tokenizer.save_pretrained(partial)
-        if read_json(partial / "config.json") != kept:
+        if json_document(partial / "config.json") != kept:
             raise DataError(f"{source}: its tokenizer overwrites config.json")
     return folder
 

@@ -15,7 +15,7 @@ from sqa.core.errors import ConfigError, DataError, need
 from sqa.core.registry import did_you_mean
 from sqa.data.languages import Pair, certain_pair, code_of
 from sqa.files.hub import check_shards, files_digest
-from sqa.files.json_reader import parse_json
+from sqa.files.records import parse_json
 
 MODEL_TYPES = ("marian", "m2m_100", "mbart")  # config.json's model_type; NLLB is an m2m_100
 WANTED = ("*.json", "*.safetensors", "*.spm", "*.model", "*.txt")  # fetched from a hub

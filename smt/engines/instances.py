@@ -9,7 +9,7 @@ from pathlib import Path
 from smt.engines.recorded import Unit, units_of
 from sqa.core.errors import NotComputable
 from sqa.core.trace import QuestionTrace
-from sqa.files.store import write_text
+from sqa.files.atomic import write_text
 from sqa.run.export import question_texts
 
 

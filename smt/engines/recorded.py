@@ -34,8 +34,7 @@ from sqa.core.interfaces import BatchTranslator
 from sqa.core.registry import misspelt
 from sqa.core.reveal import by_sentence
 from sqa.core.types import Emission, Question
-from sqa.files.json_reader import parse_json
-from sqa.files.records import lines
+from sqa.files.records import lines, parse_json
 
 VERSION = 1  # raise when the emissions change
 EOS = "</s>"  # SimulEval 1.0's end of sentence

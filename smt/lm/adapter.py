@@ -26,9 +26,9 @@ from smt.lm.base import Base
 from smt.lm.layout import OFFSET
 from smt.lm.network import PROJECTIONS, CausalLM
 from sqa.core.errors import DataError
-from sqa.files.atomic import joined_digest
-from sqa.files.json_reader import parse_json
-from sqa.files.model_files import CONFIG, replace_bytes
+from sqa.files.atomic import joined_digest, write_bytes
+from sqa.files.model_files import CONFIG
+from sqa.files.records import parse_json
 
 KIND, VERSION = "lm-adapter", 1
 WEIGHTS, PIECES, PEFT = "adapter_model.safetensors", "pieces.safetensors", "adapter_config.json"
@@ -119,10 +119,10 @@ def save_adapter(
     }
     folder.mkdir(parents=True, exist_ok=True)
     half = {key: value.to(torch.float16).contiguous() for key, value in sorted(weights.items())}
-    replace_bytes(folder / WEIGHTS, save(half))
-    replace_bytes(folder / PIECES, save_arrays({"pieces": np.packbits(bits)}))
-    replace_bytes(folder / PEFT, (json.dumps(peft, indent=1) + "\n").encode())
-    replace_bytes(folder / CONFIG, (json.dumps(config, indent=1, ensure_ascii=False) + "\n").encode())
+    write_bytes(folder / WEIGHTS, save(half))
+    write_bytes(folder / PIECES, save_arrays({"pieces": np.packbits(bits)}))
+    write_bytes(folder / PEFT, (json.dumps(peft, indent=1) + "\n").encode())
+    write_bytes(folder / CONFIG, (json.dumps(config, indent=1, ensure_ascii=False) + "\n").encode())
     return folder
 
 

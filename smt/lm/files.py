@@ -12,7 +12,7 @@ from torch import Tensor
 
 from smt.lm.network import PROJECTIONS, CausalLM, Layer, Shape
 from sqa.core.errors import DataError
-from sqa.files.json_reader import parse_json
+from sqa.files.records import parse_json
 
 CONFIG = "config.json"
 FAMILIES = ("gemma3_text", "llama", "qwen2", "qwen3")

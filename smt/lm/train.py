@@ -32,9 +32,8 @@ from smt.training.identity import CORPUS, FILE, take
 from smt.training.prepare import cleaned, lexicon_pairs, names
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import DATA
-from sqa.files.atomic import claimed, held
-from sqa.files.json_reader import read_json
-from sqa.files.store import write_text
+from sqa.files.atomic import claimed, held, write_text
+from sqa.files.records import json_document
 from sqa.run.config import load
 from sqa.training.checkpoints import Checkpoints
 
@@ -47,7 +46,7 @@ def prepared(config: LmConfig, base: Base, layout: Layout, folder: Path) -> tupl
     keys = ("reverse", "full_weight_words", "longest", "output_pieces")
     own = {key: getattr(config, key) for key in keys}
     wanted = json.loads(json.dumps({"corpus": asdict(config.corpus), "base": base.fingerprint, **own}))
-    written = read_json(done) if done.exists() else {"corpus": {}}
+    written = json_document(done) if done.exists() else {"corpus": {}}
     if written | {"corpus": CORPUS | written["corpus"]} == wanted:
         return Pairs.load(folder), torch.from_numpy(np.load(folder / "pieces.npy", allow_pickle=False))
     folder.mkdir(parents=True, exist_ok=True)

@@ -23,9 +23,9 @@ from smt.models.vocab import Vocabulary
 from smt.models.vocab_bpe import BpeVocabulary
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import DATA
-from sqa.files.atomic import atomic, held, joined_digest
-from sqa.files.json_reader import parse_json
-from sqa.files.model_files import check_weights, replace_bytes
+from sqa.files.atomic import atomic, held, joined_digest, write_bytes
+from sqa.files.model_files import check_weights
+from sqa.files.records import parse_json
 
 FORMAT = 1
 FILES = ("config.json", "model.safetensors")
@@ -83,10 +83,10 @@ def save_model(
     with held(folder):  # two trainings must not mix their files
         with atomic(folder / "model.safetensors") as partial:
             save_file(packed, partial)
-        replace_bytes(folder / vocabulary.FILE, vocabulary.model)
+        write_bytes(folder / vocabulary.FILE, vocabulary.model)
         for name in {*VOCABULARIES} - {vocabulary.FILE}:
             (folder / name).unlink(missing_ok=True)
-        replace_bytes(folder / "config.json", (text + "\n").encode())
+        write_bytes(folder / "config.json", (text + "\n").encode())
     return folder
 
 

@@ -20,7 +20,7 @@ import sentencepiece
 
 from smt.models.vocab import UNK, WORD_START, joined
 from sqa.core.errors import ConfigError, DataError, lacking
-from sqa.files.json_reader import parse_json
+from sqa.files.records import parse_json
 
 FORMAT = 1
 SPECIAL = ("<pad>", "<unk>", "<s>", "</s>")  # ids 0 to 3, as in smt.models.vocab

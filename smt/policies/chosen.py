@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, cast
 from smt.policies.own_policy import Policy, own_policy
 from smt.policies.waitk import FULL, WaitK, parse_k
 from sqa.core.errors import ConfigError
-from sqa.core.places import OwnPart, short
+from sqa.core.own import OwnPart, short
 from sqa.core.registry import POLICIES
 
 if TYPE_CHECKING:

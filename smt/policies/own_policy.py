@@ -7,7 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from smt.policies.shown import Words
 from sqa.core.errors import ConfigError
-from sqa.core.places import OwnPart, short
+from sqa.core.own import OwnPart, short
 from sqa.core.registry import POLICIES
 
 

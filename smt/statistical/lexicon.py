@@ -32,7 +32,7 @@ from sqa.core.paths import DATA
 from sqa.data.languages import pair_of
 from sqa.data.priors import form
 from sqa.files.atomic import joined_digest
-from sqa.files.json_reader import parse_json
+from sqa.files.records import parse_json
 
 VERSION = 1  # raise when the bonus falls on other pieces
 BONUS = 2.0  # nats, unless the config says otherwise

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from sqa.core.errors import ConfigError, Count, DataError, Whole, checked
-from sqa.files.atomic import file_digest
-from sqa.files.json_reader import parse_json
-from sqa.files.store import write_text
+from sqa.files.atomic import file_digest, write_text
+from sqa.files.records import parse_json
 
 FORMAT = 1
 TABLE, LANGUAGE = "table", "language"  # beginnings of the names of the decoder's files

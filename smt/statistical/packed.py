@@ -28,10 +28,8 @@ from smt.statistical.model import LANGUAGE, TABLE, Decoding, write_model
 from smt.statistical.phrase_table import LEXICON, history_counts, write_language_weights, write_rows
 from sqa.core.errors import BelowOne, Count, DataError, Whole, checked
 from sqa.core.paths import cache_dir
-from sqa.files.atomic import atomic_folder, joined_digest
-from sqa.files.json_reader import parse_json
-from sqa.files.records import lines
-from sqa.files.store import write_text
+from sqa.files.atomic import atomic_folder, joined_digest, write_text
+from sqa.files.records import lines, parse_json
 
 VERSION = 1  # raise when the same packed files would give other files of the decoder
 CONFIG, PHRASES, NGRAMS = "config.json", "phrases.tsv.zst", "language.tsv.zst"

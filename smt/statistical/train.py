@@ -43,9 +43,9 @@ from smt.training.clean import Pair, Report
 from smt.training.config import CorpusConfig
 from smt.training.prepare import cleaned, lexicon_pairs, names
 from sqa.core.errors import ConfigError, DataError, need
-from sqa.files.atomic import claimed, empty
-from sqa.files.json_reader import read_json
-from sqa.files.store import digest, write_text
+from sqa.files.atomic import claimed, empty, write_text
+from sqa.files.records import json_document
+from sqa.files.store import digest
 from sqa.run.config import folder_name
 
 VERSION = 1  # raise when a stage writes other files from the same config
@@ -202,7 +202,7 @@ def _run_stages(config: PbmtConfig, folder: Path) -> None:
     for name, stage, parts in STAGES:
         key = digest([key, *(whole[part] for part in parts)])
         note = folder / f"{name}.done.json"
-        if note.exists() and read_json(note)["key"] == key:
+        if note.exists() and json_document(note)["key"] == key:
             continue
         note.unlink(missing_ok=True)
         wall, cpu = time.monotonic(), cpu_seconds()

@@ -26,8 +26,8 @@ from smt.statistical.phrase_table import (
     write_tokens,
 )
 from smt.statistical.translator import Engine, finish
-from sqa.files.json_reader import read_json
-from sqa.files.store import write_text
+from sqa.files.atomic import write_text
+from sqa.files.records import json_document
 
 START = (1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.0)  # log-linear weights before tuning
 
@@ -41,7 +41,7 @@ def make_development(config: PbmtConfig, folder: Path) -> None:
         for part in config.tuning.development
         for row in islice(load_parallel(config.corpus.pair, part), config.tuning.sentences)
     ]
-    forms = read_json(folder / "forms.json")
+    forms = json_document(folder / "forms.json")
     for side, name in enumerate(("dev.source", "dev.target")):
         lines = (tokens.truecase(tokens.tokenise(pair[side]), forms[side]) for pair in pairs)
         write_tokens(folder / name, lines)
@@ -86,7 +86,7 @@ def tune(config: PbmtConfig, folder: Path) -> None:
         weights, rounds = tune_weights(config, folder, _small_model(config, folder))
         shutil.rmtree(folder / "tuning")
     write_text(folder / "weights.json", json.dumps({"weights": weights, "rounds": rounds}, indent=1))
-    forms = read_json(folder / "forms.json")[0]
+    forms = json_document(folder / "forms.json")[0]
     write_model(folder / "model", weights, config.decoding, forms, {"training": asdict(config), "tuning": rounds})
 
 
@@ -117,7 +117,7 @@ def _small_model(config: PbmtConfig, folder: Path) -> Path:
 def tune_weights(config: PbmtConfig, folder: Path, small: Path) -> tuple[list[float], list[dict[str, Any]]]:
     """The weights with the best BLEU, and of each round weights and BLEU."""
     source = read_tokens(folder / "dev.source")
-    pairs = read_json(folder / "dev.json")
+    pairs = json_document(folder / "dev.json")
     known: list[dict[tuple[str, ...], list[float]]] = [{} for _ in source]  # words -> components
     measured: dict[tuple[int, tuple[str, ...]], list[float]] = {}
     weights = list(START)

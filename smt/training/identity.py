@@ -12,9 +12,8 @@ from typing import Any
 from smt.models.bundle import folder_fingerprint, model_folder
 from smt.training.config import SmtConfig, TrainConfig
 from sqa.core.errors import ConfigError, DataError
-from sqa.files.atomic import joined_digest
-from sqa.files.json_reader import parse_json
-from sqa.files.store import write_text
+from sqa.files.atomic import joined_digest, write_text
+from sqa.files.records import parse_json
 from sqa.training.checkpoints import Checkpoints
 
 FILE = "run.json"

@@ -31,7 +31,7 @@ from sqa.core.paths import cache_dir
 from sqa.core.registry import TRANSLATORS
 from sqa.core.types import Question
 from sqa.files.atomic import claimed
-from sqa.files.json_reader import parse_json
+from sqa.files.records import parse_json
 from sqa.run.config import of_parts
 from sqa.run.pipeline import stream
 

@@ -24,9 +24,8 @@ from smt.training.corpus import Packed, align, lexicon, pack, weigh
 from smt.training.language import Languages
 from smt.training.made import MadeConfig, made_pairs
 from sqa.core.errors import ConfigError, DataError, need
-from sqa.files.atomic import atomic
-from sqa.files.json_reader import parse_json, read_json
-from sqa.files.store import write_text
+from sqa.files.atomic import atomic, write_text
+from sqa.files.records import json_document, parse_json
 
 HELD_OUT = {
     "es-en": ("newstest2011", "newstest2012", "newstest2013", "flores-dev", "xquad-sentences", "xquad-paragraphs"),
@@ -187,7 +186,7 @@ def is_prepared(config: CorpusConfig, folder: Path) -> bool:
     done = folder / "prepared.json"
     if not done.exists():
         return False
-    written = read_json(done)
+    written = json_document(done)
     stored, wanted = parse_json(written["config"]), json.loads(json.dumps(asdict(config)))
     stored["clean"] = asdict(CleanConfig()) | stored["clean"]
     stored = json.loads(json.dumps(asdict(CorpusConfig("es-en")))) | stored

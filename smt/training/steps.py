@@ -10,7 +10,7 @@ from typing import Protocol
 
 import numpy as np
 
-from sqa.files.store import write_text
+from sqa.files.atomic import write_text
 from sqa.training.trainer import Trainer
 
 WINDOW = 100  # steps whose mean loss is shown

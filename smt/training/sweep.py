@@ -27,9 +27,8 @@ from smt.training.config import SmtConfig
 from smt.training.train import prepared_data, train_in, work_folder
 from sqa.core import progress
 from sqa.core.errors import ConfigError, DataError
-from sqa.files.atomic import empty, held
-from sqa.files.json_reader import parse_json
-from sqa.files.store import write_text
+from sqa.files.atomic import empty, held, write_text
+from sqa.files.records import parse_json
 from sqa.run.scheduler import current
 from sqa.run.spread import PROCESSES, each
 from sqa.training.checkpoints import Checkpoints

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqa.api.runs import Run, frames, part_names
+from sqa.core.compute import set_for
 from sqa.core.errors import ConfigError
 from sqa.core.paths import DATA
 from sqa.core.registry import TRANSLATORS, did_you_mean
-from sqa.core.threads import set_for
 from sqa.report import tables
 from sqa.report.plots import COLUMN, Line, Panel, Point, canvas, draw, style
 from sqa.run import folder as folders

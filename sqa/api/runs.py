@@ -8,9 +8,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sqa.core.compute import set_for
 from sqa.core.errors import NotComputable, lacking
 from sqa.core.paths import config_file
-from sqa.core.threads import set_for
 from sqa.files.store import Store
 from sqa.report.data import read_rows
 from sqa.report.tables import as_objects
@@ -145,7 +145,7 @@ def run(
 
 
 def part_names(config: RunConfig) -> list[str]:
-    """The names of the parts of a run, for `sqa.core.threads`."""
+    """The names of the parts of a run, for `sqa.core.compute`."""
     parts = (config.translator, config.guesser, config.buzzer)
     return [*(part.name for part in parts if part is not None), *(entry.kind for entry in config.quality)]
 

@@ -22,8 +22,8 @@ from sqa import __version__
 from sqa.cli.options import SETTINGS
 from sqa.cli.output import equip
 from sqa.core.errors import OF_SERVICES, SqaError, absent, lacking, on_a_screen
+from sqa.core.own import PACKAGES
 from sqa.core.paths import PACKAGE, ROOT
-from sqa.core.places import PACKAGES
 from sqa.core.registry import COMMANDS
 
 INTERRUPTED = 130  # what a shell says of Ctrl-C

@@ -26,8 +26,8 @@ from sqa.cli.options import (
     call,
 )
 from sqa.core.errors import ConfigError, SqaError
+from sqa.core.own import located
 from sqa.core.paths import config_file
-from sqa.core.places import located
 from sqa.core.registry import Registry
 
 evidence_app = typer.Typer(**SETTINGS)

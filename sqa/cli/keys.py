@@ -10,7 +10,7 @@ import typing
 from dataclasses import MISSING, dataclass, fields
 from typing import Any
 
-from sqa.core import places
+from sqa.core import own
 from sqa.core.errors import ConfigError
 from sqa.core.registry import BUZZERS, GUESSERS, POLICIES, QUALITY, TRANSLATORS, did_you_mean
 from sqa.run.config import describe
@@ -53,7 +53,7 @@ def _default(field: Any) -> str:
 def comments(cls: type) -> dict[str, str]:
     """key -> the comment at the end of its line."""
     try:
-        with places.around(cls):  # one of your own is found while its code is at home
+        with own.around(cls):  # one of your own is found while its code is at home
             source = inspect.getsource(cls)
     except (OSError, TypeError):  # made by a program, not written in a file
         return {}

@@ -202,7 +202,7 @@ def questions(
 
 
 def _write(lines: Iterable[str], output: Path | None) -> None:
-    from sqa.files.store import write_text
+    from sqa.files.atomic import write_text
 
     if output is None:
         sys.stdout.writelines(f"{line}\n" for line in lines)
@@ -225,7 +225,7 @@ def _run(path: Path, overrides: list[str] | None, runs: Path, limit: int | None,
 
 def _set_threads(path: Path, words: Sequence[str]) -> None:
     """Before numpy and torch are loaded: as many threads as the parts named in a config or beside it are worth."""
-    from sqa.core.threads import set_for
+    from sqa.core.compute import set_for
     from sqa.files.yaml_reader import read_yaml
 
     set_for(re.findall(r"\w[\w.:-]*", " ".join([str(read_yaml(path)), *words])))

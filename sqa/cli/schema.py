@@ -11,7 +11,7 @@ from typing import Any, Literal, Union
 
 from sqa.cli.keys import KINDS, comments
 from sqa.core.errors import ConfigError
-from sqa.core.places import OwnPart
+from sqa.core.own import OwnPart
 from sqa.core.registry import QUALITY
 from sqa.files.yaml_reader import ENTRIES, LIKE
 from sqa.metrics import ALL

@@ -86,7 +86,7 @@ def init(
     folder: Annotated[Path, typer.Argument(metavar="[FOLDER]", help="Made if it is not there.")] = Path(),
 ) -> None:
     """Write a folder to start from: a log and its config; parts, questions, pages and pairs of your own."""
-    from sqa.files.store import write_text
+    from sqa.files.atomic import write_text
 
     sources = sorted(path for path in (ROOT / "docs" / "example").iterdir() if path.is_file())
     there = [str(folder / source.name) for source in sources if (folder / source.name).exists()]

@@ -2,12 +2,12 @@
 
 An answer is a Wikipedia page title.  Two titles are the same answer if they are equal after: Unicode NFC, underscores
 to blanks, white space collapsed, letter case ignored.  Nothing else is forgiven: "Paris (mythology)" is not "Paris",
-"Exoplanets" is not "Exoplanet", an empty title is nobody's answer.
+"Exoplanets" is not "Exoplanet", an empty title answers nothing.
 
 (The code published with QANTA compares the strings as they are; later code of the same authors also drops blanks,
 underscores and hyphens and accepts substrings, by which "a" answers "Alaska".  Neither is done here.)
 
-Beside it, where a config asks for it, stands the more generous rule of `Accepted`: what a Quizbowl moderator takes.
+A config may ask for a second, more generous rule beside it: `Accepted`, what a Quizbowl moderator takes.
 """
 
 from __future__ import annotations
@@ -19,11 +19,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-NO_ALIASES: Mapping[str, str] = {}
-
 
 def canonical(page: str) -> str:
-    """The title as it is written: NFC, blanks for underscores, white space collapsed. Keeps the letter case."""
+    """The title in NFC, blanks for underscores, white space collapsed. Keeps the letter case."""
     return " ".join(unicodedata.normalize("NFC", page).replace("_", " ").split())
 
 
@@ -37,22 +35,20 @@ def unwritable(text: str, also: str = "") -> str:
 
 @functools.lru_cache(maxsize=1 << 16)
 def key(page: str) -> str:
-    """What two titles of the same answer have in common: `canonical` without letter case. Idempotent."""
+    """`canonical` without letter case: equal for two titles of the same answer. Idempotent."""
     return unicodedata.normalize("NFC", canonical(page).casefold())
 
 
-def resolve(page: str, aliases: Mapping[str, str] = NO_ALIASES) -> str:
-    """The canonical title, after the data set's own table of other spellings (spelling -> title), one step."""
-    if not aliases:
-        return canonical(page)
+def resolve(page: str, aliases: Mapping[str, str]) -> str:
+    """The canonical title, after a data set's own table of other spellings (spelling -> title), one step."""
     by_key = {key(spelling): title for spelling, title in aliases.items()}
     return canonical(by_key.get(key(page), page))
 
 
-def is_right(guess_page: str, question_page: str, aliases: Mapping[str, str] = NO_ALIASES) -> bool:
+def is_right(guess_page: str, question_page: str) -> bool:
     """True if the guessed page is the question's page."""
-    wanted = key(resolve(question_page, aliases))
-    return bool(wanted) and key(resolve(guess_page, aliases)) == wanted
+    wanted = key(question_page)
+    return bool(wanted) and key(guess_page) == wanted
 
 
 def takes(guess: str, right: Collection[str]) -> bool:
@@ -112,7 +108,7 @@ class Accepted:
                    guess's page takes the question's, where that is a name that is no page of its own (`forms`)
         bare       both have the same `bare` form, and no two pages share it (`shared`)
 
-    "Paris (mythology)" is "Paris" for who knows one page of that name; with "Spin" and "Spins" both known, they differ.
+    "Paris (mythology)" is "Paris" if one page has that bare form; if both "Spin" and "Spins" are pages, they differ.
     sqa/data/answer_aliases.py makes the tables; all keys and values are spellings, `shared` are bare forms.
     """
 

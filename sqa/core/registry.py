@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, is_dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from sqa.core import places
+from sqa.core import own
 from sqa.core.errors import OF_SERVICES, ConfigError, absent, lacking
 
 if TYPE_CHECKING:
@@ -51,12 +51,12 @@ class Registry:
 
     def target(self, name: str) -> str:
         """The "module:attribute" of a name; a name with a colon is its own target.  Unknown: ConfigError."""
-        if name not in self.entries and not places.in_file(name):
+        if name not in self.entries and not own.in_file(name):
             load_plugins()
         if name in self.entries:
             return self.entries[name]
-        if places.in_file(name):
-            return places.located(name)
+        if own.in_file(name):
+            return own.located(name)
         if ":" in name:
             moved = next((new for new, old in self.keyed.items() if old == name), None)
             return self.entries[moved] if moved else name
@@ -66,26 +66,26 @@ class Registry:
 
     def identity(self, name: str) -> str:
         """What store keys call a name: its "module:attribute", the first one it had, so that code can move."""
-        target = places.short(self.target(name))
+        target = own.short(self.target(name))
         known = next((new for new, place in self.entries.items() if place == target), name)
         return self.keyed.get(known, target)
 
     def resolve(self, name: str) -> Callable[..., Any]:
         """Import and return the build function of a name.  What is none is refused; it is never shown."""
         target = self.target(name)
-        if places.is_own(target):
+        if own.is_own(target):
             from sqa.core.own.code import called, shared
 
             return called(*self._executed(name, shared))
         with self._refusing(name, target):
-            home = import_module(places.split(target)[0])
+            home = import_module(own.split(target)[0])
         return self._function(name, home)
 
     def config_class(self, name: str) -> type:
         """The dataclass of the config keys of a name: the annotation of its build function, or itself."""
         target = self.target(name)
         code: Code | None = None
-        if places.is_own(target):
+        if own.is_own(target):
             from sqa.core.own.code import at_home, shared
 
             code, build = self._executed(name, shared)
@@ -108,13 +108,13 @@ class Registry:
         """The component of a name, made from an instance of its config class."""
         target = self.target(name)
         arguments = () if isinstance(config, NoKeys) else (config,)
-        if not places.is_own(target):
+        if not own.is_own(target):
             return self.resolve(name)(*arguments)
         from sqa.core.own.code import Code
         from sqa.core.own.parts import component
 
         code, build = self._executed(name, Code.at)
-        with places.watching() as inner, code.running():
+        with own.watching() as inner, code.running():
             moved = [code.moved(argument) for argument in arguments]
             made = isinstance(build, type) and bool(moved) and isinstance(moved[0], build)  # a part is its own config
             part = moved[0] if made else build(*moved)
@@ -132,12 +132,12 @@ class Registry:
     @contextmanager
     def _refusing(self, name: str, target: str) -> Iterator[None]:
         """Says which part it is that cannot be imported, and why."""
-        module, _ = places.split(target)
+        module, _ = own.split(target)
         try:
             yield
         except ModuleNotFoundError as error:
             missing = (error.name or "").partition(".")[0]
-            if missing in places.PACKAGES and name in self.entries:
+            if missing in own.PACKAGES and name in self.entries:
                 raise
             raise lacking(error, f"{self.kind} {name!r}") from error
         except ConfigError as error:  # of a file
@@ -149,7 +149,7 @@ class Registry:
     def _function(self, name: str, home: object) -> Callable[..., Any]:
         """What the place of a name is in its module."""
         target = self.target(name)
-        module, attribute = places.split(target)
+        module, attribute = own.split(target)
         if not hasattr(home, attribute):
             here = getattr(home, "__name__", "")
             defined = [known for known, value in vars(home).items() if getattr(value, "__module__", None) == here]

@@ -3,37 +3,39 @@
 This is the only file that names the columns.  Logically the trace is one table keyed (question_id, step); on disk it
 is one file per stage and block of questions, so that several guessers share one translation.
 
-A question without target words has no rows: the list of questions, not the file, says what exists.
+A question without target words has no rows: the list of questions, not the file, says which exist.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
-from typing import TypeVar, overload
+from itertools import chain, pairwise
+from typing import Any, TypeVar, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sqa.core import reveal
-from sqa.core.answers import is_right, key, takes
+from sqa.core.answers import is_right, takes
 from sqa.core.errors import TraceError
-from sqa.core.table import Table, table_of
 from sqa.core.types import GREATEST_SMALL, Bools, Buzz, Emission, Floats, Guess, Ints, Question
 
 SCHEMA_VERSION = 1
 
 T = TypeVar("T")
+# Column -> kind.  "i2", "i4", "f8" and "?" are numpy's numbers, "text" is a text or None; in brackets, "[f8]", every
+# row holds a list.
+Schema = Mapping[str, str]
 
-# The columns by kind (sqa/core/table.py); of scores, `refusal` is None where `stats` were computed.
 _STEP = {"question_id": "text", "step": "i4"}
 EMISSIONS = {**_STEP, "sentence": "i2", "token": "text", "g": "i4", "ended": "?", "erase": "i2"}
 GUESSES = {**_STEP, "page": "[text]", "score": "[f8]"}
 BUZZES = {**_STEP, "score": "f8", "buzz": "?"}
-SCORES = {"question_id": "text", "metric": "text", "stats": "[f8]", "refusal": "text"}
+SCORES = {"question_id": "text", "metric": "text", "stats": "[f8]", "refusal": "text"}  # refusal: None with stats
 
 Emissions = tuple[Emission, ...]
 Guesses = Sequence[tuple[Guess, ...]]
@@ -43,7 +45,7 @@ Right = Callable[[str, str], bool]  # (guessed page, question's page) -> whether
 
 @dataclass(frozen=True)
 class QuestionTrace:
-    """Everything that happened on one question; what every metric is given.  Valid once it exists.
+    """Everything that happened on one question; what every metric is given.  Checked when it is made.
 
     With n emissions: `guesses` has n entries (best first, at most 50 each) or is None when no guesser ran; `buzzes`
     has n entries or is None when no buzzer ran.
@@ -77,40 +79,36 @@ class QuestionTrace:
 
     @cached_property
     def rank(self) -> Ints:
-        """(n,) int64, 1-based rank of the first right guess at each step, 0 where none of them is right."""
-        guesses, asked = self._guessed(), self.question.asked
-        if asked is not None:
-            return self._rank_by(lambda guess, _: takes(guess, asked.answers))
-        if isinstance(guesses, StoredGuesses):
-            rank = guesses.rank(self.question.page)
-            rank.flags.writeable = False
-            return rank
-        return self._rank_by(is_right)
+        """(n,) int64, 1-based rank of the first right guess at each step, 0 where none is right."""
+        asked = self.question.asked
+        return self._rank_by(is_right if asked is None else lambda guess, _: takes(guess, asked.answers))
 
     def judged(self, rule: str, right: Right) -> QuestionTrace:
         """The same trace with `rank` and `correct` by another rule, `right(guess, page)`; made once for each name."""
-        held: dict[str, QuestionTrace] = self.__dict__.setdefault("_judged", {})
-        if rule not in held:
-            made = copy(self)
-            made.__dict__.pop("_judged", None)
-            made.__dict__.pop("correct", None)
-            made.__dict__["rank"] = self._rank_by(right)  # where the cached property keeps its value
-            held[rule] = made
-        return held[rule]
+        traces: dict[str, QuestionTrace] = self.__dict__.setdefault("_judged", {})
+        if rule not in traces:
+            trace = copy(self)
+            trace.__dict__.pop("_judged", None)
+            trace.__dict__.pop("correct", None)
+            trace.__dict__["rank"] = self._rank_by(right)  # where the cached property keeps its value
+            traces[rule] = trace
+        return traces[rule]
 
     def _rank_by(self, right: Right) -> Ints:
-        guesses, page, known = self._guessed(), self.question.page, dict[str, bool]()
+        if self.guesses is None:
+            raise TraceError("no guesser ran on this trace", self.question.id)
+        page, verdicts = self.question.page, dict[str, bool]()
 
-        def takes(title: str) -> bool:
-            if title not in known:
-                known[title] = right(title, page)
-            return known[title]
+        def matches(title: str) -> bool:
+            if title not in verdicts:
+                verdicts[title] = right(title, page)
+            return verdicts[title]
 
-        if isinstance(guesses, StoredGuesses):
-            rank = guesses.rank_where(takes)
+        if isinstance(self.guesses, StoredGuesses):
+            rank = self.guesses.rank_where(matches)
         else:
-            places = (next((i for i, guess in enumerate(row, 1) if takes(guess.page)), 0) for row in guesses)
-            rank = np.fromiter(places, dtype=np.int64, count=len(guesses))
+            ranks = (next((i for i, guess in enumerate(row, 1) if matches(guess.page)), 0) for row in self.guesses)
+            rank = np.fromiter(ranks, dtype=np.int64, count=len(self.guesses))
         rank.flags.writeable = False
         return rank
 
@@ -125,11 +123,6 @@ class QuestionTrace:
     def hypotheses(self) -> list[str]:
         """The final translation of each source sentence, "" where nothing was written."""
         return reveal.hypotheses(self.question, self.emissions)
-
-    def _guessed(self) -> Guesses:
-        if self.guesses is None:
-            raise TraceError("no guesser ran on this trace", self.question.id)
-        return self.guesses
 
 
 def check_emissions(question: Question, emissions: Sequence[Emission]) -> None:
@@ -193,22 +186,63 @@ def check_buzzes(question: Question, steps: int, buzzes: Sequence[Buzz]) -> None
 # ---------------------------------------------------------------------------------------------------- to tables
 
 
+@dataclass(frozen=True, slots=True)
+class Column:
+    """The values of one column, a row after the other."""
+
+    kind: str
+    values: NDArray[Any]  # (n,) numbers; of texts, indices into `words`, -1 = None
+    words: tuple[str, ...] = ()  # the distinct texts
+    offsets: NDArray[np.int32] | None = None  # (rows + 1,): the list of row i is values[offsets[i] : offsets[i + 1]]
+
+    @classmethod
+    def of(cls, kind: str, rows: Sequence[Any]) -> Column:
+        """A column of values, or of sequences of them if the kind is a list."""
+        if kind.startswith("["):
+            offsets = np.cumsum([0, *map(len, rows)], dtype=np.int32)
+            return replace(cls.of(kind[1:-1], [*chain.from_iterable(rows)]), kind=kind, offsets=offsets)
+        if kind != "text":
+            return cls(kind, np.array(rows, dtype=kind))
+        words: dict[str, int] = {}
+        indices = (-1 if text is None else words.setdefault(text, len(words)) for text in rows)
+        return cls(kind, np.fromiter(indices, np.int32, len(rows)), tuple(words))
+
+    def to_list(self) -> list[Any]:
+        """The values of the rows as Python objects, lists where the kind is a list."""
+        flat = self.values.tolist()
+        if self.kind.strip("[]") == "text":
+            flat = [None if index < 0 else self.words[index] for index in flat]
+        return flat if self.offsets is None else [flat[a:b] for a, b in pairwise(self.offsets.tolist())]
+
+
+Table = Mapping[str, Column]  # what a stage makes and a store keeps
+
+
+def table_of(schema: Schema, rows: Iterable[Sequence[Any]]) -> Table:
+    """Rows, their values in the order of the schema, as columns."""
+    columns = [*zip(*rows, strict=True)] or [()] * len(schema)
+    return {name: Column.of(kind, values) for (name, kind), values in zip(schema.items(), columns, strict=True)}
+
+
 def emissions_table(rows: Mapping[str, Sequence[Emission]]) -> Table:
     """Emissions by question id -> table with the EMISSIONS schema."""
-    flat = ((id, step, e) for id, emissions in rows.items() for step, e in enumerate(emissions))
-    return table_of(EMISSIONS, ((id, step, e.sentence, e.token, e.g, e.ended, e.erase) for id, step, e in flat))
+    steps = _steps(rows)
+    return table_of(EMISSIONS, ((id, step, e.sentence, e.token, e.g, e.ended, e.erase) for id, step, e in steps))
 
 
 def guesses_table(rows: Mapping[str, Sequence[Sequence[Guess]]]) -> Table:
     """Guesses by question id -> table with the GUESSES schema."""
-    flat = ((id, step, guesses) for id, steps in rows.items() for step, guesses in enumerate(steps))
-    return table_of(GUESSES, ((id, step, [g.page for g in row], [g.score for g in row]) for id, step, row in flat))
+    steps = _steps(rows)
+    return table_of(GUESSES, ((id, step, [g.page for g in row], [g.score for g in row]) for id, step, row in steps))
 
 
 def buzzes_table(rows: Mapping[str, Sequence[Buzz]]) -> Table:
     """Buzzes by question id -> table with the BUZZES schema."""
-    flat = ((id, step, buzz) for id, buzzes in rows.items() for step, buzz in enumerate(buzzes))
-    return table_of(BUZZES, ((id, step, buzz.score, buzz.buzz) for id, step, buzz in flat))
+    return table_of(BUZZES, ((id, step, buzz.score, buzz.buzz) for id, step, buzz in _steps(rows)))
+
+
+def _steps(rows: Mapping[str, Sequence[T]]) -> Iterator[tuple[str, int, T]]:
+    return ((id, step, value) for id, values in rows.items() for step, value in enumerate(values))
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,17 +269,17 @@ def emissions_rows(table: Table) -> dict[str, Emissions]:
 
 
 def guesses_rows(table: Table) -> dict[str, StoredGuesses]:
-    """The inverse of `guesses_table`; the steps of a question must stand together."""
+    """The inverse of `guesses_table`; the steps of a question must be adjacent."""
     pages, scores, offsets = table["page"], table["score"].values, table["page"].offsets
     assert offsets is not None
-    found = {}
+    guesses = {}
     for id, rows in _by_question(table, range(len(offsets) - 1)).items():
         if rows[-1] - rows[0] != len(rows) - 1:
             raise TraceError("its steps do not stand together", id)
         starts = offsets[rows[0] : rows[-1] + 2]
-        there = slice(starts[0], starts[-1])
-        found[id] = StoredGuesses(pages.words, pages.values[there], scores[there], starts - starts[0])
-    return found
+        part = slice(starts[0], starts[-1])
+        guesses[id] = StoredGuesses(pages.words, pages.values[part], scores[part], starts - starts[0])
+    return guesses
 
 
 def buzzes_rows(table: Table) -> dict[str, Buzzes]:
@@ -276,8 +310,8 @@ def _by_question(table: Table, values: Sequence[T]) -> dict[str, tuple[T, ...]]:
 class StoredGuesses(Sequence[tuple[Guess, ...]]):
     """n steps of guesses, best first; equal to the tuple of tuples that it stands for.
 
-    Kept as columns: a step's become Guess objects when somebody asks for them.  A run has a million guesses, and most
-    metrics want to know of each step only where the right page stands.
+    Kept as columns; a step's become Guess objects when they are indexed.  A run has a million guesses, and most metrics
+    need of each step only the rank of the right page.
     """
 
     __slots__ = ("_pages", "_scores", "_starts", "_titles")
@@ -298,9 +332,9 @@ class StoredGuesses(Sequence[tuple[Guess, ...]]):
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
         step = range(len(self))[index]
-        there = slice(self._starts[step], self._starts[step + 1])
-        titles = map(self._titles.__getitem__, self._pages[there].tolist())
-        return tuple(Guess.many(titles, self._scores[there].tolist()))
+        part = slice(self._starts[step], self._starts[step + 1])
+        titles = map(self._titles.__getitem__, self._pages[part].tolist())
+        return tuple(Guess.many(titles, self._scores[part].tolist()))
 
     def __iter__(self) -> Iterator[tuple[Guess, ...]]:
         return map(self.__getitem__, range(len(self)))
@@ -311,17 +345,12 @@ class StoredGuesses(Sequence[tuple[Guess, ...]]):
     def __repr__(self) -> str:
         return f"StoredGuesses({tuple(self)!r})"
 
-    def rank(self, answer: str) -> Ints:
-        """(n,) int64, 1-based rank of the first guess of each step that is `answer` (see sqa.core.answers), 0: none."""
-        wanted = key(answer)  # an empty title is nobody's answer
-        return self.rank_where(lambda title: key(title) == wanted) if wanted else np.zeros(len(self), dtype=np.int64)
-
     def rank_where(self, is_right: Callable[[str], bool]) -> Ints:
         """(n,) int64, 1-based rank of the first guess of each step whose title is right, 0: none."""
         rank = np.zeros(len(self), dtype=np.int64)
         right = [page for page in np.unique(self._pages).tolist() if is_right(self._titles[page])]
-        places = np.flatnonzero(np.isin(self._pages, right))
-        steps = np.searchsorted(self._starts, places, side="right") - 1
-        places, steps = places[::-1], steps[::-1]  # the first of a step is written last, and stays
-        rank[steps] = places - self._starts[steps] + 1
+        indices = np.flatnonzero(np.isin(self._pages, right))
+        steps = np.searchsorted(self._starts, indices, side="right") - 1
+        indices, steps = indices[::-1], steps[::-1]  # the first of a step is written last
+        rank[steps] = indices - self._starts[steps] + 1
         return rank

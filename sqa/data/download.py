@@ -24,7 +24,7 @@ from typing import IO, Any, Literal
 from sqa.core.errors import ChecksumError, ConfigError, DataError
 from sqa.core.paths import DATA, cache_dir
 from sqa.files.atomic import atomic, file_digest
-from sqa.files.json_reader import parse_json
+from sqa.files.records import parse_json
 from sqa.files.yaml_reader import parse_yaml
 
 MANIFEST = DATA / "manifest.yaml"

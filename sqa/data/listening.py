@@ -34,7 +34,7 @@ from sqa.core import answers
 from sqa.core.errors import ConfigError, DataError, need
 from sqa.core.types import Asked, Question
 from sqa.files import records
-from sqa.files.json_reader import parse_json
+from sqa.files.records import parse_json
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element

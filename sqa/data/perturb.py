@@ -28,10 +28,9 @@ from dataclasses import dataclass, replace
 from sqa.core.answers import STROKES, key, unmarked
 from sqa.core.errors import ConfigError
 from sqa.core.languages import language_of
-from sqa.core.own import answers
+from sqa.core.own import answers, short
 from sqa.core.own.answers import Call
 from sqa.core.own.parts import built
-from sqa.core.places import short
 from sqa.core.registry import did_you_mean
 from sqa.core.types import Question
 

@@ -27,7 +27,7 @@ from sqa.diagnose.known_words import vocabulary_digest
 from sqa.diagnose.scores import Words, WordScorer
 from sqa.diagnose.signals import GROUPS, word_signals
 from sqa.diagnose.signals import VERSION as SIGNALS
-from sqa.files.json_reader import parse_json
+from sqa.files.records import parse_json
 from sqa.files.store import digest
 
 FILE = "detector.json"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sqa.core.compiled import compiled
+from sqa.core.compute import compiled
 
 WIDEST = 10  # jumps farther than this many words count as this far
 

@@ -10,8 +10,8 @@ from typing import TypeVar
 from msgspec import MsgspecError, convert, to_builtins
 
 from sqa.core.errors import DataError
-from sqa.files.json_reader import parse_json
-from sqa.files.store import write_text
+from sqa.files.atomic import write_text
+from sqa.files.records import parse_json
 
 T = TypeVar("T")
 

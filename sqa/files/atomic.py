@@ -44,6 +44,18 @@ def atomic(path: Path) -> Iterator[Path]:
         os.close(handle)
 
 
+def write_bytes(path: Path, data: bytes) -> None:
+    """Write a file, whole or not at all."""
+    with atomic(path) as partial:
+        partial.write_bytes(data)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a UTF-8 file, whole or not at all."""
+    with atomic(path) as partial:
+        partial.write_text(text, encoding="utf-8")
+
+
 @contextmanager
 def atomic_folder(path: Path) -> Iterator[Path]:
     """A new folder beside `path` to fill; it becomes `path` when the block ends without an error, else it goes.

@@ -16,8 +16,8 @@ from safetensors.numpy import load_file, save
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import DATA
 from sqa.core.registry import did_you_mean
-from sqa.files.atomic import atomic, held, joined_digest
-from sqa.files.json_reader import parse_json
+from sqa.files.atomic import held, joined_digest, write_bytes
+from sqa.files.records import parse_json
 
 WEIGHTS, CONFIG = "model.safetensors", "config.json"
 
@@ -50,8 +50,8 @@ def write_tensors(folder: Path, tensors: Mapping[str, NDArray[Any]], config: Map
     """Write both files whole or not at all, the config last."""
     arrays = {name: np.ascontiguousarray(array) for name, array in sorted(tensors.items())}
     with held(folder):  # two trainings must not mix their files
-        replace_bytes(folder / WEIGHTS, save(arrays))
-        replace_bytes(folder / CONFIG, (json.dumps(config, indent=1, sort_keys=True) + "\n").encode())
+        write_bytes(folder / WEIGHTS, save(arrays))
+        write_bytes(folder / CONFIG, (json.dumps(config, indent=1, sort_keys=True) + "\n").encode())
 
 
 def read_tensors(folder: Path, kind: str, version: int) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
@@ -68,12 +68,6 @@ def read_tensors(folder: Path, kind: str, version: int) -> tuple[dict[str, NDArr
     if (found, its) != (kind, version):
         raise DataError(f"{folder}: expected a model of kind {kind!r}, version {version}, got {found!r}, {its!r}")
     return tensors, config
-
-
-def replace_bytes(path: Path, data: bytes) -> None:
-    """Write a file, whole or not at all."""
-    with atomic(path) as partial:
-        partial.write_bytes(data)
 
 
 def folder_digest(folder: Path) -> str:

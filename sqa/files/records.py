@@ -1,25 +1,127 @@
-"""Reads JSON, JSON lines and TSV, plain or zstd, with errors that name the file and the place."""
+"""The one reader of JSON, JSON lines and TSV that others wrote, plain or zstd.
+
+Limits of depth, size, numbers and encoding; errors name the file, and the line or key.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
+import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from sqa.core.errors import DataError, need
-from sqa.files.json_reader import parse_json
 
 MAX_LINE = 1 << 28  # bytes
 MAX_UNPACKED = 1 << 26  # bytes that a .zst of any size may hold; a greater one at most GREATEST_RATIO times its size
-GREATEST_RATIO = 200  # text that somebody wrote packs to a tenth
+GREATEST_RATIO = 200  # natural text compresses to a tenth
+MAX_DEPTH = 100  # nested lists and objects
+GREATEST_WHOLE = (1 << 63) - 1  # the range of numpy and of the columns of a trace
+_MANY_DIGITS = re.compile(r"[0-9]{19}")  # every greater integer has at least as many
+_SHOWN = 40  # characters of a numeral or of a key in a message
 _CHUNK = 1 << 20  # bytes
 _PIECE = 1 << 12  # bytes given to the decompressor at once: what comes out of them fits into memory
 
 
+# ------------------------------------------------------------------------------------------------------------- JSON
+
+
+def parse_json(text: str | bytes) -> Any:
+    """The value of a JSON text, bytes being UTF-8 with or without a byte order mark.
+
+    ValueError, one line saying what and where: "not JSON: ..." for invalid syntax (NaN and numbers beyond float64
+    included); bytes that are not UTF-8; a repeated key of an object; an integer of more than 64 bits; lists and objects
+    more than MAX_DEPTH deep; a text with half a surrogate pair, which cannot be encoded.
+    """
+    if isinstance(text, bytes):
+        try:
+            text = text.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise ValueError(f"not UTF-8 (byte {error.object[error.start]:#04x} at {error.start})") from None
+    decoder = _EXACT if _MANY_DIGITS.search(text) else _DECODER
+    try:
+        value = decoder.decode(text)
+    except json.JSONDecodeError as error:
+        at = f"line {error.lineno} column {error.colno}" if error.lineno > 1 else f"column {error.colno}"
+        raise ValueError(f"not JSON: {error.msg[:1].lower()}{error.msg[1:]} at {at}") from None
+    except RecursionError:
+        raise ValueError(f"lists and objects lie more than {MAX_DEPTH} deep in one another") from None
+    if text.count("[") + text.count("{") > MAX_DEPTH:
+        _check_depth(value)
+    if "\\u" in text:  # only an escape can be half a surrogate pair
+        key = next(_unencodable(value), None)
+        if key is not None:
+            raise ValueError(f"{f'{key[:_SHOWN]}: ' if key else ''}half a surrogate pair, which is no text")
+    return value
+
+
+def _refuse_constant(name: str) -> Any:
+    shown = name if len(name) <= _SHOWN else f"{name[:_SHOWN]}... ({len(name)} characters)"
+    raise ValueError(f"not JSON: {shown} is no number")
+
+
+def _float(text: str) -> float:
+    number = float(text)
+    return number if math.isfinite(number) else _refuse_constant(text)
+
+
+def _integer(text: str) -> int:
+    if len(text) > len(str(GREATEST_WHOLE)) + 1 or abs(int(text)) > GREATEST_WHOLE:
+        shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}... ({len(text)} digits)"
+        raise ValueError(f"the whole number {shown} has more than 64 bits")
+    return int(text)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    mapping = dict(pairs)
+    if len(mapping) < len(pairs):
+        counts = Counter(key for key, _ in pairs)
+        twice = next(key for key in mapping if counts[key] > 1)
+        raise ValueError(f"the key {twice[:_SHOWN]!r} is there twice in one object; which value is meant?")
+    return mapping
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_refuse_constant, parse_float=_float)
+_EXACT = json.JSONDecoder(
+    object_pairs_hook=_object, parse_constant=_refuse_constant, parse_float=_float, parse_int=_integer
+)
+
+
+def _check_depth(value: Any) -> None:
+    layer, depth = [value], 0
+    while layer:
+        depth += 1
+        if depth > MAX_DEPTH:
+            raise ValueError(f"lists and objects lie more than {MAX_DEPTH} deep in one another")
+        children = (inner.values() if isinstance(inner, dict) else inner for inner in layer)
+        layer = [child for inner in children for child in inner if isinstance(child, (list, dict))]
+
+
+def _unencodable(value: Any, key: str = "") -> Iterator[str]:
+    """The keys of texts with half a surrogate pair: "questions[2].source"."""
+    if isinstance(value, str):
+        if any("\ud800" <= c <= "\udfff" for c in value):
+            yield key
+    elif isinstance(value, list):
+        for i, child in enumerate(value):
+            yield from _unencodable(child, f"{key}[{i}]")
+    elif isinstance(value, dict):
+        for name, child in value.items():
+            if next(_unencodable(name), None) is not None:
+                yield f"{key}.a key".removeprefix(".")
+            else:
+                yield from _unencodable(child, f"{key}.{name}".removeprefix("."))
+
+
+# ------------------------------------------------------------------------------------------------------------ files
+
+
 def chunks(path: Path) -> Iterator[bytes]:
-    """The file's bytes in pieces, decompressed if its name ends in .zst. A truncated .zst is a DataError."""
+    """The file's bytes in pieces, decompressed if its name ends in .zst.  Unreadable or truncated: DataError."""
     try:
         with path.open("rb") as file:
             raw = iter(lambda: file.read(_CHUNK), b"")
@@ -83,9 +185,8 @@ def _decode(path: Path, line: bytes, number: int) -> str:
 
 def json_document(path: Path) -> Any:
     """The JSON document in the file."""
-    text = "\n".join(lines(path))
     try:
-        return parse_json(text)
+        return parse_json(b"".join(chunks(path)))
     except ValueError as error:
         raise DataError(f"{path}: {error}") from error
 

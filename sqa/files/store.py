@@ -2,12 +2,11 @@
 
     <root>/store/<stage>/<key>/manifest.json        what the key was made from
     <root>/store/<stage>/<key>/block-0003.npz   the rows of the fourth block of questions
-    <root>/store/<stage>/<key>/loaded.json          code of one's own that was loaded while they were made
-    <root>/store/questions/<fingerprint>/questions.jsonl   what was run on, so that a run is read without its data set
+    <root>/store/<stage>/<key>/loaded.json          code of your own that was loaded while they were made
+    <root>/store/questions/<fingerprint>/questions.jsonl   the questions of runs, read without their data set
 
-The key is the sha256 of everything that can change the rows, so a file that is there never needs to be made again and
-a killed run continues with the blocks that are missing.  No file holds a time, a path or a random value: the same
-inputs give the same bytes.
+The key is the sha256 of everything that can change the rows, so an existing file is never made again and a killed run
+continues with the missing blocks.  No file holds a time, a path or a random value: the same inputs give the same bytes.
 """
 
 from __future__ import annotations
@@ -16,18 +15,17 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, overload
 
 from sqa.core import trace as tr
 from sqa.core.errors import DataError
-from sqa.core.table import Schema, Table
-from sqa.core.trace import SCHEMA_VERSION, QuestionTrace
-from sqa.core.types import Asked, Buzz, Guess, Question
-from sqa.files.atomic import atomic, held
-from sqa.files.json_reader import parse_json
+from sqa.core.trace import SCHEMA_VERSION, QuestionTrace, Schema, Table
+from sqa.core.types import Asked, Question
+from sqa.files.atomic import held, write_bytes
+from sqa.files.records import parse_json
 from sqa.files.tables import OLDER, read_table, table_bytes
 
 
@@ -76,15 +74,15 @@ class Stage:
         }
 
 
-class Place(Protocol):
-    """What a store asks of the place where its files lie.  Paths are below the store's root."""
+class Backend(Protocol):
+    """What a store needs of the file system or object storage below it.  Paths are below the store's root."""
 
     def names(self, folder: Path) -> set[str]:
-        """The files in a folder; none where there is no folder."""
+        """The files in a folder; none of a missing folder."""
         ...
 
     def exists(self, path: Path) -> bool:
-        """Whether a file is there."""
+        """Whether a file exists."""
         ...
 
     def read(self, path: Path) -> bytes:
@@ -95,46 +93,40 @@ class Place(Protocol):
         """Write a file, whole or not at all."""
         ...
 
-    def hold(self, folder: Path) -> Any:
-        """A context in which no other process works in the folder, where the place has locks."""
+    def hold(self, folder: Path) -> AbstractContextManager[Any]:
+        """A context in which no other process works in the folder, where the backend has locks."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class LocalFolder:
-    """Files of one machine: held by `flock` while a stage is made; what a killed writer left is swept away."""
+    """Files of one machine, locked by `flock` while a stage is made."""
 
     def names(self, folder: Path) -> set[str]:
-        """The files in a folder."""
         return file_names(folder)
 
     def exists(self, path: Path) -> bool:
-        """Whether a file is there."""
         return path.is_file()
 
     def read(self, path: Path) -> bytes:
-        """A file's bytes."""
         return path.read_bytes()
 
     def write(self, path: Path, data: bytes) -> None:
-        """Write a file beside its place, then move it there."""
-        with atomic(path) as partial:
-            partial.write_bytes(data)
+        write_bytes(path, data)
 
-    def hold(self, folder: Path) -> Any:
-        """Hold the folder against other processes of this machine."""
+    def hold(self, folder: Path) -> AbstractContextManager[Any]:
         return held(folder)
 
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """Stage results below a root.  Making one touches no disk."""
+    """Stage results below a root.  The constructor reads and writes nothing."""
 
     root: Path
-    place: Place = field(default_factory=LocalFolder)  # what the files lie on
+    backend: Backend = field(default_factory=LocalFolder)
 
     def folder(self, stage: Stage) -> Path:
-        """Where the blocks of a stage lie."""
+        """The folder of a stage's blocks."""
         return self.root / "store" / stage.name / stage.key
 
     def block(self, stage: Stage, index: int) -> Path:
@@ -142,36 +134,36 @@ class Store:
         return self.folder(stage) / f"block-{index:04d}.npz"
 
     def missing(self, stage: Stage, blocks: int) -> list[int]:
-        """The blocks that are not there yet."""
-        found = self.place.names(self.folder(stage))
-        return [index for index in range(blocks) if found.isdisjoint(path.name for path in self._either(stage, index))]
+        """The indices below `blocks` of blocks that do not exist yet."""
+        names = self.backend.names(self.folder(stage))
+        return [index for index in range(blocks) if names.isdisjoint(path.name for path in self._either(stage, index))]
 
     def has(self, stage: Stage, index: int) -> bool:
-        """Whether one block is there."""
-        return any(map(self.place.exists, self._either(stage, index)))
+        """Whether a block exists."""
+        return any(map(self.backend.exists, self._either(stage, index)))
 
     def _either(self, stage: Stage, index: int) -> tuple[Path, Path]:
-        """The file of a block, and what an earlier version called it."""
+        """The file of a block, and the file that an earlier version wrote."""
         path = self.block(stage, index)
         return path, path.with_suffix(OLDER)
 
     def write(self, stage: Stage, index: int, table: Table) -> None:
         """Write one block, whole or not at all."""
         metadata = {"key": stage.key, "stage": stage.name, "block": str(index)}
-        self.place.write(self.block(stage, index), table_bytes(table, metadata))
+        self.backend.write(self.block(stage, index), table_bytes(table, metadata))
 
     def read(self, stage: Stage, index: int, schema: Schema) -> Table:
         """Read one block.  A truncated, damaged or foreign file: DataError naming it."""
         wanted = {"key": stage.key, "block": str(index)}
-        return read_table(self.block(stage, index), schema, wanted, self.place.read)
+        return read_table(self.block(stage, index), schema, wanted, self.backend.read)
 
     def stage(self, name: str, key: str) -> Stage:
-        """The stage of a key, from the manifest that lies with its blocks.  Missing or damaged: DataError."""
+        """The stage of a key, from the manifest beside its blocks.  Missing or damaged: DataError."""
         manifest = self.root / "store" / name / key / "manifest.json"
         try:
-            found = parse_json(self.place.read(manifest))
-            version = found.pop("schema_version")
-            stage = Stage(found.pop("stage"), **{**found, "upstream": tuple(found["upstream"])})
+            inputs = parse_json(self.backend.read(manifest))
+            version = inputs.pop("schema_version")
+            stage = Stage(inputs.pop("stage"), **{**inputs, "upstream": tuple(inputs["upstream"])})
         except FileNotFoundError as error:
             raise DataError(f"{manifest}: is missing; run the config again with --runs {self.root}") from error
         except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -183,44 +175,44 @@ class Store:
         return stage
 
     def questions(self, fingerprint: str) -> Path:
-        """The file of the questions that `keep` puts there."""
+        """The file of questions that `keep` writes."""
         return self.root / "store" / "questions" / fingerprint / "questions.jsonl"
 
     def keep(self, questions: Sequence[Question]) -> str:
-        """Write questions down, unless they lie there; their fingerprint."""
+        """Write questions, unless the store has them; their fingerprint."""
         fingerprint = dataset_fingerprint(questions)
-        if not self.place.exists(self.questions(fingerprint)):
+        if not self.backend.exists(self.questions(fingerprint)):
             lines = (json.dumps(asdict(question), ensure_ascii=False) + "\n" for question in questions)
-            self.place.write(self.questions(fingerprint), "".join(lines).encode())
+            self.backend.write(self.questions(fingerprint), "".join(lines).encode())
         return fingerprint
 
     def kept(self, fingerprint: str) -> list[Question]:
-        """The questions that `keep` put there.  Not those that were put there: DataError."""
+        """The questions that `keep` wrote.  Changed or unreadable: DataError."""
         path = self.questions(fingerprint)
         try:
-            questions = [_question(parse_json(line)) for line in self.place.read(path).splitlines()]
+            questions = [_question(parse_json(line)) for line in self.backend.read(path).splitlines()]
             if dataset_fingerprint(questions) != fingerprint:
-                raise ValueError("they are not those that were put there")
+                raise ValueError("they are not those that were written")
         except (ValueError, TypeError, KeyError) as error:
             raise DataError(f"{path}: the questions cannot be read: {error}; delete the file and run again") from error
         return questions
 
     @contextmanager
     def working_on(self, stage: Stage) -> Iterator[None]:
-        """Hold the stage's folder: a second run of the same stage waits, then finds the blocks made."""
-        with self.place.hold(self.folder(stage)):
+        """Hold the stage's folder: a second run of the same stage waits until the blocks are made."""
+        with self.backend.hold(self.folder(stage)):
             self.describe(stage)
             yield
 
     def describe(self, stage: Stage) -> None:
-        """Write what the stage's key was made from, unless that lies there."""
+        """Write what the stage's key was made from, unless the file exists."""
         manifest = self.folder(stage) / "manifest.json"
-        if not self.place.exists(manifest):
-            self.place.write(manifest, (json.dumps(stage.inputs(), indent=2, sort_keys=True) + "\n").encode())
+        if not self.backend.exists(manifest):
+            self.backend.write(manifest, (json.dumps(stage.inputs(), indent=2, sort_keys=True) + "\n").encode())
 
 
 def file_names(folder: Path) -> set[str]:
-    """The files in a folder; none where there is no folder."""
+    """The files in a folder; none of a missing folder."""
     try:
         return {entry.name for entry in os.scandir(folder) if entry.is_file()}
     except FileNotFoundError:
@@ -239,22 +231,13 @@ def _question(row: dict[str, Any]) -> Question:
     return Question(**row | {"sentences": sentences, "reference": tuple(row["reference"])})
 
 
-# --------------------------------------------------------------------------------------------------- atomic files
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a UTF-8 file, whole or not at all."""
-    with atomic(path) as partial:
-        partial.write_text(text, encoding="utf-8")
-
-
 class Traces(Sequence[QuestionTrace]):
     """The traces of a run in question order, read from the store a block at a time."""
 
     def __init__(self, store: Store, blocks: Sequence[Sequence[Question]], stages: Mapping[str, Stage]) -> None:
         self._store, self._blocks, self._stages = store, blocks, stages
         self._size = len(blocks[0]) if blocks else 1  # questions of every block but the last
-        self._held: tuple[int, list[QuestionTrace]] = (-1, [])
+        self._cached: tuple[int, list[QuestionTrace]] = (-1, [])  # the block that was indexed last
 
     def __len__(self) -> int:
         return sum(map(len, self._blocks))
@@ -270,30 +253,24 @@ class Traces(Sequence[QuestionTrace]):
     def __getitem__(self, index: int | slice) -> QuestionTrace | list[QuestionTrace]:
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
-        place = range(len(self))[index]
-        if self._held[0] != place // self._size:
-            self._held = (place // self._size, self.block(place // self._size))
-        return self._held[1][place % self._size]
+        block, offset = divmod(range(len(self))[index], self._size)
+        if self._cached[0] != block:
+            self._cached = (block, self.block(block))
+        return self._cached[1][offset]
 
     def block(self, index: int) -> list[QuestionTrace]:
         """The traces of one block of questions, all stages joined and checked."""
         questions = self._blocks[index]
-        emissions = read_emissions(self._store, self._stages["translate"], index, questions)
-        guesses: Mapping[str, Sequence[tuple[Guess, ...]]] | None = None
-        buzzes: Mapping[str, tuple[Buzz, ...]] | None = None
-        if "guess" in self._stages:
-            guesses = read_guesses(self._store, self._stages["guess"], index, questions)
-        if "buzz" in self._stages:
-            buzzes = _read(self._store, self._stages["buzz"], index, questions, tr.BUZZES, tr.buzzes_rows)
-        return [
-            QuestionTrace(
-                q,
-                emissions[q.id],
-                None if guesses is None else guesses[q.id],
-                None if buzzes is None else buzzes[q.id],
-            )
-            for q in questions
-        ]
+
+        def rows(name: str, schema: Schema, rows_of: Callable[[Table], dict[str, Any]]) -> dict[str, Any]:
+            if name not in self._stages:
+                return dict.fromkeys(question.id for question in questions)
+            return _read(self._store, self._stages[name], index, questions, schema, rows_of)
+
+        emissions = rows("translate", tr.EMISSIONS, tr.emissions_rows)
+        guesses = rows("guess", tr.GUESSES, tr.guesses_rows)
+        buzzes = rows("buzz", tr.BUZZES, tr.buzzes_rows)
+        return [QuestionTrace(q, emissions[q.id], guesses[q.id], buzzes[q.id]) for q in questions]
 
 
 def read_emissions(store: Store, stage: Stage, index: int, block: Sequence[Question]) -> dict[str, tr.Emissions]:
@@ -315,8 +292,8 @@ def _read(
     rows_of: Callable[[Table], dict[str, Any]],
 ) -> dict[str, Any]:
     rows = rows_of(store.read(stage, index, schema))
-    strangers = rows.keys() - {q.id for q in block}
-    if strangers:
-        problem = f"has rows of {min(strangers)!r}, not a question of this block"
+    unrelated = rows.keys() - {q.id for q in block}
+    if unrelated:
+        problem = f"has rows of {min(unrelated)!r}, not a question of this block"
         raise DataError(f"{store.block(stage, index)}: {problem}; delete it and run again")
     return {q.id: rows.get(q.id, ()) for q in block}

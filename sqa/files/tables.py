@@ -19,10 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sqa.core.errors import DataError, need
-from sqa.core.table import Column, Schema, Table
-from sqa.core.trace import SCHEMA_VERSION
-from sqa.files.atomic import atomic
-from sqa.files.json_reader import parse_json
+from sqa.core.trace import SCHEMA_VERSION, Column, Schema, Table
+from sqa.files.atomic import write_bytes
+from sqa.files.records import parse_json
 
 OLDER = ".parquet"  # the suffix of what earlier versions wrote in place of .npz
 _DIGEST = 64  # hex digits of the sha256 of all before them: the comment of the archive
@@ -30,8 +29,7 @@ _DIGEST = 64  # hex digits of the sha256 of all before them: the comment of the 
 
 def write_table(path: Path, table: Table, metadata: Mapping[str, str]) -> None:
     """Write the file of `table_bytes`, whole or not at all."""
-    with atomic(path) as partial:
-        partial.write_bytes(table_bytes(table, metadata))
+    write_bytes(path, table_bytes(table, metadata))
 
 
 def table_bytes(table: Table, metadata: Mapping[str, str]) -> bytes:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sqa.core import places
+from sqa.core import own
 from sqa.core.errors import ConfigError, DataError, NotComputable
 from sqa.core.types import Floats
 from sqa.metrics.latency import FORMULAS, family_of
@@ -151,7 +151,7 @@ def located(name: str, folder: Path | None) -> str:
     if not is_own(name):
         return name
     formula, place = _split(name)
-    return f"{formula}{SIGN}{places.located(place, folder)}" if formula else places.located(place, folder)
+    return f"{formula}{SIGN}{own.located(place, folder)}" if formula else own.located(place, folder)
 
 
 def is_own(name: object) -> bool:

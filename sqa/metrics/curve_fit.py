@@ -28,7 +28,7 @@ from sqa.core.errors import Count, DataError, Whole, checked
 from sqa.core.types import Bools, Floats
 from sqa.data import human_buzzes
 from sqa.data.human_buzzes import BeyondEnd, Buzzes, Repeated
-from sqa.files.store import write_text
+from sqa.files.atomic import write_text
 from sqa.metrics.curve import KIND, VERSION, AnyCurve, curve_of
 
 Method = Literal["cubic", "monotone"]

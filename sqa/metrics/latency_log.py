@@ -40,7 +40,7 @@ from sqa.core.errors import ConfigError, DataError
 from sqa.core.registry import misspelt
 from sqa.core.types import Floats
 from sqa.files import records
-from sqa.files.json_reader import parse_json
+from sqa.files.records import parse_json
 from sqa.metrics.delays import Delays, pack
 from sqa.metrics.latency import CONVENTIONS, FORMULAS, Convention, degeneracy, scored_by, takes_reference
 

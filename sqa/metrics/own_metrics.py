@@ -17,11 +17,10 @@ from typing import Any
 import numpy as np
 
 from sqa.core.errors import ConfigError, DataError, NotComputable
-from sqa.core.own import answers
+from sqa.core.own import answers, short
 from sqa.core.own.answers import Call
 from sqa.core.own.code import Code
 from sqa.core.own.parts import METRIC, asked, built, has
-from sqa.core.places import short
 from sqa.core.types import Floats
 from sqa.metrics.latency import FORMULAS, Convention, Formula, Latency
 

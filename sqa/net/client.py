@@ -26,7 +26,7 @@ from requests.auth import AuthBase, HTTPBasicAuth
 from requests.utils import get_auth_from_url
 
 from sqa.core.errors import ConfigError, RemoteProtocolError
-from sqa.files.json_reader import parse_json
+from sqa.files.records import parse_json
 
 MAX_REPLY = 8 << 20  # bytes
 SHOWN = 80  # characters of a reply in a message

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from sqa.core.errors import ConfigError
 from sqa.core.permutation import holm
 from sqa.core.registry import did_you_mean
-from sqa.files.store import write_text
+from sqa.files.atomic import write_text
 from sqa.report.plots import COLOURS, canvas, save, style
 from sqa.run import folder as folders
 from sqa.run import paired

@@ -12,10 +12,10 @@ from typing import Any
 import yaml
 
 from sqa.core.errors import ConfigError, DataError, SqaError
-from sqa.core.places import short
+from sqa.core.own import short
 from sqa.data import datasets, download
 from sqa.files.atomic import file_digest
-from sqa.files.json_reader import parse_json
+from sqa.files.records import parse_json
 from sqa.files.store import digest
 from sqa.run import folder as runs
 from sqa.run import paired

@@ -18,8 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from sqa.files.atomic import atomic
-from sqa.files.store import write_text
+from sqa.files.atomic import atomic, write_text
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

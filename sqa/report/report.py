@@ -25,7 +25,7 @@ import yaml
 
 from sqa import __version__
 from sqa.core.registry import QUALITY
-from sqa.files.store import write_text
+from sqa.files.atomic import write_text
 from sqa.metrics import FAMILIES
 from sqa.report.data import Component, Gap, Reported, changes, compared, data_files, described, groups_of, read_runs
 from sqa.report.figures import draw_all

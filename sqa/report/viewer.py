@@ -22,7 +22,7 @@ from typing import Any
 
 from sqa.core.errors import ConfigError
 from sqa.core.registry import did_you_mean
-from sqa.files.store import write_text
+from sqa.files.atomic import write_text
 from sqa.report.viewer_data import ViewConfig, page_data
 from sqa.run.folder import FinishedRun, open_run
 from sqa.run.parts import Parts

@@ -19,9 +19,9 @@ from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar, Union
 
-from sqa.core import places
+from sqa.core import own
 from sqa.core.errors import ConfigError
-from sqa.core.places import OwnPart
+from sqa.core.own import OwnPart
 from sqa.core.registry import BUZZERS, GUESSERS, POLICIES, QUALITY, TRANSLATORS, Registry, did_you_mean
 from sqa.files.yaml_reader import kind_of, mapping_in, name_of, read_yaml
 
@@ -282,7 +282,7 @@ class Reader:
             given = f", got {', '.join(map(str, value)) or 'none'}" if isinstance(value, Mapping) else ""
             given = f", got {kind_of(value['name'])}" if given and "name" in value else given
             return self._add(f"{key}.name", f"expected one of {', '.join(registry.names())}{given}")
-        name = places.located(value["name"], self.folder)
+        name = own.located(value["name"], self.folder)
         try:
             cls = registry.config_class(name)
         except ConfigError as error:
@@ -292,7 +292,7 @@ class Reader:
         other = registry is TRANSLATORS and options.pop(OTHER_LANGUAGES, False)
         if not isinstance(other, bool):
             self._add(join(key, OTHER_LANGUAGES), f"expected true or false, got {kind_of(other)}")
-        with places.around(cls):
+        with own.around(cls):
             if "policy" in options and "policy" in typing.get_type_hints(cls):
                 options = self._with_policy(options, join(key, "policy"))
             config = self.record(cls, options, key)
@@ -338,7 +338,7 @@ class Reader:
                 self._add(f"{key}[{i}]", f"expected {{comet: {{model: folder}}}} or the like, got {kind_of(entry)}")
         entries = []
         for i, (written, options) in enumerate(items):
-            kind = places.located(str(written), self.folder)
+            kind = own.located(str(written), self.folder)
             try:
                 cls = QUALITY.config_class(kind)
             except ConfigError as error:
@@ -346,7 +346,7 @@ class Reader:
                 continue
             short = {"model": options} if isinstance(options, str) else {"command": options}
             mapping = short if isinstance(options, (str, list)) else options
-            with places.around(cls):
+            with own.around(cls):
                 config = self.record(cls, mapping, f"{key}[{i}].{written}")
             entries.append(QualityConfig(kind, config))
         return tuple(entries)

@@ -27,10 +27,10 @@ from sqa.core.errors import ConfigError, DataError, NotComputable, RemoteProtoco
 from sqa.core.significance import bootstrap
 from sqa.core.trace import SCORES, Score, scores_rows, scores_table
 from sqa.core.types import Question
-from sqa.files.atomic import atomic, held
-from sqa.files.json_reader import parse_json
+from sqa.files.atomic import atomic, held, write_text
 from sqa.files.model_files import model_digest
-from sqa.files.store import Store, Traces, blocks_of, dataset_fingerprint, write_text
+from sqa.files.records import parse_json
+from sqa.files.store import Store, Traces, blocks_of, dataset_fingerprint
 from sqa.files.tables import OLDER, read_table, write_table
 from sqa.run.config import RunConfig, load_run, to_mapping
 from sqa.run.parts import Parts
@@ -112,7 +112,7 @@ class RunFolder:
         if "translate" not in self.stages:
             raise DataError(f"{self.folder / SUMMARY}: names no stages; run the config again")
         store = Store(self.folder.resolve().parent)
-        if store.place.exists(store.questions(self.dataset)):
+        if store.backend.exists(store.questions(self.dataset)):
             questions = store.kept(self.dataset)
         else:
             questions = (parts or Parts()).questions(self.config.dataset)

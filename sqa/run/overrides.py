@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sqa.core import places
+from sqa.core import own
 from sqa.core.errors import ConfigError
 from sqa.core.registry import did_you_mean
 from sqa.files.store import digest
@@ -147,7 +147,7 @@ def _place(whole: Mapping[str, Any], override: Override, folder: Path | None) ->
         if not isinstance(name, str):
             continue
         try:
-            options = [field.name for field in dataclasses.fields(registry.config_class(places.located(name, folder)))]
+            options = [field.name for field in dataclasses.fields(registry.config_class(own.located(name, folder)))]
         except ConfigError as error:  # an unknown part, told below or with the other problems of the config
             unknown += [f"{part}.name: {problem}" for problem in error.problems]
             continue

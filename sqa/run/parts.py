@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from sqa.core.errors import ConfigError, DataError, SqaError
 from sqa.core.interfaces import CONTRACTS, ChecksQuestions, Fingerprinted, KnowsLanguages
-from sqa.core.places import short, watching
+from sqa.core.own import short, watching
 from sqa.core.registry import QUALITY, Registry
 from sqa.core.types import Question
 from sqa.data.datasets import load_questions
-from sqa.files.json_reader import parse_json
+from sqa.files.records import parse_json
 from sqa.files.store import Stage, Store, digest
 from sqa.metrics.quality.text_metric import NotComputed
 from sqa.run.config import OTHER_LANGUAGES, ComponentConfig, DatasetConfig, QualityConfig, to_mapping
@@ -186,18 +186,18 @@ def written_down(store: Store, stage: Stage, codes: Sequence[Code]) -> None:
                 raise DataError(f"{label.partition(' ')[0]}: {what} was edited while it was at work; run again")
     if whole != kept:
         rows = {label: [load.row for load in whole[label]] for label in sorted(whole)}
-        store.place.write(_file(store, stage), (json.dumps(rows, indent=2) + "\n").encode())
+        store.backend.write(_file(store, stage), (json.dumps(rows, indent=2) + "\n").encode())
 
 
 def _kept(store: Store, stage: Stage) -> dict[str, list[Load]]:
     """What was loaded late, by label."""
     file = _file(store, stage)
-    if not store.place.exists(file):
+    if not store.backend.exists(file):
         return {}
     from sqa.core.own.code import Load
 
     try:
-        rows = parse_json(store.place.read(file))
+        rows = parse_json(store.backend.read(file))
         return {label: [Load.of(row) for row in loads] for label, loads in rows.items()}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(f"{file}: damaged ({error}); delete its folder and run the config again") from error

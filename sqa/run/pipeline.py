@@ -42,11 +42,10 @@ from sqa.core.interfaces import (
     OracleBuzzer,
     Translator,
 )
-from sqa.core.places import own_codes, short
+from sqa.core.own import own_codes, short
 from sqa.core.progress import bar, under_way
 from sqa.core.registry import BUZZERS, GUESSERS, TRANSLATORS, Registry
-from sqa.core.table import Table
-from sqa.core.trace import QuestionTrace, Score
+from sqa.core.trace import QuestionTrace, Score, Table
 from sqa.core.types import Buzz, Emission, Guess, Question, Write
 from sqa.files.store import Stage, Store, Traces, blocks_of, dataset_fingerprint, digest, read_emissions, read_guesses
 from sqa.run.config import ComponentConfig, RunConfig

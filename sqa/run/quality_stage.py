@@ -14,10 +14,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from sqa.core.errors import NotComputable, SqaError
-from sqa.core.places import own_codes
+from sqa.core.own import own_codes
 from sqa.core.progress import bar
-from sqa.core.table import table_of
-from sqa.core.trace import QuestionTrace, Score
+from sqa.core.trace import QuestionTrace, Score, table_of
 from sqa.files.store import Stage, Store, digest
 from sqa.metrics.quality.text_metric import NotComputed, Segment, TextMetric, segment_of
 from sqa.run.parts import in_a_line, settled, written_down

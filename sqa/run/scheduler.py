@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqa.core.errors import ConfigError, RemoteProtocolError, need
-from sqa.files.places import shared
+from sqa.files.shared import shared
 from sqa.files.store import Store
 from sqa.run.config import load
 

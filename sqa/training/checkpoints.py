@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from sqa.core.errors import ConfigError, DataError
 from sqa.files.atomic import atomic
-from sqa.files.json_reader import parse_json
+from sqa.files.records import parse_json
 
 TENSORS = ("model", "optimizer")  # what of a folder is tensors; the rest is plain values in state.json
 

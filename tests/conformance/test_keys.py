@@ -23,8 +23,8 @@ from smt.engines.pretrained import Pretrained
 from smt.policies.prefixes import PolicyTranslator
 from smt.statistical import translator as statistical
 from sqa.core.errors import ConfigError
+from sqa.core.own import OwnPart
 from sqa.core.paths import ROOT
-from sqa.core.places import OwnPart
 from sqa.core.registry import BUZZERS, GUESSERS, POLICIES, QUALITY, TRANSLATORS
 from sqa.files.yaml_reader import parse_yaml
 from sqa.metrics.quality import bertscore

@@ -20,11 +20,11 @@ from sqa import metrics as metric_names
 from sqa.core import trace as tr
 from sqa.core.errors import DataError
 from sqa.core.registry import BUZZERS, GUESSERS
-from sqa.core.table import Table
-from sqa.core.trace import QuestionTrace
+from sqa.core.trace import QuestionTrace, Table
 from sqa.core.types import Question
 from sqa.data.datasets import load_questions
-from sqa.files.store import Stage, Store, dataset_fingerprint, write_text
+from sqa.files.atomic import write_text
+from sqa.files.store import Stage, Store, dataset_fingerprint
 from sqa.metrics.qa import ExpectedWins
 from sqa.metrics.quality.text_metric import TextMetric
 from sqa.report.viewer_data import run_names

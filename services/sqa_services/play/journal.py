@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from sqa.core.errors import DataError
-from sqa.files.json_reader import parse_json
+from sqa.files.records import parse_json
 
 FILE = "games.sqlite"
 VERSION = 1  # of the tables

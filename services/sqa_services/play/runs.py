@@ -14,7 +14,8 @@ from sqa.core import answers
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.trace import GUESSES, QuestionTrace
 from sqa.core.types import Question
-from sqa.files.store import Store, blocks_of, write_text
+from sqa.files.atomic import write_text
+from sqa.files.store import Store, blocks_of
 from sqa.report.viewer_data import run_names
 from sqa.run import folder as folders
 from sqa.run import pipeline

@@ -25,7 +25,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from sqa.core.errors import ConfigError, Count, checked
-from sqa.files.json_reader import parse_json
+from sqa.files.records import parse_json
 from sqa.run.named import contestant_from
 from sqa_services.net import connections
 from sqa_services.net.address import Address

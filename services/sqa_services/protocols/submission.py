@@ -23,7 +23,7 @@ from sqa.core.errors import ConfigError, DataError, NotComputable, on_a_screen
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Buzz, Emission, Guess, Question
 from sqa.data.datasets import load_questions
-from sqa.files.json_reader import parse_json
+from sqa.files.records import parse_json
 from sqa.metrics import build, collect
 from sqa_services.protocols.json_shape import Shape
 

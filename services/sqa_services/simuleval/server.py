@@ -24,7 +24,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from sqa.core.errors import ConfigError, NotNegative, checked, need
-from sqa.files.json_reader import parse_json
+from sqa.files.records import parse_json
 from sqa_services.net import connections
 from sqa_services.net.address import Address
 from sqa_services.net.guard import Refused, given_name

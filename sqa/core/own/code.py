@@ -29,6 +29,7 @@ from types import CodeType, ModuleType
 from typing import Any
 
 from sqa.core.errors import ConfigError
+from sqa.core.own import HOMES, PACKAGES, WATCHED, in_file, short, split
 from sqa.core.own.worlds import (
     Searched,
     World,
@@ -40,7 +41,6 @@ from sqa.core.own.worlds import (
     own_folders,
     whole,
 )
-from sqa.core.places import HOMES, PACKAGES, WATCHED, in_file, short, split
 
 NAMESPACE = "namespace"  # in place of a sha256: a package without a file
 

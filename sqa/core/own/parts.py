@@ -14,10 +14,9 @@ from inspect import getattr_static
 from typing import Any
 
 from sqa.core.errors import ConfigError, DataError
-from sqa.core.own import answers
+from sqa.core.own import answers, located, short, split
 from sqa.core.own.answers import Call
 from sqa.core.own.code import Code, shared
-from sqa.core.places import located, short, split
 
 Check = Callable[..., Any]  # (call, what came, the call's arguments) -> what goes on
 

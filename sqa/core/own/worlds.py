@@ -16,7 +16,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from sqa.core.places import PACKAGES
+from sqa.core.own import PACKAGES
 
 _NEVER = frozenset({"__main__", "__mp_main__"})  # cannot be executed again
 

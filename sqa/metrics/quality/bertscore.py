@@ -12,7 +12,7 @@ from typing import Any
 
 from sqa.core.errors import ConfigError, DataError, need
 from sqa.files.hub import check_shards, files_digest, find_model
-from sqa.files.json_reader import parse_json
+from sqa.files.records import parse_json
 from sqa.metrics.quality.text_metric import Device, MeanOfSegments, Segment, check_sizes, model_label
 
 WANTED = ("*.json", "*.safetensors", "*.model", "*.txt")

@@ -11,7 +11,7 @@ from typing import Any
 
 from sqa.core.errors import DataError, need
 from sqa.files.hub import check_shards, files_digest, find_model
-from sqa.files.json_reader import parse_json
+from sqa.files.records import parse_json
 from sqa.metrics.quality.text_metric import Device, MeanOfSegments, Segment, check_sizes, model_label
 
 WANTED = ("*.json", "*.safetensors", "pytorch_model.bin", "*.model", "*.txt")

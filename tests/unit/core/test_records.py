@@ -21,7 +21,7 @@ from sqa_services.protocols.iwslt.corpus import load as load_corpus
 
 ROOMS = ("sqa", "smt", "guessers", "buzzers", "services/sqa_services")
 OWN = {  # module -> why it may call the package's own reader
-    "sqa/files/json_reader.py": "the one reader",
+    "sqa/files/records.py": "the one reader",
     "services/sqa_services/board/board.py": "its database's own columns",
     "services/sqa_services/board/files.py": "files that it wrote itself",
     "services/sqa_services/board/sqa_task.py": "lines that it has checked",
@@ -46,7 +46,7 @@ def _reads_json(path: Path) -> bool:
 
 def test_no_other_module_reads_json() -> None:
     found = {str(path.relative_to(ROOT)) for room in ROOMS for path in (ROOT / room).rglob("*.py") if _reads_json(path)}
-    assert found <= set(OWN), "use parse_json, read_json or sqa.files.records, which have limits"
+    assert found <= set(OWN), "use sqa.files.records, which has limits"
 
 
 def test_a_message_fits_a_screen() -> None:

@@ -21,7 +21,7 @@ def fresh(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
 def installed(tmp_path: Path) -> Path:
     """A folder like site-packages: `sqa`, the others below it."""
     (tmp_path / "sqa" / "bundled" / "smt").mkdir(parents=True)
-    for name in ("__init__.py", "rooms.py"):
+    for name in ("__init__.py",):
         (tmp_path / "sqa" / name).write_text((ROOT / "sqa" / name).read_text("utf-8"), encoding="utf-8")
     (tmp_path / "sqa" / "bundled" / "smt" / "__init__.py").write_text("HERE = 1\n", encoding="utf-8")
     return tmp_path

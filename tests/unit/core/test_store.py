@@ -21,8 +21,8 @@ from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
 from sqa.core.trace import BUZZES, EMISSIONS, Score, emissions_rows, emissions_table
 from sqa.core.types import Buzz, Guess
-from sqa.files.atomic import atomic, atomic_folder, claimed
-from sqa.files.store import Stage, Store, dataset_fingerprint, write_text
+from sqa.files.atomic import atomic, atomic_folder, claimed, write_text
+from sqa.files.store import Stage, Store, dataset_fingerprint
 from sqa.files.tables import read_table, write_table
 
 Q = question()

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from sqa.core import trace as tr
 from sqa.core.answers import is_right
 from sqa.core.errors import TraceError
-from sqa.core.table import table_of
 from sqa.core.trace import (
     EMISSIONS,
     QuestionTrace,
@@ -27,6 +26,7 @@ from sqa.core.trace import (
     guesses_table,
     scores_rows,
     scores_table,
+    table_of,
 )
 from sqa.core.types import Buzz, Emission, Guess, Question
 
@@ -162,10 +162,10 @@ def test_ranks_are_those_of_a_loop(rows, answer):
         assert stored == written[id] and list(stored) == list(written[id]) and stored[-1] == written[id][-1]
         assert stored[1:] == list(written[id][1:]) and len(stored) == len(written[id])
         expected = [
-            next((place for place, guess in enumerate(step, start=1) if is_right(guess.page, answer)), 0)
+            next((rank for rank, guess in enumerate(step, start=1) if is_right(guess.page, answer)), 0)
             for step in written[id]
         ]
-        assert stored.rank(answer).tolist() == expected
+        assert stored.rank_where(lambda title: is_right(title, answer)).tolist() == expected
 
 
 def test_a_trace_ranks_both_kinds_alike():

@@ -23,7 +23,7 @@ from guessers.retrieval.bm25 import Bm25Config, Bm25Guesser, build
 from guessers.retrieval.index import Index
 from guessers.retrieval.kernel import best_pages
 from guessers.retrieval.tfidf import TfidfConfig
-from sqa.core.compiled import compiled
+from sqa.core.compute import compiled
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
 from sqa.core.types import Guess

@@ -16,8 +16,8 @@ from small_runs import small_config, small_run
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.registry import TRANSLATORS
 from sqa.core.trace import GUESSES
-from sqa.files import places
-from sqa.files.places import Objects, SharedFolder, shared
+from sqa.files import shared as shared_stores
+from sqa.files.shared import Objects, SharedFolder, shared
 from sqa.files.store import Store
 from sqa.run.blocks import Workshop
 from sqa.run.config import RunConfig, to_mapping
@@ -29,9 +29,9 @@ from sqa.run.scheduler import SlurmConfig, current, parse, scheduled
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from sqa.files import places
-places.os.fsync = lambda handle: os.kill(os.getpid(), signal.SIGKILL)
-places.SharedFolder().write(Path(sys.argv[1]), b"the bytes")
+from sqa.files import shared as shared_stores
+shared_stores.os.fsync = lambda handle: os.kill(os.getpid(), signal.SIGKILL)
+shared_stores.SharedFolder().write(Path(sys.argv[1]), b"the bytes")
 """
 
 
@@ -99,9 +99,9 @@ def test_blocks_in_object_storage(tmp_path: Path) -> None:
     fsspec = pytest.importorskip("fsspec")
     one = small_config(tmp_path, 70)
     run(one, Store(tmp_path / "a"), progress=False)
-    root, place = shared("memory://bucket/deep")
-    assert place == Objects("memory")
-    store = Store(root, place)
+    root, backend = shared("memory://bucket/deep")
+    assert backend == Objects("memory")
+    store = Store(root, backend)
     assert all(made_in_blocks(Workshop(store), one))
     memory = fsspec.filesystem("memory")
     found = {name.removeprefix("/bucket/deep/"): memory.cat_file(name) for name in memory.find("bucket/deep")}
@@ -132,9 +132,9 @@ def test_a_file_of_another_machine_is_waited_for(tmp_path: Path, monkeypatch: py
         if len(waited) == 3:
             (tmp_path / "file").write_bytes(b"here")
 
-    monkeypatch.setattr(places.time, "sleep", sleep)
+    monkeypatch.setattr(shared_stores.time, "sleep", sleep)
     assert SharedFolder().read(tmp_path / "file") == b"here"
-    assert waited == list(places.LATE[:3])
+    assert waited == list(shared_stores.WAITS[:3])
     with pytest.raises(FileNotFoundError):
         SharedFolder().read(tmp_path / "no folder" / "file")
     assert len(waited) == 3
@@ -154,11 +154,11 @@ def test_two_writers_of_one_shared_file(tmp_path: Path, monkeypatch: pytest.Monk
     path, sync = tmp_path / "block-0000.npz", os.fsync
 
     def overtaken(handle: int) -> None:
-        monkeypatch.setattr(places.os, "fsync", sync)
+        monkeypatch.setattr(shared_stores.os, "fsync", sync)
         SharedFolder().write(path, b"the bytes")  # another is done before this one
         sync(handle)
 
-    monkeypatch.setattr(places.os, "fsync", overtaken)
+    monkeypatch.setattr(shared_stores.os, "fsync", overtaken)
     SharedFolder().write(path, b"the bytes")
     assert [p.name for p in tmp_path.iterdir()] == [path.name]
     assert path.read_bytes() == b"the bytes"

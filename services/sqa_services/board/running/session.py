@@ -18,7 +18,7 @@ from typing import Any
 from sqa.core.errors import DataError
 from sqa.core.trace import QuestionTrace, buzzes_rows, check_emissions, guesses_rows
 from sqa.core.types import Emission, Question
-from sqa.files.json_reader import parse_json
+from sqa.files.records import parse_json
 from sqa.run.named import contestant_from
 from sqa.run.pipeline import buzz, guess
 

@@ -12,7 +12,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqa.files.json_reader import parse_json
+from sqa.files.records import parse_json
 from sqa_services.board.metrics import DELTA, EVAL, Additive, meta_of
 
 FEW = 20  # examples: a part with fewer has no score

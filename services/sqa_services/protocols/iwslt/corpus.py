@@ -18,8 +18,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from sqa.core.errors import DataError
-from sqa.files.json_reader import parse_json
-from sqa.files.records import lines
+from sqa.files.records import lines, parse_json
 from sqa_services.net.guard import Refused
 
 EOS = "</s>"

@@ -30,7 +30,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from sqa.core.errors import ConfigError, Count, Positive, SqaError, checked
-from sqa.files.json_reader import parse_json
+from sqa.files.records import parse_json
 from sqa_services.net.address import Address
 from sqa_services.net.guard import Refused, given_token
 from sqa_services.net.log import LOG

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from sacrebleu.metrics.bleu import BLEU
 
-from sqa.files.store import write_text
+from sqa.files.atomic import write_text
 from sqa.metrics.latency import IWSLT_2020_FINAL, Convention
 from sqa_services.net.guard import Refused
 from sqa_services.protocols.iwslt.float32 import Latency, sentence_latency

@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from sqa.core import progress, threads
+from sqa.core import compute, progress
+from sqa.core.compute import OURS, VARIABLES, set_for, usable
 from sqa.core.paths import ROOT
 from sqa.core.registry import BUZZERS, GUESSERS, QUALITY, TRANSLATORS
-from sqa.core.threads import OURS, VARIABLES, set_for, usable
 
 
 def test_small_models_get_one_thread_and_large_ones_all(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
-    monkeypatch.setattr(threads, "usable", lambda: 6)
+    monkeypatch.setattr(compute, "usable", lambda: 6)
     environment: dict[str, str] = {}
     assert set_for(["waitk", "bm25", "mlp"], environment) == 1
     assert {environment[variable] for variable in VARIABLES} == {"1"}
@@ -37,7 +37,7 @@ def test_whoever_sets_them_has_decided() -> None:
 
 def test_large_parts_are_parts_that_exist() -> None:
     known = {*TRANSLATORS.names(), *GUESSERS.names(), *BUZZERS.names(), *QUALITY.names()}
-    assert known >= threads.LARGE
+    assert known >= compute.LARGE
 
 
 def test_a_share_of_the_processors_counts(tmp_path: Path) -> None:

@@ -1,0 +1,67 @@
+"""How numbers are computed: threads of the libraries below, and loops as machine code.
+
+Networks of a few million weights are slower on many threads than on one, and on a busy machine many times slower,
+because a thread that waits for a processor holds up all others.  So small models take one thread, large ones all
+processors.  A user's OMP_NUM_THREADS is kept.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, MutableMapping
+from pathlib import Path
+from typing import Any
+
+VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")  # read when numpy and torch are loaded
+OURS = "SQA_SET_THREADS"  # the number that was set here, so that it is not taken for the user's
+# Parts whose model may be large or is unknown; all others of the registry run best on one thread.
+LARGE = frozenset(
+    "causal-lm llm e5 pretrained ctranslate2 command simuleval bert comet bleurt bertscore".split(),
+)
+QUOTA = Path("/sys/fs/cgroup/cpu.max")  # "200000 100000": two processors' worth; "max 100000": no limit
+
+
+def usable(quota: Path = QUOTA) -> int:
+    """Processors that this process may use: those it is bound to, at most its share of time."""
+    bound = len(os.sched_getaffinity(0))
+    try:
+        share, period = quota.read_text(encoding="ascii").split()
+        return bound if share == "max" else max(1, min(bound, int(share) // int(period)))
+    except (OSError, ValueError):
+        return bound
+
+
+def set_for(parts: Iterable[str], environment: MutableMapping[str, str] = os.environ) -> int | None:
+    """Set the number of threads for parts of these names ("mine.py:build": your own) and return it.
+
+    None where the user has set it.  Best called before numpy and torch are loaded; a loaded torch is set too.
+    """
+    given = environment.get(VARIABLES[0])
+    if given is not None and given != environment.get(OURS):
+        return None
+    number = usable() if any(part in LARGE or ":" in part for part in parts) else 1
+    for variable in VARIABLES:
+        if environment.get(variable) in (None, environment.get(OURS)):
+            environment[variable] = str(number)
+    environment[OURS] = str(number)
+    if (torch := sys.modules.get("torch")) is not None:
+        torch.set_num_threads(number)
+    return number
+
+
+def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function as machine code where numba is installed (the extra `fast`), else unchanged; same results.
+
+    Machine code is cached beside its file or in the user's cache folder.  The import of numba takes half a second, so
+    modules that call this are imported where their loops are needed.
+    """
+    try:
+        import numba
+    except ModuleNotFoundError:
+        return function
+    try:
+        machine: Callable[..., Any] = numba.njit(cache=True)(function)
+    except RuntimeError:  # neither folder is writable: every process compiles for itself
+        machine = numba.njit(function)
+    return machine

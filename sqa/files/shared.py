@@ -1,0 +1,140 @@
+"""Backends of a store that several machines use; that of one machine is `LocalFolder` (sqa/files/store.py).
+
+    SharedFolder()       a network file system, without locks, which such systems often lack or fake
+    Objects("s3")        any object storage that fsspec supports (S3 with s3fs, memory:// in tests), without locks
+
+In each of them a file appears whole or not at all.  Two writers without a lock write the same bytes, because a path
+names everything that the bytes depend on; so the second one changes nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from sqa.core.errors import ConfigError, DataError, lacking
+from sqa.files.store import Backend, file_names
+
+WAITS = (0.1, 0.4, 1.5, 5.0, 15.0, 40.0)  # seconds to wait for another machine's file: NFS caches a miss for 60 s
+
+
+@dataclass(frozen=True, slots=True)
+class SharedFolder:
+    """A folder that several machines see, without locks."""
+
+    def names(self, folder: Path) -> set[str]:
+        return file_names(folder)
+
+    def exists(self, path: Path) -> bool:
+        return path.is_file()
+
+    def read(self, path: Path) -> bytes:
+        """A file's bytes; a missing one is waited for (62 s), because another machine may just have written it."""
+        for wait in WAITS:
+            with suppress(FileNotFoundError):
+                return path.read_bytes()
+            if not path.parent.is_dir():
+                break
+            time.sleep(wait)
+        return path.read_bytes()
+
+    def write(self, path: Path, data: bytes) -> None:
+        """Write into a folder beside `path`, then move the file to `path`.
+
+        Writers of one file share that folder, and the first to finish removes it, with what a killed writer left.  One
+        that is still writing loses its own file, and the same bytes are at `path`.
+        """
+        writing = path.with_name(f".{path.name}.partial")
+        partial = writing / uuid4().hex[:12]
+        try:
+            writing.mkdir(parents=True, exist_ok=True)
+            with partial.open("wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            partial.replace(path)
+        except OSError:  # the folder is gone (FileNotFoundError, on NFS a stale handle), or the disk is full
+            if not path.is_file():
+                raise
+        finally:
+            with suppress(OSError):  # after an error; else it has moved
+                partial.unlink()
+        shutil.rmtree(writing, ignore_errors=True)
+
+    def hold(self, folder: Path) -> AbstractContextManager[Any]:
+        return nullcontext()
+
+
+@dataclass(frozen=True, slots=True)
+class Objects:
+    """Object storage by fsspec.  Its keys and endpoint come from the environment, never with a task.
+
+    Refusals of the storage are DataErrors; a missing object is a FileNotFoundError.
+    """
+
+    protocol: str  # "s3", "gs", "memory", ...
+
+    @contextmanager
+    def _system(self, path: Path) -> Iterator[tuple[Any, str]]:
+        import fsspec
+
+        try:
+            yield fsspec.filesystem(self.protocol, use_listings_cache=False), path.as_posix()
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise DataError(
+                f"{self.protocol}://{path.as_posix()}: {error}; see to the storage and run again"
+            ) from error
+
+    def names(self, folder: Path) -> set[str]:
+        with self._system(folder) as (system, prefix):
+            try:
+                paths = system.ls(prefix, detail=False, refresh=True)
+            except FileNotFoundError:
+                return set()
+        return {path.rpartition("/")[2] for path in paths}
+
+    def exists(self, path: Path) -> bool:
+        with self._system(path) as (system, name):
+            return bool(system.exists(name))
+
+    def read(self, path: Path) -> bytes:
+        with self._system(path) as (system, name):
+            return bytes(system.cat_file(name))
+
+    def write(self, path: Path, data: bytes) -> None:
+        """Put an object, which object storage does whole or not at all."""
+        with self._system(path) as (system, name):
+            system.pipe_file(name, data)
+
+    def hold(self, folder: Path) -> AbstractContextManager[Any]:
+        return nullcontext()
+
+
+def shared(url: str) -> tuple[Path, Backend]:
+    """The root and backend of a store that several machines use: a folder, or a URL such as s3://bucket/folder.
+
+    An unknown protocol, or one whose package is missing: ConfigError.
+    """
+    protocol, separator, path = url.partition("://")
+    if not separator or protocol == "file":
+        return Path(path if separator else url).resolve(), SharedFolder()
+    if not path.strip("/"):
+        raise ConfigError(f"--store: {url}: expected PROTOCOL://BUCKET/FOLDER")
+    try:
+        import fsspec
+
+        fsspec.get_filesystem_class(protocol)
+    except ImportError as error:
+        raise lacking(error, f"--store {url}") from error
+    except ValueError as error:
+        raise ConfigError(f"--store: {url}: {error}") from error
+    return Path(path.strip("/")), Objects(protocol)
