@@ -52,7 +52,7 @@ class OwnMetric:
     def stats(self, trace: object) -> Floats:
         found = self._call("stats", answers.statistics, trace)
         if self._size and self._size[0] != len(found):
-            where = f"{short(self.own_code.place)}: stats()"
+            where = f"{short(self.own_code.target)}: stats()"
             raise DataError(f"{where} must return as many numbers for each question, got {self._size[0]}, {len(found)}")
         self._size[:] = [len(found)]
         return np.array(found, dtype=np.float64)
@@ -94,7 +94,7 @@ def own_metric(place: str) -> OwnMetric:
 
 def _own(metric: Any, code: Code) -> OwnMetric:
     with code.running():
-        start = short(code.place)
+        start = short(code.target)
         try:
             shown = {
                 name: check(Call(f"{start}: {name}", "must be"), getattr(metric, name))
@@ -107,8 +107,8 @@ def _own(metric: Any, code: Code) -> OwnMetric:
 
 def _formula(code: Code, formula: Formula) -> Formula:
     """A formula whose values are checked."""
-    _check_types(short(code.place), formula)
-    call = Call(f"{short(code.place)}: the formula's compute()")
+    _check_types(short(code.target), formula)
+    call = Call(f"{short(code.target)}: the formula's compute()")
 
     def compute(delays: Any, convention: Convention) -> Floats:
         found: Floats = answers.scores(call, formula.compute(delays, convention), delays.source)

@@ -1,14 +1,16 @@
-"""What a part of your own may return: checked where it is called, else an error of one line.
+"""What a part of your own may return: checked where it is called, else a DataError of one line.
 
 mine.py:build: guess() must return a list of guesses (page, score) for each of the 3 texts; guess 1 of text 1 is
 str 'Laser'
+
+A check takes the call, the value that came back, and the call's arguments; it returns the value in its plain type.
 """
 
 from __future__ import annotations
 
 import math
 import reprlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -16,6 +18,8 @@ from typing import Any
 
 from sqa.core.errors import DataError, TraceError
 from sqa.core.types import Buzz, Emission, Guess, Question, Write
+
+Check = Callable[..., Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +29,9 @@ class Call:
     where: str  # "mine.py:build: guess()"
     does: str = "must return"
 
-    def wrong(self, expected: str, value: object, what: str = "") -> DataError:
-        """The error of a value that is not what was expected; `what` it is of the whole."""
-        return DataError(f"{self.where} {self.does} {expected}{f'; {what} is' if what else ', got'} {shown(value)}")
+    def wrong(self, expected: str, value: object, item: str = "") -> DataError:
+        """The error of a value that is not what was expected; `item` names it where it is a part of the whole."""
+        return DataError(f"{self.where} {self.does} {expected}{f'; {item} is' if item else ', got'} {shown(value)}")
 
 
 def shown(value: object) -> str:
@@ -42,8 +46,11 @@ def shown(value: object) -> str:
         return type(value).__name__
 
 
+# ----------------------------------------------------------------------------------------------------- single values
+
+
 def is_text(value: object) -> bool:
-    """A str that can be written to a file."""
+    """A str that can be encoded."""
     if not isinstance(value, str):
         return False
     try:
@@ -53,19 +60,24 @@ def is_text(value: object) -> bool:
     return True
 
 
+def is_word(value: object) -> bool:
+    """A text without blanks, at least one character long."""
+    return is_text(value) and str(value).split() == [value]
+
+
 def number(value: object) -> float | None:
     """A finite number as a float, None for anything else; a bool is no number."""
     if not isinstance(value, Real) or isinstance(value, bool):
         return None
     try:
-        found = float(value)
+        converted = float(value)
     except (OverflowError, ValueError, TypeError):
         return None
-    return found if math.isfinite(found) else None
+    return converted if math.isfinite(converted) else None
 
 
 def is_count(value: object, least: int = 0) -> bool:
-    """A whole number of at least `least`."""
+    """An integer of at least `least`; a bool is none."""
     return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
 
 
@@ -75,7 +87,7 @@ def is_flag(value: object) -> bool:
 
 
 def is_list(value: object) -> bool:
-    """A list, a tuple, an array or the like: something in an order, of a known length, that is no text."""
+    """A list, a tuple, an array or the like: ordered, of a known length, no text."""
     if isinstance(value, (str, bytes, bytearray, Mapping, AbstractSet)) or isinstance(value, type):
         return False
     if isinstance(value, Sequence):
@@ -83,17 +95,43 @@ def is_list(value: object) -> bool:
     return type(value).__module__ == "numpy" and getattr(value, "ndim", 0) > 0
 
 
+def _is_line(value: object) -> bool:
+    """A text of one line, without tabs, as tables need it."""
+    return is_text(value) and bool(value) and str(value).isprintable()
+
+
+def _check(expected: str, valid: Callable[[Any], bool], convert: Callable[[Any], Any]) -> Check:
+    """The check of a single value."""
+
+    def check(call: Call, value: Any, *_: object) -> Any:
+        if not valid(value):
+            raise call.wrong(expected, value)
+        return convert(value)
+
+    return check
+
+
+text = _check("text of one line", _is_line, str)
+text_or_none = _check("text of one line", lambda value: value is None or _is_line(value), lambda value: value)
+title = _check("text of one line without blanks around it", lambda v: _is_line(v) and v == v.strip(), str)
+digits = _check("a whole number of digits, 0 to 17", lambda value: is_count(value) and value <= 17, int)
+kind = _check("one of quality, lag, answers", lambda v: isinstance(v, str) and v in ("quality", "lag", "answers"), str)
+flag = _check("True or False", is_flag, bool)
+start = _check("a whole number of words, 1 or more", lambda value: is_count(value, 1), int)  # of a policy
+finite = _check("a finite number, or raise NotComputable where there is none", lambda v: number(v) is not None, number)
+
+
 def _rows(call: Call, value: Any, expected: str, n: int) -> list[Any]:
     """A list of `n` values."""
     if not is_list(value):
         raise call.wrong(expected, value)
-    found = list(value)
-    if len(found) != n:
-        raise DataError(f"{call.where} {call.does} {expected}, got {len(found)} of them")
-    return found
+    rows = list(value)
+    if len(rows) != n:
+        raise DataError(f"{call.where} {call.does} {expected}, got {len(rows)} of them")
+    return rows
 
 
-def _each(call: Call, value: Any, expected: str) -> Iterator[Any]:
+def _items(call: Call, value: Any, expected: str) -> Iterator[Any]:
     """An iterator over a value that is no text."""
     if isinstance(value, (str, bytes, bytearray)):
         raise call.wrong(expected, value)
@@ -109,50 +147,50 @@ def _each(call: Call, value: Any, expected: str) -> Iterator[Any]:
 def guesses(call: Call, value: Any, texts: Sequence[str], n: int) -> list[list[Guess]]:
     """At most `n` guesses, best first, for each text, or after each word of one."""
     expected = f"a list of guesses (page, score) for each of the {len(texts)} texts"
-    found = []
+    checked = []
     for at, row in enumerate(_rows(call, value, expected, len(texts)), 1):
         if not is_list(row):
             raise call.wrong(expected, row, f"the one of text {at}")
-        found.append([_guess(call, expected, guess, f"guess {i} of text {at}") for i, guess in enumerate(row, 1)])
-        _check_order(call, found[-1], n, at)
-    return found
+        checked.append([_guess(call, expected, guess, f"guess {i} of text {at}") for i, guess in enumerate(row, 1)])
+        _check_order(call, checked[-1], n, at)
+    return checked
 
 
-def _guess(call: Call, expected: str, value: Any, what: str) -> Guess:
+def _guess(call: Call, expected: str, value: Any, item: str) -> Guess:
     if not isinstance(value, tuple) or len(value) != 2:
-        raise call.wrong(expected, value, what)
+        raise call.wrong(expected, value, item)
     page, score = value
     if not is_text(page):
-        raise call.wrong(f"{expected}, a page being text", page, f"the page of {what}")
-    finite = number(score)
-    if finite is None:
-        raise call.wrong(f"{expected}, a score being a finite number", score, f"the score of {what}")
-    return Guess(page, finite)
+        raise call.wrong(f"{expected}, a page being text", page, f"the page of {item}")
+    converted = number(score)
+    if converted is None:
+        raise call.wrong(f"{expected}, a score being a finite number", score, f"the score of {item}")
+    return Guess(page, converted)
 
 
 def _check_order(call: Call, row: Sequence[Guess], n: int, at: int) -> None:
     if len(row) > n:
         raise DataError(f"{call.where} must return at most {n} guesses a text, got {len(row)} for text {at}")
-    seen: set[str] = set()
+    pages = set[str]()
     for i, guess in enumerate(row):
-        if guess.page in seen:
+        if guess.page in pages:
             raise DataError(f"{call.where} must name a page once a text; text {at} has {guess.page[:60]!r} twice")
         if i and guess.score > row[i - 1].score:
             raise DataError(
                 f"{call.where} must return the best guess first; guess {i + 1} of text {at} has the score "
                 f"{guess.score}, the one before {row[i - 1].score}"
             )
-        seen.add(guess.page)
+        pages.add(guess.page)
 
 
 def pages(call: Call, value: Any) -> Any:
     """Titles, or None."""
     if value is None:
         return None
-    titles = list(_each(call, value, "the titles of pages, or None"))
-    for title in titles:
-        if not is_text(title):
-            raise call.wrong("the titles of pages, or None", title, "one of them")
+    titles = list(_items(call, value, "the titles of pages, or None"))
+    for each in titles:
+        if not is_text(each):
+            raise call.wrong("the titles of pages, or None", each, "one of them")
     return frozenset(titles)
 
 
@@ -162,7 +200,7 @@ def pages(call: Call, value: Any) -> Any:
 def buzzes(call: Call, value: Any, history: Sequence[Any], page: str = "") -> list[Buzz]:
     """A buzz for each step."""
     expected = f"a Buzz(score, buzz) for each of the {len(history)} steps"
-    found = []
+    checked = []
     for at, buzz in enumerate(_rows(call, value, expected, len(history)), 1):
         if not isinstance(buzz, Buzz):
             raise call.wrong(expected, buzz, f"that of step {at}")
@@ -171,33 +209,26 @@ def buzzes(call: Call, value: Any, history: Sequence[Any], page: str = "") -> li
             raise call.wrong(f"{expected}, a score being a finite number", buzz.score, f"the score of step {at}")
         if not is_flag(buzz.buzz):
             raise call.wrong(f"{expected}, buzz being True or False", buzz.buzz, f"that of step {at}")
-        found.append(Buzz(score, bool(buzz.buzz)))
-    return found
+        checked.append(Buzz(score, bool(buzz.buzz)))
+    return checked
 
 
-def flag(call: Call, value: Any) -> bool:
-    """True or False."""
-    if not is_flag(value):
-        raise call.wrong("True or False", value)
-    return bool(value)
-
-
-# ------------------------------------------------------------------------------------------------------ translators
+# ------------------------------------------------------------------------------------------ translators and policies
 
 _WORDS = "words one after the other, each a str without blanks or a Write(token, erase)"
 
 
 def words(call: Call, value: Any) -> Iterator[Any]:
-    """An iterator over what a translator writes; each of it is still to be checked by `word`."""
+    """An iterator over what a translator writes; each item is still to be checked by `word`."""
     if isinstance(value, (Mapping, AbstractSet)):
         raise call.wrong(_WORDS, value)
-    return _each(call, value, _WORDS)
+    return _items(call, value, _WORDS)
 
 
 def word(call: Call, value: Any, written: int) -> str | Write:
     """What is written next, after `written` words of the sentence."""
     token, erase = value if isinstance(value, Write) else (value, 0)
-    if not is_text(token) or not (token.split() == [token] or (token == "" and erase)):
+    if not (is_word(token) or (is_text(token) and token == "" and erase)):
         raise call.wrong(_WORDS, token, f"word {written + 1}")
     if not is_count(erase) or erase > written:
         raise call.wrong(f"{_WORDS}, which takes back at most the words so far, {written}", erase, "erase")
@@ -209,7 +240,7 @@ def emissions(call: Call, value: Any, questions: Sequence[Question]) -> list[lis
     from sqa.core.trace import check_emissions
 
     expected = f"a list of Emission for each of the {len(questions)} questions"
-    found = []
+    checked = []
     for question, row in zip(questions, _rows(call, value, expected, len(questions)), strict=True):
         if not is_list(row):
             raise call.wrong(expected, row, f"that of {question.id}")
@@ -224,26 +255,16 @@ def emissions(call: Call, value: Any, questions: Sequence[Question]) -> list[lis
             check_emissions(question, row)
         except TraceError as error:
             raise DataError(f"{call.where} must return {expected}; {error}") from error
-        found.append(list(row))
-    return found
-
-
-# --------------------------------------------------------------------------------------------------------- policies
-
-
-def start(call: Call, value: Any) -> int:
-    """Source words of the shortest prefix that is looked at."""
-    if not is_count(value, 1):
-        raise call.wrong("a whole number of words, 1 or more", value)
-    return int(value)
+        checked.append(list(row))
+    return checked
 
 
 def words_shown(call: Call, value: Any, *_: object) -> tuple[str, ...]:
-    """What the reader sees."""
+    """What the reader sees, of a policy."""
     if not is_list(value):
         raise call.wrong("a tuple of words", value)
     for at, token in enumerate(value, 1):
-        if not is_text(token) or token.split() != [token]:
+        if not is_word(token):
             raise call.wrong("a tuple of words, each a str without blanks", token, f"word {at}")
     return tuple(value)
 
@@ -252,19 +273,18 @@ def words_shown(call: Call, value: Any, *_: object) -> tuple[str, ...]:
 
 
 def question(call: Call, value: Any, given: Question) -> Question:
-    """A question with the answer of the one that was given."""
+    """A question with the answer of the original."""
     if not isinstance(value, Question):
         raise call.wrong("a Question", value)
     for name in ("id", "page", "language"):
-        if not is_text(getattr(value, name)) or (name != "id" and getattr(value, name) != getattr(given, name)):
-            raise call.wrong(
-                "a Question with the page and the language of the one it was given", getattr(value, name), name
-            )
+        copied = getattr(value, name)
+        if not is_text(copied) or (name != "id" and copied != getattr(given, name)):
+            raise call.wrong("a Question with the page and the language of the one it was given", copied, name)
     for name in ("sentences", "reference"):
         if not isinstance(getattr(value, name), tuple):
             raise call.wrong("a Question whose sentences and reference are tuples", getattr(value, name), name)
     for sentence in value.sentences:
-        if not isinstance(sentence, tuple) or not all(is_text(word) and word.split() == [word] for word in sentence):
+        if not isinstance(sentence, tuple) or not all(map(is_word, sentence)):
             raise call.wrong("a Question whose sentences are tuples of words without blanks", sentence, "one of them")
     for line in value.reference:
         if not is_text(line):
@@ -275,48 +295,6 @@ def question(call: Call, value: Any, given: Question) -> Question:
 
 
 # ----------------------------------------------------------------------------------------------------------- metrics
-
-
-def text(call: Call, value: Any) -> str:
-    """Text of one line, without tabs: it stands in tables."""
-    if not is_text(value) or not value or not value.isprintable():
-        raise call.wrong("text of one line", value)
-    return str(value)
-
-
-def title(call: Call, value: Any) -> str:
-    """The same without blanks around it."""
-    if text(call, value) != value.strip():
-        raise call.wrong("text of one line without blanks around it", value)
-    return str(value)
-
-
-def text_or_none(call: Call, value: Any) -> str | None:
-    """The same, or None."""
-    return None if value is None else text(call, value)
-
-
-def digits(call: Call, value: Any) -> int:
-    """Digits after the point."""
-    if not is_count(value) or value > 17:
-        raise call.wrong("a whole number of digits, 0 to 17", value)
-    return int(value)
-
-
-def kind(call: Call, value: Any) -> str:
-    """What a metric measures."""
-    kinds = ("quality", "lag", "answers")
-    if value not in kinds or not isinstance(value, str):
-        raise call.wrong(f"one of {', '.join(kinds)}", value)
-    return value
-
-
-def finite(call: Call, value: Any, *_: object) -> float:
-    """A score."""
-    found = number(value)
-    if found is None:
-        raise call.wrong("a finite number, or raise NotComputable where there is none", value)
-    return found
 
 
 def statistics(call: Call, value: Any, *_: object) -> tuple[float, ...]:
@@ -333,7 +311,7 @@ def statistics(call: Call, value: Any, *_: object) -> tuple[float, ...]:
 def measured(call: Call, value: Any, segments: Sequence[Any]) -> list[tuple[float, ...]]:
     """The statistics of each segment."""
     expected = f"the statistics of each of the {len(segments)} segments"
-    return [statistics(call, each) for each in _rows(call, value, expected, len(segments))]
+    return [statistics(call, row) for row in _rows(call, value, expected, len(segments))]
 
 
 def scores(call: Call, value: Any, stats: Any) -> Any:
@@ -342,9 +320,9 @@ def scores(call: Call, value: Any, stats: Any) -> Any:
 
     expected = f"a number for each of the {len(stats)} rows"
     try:
-        found = np.array(_rows(call, value, expected, len(stats)), dtype=np.float64)
+        array = np.array(_rows(call, value, expected, len(stats)), dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise call.wrong(expected, value) from error
-    if found.shape != (len(stats),):
+    if array.shape != (len(stats),):
         raise call.wrong(expected, value)
-    return found
+    return array

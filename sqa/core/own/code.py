@@ -1,12 +1,12 @@
-"""The code of a part of your own: its modules, executed anew from their files, apart from those of any other.
+"""The code of a part of your own: its modules, executed anew from their files, apart from those of any other part.
 
-Own code is every Python file outside the standard library, site-packages and this project.  A part is given modules of
-its own, which only it sees while it works, so two projects may both have a `helper`, and an edited file is read again.
-What was executed is noted, however it was asked for; a digest of it is what the store keys of the part are made of.
+Own code is every Python file outside the standard library, site-packages and this project.  A part has modules of its
+own, which only it sees while it runs, so two projects may both have a `helper`, and an edited file is read again.  All
+executed files are recorded, however they were loaded; their digest is in the store keys of the part.
 
-Files that a part loads when it is at work are known too late for that key.  They are written down beside the results,
-as `Load`s, and results are taken from the store only while these still mean the same code (`sqa.run.parts.settled`).
-Threads that work with different parts at once see the modules of the part that was entered last.
+Files that a part loads while it runs come too late for that key.  They are recorded beside the results, as `Load`s, and
+results are taken from the store only while these still name the same code (`sqa.run.parts.settled`).  Threads that run
+different parts at once see the modules of the part that was entered last.
 """
 
 from __future__ import annotations
@@ -42,19 +42,18 @@ from sqa.core.own.worlds import (
     whole,
 )
 
-NAMESPACE = "namespace"  # in place of a sha256: a package without a file
+NAMESPACE = "namespace"  # instead of a sha256: a package without a file
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """A Python file that was loaded, or looked for in vain."""
+    """A Python file that was loaded, or a module that does not exist."""
 
     module: str  # its name; "" of a file that was executed without being imported
-    sha256: str  # of its bytes; "" where nothing was found
+    sha256: str  # of its bytes; "" of a missing module
     file: str = ""  # of one without a name: relative to the part's folder
-    searched: tuple[
-        int | str, ...
-    ] = ()  # folders up to its own: numbers among those of the start, else from the part's
+    # folders up to its own: an index among those searched at the start, else a path relative to the part's folder
+    searched: tuple[int | str, ...] = ()
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> Load:
@@ -68,32 +67,32 @@ class Load:
 
 
 class Code(World):
-    """The modules of one part.  A finder of modules too: what is imported while it is at work comes by here."""
+    """The modules of one part; while it runs, also the finder of all modules that are imported."""
 
-    def __init__(self, place: str) -> None:
+    def __init__(self, target: str) -> None:
         super().__init__()
-        self.place, (self.home, self.attribute) = place, split(place)
-        self.file = Path(self.home).absolute() if in_file(place) else None
+        self.target, (self.home, self.attribute) = target, split(target)
+        self.file = Path(self.home).absolute() if in_file(target) else None
         self.folder = self.file.parent if self.file else Path.cwd()
         self.outside = outside_path()
         self.path = Searched([str(self.folder), *self.outside] if self.file else self.outside)
-        self.start: list[str] = []  # own folders that are searched first whenever the part is made
+        self.start: list[str] = []  # own folders that are searched first whenever the part is built
         self.root: ModuleType | None = None
-        self.early: frozenset[Load] = frozenset()  # what was loaded until the part was made
-        self.loads: dict[str, Load] = {}  # by file, or by the name of a module that was not found
+        self.early: frozenset[Load] = frozenset()  # loaded until the part was built
+        self.loads: dict[str, Load] = {}  # by file, or by the name of a missing module
         self.assumed: tuple[Load, ...] = ()  # late ones of the run whose results are taken from the store
         self.mentioned: set[str] = set()  # by the sources: names of modules, among others
 
     # ------------------------------------------------------------------------------------------------- loading
 
     @classmethod
-    def at(cls, place: str) -> Code:
-        """The code of a place, executed.  ConfigError about a file; of a module ImportError and the like.
+    def at(cls, target: str) -> Code:
+        """The code of a target, executed.  ConfigError about a file; of a module ImportError and the like.
 
-        A module of yours may be called like one of the standard library which the process has loaded (`sched.py`).
-        That one is out of sight as soon as a source names it and yours is in a folder that is searched.
+        A module of yours may have the name of one of the standard library which the process has loaded (`sched.py`).
+        That one is hidden as soon as a source names it and yours is in a folder that is searched.
         """
-        code = cls(place)
+        code = cls(target)
         with code.running():
             importlib.invalidate_caches()
             code.start = code._searched()
@@ -111,9 +110,9 @@ class Code(World):
         except OSError as error:
             raise ConfigError(f"{file}: cannot be read ({error})") from error
         if source is None:
-            missing = "no such file; it is looked for beside the config, then in the current folder"
+            missing = "no such file; searched beside the config, then in the current folder"
             raise ConfigError(f"{self.home}: {missing}")
-        loader = _Anew(name, str(file), source)
+        loader = _FreshLoader(name, str(file), source)
         self._note(str(file), source, name)
         spec = importlib.util.spec_from_file_location(name, file, loader=loader)
         assert spec is not None
@@ -122,52 +121,52 @@ class Code(World):
         return module
 
     def _module(self, name: str) -> ModuleType:
-        """A module by its name; one that cannot be executed again, as the process has it, with all that it has."""
-        there = outside_modules()
+        """A module by its name; one that cannot be executed again is the process's, with all that the process has."""
+        outside = outside_modules()
         try:
             module = importlib.import_module(name)
         except ModuleNotFoundError:
-            if name not in there:
+            if name not in outside:
                 raise
-            module = there[name]
+            module = outside[name]
         file = getattr(module, "__file__", None)
-        adopted = [*there.values(), module] if name == "__main__" or module is there.get(name) else []
-        sys.modules.update({} if not adopted else there)
+        adopted = [*outside.values(), module] if name == "__main__" or module is outside.get(name) else []
+        sys.modules.update({} if not adopted else outside)
         if file:
             inside = module.__name__.count(".") + (Path(file).stem == "__init__")
             self.folder = Path(file).absolute().parents[inside]
         top = name.partition(".")[0]
-        package = [found for known, found in sys.modules.copy().items() if known.partition(".")[0] == top]
-        for found in [*adopted, *package]:  # those that were not executed now
-            place = getattr(found, "__dict__", {}).get("__file__")
-            if isinstance(place, str) and place not in self.loads and (source := content(place)) is not None:
-                self._note(place, source, found.__name__)
+        package = [other for loaded, other in sys.modules.copy().items() if loaded.partition(".")[0] == top]
+        for other in [*adopted, *package]:  # those that were not executed now
+            path = getattr(other, "__dict__", {}).get("__file__")
+            if isinstance(path, str) and path not in self.loads and (source := content(path)) is not None:
+                self._note(path, source, other.__name__)
         return module
 
     def searches(self) -> None:
-        """Modules that the sources name are out of sight where the part's folders have them too."""
-        found = set()
+        """Hide installed modules that the sources name and the part's folders have too."""
+        names = set()
         for name in self.mentioned - self.hidden - PACKAGES:
             if is_installed(name) and not (BuiltinImporter.find_spec(name) or FrozenImporter.find_spec(name)):
                 spec = PathFinder.find_spec(name)
                 if spec is not None and spec.origin and own_file(spec.origin):
-                    found.add(name)
-        self.hide(frozenset(found))
+                    names.add(name)
+        self.hide(frozenset(names))
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """The other finders' answer, its source to be read now, not from a cache; with a note of what it is."""
+        """The other finders' spec, recorded; its source is compiled now, not taken from a cache."""
         if name.partition(".")[0] in PACKAGES:
             return None
-        spec = self._found(name, path)
+        spec = self._spec(name, path)
         origin = spec.origin if spec is not None and spec.has_location else None
         if spec is None:
-            asked = name.partition(".")[0] in self.mentioned or not _by_a_library()
-            mine = asked and (path is None or own_folders(path))
+            named = name.partition(".")[0] in self.mentioned or not _imported_by_library()
+            is_own = named and (path is None or own_folders(path))
         else:
-            mine = own_file(origin) if origin else own_folders(spec.submodule_search_locations)
-        if not mine:
+            is_own = own_file(origin) if origin else own_folders(spec.submodule_search_locations)
+        if not is_own:
             return spec
         searched = () if path is not None else self._searched_for(origin)
         source = content(origin) if origin else None
@@ -176,80 +175,80 @@ class Code(World):
             return spec
         self._note(origin, source, name, searched=searched)
         if spec is not None and type(spec.loader) is SourceFileLoader:
-            spec.loader = _Anew(name, origin, source)
+            spec.loader = _FreshLoader(name, origin, source)
         return spec
 
-    def _note(self, place: str, source: bytes, module: str, **where: Any) -> None:
-        """That a file is about to be executed.  It names modules, among other things."""
-        self.loads[place] = Load(module, _sha256(source), **where)
+    def _note(self, path: str, source: bytes, module: str, **details: Any) -> None:
+        """Record a file that is about to be executed, and the names in it, some of which are modules."""
+        self.loads[path] = Load(module, _sha256(source), **details)
         with suppress(SyntaxError, ValueError):
-            self.mentioned |= set(_mentioned(compile(source, place, "exec", dont_inherit=True)))
+            self.mentioned |= set(_mentioned(compile(source, path, "exec", dont_inherit=True)))
         self.searches()
 
     def opened(self, file: str) -> None:
-        """A Python file was opened while the part was at work: whoever executes it, it is its code."""
+        """Record a Python file that was opened while the part ran: it is the part's code, however it is executed."""
         if "__pycache__" in file:
             file = importlib.util.source_from_cache(file)
         if own_file(file) and file not in self.loads and (source := content(file)) is not None:
             self._note(file, source, "", file=os.path.relpath(file, self.folder))
 
-    def _found(self, name: str, path: Sequence[str] | None) -> ModuleSpec | None:
-        """What the other finders say."""
-        found = (finder.find_spec(name, path) for finder in sys.meta_path if finder is not self)
-        return next((spec for spec in found if spec is not None), None)
+    def _spec(self, name: str, path: Sequence[str] | None) -> ModuleSpec | None:
+        """The spec of the other finders."""
+        specs = (finder.find_spec(name, path) for finder in sys.meta_path if finder is not self)
+        return next((spec for spec in specs if spec is not None), None)
 
     def _searched_for(self, origin: str | None) -> tuple[int | str, ...]:
-        """The own folders that are searched for a module, up to that of its file; all where there is none."""
+        """The own folders that are searched for a module, up to that of its file; all if it is missing."""
         home = None if origin is None else Path(origin).parents[Path(origin).stem == "__init__"]
-        found: list[int | str] = []
+        folders: list[int | str] = []
         for folder in dict.fromkeys(self._searched()):
-            found.append(self.start.index(folder) if folder in self.start else os.path.relpath(folder, self.folder))
+            folders.append(self.start.index(folder) if folder in self.start else os.path.relpath(folder, self.folder))
             if Path(folder) == home:
                 break
-        return tuple(found)
+        return tuple(folders)
 
     def _searched(self) -> list[str]:
         """The own folders that are searched now."""
         return [whole(entry) for entry in sys.path if own_folders([whole(entry)])]
 
-    # ------------------------------------------------------------------------------------------------- what it is
+    # ------------------------------------------------------------------------------------------------- digests
 
     def built(self, inner: Sequence[Code] = ()) -> None:
-        """The part is made: what is loaded from now on is loaded late.  Without a source file: ConfigError.
+        """Called when the part is built: later loads are late ones.  Without a source file: ConfigError.
 
-        `inner` is the code of parts that it is made of, which is its own too.
+        `inner` is the code of parts that it is composed of, which belongs to its own.
         """
         with self.running():
             self.start = self._searched()
         self.early = frozenset(self.loads.values()).union(*(code.early for code in inner))
         if not any(load.sha256 for load in self.early):
-            raise ConfigError(f"{short(self.place)}: has no source file that results could be stored under")
+            raise ConfigError(f"{short(self.target)}: has no source file that results could be stored under")
         for codes in WATCHED.get():
             codes.append(self)
 
     @property
     def digest(self) -> str:
-        """sha256 (hex) over what was executed until the part was made: names and contents, not folders."""
+        """sha256 (hex) over what was executed until the part was built: names and contents, not folders."""
         return _digest(self.early)
 
     @property
     def label(self) -> str:
-        """What late loads are written down under."""
-        return f"{short(self.place)} {self.digest[:16]}"
+        """The name of the part in records of late loads."""
+        return f"{short(self.target)} {self.digest[:16]}"
 
     @property
     def late(self) -> list[Load]:
-        """What was loaded since, in that order."""
+        """What was loaded since the part was built, in that order."""
         return [load for load in self.loads.values() if load not in self.early]
 
     @property
     def whole(self) -> str:
-        """sha256 (hex) over all that was executed so far, and what the run that left its results loaded late."""
+        """sha256 (hex) over all that was executed so far, and the late loads of the run whose results are used."""
         late = {load for load in (*self.late, *self.assumed) if load.sha256}
         return _sha256(f"{self.digest} {_digest(late)}".encode()) if late else self.digest
 
     def current(self) -> bool:
-        """Whether its files still are what was executed, and its folders those that are searched."""
+        """Whether its files are unchanged, and the same folders are searched."""
         return self.outside == outside_path() and self.unchanged()
 
     def executed(self) -> dict[str, str]:
@@ -257,7 +256,7 @@ class Code(World):
         return {file: load.sha256 for file, load in self.loads.items() if Path(file).is_absolute()}
 
     def unchanged(self) -> bool:
-        """Whether its files still are what was executed."""
+        """Whether its files are unchanged since they were executed."""
         return all(_sha256(content(file) or b"") == sha256 for file, sha256 in self.executed().items())
 
     def now(self, loads: Sequence[Load]) -> list[str]:
@@ -279,13 +278,11 @@ class Code(World):
         ]
         if above:
             path = list(located.get(above) or getattr(sys.modules.get(above), "__path__", []))
-        spec = self._found(load.module, path)
+        spec = self._spec(load.module, path)
         if spec is None:
             return ""
         located[load.module] = list(spec.submodule_search_locations or [])
         return _sha256(content(spec.origin) or b"") if spec.has_location and spec.origin else NAMESPACE
-
-    # ------------------------------------------------------------------------------------------------- its values
 
     def moved(self, value: Any) -> Any:
         """A config made by another execution of the same files, as an instance of the classes of this one."""
@@ -300,15 +297,15 @@ class Code(World):
             cls = getattr(cls, name, None)
         if cls is type(value) or not isinstance(cls, type):
             return value
-        known = {field.name: self.moved(getattr(value, field.name)) for field in fields(value) if field.init}
+        arguments = {field.name: self.moved(getattr(value, field.name)) for field in fields(value) if field.init}
         try:
-            return cls(**known)
+            return cls(**arguments)
         except TypeError as error:
-            raise ConfigError(f"{short(self.place)}: edited since its config was read; read it again") from error
+            raise ConfigError(f"{short(self.target)}: edited since its config was read; read it again") from error
 
 
-class _Anew(SourceFileLoader):
-    """Compiles what was read just now; a cached compilation is told from its source by size and second only."""
+class _FreshLoader(SourceFileLoader):
+    """Compiles what was read just now; Python's cache compares only size and second of the source."""
 
     def __init__(self, name: str, file: str, source: bytes) -> None:
         super().__init__(name, file)
@@ -322,8 +319,8 @@ class _Anew(SourceFileLoader):
         return compiled
 
 
-def _by_a_library() -> bool:
-    """Whether it is installed code that imports now: what it lacks it would not look for if it were loaded already."""
+def _imported_by_library() -> bool:
+    """Whether installed code imports now: it would not search for a missing module if it had been loaded before."""
     frame = sys._getframe(2)  # who called the finder
     while frame.f_back is not None and "importlib" in frame.f_code.co_filename:
         frame = frame.f_back
@@ -350,46 +347,46 @@ def _sha256(source: bytes) -> str:
     return hashlib.sha256(source).hexdigest()
 
 
-_SHARED: dict[str, Code] = {}  # by place
+_SHARED: dict[str, Code] = {}  # by target
 
 
-def shared(place: str) -> Code:
-    """The code of a place for what is read or made again and again; executed anew where a file was edited."""
-    known = _SHARED.get(place)
-    if known is None or not known.current():
-        code = Code.at(place)
-        if known is not None and code.executed().items() <= known.executed().items() and known.unchanged():
-            known.outside = code.outside  # other folders are searched, and the same is found
+def shared(target: str) -> Code:
+    """The code of a target, executed once in this process and again after a file was edited."""
+    cached = _SHARED.get(target)
+    if cached is None or not cached.current():
+        code = Code.at(target)
+        if cached is not None and code.executed().items() <= cached.executed().items() and cached.unchanged():
+            cached.outside = code.outside  # other folders are searched, with the same result
         else:
-            _SHARED[place] = code
+            _SHARED[target] = code
             for name, module in code.modules.items():
                 for cls in vars(module).values():
                     if isinstance(cls, type) and is_dataclass(cls) and cls.__module__ == name:
-                        copyreg.pickle(cls, partial(_packed, place))
-    return _SHARED[place]
+                        copyreg.pickle(cls, partial(_packed, target))
+    return _SHARED[target]
 
 
 def at_home(cls: type, code: Code) -> type:
-    """A config's class, from now on with its code around it when a config is read."""
+    """A config's class, registered with its code, which `around` then enters whenever a config is read."""
     HOMES[cls] = code
     return cls
 
 
-def _packed(place: str, value: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-    """Of pickle: another process has no such module, but the place."""
+def _packed(target: str, value: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """For pickle: another process does not have the module, but it has the target."""
     cls = type(value)
-    known = {field.name: getattr(value, field.name) for field in fields(value) if field.init}
-    return _unpacked, (place, cls.__module__, cls.__qualname__, known)
+    arguments = {field.name: getattr(value, field.name) for field in fields(value) if field.init}
+    return _unpacked, (target, cls.__module__, cls.__qualname__, arguments)
 
 
-def _unpacked(place: str, module: str, qualname: str, known: Mapping[str, Any]) -> Any:
-    code = shared(place)
+def _unpacked(target: str, module: str, qualname: str, arguments: Mapping[str, Any]) -> Any:
+    code = shared(target)
     with code.running():
-        return attrgetter(qualname)(sys.modules[module])(**known)
+        return attrgetter(qualname)(sys.modules[module])(**arguments)
 
 
 def called(code: Code, function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function with its code around its calls."""
+    """A function that runs within its code."""
 
     @wraps(function)
     def within(*arguments: Any, **options: Any) -> Any:

@@ -1,7 +1,7 @@
-"""A part of your own as the project calls it: its code around each call, what it returns checked, its code in its key.
+"""A part of your own as the project calls it: within its code, its results checked, its code in its key.
 
-A registered part is called as it stands; a part of your own stands behind one of these objects, which has the methods
-and attributes of its kind that the part has, and no others.
+A registered part is called directly; a part of your own through one of these objects, which has those methods and
+attributes of its kind that the part has.
 """
 
 from __future__ import annotations
@@ -15,14 +15,12 @@ from typing import Any
 
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.own import answers, located, short, split
-from sqa.core.own.answers import Call
+from sqa.core.own.answers import Call, Check
 from sqa.core.own.code import Code, shared
-
-Check = Callable[..., Any]  # (call, what came, the call's arguments) -> what goes on
 
 
 def _ignored(call: Call, value: Any, *_: object) -> None:
-    """Whatever it returns, nobody reads it."""
+    """The check of a method whose return value is not used."""
 
 
 METRIC: Mapping[str, Check] = {  # attributes of every metric
@@ -47,7 +45,7 @@ METHODS: Mapping[str, Mapping[str, Check]] = {
     },
 }
 ATTRIBUTES: Mapping[str, Mapping[str, Check]] = {
-    "translator": {"languages": lambda _, pair: pair},  # whoever compares them with the questions' checks them
+    "translator": {"languages": lambda _, pair: pair},  # checked where they are compared with the questions'
     "guesser": {"pages": answers.pages},
     "buzzer": {"oracle": answers.flag},
     "policy": {"start": answers.start},
@@ -62,40 +60,40 @@ class OwnComponent:
 
     def __init__(self, code: Code, part: Any, config: object) -> None:
         self.own_code, self.own_part, self._config = code, part, config
-        self.says = has(part, "fingerprint")  # what else its output depends on
+        self.says = has(part, "fingerprint")  # beside code and config
 
     def call(self, name: str, check: Check, *arguments: Any, **options: Any) -> Any:
         """What a method of the part returns, checked."""
         return asked(self.own_code, self.own_part, name, check, *arguments, **options)
 
     def fingerprint(self) -> str | None:
-        """sha256 (hex) of its code, its config, and of what it says itself."""
-        texts = self.registered == "quality metric"  # None: nothing of it is to be kept
-        said = self.call("fingerprint", answers.text_or_none if texts else answers.text) if self.says else ""
-        if said is None:
+        """sha256 (hex) of its code, its config and its own fingerprint."""
+        texts = self.registered == "quality metric"  # None: its scores are not kept
+        own = self.call("fingerprint", answers.text_or_none if texts else answers.text) if self.says else ""
+        if own is None:
             return None
         values = asdict(self._config) if is_dataclass(self._config) else {}  # type: ignore[arg-type]
-        rows = json.dumps([self.own_code.digest, values, said], sort_keys=True, default=str)
+        rows = json.dumps([self.own_code.digest, values, own], sort_keys=True, default=str)
         return hashlib.sha256(rows.encode()).hexdigest()
 
     def __repr__(self) -> str:
         """Of a policy, which the fingerprints of translators hold."""
-        return f"{short(self.own_code.place)} {self.fingerprint()}"
+        return f"{short(self.own_code.target)} {self.fingerprint()}"
 
 
 def asked(code: Code, part: Any, name: str, check: Check, *arguments: Any, **options: Any) -> Any:
-    """What a method of a part of your own returns, checked.  What cannot be called, and errors of data, name it."""
-    call = Call(f"{short(code.place)}: {name}()")
+    """What a method of a part of your own returns, checked.  DataErrors, also of a failed call, name the method."""
+    call = Call(f"{short(code.target)}: {name}()")
     with code.running():
         try:
-            found = getattr(part, name)(*arguments, **options)
+            value = getattr(part, name)(*arguments, **options)
         except TypeError as error:
             if error.__traceback__ is not None and error.__traceback__.tb_next is not None:  # from within it
                 raise
             raise DataError(f"{call.where} cannot be called: {error}") from error
         except DataError as error:
             raise DataError(f"{call.where}: {error}") from error
-        return check(call, found, *arguments, **options)
+        return check(call, value, *arguments, **options)
 
 
 def component(kind: str, code: Code, part: Any, config: object) -> Any:
@@ -103,7 +101,7 @@ def component(kind: str, code: Code, part: Any, config: object) -> Any:
     if kind not in METHODS or part is None:
         return part
     if kind == "quality metric" and (lacking := [name for name in (*METRIC, *METHODS[kind]) if not has(part, name)]):
-        raise ConfigError(f"{short(code.place)} made a {type(part).__name__}, which has no {', '.join(lacking)}")
+        raise ConfigError(f"{short(code.target)} made a {type(part).__name__}, which has no {', '.join(lacking)}")
     members: dict[str, Any] = {"registered": kind}
     for name, check in METHODS[kind].items():
         if has(part, name):
@@ -137,15 +135,15 @@ def _method(name: str, check: Check) -> Callable[..., Any]:
 def _attribute(name: str, check: Check) -> property:
     def attribute(self: OwnComponent) -> Any:
         with self.own_code.running():
-            return check(Call(f"{short(self.own_code.place)}: {name}", "must be"), getattr(self.own_part, name))
+            return check(Call(f"{short(self.own_code.target)}: {name}", "must be"), getattr(self.own_part, name))
 
     return property(attribute)
 
 
 def _translate(self: OwnComponent, source: Iterator[str]) -> Iterator[Any]:
     """What a translator writes, word by word."""
-    written, call = 0, Call(f"{short(self.own_code.place)}: translate()")
-    words = self.call("translate", lambda call, found, _: answers.words(call, found), source)
+    written, call = 0, Call(f"{short(self.own_code.target)}: translate()")
+    words = self.call("translate", lambda call, value, _: answers.words(call, value), source)
     while True:
         with self.own_code.running():
             try:
@@ -157,30 +155,30 @@ def _translate(self: OwnComponent, source: Iterator[str]) -> Iterator[Any]:
 
 
 def _signature(self: OwnComponent) -> str:
-    """Its own, with its code: numbers of edited files are not compared with those of the files before."""
+    """Its own, with its code: numbers of edited files are not compared with those of earlier versions."""
     return f"{self.call('signature', answers.text)}|source:{self.own_code.whole[:16]}"
 
 
-def named(place: str) -> tuple[Code, Any]:
-    """What a place names, and the code that it is in; ConfigError says why there is no such thing."""
+def named(target: str) -> tuple[Code, Any]:
+    """The object of a target, and its code; ConfigError says why it cannot be imported."""
     try:
-        code = shared(located(place))
+        code = shared(located(target))
         with code.running():
-            return code, getattr(code.root, split(code.place)[1])
+            return code, getattr(code.root, split(code.target)[1])
     except (ImportError, AttributeError, ValueError, TypeError) as error:
-        raise ConfigError(f"{place!r} cannot be imported: {error}") from error
+        raise ConfigError(f"{target!r} cannot be imported: {error}") from error
 
 
-def built(place: str) -> tuple[Code, Any]:
-    """What the function of a place returns, which takes no parameters, and its code; ConfigError says why not."""
-    code, build = named(place)
+def built(target: str) -> tuple[Code, Any]:
+    """What the function of a target returns without parameters, and its code; ConfigError says why it fails."""
+    code, build = named(target)
     if not callable(build):
-        raise ConfigError(f"{place!r} is no build function but a {type(build).__name__}")
+        raise ConfigError(f"{target!r} is no build function but a {type(build).__name__}")
     with code.running():
         try:
-            made = build()
+            part = build()
         except TypeError as error:
-            raise ConfigError(f"{place!r}: build() without parameters failed: {error}") from error
+            raise ConfigError(f"{target!r}: build() without parameters failed: {error}") from error
     if not code.early:
         code.built()
-    return code, made
+    return code, part

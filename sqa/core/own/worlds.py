@@ -1,6 +1,6 @@
-"""Which of your own modules are to be seen in `sys.modules`: those of the process, or those of one part.
+"""Which of your own modules `sys.modules` has: those of the process, or those of one part.
 
-A `World` is put in place of what is there and taken away again.  Installed modules are the same in all of them.
+A `World` replaces the process's own modules and is removed again.  Installed modules are the same in all of them.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _NEVER = frozenset({"__main__", "__mp_main__"})  # cannot be executed again
 
 
 class Searched(list[str]):
-    """sys.path while a part is at work, which is told when folders are put into it."""
+    """sys.path while a part runs; its world is notified when folders are inserted."""
 
 
-def _telling(name: str) -> Callable[..., Any]:
+def _notifying(name: str) -> Callable[..., Any]:
     def method(self: Searched, *arguments: Any) -> Any:
         result = getattr(list, name)(self, *arguments)
         _STATE["shown"].searches()
@@ -35,59 +35,59 @@ def _telling(name: str) -> Callable[..., Any]:
 
 
 for _name in ("append", "extend", "insert", "__iadd__", "__setitem__"):
-    setattr(Searched, _name, _telling(_name))
+    setattr(Searched, _name, _notifying(_name))
 
 
 class World:
-    """Own modules and folders to search; nothing of it is to be seen before `running`."""
+    """Own modules and folders to search, in effect within `running`."""
 
     def __init__(self) -> None:
         self.modules: dict[str, ModuleType] = {}
         self.path: list[str] = []
-        self.hidden: frozenset[str] = frozenset()  # names of installed modules that are out of sight here
+        self.hidden: frozenset[str] = frozenset()  # names of installed modules that are hidden here
         self._displaced: dict[str, ModuleType] = {}
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Its modules are seen, and its folders searched.
+        """Its modules are in sys.modules, and its folders searched.
 
-        sys.modules is the process's: while another thread is in another world this one waits for it, PATIENCE at most,
-        since that thread may wait for this one.
+        All threads share sys.modules: while another thread is in another world this one waits, PATIENCE at most, since
+        that thread may wait for this one.
         """
-        _listen()
-        me = threading.get_ident()
+        _watch_opened_files()
+        thread = threading.get_ident()
         with _SWITCHED:
-            _SWITCHED.wait_for(lambda: all(world is self or thread == me for thread, world in _ENTERED), PATIENCE)
-            _enter([*_ENTERED, (me, self)])
+            _SWITCHED.wait_for(lambda: all(world is self or other == thread for other, world in _ENTERED), PATIENCE)
+            _enter([*_ENTERED, (thread, self)])
         try:
             yield
         finally:
             with _SWITCHED:
-                last = len(_ENTERED) - 1 - _ENTERED[::-1].index((me, self))
+                last = len(_ENTERED) - 1 - _ENTERED[::-1].index((thread, self))
                 _enter([*_ENTERED[:last], *_ENTERED[last + 1 :]])
 
     def opened(self, file: str) -> None:
-        """A Python file was opened meanwhile."""
+        """Called when a Python file is opened within `running`."""
 
     def searches(self) -> None:
-        """Folders were put into sys.path meanwhile."""
+        """Called when folders are inserted into sys.path within `running`."""
 
     def put(self) -> None:
-        """Into sys.modules and sys.path."""
+        """Put its modules into sys.modules, and its folders into sys.path."""
         hidden, self.hidden = self.hidden, frozenset()
         self.hide(hidden)
         sys.modules.update(self.modules)
         sys.path = self.path
 
     def hide(self, names: frozenset[str]) -> None:
-        """Put installed modules out of sight, with what is in them."""
+        """Take installed modules and their submodules out of sys.modules."""
         self.hidden |= names
-        found = [name for name in sys.modules.copy() if name.partition(".")[0] in names] if names else []
-        self._displaced |= {name: sys.modules.pop(name) for name in found}
+        loaded = [name for name in sys.modules.copy() if name.partition(".")[0] in names] if names else []
+        self._displaced |= {name: sys.modules.pop(name) for name in loaded}
         _STATE["mark"] = None
 
     def take(self, names: list[str]) -> None:
-        """Out of them; `names` are those of own modules."""
+        """Take its modules out of sys.modules; `names` are those of own modules."""
         if self.hidden:
             names = [*names, *(name for name in sys.modules.copy() if name.partition(".")[0] in self.hidden)]
         self.modules = {name: sys.modules.pop(name) for name in dict.fromkeys(names)}
@@ -98,22 +98,22 @@ class World:
 
 @contextmanager
 def waiting() -> Iterator[None]:
-    """While this thread waits for another one, it is in no world: the other one may need its turn."""
-    me = threading.get_ident()
+    """This thread leaves its worlds while it waits for another thread, which may have to enter one."""
+    thread = threading.get_ident()
     with _SWITCHED:
-        left = [entry for entry in _ENTERED if entry[0] == me]
-        _enter([entry for entry in _ENTERED if entry[0] != me])
+        entries = [entry for entry in _ENTERED if entry[0] == thread]
+        _enter([entry for entry in _ENTERED if entry[0] != thread])
     try:
         yield
     finally:
-        if left:
+        if entries:
             with _SWITCHED:
-                _SWITCHED.wait_for(lambda: all(world is left[-1][1] for _, world in _ENTERED), PATIENCE)
-                _enter([*_ENTERED, *left])
+                _SWITCHED.wait_for(lambda: all(world is entries[-1][1] for _, world in _ENTERED), PATIENCE)
+                _enter([*_ENTERED, *entries])
 
 
 def _enter(entries: list[tuple[int, World]]) -> None:
-    """The last of these threads shows its world."""
+    """Show the world that was entered last."""
     _ENTERED[:] = entries
     _show(entries[-1][1] if entries else OUTSIDE)
     _SWITCHED.notify_all()
@@ -124,7 +124,7 @@ PATIENCE = 30.0  # seconds
 _SWITCHED = threading.Condition()
 _ENTERED: list[tuple[int, World]] = []  # thread, world
 _STATE: dict[str, Any] = {"shown": OUTSIDE, "mark": None, "own": [], "bytecode": False, "reading": False}
-_INSTALLED: dict[str, object] = {}  # modules that are no own code
+_INSTALLED: dict[str, object] = {}  # modules that are not own code
 
 
 def _show(world: World) -> None:
@@ -134,9 +134,10 @@ def _show(world: World) -> None:
     before.take(own_names())
     world.put()
     finders: list[Any] = sys.meta_path
-    for one, found in ((before, False), (world, True)):  # a part's world finds what is imported in it
-        if one is not OUTSIDE:
-            finders.insert(0, one) if found else finders.remove(one)
+    if before is not OUTSIDE:
+        finders.remove(before)
+    if world is not OUTSIDE:
+        finders.insert(0, world)
     if before is OUTSIDE:
         _STATE["bytecode"] = sys.dont_write_bytecode
     sys.dont_write_bytecode = world is not OUTSIDE or _STATE["bytecode"]
@@ -154,12 +155,12 @@ def outside_modules() -> dict[str, ModuleType]:
 
 
 def is_installed(name: str) -> bool:
-    """Whether a module of the process is loaded that is no own code."""
+    """Whether the process has loaded an installed module of this name."""
     return name in sys.modules and name not in own_names()
 
 
 def _mark() -> tuple[int, str]:
-    """What changes whenever a module is imported."""
+    """A value that changes whenever a module is imported."""
     return len(sys.modules), next(reversed(sys.modules))
 
 
@@ -170,25 +171,25 @@ def own_names() -> list[str]:
         own = [name for name, module in new.items() if _is_own(name, module)]
         _INSTALLED.update((name, new[name]) for name in new.keys() - own)
         _STATE.update(mark=_mark(), own=own)
-    found: list[str] = _STATE["own"]
-    return found
+    names: list[str] = _STATE["own"]
+    return names
 
 
 def _is_own(name: str, module: Any) -> bool:
     if module is None or name in _NEVER or name.partition(".")[0] in PACKAGES:
         return False
-    known = getattr(module, "__dict__", {})
-    file, path = known.get("__file__"), known.get("__path__")
+    attributes = getattr(module, "__dict__", {})
+    file, path = attributes.get("__file__"), attributes.get("__path__")
     return own_file(file) if isinstance(file, str) else own_folders(path)
 
 
 def own_folders(path: Any) -> bool:
-    """Whether own files may lie in one of these folders (those of a package without a file)."""
+    """Whether one of these folders (of a package without a file) is outside the project and the libraries."""
     return any(isinstance(folder, str) and own_file(f"{folder}/x") for folder in path or ())
 
 
 def whole(file: str) -> str:
-    """A path from the root on, without `..`; links stay."""
+    """An absolute path without `..`; links stay."""
     return os.path.normpath(Path(file).absolute())
 
 
@@ -208,26 +209,26 @@ def _ours() -> tuple[str, ...]:
     home = package / "bundled" if (package / "bundled").is_dir() else package.parent
     library = [sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"), str(Path(os.__file__).parent)]
     folders = [str(package), *(str(home / name) for name in (*PACKAGES, "services")), *library]
-    return tuple(f"{place}{os.sep}" for folder in folders for place in {folder, os.path.realpath(folder)})
+    return tuple(f"{path}{os.sep}" for folder in folders for path in {folder, os.path.realpath(folder)})
 
 
 def content(file: str) -> bytes | None:
-    """A file's bytes; of a module in an archive those of the archive; None where there is none."""
+    """A file's bytes; of a module in an archive those of the archive; None if it is missing."""
     path = Path(file)
     _STATE["reading"] = True
     try:
-        return next((place.read_bytes() for place in (path, *path.parents) if place.is_file()), None)
+        return next((each.read_bytes() for each in (path, *path.parents) if each.is_file()), None)
     finally:
         _STATE["reading"] = False
 
 
 @cache
-def _listen() -> None:
-    """Hear of every file that Python opens from now on: not every file that is executed is imported."""
-    sys.addaudithook(_heard)
+def _watch_opened_files() -> None:
+    """Follow every file that Python opens from now on, because a file may be executed without being imported."""
+    sys.addaudithook(_audit)
 
 
-def _heard(event: str, arguments: tuple[Any, ...]) -> None:
+def _audit(event: str, arguments: tuple[Any, ...]) -> None:
     world = _STATE["shown"]
     if event == "open" and world is not OUTSIDE and not _STATE["reading"]:
         file = arguments[0]
