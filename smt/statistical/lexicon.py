@@ -6,9 +6,11 @@ not covered yet.  Lexically constrained search in its soft form (Arthur et al., 
 translation), without training.  A source word counts once it is read, so streaming and batched decoding favour the
 same pieces.
 
-The bonus, `lexicon_bonus` nats, is weighed by sqrt p(e|f) and by the model's doubt: the entropy of its next piece over
-DOUBT nats, at most 1.  It falls on the first piece of a translation where a word may begin and on its next ones inside
-it.  Within an open word the probability that another word begins stays as it was: a word is not cut short for the next.
+The bonus, `lexicon_bonus` nats, is weighted by sqrt p(e|f) and by the model's doubt: the entropy of its next piece over
+DOUBT nats, at most 1.  It is given to the first piece of a translation where a word may begin, and to its next pieces
+inside it.  Within an open word the probability that another word begins stays as it was: a word is not cut short for
+the next.  At the first piece it is also weighted by the probability that the next word is no function word: otherwise
+the bonus takes the place of articles and prepositions.
 """
 
 from __future__ import annotations
@@ -34,8 +36,8 @@ from sqa.data.priors import form
 from sqa.files.atomic import joined_digest
 from sqa.files.records import parse_json
 
-VERSION = 1  # raise when the bonus falls on other pieces
-BONUS = 2.0  # nats, unless the config says otherwise
+VERSION = 2  # raise when the bonus falls on other pieces
+BONUS = 4.0  # nats, unless the config says otherwise
 DOUBT = 2.0  # nats of entropy from which on the whole bonus is given
 SHORTEST = 3  # letters of a translation
 LEAST = 0.1  # p(e|f) of a translation
@@ -150,6 +152,8 @@ class Lexicon:
         """`places`: of the pieces of a word among those that may be chosen, None where one may not."""
         self.table, self.language, self.bonus = table, language, bonus
         self.starts, self.places = rules.starts_word, places
+        spelt = (places(form) for word in sorted(ENGLISH.function_words) for form in (word, word.capitalize()))
+        self.function = torch.tensor([pieces[0] for pieces in spelt if pieces and len(pieces) == 1], dtype=torch.long)
         self.translations = lru_cache(maxsize=1 << 16)(self._translations)
 
     def names(self, words: Iterable[str] = ()) -> Uncovered:
@@ -168,13 +172,16 @@ class Lexicon:
     def favour(self, scores: Tensor, begun: Begun) -> Tensor:
         """scores (B, V), changed in place."""
         logs = scores.log_softmax(-1)
-        doubt = (-(logs.exp() * logs.clamp_min(-50.0)).sum(-1) / DOUBT).clamp_max(1.0) * self.bonus  # (B,)
+        shares = logs.exp()
+        doubt = (-(shares * logs.clamp_min(-50.0)).sum(-1) / DOUBT).clamp_max(1.0) * self.bonus  # (B,)
+        beginning = (shares * self.starts).sum(-1).clamp_min(1e-30)
+        content = doubt * (1.0 - shares[:, self.function].sum(-1) / beginning)  # (B,)
         for row, (pieces, uncovered, read) in enumerate(zip(*begun, strict=True)):
             beginnings, rests = _next_pieces(uncovered, tuple(pieces), read)
             own = scores[row]
             if beginnings:
                 before = own[self.starts].logsumexp(0) if pieces else None
-                own[list(beginnings)] += doubt[row] * torch.tensor(list(beginnings.values()))
+                own[list(beginnings)] += content[row] * torch.tensor(list(beginnings.values()))
                 if before is not None and before.isfinite():
                     own[self.starts] -= own[self.starts].logsumexp(0) - before
             if rests:

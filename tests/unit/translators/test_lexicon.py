@@ -74,6 +74,15 @@ def test_within_a_word_another_one_begins_no_sooner():
     assert after[0, 1] > 0 and after[0, 2] > after[0, 3]
 
 
+def test_where_a_function_word_is_likely_a_translation_waits():
+    """Of the three pieces that begin a word, "zoo" is an article here and has half of their probability."""
+    lexicon = Lexicon(TABLE, "pl", 2.0, RULES, (SPELLINGS | {"the": [3]}).get)
+    before = torch.tensor([[0.0, 0.0, 0.0, math.log(2), 0.0, 0.0]])
+    bonus = lexicon.favour(before.clone(), Begun([[]], [lexicon.names(["miasta"])], [1])) - before
+    doubt = math.log(7) - 2 / 7 * math.log(2)
+    assert bonus[0].tolist() == pytest.approx([0, 0, 0.9 * 2.0 * doubt / DOUBT / 2, 0, 0, 0], abs=1e-5)
+
+
 def test_a_model_without_doubt_is_left_alone():
     sure = torch.tensor([[0.0, 0.0, 0.0, 60.0, 0.0, 0.0]])
     lexicon = Lexicon(TABLE, "pl", 2.0, RULES, SPELLINGS.get)
