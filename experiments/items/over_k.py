@@ -32,7 +32,7 @@ def readme(ledger: Ledger) -> list[str]:
         ("Spanish, language model, full input", (ES, "language model", "full")),
         ("Spanish, phrase-based, wait-6", (ES, "phrase-based", "6")),
         ("Spanish, human translation at an interpreter's pace", (ES, "reference", "diagonal")),
-        ("Polish, language model, wait-3", (PL, "language model", "3")),
+        ("Polish, language model, wait-6", (PL, "language model", "6")),
         ("Polish, phrase-based, wait-2", (PL, "phrase-based", "2")),
         ("Polish, human translation at an interpreter's pace", (PL, "reference", "diagonal")),
     )
@@ -48,7 +48,7 @@ def story(ledger: Ledger) -> list[str]:
         (ES, "Spanish, language model without lexicon", "language model, no lexicon", ("full",)),
         (ES, "Spanish, phrase-based", "phrase-based", ("1", "6", "full")),
         (ES, "Spanish, human translation", "reference", ("diagonal",)),
-        (PL, "Polish, language model", "language model", ("1", "3", "full")),
+        (PL, "Polish, language model", "language model", ("1", "6", "full")),
         (PL, "Polish, language model without lexicon", "language model, no lexicon", ("full",)),
         (PL, "Polish, phrase-based", "phrase-based", ("1", "2", "full")),
         (PL, "Polish, human translation", "reference", ("diagonal",)),
