@@ -181,9 +181,6 @@ ITEM = Item(
             ("test", "system"),
             part="systems",
         ),
-        "differences": pivot(
-            ("test", "what"), columns(*METRICS[:2], sign=True), ("test", "systems"), part="differences"
-        ),
         "contrast": contrast_block,
         "log": pivot(("test",), columns("facts", "counted: numbers counted"), ("log",), part="log"),
     },

@@ -8,13 +8,12 @@ from pathlib import Path
 
 from experiments.lab import grid_rows
 from experiments.lab.item import Item, config_inputs, inputs_of, model_digests
-from experiments.lab.ledger import Ledger, Row
-from experiments.lab.tables import across, columns, number, pivot
+from experiments.lab.ledger import Row
+from experiments.lab.tables import across, columns, pivot
 from experiments.studies import contamination
 from experiments.studies.translation_table import COLUMNS, SHARES, TableConfig, quality_over_lag
 from experiments.studies.translation_table import measure as translated
 from sqa.files.store import Store
-from sqa.report import markdown
 from sqa.run.config import load
 
 KS = ("3", "6", "full")
@@ -30,19 +29,6 @@ def measure(config_path: Path, runs: Path) -> Iterator[Row]:
 def with_models(config_path: Path) -> dict[str, str]:
     """Its config, and the bundled models that it names."""
     return {**config_inputs(config_path), **model_digests(load(config_path, TableConfig))}
-
-
-def compared(ledger: Ledger) -> list[str]:
-    """BLEU of each translator at wait-6 and on full input, a column for each test set."""
-    tests = ledger.values("test")
-    systems = dict.fromkeys(row.cell[2:] for row in ledger.where("bleu") if row.cell[3] in ("6", "full", "-"))
-    lines = []
-    for translator, k in systems:
-        at = {"-": "", "full": ", full input"}.get(k, f", wait-{k}")
-        found = [ledger.one("bleu", test=test, translator=translator, k=k) for test in tests]
-        lines.append([f"{translator}{at}", *(number(row, 1) if row else "" for row in found)])
-    sizes = [f"{test} ({ledger.where('bleu', test=test)[0].n:,})" for test in tests]
-    return markdown.table(["BLEU", *sizes], lines)
 
 
 def remembered(_: Path, __: Path) -> Iterator[Row]:
@@ -62,10 +48,7 @@ ITEMS = (
         COLUMNS,
         measure,
         with_models,
-        {
-            "compared": compared,
-            **{pair: pivot(("test", "k"), CARD, pair=pair, translator="wait-k") for pair in ("es-en", "pl-en")},
-        },
+        {pair: pivot(("test", "k"), CARD, pair=pair, translator="wait-k") for pair in ("es-en", "pl-en")},
         {"docs/figure8.png": lambda ledger: quality_over_lag(ledger.rows)},
         kept="the news tests take hours",
     ),
